@@ -1,0 +1,52 @@
+//! Data sets: what a split holds, and the loaders that fill it.
+
+use crate::Pairs;
+
+/// Global features, one row an image, row-major `[rows, dim]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features {
+    /// Width of a row.
+    pub dim: usize,
+    /// `rows · dim` values.
+    pub values: Vec<f32>,
+}
+
+impl Features {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        if self.dim == 0 { 0 } else { self.values.len() / self.dim }
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.dim..(row + 1) * self.dim]
+    }
+}
+
+/// One split of a data set over precomputed global features.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// One row an image.
+    pub features: Features,
+    /// Name of each image: its file name, as it stands in the data.
+    pub images: Vec<String>,
+    /// The texts, raw.
+    pub captions: Vec<String>,
+    /// Which texts belong to which image.
+    pub pairs: Pairs,
+}
+
+/// A data set with its three splits.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    /// `flickr8k`, `scenes`, …
+    pub name: String,
+    /// What a method may learn from.
+    pub train: Part,
+    /// What hyper-parameters and epochs are chosen on.
+    pub val: Part,
+    /// What is reported.
+    pub test: Part,
+    /// SHA-256 over everything that was read, in a fixed order (hexadecimal).
+    pub sha256: String,
+}

@@ -1,0 +1,75 @@
+//! One error for everything that comes from outside: where, expected, got.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+/// Why data from outside was refused. Its `Display` is one line that names file and place.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused: a missing file, a full disk, no permission.
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something was read and is not what it must be.
+    Invalid {
+        /// File and line, field or row.
+        place: String,
+        /// What was expected there.
+        expected: String,
+        /// What stood there.
+        got: String,
+    },
+}
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Something was read and is not what it must be.
+    ///
+    /// ```
+    /// let e = itm_core::Error::invalid("caps.txt line 7", "a caption", "an empty line");
+    /// assert_eq!(e.to_string(), "caps.txt line 7: expected a caption, got an empty line");
+    /// ```
+    pub fn invalid(
+        place: impl fmt::Display,
+        expected: impl fmt::Display,
+        got: impl fmt::Display,
+    ) -> Self {
+        Self::Invalid {
+            place: place.to_string(),
+            expected: expected.to_string(),
+            got: got.to_string(),
+        }
+    }
+
+    /// Adapter for `map_err`: names the file that an I/O error belongs to.
+    pub fn io(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.as_ref().to_path_buf();
+        move |source| Self::Io { path, source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Invalid { place, expected, got } => {
+                write!(f, "{place}: expected {expected}, got {got}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Invalid { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! All true pairs, not only the annotated ones.
+
+/// A sparse boolean matrix of images × texts: which texts are true of which image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relevance {
+    texts_of_image: Vec<Vec<u32>>,
+    images_of_text: Vec<Vec<u32>>,
+}
+
+impl Relevance {
+    /// From the true texts of each image, in any order.
+    ///
+    /// # Panics
+    /// If a text is not below `texts`.
+    pub fn new(texts: usize, mut texts_of_image: Vec<Vec<u32>>) -> Self {
+        let mut images_of_text = vec![Vec::new(); texts];
+        for (image, row) in texts_of_image.iter_mut().enumerate() {
+            row.sort_unstable();
+            row.dedup();
+            row.iter().for_each(|&t| images_of_text[t as usize].push(image as u32));
+        }
+        Self { texts_of_image, images_of_text }
+    }
+
+    /// The texts that are true of an image, ascending.
+    pub fn texts_of(&self, image: usize) -> &[u32] {
+        &self.texts_of_image[image]
+    }
+
+    /// The images of which a text is true, ascending.
+    pub fn images_of(&self, text: usize) -> &[u32] {
+        &self.images_of_text[text]
+    }
+
+    /// Whether the text is true of the image.
+    pub fn contains(&self, image: usize, text: usize) -> bool {
+        self.texts_of_image[image].binary_search(&(text as u32)).is_ok()
+    }
+
+    /// Number of images.
+    pub fn images(&self) -> usize {
+        self.texts_of_image.len()
+    }
+
+    /// Number of texts.
+    pub fn texts(&self) -> usize {
+        self.images_of_text.len()
+    }
+
+    /// Number of true pairs.
+    pub fn len(&self) -> usize {
+        self.texts_of_image.iter().map(Vec::len).sum()
+    }
+
+    /// Whether no pair is true.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_agree() {
+        let r = Relevance::new(3, vec![vec![2, 0], vec![2, 2]]);
+        assert_eq!(r.texts_of(0), [0, 2]);
+        assert_eq!(r.images_of(2), [0, 1]);
+        assert!(r.contains(1, 2) && !r.contains(1, 0));
+        assert_eq!(r.len(), 3);
+    }
+}

@@ -1,0 +1,147 @@
+//! The score matrix in which every method meets: rows are images, columns are texts.
+
+use crate::{Error, Result};
+
+/// Scores of all images against all texts, row-major; larger is more similar.
+///
+/// ```
+/// use itm_core::ScoreMatrix;
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.3], [0.2, 0.2]]);
+/// assert_eq!(scores.ranking(0), [0, 1]);
+/// assert_eq!(scores.ranking(1), [0, 1]); // a tie: the smaller index first
+/// assert_eq!(scores.transpose().row(0), [0.9, 0.2]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreMatrix {
+    images: usize,
+    texts: usize,
+    values: Vec<f32>,
+}
+
+impl ScoreMatrix {
+    /// A matrix from row-major values.
+    ///
+    /// # Errors
+    /// If the number of values is not `images · texts`, or one of them is NaN (its row and column are named).
+    pub fn new(images: usize, texts: usize, values: Vec<f32>) -> Result<Self> {
+        if values.len() != images * texts {
+            let expected = format!("{images} × {texts} = {} values", images * texts);
+            return Err(Error::invalid("score matrix", expected, values.len()));
+        }
+        if let Some(at) = values.iter().position(|s| s.is_nan()) {
+            let place = format!("score matrix, image {}, text {}", at / texts, at % texts);
+            return Err(Error::invalid(place, "a number", "NaN"));
+        }
+        Ok(Self { images, texts, values })
+    }
+
+    /// A small matrix written out, for examples and tests.
+    ///
+    /// # Panics
+    /// If a value is NaN.
+    pub fn from_rows<const N: usize, const M: usize>(rows: [[f32; M]; N]) -> Self {
+        Self::new(N, M, rows.concat()).expect("a matrix that is written out has no NaN")
+    }
+
+    /// Number of rows.
+    pub fn images(&self) -> usize {
+        self.images
+    }
+
+    /// Number of columns.
+    pub fn texts(&self) -> usize {
+        self.texts
+    }
+
+    /// Scores of one image against all texts.
+    pub fn row(&self, image: usize) -> &[f32] {
+        &self.values[image * self.texts..(image + 1) * self.texts]
+    }
+
+    /// All values, row-major.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Texts of an image from best to worst; the smaller index first on ties.
+    pub fn ranking(&self, image: usize) -> Vec<usize> {
+        let row = self.row(image);
+        let mut order: Vec<_> = (0..self.texts).collect();
+        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
+        order
+    }
+
+    /// Texts become rows: for code written for one direction.
+    pub fn transpose(&self) -> Self {
+        const BLOCK: usize = 32; // both sides stay in the first-level cache
+        let mut values = vec![0.0; self.values.len()];
+        for i0 in (0..self.images).step_by(BLOCK) {
+            for j0 in (0..self.texts).step_by(BLOCK) {
+                for i in i0..(i0 + BLOCK).min(self.images) {
+                    for j in j0..(j0 + BLOCK).min(self.texts) {
+                        values[j * self.images + i] = self.values[i * self.texts + j];
+                    }
+                }
+            }
+        }
+        Self { images: self.texts, texts: self.images, values }
+    }
+
+    /// The mean of several matrices: an ensemble, as the papers report "two seeds".
+    ///
+    /// # Errors
+    /// If there is no matrix, or two differ in shape.
+    pub fn average(matrices: &[Self]) -> Result<Self> {
+        let Some(first) = matrices.first() else {
+            return Err(Error::invalid("ensemble", "at least one score matrix", "none"));
+        };
+        let mut sum: Vec<f64> = vec![0.0; first.values.len()];
+        for (k, matrix) in matrices.iter().enumerate() {
+            if (matrix.images, matrix.texts) != (first.images, first.texts) {
+                let expected = format!("{} × {} scores", first.images, first.texts);
+                let got = format!("{} × {}", matrix.images, matrix.texts);
+                return Err(Error::invalid(format!("ensemble, matrix {k}"), expected, got));
+            }
+            sum.iter_mut().zip(&matrix.values).for_each(|(a, &s)| *a += f64::from(s));
+        }
+        let n = matrices.len() as f64;
+        let values = sum.into_iter().map(|s| (s / n) as f32).collect();
+        Ok(Self { values, ..*first })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nan_is_named_by_row_and_column() {
+        let error = ScoreMatrix::new(2, 3, vec![0., 0., 0., 0., f32::NAN, 0.]).unwrap_err();
+        assert_eq!(error.to_string(), "score matrix, image 1, text 1: expected a number, got NaN");
+    }
+
+    #[test]
+    fn an_ensemble_averages_and_refuses_other_shapes() {
+        let a = ScoreMatrix::from_rows([[1.0, 0.0], [0.0, 1.0]]);
+        let b = ScoreMatrix::from_rows([[0.0, 0.5], [1.0, 1.0]]);
+        let mean = ScoreMatrix::average(&[a.clone(), b]).unwrap();
+        assert_eq!(mean.values(), [0.5, 0.25, 0.5, 1.0]);
+        let other = ScoreMatrix::from_rows([[1.0, 0.0]]);
+        let error = ScoreMatrix::average(&[a, other]).unwrap_err().to_string();
+        assert_eq!(error, "ensemble, matrix 1: expected 2 × 2 scores, got 1 × 2");
+        assert!(ScoreMatrix::average(&[]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn transposing_twice_changes_nothing(n in 1usize..70, m in 1usize..70, seed in 0u32..1000) {
+            let values = (0..n * m).map(|k| (k as u32).wrapping_mul(seed) as f32).collect();
+            let s = ScoreMatrix::new(n, m, values).unwrap();
+            let t = s.transpose();
+            prop_assert_eq!(t.row(m - 1)[0], s.row(0)[m - 1]);
+            prop_assert_eq!(t.transpose(), s);
+        }
+    }
+}
