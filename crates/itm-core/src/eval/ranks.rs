@@ -1,0 +1,222 @@
+//! Ranks by counting: one pass over the scores, nothing is sorted.
+
+use rayon::prelude::*;
+
+use super::TiePolicy;
+use crate::{Error, Pairs, Result, ScoreMatrix};
+
+/// Where the best true item of one query stands, as counts; a rank is 0-based.
+///
+/// Let `s⁺` be the largest score of a true item of the query. No true item scores more, so
+///
+/// ```text
+/// g = #{ s > s⁺ }                                     a = #{ true items with s = s⁺ } ≥ 1
+/// e = #{ other items with s = s⁺ }                    b = #{ those of e before the first of a }
+///
+/// policy        rank of the best true item            query hits at K
+/// Index         g + b                                 rank < K
+/// Optimistic    g                                     rank < K
+/// Pessimistic   g + e                                 rank < K
+/// Expected      g + e / (a + 1)                       1 − C(e, h) / C(e + a, h),  h = K − g
+/// ```
+///
+/// | symbol | here      |
+/// |--------|-----------|
+/// | g      | `greater` |
+/// | b      | `before`  |
+/// | e      | `equal`   |
+/// | a      | `own`     |
+///
+/// Other true items of the same score never push the best one back: `a` of them make a random order
+/// kinder, not worse. `Expected` is the mean over all orders of the `e + a` tied items: of the rank of
+/// the first true one, and of the event that one of them is among the first `h` (0 if `h ≤ 0`, 1 if
+/// `h > e`). With one true item these are `g + e / 2` and `h / (e + 1)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Items with a greater score.
+    pub greater: u32,
+    /// Items of an equal score that are not true and have a smaller index than every true one of that score.
+    pub before: u32,
+    /// Items of an equal score that are not true; `before ≤ equal`.
+    pub equal: u32,
+    /// True items of that score, the best one included: 1 for a text.
+    pub own: u32,
+}
+
+impl Standing {
+    /// 0-based rank; fractional only under [`TiePolicy::Expected`].
+    pub fn rank(&self, policy: TiePolicy) -> f64 {
+        let greater = f64::from(self.greater);
+        match policy {
+            TiePolicy::Index => greater + f64::from(self.before),
+            TiePolicy::Optimistic => greater,
+            TiePolicy::Pessimistic => greater + f64::from(self.equal),
+            TiePolicy::Expected => greater + f64::from(self.equal) / (f64::from(self.own) + 1.0),
+        }
+    }
+
+    /// Whether the query hits at `k`, as 0 or 1; under [`TiePolicy::Expected`] with which probability.
+    pub fn hit(&self, k: u32, policy: TiePolicy) -> f64 {
+        if policy != TiePolicy::Expected {
+            return f64::from(u8::from(self.rank(policy) < f64::from(k)));
+        }
+        let places = k.saturating_sub(self.greater); // of the tied items, these are shown
+        if places > self.equal {
+            return 1.0;
+        }
+        let (equal, tied) = (f64::from(self.equal), f64::from(self.equal) + f64::from(self.own));
+        1.0 - (0..places).map(f64::from).map(|j| (equal - j) / (tied - j)).product::<f64>()
+    }
+
+    /// Whether a tie decides if the query hits at `k`: the best case hits, the worst does not.
+    pub fn decided_at(&self, k: u32) -> bool {
+        self.greater < k && k <= self.greater + self.equal
+    }
+}
+
+/// Where every query of both directions stands: what all metrics of one matrix are computed from.
+///
+/// ```
+/// use itm_core::eval::{Ranks, TiePolicy};
+/// use itm_core::{Pairs, ScoreMatrix};
+///
+/// let scores = ScoreMatrix::from_rows([[0.5, 0.5, 0.1], [0.5, 0.2, 0.9]]);
+/// let ranks = Ranks::new(&scores, &Pairs::new(2, vec![0, 1, 1])?)?;
+/// assert_eq!(ranks.t2i()[0].rank(TiePolicy::Index), 0.0); // image 0 stands before image 1
+/// assert_eq!(ranks.t2i()[0].rank(TiePolicy::Pessimistic), 1.0);
+/// assert_eq!(ranks.i2t()[1].rank(TiePolicy::Pessimistic), 0.0); // through text 2
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranks {
+    pairs: Pairs,
+    i2t: Vec<Standing>,
+    t2i: Vec<Standing>,
+}
+
+impl Ranks {
+    /// Counts over a whole matrix, in parallel.
+    ///
+    /// # Errors
+    /// If matrix and pairs differ in shape, or an image has no text.
+    pub fn new(scores: &ScoreMatrix, pairs: &Pairs) -> Result<Self> {
+        check_shape(scores, pairs)?;
+        refuse_lonely_images(pairs)?;
+        Ok(Self {
+            i2t: image_standings(scores, pairs),
+            t2i: text_standings(scores, pairs),
+            pairs: pairs.clone(),
+        })
+    }
+
+    /// From counts that were made elsewhere, tile by tile: `i2t[i]` of image `i` among the texts, `t2i[t]` of text `t`
+    /// among the images, each as [`Standing`] defines it (`own` of a text is 1).
+    ///
+    /// The score of the true item must come from the same kernel as the scores it is compared with, or rounding ranks a
+    /// perfect match behind itself.
+    ///
+    /// # Errors
+    /// If an image has no text.
+    ///
+    /// # Panics
+    /// If the lengths are not those of `pairs`, or counts contradict each other.
+    pub fn from_counts(pairs: Pairs, i2t: Vec<Standing>, t2i: Vec<Standing>) -> Result<Self> {
+        let (got, want) = ((i2t.len(), t2i.len()), (pairs.images(), pairs.texts()));
+        assert_eq!(got, want, "standings of {got:?} images and texts for pairs of {want:?}");
+        refuse_lonely_images(&pairs)?;
+        let consistent = |s: &Standing, own: usize, items: usize| {
+            let counted = s.greater as usize + s.equal as usize + s.own as usize;
+            (1..=own).contains(&(s.own as usize)) && s.before <= s.equal && counted <= items
+        };
+        for (image, s) in i2t.iter().enumerate() {
+            let own = pairs.texts_of(image).len();
+            assert!(consistent(s, own, pairs.texts()), "image {image} with {own} texts: {s:?}");
+        }
+        for (text, s) in t2i.iter().enumerate() {
+            assert!(consistent(s, 1, pairs.images()), "text {text}: {s:?}");
+        }
+        Ok(Self { pairs, i2t, t2i })
+    }
+
+    /// Which texts belong to which image.
+    pub fn pairs(&self) -> &Pairs {
+        &self.pairs
+    }
+
+    /// Where the best text of each image stands.
+    pub fn i2t(&self) -> &[Standing] {
+        &self.i2t
+    }
+
+    /// Where the image of each text stands.
+    pub fn t2i(&self) -> &[Standing] {
+        &self.t2i
+    }
+}
+
+pub(super) fn check_shape(scores: &ScoreMatrix, pairs: &Pairs) -> Result<()> {
+    if (scores.images(), scores.texts()) != (pairs.images(), pairs.texts()) {
+        let expected = format!("{} × {} scores, as the pairs", pairs.images(), pairs.texts());
+        let got = format!("{} × {}", scores.images(), scores.texts());
+        return Err(Error::invalid("ranks", expected, got));
+    }
+    Ok(())
+}
+
+fn refuse_lonely_images(pairs: &Pairs) -> Result<()> {
+    match (0..pairs.images()).find(|&i| pairs.texts_of(i).is_empty()) {
+        Some(image) => Err(Error::invalid(format!("ranks, image {image}"), "at least 1 text", 0)),
+        None => Ok(()),
+    }
+}
+
+fn image_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
+    let standing = |image: usize| {
+        let (row, texts) = (scores.row(image), pairs.texts_of(image));
+        let first = texts.iter().copied().reduce(|a, t| if row[t] > row[a] { t } else { a });
+        let first = first.expect("every image has a text");
+        let best = row[first];
+        let own = texts.iter().filter(|&&t| row[t] == best).count() as u32;
+        let (left, right) = (count(&row[..first], best), count(&row[first..], best));
+        // Everything equal on the left of the first true text is not true.
+        Standing { greater: left.0 + right.0, before: left.1, equal: left.1 + right.1 - own, own }
+    };
+    (0..pairs.images()).into_par_iter().map(standing).collect()
+}
+
+/// How many scores are greater than, and how many equal to, a target.
+fn count(scores: &[f32], target: f32) -> (u32, u32) {
+    scores.iter().fold((0, 0), |(greater, equal), &s| {
+        (greater + u32::from(s > target), equal + u32::from(s == target))
+    })
+}
+
+fn text_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
+    const BLOCK: usize = 512; // five arrays of this length stay in the first-level cache; rows are read in pieces
+    let texts: Vec<usize> = (0..pairs.texts()).collect();
+    texts.par_chunks(BLOCK).flat_map_iter(|block| block_standings(scores, pairs, block)).collect()
+}
+
+/// A block of neighbouring columns, counted row by row: no column is ever walked down on its own.
+fn block_standings(scores: &ScoreMatrix, pairs: &Pairs, block: &[usize]) -> Vec<Standing> {
+    let (start, n) = (block[0], block.len());
+    let image: Vec<u32> = block.iter().map(|&t| pairs.image_of(t) as u32).collect();
+    let target: Vec<f32> = block.iter().map(|&t| scores.row(pairs.image_of(t))[t]).collect();
+    let (mut greater, mut before, mut equal) = (vec![0u32; n], vec![0u32; n], vec![0u32; n]);
+    for i in 0..scores.images() {
+        let row = &scores.row(i)[start..start + n];
+        for t in 0..n {
+            let tie = u32::from(row[t] == target[t]);
+            greater[t] += u32::from(row[t] > target[t]);
+            before[t] += tie & u32::from((i as u32) < image[t]);
+            equal[t] += tie;
+        }
+    }
+    let standing = |t: usize| Standing {
+        greater: greater[t],
+        before: before[t],
+        equal: equal[t] - 1, // the true image ties with itself
+        own: 1,
+    };
+    (0..n).map(standing).collect()
+}
