@@ -112,6 +112,9 @@ mod tests {
     fn reference_keeps_the_order_asked() {
         let names = ["Full", "chance", "w/o MMM"];
         let got = fne_reference(3, &names);
-        assert_eq!(got.rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["Full", "w/o MMM"]);
+        assert_eq!(
+            got.rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(),
+            ["Full", "w/o MMM"]
+        );
     }
 }

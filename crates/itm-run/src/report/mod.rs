@@ -12,7 +12,7 @@ mod json;
 mod markdown;
 mod plots;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod tables;
 mod terminal;
 mod verdict;
