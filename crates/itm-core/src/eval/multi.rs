@@ -113,7 +113,7 @@ fn measure(top: &[u32], relevant: &[u32]) -> Option<Found> {
         so_far += 1;
         precisions += so_far as f64 / (k + 1) as f64;
     }
-    let first = top.iter().position(|item| is_true(item)).unwrap_or(usize::MAX);
+    let first = top.iter().position(is_true).unwrap_or(usize::MAX);
     Some(Found {
         average_precision: precisions / r as f64,
         r_precision: so_far as f64 / r as f64,

@@ -133,13 +133,12 @@ mod tests {
     #[test]
     fn golden_exchanges() {
         for case in golden().randomisation {
-            let a = hits(&case.a, &case.image_of_text, case.folds);
-            let b = hits(&case.b, &case.image_of_text, case.folds);
+            let [a, b] = [&case.a, &case.b].map(|s| [hits(s, &case.image_of_text, case.folds)]);
             assert_eq!(case.images, case.folds.0 * case.folds.1);
-            assert!((a.recalls().rsum - b.recalls().rsum - case.difference).abs() < 1e-9);
-            let got = paired_randomisation(&[a.clone()], &[b.clone()], 10, 0).unwrap();
+            assert!((a[0].recalls().rsum - b[0].recalls().rsum - case.difference).abs() < 1e-9);
+            let got = paired_randomisation(&a, &b, 10, 0).unwrap();
             assert_eq!(got, Randomisation { p: case.p, differing: case.differing, exact: true });
-            assert_eq!(paired_randomisation(&[b], &[a], 10, 0).unwrap(), got, "two-sided");
+            assert_eq!(paired_randomisation(&b, &a, 10, 0).unwrap(), got, "two-sided");
         }
     }
 
@@ -267,11 +266,8 @@ mod tests {
         };
         let spread = bootstrap(&[constant(1), constant(0)], 400, 0).unwrap();
         assert_eq!(spread.i2t[0], Interval { lo: 0.0, hi: 100.0 });
-        let run = noisy(50, 2, 5);
-        let (one, three) = (
-            bootstrap(&[run.clone()], 4000, 0).unwrap().rsum,
-            bootstrap(&[run.clone(), run.clone(), run], 4000, 0).unwrap().rsum,
-        );
+        let runs = vec![noisy(50, 2, 5); 3];
+        let [one, three] = [1, 3].map(|n| bootstrap(&runs[..n], 4000, 0).unwrap().rsum);
         // The images are shared, so three equal runs are no surer than one.
         assert!(((three.hi - three.lo) / (one.hi - one.lo) - 1.0).abs() < 0.1, "{one:?} {three:?}");
     }
