@@ -1,5 +1,27 @@
 //! Data sets: what a split holds, and the loaders that fill it.
 
+mod captions;
+mod files;
+mod image_folder;
+mod json;
+mod karpathy;
+mod leakage;
+mod names;
+mod npy;
+mod npy_header;
+mod precomp;
+mod precomp_split;
+
+pub use captions::{CaptionRule, Dropped};
+pub use files::{FileHash, Manifest, sha256_hex};
+pub use image_folder::ImageFolder;
+pub use karpathy::{Karpathy, KarpathyImage, Split};
+pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
+pub use npy::Npy;
+pub use npy_header::Dtype;
+pub use precomp::{Extra, LoadOptions, Loaded, TestSet, load, load_precomp};
+pub use precomp_split::{PrecompSplit, RowLayout};
+
 use crate::Pairs;
 
 /// Global features, one row an image, row-major `[rows, dim]`.
@@ -14,7 +36,7 @@ pub struct Features {
 impl Features {
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        if self.dim == 0 { 0 } else { self.values.len() / self.dim }
+        self.values.len().checked_div(self.dim).unwrap_or(0)
     }
 
     /// One row.

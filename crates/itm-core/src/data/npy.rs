@@ -1,0 +1,264 @@
+//! NumPy's `.npy` files, memory-mapped, converted to f32 row by row.
+
+use std::fs::File;
+use std::path::Path;
+
+use half::f16;
+use memmap2::Mmap;
+
+use super::Features;
+use super::npy_header::{Dtype, Header};
+use crate::{Error, Result};
+
+/// An array in a `.npy` file: versions 1–3, C order, little-endian.
+///
+/// The file stays mapped; nothing is copied until a row is asked for. Before that the header, the shape's product and
+/// the length of the file have been checked against each other, so that no size in a header is ever trusted.
+///
+/// ```no_run
+/// use itm_core::data::Npy;
+///
+/// let regions = Npy::open("precomp/train_ims.npy")?; // [29000, 36, 2048]: 8.6 GB, not read
+/// let mut row = vec![0.0; regions.row_len()];
+/// regions.row_into(17, &mut row)?; // image 17: 36 · 2048 values
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Npy {
+    place: String,
+    bytes: Bytes,
+    header: Header,
+    scale: Option<Vec<f32>>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Bytes {
+    fn all(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Npy {
+    /// Maps a file and checks its header.
+    ///
+    /// # Errors
+    /// A missing or truncated file, trailing bytes, big-endian or Fortran order, a dtype that is not among [`Dtype`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let place = path.display().to_string();
+        let file = File::open(path).map_err(Error::io(path))?;
+        let meta = file.metadata().map_err(Error::io(path))?;
+        if meta.is_dir() {
+            return Err(Error::invalid(place, "a .npy file", "a folder"));
+        }
+        if meta.len() == 0 {
+            return Err(Error::invalid(place, "a .npy file", "an empty file")); // cannot be mapped
+        }
+        #[allow(unsafe_code, reason = "region features are larger than memory (COCO: 33 GB)")]
+        // SAFETY: the map is read-only, private to this value and dropped with it, and its bytes are only ever read as
+        // `u8`, for which every bit pattern is valid. What is left is another process that shortens the file meanwhile:
+        // the system then ends this program (SIGBUS) rather than hand out wrong values. Data files are not written
+        // while they are read; this is what every reader of mapped files assumes.
+        let map = unsafe { Mmap::map(&file) }.map_err(Error::io(path))?;
+        Self::new(place, Bytes::Mapped(map))
+    }
+
+    /// The same for bytes in memory; `place` stands in error lines.
+    ///
+    /// # Errors
+    /// As [`Npy::open`].
+    pub fn from_bytes(place: impl Into<String>, bytes: Vec<u8>) -> Result<Self> {
+        Self::new(place.into(), Bytes::Owned(bytes))
+    }
+
+    fn new(place: String, bytes: Bytes) -> Result<Self> {
+        let header = Header::parse(&place, bytes.all())?;
+        Ok(Self { place, bytes, header, scale: None })
+    }
+
+    /// Real value = stored value × `scale[dimension]`, over the last dimension; one value serves all.
+    ///
+    /// # Errors
+    /// If `scale` has neither one value nor as many as the last dimension, or one is not finite.
+    pub fn with_scale(mut self, scale: Vec<f32>) -> Result<Self> {
+        let width = self.header.shape.last().copied().unwrap_or(1);
+        if scale.len() != width && scale.len() != 1 {
+            let expected = format!("a scale of 1 or {width} values (the last dimension)");
+            return Err(Error::invalid(&self.place, expected, scale.len()));
+        }
+        if let Some(i) = scale.iter().position(|v| !v.is_finite()) {
+            let place = format!("scale of {}, value {i}", self.place);
+            return Err(Error::invalid(place, "a finite number", scale[i]));
+        }
+        self.scale = Some(if scale.len() == 1 { vec![scale[0]; width] } else { scale });
+        Ok(self)
+    }
+
+    /// The file's name as it stands in error lines.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The whole file, header included: what a hash is taken of.
+    pub fn file_bytes(&self) -> &[u8] {
+        self.bytes.all()
+    }
+
+    /// What a stored number is.
+    pub fn dtype(&self) -> Dtype {
+        self.header.dtype
+    }
+
+    /// The shape; empty for a single number.
+    pub fn shape(&self) -> &[usize] {
+        &self.header.shape
+    }
+
+    /// Length of the first dimension.
+    pub fn rows(&self) -> usize {
+        self.header.shape.first().copied().unwrap_or(1)
+    }
+
+    /// Numbers in a row: the product of the other dimensions.
+    pub fn row_len(&self) -> usize {
+        self.header.shape.iter().skip(1).product()
+    }
+
+    /// Bytes of the rows as f32, for memory estimates.
+    pub fn f32_bytes(&self) -> u64 {
+        self.rows() as u64 * self.row_len() as u64 * 4
+    }
+
+    /// The stored bytes of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row_bytes(&self, row: usize) -> &[u8] {
+        assert!(row < self.rows(), "row {row} of {} rows", self.rows());
+        let size = self.row_len() * self.header.dtype.size();
+        &self.file_bytes()[self.header.data..][row * size..][..size]
+    }
+
+    /// Converts a row.
+    ///
+    /// # Errors
+    /// If a value is NaN or infinite as f32: names row and column.
+    ///
+    /// # Panics
+    /// If there is no such row, or `out` is not as long as one.
+    pub fn row_into(&self, row: usize, out: &mut [f32]) -> Result<()> {
+        let bytes = self.row_bytes(row);
+        assert_eq!(out.len(), self.row_len(), "out for a row of {:?}", self.shape());
+        convert(self.header.dtype, bytes, out);
+        if let Some(scale) = &self.scale {
+            for part in out.chunks_mut(scale.len().max(1)) {
+                part.iter_mut().zip(scale).for_each(|(v, s)| *v *= s);
+            }
+        }
+        match out.iter().position(|v| !v.is_finite()) {
+            None => Ok(()),
+            Some(column) => {
+                let place = format!("{} row {row}, column {column}", self.place);
+                Err(Error::invalid(place, "a finite number", out[column]))
+            }
+        }
+    }
+
+    /// The whole array as `[rows, dim]`.
+    ///
+    /// # Errors
+    /// If it is not of rank 2, has no rows or columns, or a value is not finite.
+    pub fn to_features(&self) -> Result<Features> {
+        self.check_rank(&[2])?;
+        let (rows, dim) = (self.rows(), self.row_len());
+        let mut values = vec![0.0; rows * dim]; // at most 4 times the file: the header was checked
+        for (row, out) in values.chunks_exact_mut(dim).enumerate() {
+            self.row_into(row, out)?;
+        }
+        Ok(Features { dim, values })
+    }
+
+    /// All values, whatever the rank: for scales and other small files.
+    ///
+    /// # Errors
+    /// If a value is not finite.
+    pub fn to_vec(&self) -> Result<Vec<f32>> {
+        let (rows, len) = (self.rows(), self.row_len());
+        let mut values = vec![0.0; rows * len];
+        for row in 0..rows {
+            self.row_into(row, &mut values[row * len..(row + 1) * len])?;
+        }
+        Ok(values)
+    }
+
+    /// The values of an integer array of rank 1, none of them negative: row numbers.
+    ///
+    /// # Errors
+    /// If rank or dtype differ, or a value is negative: names the row.
+    pub fn to_indices(&self) -> Result<Vec<usize>> {
+        self.check_rank(&[1])?;
+        let size = self.header.dtype.size();
+        let integer: fn(&[u8]) -> i64 = match self.header.dtype {
+            Dtype::I8 => |b| i64::from(b[0] as i8),
+            Dtype::U8 => |b| i64::from(b[0]),
+            Dtype::I32 => |b| i64::from(i32::from_le_bytes(array(b))),
+            Dtype::I64 => |b| i64::from_le_bytes(array(b)),
+            other => return Err(Error::invalid(&self.place, "integers", other)),
+        };
+        let data = &self.file_bytes()[self.header.data..];
+        data.chunks_exact(size)
+            .enumerate()
+            .map(|(row, bytes)| {
+                usize::try_from(integer(bytes)).map_err(|_| {
+                    let place = format!("{} row {row}", self.place);
+                    Error::invalid(place, "a row number", integer(bytes))
+                })
+            })
+            .collect()
+    }
+
+    /// Refuses other ranks, and arrays without a number in them.
+    pub(crate) fn check_rank(&self, ranks: &[usize]) -> Result<()> {
+        let shape = self.shape();
+        if !ranks.contains(&shape.len()) {
+            let ranks: Vec<_> = ranks.iter().map(usize::to_string).collect();
+            let expected = format!("an array of rank {}", ranks.join(" or "));
+            let got = format!("rank {} (shape {shape:?})", shape.len());
+            return Err(Error::invalid(&self.place, expected, got));
+        }
+        if shape.contains(&0) {
+            let got = format!("shape {shape:?}");
+            return Err(Error::invalid(&self.place, "an array that is not empty", got));
+        }
+        Ok(())
+    }
+}
+
+fn convert(dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
+    let each = |out: &mut [f32], size: usize, one: fn(&[u8]) -> f32| {
+        out.iter_mut().zip(bytes.chunks_exact(size)).for_each(|(v, b)| *v = one(b));
+    };
+    match dtype {
+        Dtype::F16 => each(out, 2, |b| f16::from_le_bytes(array(b)).to_f32()),
+        Dtype::F32 => each(out, 4, |b| f32::from_le_bytes(array(b))),
+        Dtype::F64 => each(out, 8, |b| f64::from_le_bytes(array(b)) as f32),
+        Dtype::I8 => each(out, 1, |b| f32::from(b[0] as i8)),
+        Dtype::U8 => each(out, 1, |b| f32::from(b[0])),
+        Dtype::I32 => each(out, 4, |b| i32::from_le_bytes(array(b)) as f32),
+        Dtype::I64 => each(out, 8, |b| i64::from_le_bytes(array(b)) as f32),
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(bytes); // chunks_exact(N) gave it
+    array
+}
