@@ -205,8 +205,7 @@ impl<'a> Tiles<'a> {
             return Err(Error::invalid("texts", expected, texts.dim()));
         }
         // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
-        let bound =
-            images.dim() as f64 * f64::from(images.largest()) * f64::from(texts.largest());
+        let bound = images.dim() as f64 * f64::from(images.largest()) * f64::from(texts.largest());
         if bound > f64::from(f32::MAX) / 2.0 {
             let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
             return Err(Error::invalid("images · texts", expected, format!("{bound:e}")));
@@ -389,7 +388,11 @@ mod tests {
             let images: Vec<_> = (0..500).map(|p| p * 31 % n).collect();
             let texts: Vec<_> = (0..500).map(|p| p * 17 % m).collect();
             for (p, s) in tiles.pair_scores(&images, &texts).into_iter().enumerate() {
-                assert_eq!(s.to_bits(), scores.row(images[p])[texts[p]].to_bits(), "{n} × {m} × {d}");
+                assert_eq!(
+                    s.to_bits(),
+                    scores.row(images[p])[texts[p]].to_bits(),
+                    "{n} × {m} × {d}"
+                );
             }
         }
     }
