@@ -70,8 +70,8 @@ fn score_of(key: u64) -> f32 {
 
 /// Lists of candidates for some neighbouring queries.
 ///
-/// A list takes what is above its `floor`, the score of the k-th best when it was last cut back; when it is full it is cut
-/// back to `k`. A tile's items come in ascending order, so one that equals the floor has the larger index and stays out.
+/// A list takes what is above its `floor`, a score that `k` items before reached; when it is full it is cut back to `k`.
+/// Items come in ascending order, so one that equals the floor has a larger index than those `k` and stays out.
 #[derive(Debug, Clone)]
 pub struct Lists {
     first: usize,
@@ -92,6 +92,14 @@ impl Lists {
         Self { first: queries.start, k, room, keys, filled, floor }
     }
 
+    /// Takes an item whose index is larger than all before.
+    #[inline]
+    fn offer(&mut self, query: usize, score: f32, item: usize) {
+        if score > self.floor[query] {
+            self.push(query, key(score, item));
+        }
+    }
+
     #[inline]
     fn push(&mut self, query: usize, key: u64) {
         let list = &mut self.keys[query * self.room..(query + 1) * self.room];
@@ -105,16 +113,19 @@ impl Lists {
         }
     }
 
+    /// What was merged has smaller indices: its floors hold here as well.
+    fn raise_floors(&mut self, total: &Self) {
+        let floors = &total.floor[self.first - total.first..];
+        self.floor.iter_mut().zip(floors).for_each(|(floor, &all)| *floor = floor.max(all));
+    }
+
     fn add(&mut self, part: &Self) {
         for query in 0..part.filled.len() {
             let list = &part.keys[query * part.room..][..part.filled[query] as usize];
             let query = query + part.first - self.first;
-            for &key in list {
-                // These come in no order, so the whole key decides; that of the floor stays at its place after a cut.
-                let uncut = self.floor[query] == f32::NEG_INFINITY;
-                if uncut || key > self.keys[query * self.room + self.k - 1] {
-                    self.push(query, key);
-                }
+            let floor = self.floor[query]; // of the lanes before; this lane's items come in no order
+            for &key in list.iter().filter(|&&key| score_of(key) > floor) {
+                self.push(query, key);
             }
         }
     }
@@ -132,8 +143,29 @@ impl Lists {
     }
 }
 
-/// A stretch of scores that is looked at as one: mostly nothing in it is above any floor.
+/// A stretch of scores that is looked at as one: mostly nothing in it is above its floor.
 const STRETCH: usize = 32;
+
+/// Bit `i` is set where `scores[i]` is above `floor(i)`.
+#[inline(always)]
+fn above(scores: &[f32], floor: impl Fn(usize) -> f32) -> u32 {
+    let bit = |i| u32::from(scores[i] > floor(i)) << i;
+    if scores.len() == STRETCH {
+        (0..STRETCH).fold(0, |mask, i| mask | bit(i)) // a known length: vector code
+    } else {
+        (0..scores.len()).fold(0, |mask, i| mask | bit(i))
+    }
+}
+
+/// The places of the set bits, ascending.
+#[inline(always)]
+fn places(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (place < u32::BITS).then_some(place as usize)
+    })
+}
 
 impl Consumer for TopTexts {
     type State = (Lists, usize); // lists and how many texts there are
@@ -143,22 +175,21 @@ impl Consumer for TopTexts {
         (Lists::new(images, self.k.min(texts.len())), texts.len())
     }
 
+    fn hint(&self, (lane, _): &mut Self::State, (total, _): &Self::State) {
+        lane.raise_floors(total);
+    }
+
     fn tile(&self, (lists, _): &mut Self::State, tile: &Tile<'_>) {
         widest(
             #[inline(always)]
             || {
                 for (image, row) in tile.rows() {
                     let query = image - lists.first;
-                    let stretches = row.chunks(STRETCH).zip(tile.texts().step_by(STRETCH));
-                    for (stretch, text0) in stretches {
+                    let texts = tile.texts().step_by(STRETCH);
+                    for (stretch, text0) in row.chunks(STRETCH).zip(texts) {
                         let floor = lists.floor[query];
-                        if !stretch.iter().fold(false, |any, &s| any | (s > floor)) {
-                            continue;
-                        }
-                        for (text, &s) in (text0..).zip(stretch) {
-                            if s > lists.floor[query] {
-                                lists.push(query, key(s, text));
-                            }
+                        for i in places(above(stretch, |_| floor)) {
+                            lists.offer(query, stretch[i], text0 + i);
                         }
                     }
                 }
@@ -183,6 +214,10 @@ impl Consumer for TopImages {
         (Lists::new(texts, self.k.min(images.len())), images.len())
     }
 
+    fn hint(&self, (lane, _): &mut Self::State, (total, _): &Self::State) {
+        lane.raise_floors(total);
+    }
+
     fn tile(&self, (lists, _): &mut Self::State, tile: &Tile<'_>) {
         let first = tile.texts().start - lists.first;
         widest(
@@ -191,14 +226,8 @@ impl Consumer for TopImages {
                 for (image, row) in tile.rows() {
                     for (stretch, query0) in row.chunks(STRETCH).zip((first..).step_by(STRETCH)) {
                         let floors = &lists.floor[query0..query0 + stretch.len()];
-                        let pairs = stretch.iter().zip(floors);
-                        if !pairs.fold(false, |any, (&s, &floor)| any | (s > floor)) {
-                            continue;
-                        }
-                        for (query, &s) in (query0..).zip(stretch) {
-                            if s > lists.floor[query] {
-                                lists.push(query, key(s, image));
-                            }
+                        for i in places(above(stretch, |i| floors[i])) {
+                            lists.offer(query0 + i, stretch[i], image);
                         }
                     }
                 }
