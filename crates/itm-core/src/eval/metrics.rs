@@ -141,3 +141,57 @@ impl Evaluation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pairs;
+
+    fn at(ranks: &[u32]) -> Vec<Standing> {
+        let at = |&greater| Standing { greater, before: 0, equal: 0, own: 1 };
+        ranks.iter().map(at).collect()
+    }
+
+    /// ⌊1.5⌋ + 1 = 2, ⌊2.5⌋ + 1 = 3: the two conventions of `hubness.md` and `fne.md` in one.
+    #[test]
+    fn the_median_of_an_even_number() {
+        for (ranks, median) in
+            [(vec![3, 0, 2, 1], 2.0), (vec![9, 3, 2, 0], 3.0), (vec![7, 0, 4], 5.0)]
+        {
+            assert_eq!(DirectionMetrics::new(&at(&ranks), TiePolicy::Index).median, median);
+        }
+    }
+
+    #[test]
+    fn cuts_are_exclusive_and_perfect_is_one() {
+        let m = DirectionMetrics::new(&at(&[0, 1, 4, 5, 9, 10, 99, 0]), TiePolicy::Index);
+        assert_eq!((m.r1, m.r5, m.r10), (25.0, 50.0, 75.0));
+        let perfect = DirectionMetrics::new(&at(&[0, 0, 0]), TiePolicy::Pessimistic);
+        assert_eq!((perfect.median, perfect.mean, perfect.r1), (1.0, 1.0, 100.0));
+    }
+
+    /// Recalls are averaged over folds, not pooled: folds of different size tell.
+    #[test]
+    fn folds_weigh_the_same() {
+        let fold = |ranks: &[u32]| {
+            let pairs = Pairs::uniform(ranks.len(), 1);
+            Ranks::from_counts(pairs, at(ranks), at(&vec![0; ranks.len()])).unwrap()
+        };
+        let folds = [fold(&[0, 0]), fold(&[1, 1, 1, 2, 2, 2])];
+        let evaluation = Evaluation::new(&folds, TiePolicy::Index);
+        assert_eq!(evaluation.i2t.r1, 50.0);
+        assert_eq!(evaluation.i2t.median, 1.5); // of 1 and ⌊1.5⌋ + 1; pooled it would be 2
+        assert_eq!(evaluation.rsum, 50.0 + 100.0 + 100.0 + 300.0);
+        assert_eq!((evaluation.folds, evaluation.images, evaluation.texts), (2, 8, 8));
+    }
+
+    #[test]
+    fn a_report_reads_back() {
+        let ranks =
+            Ranks::from_counts(Pairs::uniform(3, 1), at(&[0, 1, 2]), at(&[0, 0, 1])).unwrap();
+        let evaluation = Evaluation::new(&[ranks], TiePolicy::Expected);
+        let json = serde_json::to_string(&evaluation).unwrap();
+        assert!(json.contains("\"ties\":\"expected\""), "{json}");
+        assert_eq!(serde_json::from_str::<Evaluation>(&json).unwrap(), evaluation);
+    }
+}

@@ -113,7 +113,7 @@ fn measure(top: &[u32], relevant: &[u32]) -> Option<Found> {
         so_far += 1;
         precisions += so_far as f64 / (k + 1) as f64;
     }
-    let first = top.iter().position(|item| is_true(item)).unwrap_or(usize::MAX);
+    let first = top.iter().position(is_true).unwrap_or(usize::MAX);
     Some(Found {
         average_precision: precisions / r as f64,
         r_precision: so_far as f64 / r as f64,
@@ -181,4 +181,72 @@ fn descending_key(score: f32, index: usize) -> u64 {
     let bits = (score + 0.0).to_bits(); // −0 + 0 = +0
     let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
     (u64::from(!ascending) << 32) | index as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Pairs;
+    use crate::eval::{Ranks, TiePolicy};
+
+    /// R = 3, true at positions 1, 3, 5: AP@R = (1/1 + 2/3) / 3, R-precision 2/3; position 5 is beyond R.
+    #[test]
+    fn golden_by_hand() {
+        let m = MultiMetrics::from_rankings([(&[4, 0, 7, 1, 2, 3][..], &[2, 4, 7][..])]).unwrap();
+        assert!((m.map_at_r - 500.0 / 9.0).abs() < 1e-12);
+        assert!((m.r_precision - 200.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn queries_without_a_true_item_are_counted() {
+        let scores = ScoreMatrix::from_rows([[0.1, 0.9], [0.3, 0.2]]);
+        let one = Relevance::new(2, vec![vec![], vec![0]]);
+        let m = evaluate_multi(&scores, &one).unwrap();
+        assert_eq!((m.i2t.queries, m.i2t.skipped, m.i2t.map_at_r), (1, 1, 100.0));
+        assert_eq!((m.t2i.queries, m.t2i.skipped, m.t2i.r1), (1, 1, 100.0));
+        let none = evaluate_multi(&scores, &Relevance::new(2, vec![vec![]; 2])).unwrap_err();
+        assert_eq!(
+            none.to_string(),
+            "relevance: expected a query with a true item, got none in 2 queries"
+        );
+        let shape = evaluate_multi(&scores, &Relevance::new(3, vec![vec![]; 2])).unwrap_err();
+        assert_eq!(shape.to_string(), "relevance: expected 2 × 3 scores, got 2 × 2");
+    }
+
+    proptest! {
+        /// Selecting the best is the head of a full ranking, infinities and zeros of both signs among the scores.
+        #[test]
+        fn the_best_items_head_the_ranking(
+            row in vec(prop_oneof![
+                (-2i8..3).prop_map(f32::from),
+                -1.0f32..1.0,
+                Just(-0.0),
+                Just(f32::INFINITY),
+                Just(f32::NEG_INFINITY),
+            ], 1..60),
+            depth in 0usize..70,
+        ) {
+            let full = ScoreMatrix::new(1, row.len(), row.clone()).unwrap().ranking(0);
+            let best: Vec<usize> = best_items(&row, depth).into_iter().map(|i| i as usize).collect();
+            prop_assert_eq!(&best[..], &full[..depth.min(row.len())]);
+        }
+
+        /// With the annotated pairs alone, recalls are those of the ranks; with one text an image R-precision is R@1.
+        #[test]
+        fn annotated_pairs_give_the_recalls(n in 1usize..90, seed in 1usize..1000) {
+            let values = (0..n * n).map(|at| ((at * seed * 7919) % 31) as f32).collect();
+            let (scores, pairs) = (ScoreMatrix::new(n, n, values).unwrap(), Pairs::uniform(n, 1));
+            let relevance = Relevance::new(n, (0..n as u32).map(|i| vec![i]).collect());
+            let multi = evaluate_multi(&scores, &relevance).unwrap();
+            let ranks = Ranks::new(&scores, &pairs).unwrap();
+            let plain = crate::eval::Evaluation::new(&[ranks], TiePolicy::Index);
+            for (m, d) in [(multi.i2t, plain.i2t), (multi.t2i, plain.t2i)] {
+                prop_assert_eq!([m.r1, m.r5, m.r10], d.recalls());
+                prop_assert_eq!((m.r_precision, m.map_at_r), (m.r1, m.r1));
+            }
+        }
+    }
 }

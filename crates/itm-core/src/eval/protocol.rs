@@ -186,3 +186,104 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     Ok(Evaluation::new(&protocol.ranks(scores, pairs)?, policy))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(protocol: Protocol, pairs: &Pairs) -> String {
+        protocol.folds(pairs).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_name_the_image() {
+        let mut owner: Vec<usize> = (0..5000).map(|t| t / 5).collect();
+        owner.drain(87..89); // image 17 loses two captions
+        let error_of = |p| error(p, &Pairs::new(1000, owner.clone()).unwrap());
+        assert_eq!(
+            error_of(Protocol::Flickr1k),
+            "protocol flickr_1k: image 17: expected 5 captions, got 3"
+        );
+        assert_eq!(error_of(Protocol::Coco5k), "protocol coco_5k: expected 5000 images, got 1000");
+        assert!(Protocol::Full.folds(&Pairs::new(1000, owner.clone()).unwrap()).is_ok());
+        assert_eq!(
+            error(Protocol::Full, &Pairs::new(3, vec![0, 2, 2]).unwrap()),
+            "protocol full: image 1: expected at least 1 caption, got 0"
+        );
+        assert_eq!(
+            error(Protocol::Full, &Pairs::uniform(0, 5)),
+            "protocol full: expected at least 1 image, got 0"
+        );
+    }
+
+    /// A caption too many shifts nobody else's index, and is refused where five are asked.
+    #[test]
+    fn six_captions_keep_indices_aligned() {
+        let mut owner: Vec<usize> = (0..5000).map(|t| t / 5).collect();
+        owner.insert(5, 0);
+        let pairs = Pairs::new(1000, owner).unwrap();
+        assert_eq!(
+            error(Protocol::Flickr1k, &pairs),
+            "protocol flickr_1k: image 0: expected 5 captions, got 6"
+        );
+        assert_eq!(pairs.texts_of(1), [6, 7, 8, 9, 10]);
+        let mut values = vec![0.0; 1000 * 5001];
+        (0..5001).for_each(|t| values[pairs.image_of(t) * 5001 + t] = 1.0);
+        let scores = ScoreMatrix::new(1000, 5001, values).unwrap();
+        let evaluation = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Pessimistic).unwrap();
+        assert_eq!(evaluation.rsum, 600.0);
+    }
+
+    #[test]
+    fn coco_is_five_folds_of_its_images() {
+        let pairs = Pairs::uniform(5000, 5);
+        let folds = Protocol::Coco1kFolds.folds(&pairs).unwrap();
+        assert_eq!(folds.len(), 5);
+        for (f, fold) in folds.iter().enumerate() {
+            assert_eq!(fold.images, f * 1000..(f + 1) * 1000);
+            assert_eq!((fold.texts[0], fold.texts.len()), (f * 5000, 5000));
+            assert_eq!(fold.pairs, Pairs::uniform(1000, 5));
+        }
+        let whole = Protocol::Coco5k.folds(&pairs).unwrap();
+        assert_eq!((whole.len(), &whole[0].pairs), (1, &pairs));
+    }
+
+    /// A score of another fold cannot change a rank.
+    #[test]
+    fn folds_rank_within_themselves() {
+        let pairs = Pairs::new(4, vec![3, 0, 1, 2]).unwrap();
+        let scores = ScoreMatrix::from_rows([
+            [9.0, 1.0, 0.0, 9.0],
+            [9.0, 0.0, 1.0, 9.0],
+            [0.0, 9.0, 9.0, 1.0],
+            [1.0, 9.0, 9.0, 0.0],
+        ]);
+        let folds = folds(&pairs, 2, 2).unwrap();
+        assert_eq!(folds[1].texts, [0, 3]);
+        assert_eq!(folds[1].pairs.image_of_text(), [1, 0]);
+        let ranks: Vec<_> =
+            folds.iter().map(|f| Ranks::new(&f.scores(&scores), &f.pairs).unwrap()).collect();
+        assert_eq!(Evaluation::new(&ranks, TiePolicy::Pessimistic).rsum, 600.0);
+        let whole = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Index).unwrap();
+        assert_eq!(whole.i2t.r1, 0.0);
+    }
+
+    #[test]
+    fn folds_need_images() {
+        let error =
+            |count, size| folds(&Pairs::uniform(9, 1), count, size).unwrap_err().to_string();
+        assert_eq!(error(2, 5), "folds: expected images for 2 folds of 5, got 9 images");
+        assert_eq!(
+            error(0, 5),
+            "folds: expected at least 1 fold of 1 image, got 0 folds of 5 images"
+        );
+        assert!(folds(&Pairs::uniform(9, 1), usize::MAX, 2).is_err());
+    }
+
+    #[test]
+    fn names_are_those_of_configs() {
+        for p in [Protocol::Full, Protocol::Flickr1k, Protocol::Coco1kFolds, Protocol::Coco5k] {
+            assert_eq!(serde_json::to_value(p).unwrap(), p.to_string());
+        }
+    }
+}

@@ -42,6 +42,17 @@ impl Hits {
         Ok(Self { folds })
     }
 
+    /// Hits written out, for tests.
+    #[cfg(test)]
+    pub(super) fn from_blocks(folds: Vec<Vec<ImageHits>>) -> Self {
+        Self { folds }
+    }
+
+    #[cfg(test)]
+    pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut ImageHits> {
+        self.folds.iter_mut().flatten()
+    }
+
     /// The blocks of each fold.
     pub fn folds(&self) -> &[Vec<ImageHits>] {
         &self.folds

@@ -165,3 +165,44 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     }
     adjusted
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn drawn_signs_agree_with_all_signs(d in vec((1i64..9, any::<bool>()), 1..14), seed: u64) {
+            let d: Vec<i64> = d.into_iter().map(|(d, minus)| if minus { -d } else { d }).collect();
+            let observed = d.iter().sum::<i64>().abs();
+            let extreme = (0..4000).filter(|&r| flipped(&d, seed, r).abs() >= observed).count();
+            let (drawn, all) = (extreme as f64 / 4000.0, enumerated(&d));
+            prop_assert!((drawn - all).abs() < 0.05, "{drawn} for {all}");
+        }
+    }
+
+    /// Beyond 64 images every sign is still drawn on its own: the variance of the sum is the number of images.
+    #[test]
+    fn signs_are_independent() {
+        let (n, replicates) = (150, 4000);
+        let sums: Vec<i64> = (0..replicates).map(|r| flipped(&vec![1; n], 3, r)).collect();
+        let mean = sums.iter().sum::<i64>() as f64 / replicates as f64;
+        let variance = sums.iter().map(|s| (s * s) as f64).sum::<f64>() / replicates as f64;
+        assert!(mean.abs() < 0.8, "{mean}");
+        assert!((variance / n as f64 - 1.0).abs() < 0.1, "{variance}");
+    }
+
+    #[test]
+    fn nothing_differs() {
+        assert_eq!(enumerated(&[]), 1.0);
+    }
+
+    #[test]
+    #[should_panic(expected = "p-values within 0 and 1")]
+    fn no_p_value() {
+        holm(&[0.1, f64::NAN]);
+    }
+}

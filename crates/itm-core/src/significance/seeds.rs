@@ -54,3 +54,35 @@ fn student_t(freedom: usize) -> f64 {
     }
     ((lo + hi) / 2.0).tan() * (freedom as f64).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Golden {
+        student_t: Vec<(usize, f64)>,
+    }
+
+    /// `tests/reference/evaluation.py`: SciPy's quantile.
+    #[test]
+    fn golden_quantiles() {
+        let text = include_str!("../../tests/golden/evaluation.json");
+        for (freedom, want) in serde_json::from_str::<Golden>(text).unwrap().student_t {
+            let got = student_t(freedom);
+            assert!((got / want - 1.0).abs() < 1e-10, "{freedom}: got {got}, want {want}");
+        }
+    }
+
+    #[test]
+    fn equal_seeds_and_too_few() {
+        assert_eq!(seed_interval(&[2.5; 3]), Some(Interval { lo: 2.5, hi: 2.5 }));
+        assert_eq!((seed_interval(&[]), seed_interval(&[1.0])), (None, None));
+        let interval = seed_interval(&[1.0, 3.0]).unwrap(); // 2 ± 12.706
+        assert!(
+            (interval.hi - 14.706_204_7).abs() < 1e-6 && (interval.lo + 10.706_204_7).abs() < 1e-6
+        );
+    }
+}
