@@ -142,7 +142,7 @@ mod tests {
     use super::super::testing::{everywhere, tiles, unit};
     use super::*;
     use crate::eval::Ranks;
-    use crate::tiles::{ExpSums, Maxima, RankCounts, TopImages, TopTexts};
+    use crate::tiles::{ExpSums, Maxima, RankCounts, TopTexts};
     use crate::{Pairs, ScoreMatrix};
 
     #[test]
