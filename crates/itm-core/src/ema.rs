@@ -72,8 +72,8 @@ mod tests {
     }
 
     fn values(m: &Two) -> Vec<f32> {
-        let mut all = m.a.val().into_data().to_vec::<f32>().unwrap();
-        all.extend(m.b.val().into_data().to_vec::<f32>().unwrap());
+        let mut all = m.a.val().into_data().try_to_vec::<f32>().unwrap();
+        all.extend(m.b.val().into_data().try_to_vec::<f32>().unwrap());
         all
     }
 

@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn chosen(sampler: &mut impl NegativeSampler, block: &Block) -> Vec<bool> {
-        sampler.select(block).into_data().convert::<bool>().to_vec().unwrap()
+        sampler.select(block).into_data().convert::<bool>().try_to_vec().unwrap()
     }
 
     const O: bool = false;
@@ -122,7 +122,7 @@ mod tests {
         let scores = Tensor::<2>::from_floats([[1., 2.], [3., 4.]], &Device::flex());
         let block = Block::in_batch(scores);
         assert_eq!(block.positive.dims(), [2, 1]);
-        assert_eq!(block.positive.clone().into_data().to_vec::<f32>().unwrap(), [1., 4.]);
+        assert_eq!(block.positive.clone().into_data().try_to_vec::<f32>().unwrap(), [1., 4.]);
         assert_eq!(chosen(&mut AllNegatives, &block), [O, X, X, O]);
     }
 

@@ -10,7 +10,7 @@ use super::TokenBatch;
 use crate::Encoder;
 
 /// What becomes of the states of a caption's words.
-#[derive(Module, Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextPool {
     /// Their mean, FNE Eq. (1): `w̄ = (1/l) Σ w_j` over the real words.
@@ -59,6 +59,7 @@ pub struct GruText {
     /// e → d
     pub gru: Gru,
     /// How states become one embedding.
+    #[module(skip)]
     pub pool: TextPool,
 }
 
