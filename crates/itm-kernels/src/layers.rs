@@ -102,13 +102,17 @@ pub fn uniform<const D: usize>(
     device: &Device,
 ) -> Tensor<D> {
     let n = shape.iter().product::<usize>() as u64;
-    let values: Vec<f32> =
-        (0..n).map(|k| bound * (2.0 * random::unit(seed, k) - 1.0)).collect();
+    let values: Vec<f32> = (0..n).map(|k| bound * (2.0 * random::unit(seed, k) - 1.0)).collect();
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
 fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
-    assert_eq!(dims[0], lengths.len(), "sequences of shape {dims:?} with {} lengths", lengths.len());
+    assert_eq!(
+        dims[0],
+        lengths.len(),
+        "sequences of shape {dims:?} with {} lengths",
+        lengths.len()
+    );
     for (row, &length) in lengths.iter().enumerate() {
         let steps = dims[1];
         assert!((1..=steps).contains(&length), "sequence {row}: length {length}, not 1 to {steps}");
@@ -275,7 +279,8 @@ mod tests {
         assert_ne!(all(Gru::seeded(30, 40, 2, &device)), first);
         let bound = 1.0 / 40f32.sqrt();
         for part in &first {
-            let (mean, largest) = part.iter().fold((0.0, 0.0f32), |(m, l), v| (m + v, l.max(v.abs())));
+            let (mean, largest) =
+                part.iter().fold((0.0, 0.0f32), |(m, l), v| (m + v, l.max(v.abs())));
             assert!(largest <= bound && largest > 0.9 * bound);
             assert!((mean / part.len() as f32).abs() < bound * 2.0 / (part.len() as f32).sqrt());
         }

@@ -86,7 +86,10 @@ impl GruText {
         let [vocabulary, width] = self.words.dims();
         for (k, &id) in captions.ids.iter().enumerate() {
             let (row, word) = (k / captions.width, k % captions.width);
-            assert!((id as usize) < vocabulary, "caption {row}, word {word}: {id} of {vocabulary} words");
+            assert!(
+                (id as usize) < vocabulary,
+                "caption {row}, word {word}: {id} of {vocabulary} words"
+            );
         }
         let words = self.words.val();
         let x = words.clone().select(0, captions.to_tensor(&words.device())); // [b·l, e]

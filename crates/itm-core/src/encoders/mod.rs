@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn initial_weights_depend_on_the_seed_alone() {
         let device = Device::flex();
-        let text = |seed| values(GruText::new(&shape(0.0, TextPool::Mean), seed, &device).words.val());
+        let text =
+            |seed| values(GruText::new(&shape(0.0, TextPool::Mean), seed, &device).words.val());
         let image = |seed| values(Projection::new(4, 5, seed, &device).linear.weight.val());
         assert!(text(1) == text(1) && image(1) == image(1));
         assert!(text(1) != text(2) && image(1) != image(2));
