@@ -19,11 +19,11 @@ pub mod cca;
 pub mod scenes;
 
 #[cfg(feature = "burn")]
-pub mod encoders;
-#[cfg(feature = "burn")]
 mod ema;
 #[cfg(feature = "burn")]
 mod encoder;
+#[cfg(feature = "burn")]
+pub mod encoders;
 #[cfg(feature = "burn")]
 mod negatives;
 #[cfg(feature = "burn")]

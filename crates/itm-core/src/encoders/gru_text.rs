@@ -10,7 +10,7 @@ use super::TokenBatch;
 use crate::Encoder;
 
 /// What becomes of the states of a caption's words.
-#[derive(Module, Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextPool {
     /// Their mean, FNE Eq. (1): `w̄ = (1/l) Σ w_j` over the real words.
@@ -59,6 +59,7 @@ pub struct GruText {
     /// e → d
     pub gru: Gru,
     /// How states become one embedding.
+    #[module(skip)]
     pub pool: TextPool,
 }
 
@@ -85,7 +86,10 @@ impl GruText {
         let [vocabulary, _] = self.words.dims();
         for (k, &id) in captions.ids.iter().enumerate() {
             let (row, word) = (k / captions.width, k % captions.width);
-            assert!((id as usize) < vocabulary, "caption {row}, word {word}: {id} of {vocabulary} words");
+            assert!(
+                (id as usize) < vocabulary,
+                "caption {row}, word {word}: {id} of {vocabulary} words"
+            );
         }
         let words = self.words.val();
         words.clone().select(0, captions.to_tensor(&words.device()))
