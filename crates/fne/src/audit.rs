@@ -5,7 +5,7 @@
 
 use crate::posterior::Posterior;
 use crate::statistics::Snapshot;
-use crate::weights::Pool;
+use crate::weights::{Excluded, Pool};
 
 /// Which side the anchors are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +89,10 @@ impl Observed {
     /// the candidates of other images.
     pub fn uniform_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
         mean((0..self.anchors.len()).filter_map(|i| {
-            mean_of_bools((0..self.candidates.len()).filter_map(|j| {
-                (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))
-            }))
+            mean_of_bools(
+                (0..self.candidates.len())
+                    .filter_map(|j| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
+            )
         }))
         .unwrap_or(0.0)
     }
@@ -102,8 +103,7 @@ impl Observed {
         let pool = Pool {
             scores: &self.scores,
             positive: &self.positive,
-            anchors: &anchors,
-            candidates: &candidates,
+            excluded: Excluded::SameImage { anchors: &anchors, candidates: &candidates },
         };
         self.share_of(&pool.hardest(margin), truth)
     }
@@ -124,9 +124,12 @@ impl Observed {
     }
 
     fn share_of(&self, columns: &[usize], truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        mean_of_bools(columns.iter().enumerate().filter_map(|(i, &j)| {
-            (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))
-        }))
+        mean_of_bools(
+            columns
+                .iter()
+                .enumerate()
+                .filter_map(|(i, &j)| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
+        )
         .unwrap_or(0.0)
     }
 

@@ -1,5 +1,6 @@
 //! What a config file says: every key is required, an unknown one is an error.
 
+use itm_core::encoders::TextPool;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ pub struct ModelConfig {
     /// What is done to a row of image features first.
     pub features: FeatureTransform,
     /// How a text's word states become one vector.
-    pub text_pool: TextPooling,
+    pub text_pool: TextPool,
 }
 
 /// What is done to a row of image features before the projection.
@@ -66,20 +67,6 @@ impl FeatureTransform {
     }
 }
 
-/// How a text's word states become one vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TextPooling {
-    /// The mean over its words (Eq. 1), padding left out.
-    Masked,
-    /// The mean over all positions of the padded batch: an embedding then depends on its batch.
-    All,
-    /// The maximum over its words.
-    Max,
-    /// The state after its last word.
-    Last,
-}
-
 /// The course of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,7 +85,8 @@ pub struct TrainConfig {
     pub weight_decay: f64,
     /// Largest norm of all gradients together.
     pub grad_clip: f64,
-    /// Share of image features and of text coordinates set to 0 in training.
+    /// Share of image features and of word vectors' values set to 0 in training, in the online and
+    /// the momentum encoders alike.
     pub dropout: f64,
     /// Share of words replaced by `<unk>` in training.
     pub word_dropout: f64,
@@ -283,14 +271,6 @@ impl Preset {
         }
     }
 
-    /// How this preset pools words.
-    pub fn text_pool(self) -> TextPooling {
-        match self {
-            Self::Official => TextPooling::All,
-            Self::Paper | Self::Default => TextPooling::Masked,
-        }
-    }
-
     /// The course of training, the same in all presets.
     pub fn train(self) -> TrainConfig {
         TrainConfig {
@@ -356,7 +336,7 @@ pub(crate) mod tests {
                 embed_dim: 8,
                 word_dim: 6,
                 features: FeatureTransform::Raw,
-                text_pool: TextPooling::Masked,
+                text_pool: TextPool::Mean,
             },
             train: TrainConfig { batch: 4, learning_rate: 1e-2, ..preset.train() },
             sampler,

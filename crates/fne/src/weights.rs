@@ -37,6 +37,20 @@ pub struct Rule {
     pub min_count: u64,
 }
 
+/// X: which candidates are no negatives of which anchors.
+#[derive(Debug, Clone, Copy)]
+pub enum Excluded<'a> {
+    /// Where both show the same image.
+    SameImage {
+        /// Image id of each anchor, `[b]`.
+        anchors: &'a [i64],
+        /// Image id of each candidate, `[n]`; −100 for a row that was never written.
+        candidates: &'a [i64],
+    },
+    /// Where it says so, `[b, n]`.
+    Mask(&'a [bool]),
+}
+
 /// The candidates of one direction, on the host.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
@@ -44,21 +58,35 @@ pub struct Pool<'a> {
     pub scores: &'a [f32],
     /// s⁺: similarity of each anchor to its own partner, `[b]`.
     pub positive: &'a [f32],
-    /// Image id of each anchor, `[b]`.
-    pub anchors: &'a [i64],
-    /// Image id of each candidate, `[n]`; −100 for a row that was never written.
-    pub candidates: &'a [i64],
+    /// X.
+    pub excluded: Excluded<'a>,
 }
 
 impl Pool<'_> {
-    /// X: whether candidate `j` shows the image of anchor `i`, and so is no negative.
+    /// Number b of anchors.
+    pub fn anchors(&self) -> usize {
+        self.positive.len()
+    }
+
+    /// Number n of candidates.
+    pub fn candidates(&self) -> usize {
+        match self.excluded {
+            Excluded::SameImage { candidates, .. } => candidates.len(),
+            Excluded::Mask(mask) => mask.len() / self.anchors().max(1),
+        }
+    }
+
+    /// Whether candidate `j` is no negative of anchor `i`.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
-        self.anchors[i] == self.candidates[j]
+        match self.excluded {
+            Excluded::SameImage { anchors, candidates } => anchors[i] == candidates[j],
+            Excluded::Mask(mask) => mask[i * self.candidates() + j],
+        }
     }
 
     /// Similarities of anchor `i`.
     pub fn row(&self, i: usize) -> &[f32] {
-        let n = self.candidates.len();
+        let n = self.candidates();
         &self.scores[i * n..(i + 1) * n]
     }
 
@@ -66,7 +94,7 @@ impl Pool<'_> {
     /// counting 0: the choice of the row "w/o FNE", and the fallback of a row without weights.
     /// If no hinge of a row is active it is column 0.
     pub fn hardest(&self, margin: f64) -> Vec<usize> {
-        (0..self.anchors.len()).map(|i| self.hardest_of(i, margin)).collect()
+        (0..self.anchors()).map(|i| self.hardest_of(i, margin)).collect()
     }
 
     fn hardest_of(&self, i: usize, margin: f64) -> usize {
@@ -82,8 +110,8 @@ impl Pool<'_> {
 
     /// Weight 1 for every candidate of another image: what the sampler is compared with.
     pub fn uniform(&self) -> Vec<f32> {
-        let n = self.candidates.len();
-        let mut out = vec![0.0; self.anchors.len() * n];
+        let n = self.candidates();
+        let mut out = vec![0.0; self.anchors() * n];
         for (i, row) in out.chunks_exact_mut(n).enumerate() {
             row.iter_mut().enumerate().for_each(|(j, w)| {
                 *w = if self.excluded(i, j) { 0.0 } else { 1.0 };
@@ -96,9 +124,14 @@ impl Pool<'_> {
     }
 
     fn check(&self) {
-        let (b, n) = (self.anchors.len(), self.candidates.len());
-        assert_eq!(self.positive.len(), b, "one positive similarity an anchor");
+        let (b, n) = (self.anchors(), self.candidates());
         assert_eq!(self.scores.len(), b * n, "scores are [{b}, {n}]");
+        match self.excluded {
+            Excluded::SameImage { anchors, .. } => {
+                assert_eq!(anchors.len(), b, "one positive similarity an anchor");
+            }
+            Excluded::Mask(mask) => assert_eq!(mask.len(), b * n, "the mask is [{b}, {n}]"),
+        }
     }
 }
 
@@ -128,14 +161,21 @@ impl Pool<'_> {
 /// takes τ = 0.5 and λ = 0.001. All are fields of [`Rule`].
 pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
     pool.check();
-    let n = pool.candidates.len();
+    let n = pool.candidates();
     let posterior = seen.posterior(rule.prior, rule.min_count);
     let cut =
         if rule.margin_cut { (seen.positive.mean - rule.margin) as f32 } else { f32::NEG_INFINITY };
-    let mut out = vec![0.0; pool.anchors.len() * n];
+    let mut out = vec![0.0; pool.anchors() * n];
     let mut kept = Kept::new(n);
     for (i, row) in out.chunks_exact_mut(n).enumerate() {
-        kept.select(pool.row(i), pool.anchors[i], pool.candidates, cut);
+        match pool.excluded {
+            Excluded::SameImage { anchors, candidates } => {
+                kept.select(pool.row(i), cut, candidates.iter().map(|&id| id == anchors[i]));
+            }
+            Excluded::Mask(mask) => {
+                kept.select(pool.row(i), cut, mask[i * n..(i + 1) * n].iter().copied());
+            }
+        }
         kept.weigh(pool.positive[i], rule, posterior.as_ref());
         for (&j, &w) in kept.columns.iter().zip(&kept.weights) {
             row[j as usize] = w;
@@ -162,11 +202,11 @@ impl Kept {
         Self { columns: vec![], scores: floats(), logits: floats(), weights: floats() }
     }
 
-    fn select(&mut self, row: &[f32], anchor: i64, candidates: &[i64], cut: f32) {
+    fn select(&mut self, row: &[f32], cut: f32, excluded: impl Iterator<Item = bool>) {
         self.columns.clear();
         self.scores.clear();
-        for (j, (&s, &id)) in row.iter().zip(candidates).enumerate() {
-            if s > cut && id != anchor {
+        for (j, (&s, excluded)) in row.iter().zip(excluded).enumerate() {
+            if s > cut && !excluded {
                 self.columns.push(j as u32);
                 self.scores.push(s);
             }
@@ -212,6 +252,10 @@ mod tests {
         Moments { count, sum: mean * count as f64, mean, squares }
     }
 
+    fn same<'a>(anchors: &'a [i64], candidates: &'a [i64]) -> Excluded<'a> {
+        Excluded::SameImage { anchors, candidates }
+    }
+
     fn seen(count: u64) -> Snapshot {
         Snapshot { positive: moments(count, 0.5, 0.1), negative: moments(2 * count, 0.2, 0.1) }
     }
@@ -224,8 +268,7 @@ mod tests {
             let pool = Pool {
                 scores: &floats(&case["scores"]),
                 positive: &floats(&case["positive"]),
-                anchors: &integers(&case["anchors"]),
-                candidates: &integers(&case["candidates"]),
+                excluded: same(&integers(&case["anchors"]), &integers(&case["candidates"])),
             };
             let class = |k: &str| {
                 let v = numbers(&case[k]); // count, mean, deviation
@@ -247,8 +290,7 @@ mod tests {
 
     #[test]
     fn trap_03_posterior_only_above_200() {
-        let pool =
-            Pool { scores: &[0.6, 0.4], positive: &[0.7], anchors: &[1], candidates: &[2, 3] };
+        let pool = Pool { scores: &[0.6, 0.4], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
         let official = rule(Preset::Official);
         let (at, above) =
             (weights(&pool, &official, &seen(200)), weights(&pool, &official, &seen(201)));
@@ -262,8 +304,7 @@ mod tests {
     #[test]
     fn trap_04_margin_cut_before_the_gate() {
         let scores = [0.3, 0.299, 0.301];
-        let pool =
-            Pool { scores: &scores, positive: &[0.4], anchors: &[1], candidates: &[2, 3, 4] };
+        let pool = Pool { scores: &scores, positive: &[0.4], excluded: same(&[1], &[2, 3, 4]) };
         let mut now = seen(1);
         now.positive.mean = f64::from(0.5f32 - 0.2f32) + 0.2; // the threshold is scores[0]
         let rho = weights(&pool, &rule(Preset::Official), &now);
@@ -272,7 +313,7 @@ mod tests {
         assert!(weights(&pool, &rule(Preset::Paper), &now).iter().all(|&w| w > 0.0));
 
         // Before any pair was taken μ⁺ = 0: the threshold is −γ.
-        let pool = Pool { scores: &[-0.3, -0.1], candidates: &[2, 3], ..pool };
+        let pool = Pool { scores: &[-0.3, -0.1], excluded: same(&[1], &[2, 3]), ..pool };
         let rho = weights(&pool, &rule(Preset::Official), &Snapshot::default());
         assert!(rho[0] == 0.0 && rho[1] > 0.0);
     }
@@ -283,8 +324,7 @@ mod tests {
         let pool = Pool {
             scores: &[0.5; 8],
             positive: &[0.5, 0.5],
-            anchors: &[5, 5],
-            candidates: &[5, 5, 5, -100],
+            excluded: same(&[5, 5], &[5, 5, 5, -100]),
         };
         for preset in [Preset::Official, Preset::Paper, Preset::Default] {
             let rho = weights(&pool, &rule(preset), &Snapshot::default());
@@ -301,7 +341,7 @@ mod tests {
     fn tie_goes_where_the_preset_says() {
         let class = moments(300, 0.4, 0.1);
         let seen = Snapshot { positive: class, negative: class };
-        let pool = Pool { scores: &[0.7], positive: &[0.9], anchors: &[1], candidates: &[2] };
+        let pool = Pool { scores: &[0.7], positive: &[0.9], excluded: same(&[1], &[2]) };
         let easy = (-0.5f64 * 0.04).exp();
         for (preset, want) in
             [(Preset::Official, easy), (Preset::Default, easy), (Preset::Paper, (-1e-4f64).exp())]
@@ -317,8 +357,7 @@ mod tests {
         let pool = Pool {
             scores: &[0.1, 0.2, 0.15, /* row 1 */ -0.9, -0.9, -0.8],
             positive: &[0.3, 0.9],
-            anchors: &[1, 2],
-            candidates: &[2, 1, 3],
+            excluded: same(&[1, 2], &[2, 1, 3]),
         };
         let mut now = Snapshot::default();
         now.positive.mean = 0.9;
@@ -331,7 +370,7 @@ mod tests {
         /// ρ lies in [e^−τ, 1] where it is not 0, and every row can be drawn from.
         #[test]
         fn bounds(s in vec(-1.0f32..1.0, 24), pos in vec(-1.0f32..1.0, 4), n in 0u64..400) {
-            let pool = Pool { scores: &s, positive: &pos, anchors: &[1, 2, 3, 3], candidates: &[1, 2, 3, 3, -100, 9] };
+            let pool = Pool { scores: &s, positive: &pos, excluded: same(&[1, 2, 3, 3], &[1, 2, 3, 3, -100, 9]), };
             for preset in [Preset::Official, Preset::Paper] {
                 let rule = rule(preset);
                 let rho = weights(&pool, &rule, &seen(n));
@@ -354,10 +393,10 @@ mod tests {
             let turned = |v: &[f32]| { let mut v = v.to_vec(); v.rotate_left(turn); v };
             let mut other = ids;
             other.rotate_left(turn);
-            let pool = Pool { scores: &s, positive: &[0.6], anchors: &[1], candidates: &ids };
+            let pool = Pool { scores: &s, positive: &[0.6], excluded: same(&[1], &ids), };
             let rho = weights(&pool, &rule(Preset::Paper), &seen(n));
             let scores = turned(&s);
-            let pool = Pool { scores: &scores, candidates: &other, ..pool };
+            let pool = Pool { scores: &scores, excluded: same(&[1], &other), ..pool };
             prop_assert_eq!(weights(&pool, &rule(Preset::Paper), &seen(n)), turned(&rho));
         }
     }

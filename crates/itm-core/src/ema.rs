@@ -72,8 +72,8 @@ mod tests {
     }
 
     fn values(m: &Two) -> Vec<f32> {
-        let mut all = m.a.val().into_data().to_vec::<f32>().unwrap();
-        all.extend(m.b.val().into_data().to_vec::<f32>().unwrap());
+        let mut all = m.a.val().into_data().try_to_vec::<f32>().unwrap();
+        all.extend(m.b.val().into_data().try_to_vec::<f32>().unwrap());
         all
     }
 
@@ -119,7 +119,10 @@ mod tests {
     #[should_panic(expected = "parameters of shape [2] and [3]")]
     fn modules_that_differ_are_refused() {
         let device = Device::flex();
-        let other = Two { b: Param::from_tensor(Tensor::zeros([3], &device)), ..two([0.; 4], [0.; 2], &device) };
+        let other = Two {
+            b: Param::from_tensor(Tensor::zeros([3], &device)),
+            ..two([0.; 4], [0.; 2], &device)
+        };
         ema(two([0.; 4], [0.; 2], &device), &other, 0.5);
     }
 

@@ -49,7 +49,7 @@ mod tests {
         };
         let all = encode_all(&Double, [batch(vec![1., 2.]), batch(vec![3.])]);
         assert_eq!(all.dims(), [3, 1]);
-        assert_eq!(all.into_data().to_vec::<f32>().unwrap(), [2., 4., 6.]);
+        assert_eq!(all.into_data().try_to_vec::<f32>().unwrap(), [2., 4., 6.]);
     }
 
     #[test]

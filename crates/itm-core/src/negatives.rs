@@ -39,7 +39,8 @@ impl Block {
         let [b, n] = scores.dims();
         assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
         let diagonal = Tensor::<1, burn::tensor::Int>::arange(0..b as i64, &scores.device());
-        let [rows, columns] = [[b, 1], [1, b]].map(|shape| diagonal.clone().reshape(shape).expand([b, b]));
+        let [rows, columns] =
+            [[b, 1], [1, b]].map(|shape| diagonal.clone().reshape(shape).expand([b, b]));
         let positive = scores.clone().gather(1, diagonal.reshape([b, 1]));
         Self::new(positive, scores, rows.equal(columns))
     }
@@ -70,7 +71,8 @@ pub struct Hardest;
 impl NegativeSampler for Hardest {
     fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
         // Selection has no gradient, and a maximum with ties resolved by index needs no sorting.
-        let scores = block.scores.clone().detach().mask_fill(block.excluded.clone(), f32::NEG_INFINITY);
+        let scores =
+            block.scores.clone().detach().mask_fill(block.excluded.clone(), f32::NEG_INFINITY);
         let [b, n] = scores.dims();
         // "Not smaller" and not "equal": a NaN is selected and reaches the loss, where it is seen.
         let smaller = scores.clone().lower(scores.clone().max_dim(1).expand([b, n]));
@@ -97,7 +99,7 @@ mod tests {
     }
 
     fn chosen(sampler: &mut impl NegativeSampler, block: &Block) -> Vec<bool> {
-        sampler.select(block).into_data().convert::<bool>().to_vec().unwrap()
+        sampler.select(block).into_data().convert::<bool>().try_to_vec().unwrap()
     }
 
     const O: bool = false;
@@ -122,7 +124,7 @@ mod tests {
         let scores = Tensor::<2>::from_floats([[1., 2.], [3., 4.]], &Device::flex());
         let block = Block::in_batch(scores);
         assert_eq!(block.positive.dims(), [2, 1]);
-        assert_eq!(block.positive.clone().into_data().to_vec::<f32>().unwrap(), [1., 4.]);
+        assert_eq!(block.positive.clone().into_data().try_to_vec::<f32>().unwrap(), [1., 4.]);
         assert_eq!(chosen(&mut AllNegatives, &block), [O, X, X, O]);
     }
 

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn golden_two_by_three() {
         let (v, w) = (rows(&[1., 0., 0.6, 0.8], 2), rows(&[0., 1., 1., 0., 0.8, 0.6], 2));
-        let s = Cosine.score(&v, &w).into_data().to_vec::<f32>().unwrap();
+        let s = Cosine.score(&v, &w).into_data().try_to_vec::<f32>().unwrap();
         let want = [0., 1., 0.8, 0.8, 0.6, 0.96];
         assert!(s.iter().zip(want).all(|(s, w)| (s - w).abs() < 1e-6), "{s:?}");
     }
@@ -112,7 +112,7 @@ mod tests {
         fn blocks_change_nothing(n in 1usize..9, m in 1usize..9, a in 1usize..5, b in 1usize..5, seed in 0u64..99) {
             let x = |n: usize, part| (0..n * 3).map(|k| itm_kernels::random::unit(seed + part, k as u64)).collect::<Vec<_>>();
             let (v, w) = (rows(&x(n, 0), 3), rows(&x(m, 1000), 3));
-            let whole = Cosine.score(&v, &w).into_data().to_vec::<f32>().unwrap();
+            let whole = Cosine.score(&v, &w).into_data().try_to_vec::<f32>().unwrap();
             let s = score_all(&Cosine, &blocks(&v, a), &blocks(&w, b)).unwrap();
             prop_assert_eq!((s.images(), s.texts()), (n, m));
             prop_assert!(s.values().iter().zip(&whole).all(|(x, y)| (x - y).abs() < 1e-6));

@@ -102,7 +102,7 @@ mod tests {
         let s = square(&s, &Device::flex().autodiff()).require_grad();
         let loss = triplet(&Block::in_batch(s.clone()), &mut AllNegatives, 0.25).sum();
         let grads = loss.backward();
-        let got = s.grad(&grads).unwrap().into_data().to_vec::<f32>().unwrap();
+        let got = s.grad(&grads).unwrap().into_data().try_to_vec::<f32>().unwrap();
         assert_eq!(got, [-1., 1., 0., 0., -1., 1., 0., 0., 0.]);
     }
 
@@ -118,7 +118,7 @@ mod tests {
             triplet(&block, &mut Hardest, 0.2).sum(),
         ] {
             assert!((loss.clone().into_scalar::<f32>() - 0.1).abs() < 1e-6);
-            let d = scores.grad(&loss.backward()).unwrap().into_data().to_vec::<f32>().unwrap();
+            let d = scores.grad(&loss.backward()).unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(d, [1., 0.]);
         }
     }

@@ -66,7 +66,8 @@ pub(crate) fn gru<B: Backend>(
     let (mut states, mut saved) = (Vec::with_capacity(l), Vec::with_capacity(l));
     for t in 0..l {
         let from_x = step::<B>(&from_x, t);
-        let from_h = B::float_add(B::float_matmul(state.clone(), params.w_hh.clone()), b_hh.clone());
+        let from_h =
+            B::float_add(B::float_matmul(state.clone(), params.w_hh.clone()), b_hh.clone());
         let both = |k| B::float_add(gate::<B>(&from_x, k, h), gate::<B>(&from_h, k, h));
         let (r, z) = (B::sigmoid(both(0)), B::sigmoid(both(1)));
         let hidden = gate::<B>(&from_h, 2, h);
@@ -101,8 +102,7 @@ pub(crate) fn gru_backward<B: Backend>(
     for t in (0..l).rev() {
         let saved = step::<B>(&gates, t);
         let [r, z, n, hidden] = [0, 1, 2, 3].map(|k| gate::<B>(&saved, k, h));
-        let previous =
-            if t == 0 { zeros::<B>(&states, [b, h]) } else { step::<B>(&states, t - 1) };
+        let previous = if t == 0 { zeros::<B>(&states, [b, h]) } else { step::<B>(&states, t - 1) };
         let d = B::float_add(step::<B>(&grad, t), d_state);
         let [on, off] = running::<B>(&d, lengths, t);
         let (d, held) = (B::float_mul(d.clone(), on), B::float_mul(d, off));

@@ -46,7 +46,10 @@ impl Packing {
     pub fn new(lengths: &[usize], steps: usize) -> Self {
         assert!(!lengths.is_empty(), "a batch needs at least one sequence");
         for (row, &length) in lengths.iter().enumerate() {
-            assert!((1..=steps).contains(&length), "sequence {row}: length {length}, not 1 to {steps}");
+            assert!(
+                (1..=steps).contains(&length),
+                "sequence {row}: length {length}, not 1 to {steps}"
+            );
         }
         let mut order: Vec<_> = (0..lengths.len()).collect();
         order.sort_by_key(|&row| std::cmp::Reverse(lengths[row]));
@@ -266,7 +269,9 @@ pub fn backward(
 fn add_output_gradient(d_state: &mut [f32], grad: &[f32], packing: &Packing, t: usize, h: usize) {
     d_state.par_chunks_exact_mut(h).zip(&packing.order).for_each(|(d_state, &row)| {
         let last = if packing.lengths[row] == t + 1 { packing.steps } else { t + 1 };
-        for from in grad[(row * packing.steps + t) * h..(row * packing.steps + last) * h].chunks_exact(h) {
+        for from in
+            grad[(row * packing.steps + t) * h..(row * packing.steps + last) * h].chunks_exact(h)
+        {
             d_state.iter_mut().zip(from).for_each(|(d, g)| *d += g);
         }
     });
@@ -560,7 +565,8 @@ mod tests {
     #[test]
     #[should_panic(expected = "x has 11 values, not 2 × 3 × 2")]
     fn a_short_input_is_refused() {
-        let weights = Weights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
+        let weights =
+            Weights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
         forward(&[0.0; 11], &weights, &Packing::new(&[3, 1], 3));
     }
 }

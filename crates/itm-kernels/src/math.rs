@@ -87,7 +87,8 @@ mod tests {
         let small = (0..40_000).map(|k| (-(k as f32) * 1e-3 * 2.0).exp());
         large.chain(small).flat_map(|x| [x, -x]).fold(0.0, |worst, x| {
             let want = want(f64::from(x));
-            let error = (f64::from(got(x)) - want).abs() / want.abs().max(f64::from(f32::MIN_POSITIVE));
+            let error =
+                (f64::from(got(x)) - want).abs() / want.abs().max(f64::from(f32::MIN_POSITIVE));
             worst.max(error)
         })
     }
@@ -108,7 +109,10 @@ mod tests {
     #[test]
     fn limits_and_nan() {
         for x in [90.0, 1e10, f32::INFINITY] {
-            assert_eq!((sigmoid::<false>(x), tanh::<false>(x), tanh::<false>(-x)), (1.0, 1.0, -1.0));
+            assert_eq!(
+                (sigmoid::<false>(x), tanh::<false>(x), tanh::<false>(-x)),
+                (1.0, 1.0, -1.0)
+            );
             assert!(sigmoid::<false>(-x) < 1e-37);
         }
         assert_eq!(tanh::<true>(0.0), 0.0);

@@ -254,7 +254,12 @@ impl<B: FusedOps, C: CheckpointStrategy> FusedOps for Autodiff<B, C> {
         impl<B: FusedOps> Backward<B, 5> for Gru {
             type State = State<B>;
 
-            fn backward(self, ops: Ops<Self::State, 5>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 5>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let grad = grads.consume::<B>(&ops.node);
                 let ([x, w_ih, w_hh, b_ih, b_hh], states, gates, lengths) = ops.state;
                 let d = B::gru_backward(x, w_ih, w_hh, b_ih, b_hh, states, gates, grad, lengths);
@@ -285,7 +290,12 @@ impl<B: FusedOps, C: CheckpointStrategy> FusedOps for Autodiff<B, C> {
         impl<B: FusedOps> Backward<B, 1> for Normalize {
             type State = (FloatTensor<B>, FloatTensor<B>);
 
-            fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let grad = grads.consume::<B>(&ops.node);
                 let (y, norms) = ops.state;
                 if let [Some(parent)] = ops.parents {
@@ -311,7 +321,12 @@ impl<B: FusedOps, C: CheckpointStrategy> FusedOps for Autodiff<B, C> {
         impl<B: FusedOps> Backward<B, 1> for MaskedMean {
             type State = (Vec<usize>, usize);
 
-            fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let grad = grads.consume::<B>(&ops.node);
                 let (lengths, steps) = ops.state;
                 if let [Some(parent)] = ops.parents {

@@ -31,7 +31,10 @@ mod tests {
     fn golden_splitmix64() {
         let step = 0x9E37_79B9_7F4A_7C15u64;
         let got = [0, 1, 2].map(|k: u64| mix(1_234_567u64.wrapping_add(k.wrapping_mul(step))));
-        assert_eq!(got, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            got,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     /// χ² over 64 bins, 63 degrees of freedom: above 120 in one stream of a hundred thousand; neighbours uncorrelated.
@@ -50,7 +53,8 @@ mod tests {
                 correlation[1] += centred * (f64::from(unit(seed + 1, k)) - 0.5);
             }
             let expected = n as f64 / 64.0;
-            let chi2: f64 = bins.iter().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum();
+            let chi2: f64 =
+                bins.iter().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum();
             assert!(chi2 < 120.0, "seed {seed}: χ² {chi2}");
             // Var(u) = 1/12: four standard errors.
             let bound = 4.0 * (n as f64).sqrt() / 12.0;

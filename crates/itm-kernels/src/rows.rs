@@ -124,7 +124,10 @@ mod tests {
     #[test]
     fn huge_and_tiny_rows_have_unit_length() {
         let (y, _) = normalize(&[3e30, 4e30, 3e-11, 4e-11, f32::NAN, 1.0], 2);
-        assert!(y[..4].iter().zip([0.6, 0.8, 0.6, 0.8]).all(|(y, w)| (y - w).abs() < 1e-6), "{y:?}");
+        assert!(
+            y[..4].iter().zip([0.6, 0.8, 0.6, 0.8]).all(|(y, w)| (y - w).abs() < 1e-6),
+            "{y:?}"
+        );
         assert!(y[4].is_nan(), "a NaN is not hidden");
     }
 

@@ -10,7 +10,7 @@ use super::TokenBatch;
 use crate::Encoder;
 
 /// What becomes of the states of a caption's words.
-#[derive(Module, Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextPool {
     /// Their mean, FNE Eq. (1): `w̄ = (1/l) Σ w_j` over the real words.
@@ -59,6 +59,7 @@ pub struct GruText {
     /// e → d
     pub gru: Gru,
     /// How states become one embedding.
+    #[module(skip)]
     pub pool: TextPool,
 }
 
@@ -77,20 +78,47 @@ impl GruText {
         }
     }
 
+    /// Vectors of the words, `[b·l, e]`, before any dropout.
+    ///
+    /// # Panics
+    /// If a word's number is not in the vocabulary.
+    pub fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
+        let [vocabulary, _] = self.words.dims();
+        for (k, &id) in captions.ids.iter().enumerate() {
+            let (row, word) = (k / captions.width, k % captions.width);
+            assert!(
+                (id as usize) < vocabulary,
+                "caption {row}, word {word}: {id} of {vocabulary} words"
+            );
+        }
+        let words = self.words.val();
+        words.clone().select(0, captions.to_tensor(&words.device()))
+    }
+
     /// States of the words, `[b, l, d]`, not pooled; padded words repeat the last real state.
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
     pub fn states(&self, captions: &TokenBatch) -> Tensor<3> {
-        let [vocabulary, width] = self.words.dims();
-        for (k, &id) in captions.ids.iter().enumerate() {
-            let (row, word) = (k / captions.width, k % captions.width);
-            assert!((id as usize) < vocabulary, "caption {row}, word {word}: {id} of {vocabulary} words");
-        }
-        let words = self.words.val();
-        let x = words.clone().select(0, captions.to_tensor(&words.device())); // [b·l, e]
-        let x = self.dropout.forward(x).reshape([captions.len(), captions.width, width]);
-        self.gru.forward(x, &captions.lengths)
+        self.states_of(self.dropout.forward(self.vectors(captions)), captions)
+    }
+
+    /// Embeddings of captions whose word vectors were changed, say by dropout with a mask of one's own.
+    pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<2> {
+        self.pooled(self.states_of(vectors, captions), captions)
+    }
+
+    fn states_of(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
+        let width = vectors.dims()[1];
+        self.gru.forward(vectors.reshape([captions.len(), captions.width, width]), &captions.lengths)
+    }
+
+    fn pooled(&self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
+        let [b, l, d] = states.dims();
+        normalize_rows(match self.pool {
+            TextPool::Mean => masked_mean(states, &captions.lengths),
+            TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
+        })
     }
 }
 
@@ -98,11 +126,6 @@ impl Encoder<&TokenBatch> for GruText {
     type Output = Tensor<2>;
 
     fn encode(&self, captions: &TokenBatch) -> Tensor<2> {
-        let states = self.states(captions);
-        let [b, l, d] = states.dims();
-        normalize_rows(match self.pool {
-            TextPool::Mean => masked_mean(states, &captions.lengths),
-            TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
-        })
+        self.pooled(self.states(captions), captions)
     }
 }

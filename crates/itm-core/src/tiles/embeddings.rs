@@ -157,12 +157,14 @@ mod tests {
 
     #[test]
     fn shapes_are_checked() {
-        let error = |rows, dim, n| {
-            Embeddings::new("e", rows, dim, &vec![0.0; n]).unwrap_err().to_string()
-        };
+        let error =
+            |rows, dim, n| Embeddings::new("e", rows, dim, &vec![0.0; n]).unwrap_err().to_string();
         assert_eq!(error(2, 3, 5), "e: expected 2 × 3 values, got 5");
         assert_eq!(error(2, 0, 0), "e: expected a width of at least 1, got 0");
-        assert_eq!(error(usize::MAX, 2, 0), format!("e: expected {} × 2 values, got 0", usize::MAX));
+        assert_eq!(
+            error(usize::MAX, 2, 0),
+            format!("e: expected {} × 2 values, got 0", usize::MAX)
+        );
         assert_eq!(Embeddings::new("e", 0, 3, &[]).unwrap().rows(), 0);
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -28,38 +27,43 @@ pub(super) fn cut(images: usize, texts: usize) -> Vec<Lane> {
     }
 }
 
-/// Works on `0..count` in parallel and hands the results over in ascending order, one at a time.
+/// Works on `0..count` in parallel and merges the results in ascending order, one at a time.
 ///
-/// Work is begun in ascending order too, so few results wait for their turn.
+/// Work is begun in ascending order too, so few results wait for their turn; `begin` sees what is merged by then.
 pub(super) fn in_order<T: Send>(
     count: usize,
-    work: impl Fn(usize) -> T + Sync,
-    hand_over: impl FnMut(T) + Send,
-) {
-    struct Turn<T, F> {
-        next: usize,
+    total: T,
+    begin: impl Fn(usize, &T) -> T + Sync,
+    work: impl Fn(usize, T) -> T + Sync,
+    merge: impl Fn(&mut T, T) + Sync,
+) -> T {
+    struct Progress<T> {
+        begun: usize,
+        merged: usize,
         waiting: BTreeMap<usize, T>,
-        hand_over: F,
+        total: T,
     }
-    let begun = AtomicUsize::new(0);
-    let turn = Mutex::new(Turn { next: 0, waiting: BTreeMap::new(), hand_over });
+    let progress = Mutex::new(Progress { begun: 0, merged: 0, waiting: BTreeMap::new(), total });
+    let lock = || progress.lock().expect("no thread panicked while it held the lock");
+    let next = || {
+        let mut progress = lock();
+        let item = progress.begun;
+        progress.begun += 1;
+        (item < count).then(|| (item, begin(item, &progress.total)))
+    };
     let threads = rayon::current_num_threads().min(count);
     (0..threads).into_par_iter().with_max_len(1).for_each(|_| {
-        loop {
-            let item = begun.fetch_add(1, Ordering::Relaxed);
-            if item >= count {
-                return;
-            }
-            let result = work(item);
-            let mut turn = turn.lock().expect("no thread panicked while it held the turn");
-            let turn = &mut *turn;
-            turn.waiting.insert(item, result);
-            while let Some(result) = turn.waiting.remove(&turn.next) {
-                turn.next += 1;
-                (turn.hand_over)(result);
+        while let Some((item, state)) = next() {
+            let result = work(item, state);
+            let progress = &mut *lock();
+            progress.waiting.insert(item, result);
+            while let Some(result) = progress.waiting.remove(&progress.merged) {
+                progress.merged += 1;
+                merge(&mut progress.total, result);
             }
         }
     });
+    progress.into_inner().expect("no thread panicked").total
 }
 
 #[cfg(test)]
@@ -86,13 +90,20 @@ mod tests {
     fn results_arrive_in_order_whoever_is_slow() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for count in [0, 1, 3, 40] {
-            let mut arrived = Vec::new();
-            let work = |item: usize| {
-                let spin = if item.is_multiple_of(3) { 20_000 } else { 1 };
-                (0..spin).fold(item, |x, _| std::hint::black_box(x))
+            let begin = |item: usize, merged: &Vec<usize>| {
+                assert!(merged.len() <= item && merged.iter().copied().eq(0..merged.len()));
+                vec![item]
             };
-            pool.install(|| in_order(count, work, |item| arrived.push(item)));
-            assert_eq!(arrived, (0..count).collect::<Vec<_>>());
+            let work = |item: usize, state: Vec<usize>| {
+                let spin = if item.is_multiple_of(3) { 20_000 } else { 1 };
+                for x in 0..spin {
+                    std::hint::black_box(x);
+                }
+                state
+            };
+            let merge = |all: &mut Vec<usize>, one: Vec<usize>| all.extend(one);
+            let all = pool.install(|| in_order(count, Vec::new(), begin, work, merge));
+            assert_eq!(all, (0..count).collect::<Vec<_>>());
         }
     }
 }

@@ -40,6 +40,7 @@
 //! # Ok::<(), itm_core::Error>(())
 //! ```
 
+mod consumer;
 mod embeddings;
 mod exp_sums;
 mod kernel;
@@ -52,6 +53,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+pub use consumer::{Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
@@ -61,130 +63,6 @@ pub use top::{TopImages, TopK, TopTexts};
 use crate::eval::Ranks;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use kernel::{ALIGN, Panel, product};
-
-/// What reads scores tile by tile and keeps something small.
-///
-/// The engine cuts the matrix into lanes, rectangles that depend on its shape alone. A lane is walked by one thread: for
-/// each image of the lane its tiles come from left to right, for each text from top to bottom. Lanes are merged in
-/// ascending order, one at a time.
-///
-/// Results do not depend on tile sizes if a consumer cuts what it sums in floating point at multiples of 64 images or
-/// texts, where tiles begin; integers, maxima and lists under a strict order need no care.
-///
-/// ```
-/// use std::ops::Range;
-/// use itm_core::tiles::{Consumer, Embeddings, Tile, Tiles};
-///
-/// /// How many scores are positive.
-/// struct Positive;
-///
-/// impl Consumer for Positive {
-///     type State = usize;
-///     type Output = usize;
-///     fn start(&self, _images: Range<usize>, _texts: Range<usize>) -> usize { 0 }
-///     fn tile(&self, count: &mut usize, tile: &Tile<'_>) {
-///         *count += tile.rows().flat_map(|(_, row)| row).filter(|&&s| s > 0.0).count();
-///     }
-///     fn merge(&self, total: &mut usize, lane: usize) { *total += lane; }
-///     fn finish(&self, total: usize) -> usize { total }
-/// }
-///
-/// let v = Embeddings::new("images", 2, 1, &[1.0, -1.0])?;
-/// let w = Embeddings::new("texts", 3, 1, &[1.0, 2.0, 0.0])?;
-/// assert_eq!(Tiles::new(v, w)?.run(&Positive), 2);
-/// # Ok::<(), itm_core::Error>(())
-/// ```
-pub trait Consumer: Sync {
-    /// What is kept of a lane, and of the whole matrix.
-    type State: Send;
-    /// What [`Tiles::run`] returns.
-    type Output;
-
-    /// Nothing seen yet of these images and texts: a lane, or all.
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State;
-
-    /// Takes in one tile of the lane that `state` was started for.
-    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>);
-
-    /// Adds a finished lane to the whole. Must not wait for other threads.
-    fn merge(&self, total: &mut Self::State, lane: Self::State);
-
-    /// The result, once every lane is in.
-    fn finish(&self, total: Self::State) -> Self::Output;
-}
-
-/// Two consumers in one pass; nest for more.
-impl<A: Consumer, B: Consumer> Consumer for (A, B) {
-    type State = (A::State, B::State);
-    type Output = (A::Output, B::Output);
-
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
-        (self.0.start(images.clone(), texts.clone()), self.1.start(images, texts))
-    }
-
-    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
-        self.0.tile(&mut state.0, tile);
-        self.1.tile(&mut state.1, tile);
-    }
-
-    fn merge(&self, total: &mut Self::State, lane: Self::State) {
-        self.0.merge(&mut total.0, lane.0);
-        self.1.merge(&mut total.1, lane.1);
-    }
-
-    fn finish(&self, total: Self::State) -> Self::Output {
-        (self.0.finish(total.0), self.1.finish(total.1))
-    }
-}
-
-/// A rectangle of scores.
-#[derive(Debug, Clone)]
-pub struct Tile<'s> {
-    images: Range<usize>,
-    texts: Range<usize>,
-    scores: &'s [f32],
-    stride: usize,
-}
-
-impl<'s> Tile<'s> {
-    /// A tile over scores whose rows begin every `stride` values: for consumers that hand changed scores on.
-    ///
-    /// # Panics
-    /// If a row is longer than `stride`, or `scores` too short.
-    pub fn new(
-        images: Range<usize>,
-        texts: Range<usize>,
-        scores: &'s [f32],
-        stride: usize,
-    ) -> Self {
-        let (rows, cols) = (images.len(), texts.len());
-        assert!(cols <= stride, "rows of {cols} scores every {stride} values");
-        let (need, got) = (rows.saturating_sub(1) * stride + cols.min(rows * cols), scores.len());
-        assert!(need <= got, "a tile of {rows} × {cols} needs {need} scores, not {got}");
-        Self { images, texts, scores, stride }
-    }
-
-    /// The images of its rows.
-    pub fn images(&self) -> Range<usize> {
-        self.images.clone()
-    }
-
-    /// The texts of its columns.
-    pub fn texts(&self) -> Range<usize> {
-        self.texts.clone()
-    }
-
-    /// The scores of its `row`-th row, one for each of its texts.
-    #[inline(always)]
-    pub fn row(&self, row: usize) -> &'s [f32] {
-        &self.scores[row * self.stride..row * self.stride + self.texts.len()]
-    }
-
-    /// Image and scores of each row.
-    pub fn rows(&self) -> impl Iterator<Item = (usize, &'s [f32])> {
-        self.images.clone().enumerate().map(|(row, image)| (image, self.row(row)))
-    }
-}
 
 /// All products of images and texts, tile by tile.
 #[derive(Debug, Clone, Copy)]
@@ -205,8 +83,7 @@ impl<'a> Tiles<'a> {
             return Err(Error::invalid("texts", expected, texts.dim()));
         }
         // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
-        let bound =
-            images.dim() as f64 * f64::from(images.largest()) * f64::from(texts.largest());
+        let bound = images.dim() as f64 * f64::from(images.largest()) * f64::from(texts.largest());
         if bound > f64::from(f32::MAX) / 2.0 {
             let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
             return Err(Error::invalid("images · texts", expected, format!("{bound:e}")));
@@ -236,15 +113,20 @@ impl<'a> Tiles<'a> {
     pub fn run<C: Consumer>(&self, consumer: &C) -> C::Output {
         let (n, m) = (self.images(), self.texts());
         let lanes = lanes::cut(n, m);
-        let mut total = consumer.start(0..n, 0..m);
-        let work = |lane: usize| {
+        let begin = |lane: usize, total: &C::State| {
             let (images, texts) = lanes[lane].clone();
-            let mut state = consumer.start(images.clone(), texts.clone());
+            let mut state = consumer.start(images, texts);
+            consumer.hint(&mut state, total);
+            state
+        };
+        let work = |lane: usize, mut state: C::State| {
+            let (images, texts) = lanes[lane].clone();
             self.walk(images, texts, |tile| consumer.tile(&mut state, tile));
             state
         };
-        lanes::in_order(lanes.len(), work, |state| consumer.merge(&mut total, state));
-        consumer.finish(total)
+        let total = consumer.start(0..n, 0..m);
+        let merge = |total: &mut C::State, state| consumer.merge(total, state);
+        consumer.finish(lanes::in_order(lanes.len(), total, begin, work, merge))
     }
 
     /// The whole matrix, `4·n·m` bytes: the same scores, bit for bit, that consumers see.
@@ -389,7 +271,11 @@ mod tests {
             let images: Vec<_> = (0..500).map(|p| p * 31 % n).collect();
             let texts: Vec<_> = (0..500).map(|p| p * 17 % m).collect();
             for (p, s) in tiles.pair_scores(&images, &texts).into_iter().enumerate() {
-                assert_eq!(s.to_bits(), scores.row(images[p])[texts[p]].to_bits(), "{n} × {m} × {d}");
+                assert_eq!(
+                    s.to_bits(),
+                    scores.row(images[p])[texts[p]].to_bits(),
+                    "{n} × {m} × {d}"
+                );
             }
         }
     }
@@ -421,21 +307,5 @@ mod tests {
         let w = Embeddings::new("texts", 1, 2, &[-1e10, 0.0]).unwrap();
         let error = Tiles::new(v, w).unwrap_err().to_string();
         assert!(error.starts_with("images · texts: expected d · max|v| · max|w| below"), "{error}");
-    }
-
-    #[test]
-    fn two_consumers_in_one_pass() {
-        let (v, w) = (unit(70, 8, 7), unit(90, 8, 8));
-        let tiles = testing::tiles(&v, &w, 8);
-        let (largest, (top, sums)) = tiles.run(&(Maxima, (TopTexts::new(3), ExpSums::new(5.0))));
-        assert_eq!(largest, tiles.run(&Maxima));
-        assert_eq!(top, tiles.run(&TopTexts::new(3)));
-        assert_eq!(sums, tiles.run(&ExpSums::new(5.0)));
-    }
-
-    #[test]
-    #[should_panic(expected = "a tile of 2 × 3 needs 7 scores, not 6")]
-    fn a_tile_checks_its_scores() {
-        let _ = Tile::new(0..2, 0..3, &[0.0; 6], 4);
     }
 }

@@ -39,7 +39,8 @@ pub(super) fn tiles<'a>(images: &'a [f32], texts: &'a [f32], dim: usize) -> Tile
 
 /// Runs a check under several tile sizes and numbers of threads.
 pub(super) fn everywhere(tiles: &Tiles<'_>, check: impl Fn(&Tiles<'_>) + Sync) {
-    for (threads, (rows, cols)) in [(1, (64, 64)), (2, (1, 512)), (3, (512, 100)), (2, (192, 256))] {
+    for (threads, (rows, cols)) in [(1, (64, 64)), (2, (1, 512)), (3, (512, 100)), (2, (192, 256))]
+    {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| check(&tiles.with_tile(rows, cols)));
     }
