@@ -94,7 +94,10 @@ impl Header {
         if fortran && shape.len() > 1 {
             return Err(Error::invalid(place, "C order (rows together)", "Fortran order"));
         }
-        let bytes = shape.iter().try_fold(dtype.size(), |size, &n| size.checked_mul(n));
+        // Zeros aside, so that no product of some of the dimensions overflows later.
+        let nonzero = shape.iter().filter(|&&n| n > 0);
+        let bytes = nonzero.copied().try_fold(dtype.size(), usize::checked_mul);
+        let bytes = bytes.map(|b| if shape.contains(&0) { 0 } else { b });
         let Some(total) = bytes.and_then(|b| b.checked_add(data)) else {
             let got = format!("shape {shape:?} of {dtype}");
             return Err(Error::invalid(place, "a shape that fits into memory", got));
