@@ -29,7 +29,7 @@ pub struct Target {
     /// Number of seeds, from 0, unless the command line says otherwise.
     pub seeds: u64,
     /// Words that occur in fewer training captions become `<unk>`.
-    pub min_word_count: usize,
+    pub min_word_count: u64,
     /// Captions are cut to this many words.
     pub max_words: usize,
     /// A checkpoint every so many steps, besides the one at each epoch's end.

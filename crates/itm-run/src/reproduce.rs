@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use itm_core::cca::{Cca, CcaOptions};
 use itm_core::{Error, Result};
 
-use crate::cli;
 use crate::config::Config;
 use crate::devices::device;
-use crate::results::{Results, RowResult};
+use crate::fne_method::Encoded;
+use crate::report::{CCA, Figures};
+use crate::results::{Results, RowResult, SeedRun};
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::{progress, report, rows, summary};
+use crate::{cli, figures, progress, report, rows, summary};
 
 /// What a command line comes to, printed before anything is trained.
 pub(crate) struct Job {
@@ -25,6 +27,9 @@ pub(crate) struct Job {
     pub(crate) rows: Vec<String>,
     pub(crate) seeds: Vec<u64>,
     pub(crate) run: RunDir,
+    /// The command line that repeats the run.
+    pub(crate) command: String,
+    pub(crate) estimate: summary::Estimate,
 }
 
 /// Runs a target and writes its reports into the run directory, which is returned.
@@ -35,21 +40,48 @@ pub fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<PathBuf> {
     let started = Instant::now();
     let job = resolve(args, configs)?;
     progress::say(summary::resolved(&job));
-    let mut results = Results::baselines(&job)?;
+    let mut results = Results::new(&job, cca(&job)?);
+    let encoded = Encoded::new(&job.source.dataset, &job.used.target);
+    let mut figures = Figures::default();
     for row in &job.rows {
         let row_started = Instant::now();
-        let mut result = RowResult::new(row);
+        let mut result = RowResult::trained(row);
         for &seed in &job.seeds {
-            result.push(rows::run(&job, row, seed)?);
+            let (mut run, scores) = rows::run(&job, &encoded, row, seed)?;
+            if figures.examples.is_empty() {
+                figures.examples = figures::examples(row, &scores, &job.source);
+            }
+            figures.curves.extend(run.curve.take());
+            figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
+            result.runs.push(run);
         }
         result.seconds = row_started.elapsed().as_secs_f64();
         results.push(result);
     }
-    let input = results.report(&job, started.elapsed().as_secs_f64())?;
+    let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
     report::write(job.run.path(), &input)?;
-    progress::say(report::terminal(&input.report, report::Palette::of_stdout()));
+    let palette = report::Palette::of(&std::io::stdout());
+    progress::say(report::terminal(&input.report, palette));
     progress::say(format!("Report: {}", job.run.path().join("report.html").display()));
     Ok(job.run.path().to_path_buf())
+}
+
+/// The closed-form baseline, its parameters chosen on the validation split.
+fn cca(job: &Job) -> Result<RowResult> {
+    let started = Instant::now();
+    let spinner = progress::spinner("CCA (closed form)");
+    let data = &job.source.dataset;
+    let cca = Cca::fit(data, &CcaOptions::default())?;
+    let run = SeedRun::evaluate(job, 0, &cca.scores(&data.test)?)?;
+    spinner.finish_and_clear();
+    let seconds = started.elapsed().as_secs_f64();
+    progress::say(format!(
+        "{CCA}: rSum {:.1} on test, {:.1} on validation ({})",
+        run.evaluation.rsum,
+        cca.validation_rsum(),
+        summary::duration(seconds)
+    ));
+    Ok(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds))
 }
 
 fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
@@ -83,7 +115,24 @@ fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
         RunDir::create(path, identity, &used.text)?
     };
     let seeds = (0..count).collect();
-    Ok(Job { asked, used, source, backend: args.backend.clone(), device, rows, seeds, run })
+    let command = command(args, count);
+    let estimate = summary::Estimate::new(rows::steps(&used, &rows, count as usize, &source)?);
+    let backend = args.backend.clone();
+    Ok(Job { asked, used, source, backend, device, rows, seeds, run, command, estimate })
+}
+
+fn command(args: &cli::Reproduce, seeds: u64) -> String {
+    let mut command = format!("cargo xtask reproduce {} --seeds {seeds}", args.target);
+    if let Some(rows) = &args.rows {
+        command += &format!(" --rows '{}'", rows.join(","));
+    }
+    if args.data.is_some() {
+        command += " --data DIR"; // the folder is the reader's own
+    }
+    if args.backend != "cpu" {
+        command += &format!(" --backend {}", args.backend);
+    }
+    command
 }
 
 fn rows(args: &cli::Reproduce, config: &Config) -> Result<Vec<String>> {

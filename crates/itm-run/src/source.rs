@@ -1,8 +1,8 @@
 //! Where a target's data come from: a folder, or the built-in world.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use itm_core::data::{Dataset, load_precomp};
+use itm_core::data::{Dataset, ImageFolder, LoadOptions, load_precomp};
 use itm_core::scenes::{Scenes, Sizes};
 use itm_core::{Error, Relevance, Result};
 
@@ -30,7 +30,7 @@ pub(crate) struct Truth {
 
 enum Pictures {
     Scenes(Box<Scenes>),
-    Files(PathBuf),
+    Files(ImageFolder),
 }
 
 impl Source {
@@ -85,14 +85,14 @@ impl Source {
     }
 
     fn folder(name: DatasetName, folder: &Path) -> Result<Self> {
-        let dataset = load_precomp(folder)?;
+        let loaded = load_precomp(folder, &LoadOptions::default())?;
         Ok(Self {
-            dataset,
+            dataset: loaded.dataset,
             truth: None,
             substitution: None,
-            notes: vec![],
+            notes: loaded.notes,
             name,
-            pictures: Pictures::Files(folder.to_path_buf()),
+            pictures: Pictures::Files(loaded.images),
         })
     }
 
@@ -113,7 +113,7 @@ impl Source {
                 Picture { name, mime: "image/png", bytes: scenes.test.png(image) }
             }
             Pictures::Files(folder) => {
-                let bytes = std::fs::read(folder.join("images").join(&name)).unwrap_or_default();
+                let bytes = folder.image_path(&name).and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
                 let mime = if name.ends_with(".png") { "image/png" } else { "image/jpeg" };
                 Picture { name, mime, bytes }
             }

@@ -1,9 +1,11 @@
 //! What is printed before training starts: what was resolved, and what it will take.
 
+use std::cell::Cell;
 use std::fmt::Write;
+use std::time::Instant;
 
 use crate::reproduce::Job;
-use crate::system;
+use crate::{progress, system};
 
 /// Data, backend, rows and seeds of a job, and how many steps that is.
 pub(crate) fn resolved(job: &Job) -> String {
@@ -26,11 +28,50 @@ pub(crate) fn resolved(job: &Job) -> String {
         ("backend", format!("{}, {} threads", job.backend, system::threads())),
         ("rows", job.rows.join(" | ")),
         ("seeds", seeds.join(" ")),
+        ("steps", format!("{} in all", job.estimate.steps)),
         ("out", job.run.path().display().to_string()),
     ] {
         _ = writeln!(text, "{key:>8}  {value}");
     }
     text
+}
+
+/// Tells once, soon after the start, how long all rows will take.
+pub(crate) struct Estimate {
+    started: Cell<Option<Instant>>,
+    done: Cell<usize>,
+    steps: usize,
+}
+
+impl Estimate {
+    /// Steps before the clock starts, and those it then measures.
+    const SKIP: usize = 5;
+    const MEASURE: usize = 40;
+
+    pub(crate) fn new(steps: usize) -> Self {
+        Self { started: Cell::new(None), done: Cell::new(0), steps }
+    }
+
+    /// Counts a step of any row.
+    pub(crate) fn step(&self) {
+        self.done.set(self.done.get() + 1);
+        match self.done.get() {
+            Self::SKIP => self.started.set(Some(Instant::now())),
+            n if n == Self::SKIP + Self::MEASURE => self.tell(),
+            _ => {}
+        }
+    }
+
+    fn tell(&self) {
+        let Some(started) = self.started.get() else { return };
+        let step = started.elapsed().as_secs_f64() / Self::MEASURE as f64;
+        let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
+        progress::say(format!(
+            "estimate: {:.1} ms a step, {} for all rows and seeds; memory so far {memory}",
+            1000.0 * step,
+            duration(step * self.steps as f64)
+        ));
+    }
 }
 
 /// A length of time as a person says it.

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use indicatif::ProgressBar;
-use itm_core::Result;
+use itm_core::{Error, Result};
 use itm_core::eval::Evaluation;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -43,6 +42,18 @@ impl Plan {
     /// Steps of the run.
     pub fn steps(&self) -> usize {
         self.epochs * self.epoch_steps()
+    }
+
+    /// Whether there is anything to train.
+    ///
+    /// # Errors
+    /// If the training split does not fill one batch.
+    pub fn check(&self) -> Result<()> {
+        if self.captions < self.batch {
+            let expected = format!("at least one batch of {} captions", self.batch);
+            return Err(Error::invalid("training split", expected, self.captions));
+        }
+        Ok(())
     }
 
     /// Captions of an epoch in their order, which depends on seed and epoch only.
@@ -101,7 +112,7 @@ struct Mean {
     active: f64,
 }
 
-/// Trains, or goes on training, and leaves the method as it was at its best epoch end.
+/// Trains, or goes on training, and leaves the method as it was at its best epoch end. `watch` is called after every step.
 ///
 /// # Errors
 /// If the loss is not finite, or something cannot be written or read.
@@ -111,7 +122,7 @@ pub fn train(
     validate: impl Fn(&Embedded) -> Result<Evaluation>,
     checkpoints: &Checkpoints,
     log: &Path,
-    bar: &ProgressBar,
+    mut watch: impl FnMut(&Progress),
 ) -> Result<Progress> {
     let mut at = match checkpoints.latest::<Progress>()? {
         Some((folder, progress)) => {
@@ -121,7 +132,6 @@ pub fn train(
         None => Progress::default(),
     };
     let mut log = Log::open(log, at.log_bytes)?;
-    bar.set_length(plan.steps() as u64);
     while at.step < plan.steps() {
         let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
         if first == 0 {
@@ -130,7 +140,7 @@ pub fn train(
         let order = plan.order(epoch);
         for captions in order.chunks_exact(plan.batch).skip(first) {
             step(method, plan, epoch, captions, &mut at, &mut log)?;
-            bar.set_position(at.step as u64);
+            watch(&at);
             if at.step.is_multiple_of(plan.checkpoint_steps) && at.step % plan.epoch_steps() != 0 {
                 save(method, checkpoints, &mut at, &mut log)?;
             }
