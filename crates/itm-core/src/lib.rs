@@ -19,11 +19,11 @@ pub mod cca;
 pub mod scenes;
 
 #[cfg(feature = "burn")]
-pub mod encoders;
-#[cfg(feature = "burn")]
 mod ema;
 #[cfg(feature = "burn")]
 mod encoder;
+#[cfg(feature = "burn")]
+pub mod encoders;
 #[cfg(feature = "burn")]
 mod negatives;
 #[cfg(feature = "burn")]
@@ -31,7 +31,17 @@ mod scorer;
 #[cfg(feature = "burn")]
 mod triplet;
 
+#[cfg(feature = "burn")]
+pub use ema::ema;
+#[cfg(feature = "burn")]
+pub use encoder::{Encoder, encode_all};
 pub use error::{Error, Result};
+#[cfg(feature = "burn")]
+pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler};
 pub use pairs::Pairs;
 pub use relevance::Relevance;
+#[cfg(feature = "burn")]
+pub use scorer::{Cosine, Scorer, score_all};
 pub use scores::ScoreMatrix;
+#[cfg(feature = "burn")]
+pub use triplet::triplet;

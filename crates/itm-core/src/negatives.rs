@@ -1,1 +1,165 @@
-//! To come.
+//! Which candidates are the negatives of an anchor.
+
+use burn::tensor::{Bool, Tensor};
+
+/// Scores of `b` anchors against `n` candidates, as a loss and a sampler see them: one direction.
+///
+/// | field | shape | |
+/// |---|---|---|
+/// | `positive` | `[b, 1]` | each anchor's score with its own positive |
+/// | `scores` | `[b, n]` | its scores with all candidates |
+/// | `excluded` | `[b, n]` | true: never a negative of this anchor |
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// `[b, 1]`
+    pub positive: Tensor<2>,
+    /// `[b, n]`
+    pub scores: Tensor<2>,
+    /// `[b, n]`
+    pub excluded: Tensor<2, Bool>,
+}
+
+impl Block {
+    /// A block of its parts.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn new(positive: Tensor<2>, scores: Tensor<2>, excluded: Tensor<2, Bool>) -> Self {
+        let (p, s, x) = (positive.dims(), scores.dims(), excluded.dims());
+        assert_eq!(p, [s[0], 1], "positives of shape {p:?} for scores of shape {s:?}");
+        assert_eq!(x, s, "exclusions of shape {x:?} for scores of shape {s:?}");
+        Self { positive, scores, excluded }
+    }
+
+    /// Anchors and candidates of one batch, pair `i` on the diagonal: excluded there and nowhere else.
+    ///
+    /// # Panics
+    /// If `scores` is not square.
+    pub fn in_batch(scores: Tensor<2>) -> Self {
+        let [b, n] = scores.dims();
+        assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
+        let diagonal = Tensor::<1, burn::tensor::Int>::arange(0..b as i64, &scores.device());
+        let [rows, columns] =
+            [[b, 1], [1, b]].map(|shape| diagonal.clone().reshape(shape).expand([b, b]));
+        let positive = scores.clone().gather(1, diagonal.reshape([b, 1]));
+        Self::new(positive, scores, rows.equal(columns))
+    }
+}
+
+/// Chooses negatives. `&mut` because a sampler may learn or draw.
+pub trait NegativeSampler {
+    /// `[b, n]`, true: a negative of this anchor. Never where the block excludes it.
+    fn select(&mut self, block: &Block) -> Tensor<2, Bool>;
+}
+
+/// Every candidate that is not excluded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllNegatives;
+
+impl NegativeSampler for AllNegatives {
+    fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
+        block.excluded.clone().bool_not()
+    }
+}
+
+/// The candidate with the largest score among those not excluded, the first of equals.
+///
+/// The hinge grows with the score, so this is also a largest hinge. An anchor whose candidates are all excluded has none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hardest;
+
+impl NegativeSampler for Hardest {
+    fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
+        // Selection has no gradient, and a maximum with ties resolved by index needs no sorting.
+        let scores =
+            block.scores.clone().detach().mask_fill(block.excluded.clone(), f32::NEG_INFINITY);
+        let [b, n] = scores.dims();
+        // "Not smaller" and not "equal": a NaN is selected and reaches the loss, where it is seen.
+        let smaller = scores.clone().lower(scores.clone().max_dim(1).expand([b, n]));
+        let passed_over = smaller.bool_or(block.excluded.clone());
+        let columns = Tensor::<1, burn::tensor::Int>::arange(0..n as i64, &scores.device());
+        let columns = columns.reshape([1, n]).expand([b, n]);
+        let first = columns.clone().mask_fill(passed_over, n as i64).min_dim(1);
+        columns.equal(first.expand([b, n]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, TensorData};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn block(b: usize, n: usize, scores: &[f32], excluded: &[bool]) -> Block {
+        let device = Device::flex();
+        let scores = Tensor::from_data(TensorData::new(scores.to_vec(), [b, n]), &device);
+        let excluded = Tensor::from_data(TensorData::new(excluded.to_vec(), [b, n]), &device);
+        Block::new(Tensor::zeros([b, 1], &device), scores, excluded)
+    }
+
+    fn chosen(sampler: &mut impl NegativeSampler, block: &Block) -> Vec<bool> {
+        sampler.select(block).into_data().convert::<bool>().try_to_vec().unwrap()
+    }
+
+    const O: bool = false;
+    const X: bool = true;
+
+    /// By hand: the tie of row 0 goes to the first, row 1's largest is excluded, row 2 has nothing left.
+    #[test]
+    fn golden_hardest() {
+        let scores = [0.1, 0.9, 0.9, /**/ 0.3, 0.2, 0.8, /**/ 0.5, 0.5, 0.5];
+        let block = block(3, 3, &scores, &[O, O, O, /**/ O, O, X, /**/ X, X, X]);
+        assert_eq!(chosen(&mut Hardest, &block), [O, X, O, /**/ X, O, O, /**/ O, O, O]);
+    }
+
+    #[test]
+    fn a_nan_is_not_passed_over() {
+        let block = block(1, 3, &[f32::NAN; 3], &[X, O, O]);
+        assert_eq!(chosen(&mut Hardest, &block), [O, X, O]);
+    }
+
+    #[test]
+    fn in_batch_takes_the_diagonal_as_positives() {
+        let scores = Tensor::<2>::from_floats([[1., 2.], [3., 4.]], &Device::flex());
+        let block = Block::in_batch(scores);
+        assert_eq!(block.positive.dims(), [2, 1]);
+        assert_eq!(block.positive.clone().into_data().try_to_vec::<f32>().unwrap(), [1., 4.]);
+        assert_eq!(chosen(&mut AllNegatives, &block), [O, X, X, O]);
+    }
+
+    #[test]
+    #[should_panic(expected = "in-batch scores of shape [2, 3] are not square")]
+    fn a_batch_that_is_not_square_is_refused() {
+        Block::in_batch(Tensor::zeros([2, 3], &Device::flex()));
+    }
+
+    #[test]
+    #[should_panic(expected = "positives of shape [2, 2] for scores of shape [2, 3]")]
+    fn positives_of_another_shape_are_refused() {
+        let d = Device::flex();
+        let scores = Tensor::<2>::zeros([2, 3], &d);
+        Block::new(Tensor::zeros([2, 2], &d), scores.clone(), scores.equal_elem(1.0));
+    }
+
+    proptest! {
+        /// Hardest: at most one, exactly one where something is left, not excluded, and nothing left is larger or as
+        /// large and earlier.
+        #[test]
+        fn hardest_is_the_first_largest(scores in vec(0u8..4, 20), excluded in vec(any::<bool>(), 20)) {
+            let scores: Vec<f32> = scores.into_iter().map(f32::from).collect();
+            let got = chosen(&mut Hardest, &block(4, 5, &scores, &excluded));
+            for row in 0..4 {
+                let at = |j: usize| row * 5 + j;
+                let left: Vec<usize> = (0..5).filter(|&j| !excluded[at(j)]).collect();
+                let picked: Vec<usize> = (0..5).filter(|&j| got[at(j)]).collect();
+                prop_assert_eq!(picked.len(), usize::from(!left.is_empty()));
+                for &p in &picked {
+                    prop_assert!(left.contains(&p));
+                    let beaten = |j: usize| scores[at(j)] < scores[at(p)] || scores[at(j)] == scores[at(p)] && j >= p;
+                    prop_assert!(left.iter().all(|&j| beaten(j)));
+                }
+            }
+        }
+    }
+}

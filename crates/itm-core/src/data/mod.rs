@@ -1,5 +1,35 @@
 //! Data sets: what a split holds, and the loaders that fill it.
 
+mod captions;
+mod files;
+mod fne_annotations;
+mod image_folder;
+mod images;
+mod json;
+mod karpathy;
+mod leakage;
+mod names;
+mod npy;
+mod npy_header;
+mod pairs_npy;
+mod precomp;
+mod precomp_split;
+
+pub use captions::{CaptionRule, Dropped};
+pub use files::{FileHash, Manifest, sha256_hex};
+pub use fne_annotations::{FneAnnotations, FneForm};
+pub use image_folder::ImageFolder;
+#[cfg(feature = "images")]
+pub use images::decode_image;
+pub use images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, LARGEST_IMAGE_SIDE, probe_image};
+pub use karpathy::{Karpathy, KarpathyImage, Split};
+pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
+pub use npy::Npy;
+pub use npy_header::Dtype;
+pub use pairs_npy::{EmbeddingFiles, EmbeddingPair, PairsFrom};
+pub use precomp::{Extra, LoadOptions, Loaded, TestSet, load, load_precomp};
+pub use precomp_split::{PrecompSplit, RowLayout};
+
 use crate::Pairs;
 
 /// Global features, one row an image, row-major `[rows, dim]`.
@@ -14,7 +44,7 @@ pub struct Features {
 impl Features {
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        if self.dim == 0 { 0 } else { self.values.len() / self.dim }
+        self.values.len().checked_div(self.dim).unwrap_or(0)
     }
 
     /// One row.

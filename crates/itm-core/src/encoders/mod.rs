@@ -1,1 +1,162 @@
-//! To come.
+//! Encoders that several methods share. They return rows of unit length.
+
+mod gru_text;
+mod projection;
+mod tokens;
+
+pub use gru_text::{GruText, GruTextShape, TextPool};
+pub use projection::Projection;
+pub use tokens::TokenBatch;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use burn::module::{Module, Param};
+    use burn::tensor::{Device, Tensor, TensorData};
+
+    use super::*;
+    use crate::{AllNegatives, Block, Cosine, Encoder, Scorer, ema, encode_all, triplet};
+
+    type Golden = BTreeMap<String, Vec<f32>>;
+
+    const CAPTIONS: [&[u32]; 3] = [&[2, 5], &[1, 3, 3, 4], &[4]];
+
+    fn golden() -> Golden {
+        serde_json::from_str(include_str!("../../tests/golden/encoders.json")).unwrap()
+    }
+
+    fn tensor<const D: usize>(values: &[f32], shape: [usize; D], device: &Device) -> Tensor<D> {
+        Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
+    }
+
+    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+        x.into_data().try_to_vec().unwrap()
+    }
+
+    fn close(name: &str, got: Vec<f32>, want: &[f32]) {
+        assert_eq!(got.len(), want.len(), "{name}");
+        let error = got.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+        assert!(error < 3e-6, "{name} is off by {error:e}");
+    }
+
+    fn shape(dropout: f64, pool: TextPool) -> GruTextShape {
+        GruTextShape { vocabulary: 6, word_width: 3, hidden: 5, dropout, pool }
+    }
+
+    /// The encoders with the golden's weights.
+    fn models(g: &Golden, pool: TextPool, device: &Device) -> (Projection, GruText) {
+        let mut images = Projection::new(4, 5, 0, device);
+        images.linear.weight = Param::from_tensor(tensor(&g["weight"], [4, 5], device));
+        images.linear.bias = Some(Param::from_tensor(tensor(&g["bias"], [5], device)));
+        let mut texts = GruText::new(&shape(0.0, pool), 0, device);
+        texts.words = Param::from_tensor(tensor(&g["words"], [6, 3], device));
+        texts.gru.w_ih = Param::from_tensor(tensor(&g["w_ih"], [3, 15], device));
+        texts.gru.w_hh = Param::from_tensor(tensor(&g["w_hh"], [5, 15], device));
+        texts.gru.b_ih = Param::from_tensor(tensor(&g["b_ih"], [15], device));
+        texts.gru.b_hh = Param::from_tensor(tensor(&g["b_hh"], [15], device));
+        (images, texts)
+    }
+
+    /// Embeddings, loss and the gradient of every weight, from `tests/reference/encoders.py`: double precision, complex steps.
+    #[test]
+    fn golden_from_captions_and_features_to_the_loss() {
+        let (g, device) = (golden(), Device::flex().autodiff());
+        for (name, pool) in [("mean", TextPool::Mean), ("last", TextPool::Last)] {
+            let (images, texts) = models(&g, pool, &device);
+            let v = images.encode(tensor(&g["x"], [3, 4], &device));
+            let w = texts.encode(&TokenBatch::new(&CAPTIONS));
+            close("images", values(v.clone()), &g["images"]);
+            close(name, values(w.clone()), &g[&format!("{name}.texts")]);
+
+            let s = Cosine.score(&v, &w);
+            let i2t = triplet(&Block::in_batch(s.clone()), &mut AllNegatives, 0.3).sum();
+            let t2i = triplet(&Block::in_batch(s.transpose()), &mut AllNegatives, 0.3).sum();
+            let loss = i2t + t2i;
+            close("loss", vec![loss.clone().into_scalar::<f32>()], &g[&format!("{name}.loss")]);
+
+            let grads = loss.backward();
+            let check = |weight: &str, got: Option<Vec<f32>>| {
+                close(weight, got.expect(weight), &g[&format!("{name}.d_{weight}")]);
+            };
+            check("weight", images.linear.weight.val().grad(&grads).map(values));
+            check("bias", images.linear.bias.unwrap().val().grad(&grads).map(values));
+            check("words", texts.words.val().grad(&grads).map(values));
+            check("w_ih", texts.gru.w_ih.val().grad(&grads).map(values));
+            check("w_hh", texts.gru.w_hh.val().grad(&grads).map(values));
+            check("b_ih", texts.gru.b_ih.val().grad(&grads).map(values));
+            check("b_hh", texts.gru.b_hh.val().grad(&grads).map(values));
+        }
+    }
+
+    /// FNE trap 15: a caption's embedding is equal alone and beside a longer one.
+    #[test]
+    fn padding_changes_no_embedding() {
+        let device = Device::flex();
+        for pool in [TextPool::Mean, TextPool::Last] {
+            let model = GruText::new(&shape(0.0, pool), 3, &device);
+            let together = values(model.encode(&TokenBatch::new(&CAPTIONS)));
+            let alone = encode_all(&model, CAPTIONS.map(|c| TokenBatch::new(&[c])).iter());
+            close("alone", values(alone), &together);
+            for row in together.chunks(5) {
+                assert!((row.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5);
+            }
+        }
+    }
+
+    /// FNE trap 16: on while training, a function of the device's seed, off for `valid()`.
+    #[test]
+    fn dropout_acts_in_training_only_and_repeats_under_its_seed() {
+        let device = Device::flex().autodiff();
+        let batch = TokenBatch::new(&CAPTIONS);
+        let model = GruText::new(&shape(0.5, TextPool::Mean), 3, &device);
+        let train = |seed| {
+            device.seed(seed);
+            values(model.encode(&batch))
+        };
+        let first = train(1);
+        assert_ne!(train(2), first);
+        assert_eq!(train(1), first);
+        let valid = values(model.valid().encode(&batch));
+        let none = GruText::new(&shape(0.0, TextPool::Mean), 3, &device);
+        assert_eq!(valid, values(none.encode(&batch)));
+        assert_ne!(valid, first);
+    }
+
+    /// FNE trap 16: a momentum copy gives the same embedding; trap 9: one update by equal weights is rounding only.
+    #[test]
+    fn a_momentum_copy_gives_the_same_embedding() {
+        let online = GruText::new(&shape(0.0, TextPool::Mean), 3, &Device::flex().autodiff());
+        let batch = TokenBatch::new(&CAPTIONS);
+        let embedding = values(online.encode(&batch));
+        let momentum = online.valid();
+        assert_eq!(values(momentum.encode(&batch)), embedding);
+        let momentum = ema(momentum, &online, 0.995);
+        close("after an update", values(momentum.encode(&batch)), &embedding);
+    }
+
+    #[test]
+    fn initial_weights_depend_on_the_seed_alone() {
+        let device = Device::flex();
+        let text =
+            |seed| values(GruText::new(&shape(0.0, TextPool::Mean), seed, &device).words.val());
+        let image = |seed| values(Projection::new(4, 5, seed, &device).linear.weight.val());
+        assert!(text(1) == text(1) && image(1) == image(1));
+        assert!(text(1) != text(2) && image(1) != image(2));
+        assert!(image(1).iter().all(|w| w.abs() <= 0.5) && image(1).iter().any(|w| w.abs() > 0.3));
+    }
+
+    #[test]
+    #[should_panic(expected = "caption 1, word 0: 6 of 6 words")]
+    fn a_word_outside_the_vocabulary_is_named() {
+        let model = GruText::new(&shape(0.0, TextPool::Mean), 3, &Device::flex());
+        model.encode(&TokenBatch::new(&[&[5][..], &[6]]));
+    }
+
+    #[test]
+    #[should_panic(expected = "features of shape [2, 3] for a projection from 4")]
+    fn features_of_another_width_are_refused() {
+        let device = Device::flex();
+        Projection::new(4, 5, 0, &device).encode(Tensor::zeros([2, 3], &device));
+    }
+}

@@ -1,0 +1,368 @@
+//! What the sampler did, beside what was true: pure functions over [`Observation`]s.
+//!
+//! Only data with a known truth (the built-in scenes) can answer them. `truth(image, caption)` says
+//! whether a caption is true of an image.
+
+use crate::posterior::Posterior;
+use crate::statistics::Snapshot;
+use crate::weights::{Excluded, Pool};
+
+/// Which side the anchors are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Anchors are images, candidates texts.
+    ImageToText,
+    /// Anchors are texts, candidates images.
+    TextToImage,
+}
+
+/// One side of a pair: numbers of an image and of a caption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// Image id.
+    pub image: i64,
+    /// Caption number.
+    pub caption: i64,
+}
+
+/// The candidates of one direction in one step, and the choice made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// Which side the anchors are on.
+    pub direction: Direction,
+    /// The pair of each anchor, `[b]`.
+    pub anchors: Vec<Pair>,
+    /// The pair of each candidate, `[n]`; `None` for a bank row that was never written.
+    pub candidates: Vec<Option<Pair>>,
+    /// Similarities, `[b, n]`.
+    pub scores: Vec<f32>,
+    /// Similarity of each anchor to its partner, `[b]`.
+    pub positive: Vec<f32>,
+    /// The column chosen for each anchor, `[b]`.
+    pub chosen: Vec<usize>,
+}
+
+/// Both directions of one step, and the statistics its weights were computed with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// Images as anchors.
+    pub image_to_text: Observed,
+    /// Texts as anchors.
+    pub text_to_image: Observed,
+    /// Statistics after this batch, as the weights saw them.
+    pub statistics: Snapshot,
+}
+
+/// How often the negatives were false ones, over rows whose candidates are not all masked.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Shares {
+    /// Rows looked at.
+    pub rows: usize,
+    /// Share of chosen candidates that were true.
+    pub chosen: f64,
+    /// Share expected of a uniform draw among the candidates of other images.
+    pub uniform: f64,
+    /// Share had each row taken its most violating candidate.
+    pub hardest: f64,
+}
+
+impl Observed {
+    /// Whether candidate `j` is masked for anchor `i`: it shows the same image.
+    pub fn excluded(&self, i: usize, j: usize) -> bool {
+        self.candidates[j].is_some_and(|c| c.image == self.anchors[i].image)
+    }
+
+    /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
+    pub fn is_true(&self, i: usize, j: usize, truth: &impl Fn(i64, i64) -> bool) -> bool {
+        self.candidates[j].is_some_and(|c| match self.direction {
+            Direction::ImageToText => truth(self.anchors[i].image, c.caption),
+            Direction::TextToImage => truth(c.image, self.anchors[i].caption),
+        })
+    }
+
+    /// Share of rows whose chosen candidate was true, among rows whose choice is not masked.
+    pub fn drawn_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
+        self.share_of(&self.chosen, truth)
+    }
+
+    /// Share of true candidates a uniform draw would meet: the mean over rows of the share among
+    /// the candidates of other images.
+    pub fn uniform_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
+        mean((0..self.anchors.len()).filter_map(|i| {
+            mean_of_bools(
+                (0..self.candidates.len())
+                    .filter_map(|j| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
+            )
+        }))
+        .unwrap_or(0.0)
+    }
+
+    /// Share of rows whose most violating candidate is true.
+    pub fn hardest_true_share(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> f64 {
+        let (anchors, candidates) = self.ids();
+        let pool = Pool {
+            scores: &self.scores,
+            positive: &self.positive,
+            excluded: Excluded::SameImage { anchors: &anchors, candidates: &candidates },
+        };
+        self.share_of(&pool.hardest(margin), truth)
+    }
+
+    /// Scores and truth of the candidates that another image gave and that survive the margin cut
+    /// `s > μ⁺ − γ`: those among which the posterior has to tell false negatives.
+    pub fn survivors<'a>(
+        &'a self,
+        statistics: &Snapshot,
+        margin: f64,
+        truth: &'a impl Fn(i64, i64) -> bool,
+    ) -> impl Iterator<Item = (f32, bool)> + 'a {
+        let (n, cut) = (self.candidates.len(), (statistics.positive.mean - margin) as f32);
+        self.scores.iter().enumerate().filter_map(move |(k, &s)| {
+            let (i, j) = (k / n, k % n);
+            (s > cut && !self.excluded(i, j)).then(|| (s, self.is_true(i, j, truth)))
+        })
+    }
+
+    fn share_of(&self, columns: &[usize], truth: &impl Fn(i64, i64) -> bool) -> f64 {
+        mean_of_bools(
+            columns
+                .iter()
+                .enumerate()
+                .filter_map(|(i, &j)| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
+        )
+        .unwrap_or(0.0)
+    }
+
+    fn ids(&self) -> (Vec<i64>, Vec<i64>) {
+        let candidates = self.candidates.iter().map(|c| c.map_or(crate::NEVER, |c| c.image));
+        (self.anchors.iter().map(|a| a.image).collect(), candidates.collect())
+    }
+}
+
+impl Observation {
+    /// The three shares over both directions.
+    pub fn shares(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Shares {
+        let sides = [&self.image_to_text, &self.text_to_image];
+        let both = |f: &dyn Fn(&Observed) -> f64| sides.iter().map(|o| f(o)).sum::<f64>() / 2.0;
+        Shares {
+            rows: sides.iter().map(|o| o.anchors.len()).sum(),
+            chosen: both(&|o| o.drawn_true_share(truth)),
+            uniform: both(&|o| o.uniform_true_share(truth)),
+            hardest: both(&|o| o.hardest_true_share(margin, truth)),
+        }
+    }
+}
+
+/// Mean of several [`Shares`], each weighing as many rows as it saw.
+pub fn mean_shares(all: &[Shares]) -> Shares {
+    let rows: usize = all.iter().map(|s| s.rows).sum();
+    let mean = |f: fn(&Shares) -> f64| {
+        all.iter().map(|s| f(s) * s.rows as f64).sum::<f64>() / rows.max(1) as f64
+    };
+    Shares {
+        rows,
+        chosen: mean(|s| s.chosen),
+        uniform: mean(|s| s.uniform),
+        hardest: mean(|s| s.hardest),
+    }
+}
+
+/// Area under the ROC curve of `score` for `true`, ties counting half; `None` with one class only.
+pub fn auc(samples: &[(f64, bool)]) -> Option<f64> {
+    let mut sorted: Vec<_> = samples.to_vec();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let positives = sorted.iter().filter(|s| s.1).count();
+    let negatives = sorted.len() - positives;
+    if positives == 0 || negatives == 0 {
+        return None;
+    }
+    let (mut below, mut area) = (0.0, 0.0);
+    for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let p = group.iter().filter(|s| s.1).count() as f64;
+        let n = group.len() as f64 - p;
+        area += p * (below + n / 2.0);
+        below += n;
+    }
+    Some(area / (positives as f64 * negatives as f64))
+}
+
+/// Share of true samples; `None` of nothing.
+pub fn base_rate(samples: &[(f64, bool)]) -> Option<f64> {
+    mean_of_bools(samples.iter().map(|s| s.1))
+}
+
+/// Mean squared error of probabilities; `None` of nothing.
+pub fn brier(samples: &[(f64, bool)]) -> Option<f64> {
+    mean(samples.iter().map(|&(p, y)| (p - f64::from(u8::from(y))).powi(2)))
+}
+
+/// `1 − Brier / (r (1 − r))`, r the base rate: 1 is perfect, 0 no better than always saying r.
+/// `None` with one class only.
+pub fn brier_skill(samples: &[(f64, bool)]) -> Option<f64> {
+    let r = base_rate(samples)?;
+    let reference = r * (1.0 - r);
+    (reference > 0.0).then(|| brier(samples).map(|b| 1.0 - b / reference)).flatten()
+}
+
+/// One bar of a reliability diagram.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bin {
+    /// Samples whose probability lies in this bin.
+    pub count: usize,
+    /// Mean of what was predicted.
+    pub predicted: f64,
+    /// Share that was true.
+    pub observed: f64,
+}
+
+/// `bins` equal bins of [0, 1]; the last holds 1 itself.
+///
+/// # Panics
+/// If `bins` is 0.
+pub fn reliability(samples: &[(f64, bool)], bins: usize) -> Vec<Bin> {
+    assert!(bins > 0, "at least one bin");
+    let mut out = vec![Bin::default(); bins];
+    for &(p, y) in samples {
+        let bin = &mut out[((p * bins as f64) as usize).min(bins - 1)];
+        bin.count += 1;
+        bin.predicted += p;
+        bin.observed += f64::from(u8::from(y));
+    }
+    for bin in out.iter_mut().filter(|b| b.count > 0) {
+        bin.predicted /= bin.count as f64;
+        bin.observed /= bin.count as f64;
+    }
+    out
+}
+
+/// Similarities turned into the probabilities of `posterior`, at any prior p.
+pub fn at_prior(posterior: &Posterior, prior: f64, samples: &[(f32, bool)]) -> Vec<(f64, bool)> {
+    let posterior = Posterior { prior, ..*posterior };
+    samples.iter().map(|&(s, y)| (posterior.probability(f64::from(s)), y)).collect()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0usize), |(sum, n), x| (sum + x, n + 1));
+    (n > 0).then(|| sum / n as f64)
+}
+
+fn mean_of_bools(values: impl Iterator<Item = bool>) -> Option<f64> {
+    mean(values.map(|b| f64::from(u8::from(b))))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::posterior::Gaussian;
+    use crate::statistics::Moments;
+
+    /// Images 1 and 2; caption 10 of image 1, 20 of image 2, 30 of image 3, which is true of 1 too.
+    fn truth(image: i64, caption: i64) -> bool {
+        image == caption / 10 || (image, caption) == (1, 30)
+    }
+
+    fn observed() -> Observed {
+        let pair = |image| Pair { image, caption: 10 * image };
+        Observed {
+            direction: Direction::ImageToText,
+            anchors: vec![pair(1), pair(2)],
+            candidates: vec![Some(pair(1)), Some(pair(2)), Some(pair(3)), None],
+            scores: vec![0.9, 0.4, 0.8, 0.1, /* image 2 */ 0.5, 0.9, 0.3, 0.0],
+            positive: vec![0.9, 0.9],
+            chosen: vec![2, 0],
+        }
+    }
+
+    /// By hand. Row 1 has {20, 30, −} of which 30 is true; row 2 has {10, 30, −}, none true.
+    #[test]
+    fn golden_shares() {
+        let o = observed();
+        assert_eq!(o.drawn_true_share(&truth), 0.5);
+        assert!((o.uniform_true_share(&truth) - 1.0 / 6.0).abs() < 1e-12);
+        // Hinges at γ = 0.2: row 1 takes 30 (0.1). Row 2 has none active: column 0, not true.
+        assert_eq!(o.hardest_true_share(0.2, &truth), 0.5);
+        let mut masked = o.clone();
+        masked.chosen = vec![0, 0];
+        assert_eq!(masked.drawn_true_share(&truth), 0.0, "a masked choice is no draw");
+    }
+
+    /// The same pairs seen from the other side.
+    #[test]
+    fn texts_as_anchors_ask_for_their_own_caption() {
+        let mut o = observed();
+        o.direction = Direction::TextToImage;
+        assert!(!o.is_true(0, 2, &truth), "caption 10 is not true of image 3");
+        o.anchors[0] = Pair { image: 3, caption: 30 };
+        assert!(o.is_true(0, 0, &truth), "caption 30 is true of image 1");
+        assert!(!o.is_true(0, 3, &truth), "an unwritten row matches nothing");
+    }
+
+    #[test]
+    fn survivors_pass_cut_and_mask() {
+        let positive = Moments { count: 1, sum: 0.6, mean: 0.6, squares: 0.0 };
+        let seen = Snapshot { positive, ..Snapshot::default() };
+        let o = observed();
+        let got: Vec<_> = o.survivors(&seen, 0.2, &truth).collect();
+        assert_eq!(got, [(0.8, true), (0.5, false)], "0.4 ≤ 0.6 − 0.2 is cut, 0.9 are masked");
+    }
+
+    /// By hand: of the pairs (true, false) = (.8,.3) (.8,.5) (.5,.3) (.5,.5): 1 + 1 + 1 + ½.
+    #[test]
+    fn golden_auc_brier_reliability() {
+        let samples = [(0.3, false), (0.5, true), (0.5, false), (0.8, true)];
+        assert_eq!(auc(&samples), Some(3.5 / 4.0));
+        assert_eq!(auc(&samples[..1]), None);
+        assert_eq!(base_rate(&samples), Some(0.5));
+        // (0.09 + 0.25 + 0.25 + 0.04) / 4
+        assert!((brier(&samples).unwrap() - 0.1575).abs() < 1e-12);
+        assert!((brier_skill(&samples).unwrap() - (1.0 - 0.1575 / 0.25)).abs() < 1e-12);
+        assert_eq!(brier_skill(&samples[..1]), None);
+        let bins = reliability(&[(0.3, false), (0.5, true), (0.5, false), (1.0, true)], 2);
+        assert_eq!(bins[0], Bin { count: 1, predicted: 0.3, observed: 0.0 });
+        assert_eq!(bins[1].count, 3);
+        assert!((bins[1].predicted - 2.0 / 3.0).abs() < 1e-12);
+        assert!((bins[1].observed - 2.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn prior_is_exchanged() {
+        let class = Gaussian::new(0.5, 0.01);
+        let posterior = Posterior { prior: 1e-4, positive: class, negative: class };
+        let got = at_prior(&posterior, 0.25, &[(0.9, true)]);
+        assert!((got[0].0 - 0.25).abs() < 1e-9 && got[0].1);
+    }
+
+    proptest! {
+        /// AUC is what counting all pairs gives, and a monotone map does not change it.
+        #[test]
+        fn auc_counts_pairs(samples in vec((0u8..6, any::<bool>()), 2..30)) {
+            let s: Vec<(f64, bool)> = samples.iter().map(|&(x, y)| (f64::from(x), y)).collect();
+            let (mut wins, mut pairs) = (0.0, 0.0);
+            for a in s.iter().filter(|a| a.1) {
+                for b in s.iter().filter(|b| !b.1) {
+                    pairs += 1.0;
+                    wins += if a.0 > b.0 { 1.0 } else if a.0 == b.0 { 0.5 } else { 0.0 };
+                }
+            }
+            let want = (pairs > 0.0).then(|| wins / pairs);
+            prop_assert_eq!(auc(&s).map(|x| (x * 1e9).round()), want.map(|x| (x * 1e9).round()));
+            let cubed: Vec<_> = s.iter().map(|&(x, y)| (x.powi(3), y)).collect();
+            prop_assert_eq!(auc(&s), auc(&cubed));
+        }
+
+        /// Saying the base rate always has skill 0; the bins together are the samples.
+        #[test]
+        fn reference_forecast(labels in vec(any::<bool>(), 2..40)) {
+            let n = labels.len() as f64;
+            let r = labels.iter().filter(|&&y| y).count() as f64 / n;
+            prop_assume!(r > 0.0 && r < 1.0);
+            let s: Vec<_> = labels.iter().map(|&y| (r, y)).collect();
+            prop_assert!(brier_skill(&s).unwrap().abs() < 1e-9);
+            let bins = reliability(&s, 10);
+            prop_assert_eq!(bins.iter().map(|b| b.count).sum::<usize>(), labels.len());
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The memory of past momentum embeddings: two ring buffers that move together.
+
+use itm_core::{Error, Result};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Id of a row that was never written. No image may have it.
+pub const NEVER: i64 = -100;
+
+/// Image and text banks M_V and M_W with the ids of their rows, first in, first out.
+///
+/// | symbol | here               | shape    |
+/// |--------|--------------------|----------|
+/// | M_V    | `images`           | `[k, d]` |
+/// | M_W    | `texts`            | `[k, d]` |
+/// | M_id   | `ids`              | `[k]`    |
+/// |        | `captions`         | `[k]`    |
+///
+/// Rows start as unit-norm Gaussian vectors with id [`NEVER`]: until overwritten they act as
+/// random negatives near similarity 0. A batch may have any size; one larger than the bank leaves
+/// its last `k` rows.
+///
+/// # Departures
+/// The released code wants `k` to be a multiple of the batch size. Caption numbers are kept beside
+/// the image ids, for audits only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bank {
+    pub(crate) width: usize,
+    pub(crate) images: Vec<f32>,
+    pub(crate) texts: Vec<f32>,
+    pub(crate) ids: Vec<i64>,
+    pub(crate) captions: Vec<i64>,
+    pub(crate) cursor: usize,
+}
+
+/// Rows for [`Bank::push`], one pair each.
+#[derive(Debug, Clone, Copy)]
+pub struct Entries<'a> {
+    /// Momentum embeddings of the images, `[b, d]`.
+    pub images: &'a [f32],
+    /// Momentum embeddings of the texts, `[b, d]`.
+    pub texts: &'a [f32],
+    /// Image ids, `[b]`.
+    pub ids: &'a [i64],
+    /// Caption numbers, `[b]`.
+    pub captions: &'a [i64],
+}
+
+impl Bank {
+    /// `capacity` random unit rows of `width`; the same seed gives the same rows.
+    pub fn new(capacity: usize, width: usize, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rows = || (0..capacity).flat_map(|_| unit_row(width, &mut rng)).collect();
+        let (images, texts) = (rows(), rows());
+        let (ids, captions) = (vec![NEVER; capacity], vec![NEVER; capacity]);
+        Self { width, images, texts, ids, captions, cursor: 0 }
+    }
+
+    /// Number of rows, written or not.
+    pub fn capacity(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Width d of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Where the next pair goes.
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// M_V, row-major.
+    pub fn images(&self) -> &[f32] {
+        &self.images
+    }
+
+    /// M_W, row-major.
+    pub fn texts(&self) -> &[f32] {
+        &self.texts
+    }
+
+    /// M_id; [`NEVER`] where nothing was written.
+    pub fn ids(&self) -> &[i64] {
+        &self.ids
+    }
+
+    /// Caption number of each row; [`NEVER`] where nothing was written.
+    pub fn captions(&self) -> &[i64] {
+        &self.captions
+    }
+
+    /// Overwrites the oldest rows.
+    ///
+    /// # Errors
+    /// If an id is [`NEVER`]; nothing is written then.
+    ///
+    /// # Panics
+    /// If the slices differ in their number of rows.
+    pub fn push(&mut self, entries: Entries) -> Result<()> {
+        let (b, d, k) = (entries.ids.len(), self.width, self.capacity());
+        assert_eq!(entries.captions.len(), b, "one caption number a pair");
+        assert_eq!(entries.images.len(), b * d, "images are [{b}, {d}]");
+        assert_eq!(entries.texts.len(), b * d, "texts are [{b}, {d}]");
+        check_ids(entries.ids)?;
+        if k == 0 {
+            return Ok(());
+        }
+        for i in 0..b {
+            let (at, from) = (self.cursor * d..(self.cursor + 1) * d, i * d..(i + 1) * d);
+            self.images[at.clone()].copy_from_slice(&entries.images[from.clone()]);
+            self.texts[at].copy_from_slice(&entries.texts[from]);
+            self.ids[self.cursor] = entries.ids[i];
+            self.captions[self.cursor] = entries.captions[i];
+            self.cursor = (self.cursor + 1) % k;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses the id that marks unwritten rows.
+pub(crate) fn check_ids(ids: &[i64]) -> Result<()> {
+    match ids.iter().position(|&id| id == NEVER) {
+        Some(row) => Err(Error::invalid(
+            format!("batch row {row}"),
+            "an image id",
+            format!("{NEVER}, which marks bank rows never written"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A direction uniform on the sphere: Gaussian coordinates (Box–Muller), divided by their norm.
+fn unit_row(width: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    loop {
+        let mut row = Vec::with_capacity(width + 1);
+        while row.len() < width {
+            let (u, v): (f64, f64) = (rng.random(), rng.random());
+            let radius = (-2.0 * (1.0 - u).ln()).sqrt();
+            let (sin, cos) = (std::f64::consts::TAU * v).sin_cos();
+            row.extend([radius * cos, radius * sin]);
+        }
+        row.truncate(width);
+        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > 1e-6 || width == 0 {
+            return row.into_iter().map(|x| (x / norm) as f32).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::golden::{floats, golden, integers};
+
+    fn push(bank: &mut Bank, ids: &[i64]) {
+        let values: Vec<f32> = ids.iter().map(|&id| id as f32).collect();
+        let texts: Vec<f32> = values.iter().map(|x| -x).collect();
+        let captions: Vec<i64> = ids.iter().map(|id| 10 * id).collect();
+        bank.push(Entries { images: &values, texts: &texts, ids, captions: &captions }).unwrap();
+    }
+
+    /// `tests/reference/fne.py`, `ring`: B = 5 does not divide K = 12; four steps.
+    #[test]
+    fn trap_11_ring_wraps_around() {
+        let golden = &golden()["ring"];
+        let mut bank = Bank::new(12, 1, 0);
+        for step in golden.as_array().unwrap() {
+            push(&mut bank, &integers(&step["push"]));
+            assert_eq!(bank.cursor() as u64, step["cursor"].as_u64().unwrap());
+            assert_eq!(bank.ids(), integers(&step["ids"]));
+            for (j, want) in floats(&step["ids"]).into_iter().enumerate() {
+                if bank.ids()[j] != NEVER {
+                    assert_eq!((bank.images()[j], bank.texts()[j]), (want, -want));
+                    assert_eq!(bank.captions()[j], 10 * bank.ids()[j]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trap_06_the_unwritten_id_is_refused() {
+        let mut bank = Bank::new(4, 1, 0);
+        let before = bank.clone();
+        let entries =
+            Entries { images: &[1.0, 2.0], texts: &[1.0, 2.0], ids: &[3, -100], captions: &[0, 1] };
+        let message = bank.push(entries).unwrap_err().to_string();
+        assert!(message.contains("row 1") && message.contains("-100"), "{message}");
+        assert_eq!(bank, before);
+    }
+
+    #[test]
+    fn a_batch_larger_than_the_bank_leaves_its_last_rows() {
+        let mut bank = Bank::new(3, 1, 0);
+        push(&mut bank, &[1, 2, 3, 4, 5]);
+        assert_eq!((bank.ids(), bank.cursor()), (&[4, 5, 3][..], 2));
+        let mut none = Bank::new(0, 1, 0);
+        push(&mut none, &[1, 2]);
+        assert_eq!(none.capacity(), 0);
+    }
+
+    #[test]
+    fn start_rows_are_random_unit_vectors_of_the_seed() {
+        let bank = Bank::new(400, 16, 7);
+        assert_eq!(bank, Bank::new(400, 16, 7));
+        assert_ne!(bank, Bank::new(400, 16, 8));
+        assert_ne!(bank.images(), bank.texts());
+        assert!(bank.ids().iter().chain(bank.captions()).all(|&id| id == NEVER));
+        let mut mean = [0.0f64; 16];
+        for row in bank.images().chunks(16) {
+            let norm: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
+            assert!((norm - 1.0).abs() < 1e-5);
+            mean.iter_mut().zip(row).for_each(|(m, &x)| *m += f64::from(x) / 400.0);
+        }
+        // Each coordinate has deviation 1/4, its mean over 400 rows 1/80: five deviations.
+        assert!(mean.iter().all(|m| m.abs() < 5.0 / 80.0), "{mean:?}");
+    }
+
+    proptest! {
+        /// The bank is the queue of the last k pairs.
+        #[test]
+        fn is_a_queue(k in 1usize..9, batches in vec(vec(0i64..1000, 0..12), 0..6)) {
+            let mut bank = Bank::new(k, 1, 0);
+            let mut queue = VecDeque::from(vec![NEVER; k]);
+            for ids in batches {
+                push(&mut bank, &ids);
+                for id in ids { queue.push_back(id); queue.pop_front(); }
+            }
+            let mut ids = bank.ids().to_vec();
+            ids.rotate_left(bank.cursor());
+            prop_assert_eq!(ids, Vec::from(queue));
+        }
+    }
+}

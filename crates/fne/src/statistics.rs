@@ -1,0 +1,348 @@
+//! Running mean and variance of matched and mismatched similarities, §3.2 of the paper.
+
+use serde::{Deserialize, Serialize};
+
+use crate::posterior::{Gaussian, Posterior};
+
+/// How the variance is accumulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Variance {
+    /// Σ (x − μ at the time)² / (n − 1): deviations from the running mean after each batch.
+    Official,
+    /// The sample variance, by Welford's recurrence.
+    Welford,
+}
+
+/// When the accumulators start anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reset {
+    /// At the start of every epoch.
+    Epoch,
+    /// Never.
+    Never,
+}
+
+/// Count, mean and squared deviations of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moments {
+    /// n.
+    pub count: u64,
+    /// Σ x.
+    pub sum: f64,
+    /// μ, 0 before the first value.
+    pub mean: f64,
+    /// Σ of squared deviations.
+    pub squares: f64,
+}
+
+impl Moments {
+    /// `squares / (n − 1)`, 0 while n ≤ 1.
+    pub fn variance(&self) -> f64 {
+        if self.count > 1 { self.squares / (self.count - 1) as f64 } else { 0.0 }
+    }
+
+    /// The normal density with these moments.
+    pub fn gaussian(&self) -> Gaussian {
+        Gaussian::new(self.mean, self.variance())
+    }
+
+    /// Adds one batch: all means first, then the deviations from the new mean.
+    fn extend(&mut self, values: &[f64], variance: Variance) {
+        match variance {
+            Variance::Official => {
+                for &x in values {
+                    self.sum += x;
+                    self.count += 1;
+                    self.mean = self.sum / self.count as f64;
+                }
+                self.squares += values.iter().map(|x| (x - self.mean).powi(2)).sum::<f64>();
+            }
+            Variance::Welford => {
+                for &x in values {
+                    self.sum += x;
+                    self.count += 1;
+                    let before = x - self.mean;
+                    self.mean += before / self.count as f64;
+                    self.squares += before * (x - self.mean);
+                }
+            }
+        }
+    }
+}
+
+/// What the statistics say at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    /// Matched pairs: μ⁺, σ⁺, n⁺.
+    pub positive: Moments,
+    /// Mismatched pairs: μ⁻, σ⁻, n⁻.
+    pub negative: Moments,
+}
+
+impl Snapshot {
+    /// The posterior of Eq. 9, once **more than** `min_count` matched pairs were seen.
+    pub fn posterior(&self, prior: f64, min_count: u64) -> Option<Posterior> {
+        (self.positive.count > min_count).then(|| Posterior {
+            prior,
+            positive: self.positive.gaussian(),
+            negative: self.negative.gaussian(),
+        })
+    }
+}
+
+/// Accumulates Eq. 4's S⁺ and S⁻ over the batches of an epoch, in f64.
+///
+/// ```text
+/// pair i is taken     iff  i = argmax_j S[i,j]  and  i = argmax_j S[j,i]
+/// its positive value       S[i,i]
+/// its negative values      max(0, max_{j≠i} S[i,j]),  max(0, max_{j≠i} S[j,i])
+/// μ = Σx / n,   variance = Σ (x − μ)² / (n − 1), each x against μ as it stood after its batch
+/// ```
+///
+/// # Departures
+/// The paper asks that a pair rank first among the mismatched ones of its batch; the code, and this
+/// crate, that it does so in both directions. At n = 1 the code divides by zero; here the variance
+/// is 0 and the posterior is not used. [`Variance::Welford`] and [`Reset::Never`] are ours.
+///
+/// ```
+/// use fne::{Reset, Statistics, Variance};
+///
+/// let mut statistics = Statistics::new(Variance::Official, Reset::Epoch);
+/// #[rustfmt::skip]
+/// statistics.update(&[
+///     0.9, 0.2, // pair 0 is the best of its row and its column
+///     0.3, 0.1, // pair 1 is not: 0.3 > 0.1
+/// ], 2);
+/// let seen = statistics.snapshot();
+/// assert_eq!((seen.positive.count, seen.negative.count), (1, 2));
+/// assert!((seen.negative.mean - 0.25).abs() < 1e-7);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statistics {
+    variance: Variance,
+    reset: Reset,
+    seen: Snapshot,
+}
+
+impl Statistics {
+    /// Nothing seen yet.
+    pub fn new(variance: Variance, reset: Reset) -> Self {
+        Self { variance, reset, seen: Snapshot::default() }
+    }
+
+    /// Forgets everything, unless the reset is [`Reset::Never`].
+    pub fn begin_epoch(&mut self) {
+        if self.reset == Reset::Epoch {
+            self.seen = Snapshot::default();
+        }
+    }
+
+    /// What was accumulated so far.
+    pub fn snapshot(&self) -> Snapshot {
+        self.seen
+    }
+
+    /// Takes in the scores of one batch, `[b, b]` row-major, image i against text j.
+    ///
+    /// # Panics
+    /// If `scores` does not hold `b · b` values.
+    pub fn update(&mut self, scores: &[f32], b: usize) {
+        self.update_masked(scores, b, |_, _| false);
+    }
+
+    /// [`update`](Self::update) that passes over the pairs (i, j), i ≠ j, for which `skip` holds.
+    pub fn update_masked(&mut self, scores: &[f32], b: usize, skip: impl Fn(usize, usize) -> bool) {
+        assert_eq!(scores.len(), b * b, "scores are [{b}, {b}]");
+        let (mut positive, mut negative) = (Vec::with_capacity(b), Vec::with_capacity(2 * b));
+        for i in 0..b {
+            let own = scores[i * b + i];
+            let row = rival(i, b, |j| (!skip(i, j)).then(|| scores[i * b + j]));
+            let column = rival(i, b, |j| (!skip(j, i)).then(|| scores[j * b + i]));
+            if row.beaten_by(own) && column.beaten_by(own) {
+                positive.push(f64::from(own));
+                negative.extend([row.floored(), column.floored()]);
+            }
+        }
+        self.seen.positive.extend(&positive, self.variance);
+        self.seen.negative.extend(&negative, self.variance);
+    }
+}
+
+/// The strongest of the others: `before` among indices below i, `after` among those above.
+struct Rival {
+    before: f32,
+    after: f32,
+}
+
+impl Rival {
+    /// Whether `own` is the argmax, the lowest index winning a tie.
+    fn beaten_by(&self, own: f32) -> bool {
+        own > self.before && own >= self.after
+    }
+
+    fn floored(&self) -> f64 {
+        f64::from(self.before.max(self.after).max(0.0))
+    }
+}
+
+fn rival(i: usize, b: usize, score: impl Fn(usize) -> Option<f32>) -> Rival {
+    let best =
+        |range: std::ops::Range<usize>| range.filter_map(&score).fold(f32::NEG_INFINITY, f32::max);
+    Rival { before: best(0..i), after: best(i + 1..b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::golden::{floats, golden};
+
+    fn official() -> Statistics {
+        Statistics::new(Variance::Official, Reset::Epoch)
+    }
+
+    fn check(name: &str, got: &Moments, want: &serde_json::Value) {
+        assert_eq!(got.count, want["count"].as_u64().unwrap(), "{name}: count");
+        for (what, g, w) in
+            [("mean", got.mean, &want["mean"]), ("variance", got.variance(), &want["variance"])]
+        {
+            let w = w.as_f64().unwrap();
+            assert!((g - w).abs() < 1e-6, "{name}: {what}: got {g}, want {w}");
+        }
+    }
+
+    /// `tests/reference/fne.py`, `statistics`: several batches, an epoch's start between two.
+    #[test]
+    fn golden_statistics() {
+        let golden = golden();
+        for (name, variance, reset) in [
+            ("official", Variance::Official, Reset::Epoch),
+            ("welford", Variance::Welford, Reset::Epoch),
+            ("never", Variance::Official, Reset::Never),
+        ] {
+            let mut statistics = Statistics::new(variance, reset);
+            for (k, step) in golden["statistics"]["steps"].as_array().unwrap().iter().enumerate() {
+                if step["begin_epoch"].as_bool().unwrap() {
+                    statistics.begin_epoch();
+                }
+                let b = step["b"].as_u64().unwrap() as usize;
+                statistics.update(&floats(&step["scores"]), b);
+                let seen = statistics.snapshot();
+                check(&format!("{name} step {k} +"), &seen.positive, &step[name]["positive"]);
+                check(&format!("{name} step {k} -"), &seen.negative, &step[name]["negative"]);
+            }
+        }
+    }
+
+    /// By hand. Positives 0.8 then 0.6: μ 0.8 → 0.7; squares 0² + (0.6 − 0.7)² = 0.01, n − 1 = 1.
+    /// With the passes swapped (deviation from the old mean) it would be 0.2² = 0.04; the sample
+    /// variance is 0.02.
+    #[test]
+    fn trap_01_variance_against_the_mean_of_its_batch() {
+        let mut statistics = official();
+        statistics.update(&[0.8], 1);
+        assert_eq!(statistics.snapshot().positive.variance(), 0.0);
+        statistics.update(&[0.6], 1);
+        assert!((statistics.snapshot().positive.variance() - 0.01).abs() < 1e-7);
+
+        let mut exact = Statistics::new(Variance::Welford, Reset::Epoch);
+        exact.update(&[0.8], 1);
+        exact.update(&[0.6], 1);
+        assert!((exact.snapshot().positive.variance() - 0.02).abs() < 1e-7);
+    }
+
+    #[test]
+    fn trap_02_reset_per_epoch() {
+        let mut statistics = official();
+        statistics.update(&[0.8], 1);
+        statistics.begin_epoch();
+        assert_eq!(statistics.snapshot(), Snapshot::default());
+
+        let mut kept = Statistics::new(Variance::Official, Reset::Never);
+        kept.update(&[0.8], 1);
+        kept.begin_epoch();
+        assert_eq!(kept.snapshot().positive.count, 1);
+    }
+
+    #[test]
+    fn trap_03_gate_is_strict() {
+        let mut statistics = official();
+        for n in 1..=201 {
+            statistics.update(&[0.5 + 0.001 * n as f32], 1);
+            assert_eq!(statistics.snapshot().posterior(1e-4, 200).is_some(), n > 200, "n+ = {n}");
+        }
+    }
+
+    #[test]
+    fn trap_18_negatives_are_floored_at_zero() {
+        let mut statistics = official();
+        statistics.update(&[0.5, -0.3, -0.2, 0.4], 2);
+        let seen = statistics.snapshot();
+        assert_eq!((seen.positive.count, seen.negative.count), (2, 4));
+        assert_eq!((seen.negative.mean, seen.negative.variance()), (0.0, 0.0));
+
+        let mut single = official();
+        single.update(&[-0.5], 1);
+        let seen = single.snapshot();
+        assert_eq!((seen.positive.count, seen.negative.count, seen.negative.mean), (1, 2, 0.0));
+    }
+
+    /// Ties go to the lowest index: of two equal columns only the first pair is its row's argmax.
+    #[test]
+    fn ties_select_the_lowest_index() {
+        let mut statistics = official();
+        statistics.update(&[0.5, 0.5, 0.5, 0.5], 2);
+        assert_eq!(statistics.snapshot().positive.count, 1);
+    }
+
+    #[test]
+    fn best_in_both_directions() {
+        let mut statistics = official();
+        // Pair 0 leads its row (0.5 > 0.4) but not its column (0.6); pair 1 its column only.
+        statistics.update(&[0.5, 0.4, 0.6, 0.55], 2);
+        assert_eq!(statistics.snapshot().positive.count, 0);
+        // Without the pair (1, 0), pair 0 is taken, and so is pair 1.
+        statistics.update_masked(&[0.5, 0.4, 0.6, 0.55], 2, |i, j| (i, j) == (1, 0));
+        assert_eq!(statistics.snapshot().positive.count, 2);
+    }
+
+    proptest! {
+        /// Welford's numbers are those of the plain two-pass formula over everything.
+        #[test]
+        fn welford_is_the_sample_variance(batches in vec(vec(-1.0f64..1.0, 1..8), 1..6)) {
+            let mut moments = Moments::default();
+            batches.iter().for_each(|b| moments.extend(b, Variance::Welford));
+            let all: Vec<f64> = batches.concat();
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            let ss: f64 = all.iter().map(|x| (x - mean).powi(2)).sum();
+            prop_assert!((moments.mean - mean).abs() < 1e-12);
+            prop_assert!((moments.squares - ss).abs() < 1e-10);
+        }
+
+        /// In one batch both variances agree; transposing the scores exchanges nothing.
+        #[test]
+        fn one_batch_laws(s in vec(-1.0f32..1.0, 16)) {
+            let mut transposed = vec![0.0; 16];
+            for (k, x) in s.iter().enumerate() { transposed[(k % 4) * 4 + k / 4] = *x; }
+            let run = |s: &[f32], v| {
+                let mut st = Statistics::new(v, Reset::Epoch);
+                st.update(s, 4);
+                st.snapshot()
+            };
+            let (a, b) = (run(&s, Variance::Official), run(&s, Variance::Welford));
+            prop_assert!((a.positive.variance() - b.positive.variance()).abs() < 1e-9);
+            prop_assert!((a.negative.variance() - b.negative.variance()).abs() < 1e-9);
+            let t = run(&transposed, Variance::Official);
+            prop_assert_eq!(t.positive, a.positive);
+            prop_assert!((t.negative.mean - a.negative.mean).abs() < 1e-9);
+            prop_assert_eq!(a.negative.count, 2 * a.positive.count);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! How likely each candidate is to be drawn as the negative of its anchor: Eq. 11–13 and §3.3.
+
+use serde::{Deserialize, Serialize};
+
+use crate::exp::{exp_nonpositive, sigmoid};
+use crate::posterior::{Posterior, log_odds};
+use crate::statistics::Snapshot;
+
+/// What a candidate is whose posterior is exactly λ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tie {
+    /// Eq. 12 (released code).
+    Easy,
+    /// Eq. 11 (the printed Eq. 13: easy means P < λ).
+    NonEasy,
+}
+
+/// The numbers of Eq. 11–13.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// p of Eq. 10.
+    pub prior: f64,
+    /// λ of Eq. 13: below it a candidate is an easy negative.
+    pub lambda: f64,
+    /// Which side P = λ belongs to.
+    pub tie: Tie,
+    /// τ: 0.5 in the released code, 1 in print.
+    pub tau: f64,
+    /// α of Eq. 12.
+    pub alpha: f64,
+    /// γ of Eq. 3.
+    pub margin: f64,
+    /// Whether candidates with s ≤ μ⁺ − γ get no weight (released code; not in the paper).
+    pub margin_cut: bool,
+    /// The posterior is used once n⁺ exceeds this.
+    pub min_count: u64,
+}
+
+/// X: which candidates are no negatives of which anchors.
+#[derive(Debug, Clone, Copy)]
+pub enum Excluded<'a> {
+    /// Where both show the same image.
+    SameImage {
+        /// Image id of each anchor, `[b]`.
+        anchors: &'a [i64],
+        /// Image id of each candidate, `[n]`; −100 for a row that was never written.
+        candidates: &'a [i64],
+    },
+    /// Where it says so, `[b, n]`.
+    Mask(&'a [bool]),
+}
+
+/// The candidates of one direction, on the host.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool<'a> {
+    /// S: similarity of each anchor to each candidate, `[b, n]` row-major.
+    pub scores: &'a [f32],
+    /// s⁺: similarity of each anchor to its own partner, `[b]`.
+    pub positive: &'a [f32],
+    /// X.
+    pub excluded: Excluded<'a>,
+}
+
+impl Pool<'_> {
+    /// Number b of anchors.
+    pub fn anchors(&self) -> usize {
+        self.positive.len()
+    }
+
+    /// Number n of candidates.
+    pub fn candidates(&self) -> usize {
+        match self.excluded {
+            Excluded::SameImage { candidates, .. } => candidates.len(),
+            Excluded::Mask(mask) => mask.len() / self.anchors().max(1),
+        }
+    }
+
+    /// Whether candidate `j` is no negative of anchor `i`.
+    pub fn excluded(&self, i: usize, j: usize) -> bool {
+        match self.excluded {
+            Excluded::SameImage { anchors, candidates } => anchors[i] == candidates[j],
+            Excluded::Mask(mask) => mask[i * self.candidates() + j],
+        }
+    }
+
+    /// Similarities of anchor `i`.
+    pub fn row(&self, i: usize) -> &[f32] {
+        let n = self.candidates();
+        &self.scores[i * n..(i + 1) * n]
+    }
+
+    /// For each anchor the first candidate with the largest hinge `[γ + s − s⁺]₊`, excluded ones
+    /// counting 0: the choice of the row "w/o FNE", and the fallback of a row without weights.
+    /// If no hinge of a row is active it is column 0.
+    pub fn hardest(&self, margin: f64) -> Vec<usize> {
+        (0..self.anchors()).map(|i| self.hardest_of(i, margin)).collect()
+    }
+
+    fn hardest_of(&self, i: usize, margin: f64) -> usize {
+        let (mut best, mut column) = (0.0, 0);
+        let slack = margin as f32 - self.positive[i];
+        for (j, &s) in self.row(i).iter().enumerate() {
+            if slack + s > best && !self.excluded(i, j) {
+                (best, column) = (slack + s, j);
+            }
+        }
+        column
+    }
+
+    /// Weight 1 for every candidate of another image: what the sampler is compared with.
+    pub fn uniform(&self) -> Vec<f32> {
+        let n = self.candidates();
+        let mut out = vec![0.0; self.anchors() * n];
+        for (i, row) in out.chunks_exact_mut(n).enumerate() {
+            row.iter_mut().enumerate().for_each(|(j, w)| {
+                *w = if self.excluded(i, j) { 0.0 } else { 1.0 };
+            });
+            if row.iter().all(|&w| w == 0.0) {
+                row[0] = 1.0;
+            }
+        }
+        out
+    }
+
+    fn check(&self) {
+        let (b, n) = (self.anchors(), self.candidates());
+        assert_eq!(self.scores.len(), b * n, "scores are [{b}, {n}]");
+        match self.excluded {
+            Excluded::SameImage { anchors, .. } => {
+                assert_eq!(anchors.len(), b, "one positive similarity an anchor");
+            }
+            Excluded::Mask(mask) => assert_eq!(mask.len(), b * n, "the mask is [{b}, {n}]"),
+        }
+    }
+}
+
+/// Sampling weights of one direction: Eq. 13 with the cut, the mask and the fallback of §3.3.
+///
+/// ```text
+/// ρ = exp(−τ P(c|s))       non-easy: n⁺ > min_count and P > λ      (11)
+/// ρ = exp(−α (s − s⁺)²)    easy: everything else                   (12)
+/// ρ = 0                    same image, or s ≤ μ⁺ − γ
+/// a row of zeros           1 at the column of the largest hinge
+/// ```
+///
+/// | symbol | here            | shape    |
+/// |--------|-----------------|----------|
+/// | s      | `pool.scores`   | `[b, n]` |
+/// | s⁺     | `pool.positive` | `[b]`    |
+/// | μ⁺, n⁺ | `seen.positive` |          |
+///
+/// Returns ρ, `[b, n]`, without randomness; [`draw`](crate::draw()) draws from it. λ is compared
+/// in log-odds.
+///
+/// # Panics
+/// If the slices of `pool` do not fit together.
+///
+/// # Departures
+/// The paper has neither cut nor fallback, prints exp(−P) (τ = 1) and λ = 0.01; the released code
+/// takes τ = 0.5 and λ = 0.001. All are fields of [`Rule`].
+pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
+    pool.check();
+    let n = pool.candidates();
+    let posterior = seen.posterior(rule.prior, rule.min_count);
+    let cut =
+        if rule.margin_cut { (seen.positive.mean - rule.margin) as f32 } else { f32::NEG_INFINITY };
+    let mut out = vec![0.0; pool.anchors() * n];
+    let mut kept = Kept::new(n);
+    for (i, row) in out.chunks_exact_mut(n).enumerate() {
+        match pool.excluded {
+            Excluded::SameImage { anchors, candidates } => {
+                kept.select(pool.row(i), cut, candidates.iter().map(|&id| id == anchors[i]));
+            }
+            Excluded::Mask(mask) => {
+                kept.select(pool.row(i), cut, mask[i * n..(i + 1) * n].iter().copied());
+            }
+        }
+        kept.weigh(pool.positive[i], rule, posterior.as_ref());
+        for (&j, &w) in kept.columns.iter().zip(&kept.weights) {
+            row[j as usize] = w;
+        }
+        if kept.weights.iter().all(|&w| w == 0.0) {
+            row[pool.hardest_of(i, rule.margin)] = 1.0;
+        }
+    }
+    out
+}
+
+/// The candidates of one row that are neither masked nor cut, packed so that the loops over them
+/// vectorise; with the cut on it is a few dozen of thousands.
+struct Kept {
+    columns: Vec<u32>,
+    scores: Vec<f32>,
+    logits: Vec<f32>,
+    weights: Vec<f32>,
+}
+
+impl Kept {
+    fn new(n: usize) -> Self {
+        let floats = || Vec::with_capacity(n);
+        Self { columns: vec![], scores: floats(), logits: floats(), weights: floats() }
+    }
+
+    fn select(&mut self, row: &[f32], cut: f32, excluded: impl Iterator<Item = bool>) {
+        self.columns.clear();
+        self.scores.clear();
+        for (j, (&s, excluded)) in row.iter().zip(excluded).enumerate() {
+            if s > cut && !excluded {
+                self.columns.push(j as u32);
+                self.scores.push(s);
+            }
+        }
+    }
+
+    fn weigh(&mut self, positive: f32, rule: &Rule, posterior: Option<&Posterior>) {
+        let (alpha, tau) = (rule.alpha as f32, rule.tau as f32);
+        self.weights.clear();
+        self.weights.extend(self.scores.iter().map(|&s| {
+            let d = s - positive;
+            exp_nonpositive(-alpha * d * d)
+        }));
+        let Some(posterior) = posterior else { return };
+        self.logits.resize(self.scores.len(), 0.0);
+        posterior.log_odds_into(&self.scores, &mut self.logits);
+        let lambda = log_odds(rule.lambda) as f32;
+        let tie = rule.tie == Tie::NonEasy;
+        for (w, &logit) in self.weights.iter_mut().zip(&self.logits) {
+            let non_easy = (logit > lambda) | (tie & (logit == lambda));
+            let rho = exp_nonpositive(-tau * sigmoid(logit));
+            *w = if non_easy { rho } else { *w };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::Preset;
+    use crate::golden::{close, floats, golden, integers, numbers};
+    use crate::statistics::Moments;
+
+    fn rule(preset: Preset) -> Rule {
+        preset.sampler().rule()
+    }
+
+    fn moments(count: u64, mean: f64, deviation: f64) -> Moments {
+        let squares = deviation * deviation * (count.max(2) - 1) as f64;
+        Moments { count, sum: mean * count as f64, mean, squares }
+    }
+
+    fn same<'a>(anchors: &'a [i64], candidates: &'a [i64]) -> Excluded<'a> {
+        Excluded::SameImage { anchors, candidates }
+    }
+
+    fn seen(count: u64) -> Snapshot {
+        Snapshot { positive: moments(count, 0.5, 0.1), negative: moments(2 * count, 0.2, 0.1) }
+    }
+
+    /// `tests/reference/fne.py`, `weights`: official and paper, n⁺ ≤ 200 and above, cut, fallback.
+    #[test]
+    fn golden_weights() {
+        for case in golden()["weights"].as_array().unwrap() {
+            let name = case["name"].as_str().unwrap();
+            let pool = Pool {
+                scores: &floats(&case["scores"]),
+                positive: &floats(&case["positive"]),
+                excluded: same(&integers(&case["anchors"]), &integers(&case["candidates"])),
+            };
+            let class = |k: &str| {
+                let v = numbers(&case[k]); // count, mean, deviation
+                moments(v[0] as u64, v[1], v[2])
+            };
+            let seen =
+                Snapshot { positive: class("seen_positive"), negative: class("seen_negative") };
+            let preset = match case["preset"].as_str().unwrap() {
+                "official" => Preset::Official,
+                "paper" => Preset::Paper,
+                other => panic!("{other}"),
+            };
+            let got = weights(&pool, &rule(preset), &seen);
+            close(name, &got, &numbers(&case["weights"]), 2e-6);
+            let hardest: Vec<i64> = pool.hardest(0.2).iter().map(|&j| j as i64).collect();
+            assert_eq!(hardest, integers(&case["hardest"]), "{name}: hardest");
+        }
+    }
+
+    #[test]
+    fn trap_03_posterior_only_above_200() {
+        let pool = Pool { scores: &[0.6, 0.4], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
+        let official = rule(Preset::Official);
+        let (at, above) =
+            (weights(&pool, &official, &seen(200)), weights(&pool, &official, &seen(201)));
+        // By hand: easy exp(−0.5 · 0.1²); non-easy P(0.6) = sigmoid(−ln 9999 + 7.5).
+        assert!((at[0] - 0.995_012_5).abs() < 1e-6, "{at:?}");
+        let p = 1.0 / (1.0 + (9999f64.ln() - 7.5).exp());
+        assert!((f64::from(above[0]) - (-0.5 * p).exp()).abs() < 1e-6, "{above:?}");
+        assert!(at[0] != above[0]);
+    }
+
+    #[test]
+    fn trap_04_margin_cut_before_the_gate() {
+        let scores = [0.3, 0.299, 0.301];
+        let pool = Pool { scores: &scores, positive: &[0.4], excluded: same(&[1], &[2, 3, 4]) };
+        let mut now = seen(1);
+        now.positive.mean = f64::from(0.5f32 - 0.2f32) + 0.2; // the threshold is scores[0]
+        let rho = weights(&pool, &rule(Preset::Official), &now);
+        assert_eq!(rho[..2], [0.0, 0.0], "s ≤ μ⁺ − γ");
+        assert!(rho[2] > 0.0);
+        assert!(weights(&pool, &rule(Preset::Paper), &now).iter().all(|&w| w > 0.0));
+
+        // Before any pair was taken μ⁺ = 0: the threshold is −γ.
+        let pool = Pool { scores: &[-0.3, -0.1], excluded: same(&[1], &[2, 3]), ..pool };
+        let rho = weights(&pool, &rule(Preset::Official), &Snapshot::default());
+        assert!(rho[0] == 0.0 && rho[1] > 0.0);
+    }
+
+    #[test]
+    fn trap_06_same_image_is_masked_and_unwritten_rows_are_not() {
+        // Anchors are two captions of image 5; the bank holds image 5 once and an empty row.
+        let pool = Pool {
+            scores: &[0.5; 8],
+            positive: &[0.5, 0.5],
+            excluded: same(&[5, 5], &[5, 5, 5, -100]),
+        };
+        for preset in [Preset::Official, Preset::Paper, Preset::Default] {
+            let rho = weights(&pool, &rule(preset), &Snapshot::default());
+            for row in rho.chunks(4) {
+                assert_eq!(row[..3], [0.0; 3]);
+                assert!(row[3] > 0.0);
+            }
+        }
+        assert_eq!(pool.uniform(), [0.0, 0.0, 0.0, 1.0].repeat(2));
+    }
+
+    /// Equal densities leave P = p; with λ = p the candidate sits exactly on the boundary.
+    #[test]
+    fn tie_goes_where_the_preset_says() {
+        let class = moments(300, 0.4, 0.1);
+        let seen = Snapshot { positive: class, negative: class };
+        let pool = Pool { scores: &[0.7], positive: &[0.9], excluded: same(&[1], &[2]) };
+        let easy = (-0.5f64 * 0.04).exp();
+        for (preset, want) in
+            [(Preset::Official, easy), (Preset::Default, easy), (Preset::Paper, (-1e-4f64).exp())]
+        {
+            let rule = Rule { lambda: 1e-4, ..rule(preset) };
+            let got = f64::from(weights(&pool, &rule, &seen)[0]);
+            assert!((got - want).abs() < 1e-6, "{preset:?}: got {got}, want {want}");
+        }
+    }
+
+    #[test]
+    fn trap_14_row_without_weight_falls_back() {
+        let pool = Pool {
+            scores: &[0.1, 0.2, 0.15, /* row 1 */ -0.9, -0.9, -0.8],
+            positive: &[0.3, 0.9],
+            excluded: same(&[1, 2], &[2, 1, 3]),
+        };
+        let mut now = Snapshot::default();
+        now.positive.mean = 0.9;
+        let rho = weights(&pool, &rule(Preset::Official), &now);
+        assert_eq!(rho[..3], [0.0, 0.0, 1.0], "largest hinge outside the mask");
+        assert_eq!(rho[3..], [1.0, 0.0, 0.0], "no active hinge: column 0, even if masked");
+    }
+
+    proptest! {
+        /// ρ lies in [e^−τ, 1] where it is not 0, and every row can be drawn from.
+        #[test]
+        fn bounds(s in vec(-1.0f32..1.0, 24), pos in vec(-1.0f32..1.0, 4), n in 0u64..400) {
+            let pool = Pool { scores: &s, positive: &pos, excluded: same(&[1, 2, 3, 3], &[1, 2, 3, 3, -100, 9]), };
+            for preset in [Preset::Official, Preset::Paper] {
+                let rule = rule(preset);
+                let rho = weights(&pool, &rule, &seen(n));
+                for (i, row) in rho.chunks(6).enumerate() {
+                    prop_assert!(row.iter().sum::<f32>() > 0.0);
+                    let fallback = row.iter().filter(|&&w| w > 0.0).count() == 1;
+                    for (j, &w) in row.iter().enumerate() {
+                        prop_assert!(fallback || w == 0.0 || !pool.excluded(i, j));
+                        let floor = (-rule.tau).min(-4.0 * rule.alpha).exp() as f32;
+                        prop_assert!(w == 0.0 || (w >= floor * 0.999 && w <= 1.0));
+                    }
+                }
+            }
+        }
+
+        /// A permutation of the candidates permutes the weights.
+        #[test]
+        fn equivariant(s in vec(-0.5f32..1.0, 5), turn in 0usize..5, n in 0u64..400) {
+            let ids = [4i64, 7, 1, 9, -100];
+            let turned = |v: &[f32]| { let mut v = v.to_vec(); v.rotate_left(turn); v };
+            let mut other = ids;
+            other.rotate_left(turn);
+            let pool = Pool { scores: &s, positive: &[0.6], excluded: same(&[1], &ids), };
+            let rho = weights(&pool, &rule(Preset::Paper), &seen(n));
+            let scores = turned(&s);
+            let pool = Pool { scores: &scores, excluded: same(&[1], &other), ..pool };
+            prop_assert_eq!(weights(&pool, &rule(Preset::Paper), &seen(n)), turned(&rho));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A folder with precomputed features becomes a [`Dataset`].
+
+use std::path::{Path, PathBuf};
+
+use super::files::{self, LARGEST_TEXT, Manifest};
+use super::image_folder::ImageFolder;
+use super::json;
+use super::names::Names;
+use super::precomp_split::{PrecompSplit, RowLayout, SplitFiles};
+use super::{CaptionRule, Dataset, Features, Karpathy, Leakage, Part, Split};
+use crate::{Error, Pairs, Result};
+
+/// What [`load`] takes from a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Captions of an image: 5 in all published sets.
+    pub captions_per_image: usize,
+    /// Whether `train_extra` is learned from.
+    pub extra: Extra,
+    /// Which files are the test split.
+    pub test: TestSet,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self { captions_per_image: 5, extra: Extra::Included, test: TestSet::Test }
+    }
+}
+
+/// The fate of `train_extra_*`: training images that have features and captions, but no picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// They follow those of `train`.
+    Included,
+    /// Only `train`.
+    LeftOut,
+}
+
+/// Which files are the test split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestSet {
+    /// `test_*`; COCO: 1,000 images.
+    Test,
+    /// `testall_*`; COCO: 5,000 images.
+    TestAll,
+}
+
+/// A data set, and what a report wants to say about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The three splits.
+    pub dataset: Dataset,
+    /// Where the pictures are, for those that have one.
+    pub images: ImageFolder,
+    /// Every file that was read.
+    pub manifest: Manifest,
+    /// What held-out splits share with training; no image, or loading fails.
+    pub leakage: Leakage,
+    /// Layout, repetitions, what was not found: one line each.
+    pub notes: Vec<String>,
+}
+
+/// Loads a folder with precomputed features: see [`load_precomp`].
+///
+/// # Errors
+/// As [`load_precomp`].
+pub fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
+    load_precomp(dir, options).map(|loaded| loaded.dataset)
+}
+
+/// Loads a folder with precomputed features.
+///
+/// ```text
+/// DIR/dataset_NAME.json             Karpathy's captions and splits; optional, everything is checked against it
+/// DIR/images/…                      pictures, for reports; optional
+/// DIR/precomp/train_ims.npy         [n, dim] or regions [n, r, dim] (their mean is taken); images once or repeated
+/// DIR/precomp/train_caps.txt        five lines an image
+/// DIR/precomp/train_ids.txt         file names, one an image; optional
+/// DIR/precomp/train_extra_*         more of the same; optional
+/// DIR/precomp/val_* (or dev_*), test_*
+/// ```
+///
+/// The features may also lie in `DIR` itself, or in its only folder `*_precomp`.
+///
+/// # Errors
+/// Anything missing, malformed or contradictory, and an image of `val` or `test` among the training images.
+pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Loaded> {
+    let dir = dir.as_ref();
+    let folder = precomp_folder(dir)?;
+    let mut manifest = Manifest::default();
+    let json = match karpathy_file(dir)? {
+        Some(path) => {
+            let bytes = files::read(&path, LARGEST_TEXT)?;
+            manifest.add(dir, &path, &bytes);
+            let rule = CaptionRule::First(options.captions_per_image);
+            Some(Karpathy::parse(&json::place(&path), &bytes, rule)?)
+        }
+        None => None,
+    };
+    let names = json.as_ref().map(Names::new);
+    let mut notes = vec![match &json {
+        Some(json) => format!("captions and names checked against dataset \"{}\"", json.dataset),
+        None => "no dataset_*.json: names and captions could not be checked against one".into(),
+    }];
+
+    let mut read = |name: &str, split: Split, extra: bool| -> Result<Part> {
+        let per_image = options.captions_per_image;
+        let part = PrecompSplit::open_hashed(dir, &folder, name, per_image, Some(&mut manifest));
+        let part = part.map_err(|e| match &names {
+            Some(names) => names.explain(e, &folder, name, split),
+            None => e,
+        })?;
+        notes.push(describe(&part));
+        let images = match &names {
+            Some(names) => names.resolve(&folder, &part, split, extra, &mut notes)?,
+            None => part.ids.clone().unwrap_or_else(|| numbered(&part)),
+        };
+        let features = part.global_features()?;
+        Ok(Part { features, images, pairs: part.pairs(), captions: part.captions })
+    };
+
+    let mut train = read("train", Split::Train, false)?;
+    if options.extra == Extra::Included && SplitFiles::of(&folder, "train_extra").ims.exists() {
+        let extra = read("train_extra", Split::Train, true)?;
+        train = join(train, extra, &folder)?;
+    }
+    let val = read(val_name(&folder)?, Split::Val, false)?;
+    let test = match options.test {
+        TestSet::Test => read("test", Split::Test, false)?,
+        TestSet::TestAll => read("testall", Split::Test, false)?,
+    };
+    for (part, name) in [(&val, "val"), (&test, "test")] {
+        if part.features.dim != train.features.dim {
+            let place = format!("{} features of {name}", folder.display());
+            let expected = format!("the width of training, {}", train.features.dim);
+            return Err(Error::invalid(place, expected, part.features.dim));
+        }
+    }
+    let named = json.as_ref().map(|j| j.dataset.clone()).filter(|name| !name.is_empty());
+    let name = named.unwrap_or_else(|| folder_name(dir));
+    let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
+    let leakage = Leakage::of(&dataset).refuse_images(dir)?;
+    let images = ImageFolder::new(dir, json.as_ref());
+    Ok(Loaded { dataset, images, manifest, leakage, notes })
+}
+
+/// Where the feature files are.
+pub(crate) fn precomp_folder(dir: &Path) -> Result<PathBuf> {
+    let has = |folder: &Path| SplitFiles::of(folder, "train").ims.exists();
+    let named = dir.join("precomp");
+    if has(&named) || named.is_dir() {
+        return Ok(named);
+    }
+    if has(dir) {
+        return Ok(dir.to_path_buf());
+    }
+    let ends = |p: &Path| p.is_dir() && p.to_string_lossy().ends_with("_precomp");
+    let folders: Vec<_> = files::entries(dir)?.into_iter().filter(|p| ends(p)).collect();
+    match folders.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => {
+            let expected = "precomp/train_ims.npy, train_ims.npy or a folder *_precomp";
+            Err(Error::invalid(dir.display(), expected, "none of them"))
+        }
+        [a, b, ..] => {
+            let got = format!("{} and {}", a.display(), b.display());
+            Err(Error::invalid(dir.display(), "one folder *_precomp", got))
+        }
+    }
+}
+
+/// The `dataset_*.json` of a folder.
+pub(crate) fn karpathy_file(dir: &Path) -> Result<Option<PathBuf>> {
+    let is = |p: &PathBuf| {
+        let name = p.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("dataset_") && name.ends_with(".json")
+    };
+    let mut found = files::entries(dir)?.into_iter().filter(is);
+    match (found.next(), found.next()) {
+        (Some(a), Some(b)) => {
+            let got = format!("{} and {}", a.display(), b.display());
+            Err(Error::invalid(dir.display(), "one dataset_*.json", got))
+        }
+        (one, _) => Ok(one),
+    }
+}
+
+/// `val` here, `dev` in the files of the SCAN program.
+fn val_name(folder: &Path) -> Result<&'static str> {
+    for name in ["val", "dev"] {
+        if SplitFiles::of(folder, name).ims.exists() {
+            return Ok(name);
+        }
+    }
+    Err(Error::invalid(folder.display(), "val_ims.npy or dev_ims.npy", "neither"))
+}
+
+fn describe(part: &PrecompSplit) -> String {
+    let PrecompSplit { name, features, captions, .. } = part;
+    let rows = match part.layout {
+        RowLayout::Once => "images stored once".to_string(),
+        RowLayout::Repeated => {
+            format!("images repeated {} times (verified)", part.captions_per_image)
+        }
+    };
+    let mean = if features.shape().len() == 3 { ", mean over the regions taken" } else { "" };
+    let (shape, dtype, images) = (features.shape(), features.dtype(), part.images());
+    format!("{name}: {images} images, {} captions; {dtype} {shape:?}, {rows}{mean}", captions.len())
+}
+
+fn numbered(part: &PrecompSplit) -> Vec<String> {
+    (0..part.images()).map(|image| format!("{}/{image}", part.name)).collect()
+}
+
+fn folder_name(dir: &Path) -> String {
+    let full = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
+    full.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy().into_owned())
+}
+
+fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
+    if a.features.dim != b.features.dim {
+        let place = format!("{} features of train_extra", folder.display());
+        let expected = format!("the width of train, {}", a.features.dim);
+        return Err(Error::invalid(place, expected, b.features.dim));
+    }
+    let offset = a.images.len();
+    let shifted = b.pairs.image_of_text().iter().map(|&image| image + offset);
+    let image_of_text = a.pairs.image_of_text().iter().copied().chain(shifted).collect();
+    let images: Vec<_> = a.images.into_iter().chain(b.images).collect();
+    let pairs = Pairs::new(images.len(), image_of_text)?;
+    let mut values = a.features.values;
+    values.extend(b.features.values);
+    let captions = a.captions.into_iter().chain(b.captions).collect();
+    Ok(Part { features: Features { dim: a.features.dim, values }, images, captions, pairs })
+}

@@ -1,0 +1,131 @@
+//! Words, a gated recurrent unit, one embedding a caption.
+
+use burn::module::{Module, Param};
+use burn::nn::{Dropout, DropoutConfig};
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{Gru, masked_mean, normalize_rows, random, uniform};
+use serde::{Deserialize, Serialize};
+
+use super::TokenBatch;
+use crate::Encoder;
+
+/// What becomes of the states of a caption's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextPool {
+    /// Their mean, FNE Eq. (1): `w̄ = (1/l) Σ w_j` over the real words.
+    #[default]
+    Mean,
+    /// The state after the last real word.
+    Last,
+}
+
+/// Sizes and choices of a [`GruText`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GruTextShape {
+    /// Number of words V, including those for padding and unknown words.
+    pub vocabulary: usize,
+    /// Width e of a word's vector.
+    pub word_width: usize,
+    /// Width d of the states and of the caption's embedding.
+    pub hidden: usize,
+    /// Share of the word vectors' values that is dropped in training.
+    pub dropout: f64,
+    /// How states become one embedding.
+    pub pool: TextPool,
+}
+
+/// Captions to the joint space: word vectors, states, one pooled row of unit length.
+///
+/// ```text
+/// w_j = GRU(E[id_1], …, E[id_j]),   w̄ = (1/l) Σ_j w_j  or  w_l,   then w̄ / ‖w̄‖
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | E | `words` | `[V, e]` |
+/// | GRU | `gru` | e → d |
+/// | w̄ | result | `[b, d]` |
+///
+/// A caption's embedding does not depend on the batch it is in. Dropout acts on a device with autodiff only, not on
+/// `valid()`; its mask comes from the device's generator, which a reproducible step seeds.
+#[derive(Module, Debug)]
+pub struct GruText {
+    /// `[V, e]`
+    pub words: Param<Tensor<2>>,
+    /// On the word vectors.
+    pub dropout: Dropout,
+    /// e → d
+    pub gru: Gru,
+    /// How states become one embedding.
+    #[module(skip)]
+    pub pool: TextPool,
+}
+
+impl GruText {
+    /// Word vectors uniform in ±0.1 (as VSE++), the unit as [`Gru::seeded`]: a function of the seed alone.
+    ///
+    /// # Panics
+    /// If the dropout is not in `[0, 1)`.
+    pub fn new(shape: &GruTextShape, seed: u64, device: &Device) -> Self {
+        let words = [shape.vocabulary, shape.word_width];
+        Self {
+            words: Param::from_tensor(uniform(words, 0.1, random::derive(seed, 0), device)),
+            dropout: DropoutConfig::new(shape.dropout).init(),
+            gru: Gru::seeded(shape.word_width, shape.hidden, random::derive(seed, 1), device),
+            pool: shape.pool,
+        }
+    }
+
+    /// Vectors of the words, `[b·l, e]`, before any dropout.
+    ///
+    /// # Panics
+    /// If a word's number is not in the vocabulary.
+    pub fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
+        let [vocabulary, _] = self.words.dims();
+        for (k, &id) in captions.ids.iter().enumerate() {
+            let (row, word) = (k / captions.width, k % captions.width);
+            assert!(
+                (id as usize) < vocabulary,
+                "caption {row}, word {word}: {id} of {vocabulary} words"
+            );
+        }
+        let words = self.words.val();
+        words.clone().select(0, captions.to_tensor(&words.device()))
+    }
+
+    /// States of the words, `[b, l, d]`, not pooled; padded words repeat the last real state.
+    ///
+    /// # Panics
+    /// If a word's number is not in the vocabulary.
+    pub fn states(&self, captions: &TokenBatch) -> Tensor<3> {
+        self.states_of(self.dropout.forward(self.vectors(captions)), captions)
+    }
+
+    /// Embeddings of captions whose word vectors were changed, say by dropout with a mask of one's own.
+    pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<2> {
+        self.pooled(self.states_of(vectors, captions), captions)
+    }
+
+    fn states_of(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
+        let width = vectors.dims()[1];
+        self.gru.forward(vectors.reshape([captions.len(), captions.width, width]), &captions.lengths)
+    }
+
+    fn pooled(&self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
+        let [b, l, d] = states.dims();
+        normalize_rows(match self.pool {
+            TextPool::Mean => masked_mean(states, &captions.lengths),
+            TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
+        })
+    }
+}
+
+impl Encoder<&TokenBatch> for GruText {
+    type Output = Tensor<2>;
+
+    fn encode(&self, captions: &TokenBatch) -> Tensor<2> {
+        self.pooled(self.states(captions), captions)
+    }
+}

@@ -1,0 +1,79 @@
+//! One body, compiled once for each instruction set, chosen at run time.
+
+/// Defines a function whose body is compiled for AVX-512, for AVX2 with FMA, and for the target's baseline.
+///
+/// Inside the body the constant named in brackets says whether `f32::mul_add` is one instruction.
+macro_rules! multiversion {
+    ($(#[$meta:meta])* fn $name:ident[$fma:ident]($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments, unsafe_code)] // operands one by one; calls below a feature check
+        fn $name($($arg: $ty),*) {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)] // as above
+            fn body<const $fma: bool>($($arg: $ty),*) $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                #[allow(clippy::too_many_arguments)] // as above
+                fn avx512($($arg: $ty),*) {
+                    body::<true>($($arg),*);
+                }
+                #[target_feature(enable = "avx2,fma")]
+                #[allow(clippy::too_many_arguments)] // as above
+                fn avx2($($arg: $ty),*) {
+                    body::<true>($($arg),*);
+                }
+                match $crate::dispatch::level() {
+                    // SAFETY: `level` returned this because the CPU has every feature the copy is compiled for.
+                    $crate::dispatch::Level::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::dispatch::Level::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::dispatch::Level::Baseline => {}
+                }
+            }
+            // Multiply-add is one instruction on every 64-bit Arm.
+            body::<{ cfg!(target_arch = "aarch64") }>($($arg),*);
+        }
+    };
+}
+pub(crate) use multiversion;
+
+/// The instruction sets that have a copy of their own.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Avx512,
+    Avx2,
+    Baseline,
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+thread_local! {
+    /// A test sees the slower copies through this; it can only lower the level.
+    pub(crate) static FORCED: std::cell::Cell<Option<Level>> = const { std::cell::Cell::new(None) };
+}
+
+/// The best instruction set of this CPU; the detection is cached by the standard library.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn level() -> Level {
+    #[cfg(test)]
+    if let Some(Level::Baseline) = FORCED.get() {
+        return Level::Baseline;
+    }
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(test)]
+    if let Some(Level::Avx2) = FORCED.get() {
+        return if avx2 { Level::Avx2 } else { Level::Baseline };
+    }
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw");
+    match (avx512 && avx2, avx2) {
+        (true, _) => Level::Avx512,
+        (false, true) => Level::Avx2,
+        (false, false) => Level::Baseline,
+    }
+}

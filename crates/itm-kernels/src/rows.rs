@@ -1,0 +1,148 @@
+//! Rows: unit length, and means over real steps.
+
+use rayon::prelude::*;
+
+/// Below this length a row counts as zero.
+pub const SHORTEST: f64 = 1e-12;
+
+/// Rows of unit length: `x / max(‖x‖, 1e-12)`. Also the norms, `[n]`.
+///
+/// Norms are summed in double precision: no row of finite numbers overflows.
+///
+/// # Panics
+/// If `x` is not a number of rows of `width`.
+pub fn normalize(x: &[f32], width: usize) -> (Vec<f32>, Vec<f32>) {
+    assert!(width > 0 && x.len().is_multiple_of(width), "{} values in rows of {width}", x.len());
+    let norms: Vec<f64> = x.par_chunks_exact(width).map(|row| dot(row, row).sqrt()).collect();
+    let mut y = vec![0.0; x.len()];
+    y.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width)).zip(&norms).for_each(
+        |((to, from), norm)| {
+            let scale = 1.0 / norm.max(SHORTEST);
+            to.iter_mut().zip(from).for_each(|(y, &x)| *y = (f64::from(x) * scale) as f32);
+        },
+    );
+    (y, norms.into_iter().map(|n| n as f32).collect())
+}
+
+/// Gradient of [`normalize`]: `(g − y (y · g)) / ‖x‖`, and 0 for a row that counts as zero.
+///
+/// # Panics
+/// If the shapes differ.
+pub fn normalize_backward(y: &[f32], norms: &[f32], grad: &[f32]) -> Vec<f32> {
+    assert_eq!(y.len(), grad.len(), "values of the gradient");
+    let width = y.len() / norms.len().max(1);
+    assert!(width * norms.len() == y.len(), "{} norms for {} values", norms.len(), y.len());
+    let mut d = vec![0.0; y.len()];
+    d.par_chunks_exact_mut(width.max(1))
+        .zip(y.par_chunks_exact(width.max(1)))
+        .zip(grad.par_chunks_exact(width.max(1)))
+        .zip(norms)
+        .filter(|(_, norm)| f64::from(**norm) > SHORTEST || norm.is_nan())
+        .for_each(|(((to, y), grad), &norm)| {
+            let (along, scale) = (dot(y, grad), 1.0 / f64::from(norm));
+            for ((d, &y), &g) in to.iter_mut().zip(y).zip(grad) {
+                *d = ((f64::from(g) - f64::from(y) * along) * scale) as f32;
+            }
+        });
+    d
+}
+
+/// Mean over the real steps: `[b, l, width]` to `[b, width]`. Padded steps are never read.
+///
+/// # Panics
+/// If a length is 0 or more than the steps, or `x` has another size.
+pub fn masked_mean(x: &[f32], lengths: &[usize], width: usize) -> Vec<f32> {
+    let steps = steps(x.len(), lengths, width);
+    let mut mean = vec![0.0; lengths.len() * width];
+    mean.par_chunks_exact_mut(width).zip(x.par_chunks_exact(steps * width)).zip(lengths).for_each(
+        |((mean, sequence), &length)| {
+            for step in sequence[..length * width].chunks_exact(width) {
+                mean.iter_mut().zip(step).for_each(|(m, v)| *m += v);
+            }
+            mean.iter_mut().for_each(|m| *m /= length as f32);
+        },
+    );
+    mean
+}
+
+/// Gradient of [`masked_mean`] for sequences padded to `steps`; zero on padded steps.
+///
+/// # Panics
+/// If a length is 0 or more than the steps, or `grad` has another size.
+pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Vec<f32> {
+    let width = grad.len() / lengths.len().max(1);
+    let mut d = vec![0.0; lengths.len() * steps * width];
+    assert_eq!(self::steps(d.len(), lengths, width), steps, "steps");
+    d.par_chunks_exact_mut(steps * width).zip(grad.par_chunks_exact(width)).zip(lengths).for_each(
+        |((sequence, grad), &length)| {
+            for step in sequence[..length * width].chunks_exact_mut(width) {
+                step.iter_mut().zip(grad).for_each(|(d, g)| *d = g / length as f32);
+            }
+        },
+    );
+    d
+}
+
+/// Steps of a padded batch, after its sizes were checked.
+fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
+    assert!(!lengths.is_empty() && width > 0, "{} sequences of width {width}", lengths.len());
+    let steps = values / (lengths.len() * width);
+    assert_eq!(values, lengths.len() * steps * width, "values of {} sequences", lengths.len());
+    for (row, &length) in lengths.iter().enumerate() {
+        assert!((1..=steps).contains(&length), "sequence {row}: length {length}, not 1 to {steps}");
+    }
+    steps
+}
+
+/// In double precision; eight sums side by side, so that it runs in vectors in a fixed order.
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let (a8, b8) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in a8.0.iter().zip(b8.0) {
+        for k in 0..8 {
+            sums[k] += f64::from(a[k]) * f64::from(b[k]);
+        }
+    }
+    let tail = a8.1.iter().zip(b8.1).map(|(&a, &b)| f64::from(a) * f64::from(b));
+    sums.iter().sum::<f64>() + tail.sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3-4-5, by hand: y = (0.6, 0.8), dx = (g − y (y·g)) / 5.
+    #[test]
+    fn golden_normalize() {
+        let (y, norms) = normalize(&[3.0, 4.0, 0.0, 0.0], 2);
+        assert_eq!((y, norms.clone()), (vec![0.6, 0.8, 0.0, 0.0], vec![5.0, 0.0]));
+        let d = normalize_backward(&[0.6, 0.8, 0.0, 0.0], &norms, &[1.0, 0.0, 7.0, 7.0]);
+        let want = [(1.0 - 0.36) / 5.0, -0.48 / 5.0, 0.0, 0.0];
+        assert!(d.iter().zip(want).all(|(d, w)| (d - w).abs() < 1e-7), "{d:?}");
+    }
+
+    #[test]
+    fn huge_and_tiny_rows_have_unit_length() {
+        let (y, _) = normalize(&[3e30, 4e30, 3e-11, 4e-11, f32::NAN, 1.0], 2);
+        assert!(
+            y[..4].iter().zip([0.6, 0.8, 0.6, 0.8]).all(|(y, w)| (y - w).abs() < 1e-6),
+            "{y:?}"
+        );
+        assert!(y[4].is_nan(), "a NaN is not hidden");
+    }
+
+    /// By hand; what stands in the padding does not matter.
+    #[test]
+    fn golden_masked_mean() {
+        let x = [1., 2., 3., 4., f32::NAN, f32::NAN, 5., 6., f32::NAN, 0., f32::NAN, 0.];
+        assert_eq!(masked_mean(&x, &[2, 1], 2), [2., 3., 5., 6.]);
+        let d = masked_mean_backward(&[1., 2., 3., 4.], &[2, 1], 3);
+        assert_eq!(d, [0.5, 1., 0.5, 1., 0., 0., 3., 4., 0., 0., 0., 0.]);
+    }
+
+    #[test]
+    #[should_panic(expected = "sequence 1: length 0, not 1 to 2")]
+    fn an_empty_sequence_is_refused() {
+        masked_mean(&[0.0; 4], &[2, 0], 1);
+    }
+}

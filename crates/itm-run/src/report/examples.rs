@@ -1,0 +1,91 @@
+//! Queries and their first answers, for the eye.
+
+use super::html::escape;
+use super::{Answer, Example, Item, Mark, Picture};
+
+pub(super) fn render(out: &mut String, examples: &[Example]) {
+    *out += "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
+             so · <span class=\"mark true\">≈ true</span> correct, but not annotated (a false \
+             negative; known where the truth is complete) · <span class=\"mark other\">✗</span> \
+             neither. Scores are cosines.</p>\n<div class=\"examples\">\n";
+    for example in examples {
+        one(out, example);
+    }
+    *out += "</div>\n";
+}
+
+fn one(out: &mut String, example: &Example) {
+    let found = match example.annotated_rank {
+        Some(rank) => format!(" · best annotated item at rank {rank}"),
+        None => String::new(),
+    };
+    let row = escape(&example.row);
+    *out += &format!("<article>\n<p class=\"by\">{row}{found}</p>\n<div class=\"query\">");
+    item(out, &example.query);
+    let pictures = example.answers.iter().any(|a| matches!(a.item, Item::Image(_)));
+    *out += &format!("</div>\n<ol class=\"{}\">\n", if pictures { "pictures" } else { "captions" });
+    for answer in &example.answers {
+        let (class, word) = match answer.mark {
+            Mark::Annotated => ("annotated", "✓ annotated"),
+            Mark::TrueNotAnnotated => ("true", "≈ true"),
+            Mark::Other => ("other", "✗"),
+        };
+        *out += &format!("<li class=\"{class}\">");
+        item(out, &answer.item);
+        *out += &format!(" <span class=\"mark {class}\">{word}</span>{}</li>\n", score(answer));
+    }
+    *out += "</ol>\n</article>\n";
+}
+
+fn score(answer: &Answer) -> String {
+    if !answer.score.is_finite() {
+        return String::new();
+    }
+    format!(" <span class=\"score\">{}</span>", format!("{:.2}", answer.score).replace('-', "−"))
+}
+
+fn item(out: &mut String, item: &Item) {
+    *out += &match item {
+        Item::Caption(text) => format!("<q>{}</q>", escape(text)),
+        Item::Image(Picture { name, bytes, .. }) if bytes.is_empty() => {
+            format!("<span class=\"absent\">{}</span>", escape(name))
+        }
+        Item::Image(Picture { name, mime, bytes }) => format!(
+            "<img src=\"data:{};base64,{}\" alt=\"{}\">",
+            escape(mime),
+            base64(bytes),
+            escape(name)
+        ),
+    };
+}
+
+/// Base64 of RFC 4648 §4, padded.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let digit = DIGITS[(group >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The test vectors of RFC 4648 §10, and every digit.
+    #[test]
+    fn base64_as_the_standard_has_it() {
+        let plain = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
+        let coded = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+        for (plain, coded) in plain.into_iter().zip(coded) {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+        assert_eq!(base64(&[0x00, 0x10, 0x83, 0xFB, 0xFF, 0xFE]), "ABCD+//+");
+    }
+}

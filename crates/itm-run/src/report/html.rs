@@ -1,0 +1,287 @@
+//! `report.html`: one file that needs nothing else.
+
+use super::json::{Report, Row};
+use super::plots::{self, Figure, Key, Series, Shape};
+use super::tables::{self, Interval, Role, Table};
+use super::verdict::{self, Outcome};
+use super::{CHANCE, Curve, Figures, ReportInput, examples};
+
+const STYLE: &str = include_str!("report.css");
+
+pub(super) fn render(input: &ReportInput) -> String {
+    let ReportInput { report, figures } = input;
+    let rows: Vec<_> = rows(report);
+    let mut out = String::with_capacity(1 << 18);
+    head(&mut out, report);
+    section(&mut out, "Recall", |out| {
+        table(out, &tables::recalls(report, Interval::Ends));
+        grid(out, recall_figures(report, &rows));
+        tables::comparisons(report).iter().for_each(|t| table(out, t));
+    });
+    if let Some(t) = tables::paper(report) {
+        section(&mut out, &t.title, |out| {
+            body(out, &t);
+            tables::paper_differences(report).iter().for_each(|t| table(out, t));
+        });
+    }
+    let courses = course_figures(report, figures, &rows);
+    if !courses.is_empty() {
+        section(&mut out, "Training", |out| {
+            grid(out, courses);
+            table(out, &tables::seeds(report));
+        });
+    }
+    let posterior = posterior_figures(report, figures);
+    let (truth, draws) = (tables::truth(report), tables::draws(report));
+    if truth.is_some() || draws.is_some() || !posterior.is_empty() {
+        section(&mut out, "False negatives", |out| {
+            grid(out, posterior);
+            truth.iter().chain(&draws).for_each(|t| table(out, t));
+        });
+    }
+    if !figures.examples.is_empty() {
+        section(&mut out, "Retrieved examples", |out| examples::render(out, &figures.examples));
+    }
+    section(&mut out, "What was run", |out| run(out, report));
+    out + "</main>\n</body>\n</html>\n"
+}
+
+/// Text as text, in content and in quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn head(out: &mut String, report: &Report) {
+    let verdict = verdict::of(report);
+    let (class, word) = match verdict.outcome {
+        Outcome::Above => ("above", "The claim holds"),
+        Outcome::Unsure => ("unsure", "Not decided"),
+        Outcome::Incomplete => ("unsure", "Not complete"),
+        Outcome::Below => ("below", "The claim does not hold"),
+    };
+    let (target, data) = (escape(&report.target), escape(&report.dataset));
+    *out += &format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{target} on {data}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <header>\n<h1>{target} <span class=\"on\">on {data}</span></h1>\n\
+         <p class=\"verdict {class}\"><strong>{word}.</strong> {}</p>\n",
+        escape(&verdict.text)
+    );
+    if let Some(why) = &report.substitution {
+        *out += &format!("<p class=\"aside\">{}</p>\n", escape(why));
+    }
+    *out += "</header>\n";
+}
+
+fn section(out: &mut String, title: &str, content: impl FnOnce(&mut String)) {
+    *out += &format!("<section>\n<h2>{}</h2>\n", escape(title));
+    content(out);
+    *out += "</section>\n";
+}
+
+fn run(out: &mut String, report: &Report) {
+    if !report.notes.is_empty() {
+        *out += "<ul class=\"notes\">\n";
+        for note in &report.notes {
+            *out += &format!("<li>{}</li>\n", escape(note));
+        }
+        *out += "</ul>\n";
+    }
+    *out += "<dl class=\"facts\">\n";
+    for (label, value) in tables::facts(report) {
+        let class = if label.contains("SHA") || label == "Commit" { " class=\"hash\"" } else { "" };
+        let value = escape(&value);
+        *out += &format!("<div><dt>{label}</dt><dd{class}>{value}</dd></div>\n");
+    }
+    *out += &format!("</dl>\n<p>Again:</p>\n<pre>{}</pre>\n", escape(&report.command));
+}
+
+fn table(out: &mut String, t: &Table) {
+    *out += &format!("<h3>{}</h3>\n", escape(&t.title));
+    body(out, t);
+}
+
+fn body(out: &mut String, t: &Table) {
+    let title = escape(&t.title);
+    *out += &format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n\
+         <table>\n<thead>\n"
+    );
+    let grouped = t.columns.iter().any(|c| !c.group.is_empty());
+    if grouped {
+        *out += "<tr><td></td>";
+        for group in t.columns.chunk_by(|a, b| a.group == b.group) {
+            let (n, name) = (group.len(), group[0].group);
+            *out += &if name.is_empty() {
+                "<td></td>".repeat(n)
+            } else {
+                format!("<th colspan=\"{n}\" scope=\"colgroup\" class=\"group\">{name}</th>")
+            };
+        }
+        *out += "</tr>\n";
+    }
+    *out += &format!("<tr><th scope=\"col\">{}</th>", t.stub);
+    for c in &t.columns {
+        *out += &format!("<th scope=\"col\">{}</th>", escape(&c.label));
+    }
+    *out += "</tr>\n</thead>\n<tbody>\n";
+    let mut bold = false;
+    for line in &t.lines {
+        let class = match line.role {
+            Role::Baseline => " class=\"baseline\"",
+            Role::Method => " class=\"method\"",
+            Role::Other => "",
+        };
+        *out += &format!("<tr{class}><th scope=\"row\">{}</th>", escape(&line.name));
+        for cell in &line.cells {
+            let text = escape(&cell.text);
+            bold |= cell.best;
+            *out += &match cell.best {
+                true => format!("<td class=\"best\">{text}</td>"),
+                false => format!("<td>{text}</td>"),
+            };
+        }
+        *out += "</tr>\n";
+    }
+    let best = if bold { " Marked: the best of its column." } else { "" };
+    *out +=
+        &format!("</tbody>\n</table>\n</div>\n<p class=\"note\">{}{best}</p>\n", escape(&t.note));
+}
+
+fn grid(out: &mut String, figures: Vec<(String, Figure)>) {
+    if figures.is_empty() {
+        return;
+    }
+    *out += "<div class=\"grid\">\n";
+    for (title, figure) in figures {
+        *out += &format!("<figure>\n<figcaption>{}</figcaption>\n", escape(&title));
+        if !figure.legend.is_empty() {
+            *out += "<p class=\"legend\">";
+            figure.legend.iter().for_each(|k| key(out, k));
+            *out += "</p>\n";
+        }
+        *out += &format!("{}\n</figure>\n", figure.svg);
+    }
+    *out += "</div>\n";
+}
+
+fn key(out: &mut String, k: &Key) {
+    let colour = format!("var(--s{})", k.series);
+    let shape = match k.shape {
+        Shape::Line => format!(
+            "<path d=\"M0 20H112\" style=\"stroke:{colour};stroke-width:12;stroke-dasharray:{}\"/>",
+            plots::dash(k.series)
+        ),
+        Shape::Area => format!("<path d=\"M36 0h44v40H36z\" style=\"fill:{colour}\"/>"),
+        Shape::Dot => format!("<circle cx=\"56\" cy=\"20\" r=\"17\" style=\"fill:{colour}\"/>"),
+    };
+    *out += &format!(
+        "<span class=\"key\"><svg viewBox=\"0 0 112 40\" aria-hidden=\"true\">{shape}</svg>{}</span> ",
+        escape(&k.label)
+    );
+}
+
+/// Every row with its colour: the claim's row has the first, baselines the last two.
+fn rows(report: &Report) -> Vec<Series<'_, &Row>> {
+    let mut trained = 0;
+    let mut colour = |row: &Row| match tables::role(report, &row.name, row.kind) {
+        Role::Method => 0,
+        Role::Baseline if row.name == CHANCE => 6,
+        Role::Baseline => 7,
+        Role::Other => {
+            trained += 1;
+            1 + (trained - 1) % 5
+        }
+    };
+    let colours: Vec<u8> = report.rows.iter().map(&mut colour).collect();
+    let series = |(row, series)| -> Series<'_, &Row> {
+        let row: &Row = row;
+        Series { name: &row.name, series, data: row }
+    };
+    report.rows.iter().zip(colours).map(series).collect()
+}
+
+fn recall_figures(report: &Report, rows: &[Series<&Row>]) -> Vec<(String, Figure)> {
+    let measured: Vec<_> = rows.iter().map(|r| r.with(&r.data.measured)).collect();
+    let i2t: Vec<_> = (rows.iter().zip(&measured))
+        .map(|(r, m)| r.with((m.data.i2t.values(), m.data.ci95_recalls.map(|ci| ci.i2t))))
+        .collect();
+    let t2i: Vec<_> = (rows.iter().zip(&measured))
+        .map(|(r, m)| r.with((m.data.t2i.values(), m.data.ci95_recalls.map(|ci| ci.t2i))))
+        .collect();
+    let whiskers = if report.rows.iter().any(|r| r.measured.ci95_recalls.is_some()) {
+        ", lines: 95 % intervals"
+    } else {
+        ""
+    };
+    let figures = [
+        ("rSum of every row; bars: 95 % interval, ticks: seeds".to_owned(), "rSum by row"),
+        (format!("Image → text{whiskers}"), "Recall, image to text"),
+        (format!("Text → image{whiskers}"), "Recall, text to image"),
+    ];
+    let drawn = [
+        plots::rsums(figures[0].1, &measured),
+        plots::recall_bars(figures[1].1, &i2t),
+        plots::recall_bars(figures[2].1, &t2i),
+    ];
+    figures.into_iter().zip(drawn).filter_map(|((title, _), f)| Some((title, f?))).collect()
+}
+
+fn course_figures(
+    report: &Report,
+    figures: &Figures,
+    rows: &[Series<&Row>],
+) -> Vec<(String, Figure)> {
+    let of = |row: &str| figures.curves.iter().filter(|c| c.row == row).collect::<Vec<&Curve>>();
+    let trained: Vec<_> =
+        rows.iter().map(|r| r.with(of(r.name))).filter(|r| !r.data.is_empty()).collect();
+    let levels: Vec<_> = (rows.iter().filter(|r| of(r.name).is_empty()))
+        .filter_map(|r| Some(r.with(r.data.measured.validation_rsum?)))
+        .collect();
+    let seeds = if report.seeds.len() > 1 { "; thin: single seeds, thick: their mean" } else { "" };
+    let drawn = [
+        (
+            "Training loss",
+            plots::curves("Loss over epochs", "mean loss", &trained, |c| &c.loss, &[]),
+        ),
+        (
+            "Recall on the validation split",
+            plots::curves(
+                "Validation rSum over epochs",
+                "validation rSum",
+                &trained,
+                |c| &c.validation_rsum,
+                &levels,
+            ),
+        ),
+    ];
+    drawn.into_iter().filter_map(|(title, f)| Some((format!("{title}{seeds}"), f?))).collect()
+}
+
+fn posterior_figures(report: &Report, figures: &Figures) -> Vec<(String, Figure)> {
+    let mut out = Vec::new();
+    for s in &figures.similarities {
+        let title = format!("{}, seed {}: similarities and the posterior", s.row, s.seed);
+        out.extend(plots::similarities(&title, s).map(|f| (title, f)));
+    }
+    for row in &report.rows {
+        let Some(truth) = &row.truth else { continue };
+        let title =
+            format!("{}: reliability of the posterior (on the diagonal: calibrated)", row.name);
+        out.extend(plots::reliability(&title, &truth.reliability).map(|f| (title, f)));
+    }
+    out
+}

@@ -1,0 +1,441 @@
+//! The figures of `report.html`: SVG drawn by `plotters`, its colours turned into the page's.
+//!
+//! A figure is drawn with placeholder colours ([`Ink`]) that `themed` replaces by CSS variables,
+//! so that one file reads well on light and dark screens and on paper.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::ops::Range;
+
+use plotters::chart::MeshStyle;
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::json::{Measured, Reliability};
+use super::{Curve, Similarities};
+
+/// Canvas of every figure; shown at about half this size, so whole numbers are fine enough.
+const SIZE: (u32, u32) = (1200, 740);
+const TEXT: f64 = 38.0;
+
+/// A figure and what its legend says.
+pub(super) struct Figure {
+    pub(super) svg: String,
+    pub(super) legend: Vec<Key>,
+}
+
+/// A legend's entry.
+pub(super) struct Key {
+    pub(super) label: String,
+    /// Number of the page's series colour and dash.
+    pub(super) series: u8,
+    pub(super) shape: Shape,
+}
+
+/// How a legend's entry looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Line,
+    Area,
+    Dot,
+}
+
+/// A row's name, its colour, and whatever a figure shows of it.
+pub(super) struct Series<'a, T> {
+    pub(super) name: &'a str,
+    pub(super) series: u8,
+    pub(super) data: T,
+}
+
+/// A placeholder colour.
+#[derive(Clone, Copy)]
+enum Ink {
+    /// The page's text colour.
+    Page,
+    /// A series' colour.
+    Solid(u8),
+    /// A series' colour in its own dash pattern.
+    Dashed(u8),
+}
+
+impl Ink {
+    fn rgb(self) -> RGBColor {
+        match self {
+            Self::Page => RGBColor(0xFE, 0, 0),
+            Self::Solid(k) => RGBColor(0xFE, 1, k),
+            Self::Dashed(k) => RGBColor(0xFE, 2, k),
+        }
+    }
+
+    fn faint(self, alpha: f64) -> RGBAColor {
+        self.rgb().mix(alpha)
+    }
+}
+
+type Drawn = Result<(), Box<dyn Error>>;
+type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Point = (f64, f64);
+
+impl<'a, T> Series<'a, T> {
+    /// The same row showing something else.
+    pub(super) fn with<U>(&self, data: U) -> Series<'a, U> {
+        Series { name: self.name, series: self.series, data }
+    }
+}
+
+/// Which course of a [`Curve`] to draw.
+pub(super) type Course = fn(&Curve) -> &Vec<Point>;
+
+/// Loss or recall over epochs: a thin line per seed, a thick one for their mean. `levels` are
+/// horizontal lines: rows that were not trained.
+pub(super) fn curves(
+    label: &str,
+    y_desc: &str,
+    rows: &[Series<Vec<&Curve>>],
+    course: Course,
+    levels: &[Series<f64>],
+) -> Option<Figure> {
+    let all: Vec<Point> =
+        (rows.iter().flat_map(|r| &r.data)).flat_map(|c| finite(course(c))).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let x = padded(all.iter().map(|p| p.0), 0.0);
+    let y = padded(all.iter().map(|p| p.1).chain(levels.iter().map(|l| l.data)), 0.05);
+    let svg = draw(label, |canvas| {
+        let mut chart = chart(canvas, 0).build_cartesian_2d(x.clone(), y)?;
+        mesh(&mut chart.configure_mesh(), "epochs", y_desc).draw()?;
+        for level in levels {
+            let line = [(x.start, level.data), (x.end, level.data)];
+            chart.draw_series([path(
+                line.into(),
+                Ink::Dashed(level.series).rgb().stroke_width(3),
+            )])?;
+        }
+        for row in rows.iter().filter(|r| r.data.len() > 1) {
+            for seed in &row.data {
+                let style = Ink::Solid(row.series).faint(0.4).stroke_width(2);
+                chart.draw_series([path(finite(course(seed)), style)])?;
+            }
+        }
+        for row in rows {
+            let style = Ink::Dashed(row.series).rgb().stroke_width(5);
+            chart.draw_series([path(mean(&row.data, course), style)])?;
+        }
+        Ok(())
+    });
+    let line = |name: &str, series| Key { label: name.to_owned(), series, shape: Shape::Line };
+    let keys = rows.iter().filter(|r| r.data.iter().any(|c| !finite(course(c)).is_empty()));
+    let legend = (keys.map(|r| line(r.name, r.series)))
+        .chain(levels.iter().map(|l| line(l.name, l.series)))
+        .collect();
+    Some(Figure { svg, legend })
+}
+
+/// Histograms of the groups' similarities (left axis) and the posterior over them (right axis).
+pub(super) fn similarities(label: &str, s: &Similarities) -> Option<Figure> {
+    const BINS: usize = 60;
+    let values = || s.groups.iter().flat_map(|g| &g.values).map(|&v| f64::from(v));
+    if !values().any(f64::is_finite) {
+        return None;
+    }
+    let x = padded(values(), 0.02);
+    let groups: Vec<_> = s.groups.iter().map(|g| histogram(&g.values, &x, BINS)).collect();
+    let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
+    let colours = [0, 2, 1]; // matching blue, unannotated green, other vermilion
+    let colour = |g: usize| if s.groups.len() == 2 { [0, 1][g] } else { colours[g.min(2)] };
+    let dashes = |k: usize| 4 + (k % 2) as u8;
+    let svg = draw(label, |canvas| {
+        let mut chart = chart(canvas, 110)
+            .build_cartesian_2d(x.clone(), 0.0..top * 1.08)?
+            .set_secondary_coord(x.clone(), 0.0..1.04);
+        mesh(&mut chart.configure_mesh(), "cosine s", "% of the group per bin").draw()?;
+        chart
+            .configure_secondary_axes()
+            .axis_style(Ink::Page.faint(0.5))
+            .label_style(text(TEXT))
+            .axis_desc_style(text(TEXT))
+            .y_labels(6)
+            .y_label_formatter(&|v| number(*v))
+            .y_desc("probability P(s)")
+            .draw()?;
+        for (g, shares) in groups.iter().enumerate() {
+            let outline = steps(shares, &x);
+            chart.draw_series([Polygon::new(outline.clone(), Ink::Solid(colour(g)).faint(0.3))])?;
+            chart.draw_series([path(outline, Ink::Solid(colour(g)).rgb().stroke_width(3))])?;
+        }
+        for (k, posterior) in s.posteriors.iter().enumerate() {
+            let inside = |p: &Point| x.contains(&p.0) || p.0 == x.end;
+            let points = finite(&posterior.points).into_iter().filter(inside).collect();
+            let style = Ink::Dashed(dashes(k)).rgb().stroke_width(5);
+            chart.draw_secondary_series([path(points, style)])?;
+        }
+        Ok(())
+    });
+    let area = |(g, group): (usize, &super::SimilarityGroup)| Key {
+        label: group.label.clone(),
+        series: colour(g),
+        shape: Shape::Area,
+    };
+    let line = |(k, p): (usize, &super::PosteriorCurve)| Key {
+        label: p.label.clone(),
+        series: dashes(k),
+        shape: Shape::Line,
+    };
+    let legend = (s.groups.iter().enumerate().map(area))
+        .chain(s.posteriors.iter().enumerate().map(line))
+        .collect();
+    Some(Figure { svg, legend })
+}
+
+/// Observed against predicted probability; a dot's area grows with the logarithm of its count.
+pub(super) fn reliability(label: &str, priors: &[Reliability]) -> Option<Figure> {
+    if priors.iter().all(|r| r.bins.is_empty()) {
+        return None;
+    }
+    let dot = |count: u64| (5.0 + 3.0 * (1.0 + count as f64).log10()).round() as i32;
+    let svg = draw(label, |canvas| {
+        let mut chart = chart(canvas, 0).build_cartesian_2d(-0.02..1.02, -0.02..1.02)?;
+        mesh(&mut chart.configure_mesh(), "predicted probability", "observed share").draw()?;
+        let diagonal = path(vec![(0.0, 0.0), (1.0, 1.0)], Ink::Page.faint(0.45).stroke_width(2));
+        chart.draw_series([diagonal])?;
+        for (k, prior) in priors.iter().enumerate() {
+            let k = k as u8;
+            let bins = || prior.bins.iter().filter(|b| (b.predicted + b.observed).is_finite());
+            let points: Vec<_> = bins().map(|b| (b.predicted, b.observed)).collect();
+            chart.draw_series([path(points, Ink::Dashed(k).rgb().stroke_width(4))])?;
+            chart.draw_series(bins().map(|b| {
+                Circle::new((b.predicted, b.observed), dot(b.count), Ink::Solid(k).rgb().filled())
+            }))?;
+        }
+        Ok(())
+    });
+    let legend = (priors.iter().enumerate())
+        .map(|(k, r)| Key { label: r.name.clone(), series: k as u8, shape: Shape::Dot })
+        .collect();
+    Some(Figure { svg, legend })
+}
+
+/// One direction's recalls with their 95 % intervals: three values and, if known, `[lo, hi]` each.
+pub(super) type Bars = ([f64; 3], Option<[[f64; 2]; 3]>);
+
+/// Bars of R@1, R@5 and R@10, one per row.
+pub(super) fn recall_bars(label: &str, rows: &[Series<Bars>]) -> Option<Figure> {
+    if rows.is_empty() {
+        return None;
+    }
+    let width = 0.84 / rows.len() as f64;
+    let left = |group: usize, bar: usize| group as f64 + 0.08 + bar as f64 * width;
+    let svg = draw(label, |canvas| {
+        let mut chart = chart(canvas, 0).build_cartesian_2d(0.0..3.0, 0.0..100.0)?;
+        let mut mesh = chart.configure_mesh();
+        self::mesh(&mut mesh, "", "recall, %").disable_x_axis().x_labels(0).draw()?;
+        for (g, name) in ["R@1", "R@5", "R@10"].into_iter().enumerate() {
+            let (w, h) = chart.plotting_area().dim_in_pixel();
+            let x = chart.plotting_area().get_base_pixel().0
+                + (w as f64 * (g as f64 + 0.5) / 3.0) as i32;
+            let y = chart.plotting_area().get_base_pixel().1 + h as i32 + 14;
+            canvas.draw(&Text::new(
+                name,
+                (x, y),
+                text(TEXT).pos(Pos::new(HPos::Center, VPos::Top)),
+            ))?;
+        }
+        for (b, row) in rows.iter().enumerate() {
+            for (g, value) in row.data.0.into_iter().enumerate().filter(|(_, v)| v.is_finite()) {
+                let (x0, x1) = (left(g, b), left(g, b) + width * 0.9);
+                let style = Ink::Solid(row.series).faint(0.85).filled();
+                chart.draw_series([Rectangle::new([(x0, 0.0), (x1, value)], style)])?;
+                if let Some(ci) = row.data.1 {
+                    let (middle, [lo, hi]) = ((x0 + x1) / 2.0, ci[g]);
+                    let style = Ink::Page.rgb().stroke_width(3);
+                    chart.draw_series([path(finite(&[(middle, lo), (middle, hi)]), style)])?;
+                }
+            }
+        }
+        Ok(())
+    });
+    let legend = (rows.iter())
+        .map(|r| Key { label: r.name.to_owned(), series: r.series, shape: Shape::Area })
+        .collect();
+    Some(Figure { svg, legend })
+}
+
+/// rSum of every row with its interval, and a small mark for every seed.
+pub(super) fn rsums(label: &str, rows: &[Series<&Measured>]) -> Option<Figure> {
+    let values = rows.iter().flat_map(|r| {
+        let seeds = r.data.per_seed.iter().map(|s| s.rsum);
+        [r.data.rsum].into_iter().chain(r.data.ci95.into_iter().flatten()).chain(seeds)
+    });
+    let x = padded(values, 0.04);
+    if rows.is_empty() {
+        return None;
+    }
+    let n = rows.len() as f64;
+    let svg = draw(label, |canvas| {
+        let mut builder = ChartBuilder::on(canvas);
+        builder.margin(16).margin_right(40).x_label_area_size(100);
+        let mut chart = builder.build_cartesian_2d(x.clone(), 0.0..n)?;
+        let mut mesh = chart.configure_mesh();
+        self::mesh(&mut mesh, "rSum", "").disable_y_mesh().y_labels(0).draw()?;
+        for (i, row) in rows.iter().enumerate() {
+            let (y, m) = (n - i as f64 - 0.68, row.data);
+            let colour = Ink::Solid(row.series);
+            let name = Text::new(row.name.to_owned(), (x.start, y + 0.5), text(TEXT * 0.95));
+            chart.draw_series([name])?;
+            if let Some([lo, hi]) = m.ci95 {
+                let style = colour.rgb().stroke_width(6);
+                chart.draw_series([path(finite(&[(lo, y), (hi, y)]), style)])?;
+            }
+            let seeds = m.per_seed.iter().map(|s| (s.rsum, y)).filter(|p| p.0.is_finite());
+            let style = Ink::Page.rgb().stroke_width(3);
+            chart
+                .draw_series(seeds.map(|(s, y)| path(vec![(s, y - 0.13), (s, y + 0.13)], style)))?;
+            if m.rsum.is_finite() {
+                chart.draw_series([Circle::new((m.rsum, y), 13, colour.rgb().filled())])?;
+            }
+        }
+        Ok(())
+    });
+    Some(Figure { svg, legend: Vec::new() })
+}
+
+/// The pattern of series `k`, for its line and its legend alike.
+pub(super) fn dash(series: u8) -> &'static str {
+    ["none", "24 10", "6 9", "30 9 6 9", "none", "18 8", "5 7", "12 6"][usize::from(series % 8)]
+}
+
+fn chart<'a, 'b>(canvas: &'a Canvas<'b>, right: i32) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
+    let mut builder = ChartBuilder::on(canvas);
+    builder.margin(16).margin_right(30).x_label_area_size(100).y_label_area_size(130);
+    builder.right_y_label_area_size(right);
+    builder
+}
+
+type Mesh<'a, 'b, 'c> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'c>>;
+
+fn mesh<'m, 'a, 'b, 'c>(
+    mesh: &'m mut Mesh<'a, 'b, 'c>,
+    x: &str,
+    y: &str,
+) -> &'m mut Mesh<'a, 'b, 'c> {
+    mesh.bold_line_style(Ink::Page.faint(0.13))
+        .light_line_style(TRANSPARENT)
+        .axis_style(Ink::Page.faint(0.5))
+        .label_style(text(TEXT))
+        .axis_desc_style(text(TEXT))
+        .x_labels(6)
+        .y_labels(6)
+        .x_label_formatter(&|v| number(*v))
+        .y_label_formatter(&|v| number(*v))
+        .set_all_tick_mark_size(8)
+        .x_desc(x)
+        .y_desc(y)
+}
+
+fn path(points: Vec<Point>, style: ShapeStyle) -> PathElement<Point> {
+    PathElement::new(points, style)
+}
+
+fn text(size: f64) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&Ink::Page.rgb())
+}
+
+fn draw(label: &str, figure: impl FnOnce(&Canvas) -> Drawn) -> String {
+    let mut svg = String::new();
+    {
+        let canvas = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        figure(&canvas).expect("drawing into a string does not fail");
+        canvas.present().expect("drawing into a string does not fail");
+    }
+    themed(&svg, label)
+}
+
+/// Replaces placeholder colours by the page's, the fixed size by a flexible one, and names it.
+fn themed(svg: &str, label: &str) -> String {
+    let body = svg.split_once('>').map_or("", |(_, body)| body);
+    let (w, h) = SIZE;
+    let label = super::html::escape(label);
+    let mut out = format!("<svg viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{label}\">");
+    let mut rest = body;
+    // Every placeholder stands as ` fill="#FEkkss"` or ` stroke="#FEkkss"`.
+    while let Some(at) = rest.find("=\"#FE") {
+        let name_at = rest[..at].rfind(' ').map_or(0, |i| i + 1);
+        let (name, code) = (&rest[name_at..at], &rest[at + 5..at + 9]);
+        let series = u8::from_str_radix(&code[2..], 16).unwrap_or(0);
+        out += &rest[..name_at];
+        out += &match &code[..2] {
+            "01" => format!("style=\"{name}:var(--s{series})\""),
+            "02" => {
+                format!("style=\"{name}:var(--s{series});stroke-dasharray:{}\"", dash(series))
+            }
+            _ => format!("{name}=\"currentColor\""),
+        };
+        rest = &rest[at + 10..];
+    }
+    out + rest
+}
+
+/// A range around the finite values, wider by `pad` of its width on both sides; never empty.
+fn padded(values: impl Iterator<Item = f64>, pad: f64) -> Range<f64> {
+    let (lo, hi) = values
+        .filter(|v| v.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
+    if lo > hi {
+        return 0.0..1.0;
+    }
+    let width = hi - lo;
+    if width <= 1e-9 * hi.abs().max(1e-3) {
+        let half = (0.05 * hi.abs()).max(0.5);
+        return lo - half..hi + half;
+    }
+    lo - pad * width..hi + pad * width
+}
+
+fn finite(points: &[Point]) -> Vec<Point> {
+    points.iter().copied().filter(|p| p.0.is_finite() && p.1.is_finite()).collect()
+}
+
+/// Mean over the curves at every x that all of them have.
+fn mean(curves: &[&Curve], course: Course) -> Vec<Point> {
+    let mut at: BTreeMap<u64, (f64, f64, usize)> = BTreeMap::new();
+    for (x, y) in curves.iter().flat_map(|c| finite(course(c))) {
+        // Epochs are not negative, so the bits of x sort as x does.
+        let sum = at.entry(x.max(0.0).to_bits()).or_insert((x, 0.0, 0));
+        *sum = (x, sum.1 + y, sum.2 + 1);
+    }
+    let full = |(x, sum, n): (f64, f64, usize)| (n == curves.len()).then_some((x, sum / n as f64));
+    at.into_values().filter_map(full).collect()
+}
+
+/// Percent of the finite values in each of `bins` equal parts of `range`.
+fn histogram(values: &[f32], range: &Range<f64>, bins: usize) -> Vec<f64> {
+    let mut counts = vec![0.0; bins];
+    let scale = bins as f64 / (range.end - range.start);
+    let mut total = 0.0f64;
+    for v in values.iter().map(|&v| f64::from(v)).filter(|v| v.is_finite()) {
+        let bin = ((v - range.start) * scale) as usize;
+        counts[bin.min(bins - 1)] += 1.0;
+        total += 1.0;
+    }
+    counts.iter().map(|c| 100.0 * c / total.max(1.0)).collect()
+}
+
+/// The outline of a histogram, from the axis to the axis.
+fn steps(shares: &[f64], range: &Range<f64>) -> Vec<Point> {
+    let edge = |k: usize| range.start + (range.end - range.start) * k as f64 / shares.len() as f64;
+    let tops = shares.iter().enumerate().flat_map(|(k, &y)| [(edge(k), y), (edge(k + 1), y)]);
+    [(range.start, 0.0)].into_iter().chain(tops).chain([(range.end, 0.0)]).collect()
+}
+
+/// A tick's label: no more digits than it needs.
+fn number(v: f64) -> String {
+    let text = format!("{v:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    match text {
+        "-0" => "0".into(),
+        _ => text.replace('-', "−"),
+    }
+}
