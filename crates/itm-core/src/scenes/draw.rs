@@ -215,7 +215,7 @@ fn background(canvas: &mut Pixmap, background: Background, rng: &mut impl RngExt
             lines = false;
             let (darks, lights, large) = match background {
                 Background::Sand => (60, 40, 0.006),
-                Background::Snow => (7, 10, 0.02),
+                Background::Snow => (9, 12, 0.022),
                 _ => (0, 30, 0.005),
             };
             (0..darks).for_each(|_| dot(&mut dark, at(), large));
@@ -225,7 +225,8 @@ fn background(canvas: &mut Pixmap, background: Background, rng: &mut impl RngExt
     let stroke = Stroke { width: 0.011 * side, ..Stroke::default() };
     let strong = if background == Background::Night { 0.8 } else { 0.4 };
     for (path, target) in [(dark, [0.0; 3]), (light, [255.0; 3])] {
-        let paint = paint(mix(base, target, if target[0] > 0.0 { strong } else { 0.25 }), 0.8);
+        let weak = if background == Background::Snow { 0.07 } else { 0.25 };
+        let paint = paint(mix(base, target, if target[0] > 0.0 { strong } else { weak }), 0.8);
         match path.finish() {
             Some(p) if lines => {
                 canvas.stroke_path(&p, &paint, &stroke, Transform::identity(), None)

@@ -11,7 +11,7 @@ const ZOOM: u32 = 3;
 /// Pixels of the sheet for one of the font.
 const INK: u32 = 2;
 const MARGIN: u32 = 16;
-const LINES: u32 = 7;
+const LINES: u32 = 8;
 
 /// The first images of a split (16 at most), each three times enlarged over two of its captions, as a PNG file.
 ///

@@ -285,12 +285,12 @@ impl Background {
 }
 
 impl Kind {
-    /// A kind usual on this background, or any by its overall frequency.
+    /// Half of the draws take a kind usual on this background, the others any by frequency.
     pub(super) fn draw(rng: &mut impl RngExt, background: Background) -> Self {
-        if rng.random_bool(0.4) {
-            return zipf(rng, &HABITAT[background.index()], 0.7);
+        if rng.random_bool(0.5) {
+            return zipf(rng, &HABITAT[background.index()], 0.8);
         }
-        zipf(rng, Self::ALL, 0.6)
+        zipf(rng, Self::ALL, 0.7)
     }
 }
 
@@ -299,9 +299,9 @@ impl Colour {
     pub(super) fn draw(rng: &mut impl RngExt, kind: Kind) -> Self {
         if rng.random_bool(0.5) {
             let usual = [Self::ALL[kind.index() % 8], Self::ALL[(kind.index() * 3 + 2) % 8]];
-            return zipf(rng, &usual, 0.6);
+            return zipf(rng, &usual, 0.8);
         }
-        zipf(rng, Self::ALL, 0.7)
+        zipf(rng, Self::ALL, 0.8)
     }
 }
 
