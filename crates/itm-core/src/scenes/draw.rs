@@ -93,14 +93,15 @@ fn draw_object(canvas: &mut Pixmap, object: &Object, rng: &mut impl RngExt) {
             Ink::Shade(f) => mix(body, [255.0; 3], f - 1.0),
             Ink::Fixed(rgb) => rgb.map(f32::from),
         };
+        if !matches!(part.ink, Ink::Fixed(_)) {
+            // Half of the line is then covered: no seams where the circles of a tree meet.
+            let stroke = Stroke { width: side * 0.018, ..Stroke::default() };
+            canvas.stroke_path(&path, &paint(edge, 0.8), &stroke, Transform::identity(), None);
+        }
         canvas.fill_path(&path, &paint(fill, 1.0), part.rule, Transform::identity(), None);
         if part.ink == Ink::Body && object.pattern != Pattern::Plain {
             let longer = width.max(height);
             cover(canvas, part, &path, object.pattern, second(body), (longer, shift));
-        }
-        if !matches!(part.ink, Ink::Fixed(_)) {
-            let stroke = Stroke { width: side * 0.009, ..Stroke::default() };
-            canvas.stroke_path(&path, &paint(edge, 0.8), &stroke, Transform::identity(), None);
         }
     }
 }

@@ -124,7 +124,7 @@ fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
         }
         _ => {
             let kind = Kind::draw(rng, scene.background);
-            if kind.hole().is_some() && rng.random_bool(0.6) {
+            if kind.hole().is_some() && rng.random_bool(0.8) {
                 size = Size::Large; // so that others may lie inside
             }
             let colour = Colour::draw(rng, kind);
@@ -136,12 +136,17 @@ fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
 /// Finds a place where the object is in a clear relation to every other.
 fn place(rng: &mut impl RngExt, scene: &Scene, mut object: Object) -> Option<Object> {
     let wished = object.size;
+    let empty = |o: &&Object| o.kind.hole().is_some() && o.size == Size::Large;
+    let holder = scene.objects.iter().find(empty).filter(|_| rng.random_bool(0.6));
     for attempt in 0..64 {
         let target = scene.objects.last().filter(|_| attempt < 8 && rng.random_bool(0.3));
-        let held = scene.objects.last().filter(|o| attempt < 12 && o.kind.hole().is_some());
+        let held = holder.filter(|_| attempt < 12);
         // A large object makes way for a small one where there is a hole to fill, or no other room.
         object.size = if held.is_some() || attempt >= 32 { Size::Small } else { wished };
-        let side = rng.random_range(object.size.side());
+        let mut side = rng.random_range(object.size.side());
+        if held.is_some() {
+            side = Size::Small.side().start; // the hole of a ring has room for the smallest only
+        }
         let (w, h) = object.kind.aspect();
         let (w, h) = (w * side, h * side);
         // Towards the last object now and then: into its hole, or before it.

@@ -319,7 +319,9 @@ mod tests {
         };
         let train = vocabulary(&world.train);
         assert!((120..=200).contains(&train.len()), "{} words", train.len());
-        assert!(vocabulary(&world.test).is_subset(&train), "the splits share their vocabulary");
+        let test = vocabulary(&world.test);
+        let unseen: Vec<_> = test.difference(&train).collect();
+        assert!(unseen.len() <= 2, "the splits share all but the rarest words: {unseen:?}");
     }
 
     /// The aims of the world: enough false negatives to matter, not so many that retrieval means nothing.
