@@ -112,7 +112,8 @@ impl<'a> Seen<'a> {
     fn of(part: &'a Part) -> Self {
         let names = part.images.iter().map(String::as_str).collect();
         let rows = part.images.iter().enumerate();
-        let rows = rows.map(|(i, name)| (fingerprint(part, i), name.as_str())).collect();
+        let rows =
+            rows.filter_map(|(i, name)| Some((fingerprint(part, i)?, name.as_str()))).collect();
         let mut captions = HashMap::new();
         part.captions.iter().for_each(|c| *captions.entry(caption_key(c)).or_default() += 1);
         Self { names, rows, captions }
@@ -123,7 +124,7 @@ impl<'a> Seen<'a> {
         for (i, name) in part.images.iter().enumerate() {
             if self.names.contains(name.as_str()) {
                 images.push(name.clone());
-            } else if let Some(twin) = self.rows.get(&fingerprint(part, i)) {
+            } else if let Some(twin) = fingerprint(part, i).and_then(|row| self.rows.get(&row)) {
                 twins.push((name.clone(), twin.to_string()));
             }
         }
@@ -144,9 +145,10 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Equal rows have equal fingerprints.
-fn fingerprint(part: &Part, row: usize) -> [u8; 32] {
-    Sha256::digest(bytemuck::cast_slice(part.features.row(row))).into()
+/// Equal rows have equal fingerprints; none without features.
+fn fingerprint(part: &Part, row: usize) -> Option<[u8; 32]> {
+    let known = part.features.dim > 0;
+    known.then(|| Sha256::digest(bytemuck::cast_slice(part.features.row(row))).into())
 }
 
 /// Checks that a vocabulary was built from these captions alone: every word stands in them as often as it was counted.

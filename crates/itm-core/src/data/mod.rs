@@ -1,6 +1,9 @@
 //! Data sets: what a split holds, and the loaders that fill it.
 
+pub mod advice;
 mod captions;
+mod check;
+mod check_layouts;
 mod files;
 mod fne_annotations;
 mod image_folder;
@@ -16,6 +19,9 @@ mod precomp;
 mod precomp_split;
 
 pub use captions::{CaptionRule, Dropped};
+pub use check::{
+    CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount, check, check_with,
+};
 pub use files::{FileHash, Manifest, sha256_hex};
 pub use fne_annotations::{FneAnnotations, FneForm};
 pub use image_folder::ImageFolder;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::files::{self, excerpt};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{Karpathy, KarpathyImage, Split};
+use super::{Extra, Karpathy, KarpathyImage, Split};
 use crate::text::caption_key;
 use crate::{Error, Result};
 
@@ -15,6 +15,15 @@ pub(crate) struct Names<'a> {
     by_filename: HashMap<&'a str, &'a KarpathyImage>,
 }
 
+/// What a comparison with the JSON found.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    /// The file name of each image.
+    pub(crate) names: Vec<String>,
+    pub(crate) mismatches: Vec<Error>,
+    pub(crate) notes: Vec<String>,
+}
+
 impl<'a> Names<'a> {
     pub(crate) fn new(json: &'a Karpathy) -> Self {
         let by_filename = json.images.iter().map(|i| (i.filename.as_str(), i)).collect();
@@ -22,80 +31,90 @@ impl<'a> Names<'a> {
     }
 
     /// The file name of each image, after ids, splits and captions have been found to agree with the JSON.
+    ///
+    /// # Errors
+    /// The first mismatch of [`Names::compare`].
     pub(crate) fn resolve(
         &self,
         folder: &Path,
         part: &PrecompSplit,
         split: Split,
-        extra: bool,
+        extra: Extra,
         notes: &mut Vec<String>,
     ) -> Result<Vec<String>> {
+        let found = self.compare(folder, part, split, extra);
+        notes.extend(found.notes);
+        match found.mismatches.into_iter().next() {
+            None => Ok(found.names),
+            Some(mismatch) => Err(mismatch),
+        }
+    }
+
+    /// Compares ids, splits and captions with the JSON.
+    pub(crate) fn compare(
+        &self,
+        folder: &Path,
+        part: &PrecompSplit,
+        split: Split,
+        extra: Extra,
+    ) -> Comparison {
         let paths = SplitFiles::of(folder, &part.name);
-        let caps = paths.caps.display();
-        let Some(ids) = &part.ids else {
-            return self.resolve_by_order(&caps.to_string(), part, split, notes);
-        };
-        let ids_place = paths.ids.display().to_string();
-        let mut names = Vec::with_capacity(ids.len());
-        let (mut unknown, find) = (0, self.finder(ids));
+        let caps = paths.caps.display().to_string();
+        let Some(ids) = &part.ids else { return self.compare_by_order(&caps, part, split) };
+        let ids_place = paths.ids.display();
+        let (mut found, mut unknown, find) = (Comparison::default(), 0, self.finder(ids));
         for (i, id) in ids.iter().enumerate() {
-            let place = format!("{ids_place}, image {i}");
-            match find.get(id) {
+            let place = || format!("{ids_place}, image {i}");
+            let name = match find.get(id) {
                 Some(image) if image.split != split => {
                     let expected = format!("an image of the {split} split");
                     let got = format!("{} of {}", excerpt(id), image.split);
-                    return Err(Error::invalid(place, expected, got));
+                    found.mismatches.push(Error::invalid(place(), expected, got));
+                    &image.filename
                 }
                 Some(image) => {
-                    check_captions(&caps.to_string(), part, i, image)?;
-                    names.push(image.filename.clone());
-                }
-                None if extra => {
-                    unknown += 1;
-                    names.push(files::file_name(id).to_string());
+                    found.mismatches.extend(check_captions(&caps, part, i, image).err());
+                    &image.filename
                 }
                 None => {
-                    return Err(Error::invalid(place, "an image of the JSON", excerpt(id)));
+                    match extra {
+                        Extra::Included => unknown += 1,
+                        Extra::LeftOut => {
+                            let expected = "an image of the JSON";
+                            found.mismatches.push(Error::invalid(place(), expected, excerpt(id)));
+                        }
+                    }
+                    files::file_name(id)
                 }
-            }
+            };
+            found.names.push(name.to_string());
         }
         if unknown > 0 {
-            notes.push(format!(
-                "{}: {unknown} images are not in the JSON, captions unchecked",
-                part.name
-            ));
+            let note = format!("{unknown} images are not in the JSON, their captions unchecked");
+            found.notes.push(format!("{}: {note}", part.name));
         }
-        let listed = self.json.images_of(split).count();
-        if !extra && listed != names.len() {
-            notes.push(format!(
-                "{}: {} of the JSON's {listed} {split} images",
-                part.name,
-                names.len()
-            ));
+        let (listed, read) = (self.json.images_of(split).count(), ids.len());
+        if extra == Extra::LeftOut && listed != read {
+            found
+                .notes
+                .push(format!("{}: {read} of the JSON's {listed} {split} images", part.name));
         }
-        Ok(names)
+        found
     }
 
     /// Without ids the JSON's order decides, if the counts agree.
-    fn resolve_by_order(
-        &self,
-        caps: &str,
-        part: &PrecompSplit,
-        split: Split,
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<String>> {
+    fn compare_by_order(&self, caps: &str, part: &PrecompSplit, split: Split) -> Comparison {
         let images: Vec<_> = self.json.images_of(split).collect();
         if images.len() != part.images() {
             let (name, listed) = (&part.name, images.len());
-            notes.push(format!(
-                "{name}: no ids, and the JSON lists {listed} {split} images: unchecked"
-            ));
-            return Ok((0..part.images()).map(|i| format!("{name}/{i}")).collect());
+            let note =
+                format!("{name}: no ids, and the JSON lists {listed} {split} images: unchecked");
+            return Comparison { names: part.numbered(), notes: vec![note], ..Default::default() };
         }
-        for (i, image) in images.iter().enumerate() {
-            check_captions(caps, part, i, image)?;
-        }
-        Ok(images.into_iter().map(|image| image.filename.clone()).collect())
+        let check = |(i, image): (usize, &&_)| check_captions(caps, part, i, image).err();
+        let mismatches = images.iter().enumerate().filter_map(check).collect();
+        let names = images.into_iter().map(|image| image.filename.clone()).collect();
+        Comparison { names, mismatches, notes: Vec::new() }
     }
 
     fn finder(&self, ids: &[String]) -> HashMap<String, &'a KarpathyImage> {

@@ -6,7 +6,7 @@ use super::files::{self, LARGEST_TEXT, Manifest};
 use super::image_folder::ImageFolder;
 use super::json;
 use super::names::Names;
-use super::precomp_split::{PrecompSplit, RowLayout, SplitFiles};
+use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{CaptionRule, Dataset, Features, Karpathy, Leakage, Part, Split};
 use crate::{Error, Pairs, Result};
 
@@ -103,31 +103,31 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         None => "no dataset_*.json: names and captions could not be checked against one".into(),
     }];
 
-    let mut read = |name: &str, split: Split, extra: bool| -> Result<Part> {
+    let mut read = |name: &str, split: Split, extra: Extra| -> Result<Part> {
         let per_image = options.captions_per_image;
         let part = PrecompSplit::open_hashed(dir, &folder, name, per_image, Some(&mut manifest));
         let part = part.map_err(|e| match &names {
             Some(names) => names.explain(e, &folder, name, split),
             None => e,
         })?;
-        notes.push(describe(&part));
+        notes.push(part.describe());
         let images = match &names {
             Some(names) => names.resolve(&folder, &part, split, extra, &mut notes)?,
-            None => part.ids.clone().unwrap_or_else(|| numbered(&part)),
+            None => part.ids.clone().unwrap_or_else(|| part.numbered()),
         };
         let features = part.global_features()?;
         Ok(Part { features, images, pairs: part.pairs(), captions: part.captions })
     };
 
-    let mut train = read("train", Split::Train, false)?;
+    let mut train = read("train", Split::Train, Extra::LeftOut)?;
     if options.extra == Extra::Included && SplitFiles::of(&folder, "train_extra").ims.exists() {
-        let extra = read("train_extra", Split::Train, true)?;
+        let extra = read("train_extra", Split::Train, Extra::Included)?;
         train = join(train, extra, &folder)?;
     }
-    let val = read(val_name(&folder)?, Split::Val, false)?;
+    let val = read(val_name(&folder)?, Split::Val, Extra::LeftOut)?;
     let test = match options.test {
-        TestSet::Test => read("test", Split::Test, false)?,
-        TestSet::TestAll => read("testall", Split::Test, false)?,
+        TestSet::Test => read("test", Split::Test, Extra::LeftOut)?,
+        TestSet::TestAll => read("testall", Split::Test, Extra::LeftOut)?,
     };
     for (part, name) in [(&val, "val"), (&test, "test")] {
         if part.features.dim != train.features.dim {
@@ -193,23 +193,6 @@ fn val_name(folder: &Path) -> Result<&'static str> {
         }
     }
     Err(Error::invalid(folder.display(), "val_ims.npy or dev_ims.npy", "neither"))
-}
-
-fn describe(part: &PrecompSplit) -> String {
-    let PrecompSplit { name, features, captions, .. } = part;
-    let rows = match part.layout {
-        RowLayout::Once => "images stored once".to_string(),
-        RowLayout::Repeated => {
-            format!("images repeated {} times (verified)", part.captions_per_image)
-        }
-    };
-    let mean = if features.shape().len() == 3 { ", mean over the regions taken" } else { "" };
-    let (shape, dtype, images) = (features.shape(), features.dtype(), part.images());
-    format!("{name}: {images} images, {} captions; {dtype} {shape:?}, {rows}{mean}", captions.len())
-}
-
-fn numbered(part: &PrecompSplit) -> Vec<String> {
-    (0..part.images()).map(|image| format!("{}/{image}", part.name)).collect()
 }
 
 fn folder_name(dir: &Path) -> String {

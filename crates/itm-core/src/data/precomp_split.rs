@@ -111,6 +111,29 @@ impl PrecompSplit {
         Pairs::uniform(self.images(), self.captions_per_image)
     }
 
+    /// Names for images that have none: `train/0`, `train/1`, …
+    pub(crate) fn numbered(&self) -> Vec<String> {
+        (0..self.images()).map(|image| format!("{}/{image}", self.name)).collect()
+    }
+
+    /// Counts and layout, in one line.
+    pub(crate) fn describe(&self) -> String {
+        let Self { name, features, captions, .. } = self;
+        let rows = match self.layout {
+            RowLayout::Once => "images stored once".to_string(),
+            RowLayout::Repeated => {
+                format!("images repeated {} times (verified)", self.captions_per_image)
+            }
+        };
+        let regions = features.shape().len() == 3;
+        let mean = if regions { ", global features are means over regions" } else { "" };
+        let (shape, dtype, images) = (features.shape(), features.dtype(), self.images());
+        format!(
+            "{name}: {images} images, {} captions; {dtype} {shape:?}, {rows}{mean}",
+            captions.len()
+        )
+    }
+
     /// One row of global features an image; regions `[r, dim]` become their mean.
     ///
     /// # Errors

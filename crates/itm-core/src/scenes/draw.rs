@@ -93,14 +93,15 @@ fn draw_object(canvas: &mut Pixmap, object: &Object, rng: &mut impl RngExt) {
             Ink::Shade(f) => mix(body, [255.0; 3], f - 1.0),
             Ink::Fixed(rgb) => rgb.map(f32::from),
         };
+        if !matches!(part.ink, Ink::Fixed(_)) {
+            // Half of the line is then covered: no seams where the circles of a tree meet.
+            let stroke = Stroke { width: side * 0.018, ..Stroke::default() };
+            canvas.stroke_path(&path, &paint(edge, 0.8), &stroke, Transform::identity(), None);
+        }
         canvas.fill_path(&path, &paint(fill, 1.0), part.rule, Transform::identity(), None);
         if part.ink == Ink::Body && object.pattern != Pattern::Plain {
             let longer = width.max(height);
             cover(canvas, part, &path, object.pattern, second(body), (longer, shift));
-        }
-        if !matches!(part.ink, Ink::Fixed(_)) {
-            let stroke = Stroke { width: side * 0.009, ..Stroke::default() };
-            canvas.stroke_path(&path, &paint(edge, 0.8), &stroke, Transform::identity(), None);
         }
     }
 }
@@ -215,7 +216,7 @@ fn background(canvas: &mut Pixmap, background: Background, rng: &mut impl RngExt
             lines = false;
             let (darks, lights, large) = match background {
                 Background::Sand => (60, 40, 0.006),
-                Background::Snow => (7, 10, 0.02),
+                Background::Snow => (9, 12, 0.022),
                 _ => (0, 30, 0.005),
             };
             (0..darks).for_each(|_| dot(&mut dark, at(), large));
@@ -225,7 +226,8 @@ fn background(canvas: &mut Pixmap, background: Background, rng: &mut impl RngExt
     let stroke = Stroke { width: 0.011 * side, ..Stroke::default() };
     let strong = if background == Background::Night { 0.8 } else { 0.4 };
     for (path, target) in [(dark, [0.0; 3]), (light, [255.0; 3])] {
-        let paint = paint(mix(base, target, if target[0] > 0.0 { strong } else { 0.25 }), 0.8);
+        let weak = if background == Background::Snow { 0.07 } else { 0.25 };
+        let paint = paint(mix(base, target, if target[0] > 0.0 { strong } else { weak }), 0.8);
         match path.finish() {
             Some(p) if lines => {
                 canvas.stroke_path(&p, &paint, &stroke, Transform::identity(), None)

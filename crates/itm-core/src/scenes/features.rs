@@ -13,6 +13,11 @@ const ANGLES: usize = 8;
 const FIRST: usize = 16;
 const SECOND: usize = 64;
 
+// Scales that give the blocks norms of one order. Constants: no split is looked at.
+const EDGE: f32 = 16.0;
+const MEAN: f32 = 3.0;
+const MAXIMUM: f32 = 0.5;
+
 /// Width of a feature, global or of a region.
 pub const WIDTH: usize = GRID * GRID * (COLOURS + ANGLES) + SECOND * 6;
 
@@ -145,9 +150,10 @@ impl Maps {
             }
         }
         for k in 0..SECOND {
-            summary[k] = mean[k] / count as f32;
+            summary[k] = MEAN * mean[k] / count as f32;
             summary[SECOND + k] = (0..4).map(|q| quarters[q * SECOND + k]).fold(0.0, f32::max);
         }
+        out[SECOND..].iter_mut().for_each(|v| *v *= MAXIMUM);
     }
 }
 
@@ -199,8 +205,8 @@ fn edges(light: &[f32], side: usize) -> Vec<Bins> {
         let angle = (dy.atan2(dx) / std::f32::consts::PI).rem_euclid(1.0) * ANGLES as f32;
         let (low, share) = (angle as usize % ANGLES, angle.fract());
         [
-            (low as u8, 4.0 * strength * (1.0 - share)),
-            (((low + 1) % ANGLES) as u8, 4.0 * strength * share),
+            (low as u8, EDGE * strength * (1.0 - share)),
+            (((low + 1) % ANGLES) as u8, EDGE * strength * share),
         ]
     };
     (0..light.len()).map(edge).collect()
@@ -290,9 +296,9 @@ mod tests {
             edges(&light, 8).iter().flatten().for_each(|&(b, w)| sum[b as usize] += w);
             sum
         };
-        // 16 pixels on either side of a unit step feel it, four times weighted.
-        assert_eq!(steps(true), [64.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-        assert_eq!(steps(false), [0.0, 0.0, 0.0, 0.0, 64.0, 0.0, 0.0, 0.0]);
+        // 16 pixels on either side of a unit step feel it, EDGE times weighted.
+        assert_eq!(steps(true), [256.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(steps(false), [0.0, 0.0, 0.0, 0.0, 256.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]

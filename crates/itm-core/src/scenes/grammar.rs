@@ -161,7 +161,9 @@ impl Form {
         let (body, place_at_end) = match (self, claim) {
             (Self::ThereIs, _) => (format!("there {be} {}", core(claim, rng)), true),
             (Self::Shows, _) => (format!("the {picture} shows {}", core(claim, rng)), true),
-            (Self::PictureOf, _) => (format!("a {picture} of {}", core(claim, rng)), true),
+            (Self::PictureOf, _) => {
+                (format!("{} of {}", with_article(picture), core(claim, rng)), true)
+            }
             (Self::Seen, _) => {
                 let lead = pick(rng, &["we see", "you can see"]);
                 (format!("{lead} {}", core(claim, rng)), true)
@@ -202,7 +204,7 @@ impl Form {
                 (format!("a pair of {}", noun_phrase(p, rng, Number::Plural)), true)
             }
             (Self::SceneIs, _) => ("the scene is".to_owned(), true),
-            (Self::Taken, _) => (format!("a {picture} taken"), true),
+            (Self::Taken, _) => (format!("{} taken", with_article(picture)), true),
             _ => (core(claim, rng), true),
         };
         let text = match place {
@@ -306,8 +308,7 @@ fn noun_phrase(phrase: &Phrase, rng: &mut impl RngExt, number: Number) -> String
     words.push(if number == Number::Plural { many } else { one });
     let mut text = words.join(" ");
     if number == Number::Single {
-        let vowel = text.starts_with(['a', 'e', 'i', 'o', 'u']);
-        text = format!("{} {text}", if vowel { "an" } else { "a" });
+        text = with_article(&text);
     }
     trimming.map_or(text.clone(), |t| format!("{text} with {t}"))
 }
@@ -362,6 +363,11 @@ fn pick<T: Copy>(rng: &mut impl RngExt, items: &[T]) -> T {
 fn pick_usual<'a, T>(rng: &mut impl RngExt, items: &'a [T]) -> &'a T {
     let weights = items.iter().enumerate().map(|(i, t)| (t, if i == 0 { 3.0 } else { 1.0 }));
     super::world::weighted(rng, weights)
+}
+
+fn with_article(noun: &str) -> String {
+    let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {noun}", if vowel { "an" } else { "a" })
 }
 
 /// Capital and full stop.

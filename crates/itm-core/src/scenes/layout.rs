@@ -114,7 +114,7 @@ pub(super) fn scene(rng: &mut impl RngExt) -> Scene {
 /// An object without a place; often one like the last, so that there is something to count.
 fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
     let bounds = Bounds::around(0.5, 0.5, 0.0, 0.0);
-    let size = Size::draw(rng);
+    let mut size = Size::draw(rng);
     match scene.objects.last() {
         Some(&last) if rng.random_bool(0.22) => {
             let colour =
@@ -124,6 +124,9 @@ fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
         }
         _ => {
             let kind = Kind::draw(rng, scene.background);
+            if kind.hole().is_some() && rng.random_bool(0.8) {
+                size = Size::Large; // so that others may lie inside
+            }
             let colour = Colour::draw(rng, kind);
             Object { kind, colour, size, pattern: Pattern::draw(rng), bounds }
         }
@@ -132,21 +135,27 @@ fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
 
 /// Finds a place where the object is in a clear relation to every other.
 fn place(rng: &mut impl RngExt, scene: &Scene, mut object: Object) -> Option<Object> {
+    let wished = object.size;
+    let empty = |o: &&Object| o.kind.hole().is_some() && o.size == Size::Large;
+    let holder = scene.objects.iter().find(empty).filter(|_| rng.random_bool(0.6));
     for attempt in 0..64 {
-        if attempt == 32 {
-            object.size = Size::Small; // no room for a large one
+        let target = scene.objects.last().filter(|_| attempt < 8 && rng.random_bool(0.3));
+        let held = holder.filter(|_| attempt < 12);
+        // A large object makes way for a small one where there is a hole to fill, or no other room.
+        object.size = if held.is_some() || attempt >= 32 { Size::Small } else { wished };
+        let mut side = rng.random_range(object.size.side());
+        if held.is_some() {
+            side = Size::Small.side().start; // the hole of a ring has room for the smallest only
         }
-        let side = rng.random_range(object.size.side());
         let (w, h) = object.kind.aspect();
         let (w, h) = (w * side, h * side);
-        let (x, y) = match scene.objects.last() {
-            // Towards the last object now and then: into its hole, or before it.
-            Some(last) if attempt < 8 && rng.random_bool(0.3) => {
+        // Towards the last object now and then: into its hole, or before it.
+        let (x, y) = match held.map(|o| (o, 0.03)).or(target.map(|o| (o, 0.3))) {
+            Some((last, reach)) => {
                 let (x, y) = last.bounds.centre();
-                let reach = if last.kind.hole().is_some() { 0.02 } else { 0.3 };
                 (x + rng.random_range(-reach..reach), y + rng.random_range(-reach..reach))
             }
-            _ => (rng.random::<f32>(), rng.random::<f32>()),
+            None => (rng.random::<f32>(), rng.random::<f32>()),
         };
         object.bounds = Bounds::around(x, y, w, h);
         let picture = Bounds { x1: 0.0, y1: 0.0, x2: 1.0, y2: 1.0 };

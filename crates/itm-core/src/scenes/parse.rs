@@ -100,7 +100,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn claim(&mut self, has_place: bool) -> Option<Claim> {
         let nothing_but_a_place = self.all(&["the", "scene", "is"])
-            || self.lead(&["a"]) && self.one(&["taken"]).is_some();
+            || self.lead(&["a", "an"]) && self.one(&["taken"]).is_some();
         if nothing_but_a_place && self.done() {
             return has_place.then_some(Claim::Place);
         }
@@ -170,7 +170,7 @@ impl Reader<'_> {
             return;
         }
         self.at = start;
-        if !(self.lead(&["a", "the"]) && self.one(&["of"]).is_some()) {
+        if !(self.lead(&["a", "an", "the"]) && self.one(&["of"]).is_some()) {
             self.at = start;
         }
     }

@@ -100,7 +100,7 @@ fn build(kind: Kind) -> Vec<Part> {
             oval(DARK, [0.74, 0.3, 0.81, 0.39]),
         ],
         Kind::Fish => vec![
-            poly(Shade(0.7), &[(0.6, 0.5), (1.0, 0.05), (0.9, 0.5), (1.0, 0.95)]),
+            poly(Shade(0.7), &[(0.6, 0.5), (1.0, 0.0), (0.9, 0.5), (1.0, 1.0)]),
             oval(Body, [0.0, 0.06, 0.76, 0.94]),
             poly(Shade(0.65), &[(0.36, 0.5), (0.58, 0.3), (0.54, 0.5), (0.58, 0.7)]),
             oval(Ink::Fixed([240, 240, 240]), [0.1, 0.28, 0.22, 0.48]),
@@ -111,7 +111,7 @@ fn build(kind: Kind) -> Vec<Part> {
             oval(LEAF, [0.54, 0.7, 0.88, 0.83]),
             outline(Body, |p| {
                 for k in 0..5 {
-                    let (s, c) = (k as f32 * 1.2566 - 1.5708).sin_cos();
+                    let (s, c) = (k as f32 * 1.256_637 - std::f32::consts::FRAC_PI_2).sin_cos();
                     let (x, y) = (0.5 + 0.29 * c, 0.33 + 0.2 * s);
                     p.push_oval(rectangle([x - 0.2, y - 0.14, x + 0.2, y + 0.14]));
                 }

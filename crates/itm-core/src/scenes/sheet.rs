@@ -4,14 +4,14 @@ use super::Split;
 use super::draw::png;
 use super::font::{HIGH, WIDE, letter};
 
-const COLUMNS: u32 = 4;
-const ROWS: u32 = 4;
+const COLUMNS: usize = 4;
+const MOST: usize = 16;
 /// Pixels of the sheet for one of the picture: sharp, not smoothed.
 const ZOOM: u32 = 3;
 /// Pixels of the sheet for one of the font.
 const INK: u32 = 2;
 const MARGIN: u32 = 16;
-const LINES: u32 = 7;
+const LINE: u32 = HIGH as u32 * INK + 4;
 
 /// The first images of a split (16 at most), each three times enlarged over two of its captions, as a PNG file.
 ///
@@ -20,30 +20,34 @@ const LINES: u32 = 7;
 pub fn sheet(split: &Split) -> Vec<u8> {
     assert!(!split.is_empty(), "an empty split has no contact sheet");
     let side = (split.image(0).side * ZOOM).max(200);
-    let line = HIGH as u32 * INK + 4;
-    let (cell_w, cell_h) = (side + MARGIN, side + 8 + LINES * line + MARGIN);
-    let count = (split.len() as u32).min(COLUMNS * ROWS);
-    let (columns, rows) = (COLUMNS.min(count), count.div_ceil(COLUMNS));
-    let mut paper = Paper::new(columns * cell_w + MARGIN, rows * cell_h + MARGIN);
-    for i in 0..count {
-        let (left, top) = (MARGIN + i % COLUMNS * cell_w, MARGIN + i / COLUMNS * cell_h);
-        let image = split.image(i as usize);
+    let cells: Vec<_> = (0..split.len().min(MOST)).collect();
+    let texts: Vec<_> = cells.iter().map(|&i| texts(split, i, side)).collect();
+    let heights: Vec<u32> = texts
+        .chunks(COLUMNS)
+        .map(|row| row.iter().map(|t| t.len() as u32 * LINE).max().unwrap_or(0) + side + 2 * MARGIN)
+        .collect();
+    let columns = COLUMNS.min(cells.len()) as u32;
+    let width = columns * (side + MARGIN) + MARGIN;
+    let mut paper = Paper::new(width, heights.iter().sum::<u32>() + MARGIN);
+    for (&i, lines) in cells.iter().zip(&texts) {
+        let left = MARGIN + (i % COLUMNS) as u32 * (side + MARGIN);
+        let top = MARGIN + heights[..i / COLUMNS].iter().sum::<u32>();
+        let image = split.image(i);
         for (x, y) in (0..side * side).map(|p| (p % side, p / side)) {
             let pixel = image.pixel(x * image.side / side, y * image.side / side);
             paper.set(left + x, top + y, pixel);
         }
-        let mut y = top + side + 8;
-        for &t in &split.pairs.texts_of(i as usize)[..2] {
-            let fit = (side / letter_width()) as usize;
-            let lines = wrap(&split.captions[t].text, fit);
-            for text in lines.into_iter().take(LINES as usize / 2) {
-                paper.write(left, y, &text);
-                y += line;
-            }
-            y += line / 3;
+        for (k, line) in lines.iter().enumerate() {
+            paper.write(left, top + side + MARGIN / 2 + k as u32 * LINE, line);
         }
     }
     png(paper.width, paper.height, &paper.pixels)
+}
+
+/// The lines of the first two captions of an image.
+fn texts(split: &Split, image: usize, side: u32) -> Vec<String> {
+    let captions = split.pairs.texts_of(image)[..2].iter().map(|&t| &split.captions[t].text);
+    captions.flat_map(|text| wrap(text, (side / letter_width()) as usize)).collect()
 }
 
 fn letter_width() -> u32 {

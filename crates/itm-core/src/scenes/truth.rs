@@ -202,7 +202,7 @@ mod tests {
         let objects = vec![
             object(Ball, Red, Small, Plain, 0.2, 0.3, 0.2),
             object(Cup, Blue, Large, Striped, 0.7, 0.3, 0.4),
-            object(Ball, Red, Small, Plain, 0.2, 0.8, 0.2),
+            object(Ball, Red, Small, Plain, 0.6, 0.8, 0.2),
         ];
         Scene { background: Background::Sand, objects }
     }

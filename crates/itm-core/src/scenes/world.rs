@@ -34,8 +34,8 @@ closed! {
         Tree,
         /// A car seen from the side.
         Car,
-        /// A block in three shades.
-        Cube,
+        /// A ring; other objects may lie inside it.
+        Ring,
         /// A boat under sail.
         Boat,
         /// A five-pointed star.
@@ -44,12 +44,14 @@ closed! {
         Bird,
         /// A fish.
         Fish,
+        /// A square frame; other objects may lie inside it.
+        Frame,
         /// Five petals on a stem.
         Flower,
         /// A cup with a handle.
         Cup,
-        /// A ring; other objects may lie inside it.
-        Ring,
+        /// A block in three shades.
+        Cube,
         /// A heart.
         Heart,
         /// An open umbrella.
@@ -62,8 +64,6 @@ closed! {
         Cone,
         /// A mushroom.
         Mushroom,
-        /// A square frame; other objects may lie inside it.
-        Frame,
     }
 }
 
@@ -272,8 +272,8 @@ pub(super) fn weighted<T>(
 const HABITAT: [[Kind; 4]; 6] = [
     [Kind::Tree, Kind::House, Kind::Flower, Kind::Ball], // grass
     [Kind::Umbrella, Kind::Ball, Kind::Hat, Kind::Kite], // sand
-    [Kind::Boat, Kind::Fish, Kind::Bird, Kind::Ring],    // water
-    [Kind::Cup, Kind::Cube, Kind::Cone, Kind::Hat],      // table
+    [Kind::Boat, Kind::Fish, Kind::Ring, Kind::Bird],    // water
+    [Kind::Cup, Kind::Frame, Kind::Cube, Kind::Cone],    // table
     [Kind::House, Kind::Tree, Kind::Car, Kind::Heart],   // snow
     [Kind::Star, Kind::Bird, Kind::House, Kind::Kite],   // night
 ];
@@ -285,12 +285,12 @@ impl Background {
 }
 
 impl Kind {
-    /// A kind usual on this background, or any by its overall frequency.
+    /// Half of the draws take a kind usual on this background, the others any by frequency.
     pub(super) fn draw(rng: &mut impl RngExt, background: Background) -> Self {
-        if rng.random_bool(0.4) {
-            return zipf(rng, &HABITAT[background.index()], 0.7);
+        if rng.random_bool(0.5) {
+            return zipf(rng, &HABITAT[background.index()], 0.8);
         }
-        zipf(rng, Self::ALL, 0.6)
+        zipf(rng, Self::ALL, 0.7)
     }
 }
 
@@ -299,9 +299,9 @@ impl Colour {
     pub(super) fn draw(rng: &mut impl RngExt, kind: Kind) -> Self {
         if rng.random_bool(0.5) {
             let usual = [Self::ALL[kind.index() % 8], Self::ALL[(kind.index() * 3 + 2) % 8]];
-            return zipf(rng, &usual, 0.6);
+            return zipf(rng, &usual, 0.8);
         }
-        zipf(rng, Self::ALL, 0.7)
+        zipf(rng, Self::ALL, 0.8)
     }
 }
 

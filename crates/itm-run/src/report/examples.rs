@@ -20,7 +20,8 @@ fn one(out: &mut String, example: &Example) {
         None => String::new(),
     };
     let row = escape(&example.row);
-    *out += &format!("<article>\n<p class=\"by\">{row}{found}</p>\n<div class=\"query\">");
+    let class = if matches!(example.query, Item::Image(_)) { " class=\"of-image\"" } else { "" };
+    *out += &format!("<article{class}>\n<p class=\"by\">{row}{found}</p>\n<div class=\"query\">");
     item(out, &example.query);
     let pictures = example.answers.iter().any(|a| matches!(a.item, Item::Image(_)));
     *out += &format!("</div>\n<ol class=\"{}\">\n", if pictures { "pictures" } else { "captions" });
@@ -32,7 +33,10 @@ fn one(out: &mut String, example: &Example) {
         };
         *out += &format!("<li class=\"{class}\">");
         item(out, &answer.item);
-        *out += &format!(" <span class=\"mark {class}\">{word}</span>{}</li>\n", score(answer));
+        let score = score(answer);
+        *out += &format!(
+            " <span class=\"judged\"><span class=\"mark {class}\">{word}</span>{score}</span></li>\n"
+        );
     }
     *out += "</ol>\n</article>\n";
 }

@@ -38,9 +38,9 @@ pub(super) fn prior(p: f64) -> String {
     if p > 0.0 && p < 1e-2 { format!("{p:e}") } else { decimals(p, 3) }
 }
 
-/// An interval: `[−1.2, 3.4]`.
+/// An interval: `−1.2 to 3.4`.
 pub(super) fn interval([lo, hi]: [f64; 2]) -> String {
-    format!("[{}, {}]", decimals(lo, 1), decimals(hi, 1))
+    format!("{} to {}", decimals(lo, 1), decimals(hi, 1))
 }
 
 /// A p-value: `p = 0.031`, never `p = 0.000`.
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!([signed(-5.26), signed(0.04), signed(-0.04)], ["−5.3", "0.0", "0.0"]);
         assert_eq!([share(0.0312), share(0.00042), share(0.0)], ["3.1 %", "0.04 %", "0.0 %"]);
         assert_eq!([prior(1e-4), prior(0.0213)], ["1e-4", "0.021"]);
-        assert_eq!(interval([-1.23, 3.45]), "[−1.2, 3.5]");
+        assert_eq!(interval([-1.23, 3.45]), "−1.2 to 3.5");
         assert_eq!([unit(0.7344), unit(-0.2), unit(f64::NAN)], ["0.734", "−0.200", "–"]);
     }
 

@@ -1,5 +1,6 @@
 //! `report.html`: one file that needs nothing else.
 
+use super::format::rsum;
 use super::json::{Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape};
 use super::tables::{self, Interval, Role, Table};
@@ -13,8 +14,9 @@ pub(super) fn render(input: &ReportInput) -> String {
     let rows: Vec<_> = rows(report);
     let mut out = String::with_capacity(1 << 18);
     head(&mut out, report);
-    section(&mut out, "Recall", |out| {
-        table(out, &tables::recalls(report, Interval::Ends));
+    let recalls = tables::recalls(report, Interval::Ends);
+    section(&mut out, &recalls.title, |out| {
+        body(out, &recalls);
         grid(out, recall_figures(report, &rows));
         tables::comparisons(report).iter().for_each(|t| table(out, t));
     });
@@ -62,6 +64,16 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// Text in which `backquotes` mark code.
+fn prose(text: &str) -> String {
+    let parts: Vec<_> = text.split('`').map(escape).collect();
+    if parts.len().is_multiple_of(2) {
+        return escape(text); // an odd backquote is only a character
+    }
+    let code = |(i, part)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part };
+    parts.into_iter().enumerate().map(code).collect()
+}
+
 fn head(out: &mut String, report: &Report) {
     let verdict = verdict::of(report);
     let (class, word) = match verdict.outcome {
@@ -81,7 +93,7 @@ fn head(out: &mut String, report: &Report) {
         escape(&verdict.text)
     );
     if let Some(why) = &report.substitution {
-        *out += &format!("<p class=\"aside\">{}</p>\n", escape(why));
+        *out += &format!("<p class=\"aside\">{}</p>\n", prose(why));
     }
     *out += "</header>\n";
 }
@@ -96,7 +108,7 @@ fn run(out: &mut String, report: &Report) {
     if !report.notes.is_empty() {
         *out += "<ul class=\"notes\">\n";
         for note in &report.notes {
-            *out += &format!("<li>{}</li>\n", escape(note));
+            *out += &format!("<li>{}</li>\n", prose(note));
         }
         *out += "</ul>\n";
     }
@@ -223,17 +235,22 @@ fn recall_figures(report: &Report, rows: &[Series<&Row>]) -> Vec<(String, Figure
         .map(|(r, m)| r.with((m.data.t2i.values(), m.data.ci95_recalls.map(|ci| ci.t2i))))
         .collect();
     let whiskers = if report.rows.iter().any(|r| r.measured.ci95_recalls.is_some()) {
-        ", lines: 95 % intervals"
+        " with 95 % intervals"
     } else {
         ""
     };
+    let (chance, ranked): (Vec<_>, Vec<_>) = measured.iter().partition(|m| m.name == CHANCE);
+    let apart = match chance[..] {
+        [m] if !ranked.is_empty() => format!("; {CHANCE}, {}, is not drawn", rsum(m.data.rsum)),
+        _ => String::new(),
+    };
     let figures = [
-        ("rSum of every row; bars: 95 % interval, ticks: seeds".to_owned(), "rSum by row"),
+        (format!("rSum with 95 % interval; ticks: seeds{apart}"), "rSum by row"),
         (format!("Image → text{whiskers}"), "Recall, image to text"),
         (format!("Text → image{whiskers}"), "Recall, text to image"),
     ];
     let drawn = [
-        plots::rsums(figures[0].1, &measured),
+        plots::rsums(figures[0].1, &ranked),
         plots::recall_bars(figures[1].1, &i2t),
         plots::recall_bars(figures[2].1, &t2i),
     ];
@@ -251,7 +268,7 @@ fn course_figures(
     let levels: Vec<_> = (rows.iter().filter(|r| of(r.name).is_empty()))
         .filter_map(|r| Some(r.with(r.data.measured.validation_rsum?)))
         .collect();
-    let seeds = if report.seeds.len() > 1 { "; thin: single seeds, thick: their mean" } else { "" };
+    let seeds = if report.seeds.len() > 1 { " (thin: one seed; thick: their mean)" } else { "" };
     let drawn = [
         (
             "Training loss",
@@ -279,9 +296,97 @@ fn posterior_figures(report: &Report, figures: &Figures) -> Vec<(String, Figure)
     }
     for row in &report.rows {
         let Some(truth) = &row.truth else { continue };
-        let title =
-            format!("{}: reliability of the posterior (on the diagonal: calibrated)", row.name);
+        let title = format!("{}: reliability of the posterior (diagonal: calibrated)", row.name);
         out.extend(plots::reliability(&title, &truth.reliability).map(|f| (title, f)));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CCA, sample};
+    use super::*;
+
+    fn page() -> String {
+        render(&sample::input(24.3, -5.5, &[1, 2, 3]))
+    }
+
+    #[test]
+    fn all_rows_and_sections_are_there() {
+        let page = page();
+        for name in [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"] {
+            let cells = page.matches(&format!("<th scope=\"row\">{name}</th>")).count();
+            assert!(cells >= 4, "{name}: {cells}");
+        }
+        let sections = ["Recall on Scenes", "Flickr30K (paper)", "Training", "False negatives"];
+        for title in sections.into_iter().chain(["Retrieved examples", "What was run"]) {
+            assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+        }
+        assert_eq!(page.matches("<figure>").count(), 3 + 2 + 3);
+        assert_eq!(page.matches("<article").count(), 12);
+        assert!(page.contains("The claim does not hold.") && page.contains("stays below CCA"));
+    }
+
+    #[test]
+    fn data_is_never_markup() {
+        let page = page();
+        assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(&#39;caption"));
+        let mut input = sample::input(24.3, -5.5, &[1]);
+        let evil = "\"><img src=x onerror=alert(1)>".to_owned();
+        input.report.target = evil.clone();
+        input.report.dataset = evil.clone();
+        input.report.notes = vec![format!("`{evil}`")];
+        input.report.command = evil.clone();
+        input.report.rows[2].name = evil.clone();
+        input.figures.similarities[0].row = evil.clone();
+        input.figures.similarities[0].groups[0].label = evil.clone();
+        assert!(!render(&input).contains("<img src=x"));
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        let page = page();
+        for word in ["http:", "https:", "<link", "url(", "@import", "<iframe", "<object"] {
+            assert!(!page.contains(word), "{word}");
+        }
+        assert!(page.split("src=\"").skip(1).all(|s| s.starts_with("data:image/")));
+        assert!(page.contains("src=\"data:image/"));
+    }
+
+    #[test]
+    fn tags_are_closed_in_order() {
+        let page = page();
+        let mut open = Vec::new();
+        let body = page.split("</head>").nth(1).unwrap().trim_end().trim_end_matches("</html>");
+        for tag in body.split('<').skip(1).map(|t| t.split('>').next().unwrap()) {
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name), "{tag}");
+            } else if !tag.ends_with('/') && !tag.starts_with("img ") {
+                open.push(tag.split_whitespace().next().unwrap());
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+    }
+
+    #[test]
+    fn rows_have_colours_of_their_own() {
+        let report = sample::report(24.3, -5.5, &[1]);
+        let mut colours: Vec<_> = rows(&report).iter().map(|r| r.series).collect();
+        assert_eq!(colours[2], 0);
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 6);
+    }
+
+    #[test]
+    fn a_bare_report_is_a_page_too() {
+        let mut report = sample::report(24.3, -5.5, &[]);
+        report.rows.truncate(1);
+        report.rows[0].truth = None;
+        report.comparisons.clear();
+        report.paper_reference = None;
+        report.substitution = None;
+        let page = render(&ReportInput { report, figures: Figures::default() });
+        assert!(page.contains("Not complete.") && !page.contains("NaN"));
+    }
 }

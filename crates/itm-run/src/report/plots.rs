@@ -138,7 +138,7 @@ pub(super) fn curves(
 pub(super) fn similarities(label: &str, s: &Similarities) -> Option<Figure> {
     const BINS: usize = 60;
     let values = || s.groups.iter().flat_map(|g| &g.values).map(|&v| f64::from(v));
-    if !values().any(f64::is_finite) {
+    if !values().any(drawable) {
         return None;
     }
     let x = padded(values(), 0.02);
@@ -146,7 +146,6 @@ pub(super) fn similarities(label: &str, s: &Similarities) -> Option<Figure> {
     let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
     let colours = [0, 2, 1]; // matching blue, unannotated green, other vermilion
     let colour = |g: usize| if s.groups.len() == 2 { [0, 1][g] } else { colours[g.min(2)] };
-    let dashes = |k: usize| 4 + (k % 2) as u8;
     let svg = draw(label, |canvas| {
         let mut chart = chart(canvas, 110)
             .build_cartesian_2d(x.clone(), 0.0..top * 1.08)?
@@ -166,10 +165,10 @@ pub(super) fn similarities(label: &str, s: &Similarities) -> Option<Figure> {
             chart.draw_series([Polygon::new(outline.clone(), Ink::Solid(colour(g)).faint(0.3))])?;
             chart.draw_series([path(outline, Ink::Solid(colour(g)).rgb().stroke_width(3))])?;
         }
-        for (k, posterior) in s.posteriors.iter().enumerate() {
+        for (k, curve) in s.posteriors.iter().enumerate() {
             let inside = |p: &Point| x.contains(&p.0) || p.0 == x.end;
-            let points = finite(&posterior.points).into_iter().filter(inside).collect();
-            let style = Ink::Dashed(dashes(k)).rgb().stroke_width(5);
+            let points = finite(&curve.points).into_iter().filter(inside).collect();
+            let style = Ink::Dashed(posterior(k)).rgb().stroke_width(5);
             chart.draw_secondary_series([path(points, style)])?;
         }
         Ok(())
@@ -181,7 +180,7 @@ pub(super) fn similarities(label: &str, s: &Similarities) -> Option<Figure> {
     };
     let line = |(k, p): (usize, &super::PosteriorCurve)| Key {
         label: p.label.clone(),
-        series: dashes(k),
+        series: posterior(k),
         shape: Shape::Line,
     };
     let legend = (s.groups.iter().enumerate().map(area))
@@ -202,8 +201,8 @@ pub(super) fn reliability(label: &str, priors: &[Reliability]) -> Option<Figure>
         let diagonal = path(vec![(0.0, 0.0), (1.0, 1.0)], Ink::Page.faint(0.45).stroke_width(2));
         chart.draw_series([diagonal])?;
         for (k, prior) in priors.iter().enumerate() {
-            let k = k as u8;
-            let bins = || prior.bins.iter().filter(|b| (b.predicted + b.observed).is_finite());
+            let k = posterior(k);
+            let bins = || prior.bins.iter().filter(|b| drawable(b.predicted + b.observed));
             let points: Vec<_> = bins().map(|b| (b.predicted, b.observed)).collect();
             chart.draw_series([path(points, Ink::Dashed(k).rgb().stroke_width(4))])?;
             chart.draw_series(bins().map(|b| {
@@ -213,7 +212,7 @@ pub(super) fn reliability(label: &str, priors: &[Reliability]) -> Option<Figure>
         Ok(())
     });
     let legend = (priors.iter().enumerate())
-        .map(|(k, r)| Key { label: r.name.clone(), series: k as u8, shape: Shape::Dot })
+        .map(|(k, r)| Key { label: r.name.clone(), series: posterior(k), shape: Shape::Dot })
         .collect();
     Some(Figure { svg, legend })
 }
@@ -244,7 +243,7 @@ pub(super) fn recall_bars(label: &str, rows: &[Series<Bars>]) -> Option<Figure> 
             ))?;
         }
         for (b, row) in rows.iter().enumerate() {
-            for (g, value) in row.data.0.into_iter().enumerate().filter(|(_, v)| v.is_finite()) {
+            for (g, value) in row.data.0.into_iter().enumerate().filter(|(_, v)| drawable(*v)) {
                 let (x0, x1) = (left(g, b), left(g, b) + width * 0.9);
                 let style = Ink::Solid(row.series).faint(0.85).filled();
                 chart.draw_series([Rectangle::new([(x0, 0.0), (x1, value)], style)])?;
@@ -264,7 +263,7 @@ pub(super) fn recall_bars(label: &str, rows: &[Series<Bars>]) -> Option<Figure> 
 }
 
 /// rSum of every row with its interval, and a small mark for every seed.
-pub(super) fn rsums(label: &str, rows: &[Series<&Measured>]) -> Option<Figure> {
+pub(super) fn rsums(label: &str, rows: &[&Series<&Measured>]) -> Option<Figure> {
     let values = rows.iter().flat_map(|r| {
         let seeds = r.data.per_seed.iter().map(|s| s.rsum);
         [r.data.rsum].into_iter().chain(r.data.ci95.into_iter().flatten()).chain(seeds)
@@ -281,25 +280,30 @@ pub(super) fn rsums(label: &str, rows: &[Series<&Measured>]) -> Option<Figure> {
         let mut mesh = chart.configure_mesh();
         self::mesh(&mut mesh, "rSum", "").disable_y_mesh().y_labels(0).draw()?;
         for (i, row) in rows.iter().enumerate() {
-            let (y, m) = (n - i as f64 - 0.68, row.data);
+            let (y, m) = (n - i as f64 - 0.7, row.data);
             let colour = Ink::Solid(row.series);
-            let name = Text::new(row.name.to_owned(), (x.start, y + 0.5), text(TEXT * 0.95));
+            let name = Text::new(row.name.to_owned(), (x.start, y + 0.62), text(TEXT));
             chart.draw_series([name])?;
             if let Some([lo, hi]) = m.ci95 {
                 let style = colour.rgb().stroke_width(6);
                 chart.draw_series([path(finite(&[(lo, y), (hi, y)]), style)])?;
             }
-            let seeds = m.per_seed.iter().map(|s| (s.rsum, y)).filter(|p| p.0.is_finite());
+            if drawable(m.rsum) {
+                chart.draw_series([Circle::new((m.rsum, y), 14, colour.rgb().filled())])?;
+            }
+            let seeds = m.per_seed.iter().map(|s| (s.rsum, y)).filter(|p| drawable(p.0));
             let style = Ink::Page.rgb().stroke_width(3);
             chart
                 .draw_series(seeds.map(|(s, y)| path(vec![(s, y - 0.13), (s, y + 0.13)], style)))?;
-            if m.rsum.is_finite() {
-                chart.draw_series([Circle::new((m.rsum, y), 13, colour.rgb().filled())])?;
-            }
         }
         Ok(())
     });
     Some(Figure { svg, legend: Vec::new() })
+}
+
+/// The series of the k-th prior, the same in every figure.
+fn posterior(k: usize) -> u8 {
+    4 + (k % 2) as u8
 }
 
 /// The pattern of series `k`, for its line and its legend alike.
@@ -381,7 +385,7 @@ fn themed(svg: &str, label: &str) -> String {
 /// A range around the finite values, wider by `pad` of its width on both sides; never empty.
 fn padded(values: impl Iterator<Item = f64>, pad: f64) -> Range<f64> {
     let (lo, hi) = values
-        .filter(|v| v.is_finite())
+        .filter(|v| drawable(*v))
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
     if lo > hi {
         return 0.0..1.0;
@@ -395,7 +399,13 @@ fn padded(values: impl Iterator<Item = f64>, pad: f64) -> Range<f64> {
 }
 
 fn finite(points: &[Point]) -> Vec<Point> {
-    points.iter().copied().filter(|p| p.0.is_finite() && p.1.is_finite()).collect()
+    points.iter().copied().filter(|p| drawable(p.0) && drawable(p.1)).collect()
+}
+
+/// Not NaN, and not so large (a diverged loss) that an axis to hold it says nothing: `plotters`
+/// searches the ticks of such an axis without end.
+fn drawable(v: f64) -> bool {
+    v.abs() <= 1e12
 }
 
 /// Mean over the curves at every x that all of them have.
@@ -410,12 +420,12 @@ fn mean(curves: &[&Curve], course: Course) -> Vec<Point> {
     at.into_values().filter_map(full).collect()
 }
 
-/// Percent of the finite values in each of `bins` equal parts of `range`.
+/// Percent of the drawable values in each of `bins` equal parts of `range`.
 fn histogram(values: &[f32], range: &Range<f64>, bins: usize) -> Vec<f64> {
     let mut counts = vec![0.0; bins];
     let scale = bins as f64 / (range.end - range.start);
     let mut total = 0.0f64;
-    for v in values.iter().map(|&v| f64::from(v)).filter(|v| v.is_finite()) {
+    for v in values.iter().map(|&v| f64::from(v)).filter(|v| drawable(*v)) {
         let bin = ((v - range.start) * scale) as usize;
         counts[bin.min(bins - 1)] += 1.0;
         total += 1.0;
@@ -437,5 +447,109 @@ fn number(v: f64) -> String {
     match text {
         "-0" => "0".into(),
         _ => text.replace('-', "−"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PosteriorCurve, SimilarityGroup};
+    use super::*;
+
+    fn curve(loss: &[Point]) -> Curve {
+        Curve { row: "Full".into(), seed: 1, loss: loss.into(), validation_rsum: Vec::new() }
+    }
+
+    fn loss_figure(curves: &[Curve]) -> Option<Figure> {
+        let rows = [Series { name: "Full", series: 0, data: curves.iter().collect() }];
+        super::curves("loss", "mean loss", &rows, |c| &c.loss, &[])
+    }
+
+    fn sound(figure: Option<Figure>) {
+        let svg = figure.expect("a figure").svg;
+        assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("#FE"), "{svg}");
+        for element in svg.split('<') {
+            assert!(element.matches("style=").count() <= 1, "{element}");
+            // A point that overflowed the canvas's integers would stand far outside.
+            let numbers = element.split(|c: char| !c.is_ascii_digit());
+            for n in numbers.filter(|n| !n.is_empty() && !element.starts_with("text")) {
+                assert!(n.len() <= 5, "{element}");
+            }
+        }
+    }
+
+    fn similar(values: &[f32]) -> Option<Figure> {
+        let groups = vec![SimilarityGroup { label: "pairs".into(), values: values.into() }];
+        let points = vec![(0.0, 0.2), (0.5, f64::NAN), (0.6, 1.0)];
+        let posteriors = vec![PosteriorCurve { label: "P".into(), points }];
+        similarities("s", &Similarities { row: "Full".into(), seed: 1, groups, posteriors })
+    }
+
+    #[test]
+    fn nothing_to_draw_is_no_figure() {
+        assert!(loss_figure(&[]).is_none());
+        assert!(loss_figure(&[curve(&[(1.0, f64::NAN)])]).is_none());
+        assert!(similar(&[]).is_none() && similar(&[f32::NAN, f32::INFINITY]).is_none());
+        assert!(reliability("r", &[]).is_none());
+        assert!(recall_bars("b", &[]).is_none() && rsums("r", &[]).is_none());
+    }
+
+    #[test]
+    fn odd_data_draws_soundly() {
+        sound(loss_figure(&[curve(&[(1.0, 0.5)])]));
+        sound(loss_figure(&[curve(&[(1.0, 0.0), (2.0, 0.0)])]));
+        sound(loss_figure(&[curve(&[(1.0, f64::NAN), (2.0, 3.0), (3.0, f64::INFINITY)])]));
+        sound(loss_figure(&[curve(&[(1.0, 1e30), (2.0, 1.0)])]));
+        sound(loss_figure(&[curve(&[(1.0, 1e12), (2.0, -1e12)])]));
+        sound(loss_figure(&[curve(&[(1.0, 1e12), (2.0, 1e12 + 1.0)])]));
+        sound(loss_figure(&[curve(&[(1.0, 1e-12), (2.0, 2e-12)])]));
+        assert!(loss_figure(&[curve(&[(1.0, -1e308), (2.0, 1e308)])]).is_none());
+        sound(similar(&[0.3, 0.3, 0.3]));
+        sound(similar(&[0.1, f32::NAN, 0.9]));
+        let bin = |predicted, observed, count| super::super::ReliabilityBin {
+            predicted,
+            observed,
+            count,
+        };
+        let bins = vec![bin(0.1, f64::NAN, 0), bin(0.5, 0.5, u64::MAX)];
+        sound(reliability("r", &[Reliability { name: "p".into(), prior: 0.1, bins }]));
+        let bars = |v| Series { name: "Full", series: 0, data: ([v; 3], Some([[v, v]; 3])) };
+        sound(recall_bars("b", &[bars(0.0), bars(f64::NAN), bars(100.0)]));
+    }
+
+    #[test]
+    fn the_mean_is_taken_where_all_seeds_are() {
+        let a = curve(&[(1.0, 1.0), (2.0, 4.0), (3.0, 9.0)]);
+        let b = curve(&[(2.0, 2.0), (1.0, 2.0)]);
+        assert_eq!(mean(&[&a, &b], |c| &c.loss), [(1.0, 1.5), (2.0, 3.0)]);
+    }
+
+    #[test]
+    fn histograms_share_out_all_values() {
+        let h = histogram(&[0.0, 0.24, 0.26, 1.0, f32::NAN], &(0.0..1.0), 4);
+        assert_eq!(h, [50.0, 25.0, 0.0, 25.0]);
+        assert_eq!(
+            steps(&[3.0, 5.0], &(0.0..1.0)),
+            [(0.0, 0.0), (0.0, 3.0), (0.5, 3.0), (0.5, 5.0), (1.0, 5.0), (1.0, 0.0)]
+        );
+    }
+
+    /// A line through two points: y runs upwards on the page, its colour and dash are the page's.
+    #[test]
+    fn a_line_is_where_it_should_be() {
+        let svg = loss_figure(&[curve(&[(0.0, 0.0), (4.0, 1.0)])]).unwrap().svg;
+        let line = svg.split('<').find(|e| e.contains("var(--s0)")).unwrap();
+        assert!(line.contains("style=\"stroke:var(--s0);stroke-dasharray:none\""), "{line}");
+        let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        let xy: Vec<i32> = points.split([',', ' ']).filter_map(|n| n.parse().ok()).collect();
+        assert!(xy[0] < xy[2] && xy[1] > xy[3], "{xy:?}");
+        assert!(svg.contains(">\nmean loss\n") && svg.contains(">\nepochs\n"), "{svg}");
+    }
+
+    #[test]
+    fn ticks_are_short() {
+        assert_eq!(
+            [0.0, 0.5, -0.25, 100.0, 0.1 + 0.2].map(number),
+            ["0", "0.5", "−0.25", "100", "0.3"]
+        );
     }
 }

@@ -54,7 +54,7 @@ const NONE: &str = "–";
 pub(super) enum Interval {
     /// `± 8.2`: half the width.
     Half,
-    /// `[301.2, 317.6]`.
+    /// `301.2 to 317.6`.
     Ends,
 }
 
@@ -200,7 +200,7 @@ pub(super) fn truth(report: &Report) -> Option<Table> {
         .into(),
         lines: lines.collect(),
     };
-    for k in 0..5 {
+    for k in 0..2 {
         mark_best(&mut table, k, |i| truths[i].and_then(|t| values(t)[k]));
     }
     Some(table)
@@ -402,5 +402,108 @@ fn mark_best(table: &mut Table, k: usize, value: impl Fn(usize) -> Option<f64>) 
     let text = table.lines[best].cells[k].text.clone();
     for cell in table.lines.iter_mut().map(|line| &mut line.cells[k]) {
         cell.best = cell.text == text;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CCA, CHANCE, sample};
+    use super::*;
+
+    fn texts(line: &Line) -> Vec<&str> {
+        line.cells.iter().map(|c| c.text.as_str()).collect()
+    }
+
+    fn at<'a>(table: &'a Table, name: &str) -> &'a Line {
+        table.lines.iter().find(|l| l.name == name).unwrap()
+    }
+
+    #[test]
+    fn every_table_of_rows_carries_the_baselines() {
+        let report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        let of_rows = [
+            recalls(&report, Interval::Ends),
+            recalls(&report, Interval::Half),
+            seeds(&report),
+            truth(&report).unwrap(),
+            draws(&report).unwrap(),
+        ];
+        for table in &of_rows {
+            let names: Vec<_> = table.lines.iter().map(|l| l.name.as_str()).collect();
+            assert_eq!(names, [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"]);
+        }
+        let others = [paper(&report), paper_differences(&report), comparisons(&report)];
+        for table in of_rows.into_iter().chain(others.into_iter().flatten()) {
+            for line in &table.lines {
+                assert_eq!(line.cells.len(), table.columns.len(), "{}: {}", table.title, line.name);
+            }
+        }
+    }
+
+    #[test]
+    fn cells_stand_under_their_heads() {
+        let report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        let table = recalls(&report, Interval::Half);
+        let m = &report.rows[2].measured;
+        assert_eq!(
+            texts(at(&table, "Full"))[..4],
+            [m.i2t.r1, m.i2t.r5, m.i2t.r10, m.t2i.r1].map(recall)
+        );
+        assert_eq!(texts(at(&table, "Full"))[6..], ["312.0", "8.1"]); // (7.9 + 8.3) / 2
+        let full = recalls(&report, Interval::Ends);
+        assert_eq!(texts(at(&full, "Full"))[6..], ["312.0", "304.1 to 320.3"]);
+        let truth = truth(&report).unwrap();
+        let want = ["0.873", "−0.021", "0.184", "2.1 %", "1,234,567"];
+        assert_eq!(texts(at(&truth, "Full"))[2..], want);
+        assert_eq!(truth.columns[3].label, "Brier skill, p = 1e-4");
+        let draws = draws(&report).unwrap();
+        assert_eq!(texts(at(&draws, "Full")), ["3.1 %", "2.4 %", "27.0 %", "48,000"]);
+        assert_eq!(texts(at(&draws, CCA)), ["–"; 4]);
+    }
+
+    #[test]
+    fn the_best_is_marked_and_equals_share_it() {
+        let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        let best = |report: &Report| -> Vec<String> {
+            let table = recalls(report, Interval::Ends);
+            let lines = table.lines.iter().filter(|l| l.cells[6].best);
+            lines.map(|l| l.name.clone()).collect()
+        };
+        assert_eq!(best(&report), [CCA]);
+        report.rows[2].measured.rsum = 317.49; // written 317.5, as CCA's
+        assert_eq!(best(&report), [CCA, "Full"]);
+        report.rows.truncate(1);
+        assert!(best(&report).is_empty());
+    }
+
+    #[test]
+    fn paper_numbers_stand_apart_from_other_data() {
+        let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        assert!(recalls(&report, Interval::Ends).columns.iter().all(|c| c.label != "paper rSum"));
+        let block = paper(&report).unwrap();
+        assert_eq!(block.title, "Flickr30K (paper)");
+        assert_eq!(texts(at(&block, "w/o MMM"))[..2], ["77.0", "95.0"]);
+
+        report.paper_reference = None;
+        assert!(paper(&report).is_none() && paper_differences(&report).is_none());
+        let printed = crate::paper::fne_row(3, "flickr30k", "Full").unwrap();
+        report.rows[2].paper = Some(printed.numbers());
+        let table = recalls(&report, Interval::Ends);
+        assert_eq!(table.columns.last().unwrap().label, "paper rSum");
+        assert_eq!(texts(at(&table, "Full")).last(), Some(&"533.0"));
+        assert_eq!(texts(at(&table, CCA)).last(), Some(&"–"));
+    }
+
+    /// Table 3: Full 533.0, w/o FNE 528.8, w/o MMM 516.4.
+    #[test]
+    fn differences_are_compared_by_sign() {
+        let report = sample::report(-24.3, -5.5, &[1, 2, 3]);
+        let table = paper_differences(&report).unwrap();
+        let want = ["+4.2", "−24.3", "−27.3 to −21.3", "no"];
+        assert_eq!(texts(at(&table, "Full − w/o FNE")), want);
+        assert_eq!(texts(at(&table, "Full − w/o MMM"))[..2], ["+16.6", "+21.0"]);
+        assert_eq!(texts(at(&table, "Full − w/o MMM"))[3], "yes");
+        let unsure = paper_differences(&sample::report(2.0, -5.5, &[1, 2, 3])).unwrap();
+        assert_eq!(texts(at(&unsure, "Full − w/o FNE"))[3], "unsure");
     }
 }

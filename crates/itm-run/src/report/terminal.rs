@@ -101,3 +101,53 @@ fn pad_left(text: &str, w: usize) -> String {
 fn pad_right(text: &str, w: usize) -> String {
     text.to_owned() + &" ".repeat(w.saturating_sub(width(text)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CCA, CHANCE, sample};
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_rows_all_there() {
+        let report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        let text = render(&report, Palette::Plain);
+        for name in [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"] {
+            assert!(text.lines().any(|l| l.starts_with(name)), "{name}");
+        }
+        for block in text.split("\n\n").filter(|b| b.contains('─')) {
+            let widths: Vec<_> = block.lines().skip(1).map(width).collect();
+            assert!(widths.iter().all(|w| *w == widths[0]), "{block}");
+        }
+        assert!(text.trim_end().ends_with(&verdict::of(&report).text));
+    }
+
+    #[test]
+    fn colour_adds_only_colour() {
+        let report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        let plain = render(&report, Palette::Plain);
+        let ansi = render(&report, Palette::Ansi);
+        assert!(!plain.contains('\x1b') && ansi.contains("\x1b[1;31m")); // below CCA: red
+        let stripped: String = (ansi.split('\x1b').enumerate())
+            .map(|(i, part)| if i == 0 { part } else { part.split_once('m').unwrap().1 })
+            .collect();
+        assert_eq!(stripped, plain);
+    }
+
+    #[test]
+    fn a_file_is_not_coloured() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(Palette::of(&file), Palette::Plain);
+    }
+
+    #[test]
+    fn the_paper_column_stands_only_beside_its_own_data() {
+        let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        assert!(!render(&report, Palette::Plain).contains("paper rSum"));
+        report.paper_reference = None;
+        report.substituted = false;
+        let printed = crate::paper::fne_row(3, "flickr30k", "Full").unwrap();
+        report.rows[2].paper = Some(printed.numbers());
+        let text = render(&report, Palette::Plain);
+        assert!(text.contains("paper rSum") && !text.contains("(paper)"));
+    }
+}

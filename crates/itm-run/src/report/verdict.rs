@@ -64,7 +64,11 @@ pub(super) fn of(report: &Report) -> Verdict {
         );
     }
     if report.substituted {
-        text += &format!(" Measured on {}.", report.dataset);
+        let not = match &report.paper_reference {
+            Some(paper) => format!(", not on {}", paper.dataset),
+            None => String::new(),
+        };
+        text += &format!(" Measured on {}{not}.", report.dataset);
     }
     Verdict { outcome, text }
 }
@@ -85,7 +89,7 @@ fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
         _ => Outcome::Unsure,
     };
     let mut detail: Vec<String> = Vec::new();
-    detail.extend(ci95.map(|ci| format!("95 % {}", interval(ci))));
+    detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(ci))));
     detail.extend(paired.and_then(|c| c.p_value).map(p_value));
     if !sure {
         let what = if ci95.is_some() { "within the noise" } else { "no interval" };
@@ -103,5 +107,83 @@ fn phrase(a: &Against) -> String {
         format!("stays below {minus} by {by} ({detail})")
     } else {
         format!("is level with {minus} ({detail})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::report;
+    use super::*;
+
+    #[test]
+    fn above_both() {
+        let v = of(&report(24.3, 5.5, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Above);
+        assert_eq!(
+            v.text,
+            "Full (rSum 312.0) is above w/o FNE by 24.3 (95 % interval 21.3 to 27.3; p < 0.001), \
+             and is above CCA (closed form) by 5.5 (95 % interval 2.5 to 8.5; p = 0.031). \
+             Measured on Scenes, not on Flickr30K."
+        );
+    }
+
+    #[test]
+    fn below_cca_says_so_first() {
+        let v = of(&report(24.3, -5.5, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Below);
+        assert!(
+            v.text.starts_with("Full (rSum 312.0) stays below CCA (closed form) by 5.5"),
+            "{}",
+            v.text
+        );
+        assert!(v.text.contains("and is above w/o FNE by 24.3"), "{}", v.text);
+    }
+
+    #[test]
+    fn below_without_fne() {
+        let v = of(&report(-9.0, 5.5, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Below);
+        assert!(v.text.starts_with("Full (rSum 312.0) stays below w/o FNE by 9.0"), "{}", v.text);
+    }
+
+    #[test]
+    fn a_small_lead_is_not_a_win() {
+        let v = of(&report(24.3, 1.2, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Unsure);
+        let what = "is above CCA (closed form) by 1.2 (95 % interval −1.8 to 4.2; p = 0.40; \
+                    within the noise)";
+        assert!(v.text.contains(what), "{}", v.text);
+        assert_eq!(of(&report(24.3, 0.0, &[1, 2])).outcome, Outcome::Unsure);
+        assert_eq!(of(&report(24.3, -1.2, &[1, 2])).outcome, Outcome::Below);
+    }
+
+    #[test]
+    fn one_seed_is_said() {
+        let text = of(&report(24.3, 5.5, &[7])).text;
+        assert!(text.contains("One seed only (7)"), "{text}");
+        assert!(!of(&report(24.3, 5.5, &[1, 2])).text.contains("One seed"));
+    }
+
+    #[test]
+    fn without_paired_tests_the_means_are_compared_and_nothing_is_sure() {
+        let mut r = report(24.3, 5.5, &[1, 2]);
+        r.comparisons.clear();
+        let v = of(&r);
+        assert_eq!(v.outcome, Outcome::Unsure);
+        assert!(v.text.contains("above w/o FNE by 24.3 (no interval)"), "{}", v.text);
+    }
+
+    #[test]
+    fn rows_that_did_not_run_are_named() {
+        let mut r = report(24.3, 5.5, &[1, 2]);
+        r.rows.retain(|row| row.name != "w/o FNE");
+        let v = of(&r);
+        assert_eq!(v.outcome, Outcome::Incomplete);
+        assert!(v.text.contains("Not run: w/o FNE."), "{}", v.text);
+        r.rows.retain(|row| row.name != "Full");
+        assert_eq!(of(&r).text, "No verdict: the row Full was not run.");
+        let mut below = report(-24.3, -5.5, &[1, 2]);
+        below.rows.retain(|row| row.name != "w/o FNE");
+        assert_eq!(of(&below).outcome, Outcome::Below);
     }
 }
