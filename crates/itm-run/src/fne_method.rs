@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use fne::{Batch, Fne, FneConfig, Observation, Posterior};
+use fne::audit::Observation;
+use fne::{Batch, Fne, FneConfig, Posterior};
 use itm_core::data::Dataset;
-use itm_core::encoders::TokenBatch;
 use itm_core::text::{Vocabulary, VocabularyOptions};
 use itm_core::{Relevance, Result};
 
@@ -54,13 +54,14 @@ impl<'a> FneMethod<'a> {
         truth: Option<&'a Relevance>,
         device: &Device,
     ) -> Result<Self> {
-        let model = Fne::new(config, data.train.features.dim, encoded.vocabulary.len(), device)?;
+        let model = Fne::new(config, data.train.features.dim, encoded.vocabulary.len(), device, config.train.seed)?;
         Ok(Self { model, data, encoded, truth })
     }
 
     /// The posterior with the statistics as they stand, if there are enough of them.
     pub(crate) fn posterior(&self) -> Option<Posterior> {
-        self.model.posterior()
+        let sampler = &self.model.config().sampler;
+        self.model.statistics().posterior(sampler.prior, sampler.min_count)
     }
 
     fn draws(&self, seen: &Observation, truth: &Relevance) -> Draws {
@@ -103,14 +104,15 @@ impl Method for FneMethod<'_> {
         let train = &self.data.train;
         let images: Vec<usize> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
         let words: Vec<_> = captions.iter().map(|&c| self.encoded.train[c].as_slice()).collect();
+        let rows = images.iter().flat_map(|&i| train.features.row(i));
         let batch = Batch {
-            features: images.iter().flat_map(|&i| train.features.row(i).iter().copied()).collect(),
-            tokens: TokenBatch::new(&words),
-            image_ids: images.iter().map(|&i| i as i64).collect(),
-            caption_ids: captions.iter().map(|&c| c as i64).collect(),
+            features: &rows.copied().collect::<Vec<_>>(),
+            texts: &words,
+            image_ids: &images.iter().map(|&i| i as i64).collect::<Vec<_>>(),
+            caption_ids: &captions.iter().map(|&c| c as i64).collect::<Vec<_>>(),
         };
         let truth = self.truth.filter(|_| observe != Observe::No);
-        let asked = if truth.is_some() { fne::Observe::Yes } else { fne::Observe::No };
+        let asked = if truth.is_some() { fne::Observe::On } else { fne::Observe::Off };
         let report = self.model.step(&batch, seed, asked)?;
         let seen = truth.zip(report.observation.as_ref());
         Ok(Step {
