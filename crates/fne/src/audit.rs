@@ -38,6 +38,8 @@ pub struct Observed {
     pub scores: Vec<f32>,
     /// Similarity of each anchor to its partner, `[b]`.
     pub positive: Vec<f32>,
+    /// Whether a candidate is no negative of an anchor, `[b, n]`.
+    pub excluded: Vec<bool>,
     /// The column chosen for each anchor, `[b]`.
     pub chosen: Vec<usize>,
 }
@@ -67,9 +69,9 @@ pub struct Shares {
 }
 
 impl Observed {
-    /// Whether candidate `j` is masked for anchor `i`: it shows the same image.
+    /// Whether candidate `j` is masked for anchor `i`.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
-        self.candidates[j].is_some_and(|c| c.image == self.anchors[i].image)
+        self.excluded[i * self.candidates.len() + j]
     }
 
     /// Whether candidate `j` matches anchor `i`; an unwritten row matches nothing.
@@ -99,11 +101,10 @@ impl Observed {
 
     /// Share of rows whose most violating candidate is true.
     pub fn hardest_true_share(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        let (anchors, candidates) = self.ids();
         let pool = Pool {
             scores: &self.scores,
             positive: &self.positive,
-            excluded: Excluded::SameImage { anchors: &anchors, candidates: &candidates },
+            excluded: Excluded::Mask(&self.excluded),
         };
         self.share_of(&pool.hardest(margin), truth)
     }
@@ -131,11 +132,6 @@ impl Observed {
                 .filter_map(|(i, &j)| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
         )
         .unwrap_or(0.0)
-    }
-
-    fn ids(&self) -> (Vec<i64>, Vec<i64>) {
-        let candidates = self.candidates.iter().map(|c| c.map_or(crate::NEVER, |c| c.image));
-        (self.anchors.iter().map(|a| a.image).collect(), candidates.collect())
     }
 }
 
@@ -272,6 +268,7 @@ mod tests {
             candidates: vec![Some(pair(1)), Some(pair(2)), Some(pair(3)), None],
             scores: vec![0.9, 0.4, 0.8, 0.1, /* image 2 */ 0.5, 0.9, 0.3, 0.0],
             positive: vec![0.9, 0.9],
+            excluded: vec![true, false, false, false, /* image 2 */ false, true, false, false],
             chosen: vec![2, 0],
         }
     }
@@ -340,7 +337,7 @@ mod tests {
         #[test]
         fn auc_counts_pairs(samples in vec((0u8..6, any::<bool>()), 2..30)) {
             let s: Vec<(f64, bool)> = samples.iter().map(|&(x, y)| (f64::from(x), y)).collect();
-            let (mut wins, mut pairs) = (0.0, 0.0);
+            let (mut wins, mut pairs) = (0.0f64, 0.0);
             for a in s.iter().filter(|a| a.1) {
                 for b in s.iter().filter(|b| !b.1) {
                     pairs += 1.0;

@@ -6,13 +6,21 @@ mod golden;
 
 pub mod audit;
 mod bank;
+mod checkpoint;
 mod config;
 mod draw;
+mod embed;
 mod loss;
+mod model;
+mod optimizer;
 mod posterior;
 mod sampler;
+mod state;
 mod statistics;
+mod step;
 mod weights;
+
+pub use burn::tensor::Device;
 
 pub use bank::{Bank, Entries, NEVER};
 pub use config::{
@@ -21,7 +29,9 @@ pub use config::{
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};
+pub use model::{Dropout, Encoders, UNKNOWN};
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
 pub use sampler::FneSampler;
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
+pub use step::{Batch, Fne, Observe, StepReport};
 pub use weights::{Excluded, Pool, Rule, Tie, weights};

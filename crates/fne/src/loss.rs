@@ -35,6 +35,19 @@ pub fn in_batch_loss(
     ids: Option<&[i64]>,
 ) -> Tensor<1> {
     let b = images.dims()[0];
+    let [rows, columns] = in_batch_hinges(images, texts, margin, kind, ids);
+    (rows.sum() + columns.sum()) / b as f64
+}
+
+/// The hinges of [`in_batch_loss`], images as anchors and texts as anchors, `[b, b]` each.
+pub(crate) fn in_batch_hinges(
+    images: Tensor<2>,
+    texts: Tensor<2>,
+    margin: f64,
+    kind: WarmupLoss,
+    ids: Option<&[i64]>,
+) -> [Tensor<2>; 2] {
+    let b = images.dims()[0];
     let scores = images.matmul(texts.transpose());
     let side = |scores: Tensor<2>| {
         let mut block = Block::in_batch(scores);
@@ -48,9 +61,8 @@ pub fn in_batch_loss(
             WarmupLoss::Hardest => triplet(&block, &mut Hardest, margin),
             WarmupLoss::Sum => triplet(&block, &mut AllNegatives, margin),
         }
-        .sum()
     };
-    (side(scores.clone()) + side(scores.transpose())) / b as f64
+    [side(scores.clone()), side(scores.transpose())]
 }
 
 /// Hinges of `b` anchors against one negative each: a direction of Eq. 15, `[b, 1]`, not reduced.
@@ -127,7 +139,7 @@ mod tests {
     }
 
     fn host<const D: usize>(t: Tensor<D>) -> Vec<f32> {
-        t.into_data().to_vec().unwrap()
+        t.into_data().try_to_vec().unwrap()
     }
 
     fn case(value: &Value, key: &str) -> Tensor<2> {

@@ -47,10 +47,10 @@ impl NegativeSampler for FneSampler {
         let [b, n] = block.scores.dims();
         let floats = |t: &Tensor<2>| {
             let data = t.clone().detach().into_data().convert::<f32>();
-            data.into_vec::<f32>().expect("scores are f32 after conversion")
+            data.try_into_vec::<f32>().expect("scores are f32 after conversion")
         };
         let excluded = block.excluded.clone().into_data().convert::<bool>();
-        let excluded = excluded.into_vec::<bool>().expect("a mask is bool after conversion");
+        let excluded = excluded.try_into_vec::<bool>().expect("a mask is bool after conversion");
         let pool = Pool {
             scores: &floats(&block.scores),
             positive: &floats(&block.positive),
@@ -83,7 +83,7 @@ mod tests {
         let mut sampler = FneSampler::new(rule, Snapshot::default(), 1);
         for _ in 0..20 {
             let got =
-                sampler.select(&block).into_data().convert::<bool>().to_vec::<bool>().unwrap();
+                sampler.select(&block).into_data().convert::<bool>().try_to_vec::<bool>().unwrap();
             assert_eq!(got[..3].iter().filter(|&&x| x).count(), 1);
             assert!(!got[0] && !got[3] && !got[4] && !got[5], "{got:?}");
         }

@@ -147,6 +147,11 @@ impl Statistics {
         self.seen
     }
 
+    /// Continues from what was seen before.
+    pub(crate) fn restore(&mut self, seen: Snapshot) {
+        self.seen = seen;
+    }
+
     /// Takes in the scores of one batch, `[b, b]` row-major, image i against text j.
     ///
     /// # Panics

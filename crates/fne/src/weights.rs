@@ -265,10 +265,11 @@ mod tests {
     fn golden_weights() {
         for case in golden()["weights"].as_array().unwrap() {
             let name = case["name"].as_str().unwrap();
+            let ids = [integers(&case["anchors"]), integers(&case["candidates"])];
             let pool = Pool {
                 scores: &floats(&case["scores"]),
                 positive: &floats(&case["positive"]),
-                excluded: same(&integers(&case["anchors"]), &integers(&case["candidates"])),
+                excluded: same(&ids[0], &ids[1]),
             };
             let class = |k: &str| {
                 let v = numbers(&case[k]); // count, mean, deviation

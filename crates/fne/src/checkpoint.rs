@@ -1,0 +1,173 @@
+//! Checkpoint files: named tensors in the safetensors format, checked on the way back.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Tensor, TensorData};
+use itm_core::{Error, Result};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::optimizer::host;
+
+/// Tensors on their way into a file.
+#[derive(Default)]
+pub(crate) struct Writer {
+    entries: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
+}
+
+impl Writer {
+    pub(crate) fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.entries.push((name.to_string(), Dtype::F32, shape.to_vec(), bytes));
+    }
+
+    pub(crate) fn f64s(&mut self, name: &str, values: &[f64]) {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.entries.push((name.to_string(), Dtype::F64, vec![values.len()], bytes));
+    }
+
+    pub(crate) fn i64s(&mut self, name: &str, values: &[i64]) {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.entries.push((name.to_string(), Dtype::I64, vec![values.len()], bytes));
+    }
+
+    /// All parameters of a module, named by their path under `prefix`.
+    pub(crate) fn module<M: Module>(&mut self, prefix: &str, module: &M) {
+        module.visit(&mut Save { path: vec![prefix.to_string()], writer: self });
+    }
+
+    /// Writes the file whole; the caller sees to fsync and rename.
+    pub(crate) fn write(&self, path: &Path, kind: &str) -> Result<()> {
+        let invalid = |e: &dyn std::fmt::Display| Error::invalid(path.display(), "tensors", e);
+        let views = self.entries.iter().map(|(name, dtype, shape, bytes)| {
+            let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| invalid(&e))?;
+            Ok((name.as_str(), view))
+        });
+        let views: Vec<_> = views.collect::<Result<_>>()?;
+        let about = HashMap::from([("format".to_string(), kind.to_string())]);
+        let bytes = safetensors::serialize(views, Some(about)).map_err(|e| invalid(&e))?;
+        fs::write(path, bytes).map_err(Error::io(path))
+    }
+}
+
+struct Save<'a> {
+    path: Vec<String>,
+    writer: &'a mut Writer,
+}
+
+impl ModuleVisitor for Save<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let value = param.val();
+        self.writer.f32s(&self.path.join("."), &value.dims(), &host(value.inner()));
+    }
+}
+
+/// A file that was read and holds well-formed tensors of the wanted kind.
+pub(crate) struct Reader {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path, kind: &str) -> Result<Self> {
+        let bytes = fs::read(path).map_err(Error::io(path))?;
+        let reader = Self { path: path.to_path_buf(), bytes };
+        let (_, about) =
+            SafeTensors::read_metadata(&reader.bytes).map_err(|e| reader.broken(&e))?;
+        let found = about.metadata().as_ref().and_then(|m| m.get("format").cloned());
+        if found.as_deref() != Some(kind) {
+            let found = found.unwrap_or_else(|| "no format".to_string());
+            return Err(Error::invalid(path.display(), kind, found));
+        }
+        reader.tensors()?;
+        Ok(reader)
+    }
+
+    fn broken(&self, e: &dyn std::fmt::Display) -> Error {
+        Error::invalid(self.path.display(), "a whole checkpoint", e)
+    }
+
+    fn tensors(&self) -> Result<SafeTensors<'_>> {
+        SafeTensors::deserialize(&self.bytes).map_err(|e| self.broken(&e))
+    }
+
+    fn bytes_of(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Vec<u8>> {
+        let place = || format!("{}: {name}", self.path.display());
+        let tensors = self.tensors()?;
+        let wanted = format!("{dtype:?} {shape:?}");
+        let view = tensors.tensor(name).map_err(|_| Error::invalid(place(), &wanted, "nothing"))?;
+        if view.dtype() != dtype || view.shape() != shape {
+            let got = format!("{:?} {:?}", view.dtype(), view.shape());
+            return Err(Error::invalid(place(), wanted, got));
+        }
+        Ok(view.data().to_vec())
+    }
+
+    pub(crate) fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let bytes = self.bytes_of(name, Dtype::F32, shape)?;
+        Ok(bytes.as_chunks().0.iter().map(|c| f32::from_le_bytes(*c)).collect())
+    }
+
+    pub(crate) fn f64s(&self, name: &str, n: usize) -> Result<Vec<f64>> {
+        let bytes = self.bytes_of(name, Dtype::F64, &[n])?;
+        Ok(bytes.as_chunks().0.iter().map(|c| f64::from_le_bytes(*c)).collect())
+    }
+
+    pub(crate) fn i64s(&self, name: &str, n: usize) -> Result<Vec<i64>> {
+        let bytes = self.bytes_of(name, Dtype::I64, &[n])?;
+        Ok(bytes.as_chunks().0.iter().map(|c| i64::from_le_bytes(*c)).collect())
+    }
+
+    /// `module` with the parameters of the file.
+    pub(crate) fn module<M: Module>(&self, prefix: &str, module: M) -> Result<M> {
+        let mut load = Load { path: vec![prefix.to_string()], reader: self, failed: None };
+        let module = module.map(&mut load);
+        load.failed.map_or(Ok(module), Err)
+    }
+
+    /// An error about one entry of the file.
+    pub(crate) fn refuse(&self, name: &str, expected: impl ToString, got: impl ToString) -> Error {
+        let place = format!("{}: {name}", self.path.display());
+        Error::invalid(place, expected.to_string(), got.to_string())
+    }
+}
+
+struct Load<'a> {
+    path: Vec<String>,
+    reader: &'a Reader,
+    failed: Option<Error>,
+}
+
+impl ModuleMapper for Load<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (shape, device) = (param.val().dims(), param.val().device());
+        match self.reader.f32s(&self.path.join("."), &shape) {
+            Ok(values) => param.map(|_| {
+                let value = Tensor::from_data(TensorData::new(values, shape), &device);
+                if device.is_autodiff() { value.require_grad() } else { value }
+            }),
+            Err(e) => {
+                self.failed.get_or_insert(e);
+                param
+            }
+        }
+    }
+}

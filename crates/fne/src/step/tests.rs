@@ -1,0 +1,480 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::bank::NEVER;
+use crate::config::Preset;
+use crate::config::tests::tiny;
+use crate::golden::{floats, golden};
+
+const DIM: usize = 5;
+
+/// Eight pairs of four images; texts of one to three words of twelve.
+struct Data {
+    features: Vec<f32>,
+    texts: Vec<Vec<u32>>,
+}
+
+fn data() -> Data {
+    let feature = |k: usize| ((k * 37 % 23) as f32 - 11.0) / 7.0;
+    let image = |pair: usize| (0..DIM).map(move |k| feature(pair / 2 * DIM + k));
+    let text =
+        |pair: usize| (0..1 + pair % 3).map(|k| 2 + (pair * 5 + k * 3) as u32 % 10).collect();
+    Data { features: (0..8).flat_map(image).collect(), texts: (0..8).map(text).collect() }
+}
+
+fn fne(config: &FneConfig) -> Fne {
+    Fne::new(config, DIM, 12, &Device::flex(), 7).unwrap()
+}
+
+/// One step with the pairs `which`.
+fn step(fne: &mut Fne, which: &[usize], seed: u64) -> Result<StepReport> {
+    let data = data();
+    let features: Vec<f32> =
+        which.iter().flat_map(|&p| data.features[p * DIM..(p + 1) * DIM].to_vec()).collect();
+    let texts: Vec<&[u32]> = which.iter().map(|&p| data.texts[p].as_slice()).collect();
+    let image_ids: Vec<i64> = which.iter().map(|&p| p as i64 / 2).collect();
+    let caption_ids: Vec<i64> = which.iter().map(|&p| p as i64).collect();
+    let batch = Batch {
+        features: &features,
+        texts: &texts,
+        image_ids: &image_ids,
+        caption_ids: &caption_ids,
+    };
+    fne.step(&batch, seed, Observe::On)
+}
+
+const EVEN: [usize; 4] = [0, 2, 4, 6];
+
+/// Parameters of a module, flat.
+fn values(encoders: &Encoders) -> Vec<f32> {
+    let text = &encoders.text;
+    [
+        host(encoders.image.linear.weight.val()),
+        host(encoders.image.linear.bias.as_ref().unwrap().val()),
+        host(text.words.val()),
+        host(text.gru.w_ih.val()),
+        host(text.gru.w_hh.val()),
+        host(text.gru.b_ih.val()),
+        host(text.gru.b_hh.val()),
+    ]
+    .concat()
+}
+
+fn far(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn trap_02_epoch_start_resets_statistics_and_keeps_the_bank() {
+    let mut config = tiny(Preset::Default);
+    config.sampler.warmup_epochs = 0;
+    let mut fne = fne(&config);
+    for seed in 0..6 {
+        step(&mut fne, &EVEN, seed).unwrap();
+    }
+    let bank = fne.bank().clone();
+    assert!(fne.statistics().positive.count > 0 && bank.cursor() > 0 || bank.ids()[0] != NEVER);
+    fne.begin_epoch(1);
+    assert_eq!(fne.statistics(), Snapshot::default());
+    assert_eq!(fne.bank(), &bank);
+}
+
+/// The scores against the batch are online × momentum: they move when only the momentum encoder
+/// does. The gradient stays out of it, see the goldens of `loss`.
+#[test]
+fn trap_08_positive_is_online_times_momentum() {
+    for (positive, moves) in [(Positive::Momentum, true), (Positive::Online, false)] {
+        let mut config = tiny(Preset::Default);
+        config.sampler.warmup_epochs = 0;
+        config.sampler.momentum = 1.0;
+        config.sampler.positive = positive;
+        let plain = step(&mut fne(&config), &EVEN, 1).unwrap().observation.unwrap();
+        let mut other = fne(&config);
+        other.momentum = Encoders::new(&config.model, DIM, 12, 99, &Device::flex());
+        let moved = step(&mut other, &EVEN, 1).unwrap().observation.unwrap();
+        for (a, b) in [
+            (&plain.image_to_text, &moved.image_to_text),
+            (&plain.text_to_image, &moved.text_to_image),
+        ] {
+            assert_eq!(far(&a.positive, &b.positive) > 1e-3, moves, "{positive:?}");
+            assert!(far(&a.scores[..4], &b.scores[..4]) > 1e-3, "candidates are momentum rows");
+            for i in 0..4 {
+                let own = a.scores[i * a.candidates.len() + i];
+                assert!((a.positive[i] - own).abs() < 1e-5 || positive == Positive::Online);
+            }
+        }
+    }
+}
+
+#[test]
+fn trap_09_momentum_moves_before_the_optimiser() {
+    let config = tiny(Preset::Default);
+    let mut fne = fne(&config);
+    let start = values(fne.online());
+    step(&mut fne, &EVEN, 1).unwrap();
+    let first = values(fne.online());
+    assert!(far(&first, &start) > 1e-3);
+    assert!(far(&values(fne.momentum()), &start) < 1e-6, "after step 1: the initial weights");
+    step(&mut fne, &EVEN, 2).unwrap();
+    let want: Vec<f32> = start.iter().zip(&first).map(|(s, f)| 0.995 * s + 0.005 * f).collect();
+    assert!(far(&values(fne.momentum()), &want) < 1e-6, "after step 2: θ₁ with weight 0.005");
+    assert!(far(&want, &start) > 1e-5, "which the tolerance tells from no update");
+}
+
+/// `tests/reference/fne.py`, `ema`: four updates, and a thousand against the closed form.
+#[test]
+fn trap_10_momentum_follows_the_closed_form() {
+    use burn::module::{Module, Param};
+    #[derive(Module, Debug)]
+    struct One {
+        theta: Param<Tensor<1>>,
+    }
+    let one =
+        |v: &[f32]| One { theta: Param::from_tensor(Tensor::from_floats(v, &Device::flex())) };
+    let golden = &golden()["ema"];
+    let m = golden["m"].as_f64().unwrap();
+    let mut theta = one(&floats(&golden["start"]));
+    for s in golden["steps"].as_array().unwrap() {
+        theta = ema(theta, &one(&floats(&s["online"])), m);
+        assert!(far(&host(theta.theta.val()), &floats(&s["momentum"])) < 1e-6);
+    }
+    let (mut theta, target) = (one(&floats(&golden["start"])), one(&floats(&golden["target"])));
+    for _ in 0..1000 {
+        theta = ema(theta, &target, m);
+    }
+    assert!(far(&host(theta.theta.val()), &floats(&golden["after_1000"])) < 5e-5);
+}
+
+#[test]
+fn trap_12_warm_up_does_not_enqueue() {
+    for negatives in [Negatives::Fne, Negatives::InBatch] {
+        let mut config = tiny(Preset::Official);
+        config.sampler.negatives = negatives;
+        let mut fne = fne(&config);
+        fne.begin_epoch(0);
+        step(&mut fne, &EVEN, 1).unwrap();
+        assert_eq!((fne.bank().cursor(), fne.statistics()), (0, Snapshot::default()));
+        assert!(fne.bank().ids().iter().all(|&id| id == NEVER));
+        fne.begin_epoch(1);
+        let report = step(&mut fne, &EVEN, 2).unwrap();
+        assert!(report.observation.is_some());
+        let written = fne.bank().ids().iter().filter(|&&id| id != NEVER).count();
+        assert_eq!(written, if negatives == Negatives::InBatch { 0 } else { 4 });
+    }
+}
+
+/// Without dropout and with θᵐ = θ both encoders say the same; with dropout the momentum encoder is
+/// in training mode too, with masks of its own.
+#[test]
+fn trap_16_momentum_has_the_mode_of_the_online_encoder() {
+    let mut config = tiny(Preset::Default);
+    config.sampler.warmup_epochs = 0;
+    config.sampler.momentum = 1.0;
+    let positives = |config: &FneConfig| {
+        let seen = step(&mut fne(config), &EVEN, 1).unwrap().observation.unwrap();
+        (seen.image_to_text.positive, seen.text_to_image.positive)
+    };
+    let (i2t, t2i) = positives(&config);
+    assert!(far(&i2t, &t2i) < 1e-6, "v·wᵐ = w·vᵐ when both encoders agree");
+    config.train.dropout = 0.4;
+    let (i2t, t2i) = positives(&config);
+    assert!(far(&i2t, &t2i) > 1e-3, "masks differ");
+    assert_eq!((i2t, t2i), positives(&config), "and follow the seed");
+
+    // The bank holds what the momentum encoder said, dropout included.
+    let bank = |config: &FneConfig| {
+        let mut fne = fne(config);
+        step(&mut fne, &EVEN, 1).unwrap();
+        fne.bank().images()[..8].to_vec()
+    };
+    let noisy = bank(&config);
+    config.train.dropout = 0.0;
+    assert!(far(&noisy, &bank(&config)) > 1e-3);
+}
+
+#[test]
+fn trap_06_reserved_id_is_refused_and_captions_of_an_image_are_masked() {
+    let mut config = tiny(Preset::Default);
+    config.sampler.warmup_epochs = 0;
+    let mut model = fne(&config);
+    let ids = [3, -100];
+    let data = data();
+    let texts = [data.texts[0].as_slice(), data.texts[1].as_slice()];
+    let batch = Batch {
+        features: &data.features[..2 * DIM],
+        texts: &texts,
+        image_ids: &ids,
+        caption_ids: &[0, 1],
+    };
+    let e = model.step(&batch, 1, Observe::Off).unwrap_err().to_string();
+    assert!(e.contains("row 1") && e.contains("-100"), "{e}");
+
+    step(&mut model, &[0, 2, 4, 6], 1).unwrap();
+    let seen = step(&mut model, &[1, 0, 4, 6], 2).unwrap().observation.unwrap();
+    let o = &seen.image_to_text;
+    // Batch columns 0 and 1 are captions of image 0, and so is the bank's first row, column 4.
+    assert_eq!(o.excluded[..5], [true, true, false, false, true]);
+    assert_eq!(o.candidates.len(), 4 + 12);
+    assert!(o.candidates[8].is_none() && !o.excluded[8], "unwritten rows are candidates");
+    for o in [&seen.image_to_text, &seen.text_to_image] {
+        for (i, &j) in o.chosen.iter().enumerate() {
+            assert!(!o.excluded(i, j) || o.row_has_no_hinge(i, 0.2));
+        }
+    }
+}
+
+impl Observed {
+    fn row_has_no_hinge(&self, i: usize, margin: f32) -> bool {
+        let n = self.candidates.len();
+        (0..n).all(|j| {
+            self.excluded(i, j) || margin + self.scores[i * n + j] - self.positive[i] <= 0.0
+        })
+    }
+}
+
+/// All ways to choose and pool run, and lower their loss.
+#[test]
+fn every_row_of_the_ablation_learns() {
+    let change: [(&str, fn(&mut FneConfig)); 8] = [
+        ("full", |_| ()),
+        ("w/o FNE", |c| c.sampler.negatives = Negatives::Hardest),
+        ("w/o MMM", |c| c.sampler.bank_size = 0),
+        ("w/o MMM+FNE", |c| c.sampler.negatives = Negatives::InBatch),
+        ("uniform", |c| c.sampler.negatives = Negatives::Uniform),
+        ("paper", |c| {
+            c.sampler = crate::SamplerConfig { bank_size: 12, ..Preset::Paper.sampler() }
+        }),
+        ("sum", |c| (c.sampler.warmup_epochs, c.sampler.warmup_loss) = (9, WarmupLoss::Sum)),
+        ("masked", |c| c.sampler.mask_same_image_everywhere = true),
+    ];
+    for (name, change) in change {
+        let mut config = tiny(Preset::Default);
+        config.sampler.warmup_epochs = 0;
+        config.sampler.margin = 0.4;
+        config.train.learning_rate = 0.02;
+        change(&mut config);
+        let mut fne = fne(&config);
+        let losses: Vec<f64> = (0..60)
+            .map(|s| {
+                step(&mut fne, if s % 2 == 0 { &EVEN } else { &[1, 3, 5, 7] }, s).unwrap().loss
+            })
+            .collect();
+        let mean = |l: &[f64]| l.iter().sum::<f64>() / l.len() as f64;
+        let (early, late) = (mean(&losses[..6]), mean(&losses[54..]));
+        assert!(late < 0.6 * early, "{name}: {early} → {late}");
+    }
+}
+
+/// The hinges a step reports are those of its observation, worked out again on the host.
+#[test]
+fn the_loss_is_that_of_the_chosen_candidates() {
+    for (bank_size, preset) in [(12, Preset::Default), (12, Preset::Paper), (0, Preset::Default)] {
+        let mut config = tiny(preset);
+        config.sampler.warmup_epochs = 0;
+        config.sampler.bank_size = bank_size;
+        let mut fne = fne(&config);
+        for seed in 0..5 {
+            let report = step(&mut fne, &[0, 1, 4, 7, 5], seed).unwrap();
+            let seen = report.observation.unwrap();
+            let (mut loss, mut active) = (0.0, 0);
+            for o in [&seen.image_to_text, &seen.text_to_image] {
+                let n = o.candidates.len();
+                for (i, &j) in o.chosen.iter().enumerate() {
+                    let h = 0.2 + f64::from(o.scores[i * n + j]) - f64::from(o.positive[i]);
+                    if h > 0.0 && !o.excluded(i, j) {
+                        loss += h / 5.0;
+                        active += 1;
+                    }
+                }
+            }
+            assert!((report.loss - loss).abs() < 1e-5, "{} against {loss}", report.loss);
+            assert!((report.active - f64::from(active) / 10.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn enqueue_before_makes_the_bank_the_pool() {
+    let mut config = tiny(Preset::Paper);
+    config.sampler.bank_size = 12;
+    let seen = step(&mut fne(&config), &EVEN, 1).unwrap().observation.unwrap();
+    assert_eq!(seen.image_to_text.candidates.len(), 12);
+    let first = seen.image_to_text.candidates[1].unwrap();
+    assert_eq!(first, Pair { image: 1, caption: 2 }, "the batch is in it already");
+}
+
+#[test]
+fn a_loss_that_is_not_finite_names_epoch_and_step() {
+    let mut fne = fne(&tiny(Preset::Default));
+    let texts = [&[2u32][..], &[3]];
+    let (image_ids, caption_ids) = ([0, 1], [0, 1]);
+    let features = [[f32::NAN; DIM], [1.0; DIM]].concat();
+    let batch = Batch {
+        features: &features,
+        texts: &texts,
+        image_ids: &image_ids,
+        caption_ids: &caption_ids,
+    };
+    let before = values(fne.online());
+    let e = fne.step(&batch, 1, Observe::Off).unwrap_err().to_string();
+    assert!(e.starts_with("epoch 0, step 0: expected a finite loss"), "{e}");
+    assert_eq!(values(fne.online()), before);
+}
+
+#[test]
+fn embeddings_are_unit_rows_in_the_given_order() {
+    let fne = fne(&tiny(Preset::Default));
+    let data = data();
+    let all = fne.embed_texts(&data.texts);
+    for (i, text) in data.texts.iter().enumerate() {
+        let alone = fne.embed_texts(&[text]);
+        assert!(far(&alone, &all[i * 8..(i + 1) * 8]) < 1e-6, "text {i}");
+        assert!((alone.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5);
+    }
+    let features = itm_core::data::Features { dim: DIM, values: data.features.clone() };
+    let images = fne.embed_images(&features);
+    assert_eq!(images.len(), 8 * 8);
+    assert_eq!(images[..8], images[8..16], "one image twice");
+    assert!(fne.embed_texts::<Vec<u32>>(&[]).is_empty());
+}
+
+mod resume {
+    use super::*;
+
+    fn noisy(preset: Preset) -> FneConfig {
+        let mut config = tiny(preset);
+        config.sampler.warmup_epochs = 1;
+        config.train.dropout = 0.2;
+        config.train.word_dropout = 0.2;
+        config.train.weight_decay = 0.01;
+        config
+    }
+
+    fn run(fne: &mut Fne, steps: std::ops::Range<u64>) -> Vec<u64> {
+        steps
+            .map(|s| {
+                if s % 2 == 0 {
+                    fne.begin_epoch(s as usize / 2);
+                }
+                let report = step(fne, &[0, 3, 5, 6, 1], 100 + s).unwrap();
+                report.loss.to_bits()
+            })
+            .collect()
+    }
+
+    fn bits(values: Vec<f32>) -> Vec<u32> {
+        values.into_iter().map(f32::to_bits).collect()
+    }
+
+    /// Six steps against three, a checkpoint in the middle of an epoch, a fresh process, three more.
+    #[test]
+    fn trap_22_resume_equals_an_uninterrupted_run() {
+        for preset in [Preset::Default, Preset::Paper] {
+            let config = noisy(preset);
+            let mut whole = fne(&config);
+            let losses = run(&mut whole, 0..6);
+
+            let folder = tempfile::tempdir().unwrap();
+            let mut first = fne(&config);
+            let mut again = run(&mut first, 0..3);
+            first.save(folder.path()).unwrap();
+            drop(first);
+            let mut second = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
+            second.load(folder.path()).unwrap();
+            again.extend(run(&mut second, 3..6));
+
+            assert_eq!(again, losses);
+            assert_eq!(bits(values(second.online())), bits(values(whole.online())));
+            assert_eq!(bits(values(second.momentum())), bits(values(whole.momentum())));
+            assert_eq!(second.bank(), whole.bank());
+            assert_eq!(second.optimizer, whole.optimizer);
+            assert_eq!(second.statistics(), whole.statistics());
+            assert_eq!(second.progress(), (2, 6));
+            assert!(whole.bank().ids()[0] != NEVER && whole.statistics().positive.count < 20);
+        }
+    }
+
+    #[test]
+    fn a_fresh_model_can_be_saved_and_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = noisy(Preset::Default);
+        fne(&config).save(folder.path()).unwrap();
+        let mut other = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
+        other.load(folder.path()).unwrap();
+        assert_eq!(values(other.online()), values(fne(&config).online()));
+    }
+
+    fn saved() -> (tempfile::TempDir, FneConfig) {
+        let (folder, config) = (tempfile::tempdir().unwrap(), noisy(Preset::Default));
+        let mut model = fne(&config);
+        run(&mut model, 0..3);
+        model.save(folder.path()).unwrap();
+        (folder, config)
+    }
+
+    #[test]
+    fn a_file_cut_off_or_missing_is_named_and_changes_nothing() {
+        for name in ["model.safetensors", "state.safetensors"] {
+            let (folder, config) = saved();
+            let path = folder.path().join(name);
+            let bytes = std::fs::read(&path).unwrap();
+            let mut model = fne(&config);
+            let before = values(model.online());
+            for length in [0, 5, 100, bytes.len() / 2, bytes.len() - 1] {
+                std::fs::write(&path, &bytes[..length]).unwrap();
+                let e = model.load(folder.path()).unwrap_err().to_string();
+                assert!(e.contains(name) && !e.contains('\n'), "{length} bytes: {e}");
+            }
+            std::fs::remove_file(&path).unwrap();
+            assert!(model.load(folder.path()).unwrap_err().to_string().contains(name));
+            assert_eq!(values(model.online()), before);
+        }
+    }
+
+    #[test]
+    fn another_model_is_named() {
+        let (folder, config) = saved();
+        let refused = |change: &dyn Fn(&mut FneConfig), dim, vocabulary| {
+            let mut config = config.clone();
+            change(&mut config);
+            let mut other = Fne::new(&config, dim, vocabulary, &Device::flex(), 7).unwrap();
+            other.load(folder.path()).unwrap_err().to_string()
+        };
+        let e = refused(&|_| (), DIM + 1, 12);
+        assert!(e.contains("model.safetensors: online.image.linear.weight"), "{e}");
+        assert!(e.contains("F32 [6, 8]") && e.contains("F32 [5, 8]"), "{e}");
+        let e = refused(&|_| (), DIM, 13);
+        assert!(e.contains("online.text.words"), "{e}");
+        let e = refused(&|c| c.sampler.bank_size = 13, DIM, 12);
+        assert!(e.contains("state.safetensors: bank.images"), "{e}");
+        // Files of two moments do not go together.
+        let mut later = fne(&config);
+        run(&mut later, 0..4);
+        let other = tempfile::tempdir().unwrap();
+        later.save(other.path()).unwrap();
+        let name = "state.safetensors";
+        std::fs::copy(other.path().join(name), folder.path().join(name)).unwrap();
+        let e = refused(&|_| (), DIM, 12);
+        assert!(e.contains("progress") && e.contains("step 3") && e.contains("step 4"), "{e}");
+        // One kind of file is not the other.
+        std::fs::copy(folder.path().join("model.safetensors"), folder.path().join(name)).unwrap();
+        let e = refused(&|_| (), DIM, 12);
+        assert!(e.contains(name) && e.contains("fne model 1"), "{e}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Random bytes are an error, never a panic.
+        #[test]
+        fn random_bytes_are_refused(bytes: Vec<u8>, header in 0u64..64) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut model = fne(&tiny(Preset::Default));
+            model.save(folder.path()).unwrap();
+            let with_header = [header.to_le_bytes().to_vec(), bytes.clone()].concat();
+            for content in [bytes, with_header] {
+                std::fs::write(folder.path().join("state.safetensors"), content).unwrap();
+                prop_assert!(model.load(folder.path()).is_err());
+            }
+        }
+    }
+}
