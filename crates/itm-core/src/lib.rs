@@ -1,6 +1,7 @@
 //! What image-text matching methods share.
 //!
 //! Without features: score matrices, pairs, ranks and recalls, significance, tiles, data; no deep-learning framework.
+//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum.
 
 mod error;
 mod pairs;

@@ -119,7 +119,8 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
     }
 }
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests {
     use super::*;
     use crate::composed;
