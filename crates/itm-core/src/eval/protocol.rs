@@ -269,6 +269,13 @@ mod tests {
     }
 
     #[test]
+    fn a_fold_may_start_anywhere() {
+        let fold = Fold::new(&Pairs::new(4, vec![2, 0, 3, 1]).unwrap(), 1..3);
+        assert_eq!(fold.texts, [0, 3]);
+        assert_eq!(fold.pairs.image_of_text(), [1, 0]);
+    }
+
+    #[test]
     fn folds_need_images() {
         let error =
             |count, size| folds(&Pairs::uniform(9, 1), count, size).unwrap_err().to_string();

@@ -145,3 +145,29 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (at - at.floor()) * (above - below)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::significance::ImageHits;
+
+    /// A run that was drawn twice counts twice, as does an image: (2·(2·1 + 0) + 1·(2·0 + 1)) / 9.
+    #[test]
+    fn draws_are_multiplicities() {
+        let run = |hits: [u16; 2]| {
+            let block = |hit| ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
+            Hits::from_blocks(vec![hits.map(block).to_vec()])
+        };
+        let draw = Draw { runs: vec![2, 1, 0], images: vec![vec![2, 1]] };
+        let recalls = draw.recalls(&[run([1, 0]), run([0, 1]), run([1, 1])]);
+        assert!((recalls.i2t[0] - 500.0 / 9.0).abs() < 1e-12);
+        assert!((recalls.rsum - 6.0 * 500.0 / 9.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn quantiles_are_interpolated() {
+        let values: Vec<f64> = (0..=10).map(f64::from).collect();
+        assert!((quantile(&values, 0.025) - 0.25).abs() < 1e-12);
+        assert_eq!((quantile(&values, 1.0), quantile(&[7.0], 0.975)), (10.0, 7.0));
+    }
+}

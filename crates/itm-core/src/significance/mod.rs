@@ -189,6 +189,17 @@ mod tests {
         assert_eq!(gain, Interval { lo: 600.0, hi: 600.0 });
     }
 
+    /// As often better as worse: T = 0, and every |T*| is at least that.
+    #[test]
+    fn equal_sums_are_no_difference() {
+        let block = |hit: u16| ImageHits { i2t: [hit; 3], t2i: [0; 3], captions: 1 };
+        let system = |first, last| {
+            [Hits::from_blocks(vec![[[block(first); 20], [block(last); 20]].concat()])]
+        };
+        let test = paired_randomisation(&system(0, 1), &system(1, 0), 99, 0).unwrap();
+        assert_eq!(test, Randomisation { p: 1.0, differing: 40, exact: false });
+    }
+
     /// The image is the unit: copies of its captions hit together and say nothing new.
     #[test]
     fn five_copies_of_each_caption_are_one() {
