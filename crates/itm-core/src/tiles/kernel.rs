@@ -63,10 +63,10 @@ impl Panel {
 ///
 /// **One score has one value**, whatever the tile it is computed in. `gemm`'s micro-kernels give every element an
 /// accumulator of its own that starts at zero and adds the terms in ascending `k`, one fused (or, on machines without,
-/// one rounded) multiply-add each; where an element stands in a micro-panel does not matter. Three things would: the
-/// places where the sum over `k` is cut, and special kernels for narrow shapes. So the cuts are made here (above
-/// [`DEPTH`], in equal parts, from `dim` alone) and no narrow shape reaches `gemm`: panels are padded to [`ALIGN`] texts,
-/// a single image is computed twice, and two terms or fewer are summed by a plain loop.
+/// one rounded) multiply-add each; where an element stands in a micro-panel does not matter. Two things would: where the
+/// sum over `k` is cut, and the special kernels for single vectors and small products. So the cuts are made here (above
+/// [`DEPTH`], in equal parts, from `dim` alone), and the latter are out of reach: panels are padded to [`ALIGN`] texts and lie
+/// with `k` outermost, and a single image is computed twice. (For `dim ≤ 2`, whatever the shape, `gemm` takes one plain loop.)
 pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     let Panel { dim, width, .. } = *panel;
     let n = images.len() / dim;
@@ -76,9 +76,6 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     out.resize(out.len().max(rows * width), 0.0);
     if n == 0 || width == 0 {
         return;
-    }
-    if dim <= 2 {
-        return narrow_product(images, panel, out);
     }
     let parts = dim.div_ceil(DEPTH);
     for part in 0..parts {
@@ -112,17 +109,6 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
                 false,
                 Parallelism::None,
             );
-        }
-    }
-}
-
-/// One or two terms: `gemm` has kernels of its own for these.
-fn narrow_product(images: &[f32], panel: &Panel, out: &mut [f32]) {
-    let (terms, width) = (&panel.values, panel.width);
-    for (image, row) in images.chunks_exact(panel.dim).zip(out.chunks_exact_mut(width)) {
-        for (j, score) in row.iter_mut().enumerate() {
-            let sum = image[0] * terms[j];
-            *score = if panel.dim == 1 { sum } else { sum + image[1] * terms[width + j] };
         }
     }
 }
