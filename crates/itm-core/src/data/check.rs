@@ -180,12 +180,12 @@ impl fmt::Display for CheckReport {
                 writeln!(f, "  {note}")?;
             }
             if found.memory > 0 {
-                writeln!(f, "  in memory: {}", megabytes(found.memory))?;
+                writeln!(f, "  in memory: {}", size(found.memory))?;
             }
         }
         writeln!(f, "\nfiles (SHA-256)")?;
         for (hash, name, bytes) in listing(&self.manifest) {
-            writeln!(f, "  {hash}  {name} ({})", megabytes(bytes))?;
+            writeln!(f, "  {hash}  {name} ({})", size(bytes))?;
         }
         writeln!(f, "  {}  all of them", self.manifest.combined())?;
         match self.problems.len() {
@@ -198,8 +198,8 @@ impl fmt::Display for CheckReport {
     }
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
+fn size(bytes: u64) -> String {
+    if bytes < 100_000 { format!("{bytes} bytes") } else { format!("{:.1} MB", bytes as f64 / 1e6) }
 }
 
 /// Hash, name and length of each file; pictures of a folder together.
@@ -229,4 +229,162 @@ fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
 pub(crate) fn is_picture(name: &str) -> bool {
     let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     ["jpg", "jpeg", "png"].contains(&end.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::data::fixture::{Folder, JPEG, npy};
+
+    fn checked(folder: &Folder) -> (CheckReport, String) {
+        let report = check(folder.dir.path()).unwrap();
+        let text = report.to_string().replace(&format!("{}", folder.dir.path().display()), "DIR");
+        (report, text)
+    }
+
+    #[test]
+    fn a_whole_folder_has_no_problem() {
+        let folder = Folder::new();
+        folder.write("precomp/val_grid.npy", npy(&[2, 2], [0.0; 4]));
+        folder.write("words.json", "{\"a\": 1}"); // none of ours
+        folder.write("list.json", "[1, 2]");
+        let (report, text) = checked(&folder);
+        assert!(report.is_ok(), "{text}");
+        let layouts: Vec<_> = report.layouts.iter().map(|l| l.layout).collect();
+        assert_eq!(layouts, [Layout::Karpathy, Layout::Precomp]);
+        let counts: Vec<_> =
+            report.layouts[1].splits.iter().map(|s| (s.images, s.captions)).collect();
+        assert_eq!(counts, [(4, 20), (2, 10), (2, 10), (3, 15)]);
+        // 11 rows of 3 numbers, 55 captions of 25 or 26 bytes and 24 for each string.
+        assert_eq!(report.layouts[1].memory, 11 * 12 + 55 * (25 + 24) + 5);
+        for want in [
+            "Karpathy JSON: DIR/dataset_dogs.json",
+            "  train               4 images        20 captions",
+            "9 of 9 pictures are there and whole",
+            "test in train: 0 images, 0 of 15 captions",
+            "val_grid.npy: f32 [2, 2]",
+            "images/ with 9 pictures (306 bytes)",
+            "\nno problem found",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        assert_eq!(report.manifest.files.len(), 1 + 9 + 12 + 1);
+        let data = crate::data::load(folder.dir.path(), &Default::default()).unwrap();
+        assert!(text.contains(&data.sha256));
+    }
+
+    #[test]
+    fn every_mismatch_has_a_line() {
+        let folder = Folder::new();
+        folder.write("images/0.jpg", &JPEG[..20]);
+        folder.write("images/8.jpg", "<html>");
+        folder.remove("images/9.jpg");
+        folder.write("images/other.jpg", JPEG);
+        folder.write("precomp/val_grid.npy", npy(&[3, 2], [0.0; 6]));
+        folder.write("precomp/test_ims.npy", npy(&[3, 1], [f32::NAN, 0.0, f32::INFINITY]));
+        folder.change("precomp/train_caps.txt", "take 1", "take 7");
+        folder.change("precomp/train_caps.txt", "take 2", "take 7");
+        folder.change("precomp/train_caps.txt", "3 , take 3", "3 , take 8");
+        folder.remove("precomp/train_extra_caps.txt");
+        let (report, text) = checked(&folder);
+        let problems: Vec<_> =
+            text.split("problems\n").nth(1).unwrap().lines().map(str::trim).collect();
+        let wants = [
+            "DIR/images/0.jpg: expected a whole image",
+            "DIR/images/8.jpg: expected a JPEG or PNG image",
+            "DIR/images/9.jpg: No such file",
+            "DIR/precomp/train_caps.txt line 2: expected \"A dog number 0 , take 1 .\"",
+            "DIR/precomp/train_caps.txt line 3:",
+            "DIR/precomp/train_caps.txt line 19:",
+            "DIR/precomp/train_extra_caps.txt: No such file",
+            "DIR/precomp/val_grid.npy: expected 2 rows, one an image, got 3",
+            "DIR/precomp/test_ims.npy row 0, column 0: expected a finite number, got NaN",
+            "DIR/precomp/test_ims.npy row 2, column 0: expected a finite number, got inf",
+        ];
+        assert_eq!(problems.len(), wants.len(), "{text}");
+        for (problem, want) in problems.iter().zip(wants) {
+            assert!(problem.starts_with(want), "{problem}\n{want}");
+        }
+        assert!(!report.is_ok());
+        assert!(text.contains("6 of 9 pictures are there and whole"));
+        assert!(text.contains("1 pictures beside them are not listed"));
+        assert!(text.contains("leakage is checked when the problems below are gone"));
+    }
+
+    #[test]
+    fn many_problems_of_a_kind_are_cut() {
+        let folder = Folder::new();
+        folder.write("precomp/val_ims.npy", npy(&[2, 3], [f32::NAN; 6]));
+        let mut report = checked(&folder).0;
+        report.problems.clear();
+        report.extend((0..23).collect());
+        assert_eq!(report.problems.len(), LINES + 1);
+        assert_eq!(report.problems[LINES], "… and 3 more of this kind");
+    }
+
+    #[test]
+    fn annotations_of_fne_are_recognised() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write("f30k_train.json", r#"[{"image": "x/a.jpg", "caption": "a dog", "image_id": 1}]"#);
+        let test = |name: &str| {
+            format!(r#"[{{"image": "{name}", "caption": ["a dog", "2", "3", "4", "5", "6"]}}]"#)
+        };
+        write("f30k_test.json", &test("x/b.jpg"));
+        let report = check(dir.path()).unwrap();
+        assert!(report.is_ok(), "{report}");
+        assert_eq!(report.layouts[0].layout, Layout::FneAnnotations);
+        let counts: Vec<_> =
+            report.layouts[0].splits.iter().map(|s| (s.name.as_str(), s.captions)).collect();
+        assert_eq!(counts, [("f30k_test.json", 5), ("f30k_train.json", 1)]);
+        let text = report.to_string();
+        for want in [
+            "f30k_test.json: 1 captions beyond 5 an image dropped",
+            "1 of 5 captions: \"a dog\" (1 / 1)",
+            "no pictures below",
+        ] {
+            assert!(text.contains(want), "{text}");
+        }
+        write("f30k_test.json", &test("y/a.jpg"));
+        let report = check(dir.path()).unwrap();
+        assert_eq!(report.problems.len(), 1, "{report}");
+        assert!(
+            report.problems[0]
+                .ends_with("test split: expected no image of the train split, got 1, first a.jpg")
+        );
+        write("f30k_val.json", r#"[{"image": "c.jpg", "caption": ["1", "2", "3"]}]"#);
+        let report = check(dir.path()).unwrap();
+        assert!(
+            report.problems[0]
+                .ends_with("f30k_val.json entry 0.caption: expected 5 captions, got 3")
+        );
+    }
+
+    #[test]
+    fn embeddings_are_recognised() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("image.npy"), npy(&[2, 2], [3.0, 4.0, 0.0, 1.0])).unwrap();
+        let report = check(dir.path()).unwrap();
+        assert!(report.problems[0].contains("text.npy: No such file"));
+        fs::write(dir.path().join("text.npy"), npy(&[4, 2], [1.0; 8])).unwrap();
+        let report = check(dir.path()).unwrap();
+        assert!(report.is_ok());
+        let text = report.to_string();
+        assert!(text.contains("pairs guessed from the shapes: 2 texts an image"), "{text}");
+        assert!(text.contains("norms of image rows: 1.0000 to 5.0000"), "{text}");
+        assert!(text.contains("in memory: 48 bytes"), "{text}");
+    }
+
+    #[test]
+    fn a_folder_without_a_layout_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = |path: &Path| check(path).unwrap_err().to_string();
+        assert!(error(dir.path()).ends_with("got none of them"));
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        fs::write(dir.path().join("sub/image.npy"), "").unwrap();
+        assert!(error(dir.path()).ends_with("sub"), "{}", error(dir.path()));
+        assert!(error(&dir.path().join("missing")).contains("No such file"));
+    }
 }

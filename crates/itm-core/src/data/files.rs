@@ -79,9 +79,7 @@ fn relative(root: &Path, path: &Path) -> String {
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(Error::io(path))?;
     let meta = file.metadata().map_err(Error::io(path))?;
-    if meta.is_dir() {
-        return Err(Error::invalid(path.display(), "a file", "a folder"));
-    }
+    regular(path, &meta)?;
     let too_long =
         |got: String| Error::invalid(path.display(), format!("at most {limit} bytes"), got);
     if meta.len() > limit {
@@ -93,6 +91,15 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
         return Err(too_long("more".into()));
     }
     Ok(bytes)
+}
+
+/// Refuses folders, pipes and devices: they have no length.
+pub(crate) fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
+    if meta.is_file() {
+        return Ok(());
+    }
+    let got = if meta.is_dir() { "a folder" } else { "a pipe or device" };
+    Err(Error::invalid(path.display(), "a file", got))
 }
 
 /// The bytes as text without a byte order mark; names the line of the first byte that is not UTF-8.
@@ -202,6 +209,7 @@ mod tests {
         fs::write(&path, [0; 11]).unwrap();
         assert!(read(&path, 10).unwrap_err().to_string().contains("at most 10 bytes"));
         assert_eq!(read(&path, 11).unwrap().len(), 11);
-        assert!(read(dir.path(), 10).is_err());
+        let line = read(dir.path(), 10).unwrap_err().to_string();
+        assert!(line.ends_with("expected a file, got a folder"), "{line}");
     }
 }

@@ -42,7 +42,7 @@ struct EvalEntry {
 
 /// Which of the two forms a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FneForm {
+pub(crate) enum FneForm {
     /// `{"image", "caption": "text", "image_id"}`: one object a caption.
     Train,
     /// `{"image", "caption": ["text", …]}`: one object an image.

@@ -155,3 +155,109 @@ pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<image::RgbImage>
     let image = reader.decode().map_err(|e| Error::invalid(place, "an image", e))?;
     Ok(image.into_rgb8())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::data::fixture::JPEG;
+
+    /// 3 × 2, grey, written by Pillow.
+    const PNG: &[u8] = &[
+        137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 3, 0, 0, 0, 2, 8, 0,
+        0, 0, 0, 184, 31, 57, 198, 0, 0, 0, 16, 73, 68, 65, 84, 120, 156, 99, 100, 103, 96, 96, 98,
+        96, 96, 0, 0, 0, 73, 0, 11, 203, 10, 231, 106, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96,
+        130,
+    ];
+
+    fn error(bytes: &[u8]) -> String {
+        probe_bytes("x.jpg", bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn whole_pictures_say_their_size() {
+        let info = probe_bytes("x", JPEG).unwrap();
+        assert_eq!((info.format, info.width, info.height), (ImageFormat::Jpeg, 2, 1));
+        let info = probe_bytes("x", PNG).unwrap();
+        assert_eq!((info.format, info.width, info.height), (ImageFormat::Png, 3, 2));
+        // Bytes after the end are common and harmless.
+        assert!(probe_bytes("x", &[JPEG, b"trailer"].concat()).is_ok());
+    }
+
+    #[test]
+    fn every_truncation_is_found() {
+        for bytes in [JPEG, PNG] {
+            for length in 0..bytes.len() {
+                assert!(probe_bytes("x", &bytes[..length]).is_err(), "{length}");
+            }
+        }
+        let line = error(&JPEG[..JPEG.len() - 2]);
+        assert_eq!(
+            line,
+            "x.jpg: expected a whole image, got a file that breaks off or is damaged (32 bytes)"
+        );
+    }
+
+    /// A thumbnail inside a segment has an end marker of its own, which must not count.
+    #[test]
+    fn an_end_inside_a_segment_is_no_end() {
+        let thumbnail =
+            [&JPEG[..2], &[0xff, 0xe1, 0, 6, 0xff, 0xd8, 0xff, 0xd9], &JPEG[2..]].concat();
+        assert!(probe_bytes("x", &thumbnail).is_ok());
+        assert!(probe_bytes("x", &thumbnail[..thumbnail.len() - 2]).is_err());
+    }
+
+    #[test]
+    fn what_is_no_image_says_so() {
+        assert!(
+            error(b"<html>not found")
+                .contains("expected a JPEG or PNG image, got a file beginning [3c,")
+        );
+        assert!(error(b"").contains("an empty file"));
+        let mut wide = JPEG.to_vec();
+        wide[9] = 0x7f; // width 0x7f02
+        assert_eq!(error(&wide), "x.jpg: expected sides of 1 to 16384 pixels, got 32514 × 1");
+        assert!(
+            probe_image("no/such.jpg").unwrap_err().to_string().starts_with("no/such.jpg: No such")
+        );
+    }
+
+    /// Compressed data that breaks off decodes to grey in many decoders; a half picture must be an error here.
+    #[cfg(feature = "images")]
+    #[test]
+    fn decoding_refuses_half_a_picture() {
+        let mut pixels = image::RgbImage::new(64, 48);
+        pixels.enumerate_pixels_mut().for_each(|(x, y, p)| p.0 = [(4 * x) as u8, (5 * y) as u8, 9]);
+        for format in [image::ImageFormat::Jpeg, image::ImageFormat::Png] {
+            let mut file = std::io::Cursor::new(Vec::new());
+            pixels.write_to(&mut file, format).unwrap();
+            let bytes = file.into_inner();
+            let decoded = decode_bytes("x", &bytes).unwrap();
+            assert_eq!(decoded.dimensions(), (64, 48));
+            let near = decoded.get_pixel(60, 40).0.iter().zip([240, 200, 9]);
+            assert!(near.clone().all(|(&a, b)| a.abs_diff(b) < 16), "{near:?}");
+            assert!(decode_bytes("x", &bytes[..bytes.len() / 2]).is_err());
+        }
+        assert!(decode_bytes("x", JPEG).is_err()); // whole in structure, but without tables
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_an_answer(bytes in vec(any::<u8>(), 0..300), start in 0..3usize) {
+            let start: &[u8] = [b"".as_slice(), &[0xff, 0xd8, 0xff], b"\x89PNG\r\n\x1a\n"][start];
+            let _ = probe_bytes("x", &[start, &bytes].concat());
+        }
+
+        #[test]
+        fn a_changed_picture_gives_an_answer(at in 0..JPEG.len(), byte: u8, png in 8..PNG.len()) {
+            let mut bytes = JPEG.to_vec();
+            bytes[at] = byte;
+            let _ = probe_bytes("x", &bytes);
+            let mut bytes = PNG.to_vec();
+            bytes[png] = byte;
+            let _ = probe_bytes("x", &bytes);
+        }
+    }
+}

@@ -168,3 +168,100 @@ pub fn check_vocabulary(vocabulary: &Vocabulary, training: &[String]) -> Result<
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Features;
+    use crate::text::VocabularyOptions;
+    use crate::{Pairs, Result};
+
+    fn part(images: &[&str], captions: &[&str], first: f32) -> Part {
+        Part {
+            features: Features {
+                dim: 1,
+                values: (0..images.len()).map(|i| first + i as f32).collect(),
+            },
+            images: images.iter().map(|s| s.to_string()).collect(),
+            captions: captions.iter().map(|s| s.to_string()).collect(),
+            pairs: Pairs::uniform(images.len(), captions.len() / images.len()),
+        }
+    }
+
+    fn data() -> Dataset {
+        Dataset {
+            name: "x".into(),
+            train: part(&["a", "b"], &["A dog.", "Two dogs", "a  DOG", "a cat"], 0.0),
+            val: part(&["c"], &["two cats", "a bird"], 10.0),
+            test: part(&["d", "e"], &["a dog !", "Two cats .", "a dog", "a house"], 20.0),
+            sha256: String::new(),
+        }
+    }
+
+    #[test]
+    fn shared_captions_are_counted_and_listed() {
+        let leakage = Leakage::of(&data()).refuse_images("dir").unwrap();
+        let counts: Vec<_> =
+            leakage.overlaps.iter().map(|o| (o.shared_captions, o.captions)).collect();
+        assert_eq!(counts, [(0, 2), (2, 4), (1, 4)]);
+        let want = SharedCaption { words: "a dog".into(), held_out: 2, seen: 2 };
+        assert_eq!(leakage.overlaps[1].shared, [want]);
+        let text = "val in train: 0 images, 0 of 2 captions\n\
+                    test in train: 0 images, 2 of 4 captions: \"a dog\" (2 / 2)\n\
+                    test in val: 0 images, 1 of 4 captions: \"two cats\" (1 / 1)";
+        assert_eq!(leakage.to_string(), text);
+    }
+
+    #[test]
+    fn the_most_frequent_are_listed_first() {
+        let mut data = data();
+        let words = ["a", "b", "c", "d", "e", "f", "g", "g"];
+        data.train = part(&["t"], &words, 0.0);
+        data.test = part(&["s"], &words, 1.0);
+        let overlap = &Leakage::of(&data).overlaps[1];
+        let shown: Vec<_> = overlap.shared.iter().map(|s| s.words.as_str()).collect();
+        assert_eq!((overlap.shared_captions, shown), (8, vec!["g", "a", "b", "c", "d"]));
+    }
+
+    #[test]
+    fn an_image_in_two_splits_is_an_error() {
+        for (held_out, seen) in [("val", "train"), ("test", "train"), ("test", "val")] {
+            let mut data = data();
+            let name = if seen == "train" { "b" } else { "c" };
+            let into = if held_out == "val" { &mut data.val } else { &mut data.test };
+            into.images[0] = name.into();
+            let line = Leakage::of(&data).refuse_images("dir").unwrap_err().to_string();
+            let want = format!(
+                "dir, {held_out} split: expected no image of the {seen} split, got 1, first {name}"
+            );
+            assert_eq!(line, want);
+        }
+    }
+
+    #[test]
+    fn equal_features_under_another_name_are_stated() {
+        let mut data = data();
+        data.test.features.values[1] = 1.0; // that of image b
+        let leakage = Leakage::of(&data).refuse_images("dir").unwrap();
+        assert_eq!(leakage.overlaps[1].twins, [("e".to_string(), "b".to_string())]);
+        assert!(leakage.to_string().contains("test in train: 0 images, 1 twins (first e = b), "));
+        data.train.features = Features { dim: 0, values: Vec::new() };
+        data.test.features = Features { dim: 0, values: Vec::new() };
+        assert_eq!(Leakage::of(&data).overlaps[1].twins, []);
+    }
+
+    #[test]
+    fn a_vocabulary_has_only_training_words() -> Result<()> {
+        let data = data();
+        let options = VocabularyOptions { min_count: 2, ..Default::default() };
+        check_vocabulary(&Vocabulary::build(&data.train.captions, options), &data.train.captions)?;
+        let leaky = data.train.captions.iter().chain(&data.test.captions);
+        let leaky = Vocabulary::build(leaky, options);
+        let line = check_vocabulary(&leaky, &data.train.captions).unwrap_err().to_string();
+        assert_eq!(line, "vocabulary, word \"a\": expected 3 in the training captions, got 6");
+        let few = Vocabulary::build(&data.train.captions[..3], VocabularyOptions::default());
+        let line = check_vocabulary(&few, &data.train.captions).unwrap_err().to_string();
+        assert_eq!(line, "vocabulary, word \"a\": expected 3 in the training captions, got 2");
+        Ok(())
+    }
+}

@@ -1,10 +1,24 @@
 //! Data sets: what a split holds, and the loaders that fill it.
+//!
+//! | data | reader |
+//! |---|---|
+//! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
+//! | one split of it, features left in the mapped file | [`PrecompSplit`] |
+//! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
+//! | annotation files of the FNE program | [`FneAnnotations`] |
+//! | embeddings of another program | [`EmbeddingFiles`] |
+//! | one `.npy` file | [`Npy`] |
+//!
+//! [`check`] says what a folder holds and what is wrong with it, [`advice`] where the published sets' files go, and
+//! [`Leakage`] what held-out splits share with training. Every refusal is one line: place, expected, got.
 
 pub mod advice;
 mod captions;
 mod check;
 mod check_layouts;
 mod files;
+#[cfg(test)]
+mod fixture;
 mod fne_annotations;
 mod image_folder;
 mod images;
@@ -23,7 +37,7 @@ pub use check::{
     CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount, check, check_with,
 };
 pub use files::{FileHash, Manifest, sha256_hex};
-pub use fne_annotations::{FneAnnotations, FneForm};
+pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
 pub use images::decode_image;

@@ -73,7 +73,7 @@ impl<'a> Names<'a> {
                     &image.filename
                 }
                 Some(image) => {
-                    found.mismatches.extend(check_captions(&caps, part, i, image).err());
+                    found.mismatches.extend(wrong_captions(&caps, part, i, image));
                     &image.filename
                 }
                 None => {
@@ -111,8 +111,8 @@ impl<'a> Names<'a> {
                 format!("{name}: no ids, and the JSON lists {listed} {split} images: unchecked");
             return Comparison { names: part.numbered(), notes: vec![note], ..Default::default() };
         }
-        let check = |(i, image): (usize, &&_)| check_captions(caps, part, i, image).err();
-        let mismatches = images.iter().enumerate().filter_map(check).collect();
+        let wrong = |(i, image): (usize, &&_)| wrong_captions(caps, part, i, image);
+        let mismatches = images.iter().enumerate().flat_map(wrong).collect();
         let names = images.into_iter().map(|image| image.filename.clone()).collect();
         Comparison { names, mismatches, notes: Vec::new() }
     }
@@ -160,16 +160,16 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Compares words: the files may differ in case, punctuation and spacing.
-fn check_captions(caps: &str, part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Result<()> {
-    for (j, caption) in image.captions.iter().enumerate() {
-        let line = i * part.captions_per_image + j;
-        let got = &part.captions[line];
-        if got != caption && caption_key(got) != caption_key(caption) {
-            let place = format!("{caps} line {}", line + 1);
-            let expected = format!("{} (caption {j} of {})", excerpt(caption), image.filename);
-            return Err(Error::invalid(place, expected, excerpt(got)));
-        }
-    }
-    Ok(())
+/// The captions of an image that differ from the JSON in their words; case, punctuation and spacing are free.
+fn wrong_captions(caps: &str, part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Vec<Error> {
+    let first = i * part.captions_per_image;
+    let pairs = image.captions.iter().zip(&part.captions[first..]).enumerate();
+    let wrong =
+        pairs.filter(|(_, (want, got))| want != got && caption_key(want) != caption_key(got));
+    let error = |(j, (want, got)): (usize, (&String, &String))| {
+        let place = format!("{caps} line {}", first + j + 1);
+        let expected = format!("{} (caption {j} of {})", excerpt(want), image.filename);
+        Error::invalid(place, expected, excerpt(got))
+    };
+    wrong.map(error).collect()
 }

@@ -7,6 +7,7 @@ use half::f16;
 use memmap2::Mmap;
 
 use super::Features;
+use super::files::regular;
 use super::npy_header::{Dtype, Header};
 use crate::{Error, Result};
 
@@ -56,9 +57,7 @@ impl Npy {
         let place = path.display().to_string();
         let file = File::open(path).map_err(Error::io(path))?;
         let meta = file.metadata().map_err(Error::io(path))?;
-        if meta.is_dir() {
-            return Err(Error::invalid(place, "a .npy file", "a folder"));
-        }
+        regular(path, &meta)?;
         if meta.len() == 0 {
             return Err(Error::invalid(place, "a .npy file", "an empty file")); // cannot be mapped
         }

@@ -1,5 +1,6 @@
 //! One split of a `*_precomp` folder: features, captions, names.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::files::{self, LARGEST_TEXT, Manifest, excerpt};
@@ -212,35 +213,33 @@ fn row_layout(caps: &str, features: &Npy, captions: usize, per_image: usize) -> 
     Ok(RowLayout::Repeated)
 }
 
-/// A name a line, or each name `per_image` times.
+/// A name a line, or each name `per_image` times; no name for two images.
 fn one_per_image(
     place: &str,
     mut ids: Vec<String>,
     images: usize,
     per_image: usize,
 ) -> Result<Vec<String>> {
-    if ids.len() == images {
-        return Ok(ids);
-    }
-    if ids.len() != images * per_image {
+    let every = if ids.len() == images { 1 } else { per_image };
+    if ids.len() != images * every {
         let expected = format!("{images} lines, one an image (or {})", images * per_image);
         return Err(Error::invalid(place, expected, format!("{} lines", ids.len())));
     }
-    for line in 0..ids.len() {
-        let first = &ids[line - line % per_image];
-        if ids[line] != *first {
-            let place = format!("{place} line {}", line + 1);
-            return Err(Error::invalid(
-                place,
-                format!("{} again", excerpt(first)),
-                excerpt(&ids[line]),
-            ));
+    let mut seen = HashSet::new();
+    for (line, id) in ids.iter().enumerate() {
+        let place = format!("{place} line {}", line + 1);
+        let first = &ids[line - line % every];
+        if id != first {
+            return Err(Error::invalid(place, format!("{} again", excerpt(first)), excerpt(id)));
+        }
+        if line % every == 0 && !seen.insert(id) {
+            return Err(Error::invalid(place, "each image once", format!("a second {id}")));
         }
     }
     let mut line = 0;
     ids.retain(|_| {
         line += 1;
-        (line - 1) % per_image == 0
+        (line - 1) % every == 0
     });
     Ok(ids)
 }
