@@ -2,7 +2,7 @@
 //!
 //! A measuring instrument first and a demo second. The picture, the captions and the truth come from one list of facts,
 //! so it is known which caption is *really* true of which image, annotated or not; which word is met by which region;
-//! which edit makes a sentence false. A [`Dataset`](crate::data::Dataset) made of it holds features (from pixels alone),
+//! which edit makes a sentence false. A [`Dataset`] made of it holds features (from pixels alone),
 //! captions and annotated pairs, nothing else: training cannot read the truth.
 //!
 //! | file          | what it holds                                                    |
