@@ -546,6 +546,41 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_reaches_from_low_to_high() {
+        let report = super::super::sample::report(24.3, -5.5, &[]);
+        let series = Series { name: "Full", series: 3, data: &report.rows[2].measured };
+        let svg = rsums("rSum", &[&series]).unwrap().svg;
+        let line =
+            svg.split('<').find(|e| e.starts_with("polyline") && e.contains("--s3")).unwrap();
+        let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        let xy: Vec<i32> = points.split([',', ' ']).filter_map(|n| n.parse().ok()).collect();
+        let dot = svg.split('<').find(|e| e.starts_with("circle")).unwrap();
+        let middle: i32 = dot.split('"').nth(1).unwrap().parse().unwrap();
+        assert!(xy[0] + 100 < middle && middle + 100 < xy[2] && xy[1] == xy[3], "{xy:?}, {middle}");
+    }
+
+    #[test]
+    fn ranges_are_never_empty() {
+        assert_eq!(padded([0.0, 10.0, f64::NAN].into_iter(), 0.1), -1.0..11.0);
+        assert_eq!(padded([3.0, 3.0].into_iter(), 0.1), 2.5..3.5);
+        assert_eq!(padded([400.0].into_iter(), 0.1), 380.0..420.0);
+        assert_eq!(padded([f64::NAN].into_iter(), 0.1), 0.0..1.0);
+    }
+
+    #[test]
+    fn placeholders_become_the_page_s_colours() {
+        let svg = "<svg width=\"9\">\n<rect fill=\"#FE0103\" stroke=\"none\"/>\
+                   <line opacity=\"1\" stroke=\"#FE0102\"/><path stroke=\"#FE0201\"/>\
+                   <text fill=\"#FE0000\">";
+        let want = "<svg viewBox=\"0 0 1200 740\" role=\"img\" aria-label=\"a&lt;b\">\n\
+                    <rect style=\"fill:var(--s3)\" stroke=\"none\"/>\
+                    <line opacity=\"1\" style=\"stroke:var(--s2)\"/>\
+                    <path style=\"stroke:var(--s1);stroke-dasharray:24 10\"/>\
+                    <text fill=\"currentColor\">";
+        assert_eq!(themed(svg, "a<b"), want);
+    }
+
+    #[test]
     fn ticks_are_short() {
         assert_eq!(
             [0.0, 0.5, -0.25, 100.0, 0.1 + 0.2].map(number),
