@@ -5,7 +5,7 @@ use super::json::{Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
-use super::{CHANCE, Curve, Figures, ReportInput, examples};
+use super::{CHANCE, Curve, Figures, ReportInput, canvas, examples};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -27,7 +27,7 @@ pub(super) fn render(input: &ReportInput) -> String {
         });
     }
     let courses = course_figures(report, figures, &rows);
-    if !courses.is_empty() {
+    if !courses.is_empty() || report.rows.iter().any(|r| !r.measured.per_seed.is_empty()) {
         section(&mut out, "Training", |out| {
             grid(out, courses);
             table(out, &tables::seeds(report));
@@ -195,7 +195,7 @@ fn key(out: &mut String, k: &Key) {
     let shape = match k.shape {
         Shape::Line => format!(
             "<path d=\"M0 20H112\" style=\"stroke:{colour};stroke-width:12;stroke-dasharray:{}\"/>",
-            plots::dash(k.series)
+            canvas::dash(k.series)
         ),
         Shape::Area => format!("<path d=\"M36 0h44v40H36z\" style=\"fill:{colour}\"/>"),
         Shape::Dot => format!("<circle cx=\"56\" cy=\"20\" r=\"17\" style=\"fill:{colour}\"/>"),
