@@ -103,6 +103,12 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_one_method_are_told_apart() {
+        let r1 = |table| fne_row(table, "mscoco", "SCAN").unwrap().numbers().i2t.r1;
+        assert_eq!((r1(1), r1(2)), (Some(72.7), Some(50.4)));
+    }
+
+    #[test]
     fn a_missing_number_is_no_zero() {
         let r = fne_row(5, "flickr30k", "lambda = 0.5").unwrap().numbers();
         assert_eq!((r.i2t.r10, r.t2i.r10, r.rsum), (None, None, None));

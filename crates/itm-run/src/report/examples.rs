@@ -82,6 +82,34 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn marks_and_scores_stand_beside_their_items() {
+        let answer =
+            |text: &str, score, mark| Answer { item: Item::Caption(text.into()), score, mark };
+        let example = Example {
+            row: "Full".into(),
+            query: Item::Image(Picture { name: "7.jpg".into(), mime: "image/png", bytes: vec![] }),
+            answers: vec![
+                answer("one", 0.514, Mark::Annotated),
+                answer("two", -0.2, Mark::TrueNotAnnotated),
+                answer("three", f64::NAN, Mark::Other),
+            ],
+            annotated_rank: Some(1),
+        };
+        let mut out = String::new();
+        one(&mut out, &example);
+        let items: Vec<_> =
+            out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
+        let has = |k: usize, parts: &[&str]| {
+            parts.iter().for_each(|p| assert!(items[k].contains(p), "{p}: {}", items[k]));
+        };
+        has(0, &["class=\"annotated\"", "<q>one</q>", "✓ annotated", ">0.51<"]);
+        has(1, &["class=\"true\"", "<q>two</q>", "≈ true", ">−0.20<"]);
+        has(2, &["class=\"other\"", "<q>three</q>", "✗"]);
+        assert!(!items[2].contains("score") && out.contains("best annotated item at rank 1"));
+        assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
+    }
+
     /// The test vectors of RFC 4648 §10, and every digit.
     #[test]
     fn base64_as_the_standard_has_it() {

@@ -5,7 +5,7 @@ use super::json::{Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
-use super::{CHANCE, Curve, Figures, ReportInput, examples};
+use super::{CHANCE, Curve, Figures, ReportInput, canvas, examples};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -27,7 +27,7 @@ pub(super) fn render(input: &ReportInput) -> String {
         });
     }
     let courses = course_figures(report, figures, &rows);
-    if !courses.is_empty() {
+    if !courses.is_empty() || report.rows.iter().any(|r| !r.measured.per_seed.is_empty()) {
         section(&mut out, "Training", |out| {
             grid(out, courses);
             table(out, &tables::seeds(report));
@@ -195,7 +195,7 @@ fn key(out: &mut String, k: &Key) {
     let shape = match k.shape {
         Shape::Line => format!(
             "<path d=\"M0 20H112\" style=\"stroke:{colour};stroke-width:12;stroke-dasharray:{}\"/>",
-            plots::dash(k.series)
+            canvas::dash(k.series)
         ),
         Shape::Area => format!("<path d=\"M36 0h44v40H36z\" style=\"fill:{colour}\"/>"),
         Shape::Dot => format!("<circle cx=\"56\" cy=\"20\" r=\"17\" style=\"fill:{colour}\"/>"),
@@ -341,6 +341,49 @@ mod tests {
         input.figures.similarities[0].row = evil.clone();
         input.figures.similarities[0].groups[0].label = evil.clone();
         assert!(!render(&input).contains("<img src=x"));
+    }
+
+    #[test]
+    fn every_special_character_is_escaped() {
+        assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+        assert_eq!(prose("a `b<` c"), "a <code>b&lt;</code> c");
+        assert_eq!(prose("a ` b"), "a ` b");
+    }
+
+    #[test]
+    fn the_badge_says_what_the_verdict_says() {
+        let badge = |without, cca| {
+            let page = render(&sample::input(without, cca, &[1, 2]));
+            let badge = page.split("<p class=\"verdict ").nth(1).unwrap().to_owned();
+            badge.split("</strong>").next().unwrap().to_owned()
+        };
+        assert_eq!(badge(24.3, 5.5), "above\"><strong>The claim holds.");
+        assert_eq!(badge(24.3, 1.2), "unsure\"><strong>Not decided.");
+        assert_eq!(badge(-9.0, 5.5), "below\"><strong>The claim does not hold.");
+    }
+
+    /// Changing one direction's recalls or intervals changes that direction's figure alone.
+    #[test]
+    fn each_direction_has_its_own_bars() {
+        let bars = |report: &Report| {
+            let figures = recall_figures(report, &rows(report));
+            [1, 2].map(|k| figures[k].1.svg.clone())
+        };
+        let report = sample::report(24.3, -5.5, &[1, 2]);
+        let [i2t, t2i] = bars(&report);
+        type Change = fn(&mut super::super::json::Measured);
+        let changes: [(Change, [bool; 2]); 4] = [
+            (|m| m.i2t.r1 += 9.0, [true, false]),
+            (|m| m.t2i.r1 += 9.0, [false, true]),
+            (|m| m.ci95_recalls.as_mut().unwrap().i2t[2][1] += 9.0, [true, false]),
+            (|m| m.ci95_recalls.as_mut().unwrap().t2i[2][1] += 9.0, [false, true]),
+        ];
+        for (k, (change, want)) in changes.into_iter().enumerate() {
+            let mut changed = report.clone();
+            change(&mut changed.rows[2].measured);
+            let [a, b] = bars(&changed);
+            assert_eq!([a != i2t, b != t2i], want, "change {k}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! stand in [`Report`] once, and every table is built from it by `tables`, so the four outputs
 //! cannot disagree.
 
+mod canvas;
 mod examples;
 mod format;
 mod html;

@@ -1,24 +1,16 @@
-//! The figures of `report.html`: SVG drawn by `plotters`, its colours turned into the page's.
-//!
-//! A figure is drawn with placeholder colours ([`Ink`]) that `themed` replaces by CSS variables,
-//! so that one file reads well on light and dark screens and on paper.
+//! The figures of `report.html`.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::ops::Range;
 
-use plotters::chart::MeshStyle;
-use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::canvas::{
+    Ink, Point, TEXT, chart, draw, drawable, finite, mesh, number, padded, path, text,
+};
 use super::json::{Measured, Reliability};
 use super::{Curve, Similarities};
-
-/// Canvas of every figure; shown at about half this size, so whole numbers are fine enough.
-const SIZE: (u32, u32) = (1200, 740);
-const TEXT: f64 = 38.0;
 
 /// A figure and what its legend says.
 pub(super) struct Figure {
@@ -48,35 +40,6 @@ pub(super) struct Series<'a, T> {
     pub(super) series: u8,
     pub(super) data: T,
 }
-
-/// A placeholder colour.
-#[derive(Clone, Copy)]
-enum Ink {
-    /// The page's text colour.
-    Page,
-    /// A series' colour.
-    Solid(u8),
-    /// A series' colour in its own dash pattern.
-    Dashed(u8),
-}
-
-impl Ink {
-    fn rgb(self) -> RGBColor {
-        match self {
-            Self::Page => RGBColor(0xFE, 0, 0),
-            Self::Solid(k) => RGBColor(0xFE, 1, k),
-            Self::Dashed(k) => RGBColor(0xFE, 2, k),
-        }
-    }
-
-    fn faint(self, alpha: f64) -> RGBAColor {
-        self.rgb().mix(alpha)
-    }
-}
-
-type Drawn = Result<(), Box<dyn Error>>;
-type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Point = (f64, f64);
 
 impl<'a, T> Series<'a, T> {
     /// The same row showing something else.
@@ -306,108 +269,6 @@ fn posterior(k: usize) -> u8 {
     4 + (k % 2) as u8
 }
 
-/// The pattern of series `k`, for its line and its legend alike.
-pub(super) fn dash(series: u8) -> &'static str {
-    ["none", "24 10", "6 9", "30 9 6 9", "none", "18 8", "5 7", "12 6"][usize::from(series % 8)]
-}
-
-fn chart<'a, 'b>(canvas: &'a Canvas<'b>, right: i32) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
-    let mut builder = ChartBuilder::on(canvas);
-    builder.margin(16).margin_right(30).x_label_area_size(100).y_label_area_size(130);
-    builder.right_y_label_area_size(right);
-    builder
-}
-
-type Mesh<'a, 'b, 'c> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'c>>;
-
-fn mesh<'m, 'a, 'b, 'c>(
-    mesh: &'m mut Mesh<'a, 'b, 'c>,
-    x: &str,
-    y: &str,
-) -> &'m mut Mesh<'a, 'b, 'c> {
-    mesh.bold_line_style(Ink::Page.faint(0.13))
-        .light_line_style(TRANSPARENT)
-        .axis_style(Ink::Page.faint(0.5))
-        .label_style(text(TEXT))
-        .axis_desc_style(text(TEXT))
-        .x_labels(6)
-        .y_labels(6)
-        .x_label_formatter(&|v| number(*v))
-        .y_label_formatter(&|v| number(*v))
-        .set_all_tick_mark_size(8)
-        .x_desc(x)
-        .y_desc(y)
-}
-
-fn path(points: Vec<Point>, style: ShapeStyle) -> PathElement<Point> {
-    PathElement::new(points, style)
-}
-
-fn text(size: f64) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&Ink::Page.rgb())
-}
-
-fn draw(label: &str, figure: impl FnOnce(&Canvas) -> Drawn) -> String {
-    let mut svg = String::new();
-    {
-        let canvas = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        figure(&canvas).expect("drawing into a string does not fail");
-        canvas.present().expect("drawing into a string does not fail");
-    }
-    themed(&svg, label)
-}
-
-/// Replaces placeholder colours by the page's, the fixed size by a flexible one, and names it.
-fn themed(svg: &str, label: &str) -> String {
-    let body = svg.split_once('>').map_or("", |(_, body)| body);
-    let (w, h) = SIZE;
-    let label = super::html::escape(label);
-    let mut out = format!("<svg viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{label}\">");
-    let mut rest = body;
-    // Every placeholder stands as ` fill="#FEkkss"` or ` stroke="#FEkkss"`.
-    while let Some(at) = rest.find("=\"#FE") {
-        let name_at = rest[..at].rfind(' ').map_or(0, |i| i + 1);
-        let (name, code) = (&rest[name_at..at], &rest[at + 5..at + 9]);
-        let series = u8::from_str_radix(&code[2..], 16).unwrap_or(0);
-        out += &rest[..name_at];
-        out += &match &code[..2] {
-            "01" => format!("style=\"{name}:var(--s{series})\""),
-            "02" => {
-                format!("style=\"{name}:var(--s{series});stroke-dasharray:{}\"", dash(series))
-            }
-            _ => format!("{name}=\"currentColor\""),
-        };
-        rest = &rest[at + 10..];
-    }
-    out + rest
-}
-
-/// A range around the finite values, wider by `pad` of its width on both sides; never empty.
-fn padded(values: impl Iterator<Item = f64>, pad: f64) -> Range<f64> {
-    let (lo, hi) = values
-        .filter(|v| drawable(*v))
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
-    if lo > hi {
-        return 0.0..1.0;
-    }
-    let width = hi - lo;
-    if width <= 1e-9 * hi.abs().max(1e-3) {
-        let half = (0.05 * hi.abs()).max(0.5);
-        return lo - half..hi + half;
-    }
-    lo - pad * width..hi + pad * width
-}
-
-fn finite(points: &[Point]) -> Vec<Point> {
-    points.iter().copied().filter(|p| drawable(p.0) && drawable(p.1)).collect()
-}
-
-/// Not NaN, and not so large (a diverged loss) that an axis to hold it says nothing: `plotters`
-/// searches the ticks of such an axis without end.
-fn drawable(v: f64) -> bool {
-    v.abs() <= 1e12
-}
-
 /// Mean over the curves at every x that all of them have.
 fn mean(curves: &[&Curve], course: Course) -> Vec<Point> {
     let mut at: BTreeMap<u64, (f64, f64, usize)> = BTreeMap::new();
@@ -438,16 +299,6 @@ fn steps(shares: &[f64], range: &Range<f64>) -> Vec<Point> {
     let edge = |k: usize| range.start + (range.end - range.start) * k as f64 / shares.len() as f64;
     let tops = shares.iter().enumerate().flat_map(|(k, &y)| [(edge(k), y), (edge(k + 1), y)]);
     [(range.start, 0.0)].into_iter().chain(tops).chain([(range.end, 0.0)]).collect()
-}
-
-/// A tick's label: no more digits than it needs.
-fn number(v: f64) -> String {
-    let text = format!("{v:.3}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    match text {
-        "-0" => "0".into(),
-        _ => text.replace('-', "−"),
-    }
 }
 
 #[cfg(test)]
@@ -546,10 +397,16 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_short() {
-        assert_eq!(
-            [0.0, 0.5, -0.25, 100.0, 0.1 + 0.2].map(number),
-            ["0", "0.5", "−0.25", "100", "0.3"]
-        );
+    fn an_interval_reaches_from_low_to_high() {
+        let report = super::super::sample::report(24.3, -5.5, &[]);
+        let series = Series { name: "Full", series: 3, data: &report.rows[2].measured };
+        let svg = rsums("rSum", &[&series]).unwrap().svg;
+        let line =
+            svg.split('<').find(|e| e.starts_with("polyline") && e.contains("--s3")).unwrap();
+        let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+        let xy: Vec<i32> = points.split([',', ' ']).filter_map(|n| n.parse().ok()).collect();
+        let dot = svg.split('<').find(|e| e.starts_with("circle")).unwrap();
+        let middle: i32 = dot.split('"').nth(1).unwrap().parse().unwrap();
+        assert!(xy[0] + 100 < middle && middle + 100 < xy[2] && xy[1] == xy[3], "{xy:?}, {middle}");
     }
 }

@@ -444,6 +444,10 @@ mod tests {
     fn cells_stand_under_their_heads() {
         let report = sample::report(24.3, -5.5, &[1, 2, 3]);
         let table = recalls(&report, Interval::Half);
+        let heads: Vec<_> =
+            table.columns.iter().map(|c| format!("{}{}", c.short, c.label)).collect();
+        let want = "i2t R@1,i2t R@5,i2t R@10,t2i R@1,t2i R@5,t2i R@10,rSum,±";
+        assert_eq!(heads.join(","), want);
         let m = &report.rows[2].measured;
         assert_eq!(
             texts(at(&table, "Full"))[..4],
