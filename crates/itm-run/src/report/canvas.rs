@@ -55,7 +55,12 @@ pub(super) fn chart<'a, 'b>(
     right: i32,
 ) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
     let mut builder = ChartBuilder::on(canvas);
-    builder.margin(16).margin_right(30).x_label_area_size(100).y_label_area_size(130);
+    builder
+        .margin(16)
+        .margin_top(26)
+        .margin_right(30)
+        .x_label_area_size(100)
+        .y_label_area_size(130);
     builder.right_y_label_area_size(right);
     builder
 }
