@@ -180,5 +180,6 @@ mod tests {
         };
         assert_eq!(places("`fne-flickr8k`"), ["configs/fne-flickr.toml"]);
         assert_eq!(places("| fne-flickr | fne-flickr8k |"), [] as [String; 0]);
+        assert_eq!(configs_are_named(&["configs/fne.toml"], "fne-flickr, my-fne, fnes").len(), 1);
     }
 }
