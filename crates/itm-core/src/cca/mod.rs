@@ -132,6 +132,27 @@ pub struct Chosen {
 /// # Departures
 /// Hotelling (1936) has no ridge and no weights; the weights are those of Gong et al. (IJCV 2014). Above
 /// [`CcaOptions::max_terms`] the rarest terms are dropped, where a truncated SVD of the texts would keep a part of them.
+///
+/// ```
+/// use itm_core::Pairs;
+/// use itm_core::cca::{Cca, CcaOptions};
+/// use itm_core::data::{Dataset, Features, Part};
+///
+/// let part = |n: usize| Part {
+///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
+///     images: (0..n).map(|i| format!("{i}.jpg")).collect(),
+///     captions: ["Two dogs running.", "A red car."].repeat(n / 2).into_iter().map(String::from).collect(),
+///     pairs: Pairs::uniform(n, 1),
+/// };
+/// let (train, val, test) = (part(8), part(4), part(2));
+/// let data = Dataset { name: "toy".into(), train, val, test, sha256: String::new() };
+///
+/// let cca = Cca::fit(&data, &CcaOptions::default())?;
+/// let scores = cca.scores(&data.test)?;
+/// assert_eq!([0, 1].map(|image| scores.ranking(image)[0]), [0, 1]);
+/// assert_eq!(cca.dims(), 1); // the rank of two kinds of images
+/// # Ok::<(), itm_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Cca {
     transform: ImageTransform,

@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::eval::{Protocol, TiePolicy, evaluate};
 
 /// Two small problems, `dx < dy` and `dx > dy`, by Cholesky and SVD: `tests/reference/cca.py`.
 #[test]
@@ -37,6 +38,9 @@ fn golden_two_problems() {
             &numbers(&serde_json::json!([want["validation_rsum"]])),
         );
         close("correlations", cca.correlations(), &numbers(&want["correlations"]));
+        let val = cca.scores(&data.val).unwrap();
+        let val = evaluate(&val, &data.val.pairs, Protocol::Full, TiePolicy::Index).unwrap();
+        close("rSum of the evaluator", &[cca.validation_rsum()], &[val.rsum]);
         let scores = cca.scores(&data.test).unwrap();
         let scores: Vec<_> = scores.values().iter().copied().map(f64::from).collect();
         close("scores", &scores, &numbers(&want["scores"]));
