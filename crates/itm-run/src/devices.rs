@@ -18,6 +18,7 @@ pub fn device(name: &str) -> Result<Device> {
         "tch" => Ok(Device::libtorch()),
         #[cfg(feature = "tch")]
         "tch-cuda" => Ok(Device::libtorch_cuda(0)),
+        #[allow(unreachable_patterns)] // those of this build are answered above
         "cpu" | "wgpu" | "tch" | "tch-cuda" => {
             let feature = name.trim_end_matches("-cuda");
             let expected = format!("a build with `--no-default-features --features {feature}`");

@@ -40,7 +40,7 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::List { data } => progress::say(list::list(&cli.configs, &data)?),
         Command::Reproduce(args) => _ = reproduce::reproduce(&args, &cli.configs)?,
-        Command::Data { command: None } => progress::say(advice::advice()),
+        Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => progress::say(check(&dir)?),
         Command::Scenes(args) => scenes::scenes(&args)?,
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Prints a line, or several, on standard output.
-pub fn say(text: impl std::fmt::Display) {
+pub(crate) fn say(text: impl std::fmt::Display) {
     // A closed pipe is the reader's wish, not an error.
     _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// A bar with rate and time left, on standard error; hidden where that is no terminal.
-pub fn bar(what: &str, unit: &str) -> ProgressBar {
+pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
     let template = format!(
         "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{eta}} left {{msg}}"
     );
@@ -23,7 +23,7 @@ pub fn bar(what: &str, unit: &str) -> ProgressBar {
 }
 
 /// A spinner with the time passed, for work without steps; hidden where there is no terminal.
-pub fn spinner(what: &str) -> ProgressBar {
+pub(crate) fn spinner(what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template that a test renders");
     let bar = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));

@@ -37,7 +37,7 @@ use std::ops::Range;
 pub trait Consumer: Sync {
     /// What is kept of a lane, and of the whole matrix.
     type State: Send;
-    /// What [`Tiles::run`] returns.
+    /// What [`Tiles::run`](super::Tiles::run)(super::Tiles::run) returns.
     type Output;
 
     /// Nothing seen yet of these images and texts: a lane, or all.
