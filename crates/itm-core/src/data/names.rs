@@ -60,7 +60,11 @@ impl<'a> Names<'a> {
     ) -> Comparison {
         let paths = SplitFiles::of(folder, &part.name);
         let caps = paths.caps.display().to_string();
-        let Some(ids) = &part.ids else { return self.compare_by_order(&caps, part, split) };
+        let ids = match (&part.ids, extra) {
+            (Some(ids), _) => ids,
+            (None, Extra::LeftOut) => return self.compare_by_order(&caps, part, split),
+            (None, Extra::Included) => return unchecked(part, "not in the JSON"),
+        };
         let ids_place = paths.ids.display();
         let (mut found, mut unknown, find) = (Comparison::default(), 0, self.finder(ids));
         for (i, id) in ids.iter().enumerate() {
@@ -106,10 +110,7 @@ impl<'a> Names<'a> {
     fn compare_by_order(&self, caps: &str, part: &PrecompSplit, split: Split) -> Comparison {
         let images: Vec<_> = self.json.images_of(split).collect();
         if images.len() != part.images() {
-            let (name, listed) = (&part.name, images.len());
-            let note =
-                format!("{name}: no ids, and the JSON lists {listed} {split} images: unchecked");
-            return Comparison { names: part.numbered(), notes: vec![note], ..Default::default() };
+            return unchecked(part, &format!("the JSON lists {} {split} images", images.len()));
         }
         let wrong = |(i, image): (usize, &&_)| wrong_captions(caps, part, i, image);
         let mismatches = images.iter().enumerate().flat_map(wrong).collect();
@@ -158,6 +159,12 @@ impl<'a> Names<'a> {
         let caption = listed.get(at)?;
         Some(format!("line {} should be {}", at + 1, excerpt(caption)))
     }
+}
+
+/// Images without ids that cannot be found by their order either.
+fn unchecked(part: &PrecompSplit, why: &str) -> Comparison {
+    let notes = vec![format!("{}: no ids, and {why}: unchecked", part.name)];
+    Comparison { names: part.numbered(), notes, ..Default::default() }
 }
 
 /// The captions of an image that differ from the JSON in their words; case, punctuation and spacing are free.

@@ -297,10 +297,17 @@ mod tests {
         let want = "precomp/test_ids.txt line 5: expected \"8.jpg\" again, got \"9.jpg\"";
         assert_eq!(error(&folder), want);
 
-        let rows = rows.enumerate().map(|(i, v)| if i == 3 * 7 + 1 { -1.0 } else { v });
-        folder.write("precomp/test_ims.npy", npy(&[15, 3], rows));
-        let want = "precomp/test_ims.npy row 7: expected row 5 again (15 rows and captions: images repeated)";
-        assert!(error(&folder).starts_with(want), "{}", error(&folder));
+        for changed in [1, 4, 6, 9, 14] {
+            let value = |(i, v)| if i == 3 * changed + 1 { -1.0 } else { v };
+            folder
+                .write("precomp/test_ims.npy", npy(&[15, 3], rows.clone().enumerate().map(value)));
+            let first = changed - changed % 5;
+            let want = format!(
+                "precomp/test_ims.npy row {changed}: expected row {first} again (15 rows and captions: \
+                 images repeated), got other values"
+            );
+            assert_eq!(error(&folder), want);
+        }
     }
 
     #[test]
@@ -362,6 +369,9 @@ mod tests {
         assert_eq!(load_all(&folder).unwrap().dataset.test.images, want.test.images);
         folder.remove("precomp/test_ids.txt");
         assert_eq!(load_all(&folder).unwrap().dataset.test.images, want.test.images);
+        folder.remove("precomp/train_extra_ids.txt"); // these are not in the JSON: no order to go by
+        let images = load_all(&folder).unwrap().dataset.train.images;
+        assert_eq!(images[3..], ["3.jpg", "train_extra/0", "train_extra/1"]);
         folder.change("precomp/test_caps.txt", "number 9 , take 1", "number 9 , take 2");
         let want = "precomp/test_caps.txt line 7: expected \"A dog number 9 , take 1 .\" (caption 1 of 9.jpg)";
         assert!(error(&folder).starts_with(want), "{}", error(&folder));
