@@ -330,6 +330,22 @@ mod tests {
         assert_ne!(with.pixels, other.pixels);
     }
 
+    /// The same facts drawn twice: noise and light differ everywhere, mildly.
+    #[test]
+    fn nuisance_changes_pixels_and_not_what_is_seen() {
+        let scene = cube(Colour::Red, Pattern::Plain);
+        let (a, b) = (drawn(&scene), draw(&scene, 96, &mut ChaCha8Rng::seed_from_u64(4)));
+        let differ = a.pixels.iter().zip(&b.pixels).filter(|(p, q)| p != q).count();
+        assert!(differ > a.pixels.len() / 2, "{differ} bytes");
+        // Noise within one picture, where the background is even.
+        let corner: Vec<f32> = (0..100).map(|i| a.pixel(i % 10, i / 10)[1] as f32).collect();
+        let mean = corner.iter().sum::<f32>() / 100.0;
+        let deviation = (corner.iter().map(|v| (v - mean).powi(2)).sum::<f32>() / 99.0).sqrt();
+        assert!((3.0..12.0).contains(&deviation), "{deviation}");
+        let (p, q) = (bar(&a), bar(&b));
+        assert!(p.iter().zip(q).all(|(p, q)| (p - q).abs() < 60.0), "{p:?} against {q:?}");
+    }
+
     #[test]
     fn kinds_patterns_and_backgrounds_look_different() {
         let mut seen: Vec<Image> = Vec::new();

@@ -34,7 +34,7 @@ mod world;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use draw::Image;
@@ -55,7 +55,8 @@ use crate::{Pairs, Relevance};
 pub const CAPTIONS: usize = 5;
 
 /// How many images, and how large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sizes {
     /// Training images.
     pub train: usize,
@@ -63,7 +64,7 @@ pub struct Sizes {
     pub val: usize,
     /// Test images.
     pub test: usize,
-    /// Side of an image.
+    /// Side of an image; 96 unless there is a reason, at least 16.
     pub pixels: u32,
 }
 
@@ -133,7 +134,11 @@ impl Scenes {
     /// let meaning = parse(&caption.text).expect("every caption is a sentence of the grammar");
     /// assert!(entails(&world.test.scenes[3], &meaning));
     /// ```
+    ///
+    /// # Panics
+    /// If an image has fewer than 16 pixels a side.
     pub fn generate(seed: u64, sizes: Sizes) -> Self {
+        assert!(sizes.pixels >= 16, "{} pixels a side, at least 16 are needed", sizes.pixels);
         let split =
             |name, number, images| Split::generate(name, number, images, seed, sizes.pixels);
         Self {
@@ -233,7 +238,8 @@ impl Split {
         Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
     }
 
-    /// The regions of image `i`: its objects' boxes, then a grid, [`Regions::COUNT`] in all.
+    /// The regions of image `i`, [`Regions::COUNT`] in all: region `k` is object `k` of the scene, as
+    /// [`Grounding::Objects`] counts them; then whole picture, centre and a grid.
     ///
     /// # Panics
     /// If there is no image `i`.
@@ -342,6 +348,39 @@ mod tests {
             assert_eq!(features.row(i), Extractor::new().global(&split.image(i)));
             assert!((0..i).all(|j| features.row(i) != features.row(j)));
         }
+    }
+
+    /// Facts, captions and boxes do not depend on the resolution; features have one width on all.
+    #[test]
+    fn other_resolutions_show_the_same_scenes() {
+        for pixels in [16, 33, 160] {
+            let split = Scenes::generate(6, Sizes { train: 0, val: 0, test: 4, pixels }).test;
+            assert_eq!(split.scenes, world(6, 0, 4).test.scenes);
+            assert_eq!(split.image(2).pixels.len(), 3 * (pixels * pixels) as usize);
+            assert!(split.features().values.iter().all(|v| v.is_finite()));
+            let regions = split.regions(&Extractor::new(), 2);
+            assert_eq!(regions.boxes[0], split.scenes[2].objects[0].bounds);
+            assert_eq!(regions.features.len(), Regions::COUNT * WIDTH);
+        }
+    }
+
+    /// Region 0 is a picture of object 0: recolouring another object elsewhere leaves it as it is.
+    #[test]
+    fn regions_come_from_the_pixels_of_their_box() {
+        let mut split = world(12, 0, 200).test;
+        let apart = |s: &Scene| {
+            s.objects.len() == 2
+                && Relation::LeftOf.holds(s, 0, 1)
+                && !Relation::NextTo.holds(s, 0, 1)
+        };
+        let i = split.scenes.iter().position(apart).expect("two objects apart");
+        let before = split.regions(&Extractor::new(), i).features;
+        let other = &mut split.scenes[i].objects[1];
+        other.colour = Colour::ALL[(other.colour.index() + 1) % 8];
+        let after = split.regions(&Extractor::new(), i).features;
+        let colours = 16 * 12;
+        assert_eq!(before[..colours], after[..colours]);
+        assert_ne!(before[WIDTH..][..colours], after[WIDTH..][..colours]);
     }
 
     #[test]
