@@ -237,7 +237,8 @@ impl Observed {
 /// from a bank the anchor alone. Its gradients are goldens of `loss`.)
 #[test]
 fn every_row_of_the_ablation_learns() {
-    let change: [(&str, fn(&mut FneConfig)); 9] = [
+    type Change = fn(&mut FneConfig);
+    let change: [(&str, Change); 9] = [
         ("full", |_| ()),
         ("w/o FNE", |c| c.sampler.negatives = Negatives::Hardest),
         ("w/o MMM", |c| c.sampler.bank_size = 0),
