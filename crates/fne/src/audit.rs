@@ -93,7 +93,8 @@ impl Observed {
         mean((0..self.anchors.len()).filter_map(|i| {
             mean_of_bools(
                 (0..self.candidates.len())
-                    .filter_map(|j| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
+                    .filter(|&j| !self.excluded(i, j))
+                    .map(|j| self.is_true(i, j, truth)),
             )
         }))
         .unwrap_or(0.0)
@@ -129,7 +130,8 @@ impl Observed {
             columns
                 .iter()
                 .enumerate()
-                .filter_map(|(i, &j)| (!self.excluded(i, j)).then(|| self.is_true(i, j, truth))),
+                .filter(|&(i, &j)| !self.excluded(i, j))
+                .map(|(i, &j)| self.is_true(i, j, truth)),
         )
         .unwrap_or(0.0)
     }

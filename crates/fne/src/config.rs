@@ -33,6 +33,13 @@ pub struct ModelConfig {
     pub text_pool: TextPool,
 }
 
+impl ModelConfig {
+    /// Features as they are, mean over words.
+    pub fn new(embed_dim: usize, word_dim: usize) -> Self {
+        Self { embed_dim, word_dim, features: FeatureTransform::Raw, text_pool: TextPool::Mean }
+    }
+}
+
 /// What is done to a row of image features before the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -332,12 +339,7 @@ pub(crate) mod tests {
         let mut sampler = preset.sampler();
         sampler.bank_size = 12;
         FneConfig {
-            model: ModelConfig {
-                embed_dim: 8,
-                word_dim: 6,
-                features: FeatureTransform::Raw,
-                text_pool: TextPool::Mean,
-            },
+            model: ModelConfig::new(8, 6),
             train: TrainConfig { batch: 4, learning_rate: 1e-2, ..preset.train() },
             sampler,
         }

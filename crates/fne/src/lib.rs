@@ -1,4 +1,4 @@
-//! FNE.
+#![doc = include_str!("../README.md")]
 
 mod exp;
 #[cfg(test)]

@@ -308,15 +308,18 @@ mod tests {
             let mask: Vec<bool> = ids.iter().flat_map(|a| candidates.map(|c| *a == c)).collect();
             let rule = Preset::Official.sampler().rule();
             let mut sampler = FneSampler::new(rule, Snapshot::default(), seed);
-            let (a, own, pool) = (matrix(a, 5).require_grad(), matrix(&own, 5), matrix(pool, 5));
-            let positive = row_dots(a.clone(), own);
+            let (own, pool) = (matrix(&own, 5), matrix(pool, 5));
+            let (x, y) = (matrix(a, 5).require_grad(), matrix(a, 5).require_grad());
 
-            let scores = a.clone().matmul(pool.clone().transpose());
+            let positive = row_dots(x.clone(), own.clone());
+            let scores = x.clone().matmul(pool.clone().transpose());
             let excluded = Tensor::from_data(TensorData::new(mask, [4, 7]), &device());
-            let dense = triplet(&Block::new(positive.clone(), scores.clone(), excluded), &mut sampler, 0.2).sum();
+            let block = Block::new(positive, scores.clone(), excluded);
+            let dense = triplet(&block, &mut sampler, 0.2).sum();
 
             let mut again = FneSampler::new(rule, Snapshot::default(), seed);
             let host_scores = host(scores);
+            let positive = row_dots(y.clone(), own);
             let host_positive = host(positive.clone());
             let view = Pool {
                 scores: &host_scores,
@@ -325,10 +328,10 @@ mod tests {
             };
             let drawn = again.choose(&view);
             let masked: Vec<bool> = drawn.iter().enumerate().map(|(i, &j)| view.excluded(i, j)).collect();
-            let sparse = drawn_hinges(a.clone(), positive, gather(pool, &drawn), &masked, 0.2).sum();
+            let sparse = drawn_hinges(y.clone(), positive, gather(pool, &drawn), &masked, 0.2).sum();
 
             prop_assert!((host(dense.clone())[0] - host(sparse.clone())[0]).abs() < 1e-5);
-            let (g, h) = (host(a.grad(&dense.backward()).unwrap()), host(a.grad(&sparse.backward()).unwrap()));
+            let (g, h) = (host(x.grad(&dense.backward()).unwrap()), host(y.grad(&sparse.backward()).unwrap()));
             for (x, y) in g.iter().zip(&h) { prop_assert!((x - y).abs() < 1e-5); }
         }
     }

@@ -85,7 +85,6 @@ struct Side {
     scores: Vec<f32>,
     positive: Vec<f32>,
     chosen: Vec<usize>,
-    excluded: Vec<bool>,
 }
 
 impl Fne {
@@ -196,23 +195,21 @@ impl Fne {
         let ids = sampler.mask_same_image_everywhere.then_some(batch.image_ids);
         let observation = (observe == Observe::On && kind == WarmupLoss::Hardest).then(|| {
             let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
+            let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
+            let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
             let side = |scores: Vec<f32>| {
                 let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
-                let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
-                let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
-                let pool = Pool {
-                    scores: &scores,
-                    positive: &positive,
-                    excluded: Excluded::Mask(&excluded),
-                };
+                let excluded = Excluded::Mask(&excluded);
+                let pool = Pool { scores: &scores, positive: &positive, excluded };
                 let chosen = pool.hardest(sampler.margin);
-                Side { scores, positive, chosen, excluded }
+                Side { scores, positive, chosen }
             };
             let other = side(transposed(&scores, b));
-            self.observation(batch, batch.image_ids, batch.caption_ids, side(scores), other)
+            let sides = [side(scores), other];
+            self.observation(batch, (batch.image_ids, batch.caption_ids), sides, &skip)
         });
         let [rows, columns] = in_batch_hinges(images, texts, sampler.margin, kind, ids);
-        let active = [&rows, &columns].map(|h| count_active(h)).iter().sum::<usize>();
+        let active = [&rows, &columns].map(count_active).iter().sum::<usize>();
         let terms = if kind == WarmupLoss::Sum { 2 * b * (b - 1).max(1) } else { 2 * b };
         let loss = (rows.sum() + columns.sum()) / b as f64;
         (loss, active as f64 / terms as f64, observation)
@@ -286,13 +283,15 @@ impl Fne {
         let to_texts = negatives(&pool.texts, &i2t);
         let to_images = negatives(&pool.images, &t2i);
         let margin = self.config.sampler.margin;
-        let h = drawn_hinges(images, positive_i2t, to_texts, &i2t.masked(), margin);
-        let g = drawn_hinges(texts, positive_t2i, to_images, &t2i.masked(), margin);
+        let h = drawn_hinges(images, positive_i2t, to_texts, &i2t.masked(batch, &pool.ids), margin);
+        let g = drawn_hinges(texts, positive_t2i, to_images, &t2i.masked(batch, &pool.ids), margin);
         if enqueue == Enqueue::After {
             self.bank.push(entries)?;
         }
-        let observation = (observe == Observe::On)
-            .then(|| self.observation(batch, &pool.ids, &pool.captions, i2t, t2i));
+        let observation = (observe == Observe::On).then(|| {
+            let same = |i: usize, j: usize| batch.image_ids[i] == pool.ids[j];
+            self.observation(batch, (&pool.ids, &pool.captions), [i2t, t2i], &same)
+        });
         let (loss, active) = reduce(h, g);
         Ok((loss, active, observation))
     }
@@ -319,10 +318,12 @@ impl Fne {
         let to_texts = gather(texts.clone(), &i2t.chosen);
         let to_images = gather(images.clone(), &t2i.chosen);
         let margin = self.config.sampler.margin;
-        let h = drawn_hinges(images, positive.clone(), to_texts, &i2t.masked(), margin);
-        let g = drawn_hinges(texts, positive, to_images, &t2i.masked(), margin);
-        let observation = (observe == Observe::On)
-            .then(|| self.observation(batch, ids, batch.caption_ids, i2t, t2i));
+        let h = drawn_hinges(images, positive.clone(), to_texts, &i2t.masked(batch, ids), margin);
+        let g = drawn_hinges(texts, positive, to_images, &t2i.masked(batch, ids), margin);
+        let observation = (observe == Observe::On).then(|| {
+            let same = |i: usize, j: usize| ids[i] == ids[j];
+            self.observation(batch, (ids, batch.caption_ids), [i2t, t2i], &same)
+        });
         let (loss, active) = reduce(h, g);
         (loss, active, observation)
     }
@@ -354,18 +355,15 @@ impl Fne {
             Negatives::Uniform => draw(&pool.uniform(), candidates.len(), seed),
             Negatives::Hardest | Negatives::InBatch => pool.hardest(sampler.margin),
         };
-        let n = candidates.len();
-        let excluded = (0..scores.len()).map(|k| pool.excluded(k / n, k % n)).collect();
-        Side { scores, positive, chosen, excluded }
+        Side { scores, positive, chosen }
     }
 
     fn observation(
         &self,
         batch: &Batch,
-        ids: &[i64],
-        captions: &[i64],
-        i2t: Side,
-        t2i: Side,
+        (ids, captions): (&[i64], &[i64]),
+        [i2t, t2i]: [Side; 2],
+        excluded: &dyn Fn(usize, usize) -> bool,
     ) -> Observation {
         let pairs = |images: &[i64], captions: &[i64]| -> Vec<Pair> {
             let pair = |(&image, &caption): (&i64, &i64)| Pair { image, caption };
@@ -374,13 +372,15 @@ impl Fne {
         let anchors = pairs(batch.image_ids, batch.caption_ids);
         let written = |p: Pair| (p.image != crate::NEVER).then_some(p);
         let candidates: Vec<_> = pairs(ids, captions).into_iter().map(written).collect();
+        let (b, n) = (anchors.len(), candidates.len());
+        let excluded: Vec<bool> = (0..b * n).map(|k| excluded(k / n, k % n)).collect();
         let observed = |direction, side: Side| Observed {
             direction,
             anchors: anchors.clone(),
             candidates: candidates.clone(),
             scores: side.scores,
             positive: side.positive,
-            excluded: side.excluded,
+            excluded: excluded.clone(),
             chosen: side.chosen,
         };
         Observation {
@@ -475,9 +475,8 @@ impl Candidates {
 
 impl Side {
     /// Whether each chosen candidate is a masked one, whose hinge counts 0.
-    fn masked(&self) -> Vec<bool> {
-        let n = self.excluded.len() / self.chosen.len();
-        self.chosen.iter().enumerate().map(|(i, &j)| self.excluded[i * n + j]).collect()
+    fn masked(&self, batch: &Batch, candidates: &[i64]) -> Vec<bool> {
+        self.chosen.iter().zip(batch.image_ids).map(|(&j, &id)| id == candidates[j]).collect()
     }
 }
 

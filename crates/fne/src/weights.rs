@@ -203,14 +203,16 @@ impl Kept {
     }
 
     fn select(&mut self, row: &[f32], cut: f32, excluded: impl Iterator<Item = bool>) {
-        self.columns.clear();
-        self.scores.clear();
+        self.columns.resize(row.len(), 0);
+        self.scores.resize(row.len(), 0.0);
+        let mut kept = 0; // written always, kept sometimes: no branch to mispredict
         for (j, (&s, excluded)) in row.iter().zip(excluded).enumerate() {
-            if s > cut && !excluded {
-                self.columns.push(j as u32);
-                self.scores.push(s);
-            }
+            self.columns[kept] = j as u32;
+            self.scores[kept] = s;
+            kept += usize::from((s > cut) & !excluded);
         }
+        self.columns.truncate(kept);
+        self.scores.truncate(kept);
     }
 
     fn weigh(&mut self, positive: f32, rule: &Rule, posterior: Option<&Posterior>) {
