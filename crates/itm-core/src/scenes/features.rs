@@ -336,6 +336,21 @@ mod tests {
     }
 
     #[test]
+    fn windows_are_cut_without_gap_or_overlap() {
+        assert_eq!(cut(0.25, 0.75, 16, 4), [4..6, 6..8, 8..10, 10..12]);
+        assert_eq!(cut(0.0, 1.0, 6, 4), [0..2, 2..3, 3..5, 5..6]); // edges at 0, 1.5, 3, 4.5, 6
+        assert_eq!(cut(0.98, 1.0, 10, 2), [9..10, 9..10]); // never empty, never outside
+    }
+
+    #[test]
+    fn pooling_takes_maxima_of_two_by_two() {
+        let map: Vec<_> = (0..9).map(|i| [i as f32; FIRST]).collect();
+        let (pooled, side) = pool(&map, 3);
+        let first: Vec<_> = pooled.iter().step_by(FIRST).copied().collect();
+        assert_eq!((first, side), (vec![4.0, 5.0, 7.0, 8.0], 2));
+    }
+
+    #[test]
     fn regions_see_only_their_box() {
         let extractor = Extractor::new();
         let corner = Bounds { x1: 0.0, y1: 0.0, x2: 0.25, y2: 0.25 };

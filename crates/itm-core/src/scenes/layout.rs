@@ -238,6 +238,8 @@ mod tests {
         let held = scene_of(&[frame, ball(0.52, 0.5)]);
         assert_eq!(relations(&held, 1, 0), [Inside]);
         assert_eq!(relations(&held, 0, 1), []);
+        let on_the_rim = scene_of(&[frame, ball(0.58, 0.5)]); // in the frame's box, not in its hole
+        assert_eq!(relations(&on_the_rim, 1, 0), [InFrontOf]);
     }
 
     #[test]
