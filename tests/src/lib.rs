@@ -1,1 +1,1 @@
-//! Skeleton.
+//! Tests over all crates: `tests/`. Independent references in Python: `reference/`.

@@ -1,2 +1,52 @@
-//! Skeleton.
-fn main() {}
+//! The tasks of this repository: `cargo xtask <command>`.
+//!
+//! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
+//! passes its exit code on. Only `tidy` is done here.
+
+mod arrows;
+mod reproduce;
+mod rules;
+mod tidy;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Build `itm` for a backend and run it; check the house.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Task {
+    /// The targets: paper, table, data present or not.
+    List(Forwarded),
+    /// Train and evaluate the rows of a target, print its table: `reproduce fne-flickr [--backend B] …`.
+    Reproduce(Forwarded),
+    /// Which files a data set needs; `data check DIR` says what a folder holds.
+    Data(Forwarded),
+    /// The built-in world: contact sheet, export.
+    Scenes(Forwarded),
+    /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
+    Tidy,
+}
+
+/// Arguments for `itm`, word by word; `--backend cpu|wgpu|tch|tch-cuda` also picks what is built.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+struct Forwarded {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Task::parse() {
+        Task::List(forwarded) => reproduce::run("list", forwarded.args),
+        Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
+        Task::Data(forwarded) => reproduce::run("data", forwarded.args),
+        Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
+        Task::Tidy => tidy::run(),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::from(2)
+    })
+}

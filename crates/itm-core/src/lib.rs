@@ -1,6 +1,5 @@
-//! What image-text matching methods share.
-//!
-//! Without features: score matrices, pairs, ranks and recalls, significance, tiles, data; no deep-learning framework.
+#![doc = include_str!("../README.md")]
+//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum.
 
 mod error;
 mod pairs;

@@ -27,7 +27,8 @@ impl Pairs {
     /// If a text names an image that is not there. Images without a text are allowed: protocols refuse them.
     pub fn new(images: usize, image_of_text: Vec<usize>) -> Result<Self> {
         if let Some(text) = image_of_text.iter().position(|&i| i >= images) {
-            let (place, bound) = (format!("pairs, text {text}"), format!("an image below {images}"));
+            let (place, bound) =
+                (format!("pairs, text {text}"), format!("an image below {images}"));
             return Err(Error::invalid(place, bound, image_of_text[text]));
         }
         let mut first = vec![0; images + 1];

@@ -68,7 +68,8 @@ impl ScoreMatrix {
     pub fn ranking(&self, image: usize) -> Vec<usize> {
         let row = self.row(image);
         let mut order: Vec<_> = (0..self.texts).collect();
-        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
+        // Stable, so the smaller index stays first; −0 and +0 are equal, as everywhere.
+        order.sort_by(|&a, &b| row[b].partial_cmp(&row[a]).expect("no score is NaN"));
         order
     }
 
@@ -120,6 +121,11 @@ mod tests {
     fn nan_is_named_by_row_and_column() {
         let error = ScoreMatrix::new(2, 3, vec![0., 0., 0., 0., f32::NAN, 0.]).unwrap_err();
         assert_eq!(error.to_string(), "score matrix, image 1, text 1: expected a number, got NaN");
+    }
+
+    #[test]
+    fn zeros_of_both_signs_are_equal() {
+        assert_eq!(ScoreMatrix::from_rows([[-0.0, 0.0, -0.0, 1.0]]).ranking(0), [3, 0, 1, 2]);
     }
 
     #[test]

@@ -119,7 +119,8 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
     }
 }
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests {
     use super::*;
     use crate::composed;
@@ -189,6 +190,27 @@ mod tests {
         close("composed b_ih", b_ih, gru.b_ih.val().grad(&want).unwrap());
         let b_hh = Tensor::<1>::from_dispatch(d.b_hh);
         close("composed b_hh", b_hh, gru.b_hh.val().grad(&want).unwrap());
+    }
+
+    /// Whatever else asks for a gradient, a tensor's own is the same; checkpointing on the device changes nothing.
+    #[test]
+    fn a_gradient_does_not_depend_on_who_else_asks() {
+        let device = Device::flex().autodiff();
+        let checkpointing = Device::flex().autodiff().gradient_checkpointing();
+        let gradients = |gru: &Gru, x: &Tensor<3>| {
+            let states = gru.forward(x.clone(), &LENGTHS);
+            let grads = (states.clone() * states).sum().backward();
+            (gru.w_hh.val().grad(&grads).map(values), x.grad(&grads).map(values))
+        };
+        let gru = Gru::seeded(3, 4, 1, &device);
+        let x = uniform([4, 5, 3], 1.0, 2, &device);
+        let (w_hh, dx) = gradients(&gru, &x.clone().require_grad());
+        assert!(w_hh.is_some() && dx.is_some());
+        assert_eq!(gradients(&gru, &x), (w_hh.clone(), None));
+        let frozen = gru.clone().no_grad();
+        assert_eq!(gradients(&frozen, &x.require_grad()), (None, dx.clone()));
+        let x = uniform([4, 5, 3], 1.0, 2, &checkpointing).require_grad();
+        assert_eq!(gradients(&Gru::seeded(3, 4, 1, &checkpointing), &x), (w_hh, dx));
     }
 
     /// An input that is a view (transposed, and past offset 0) is read as what it shows.

@@ -61,7 +61,8 @@ pub trait FusedOps: Backend {
     }
 
     /// Gradients of x, w_ih, w_hh, b_ih, b_hh for the gradient of the states.
-    #[allow(clippy::too_many_arguments)] // what the forward pass had and what it gave
+    // What the forward pass had and what it gave; the macro needs the tuple spelt out.
+    #[allow(clippy::too_many_arguments, clippy::type_complexity)]
     fn gru_backward(
         x: FloatTensor<Self>,
         w_ih: FloatTensor<Self>,

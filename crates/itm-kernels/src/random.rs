@@ -43,7 +43,7 @@ mod tests {
         let n = 1 << 16;
         for seed in 0..8 {
             let mut bins = [0u32; 64];
-            let mut correlation = [0.0f64; 2];
+            let mut correlation = [0.0f64; 3];
             for k in 0..n {
                 let u = unit(seed, k);
                 assert!((0.0..1.0).contains(&u));
@@ -51,6 +51,8 @@ mod tests {
                 let centred = f64::from(u) - 0.5;
                 correlation[0] += centred * (f64::from(unit(seed, k + 1)) - 0.5);
                 correlation[1] += centred * (f64::from(unit(seed + 1, k)) - 0.5);
+                let next = f64::from(unit(seed, k + 1)) - 0.5;
+                correlation[2] += next * (f64::from(unit(seed + 1, k)) - 0.5);
             }
             let expected = n as f64 / 64.0;
             let chi2: f64 =

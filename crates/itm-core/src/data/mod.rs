@@ -1,4 +1,54 @@
 //! Data sets: what a split holds, and the loaders that fill it.
+//!
+//! | data | reader |
+//! |---|---|
+//! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
+//! | one split of it, features left in the mapped file | [`PrecompSplit`] |
+//! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
+//! | annotation files of the FNE program | [`FneAnnotations`] |
+//! | embeddings of another program | [`EmbeddingFiles`] |
+//! | one `.npy` file | [`Npy`] |
+//!
+//! [`check`] says what a folder holds and what is wrong with it, [`advice`] where the published sets' files go, and
+//! [`Leakage`] what held-out splits share with training. Every refusal is one line: place, expected, got.
+
+pub mod advice;
+mod captions;
+mod check;
+mod check_layouts;
+mod files;
+#[cfg(test)]
+mod fixture;
+mod fne_annotations;
+mod image_folder;
+mod images;
+mod json;
+mod karpathy;
+mod leakage;
+mod names;
+mod npy;
+mod npy_header;
+mod pairs_npy;
+mod precomp;
+mod precomp_split;
+
+pub use captions::{CaptionRule, Dropped};
+pub use check::{
+    CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount, check, check_with,
+};
+pub use files::{FileHash, Manifest, sha256_hex};
+pub use fne_annotations::FneAnnotations;
+pub use image_folder::ImageFolder;
+#[cfg(feature = "images")]
+pub use images::decode_image;
+pub use images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, LARGEST_IMAGE_SIDE, probe_image};
+pub use karpathy::{Karpathy, KarpathyImage, Split};
+pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
+pub use npy::Npy;
+pub use npy_header::Dtype;
+pub use pairs_npy::{EmbeddingFiles, EmbeddingPair, PairsFrom};
+pub use precomp::{Extra, LoadOptions, Loaded, TestSet, load, load_precomp};
+pub use precomp_split::{PrecompSplit, RowLayout};
 
 use crate::Pairs;
 
@@ -14,7 +64,7 @@ pub struct Features {
 impl Features {
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        if self.dim == 0 { 0 } else { self.values.len() / self.dim }
+        self.values.len().checked_div(self.dim).unwrap_or(0)
     }
 
     /// One row.

@@ -1,1 +1,397 @@
-//! To come.
+//! Scenes: a built-in world of images and captions in which the truth is known.
+//!
+//! A measuring instrument first and a demo second. The picture, the captions and the truth come from one list of facts,
+//! so it is known which caption is *really* true of which image, annotated or not; which word is met by which region;
+//! which edit makes a sentence false. A [`Dataset`] made of it holds features (from pixels alone),
+//! captions and annotated pairs, nothing else: training cannot read the truth.
+//!
+//! | file          | what it holds                                                    |
+//! |---------------|------------------------------------------------------------------|
+//! | `world.rs`    | kinds, colours, sizes, patterns, backgrounds and their frequency |
+//! | `layout.rs`   | relations, and layouts in which each is beyond doubt             |
+//! | `draw.rs`     | facts → pixels                                                   |
+//! | `grammar.rs`  | meaning → sentence; `parse.rs` is its inverse                    |
+//! | `caption.rs`  | facts → meanings that people would tell                          |
+//! | `truth.rs`    | entailment, all true pairs, grounding of words                   |
+//! | `features.rs` | pixels → global and region features                              |
+//! | `export.rs`   | the same as an ordinary data set on disk                         |
+//! | `sheet.rs`    | a contact sheet to look at                                       |
+
+mod caption;
+mod draw;
+mod export;
+mod features;
+mod font;
+mod grammar;
+mod layout;
+mod lexicon;
+mod parse;
+mod shapes;
+mod sheet;
+mod truth;
+mod world;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+pub use draw::Image;
+pub use export::export;
+pub use features::{Extractor, Regions, WIDTH};
+pub use grammar::{Claim, Form, Meaning, Phrase, render};
+pub use layout::Relation;
+pub use lexicon::words;
+pub use parse::{Parsed, Role, analyse, parse};
+pub use sheet::sheet;
+pub use truth::{FalseNegatives, Grounding, entails, grounding};
+pub use world::{Background, Bounds, Colour, Kind, Object, Pattern, Scene, Size};
+
+use crate::data::{Dataset, Features, Part};
+use crate::{Pairs, Relevance};
+
+/// Captions of an image.
+pub const CAPTIONS: usize = 5;
+
+/// How many images, and how large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sizes {
+    /// Training images.
+    pub train: usize,
+    /// Validation images.
+    pub val: usize,
+    /// Test images.
+    pub test: usize,
+    /// Side of an image; 96 unless there is a reason, at least 16.
+    pub pixels: u32,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { train: 3000, val: 500, test: 1000, pixels: 96 }
+    }
+}
+
+/// A caption and what it means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Caption {
+    /// One sentence.
+    pub text: String,
+    /// What it asserts; `parse(text)` gives the same.
+    pub meaning: Meaning,
+}
+
+/// The three splits of a world.
+#[derive(Debug, Clone)]
+pub struct Scenes {
+    /// What it was made from.
+    pub seed: u64,
+    /// How many images, and how large.
+    pub sizes: Sizes,
+    /// What a method may learn from.
+    pub train: Split,
+    /// What hyper-parameters and epochs are chosen on.
+    pub val: Split,
+    /// What is reported.
+    pub test: Split,
+}
+
+/// One split: facts and captions; images are drawn when asked for.
+#[derive(Debug, Clone)]
+pub struct Split {
+    /// `train`, `val` or `test`.
+    pub name: &'static str,
+    /// The facts of each image.
+    pub scenes: Vec<Scene>,
+    /// Five an image, in image order.
+    pub captions: Vec<Caption>,
+    /// The annotated pairs: five captions an image.
+    pub pairs: Pairs,
+    seed: u64,
+    number: u64,
+    pixels: u32,
+}
+
+/// What a stream of random numbers is for: drawing more of one never changes another.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Layout,
+    Captions,
+    Pixels,
+}
+
+impl Scenes {
+    /// The world of a seed. Image `i` of a split is the same whatever the sizes (but for its resolution), and on every
+    /// number of threads: each has random streams of its own.
+    ///
+    /// ```
+    /// use itm_core::scenes::{Scenes, Sizes, entails, parse};
+    ///
+    /// let world = Scenes::generate(7, Sizes { train: 20, val: 0, test: 10, pixels: 96 });
+    /// let caption = &world.test.captions[17]; // of image 3
+    /// let meaning = parse(&caption.text).expect("every caption is a sentence of the grammar");
+    /// assert!(entails(&world.test.scenes[3], &meaning));
+    /// ```
+    ///
+    /// # Panics
+    /// If an image has fewer than 16 pixels a side.
+    pub fn generate(seed: u64, sizes: Sizes) -> Self {
+        assert!(sizes.pixels >= 16, "{} pixels a side, at least 16 are needed", sizes.pixels);
+        let split =
+            |name, number, images| Split::generate(name, number, images, seed, sizes.pixels);
+        Self {
+            seed,
+            sizes,
+            train: split("train", 0, sizes.train),
+            val: split("val", 1, sizes.val),
+            test: split("test", 2, sizes.test),
+        }
+    }
+
+    /// Its splits in order.
+    pub fn splits(&self) -> [&Split; 3] {
+        [&self.train, &self.val, &self.test]
+    }
+
+    /// Global features, captions and annotated pairs: all that a method may see.
+    pub fn dataset(&self) -> Dataset {
+        let [train, val, test] = self.splits().map(Split::part);
+        let mut hash = Sha256::new();
+        for part in [&train, &val, &test] {
+            part.features.values.iter().for_each(|v| hash.update(v.to_le_bytes()));
+            for (t, caption) in part.captions.iter().enumerate() {
+                hash.update(format!("{}\t{caption}\n", part.pairs.image_of(t)));
+            }
+            hash.update(b"\n");
+        }
+        let sha256 = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        Dataset { name: "scenes".to_owned(), train, val, test, sha256 }
+    }
+}
+
+impl Split {
+    fn generate(name: &'static str, number: u64, images: usize, seed: u64, pixels: u32) -> Self {
+        let of_image = |i: usize| {
+            let scene = layout::scene(&mut stream(seed, number, i, Purpose::Layout));
+            let mut rng = stream(seed, number, i, Purpose::Captions);
+            let captions = caption::captions(&mut rng, &scene, CAPTIONS);
+            (scene, captions)
+        };
+        let (scenes, captions): (Vec<_>, Vec<_>) =
+            (0..images).into_par_iter().map(of_image).collect::<Vec<_>>().into_iter().unzip();
+        let captions = captions.into_iter().flatten().collect();
+        let pairs = Pairs::uniform(images, CAPTIONS);
+        Self { name, scenes, captions, pairs, seed, number, pixels }
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.scenes.len()
+    }
+
+    /// Whether it has no image.
+    pub fn is_empty(&self) -> bool {
+        self.scenes.is_empty()
+    }
+
+    /// Draws image `i`; the same every time.
+    ///
+    /// # Panics
+    /// If there is no image `i`.
+    pub fn image(&self, i: usize) -> Image {
+        let rng = &mut stream(self.seed, self.number, i, Purpose::Pixels);
+        draw::draw(&self.scenes[i], self.pixels, rng)
+    }
+
+    /// Image `i` as a PNG file.
+    ///
+    /// # Panics
+    /// If there is no image `i`.
+    pub fn png(&self, i: usize) -> Vec<u8> {
+        self.image(i).png()
+    }
+
+    /// File name of image `i`.
+    pub fn file_name(&self, i: usize) -> String {
+        format!("{}_{i:06}.png", self.name)
+    }
+
+    /// All true pairs, annotated or not.
+    pub fn relevance(&self) -> Relevance {
+        truth::relevance(&self.scenes, &self.captions)
+    }
+
+    /// How common false negatives are.
+    ///
+    /// # Panics
+    /// If the split is empty.
+    pub fn false_negatives(&self) -> FalseNegatives {
+        FalseNegatives::of(&self.relevance(), &self.pairs)
+    }
+
+    /// The global feature of every image.
+    pub fn features(&self) -> Features {
+        let extractor = Extractor::new();
+        let rows = (0..self.len()).into_par_iter().map(|i| extractor.global(&self.image(i)));
+        Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
+    }
+
+    /// The regions of image `i`, [`Regions::COUNT`] in all: region `k` is object `k` of the scene, as
+    /// [`Grounding::Objects`] counts them; then whole picture, centre and a grid.
+    ///
+    /// # Panics
+    /// If there is no image `i`.
+    pub fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
+        let boxes: Vec<_> = self.scenes[i].objects.iter().map(|o| o.bounds).collect();
+        extractor.regions(&self.image(i), &boxes)
+    }
+
+    /// What a method may see of this split.
+    pub fn part(&self) -> Part {
+        Part {
+            features: self.features(),
+            images: (0..self.len()).map(|i| self.file_name(i)).collect(),
+            captions: self.captions.iter().map(|c| c.text.clone()).collect(),
+            pairs: self.pairs.clone(),
+        }
+    }
+}
+
+/// The random numbers of one image for one purpose.
+fn stream(seed: u64, split: u64, image: usize, purpose: Purpose) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(split << 56 | (purpose as u64) << 48 | image as u64);
+    rng
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn world(seed: u64, train: usize, test: usize) -> Scenes {
+        Scenes::generate(seed, Sizes { train, val: 3, test, pixels: 96 })
+    }
+
+    #[test]
+    fn an_image_is_the_same_whatever_the_sizes_and_threads() {
+        let large = world(3, 40, 30);
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+        let small = one.install(|| world(3, 0, 18));
+        assert_eq!(large.test.scenes[..18], small.test.scenes);
+        assert_eq!(large.test.captions[..90], small.test.captions);
+        assert_eq!(large.test.image(17), small.test.image(17));
+        let other = world(4, 0, 18);
+        assert!(other.test.scenes.iter().zip(&small.test.scenes).all(|(a, b)| a != b));
+        assert_ne!(other.test.image(0), small.test.image(0));
+    }
+
+    #[test]
+    fn splits_share_no_scene() {
+        let world = Scenes::generate(1, Sizes { train: 800, val: 300, test: 300, pixels: 96 });
+        let all = world.splits().into_iter().flat_map(|s| &s.scenes);
+        let distinct: HashSet<String> = all.map(|s| format!("{s:?}")).collect();
+        assert_eq!(distinct.len(), 1400);
+    }
+
+    #[test]
+    fn captions_are_true_parse_back_and_differ() {
+        let test = world(9, 0, 400).test;
+        assert_eq!((test.captions.len(), test.pairs.texts()), (2000, 2000));
+        let mut repeated = 0;
+        for (t, caption) in test.captions.iter().enumerate() {
+            let scene = &test.scenes[test.pairs.image_of(t)];
+            assert!(entails(scene, &caption.meaning), "{}", caption.text);
+            assert_eq!(parse(&caption.text).as_ref(), Some(&caption.meaning), "{}", caption.text);
+            let words = words(&caption.text).len();
+            assert!((2..=24).contains(&words), "{}", caption.text);
+            let met = grounding(scene, &caption.text).expect("a sentence");
+            assert_eq!(met.len(), words);
+            assert!(!met.contains(&Grounding::Mismatched), "a true caption: {}", caption.text);
+            let earlier = &test.captions[t - t % CAPTIONS..t];
+            repeated += earlier.iter().any(|e| e.meaning == caption.meaning) as usize;
+        }
+        assert!(repeated <= 4, "{repeated} repeated captions");
+    }
+
+    #[test]
+    fn the_vocabulary_is_that_of_a_small_world() {
+        let world = Scenes::generate(5, Sizes::default());
+        let vocabulary = |split: &Split| -> HashSet<String> {
+            split.captions.iter().flat_map(|c| words(&c.text)).collect()
+        };
+        let train = vocabulary(&world.train);
+        assert!((120..=200).contains(&train.len()), "{} words", train.len());
+        let test = vocabulary(&world.test);
+        let unseen: Vec<_> = test.difference(&train).collect();
+        assert!(unseen.len() <= 2, "the splits share all but the rarest words: {unseen:?}");
+    }
+
+    /// The aims of the world: enough false negatives to matter, not so many that retrieval means nothing.
+    #[test]
+    fn false_negatives_are_common() {
+        let counts = Scenes::generate(0, Sizes::default()).test.false_negatives();
+        assert!((0.01..=0.03).contains(&counts.share), "{counts:?}");
+        assert!(counts.captions_with_three > 0.5, "{counts:?}");
+    }
+
+    #[test]
+    fn features_come_from_pixels_and_tell_scenes_apart() {
+        let split = world(6, 0, 12).test;
+        let features = split.features();
+        assert_eq!((features.rows(), features.dim), (12, WIDTH));
+        assert_eq!(features, split.features());
+        for i in 0..12 {
+            assert_eq!(features.row(i), Extractor::new().global(&split.image(i)));
+            assert!((0..i).all(|j| features.row(i) != features.row(j)));
+        }
+    }
+
+    /// Facts, captions and boxes do not depend on the resolution; features have one width on all.
+    #[test]
+    fn other_resolutions_show_the_same_scenes() {
+        for pixels in [16, 33, 160] {
+            let split = Scenes::generate(6, Sizes { train: 0, val: 0, test: 4, pixels }).test;
+            assert_eq!(split.scenes, world(6, 0, 4).test.scenes);
+            assert_eq!(split.image(2).pixels.len(), 3 * (pixels * pixels) as usize);
+            assert!(split.features().values.iter().all(|v| v.is_finite()));
+            let regions = split.regions(&Extractor::new(), 2);
+            assert_eq!(regions.boxes[0], split.scenes[2].objects[0].bounds);
+            assert_eq!(regions.features.len(), Regions::COUNT * WIDTH);
+        }
+    }
+
+    /// Region 0 is a picture of object 0: recolouring another object elsewhere leaves it as it is.
+    #[test]
+    fn regions_come_from_the_pixels_of_their_box() {
+        let mut split = world(12, 0, 200).test;
+        let apart = |s: &Scene| {
+            s.objects.len() == 2
+                && Relation::LeftOf.holds(s, 0, 1)
+                && !Relation::NextTo.holds(s, 0, 1)
+        };
+        let i = split.scenes.iter().position(apart).expect("two objects apart");
+        let before = split.regions(&Extractor::new(), i).features;
+        let other = &mut split.scenes[i].objects[1];
+        other.colour = Colour::ALL[(other.colour.index() + 1) % 8];
+        let after = split.regions(&Extractor::new(), i).features;
+        let colours = 16 * 12;
+        assert_eq!(before[..colours], after[..colours]);
+        assert_ne!(before[WIDTH..][..colours], after[WIDTH..][..colours]);
+    }
+
+    #[test]
+    fn the_dataset_holds_no_truth_and_hashes_what_it_holds() {
+        let scenes = world(7, 6, 4);
+        let data = scenes.dataset();
+        assert_eq!((data.train.features.rows(), data.test.captions.len()), (6, 20));
+        assert_eq!(data.test.images[3], "test_000003.png");
+        assert_eq!(data.test.captions[19], scenes.test.captions[19].text);
+        assert_eq!(data.sha256, world(7, 6, 4).dataset().sha256);
+        assert_eq!(data.sha256.len(), 64);
+        assert_ne!(data.sha256, world(8, 6, 4).dataset().sha256);
+    }
+}

@@ -1,0 +1,377 @@
+//! Regularised canonical correlation analysis: the closed-form baseline on global features.
+
+mod moments;
+mod projection;
+mod search;
+mod solve;
+mod stem;
+mod tfidf;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+
+use crate::data::{Dataset, Features, Part};
+use crate::{Error, Pairs, Result, ScoreMatrix};
+use moments::Moments;
+use projection::{Projection, unit};
+use search::rsum_by_width;
+use solve::{Problem, Solution};
+use tfidf::{SparseRow, Vocabulary};
+
+/// All threads of the current pool.
+fn parallel() -> Par {
+    Par::rayon(0)
+}
+
+/// What happens to an image's features before they are brought to unit length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageTransform {
+    /// `√max(x, 0)`: for pooled features after a ReLU, which are never negative.
+    Root,
+    /// `sign(x) · √|x|`: for features with both signs.
+    SignedRoot,
+    /// `x` as it is.
+    Identity,
+}
+
+impl ImageTransform {
+    /// [`Root`](Self::Root) where no feature is negative, else [`SignedRoot`](Self::SignedRoot): show it training features only.
+    pub fn suited_to(training: &Features) -> Self {
+        if training.values.iter().all(|&x| x >= 0.0) { Self::Root } else { Self::SignedRoot }
+    }
+
+    /// Writes the transformed row at unit length; a row of zeros stays.
+    fn apply(self, row: &[f32], out: &mut [f64]) {
+        for (out, &x) in out.iter_mut().zip(row) {
+            let x = f64::from(x);
+            *out = match self {
+                Self::Root => x.max(0.0).sqrt(),
+                Self::SignedRoot => x.abs().sqrt().copysign(x),
+                Self::Identity => x,
+            };
+        }
+        unit(out);
+    }
+
+    fn row(self, row: &[f32]) -> SparseRow {
+        let mut out = vec![0.0; row.len()];
+        self.apply(row, &mut out);
+        out.into_iter().enumerate().collect()
+    }
+}
+
+/// The grid of [`Cca::fit`], and what precedes it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct CcaOptions {
+    /// `None`: the one [suited to](ImageTransform::suited_to) the training features.
+    pub transform: Option<ImageTransform>,
+    /// Captions a term must occur in.
+    pub min_captions: usize,
+    /// Most terms: the text side is an eigenproblem of this size, 6,000 take about a minute.
+    pub max_terms: usize,
+    /// `rx`: ridges of the images, relative to their mean variance.
+    pub ridge_image: Vec<f64>,
+    /// `ry`: ridges of the texts.
+    pub ridge_text: Vec<f64>,
+    /// `p`: powers of a correlation as the weight of its dimension.
+    pub power: Vec<f64>,
+    /// `d`: numbers of dimensions; the rank stands in for those above it.
+    pub dims: Vec<usize>,
+}
+
+impl Default for CcaOptions {
+    fn default() -> Self {
+        Self {
+            transform: None,
+            min_captions: 2,
+            max_terms: 6000,
+            ridge_image: vec![1.0, 2.0, 3.0, 5.0],
+            ridge_text: vec![0.5, 1.0, 2.0, 3.0],
+            power: vec![0.5, 0.75, 1.0, 1.25, 1.5],
+            dims: vec![64, 96, 128, 160, 192, 256, 320, 384],
+        }
+    }
+}
+
+/// The point of the grid with the highest rSum on the validation split; the first of equals.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Chosen {
+    /// `rx`.
+    pub ridge_image: f64,
+    /// `ry`.
+    pub ridge_text: f64,
+    /// `p`.
+    pub power: f64,
+    /// `d`.
+    pub dims: usize,
+}
+
+/// Regularised CCA of global image features and tf-idf texts, fitted in closed form.
+///
+/// ```text
+/// x = unit(√x) − mean over images          y = unit(tf-idf) − mean over captions
+/// Cxx = XᵀX / N   Cyy = YᵀY / M   Cxy = XᵀȲ / N,   Ȳ: the mean of an image's captions
+/// (Cxx + rx · tr(Cxx)/dx · I)^(−1/2) · Cxy · (Cyy + ry · tr(Cyy)/dy · I)^(−1/2) = U · diag(s) · Vᵀ
+/// Wx = (Cxx + …)^(−1/2) · U · diag(sᵖ)     Wy = (Cyy + …)^(−1/2) · V · diag(sᵖ)     first d columns
+/// s(v, w) = cos(Wxᵀ x, Wyᵀ y)
+/// ```
+///
+/// | symbol     | here                                       | shape        |
+/// |------------|--------------------------------------------|--------------|
+/// | N, M       | images and captions of the training split  |              |
+/// | rx, ry     | [`Chosen::ridge_image`], [`Chosen::ridge_text`] |         |
+/// | p, d       | [`Chosen::power`], [`Chosen::dims`]        |              |
+/// | s          | [`Cca::correlations`]                      | `[d]`        |
+/// | Wxᵀ x      | [`Cca::image_embeddings`], unit rows       | `[rows, d]`  |
+/// | Wyᵀ y      | [`Cca::text_embeddings`], unit rows        | `[texts, d]` |
+///
+/// It learns from the training split, chooses `rx, ry, p, d` by the rSum of the validation split, and never reads the
+/// test split: what a trained model does not beat, it did not learn.
+///
+/// # Departures
+/// Hotelling (1936) has no ridge and no weights; the weights are those of Gong et al. (IJCV 2014). Above
+/// [`CcaOptions::max_terms`] the rarest terms are dropped, where a truncated SVD of the texts would keep a part of them.
+///
+/// ```
+/// use itm_core::Pairs;
+/// use itm_core::cca::{Cca, CcaOptions};
+/// use itm_core::data::{Dataset, Features, Part};
+///
+/// let part = |n: usize| Part {
+///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
+///     images: (0..n).map(|i| format!("{i}.jpg")).collect(),
+///     captions: ["Two dogs running.", "A red car."].repeat(n / 2).into_iter().map(String::from).collect(),
+///     pairs: Pairs::uniform(n, 1),
+/// };
+/// let (train, val, test) = (part(8), part(4), part(2));
+/// let data = Dataset { name: "toy".into(), train, val, test, sha256: String::new() };
+///
+/// let cca = Cca::fit(&data, &CcaOptions::default())?;
+/// let scores = cca.scores(&data.test)?;
+/// assert_eq!([0, 1].map(|image| scores.ranking(image)[0]), [0, 1]);
+/// assert_eq!(cca.dims(), 1); // the rank of two kinds of images
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Cca {
+    transform: ImageTransform,
+    vocabulary: Vocabulary,
+    image: Projection,
+    text: Projection,
+    correlations: Vec<f64>,
+    chosen: Chosen,
+    validation_rsum: f64,
+}
+
+impl Cca {
+    /// Fits the training split and chooses from the grid on the validation split.
+    ///
+    /// Memory is a few matrices of `dx × dx`, `dx × dy` and `dy × dy`: nothing grows with the square of the images.
+    ///
+    /// # Errors
+    /// If a split has no caption or a feature that is not finite, if the splits differ in width, if no term is frequent
+    /// enough, or if a list of the grid is empty or holds a value that is out of range.
+    pub fn fit(data: &Dataset, options: &CcaOptions) -> Result<Self> {
+        check_options(options)?;
+        check_part(data, "train", &data.train)?;
+        check_part(data, "val", &data.val)?;
+        let (train, val) = (&data.train, &data.val);
+        let transform =
+            options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
+        let (min, max) = (options.min_captions, options.max_terms);
+        let vocabulary = Vocabulary::fit(&train.captions, min, max);
+        if vocabulary.len() == 0 {
+            let expected = format!("a term of at least {min} captions");
+            return Err(Error::invalid(format!("{}, train", data.name), expected, "none"));
+        }
+
+        let row = |row: &[f32], out: &mut [f64]| transform.apply(row, out);
+        let texts: Vec<_> = train.captions.iter().map(|text| vocabulary.row(text)).collect();
+        let moments = Moments::new(&train.features, row, &texts, vocabulary.len(), &train.pairs);
+        let problem = Problem::new(&moments)?;
+        let validation = Validation {
+            images: (0..val.features.rows()).map(|i| transform.row(val.features.row(i))).collect(),
+            texts: val.captions.iter().map(|text| vocabulary.row(text)).collect(),
+            pairs: &val.pairs,
+        };
+
+        let widest = options.dims.iter().copied().max().unwrap_or_default();
+        let mut best: Option<(f64, Chosen, Solution)> = None;
+        for &ridge_image in &options.ridge_image {
+            for &ridge_text in &options.ridge_text {
+                let solution = problem.solve(ridge_image, ridge_text, widest)?;
+                if solution.s.is_empty() {
+                    let place = format!("{}, train", data.name);
+                    let expected = "images that vary together with their captions";
+                    return Err(Error::invalid(place, expected, "no correlation"));
+                }
+                let (rsum, power, dims) = validation.choose(&solution, &moments, options);
+                if best.as_ref().is_none_or(|best| rsum > best.0) {
+                    let chosen = Chosen { ridge_image, ridge_text, power, dims };
+                    best = Some((rsum, chosen, solution));
+                }
+            }
+        }
+        let (validation_rsum, chosen, Solution { s, wx, wy }) = best.expect("the grid has a point");
+        let weights = weights(&s[..chosen.dims], chosen.power);
+        Ok(Self {
+            image: Projection::new(wx.as_ref(), &moments.mean_x, &weights),
+            text: Projection::new(wy.as_ref(), &moments.mean_y, &weights),
+            correlations: s[..chosen.dims].to_vec(),
+            transform,
+            vocabulary,
+            chosen,
+            validation_rsum,
+        })
+    }
+
+    /// Width of an embedding.
+    pub fn dims(&self) -> usize {
+        self.chosen.dims
+    }
+
+    /// What validation chose.
+    pub fn chosen(&self) -> Chosen {
+        self.chosen
+    }
+
+    /// rSum of the chosen parameters on the validation split: an optimistic figure, they were chosen on it.
+    pub fn validation_rsum(&self) -> f64 {
+        self.validation_rsum
+    }
+
+    /// The transform the images went through.
+    pub fn transform(&self) -> ImageTransform {
+        self.transform
+    }
+
+    /// Number of terms of the texts, `dy`.
+    pub fn terms(&self) -> usize {
+        self.vocabulary.len()
+    }
+
+    /// Canonical correlations (under the ridges), descending.
+    pub fn correlations(&self) -> &[f64] {
+        &self.correlations
+    }
+
+    /// Unit rows, `[rows, dims]` row-major: the score of a pair is a dot product.
+    ///
+    /// # Panics
+    /// If the features are of another width than those of training.
+    pub fn image_embeddings(&self, features: &Features) -> Vec<f32> {
+        let inputs = self.image.inputs();
+        assert_eq!(features.dim, inputs, "features of width {}, not {inputs}", features.dim);
+        self.image.embed(features.rows(), |i| self.transform.row(features.row(i)))
+    }
+
+    /// Unit rows, `[texts, dims]` row-major. A text without a known term stands where the mean text stands.
+    pub fn text_embeddings(&self, texts: &[String]) -> Vec<f32> {
+        self.text.embed(texts.len(), |i| self.vocabulary.row(&texts[i]))
+    }
+
+    /// Scores of all images of a split against all its texts.
+    ///
+    /// # Errors
+    /// If an embedding is not finite, because a feature is not.
+    ///
+    /// # Panics
+    /// If the features are of another width than those of training.
+    pub fn scores(&self, part: &Part) -> Result<ScoreMatrix> {
+        let images = self.image_embeddings(&part.features);
+        let texts = self.text_embeddings(&part.captions);
+        let (n, m, d) = (part.features.rows(), part.captions.len(), self.dims());
+        let mut values = vec![0.0; n * m]; // row-major [n, m] = column-major [m, n]
+        let products = MatMut::from_column_major_slice_mut(&mut values, m, n);
+        let texts = MatRef::from_row_major_slice(&texts, m, d);
+        let images = MatRef::from_column_major_slice(&images, d, n);
+        matmul(products, Accum::Replace, texts, images, 1.0, parallel());
+        ScoreMatrix::new(n, m, values)
+    }
+}
+
+/// The validation split as rows to map.
+struct Validation<'a> {
+    images: Vec<SparseRow>,
+    texts: Vec<SparseRow>,
+    pairs: &'a Pairs,
+}
+
+impl Validation<'_> {
+    /// The highest rSum of a solution, with its power and number of dimensions; the first of equals.
+    fn choose(&self, of: &Solution, moments: &Moments, options: &CcaOptions) -> (f64, f64, usize) {
+        let map = |w: &Mat<f64>, mean: &[f64], rows: &[SparseRow]| {
+            let projection = Projection::new(w.as_ref(), mean, &vec![1.0; of.s.len()]);
+            projection.matrix(rows.len(), |i| rows[i].clone())
+        };
+        let x = map(&of.wx, &moments.mean_x, &self.images);
+        let y = map(&of.wy, &moments.mean_y, &self.texts);
+        let mut dims: Vec<_> = options.dims.iter().map(|&d| d.min(of.s.len())).collect(); // the rank
+        dims.sort_unstable();
+        dims.dedup();
+
+        let mut best = (f64::NEG_INFINITY, 0.0, 0);
+        for &power in &options.power {
+            let weights = weights(&of.s, power);
+            let scale =
+                |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, k| m[(i, k)] * weights[k]);
+            let rsums = rsum_by_width(scale(&x).as_ref(), scale(&y).as_ref(), self.pairs, &dims);
+            for (&dims, rsum) in dims.iter().zip(rsums) {
+                if rsum > best.0 {
+                    best = (rsum, power, dims);
+                }
+            }
+        }
+        best
+    }
+}
+
+/// `sᵖ`: on both sides, so that a dimension counts `s²ᵖ` in a score.
+fn weights(s: &[f64], power: f64) -> Vec<f64> {
+    s.iter().map(|s| s.powf(power)).collect()
+}
+
+fn check_options(options: &CcaOptions) -> Result<()> {
+    let refuse = |field: &str, expected: &str, got: String| {
+        Err(Error::invalid(format!("CCA options, {field}"), expected, got))
+    };
+    for (field, values) in [
+        ("ridge_image", &options.ridge_image),
+        ("ridge_text", &options.ridge_text),
+        ("power", &options.power),
+    ] {
+        if values.is_empty() || values.iter().any(|v| !v.is_finite() || *v < 0.0) {
+            return refuse(field, "numbers from 0", format!("{values:?}"));
+        }
+    }
+    if options.dims.is_empty() || options.dims.contains(&0) {
+        return refuse("dims", "numbers from 1", format!("{:?}", options.dims));
+    }
+    Ok(())
+}
+
+fn check_part(data: &Dataset, name: &str, part: &Part) -> Result<()> {
+    let place = |what: &str| format!("{}, {name}{what}", data.name);
+    let Part { features, captions, pairs, .. } = part;
+    if captions.is_empty() {
+        return Err(Error::invalid(place(""), "at least one caption", "none"));
+    }
+    for (what, expected, got) in [
+        (", width of the features", data.train.features.dim, features.dim),
+        (", rows of features", pairs.images(), features.rows()),
+        (", captions", pairs.texts(), captions.len()),
+    ] {
+        if expected != got {
+            return Err(Error::invalid(place(what), expected, got));
+        }
+    }
+    if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
+        let place = place(&format!(", image {}, feature {}", at / features.dim, at % features.dim));
+        return Err(Error::invalid(place, "a finite number", features.values[at]));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

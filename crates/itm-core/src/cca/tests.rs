@@ -1,0 +1,284 @@
+//! The baseline as a whole: against its NumPy twin, and the traps of closed-form CCA.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::eval::{Protocol, TiePolicy, evaluate};
+
+/// Two small problems, `dx < dy` and `dx > dy`, by Cholesky and SVD: `tests/reference/cca.py`.
+#[test]
+fn golden_two_problems() {
+    let golden: Vec<serde_json::Value> =
+        serde_json::from_str(include_str!("../../tests/golden/cca.json")).unwrap();
+    for (case, golden) in golden.iter().enumerate() {
+        let data = Dataset {
+            name: "golden".into(),
+            train: part(&golden["train"]),
+            val: part(&golden["val"]),
+            test: part(&golden["test"]),
+            sha256: String::new(),
+        };
+        let (grid, want) = (&golden["grid"], &golden["want"]);
+        let options = CcaOptions {
+            ridge_image: numbers(&grid["ridge_image"]),
+            ridge_text: numbers(&grid["ridge_text"]),
+            power: numbers(&grid["power"]),
+            dims: numbers(&grid["dims"]).iter().map(|&d| d as usize).collect(),
+            ..CcaOptions::default()
+        };
+        let cca = Cca::fit(&data, &options).unwrap();
+        assert_eq!(cca.terms() as u64, want["terms"].as_u64().unwrap());
+        let Chosen { ridge_image, ridge_text, power, dims } = cca.chosen();
+        let chosen = [ridge_image, ridge_text, power, dims as f64];
+        assert_eq!(chosen[..], numbers(&want["chosen"])[..], "case {case}");
+        close(
+            "rSum",
+            &[cca.validation_rsum()],
+            &numbers(&serde_json::json!([want["validation_rsum"]])),
+        );
+        close("correlations", cca.correlations(), &numbers(&want["correlations"]));
+        let val = cca.scores(&data.val).unwrap();
+        let val = evaluate(&val, &data.val.pairs, Protocol::Full, TiePolicy::Index).unwrap();
+        close("rSum of the evaluator", &[cca.validation_rsum()], &[val.rsum]);
+        let scores = cca.scores(&data.test).unwrap();
+        let scores: Vec<_> = scores.values().iter().copied().map(f64::from).collect();
+        close("scores", &scores, &numbers(&want["scores"]));
+    }
+}
+
+/// A trap: centred by the mean of what is embedded, an image would move with its neighbours.
+#[test]
+fn an_embedding_does_not_depend_on_its_batch() {
+    let data = dataset(1, 40, 6, 2);
+    let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
+    let (all, d) = (cca.image_embeddings(&data.test.features), cca.dims());
+    let one = Features { dim: 6, values: data.test.features.row(3).to_vec() };
+    assert_eq!(cca.image_embeddings(&one), all[3 * d..4 * d]);
+    let all = cca.text_embeddings(&data.test.captions);
+    assert_eq!(cca.text_embeddings(&data.test.captions[5..6]), all[5 * d..6 * d]);
+}
+
+/// A trap: fewer images than features and no ridge fit anything, and know nothing.
+#[test]
+fn without_ridge_it_overfits() {
+    let data = dataset(2, 30, 60, 1);
+    let free = Cca::fit(&data, &single(0.0, 0.0)).unwrap();
+    let worst = free.correlations().iter().copied().fold(1.0, f64::min);
+    assert!(worst > 1.0 - 1e-6, "correlations {:?}", free.correlations());
+    assert!(free.correlations()[0] < 1.0 + 1e-6, "{:?}: rounding whitened", free.correlations());
+    let ridged = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
+    assert!(ridged.correlations()[0] < 0.9);
+    let (free, ridged) = (free.validation_rsum(), ridged.validation_rsum());
+    assert!(free < 0.8 * ridged, "rSum {free} without ridge, {ridged} with");
+}
+
+/// A trap: ridges in units of the features would change with their scale.
+#[test]
+fn ridges_are_relative() {
+    let noise = |seed, rows, columns| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        Mat::from_fn(rows, columns, |_, _| rng.random_range(-1.0..1.0))
+    };
+    let (x, y): (Mat<f64>, Mat<f64>) = (noise(1, 20, 4), noise(2, 20, 3));
+    let solve = |scale: f64| {
+        let moments = Moments {
+            mean_x: vec![0.0; 4],
+            mean_y: vec![0.0; 3],
+            xx: (x.transpose() * &x) * faer::Scale(scale * scale),
+            yy: y.transpose() * &y,
+            xy: (x.transpose() * &y) * faer::Scale(scale),
+        };
+        Problem::new(&moments).unwrap().solve(1.0, 0.5, 3).unwrap()
+    };
+    close("correlations", &solve(30.0).s, &solve(1.0).s);
+}
+
+/// By hand: the second feature varies by rounding only, so it gets no weight; the first has correlation 0.5.
+#[test]
+fn what_does_not_vary_has_no_weight() {
+    let moments = Moments {
+        mean_x: vec![0.0; 2],
+        mean_y: vec![0.0; 1],
+        xx: Mat::from_fn(2, 2, |i, j| [[1.0, 0.0], [0.0, 1e-14]][i][j]),
+        yy: Mat::from_fn(1, 1, |_, _| 1.0),
+        xy: Mat::from_fn(2, 1, |i, _| [0.5, 1e-9][i]),
+    };
+    let Solution { s, wx, .. } = Problem::new(&moments).unwrap().solve(0.0, 0.0, 1).unwrap();
+    close("correlations", &s, &[0.5]);
+    close("weights", &[wx[(0, 0)].abs(), wx[(1, 0)]], &[1.0, 0.0]);
+}
+
+/// A trap: a correlation of 1e-8 is rounding, and dividing by it makes noise of unit length.
+#[test]
+fn dimensions_stop_at_the_rank() {
+    let mut data = dataset(3, 40, 6, 2);
+    for part in [&mut data.train, &mut data.val, &mut data.test] {
+        for row in part.features.values.chunks_mut(6) {
+            (0..4).for_each(|k| row[k + 2] = row[k % 2]); // 2 of 6 features remain
+        }
+    }
+    let cca = Cca::fit(&data, &CcaOptions { dims: vec![384], ..single(1.0, 1.0) }).unwrap();
+    assert!((1..=2).contains(&cca.dims()), "{} dimensions", cca.dims());
+    assert!(cca.image_embeddings(&data.test.features).iter().all(|x| x.is_finite()));
+}
+
+/// One image and one caption are found whatever the parameters: 600 everywhere.
+#[test]
+fn the_first_of_equal_points_is_chosen() {
+    let mut data = dataset(10, 30, 6, 2);
+    data.val.features.values.truncate(6);
+    data.val.captions.truncate(1);
+    data.val.pairs = Pairs::uniform(1, 1);
+    let options = CcaOptions { dims: vec![3, 2, 5], ..CcaOptions::default() };
+    let first = Chosen { ridge_image: 1.0, ridge_text: 0.5, power: 0.5, dims: 2 };
+    assert_eq!(Cca::fit(&data, &options).unwrap().chosen(), first);
+}
+
+#[test]
+fn rows_have_unit_length_even_of_an_unknown_text() {
+    let data = dataset(4, 40, 6, 2);
+    let cca = Cca::fit(&data, &single(1.0, 1.0)).unwrap();
+    let texts = ["nothing known here", ""].map(String::from);
+    for row in cca.text_embeddings(&texts).chunks(cca.dims()) {
+        let norm: f32 = row.iter().map(|x| x * x).sum();
+        assert!((norm - 1.0).abs() < 1e-5, "{row:?}");
+    }
+}
+
+#[test]
+fn an_image_without_caption_teaches_nothing() {
+    let data = dataset(5, 20, 6, 2);
+    let mut more = data.clone();
+    more.train.features.values.extend([9.0; 6]);
+    more.train.pairs = Pairs::new(21, data.train.pairs.image_of_text().to_vec()).unwrap();
+    let [a, b] = [data, more].map(|data| Cca::fit(&data, &single(1.0, 1.0)).unwrap());
+    assert_eq!(a.correlations(), b.correlations());
+}
+
+#[test]
+fn the_test_split_is_not_read() {
+    let data = dataset(6, 30, 6, 2);
+    let mut other = data.clone();
+    other.test = dataset(7, 5, 6, 1).test;
+    let scores =
+        |of: &Dataset| Cca::fit(of, &single(1.0, 1.0)).unwrap().scores(&data.test).unwrap();
+    assert_eq!(scores(&data), scores(&other));
+}
+
+#[test]
+fn one_thread_and_three_agree() {
+    let data = dataset(8, 160, 130, 1);
+    let scores = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let options = CcaOptions { dims: vec![9], ..single(0.5, 0.5) };
+        pool.install(|| Cca::fit(&data, &options).unwrap().scores(&data.test).unwrap())
+    };
+    assert_eq!(scores(1), scores(3));
+}
+
+#[test]
+fn the_transform_follows_the_training_features() {
+    let features = |values: &[f32]| Features { dim: 2, values: values.to_vec() };
+    assert_eq!(ImageTransform::suited_to(&features(&[0.0, 4.0])), ImageTransform::Root);
+    assert_eq!(ImageTransform::suited_to(&features(&[-1e-3, 4.0])), ImageTransform::SignedRoot);
+    for (transform, want) in [
+        (ImageTransform::Root, [0.0, 1.0]),
+        (ImageTransform::SignedRoot, [-3.0 / 5.0, 4.0 / 5.0]),
+        (ImageTransform::Identity, [-9.0 / 337f64.sqrt(), 16.0 / 337f64.sqrt()]),
+    ] {
+        let mut row = [0.0; 2];
+        transform.apply(&[-9.0, 16.0], &mut row);
+        close("row", &row, &want);
+    }
+}
+
+#[test]
+fn what_is_refused_is_named() {
+    let refused = |change: fn(&mut Dataset, &mut CcaOptions)| {
+        let (mut data, mut options) = (dataset(9, 20, 6, 2), single(1.0, 1.0));
+        change(&mut data, &mut options);
+        Cca::fit(&data, &options).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(|data, _| data.val.features.values[9] = f32::NAN),
+        "tiny, val, image 1, feature 3: expected a finite number, got NaN"
+    );
+    assert_eq!(
+        refused(|data, _| data.val.features.dim = 3),
+        "tiny, val, width of the features: expected 6, got 3"
+    );
+    assert_eq!(
+        refused(|data, _| data.train.captions.truncate(7)),
+        "tiny, train, captions: expected 40, got 7"
+    );
+    assert_eq!(
+        refused(|_, options| options.min_captions = 1000),
+        "tiny, train: expected a term of at least 1000 captions, got none"
+    );
+    assert_eq!(
+        refused(|data, _| data.train.features.values.fill(1.0)),
+        "tiny, train: expected images that vary together with their captions, got no correlation"
+    );
+    assert_eq!(
+        refused(|_, options| options.ridge_text = vec![1.0, -1.0]),
+        "CCA options, ridge_text: expected numbers from 0, got [1.0, -1.0]"
+    );
+    assert_eq!(
+        refused(|_, options| options.dims.clear()),
+        "CCA options, dims: expected numbers from 1, got []"
+    );
+}
+
+/// One point of the grid, weights of power 1.
+fn single(ridge_image: f64, ridge_text: f64) -> CcaOptions {
+    let (ridge_image, ridge_text) = (vec![ridge_image], vec![ridge_text]);
+    CcaOptions { ridge_image, ridge_text, power: vec![1.0], dims: vec![4], ..CcaOptions::default() }
+}
+
+/// Images of one of eight topics in noise; each caption says one word of its topic and two others.
+fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let topics: Vec<Vec<f32>> =
+        (0..8).map(|_| (0..dim).map(|_| rng.random_range(-1.0..1.0)).collect()).collect();
+    let mut part = |images: usize| {
+        let (mut values, mut texts) = (Vec::new(), Vec::new());
+        for _ in 0..images {
+            let topic = rng.random_range(0..8);
+            values.extend(topics[topic].iter().map(|x| x + rng.random_range(-0.5..0.5)));
+            for _ in 0..captions {
+                let (a, b) = (rng.random_range(0..9), rng.random_range(0..9));
+                texts.push(format!("topic{topic} word{a} word{b}"));
+            }
+        }
+        Part {
+            features: Features { dim, values },
+            images: (0..images).map(|i| format!("{i}.jpg")).collect(),
+            captions: texts,
+            pairs: Pairs::uniform(images, captions),
+        }
+    };
+    let (train, val, test) = (part(train), part(40), part(10));
+    Dataset { name: "tiny".into(), train, val, test, sha256: String::new() }
+}
+
+fn part(golden: &serde_json::Value) -> Part {
+    let rows: Vec<Vec<f32>> = serde_json::from_value(golden["features"].clone()).unwrap();
+    let image_of_text = serde_json::from_value(golden["image_of_text"].clone()).unwrap();
+    Part {
+        features: Features { dim: rows[0].len(), values: rows.concat() },
+        images: (0..rows.len()).map(|i| format!("{i}.jpg")).collect(),
+        captions: serde_json::from_value(golden["captions"].clone()).unwrap(),
+        pairs: Pairs::new(rows.len(), image_of_text).unwrap(),
+    }
+}
+
+fn numbers(value: &serde_json::Value) -> Vec<f64> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+fn close(what: &str, got: &[f64], want: &[f64]) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    let near = got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6 * b.abs().max(1.0));
+    assert!(near, "{what}: got {got:?}, want {want:?}");
+}

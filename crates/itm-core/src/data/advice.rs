@@ -1,0 +1,129 @@
+//! Which files of the published sets go where, and what a person must sign for them.
+//!
+//! Nothing is downloaded: the photographs belong to their authors, and two of the sets ask for a form.
+
+/// A published set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublishedSet {
+    /// Flickr30K: Young, Lai, Hodosh, Hockenmaier, TACL 2014.
+    Flickr30k,
+    /// Flickr8K: Hodosh, Young, Hockenmaier, JAIR 2013.
+    Flickr8k,
+    /// MS-COCO 2014: Lin and others, ECCV 2014.
+    Coco,
+}
+
+impl PublishedSet {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Flickr30k, Self::Flickr8k, Self::Coco];
+
+    /// Its name as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flickr30k => "Flickr30K",
+            Self::Flickr8k => "Flickr8K",
+            Self::Coco => "MS-COCO",
+        }
+    }
+
+    /// What to sign, which files go where below the data folder, and what is computed from them.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Flickr30k => FLICKR30K,
+            Self::Flickr8k => FLICKR8K,
+            Self::Coco => COCO,
+        }
+    }
+}
+
+/// The advice for all sets, and how to check the result.
+pub fn all() -> String {
+    let sets: Vec<_> = PublishedSet::ALL.iter().map(|set| set.advice()).collect();
+    format!("{}\n{CHECK}", sets.join("\n"))
+}
+
+const FLICKR30K: &str = "\
+Flickr30K: 31,783 photographs (31,014 in Karpathy's split), 5 captions each
+  sign      the request form \"Flickr 30k\" of the Department of Computer Science, University of Illinois at
+            Urbana-Champaign: non-commercial research and education only; the photographs stay under Flickr's
+            terms of use. A person fills it in; the answer names the archive.
+  place     DIR/images/*.jpg                  the archive flickr30k-images, unpacked without its folder
+            DIR/dataset_flickr30k.json        Karpathy's split (Stanford, \"Deep Visual-Semantic Alignments\"):
+                                              29,000 train, 1,014 val, 1,000 test images
+  features  DIR/precomp/train_ims.npy         [29000, dim], or regions [29000, 36, 2048] (8.6 GB in f32)
+            DIR/precomp/train_caps.txt        145,000 lines, five an image, in the same order
+            DIR/precomp/train_ids.txt         29,000 file names
+            DIR/precomp/val_*, test_*         the same; SCAN's folder f30k_precomp (dev_*, images repeated five
+                                              times or not) is read as it is
+  computed  global features as the mean over regions where a file holds regions; nothing else
+";
+
+const FLICKR8K: &str = "\
+Flickr8K: 8,091 photographs (8,000 in its own split), 5 captions each
+  sign      the request form \"Flickr 8k\" of the Department of Computer Science, University of Illinois at
+            Urbana-Champaign: non-commercial research and education only; Flickr's terms of use for the
+            photographs.
+  place     DIR/images/*.jpg                  the archive Flickr8k_Dataset, unpacked without its folder
+            DIR/dataset_flickr8k.json         Karpathy's split: 6,000 train, 1,000 val, 1,000 test images
+  features  DIR/precomp/train_ims.npy         [6000, dim]; or part of them, the rest as train_extra_ims.npy
+            DIR/precomp/train_caps.txt        five lines an image, in the same order
+            DIR/precomp/train_ids.txt         file names
+            DIR/precomp/val_*, test_*         the same
+  computed  global features as the mean over regions where a file holds regions; nothing else
+";
+
+const COCO: &str = "\
+MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five are kept)
+  sign      no form. Accept the terms of the COCO Consortium: annotations under CC BY 4.0, each photograph under
+            the Creative Commons licence named in its entry, and Flickr's terms of use.
+  place     DIR/train2014/*.jpg               82,783 photographs, 13 GB
+            DIR/val2014/*.jpg                 40,504 photographs, 6 GB
+            DIR/dataset_coco.json             Karpathy's split: 113,287 train (30,504 of them restval), 5,000 val,
+                                              5,000 test images
+  features  DIR/precomp/train_ims.npy         [113287, dim], or regions [113287, 36, 2048] (33 GB in f32)
+            DIR/precomp/train_caps.txt        566,435 lines, five an image, in the same order
+            DIR/precomp/train_ids.txt         file names, or COCO's numbers
+            DIR/precomp/dev_*, test_*         5,000 images; 1,000 of the test split
+            DIR/precomp/testall_*             all 5,000; SCAN's folder coco_precomp is read as it is
+  computed  global features as the mean over regions where a file holds regions; nothing else
+";
+
+const CHECK: &str = "\
+Then: cargo xtask data check DIR
+  names the layout, counts images and captions, hashes every file, and gives each mismatch a line.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums of Karpathy's splits.
+    #[test]
+    fn counts_add_up() {
+        for (text, count, sum) in [
+            (FLICKR30K, "31,014", 29_000 + 1_014 + 1_000),
+            (FLICKR30K, "145,000 lines", 5 * 29_000),
+            (FLICKR8K, "8,000", 6_000 + 1_000 + 1_000),
+            (COCO, "113,287 train", 82_783 + 30_504),
+            (COCO, "123,287", 113_287 + 5_000 + 5_000),
+            (COCO, "566,435 lines", 5 * 113_287),
+        ] {
+            let number: String = count.chars().filter(char::is_ascii_digit).collect();
+            assert_eq!(number.parse(), Ok(sum), "{count}");
+            assert!(text.contains(count), "{count}");
+        }
+    }
+
+    #[test]
+    fn every_set_says_sign_place_and_features() {
+        for set in PublishedSet::ALL {
+            let text = set.advice();
+            assert!(text.starts_with(set.name()), "{}", set.name());
+            for word in ["\n  sign ", "\n  place ", "\n  features ", "\n  computed "] {
+                assert!(text.contains(word), "{}: {word}", set.name());
+            }
+            assert!(text.lines().all(|line| line.len() <= 115), "{}", set.name());
+            assert!(all().contains(text));
+        }
+    }
+}

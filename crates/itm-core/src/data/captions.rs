@@ -1,0 +1,42 @@
+//! How many captions an image has.
+
+use crate::{Error, Result};
+
+/// The captions of an image that a protocol keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptionRule {
+    /// The first `n`; fewer are an error. The published protocols take 5; some COCO images carry six or seven.
+    First(usize),
+    /// All there are, at least one.
+    All,
+}
+
+/// What a [`CaptionRule`] left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Captions that were dropped.
+    pub captions: usize,
+    /// Images they belonged to.
+    pub images: usize,
+}
+
+impl CaptionRule {
+    /// How many of `count` captions stay.
+    ///
+    /// # Errors
+    /// If there are too few.
+    pub(crate) fn keep(self, place: &str, count: usize, dropped: &mut Dropped) -> Result<usize> {
+        match self {
+            Self::First(n) if count < n => {
+                Err(Error::invalid(place, format!("{n} captions"), count))
+            }
+            Self::First(n) => {
+                dropped.captions += count - n;
+                dropped.images += usize::from(count > n);
+                Ok(n)
+            }
+            Self::All if count == 0 => Err(Error::invalid(place, "a caption", "none")),
+            Self::All => Ok(count),
+        }
+    }
+}

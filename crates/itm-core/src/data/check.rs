@@ -1,0 +1,390 @@
+//! What is in a data folder, and what is wrong with it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::check_layouts as layouts;
+use super::files::{self, Manifest};
+use crate::{Error, Result};
+
+/// Most lines a single kind of problem takes.
+const LINES: usize = 20;
+
+/// How much of a check is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// Captions of an image that the protocol asks for.
+    pub captions_per_image: usize,
+    /// How closely pictures are looked at.
+    pub images: ImageCheck,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self { captions_per_image: 5, images: ImageCheck::Structure }
+    }
+}
+
+/// How closely pictures are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageCheck {
+    /// Whether every file is whole ([`super::probe_image`]).
+    Structure,
+    /// And its pixels can be decoded.
+    #[cfg(feature = "images")]
+    Decode,
+}
+
+/// The layouts of data folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// `dataset_*.json` and pictures.
+    Karpathy,
+    /// `<split>_ims.npy`, `<split>_caps.txt`.
+    Precomp,
+    /// JSON lists of the FNE program.
+    FneAnnotations,
+    /// `image.npy`, `text.npy`.
+    Embeddings,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Karpathy => "Karpathy JSON",
+            Self::Precomp => "precomputed features",
+            Self::FneAnnotations => "FNE annotations",
+            Self::Embeddings => "embedding pair",
+        })
+    }
+}
+
+/// Counts of a split.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitCount {
+    /// `train`, `val`, …
+    pub name: String,
+    /// Images.
+    pub images: usize,
+    /// Captions.
+    pub captions: usize,
+}
+
+/// One layout that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayoutReport {
+    /// Which.
+    pub layout: Layout,
+    /// Its file or folder.
+    pub place: PathBuf,
+    /// What it holds.
+    pub splits: Vec<SplitCount>,
+    /// What else there is to say, a line each.
+    pub notes: Vec<String>,
+    /// Bytes that loading it takes.
+    pub memory: u64,
+}
+
+impl LayoutReport {
+    pub(crate) fn new(layout: Layout, place: &Path) -> Self {
+        let place = place.to_path_buf();
+        Self { layout, place, splits: Vec::new(), notes: Vec::new(), memory: 0 }
+    }
+
+    pub(crate) fn count(&mut self, name: impl ToString, images: usize, captions: usize) {
+        self.splits.push(SplitCount { name: name.to_string(), images, captions });
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckReport {
+    /// The folder.
+    pub dir: PathBuf,
+    /// What it holds.
+    pub layouts: Vec<LayoutReport>,
+    /// Every file that was read.
+    pub manifest: Manifest,
+    /// Every mismatch, a line each.
+    pub problems: Vec<String>,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Adds problems of one kind, the first few in full.
+    pub(crate) fn extend(&mut self, problems: Vec<impl ToString>) {
+        let more = problems.len().saturating_sub(LINES);
+        self.problems.extend(problems.iter().take(LINES).map(ToString::to_string));
+        if more > 0 {
+            self.problems.push(format!("… and {more} more of this kind"));
+        }
+    }
+}
+
+/// Checks a data folder: which layouts it holds, what is in them, and every mismatch.
+///
+/// # Errors
+/// If the folder cannot be read or holds none of the layouts. What is wrong inside a layout stands in
+/// [`CheckReport::problems`].
+pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
+    check_with(dir, CheckOptions::default())
+}
+
+/// [`check`] with options.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(dir: impl AsRef<Path>, options: CheckOptions) -> Result<CheckReport> {
+    let dir = dir.as_ref();
+    let entries = files::entries(dir)?;
+    let mut report = CheckReport {
+        dir: dir.to_path_buf(),
+        layouts: Vec::new(),
+        manifest: Manifest::default(),
+        problems: Vec::new(),
+    };
+    layouts::json_files(&mut report, &entries, options);
+    layouts::precomp(&mut report, options);
+    layouts::embeddings(&mut report);
+    if report.layouts.is_empty() && report.problems.is_empty() {
+        let expected =
+            "dataset_*.json, FNE annotations, precomp/train_ims.npy or image.npy and text.npy";
+        let inside: Vec<_> = entries.iter().filter(|p| p.is_dir() && holds_layout(p)).collect();
+        let got = match inside.as_slice() {
+            [] => "none of them".to_string(),
+            [first, ..] => format!("none of them; try {}", first.display()),
+        };
+        return Err(Error::invalid(dir.display(), expected, got));
+    }
+    Ok(report)
+}
+
+fn holds_layout(dir: &Path) -> bool {
+    let json = super::precomp::karpathy_file(dir).is_ok_and(|found| found.is_some());
+    json || dir.join("image.npy").exists() || super::precomp::precomp_folder(dir).is_ok()
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.dir.display())?;
+        for found in &self.layouts {
+            writeln!(f, "\n{}: {}", found.layout, found.place.display())?;
+            for SplitCount { name, images, captions } in &found.splits {
+                writeln!(f, "  {name:<12} {images:>8} images {captions:>9} captions")?;
+            }
+            for note in &found.notes {
+                writeln!(f, "  {note}")?;
+            }
+            if found.memory > 0 {
+                writeln!(f, "  in memory: {}", size(found.memory))?;
+            }
+        }
+        writeln!(f, "\nfiles (SHA-256)")?;
+        for (hash, name, bytes) in listing(&self.manifest) {
+            writeln!(f, "  {hash}  {name} ({})", size(bytes))?;
+        }
+        writeln!(f, "  {}  all of them", self.manifest.combined())?;
+        match self.problems.len() {
+            0 => write!(f, "\nno problem found"),
+            n => {
+                write!(f, "\n{n} problem{}", if n == 1 { "" } else { "s" })?;
+                self.problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+            }
+        }
+    }
+}
+
+fn size(bytes: u64) -> String {
+    if bytes < 100_000 { format!("{bytes} bytes") } else { format!("{:.1} MB", bytes as f64 / 1e6) }
+}
+
+/// Hash, name and length of each file; pictures of a folder together.
+fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
+    let folder = |name: &str| match name.rsplit_once('/') {
+        Some((folder, file)) if is_picture(file) => Some(folder.to_string()),
+        _ => None,
+    };
+    let mut folders: Vec<(String, Manifest)> = Vec::new();
+    let mut lines = Vec::new();
+    for file in &manifest.files {
+        match folder(&file.name) {
+            None => lines.push((file.sha256.clone(), file.name.clone(), file.bytes)),
+            Some(name) => match folders.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, files)) => files.files.push(file.clone()),
+                None => folders.push((name, Manifest { files: vec![file.clone()] })),
+            },
+        }
+    }
+    lines.extend(folders.into_iter().map(|(name, files)| {
+        let name = format!("{name}/ with {} pictures", files.files.len());
+        (files.combined(), name, files.bytes())
+    }));
+    lines
+}
+
+pub(crate) fn is_picture(name: &str) -> bool {
+    let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    ["jpg", "jpeg", "png"].contains(&end.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::data::fixture::{Folder, JPEG, npy};
+
+    fn checked(folder: &Folder) -> (CheckReport, String) {
+        let report = check(folder.dir.path()).unwrap();
+        let text = report.to_string().replace(&format!("{}", folder.dir.path().display()), "DIR");
+        (report, text)
+    }
+
+    #[test]
+    fn a_whole_folder_has_no_problem() {
+        let folder = Folder::new();
+        folder.write("precomp/val_grid.npy", npy(&[2, 2], [0.0; 4]));
+        folder.write("words.json", "{\"a\": 1}"); // none of ours
+        folder.write("list.json", "[1, 2]");
+        let (report, text) = checked(&folder);
+        assert!(report.is_ok(), "{text}");
+        let layouts: Vec<_> = report.layouts.iter().map(|l| l.layout).collect();
+        assert_eq!(layouts, [Layout::Karpathy, Layout::Precomp]);
+        let counts: Vec<_> =
+            report.layouts[1].splits.iter().map(|s| (s.images, s.captions)).collect();
+        assert_eq!(counts, [(4, 20), (2, 10), (2, 10), (3, 15)]);
+        // 11 rows of 3 numbers, 55 captions of 25 or 26 bytes and 24 for each string.
+        assert_eq!(report.layouts[1].memory, 11 * 12 + 55 * (25 + 24) + 5);
+        for want in [
+            "Karpathy JSON: DIR/dataset_dogs.json",
+            "  train               4 images        20 captions",
+            "9 of 9 pictures are there and whole",
+            "test in train: 0 images, 0 of 15 captions",
+            "val_grid.npy: f32 [2, 2]",
+            "images/ with 9 pictures (306 bytes)",
+            "\nno problem found",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        assert_eq!(report.manifest.files.len(), 1 + 9 + 12 + 1);
+        let data = crate::data::load(folder.dir.path(), &Default::default()).unwrap();
+        assert!(text.contains(&data.sha256));
+    }
+
+    #[test]
+    fn every_mismatch_has_a_line() {
+        let folder = Folder::new();
+        folder.write("images/0.jpg", &JPEG[..20]);
+        folder.write("images/8.jpg", "<html>");
+        folder.remove("images/9.jpg");
+        folder.write("images/other.jpg", JPEG);
+        folder.write("precomp/val_grid.npy", npy(&[3, 2], [0.0; 6]));
+        folder.write("precomp/test_ims.npy", npy(&[3, 1], [f32::NAN, 0.0, f32::INFINITY]));
+        folder.change("precomp/train_caps.txt", "take 1", "take 7");
+        folder.change("precomp/train_caps.txt", "take 2", "take 7");
+        folder.change("precomp/train_caps.txt", "3 , take 3", "3 , take 8");
+        folder.remove("precomp/train_extra_caps.txt");
+        let (report, text) = checked(&folder);
+        let problems: Vec<_> =
+            text.split("problems\n").nth(1).unwrap().lines().map(str::trim).collect();
+        let wants = [
+            "DIR/images/0.jpg: expected a whole image",
+            "DIR/images/8.jpg: expected a JPEG or PNG image",
+            "DIR/images/9.jpg: No such file",
+            "DIR/precomp/train_caps.txt line 2: expected \"A dog number 0 , take 1 .\"",
+            "DIR/precomp/train_caps.txt line 3:",
+            "DIR/precomp/train_caps.txt line 19:",
+            "DIR/precomp/train_extra_caps.txt: No such file",
+            "DIR/precomp/val_grid.npy: expected 2 rows, one an image, got 3",
+            "DIR/precomp/test_ims.npy row 0, column 0: expected a finite number, got NaN",
+            "DIR/precomp/test_ims.npy row 2, column 0: expected a finite number, got inf",
+        ];
+        assert_eq!(problems.len(), wants.len(), "{text}");
+        for (problem, want) in problems.iter().zip(wants) {
+            assert!(problem.starts_with(want), "{problem}\n{want}");
+        }
+        assert!(!report.is_ok());
+        assert!(text.contains("6 of 9 pictures are there and whole"));
+        assert!(text.contains("1 pictures beside them are not listed"));
+        assert!(text.contains("leakage is checked when the problems below are gone"));
+    }
+
+    #[test]
+    fn many_problems_of_a_kind_are_cut() {
+        let folder = Folder::new();
+        folder.write("precomp/val_ims.npy", npy(&[2, 3], [f32::NAN; 6]));
+        let mut report = checked(&folder).0;
+        report.problems.clear();
+        report.extend((0..23).collect());
+        assert_eq!(report.problems.len(), LINES + 1);
+        assert_eq!(report.problems[LINES], "… and 3 more of this kind");
+    }
+
+    #[test]
+    fn annotations_of_fne_are_recognised() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write("f30k_train.json", r#"[{"image": "x/a.jpg", "caption": "a dog", "image_id": 1}]"#);
+        let test = |name: &str| {
+            format!(r#"[{{"image": "{name}", "caption": ["a dog", "2", "3", "4", "5", "6"]}}]"#)
+        };
+        write("f30k_test.json", &test("x/b.jpg"));
+        let report = check(dir.path()).unwrap();
+        assert!(report.is_ok(), "{report}");
+        assert_eq!(report.layouts[0].layout, Layout::FneAnnotations);
+        let counts: Vec<_> =
+            report.layouts[0].splits.iter().map(|s| (s.name.as_str(), s.captions)).collect();
+        assert_eq!(counts, [("f30k_test.json", 5), ("f30k_train.json", 1)]);
+        let text = report.to_string();
+        for want in [
+            "f30k_test.json: 1 captions beyond 5 an image dropped",
+            "1 of 5 captions: \"a dog\" (1 / 1)",
+            "no pictures below",
+        ] {
+            assert!(text.contains(want), "{text}");
+        }
+        write("f30k_test.json", &test("y/a.jpg"));
+        let report = check(dir.path()).unwrap();
+        assert_eq!(report.problems.len(), 1, "{report}");
+        assert!(
+            report.problems[0]
+                .ends_with("test split: expected no image of the train split, got 1, first a.jpg")
+        );
+        write("f30k_val.json", r#"[{"image": "c.jpg", "caption": ["1", "2", "3"]}]"#);
+        let report = check(dir.path()).unwrap();
+        assert!(
+            report.problems[0]
+                .ends_with("f30k_val.json entry 0.caption: expected 5 captions, got 3")
+        );
+    }
+
+    #[test]
+    fn embeddings_are_recognised() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("image.npy"), npy(&[2, 2], [3.0, 4.0, 0.0, 1.0])).unwrap();
+        let report = check(dir.path()).unwrap();
+        assert!(report.problems[0].contains("text.npy: No such file"));
+        fs::write(dir.path().join("text.npy"), npy(&[4, 2], [1.0; 8])).unwrap();
+        let report = check(dir.path()).unwrap();
+        assert!(report.is_ok());
+        let text = report.to_string();
+        assert!(text.contains("pairs guessed from the shapes: 2 texts an image"), "{text}");
+        assert!(text.contains("norms of image rows: 1.0000 to 5.0000"), "{text}");
+        assert!(text.contains("in memory: 48 bytes"), "{text}");
+    }
+
+    #[test]
+    fn a_folder_without_a_layout_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = |path: &Path| check(path).unwrap_err().to_string();
+        assert!(error(dir.path()).ends_with("got none of them"));
+        fs::create_dir(dir.path().join("sub")).unwrap();
+        fs::write(dir.path().join("sub/image.npy"), "").unwrap();
+        assert!(error(dir.path()).ends_with("sub"), "{}", error(dir.path()));
+        assert!(error(&dir.path().join("missing")).contains("No such file"));
+    }
+}

@@ -1,0 +1,385 @@
+//! The check of each layout.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::check::{CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, is_picture};
+use super::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
+use super::fne_annotations::{FneForm, form_of};
+use super::images::{LARGEST_IMAGE_FILE, probe_bytes};
+use super::names::Names;
+use super::precomp::{karpathy_file, precomp_folder};
+use super::precomp_split::{PrecompSplit, SplitFiles};
+use super::{
+    CaptionRule, Dataset, EmbeddingFiles, Extra, Features, FneAnnotations, Karpathy, Leakage,
+    LoadOptions, Npy, Part, Split, json, load_precomp,
+};
+use crate::{Pairs, Result};
+
+/// Every JSON file of the folder: Karpathy's, FNE's, or none of ours.
+pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options: CheckOptions) {
+    let mut annotations = Vec::new();
+    for path in entries.iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
+        let bytes = match files::read(path, LARGEST_TEXT) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                report.problems.push(error.to_string());
+                continue;
+            }
+        };
+        let place = json::place(path);
+        let karpathy = file_name(&place).starts_with("dataset_");
+        match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
+            Some(b'[') => match form_of(&place, &bytes) {
+                Ok(form) => annotations.push((path.clone(), bytes, form)),
+                Err(_) if split_of(&place).is_none() => continue, // some other list
+                Err(error) => report.problems.push(error.to_string()),
+            },
+            _ if karpathy => {
+                report.manifest.add(&report.dir, path, &bytes);
+                self::karpathy(report, path, &bytes, options);
+            }
+            _ => {}
+        }
+    }
+    if !annotations.is_empty() {
+        fne(report, annotations, options);
+    }
+}
+
+fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8], options: CheckOptions) {
+    let place = json::place(path);
+    let rule = CaptionRule::First(options.captions_per_image);
+    let json = match Karpathy::parse(&place, bytes, rule) {
+        Ok(json) => json,
+        Err(error) => {
+            report.layouts.push(LayoutReport::new(Layout::Karpathy, path));
+            return report.problems.push(error.to_string());
+        }
+    };
+    let mut found = LayoutReport::new(Layout::Karpathy, path);
+    found.notes.push(format!("dataset \"{}\"", json.dataset));
+    for split in Split::ALL {
+        let images: Vec<_> = json.images_of(split).collect();
+        if !images.is_empty() {
+            found.count(split, images.len(), images.iter().map(|i| i.captions.len()).sum());
+        }
+    }
+    if json.dropped.captions > 0 {
+        let n = options.captions_per_image;
+        let (captions, images) = (json.dropped.captions, json.dropped.images);
+        found
+            .notes
+            .push(format!("{captions} captions beyond {n} an image dropped ({images} images)"));
+    }
+    let part = |split| {
+        let images = || json.images_of(split);
+        let counts = images().map(|i| i.captions.len());
+        let captions = images().flat_map(|i| i.captions.clone()).collect();
+        named_part(images().map(|i| i.filename.clone()).collect(), captions, counts)
+    };
+    leakage(report, &mut found, Split::ALL.map(part));
+    let paths = json.images.iter().map(|image| image.path(&report.dir)).collect();
+    pictures(report, &mut found, paths, options);
+    report.layouts.push(found);
+}
+
+/// Reads every picture, in parallel; the results are in order.
+fn pictures(
+    report: &mut CheckReport,
+    found: &mut LayoutReport,
+    paths: Vec<PathBuf>,
+    options: CheckOptions,
+) {
+    let Some(folder) = paths.first().and_then(|p| p.parent()) else { return };
+    if !paths.iter().any(|path| path.exists()) {
+        found.notes.push(format!("no pictures below {}", folder.display()));
+        return;
+    }
+    let results: Vec<_> =
+        paths.par_iter().map(|path| picture(&report.dir, path, options)).collect();
+    let mut problems = Vec::new();
+    let mut whole = 0;
+    for result in results {
+        match result {
+            Ok((hash, None)) => {
+                whole += 1;
+                report.manifest.files.push(hash);
+            }
+            Ok((hash, Some(problem))) => {
+                problems.push(problem);
+                report.manifest.files.push(hash);
+            }
+            Err(error) => problems.push(error),
+        }
+    }
+    found.notes.push(format!("{whole} of {} pictures are there and whole", paths.len()));
+    report.extend(problems);
+    let folders: HashSet<_> = paths.iter().filter_map(|p| p.parent()).collect();
+    let known: HashSet<_> = paths.iter().collect();
+    let others = folders.into_iter().filter_map(|f| files::entries(f).ok()).flatten();
+    let others = others.filter(|p| is_picture(&p.to_string_lossy()) && !known.contains(p)).count();
+    if others > 0 {
+        found.notes.push(format!("{others} pictures beside them are not listed"));
+    }
+}
+
+/// The hash of a picture, and what is wrong with it.
+fn picture(
+    root: &Path,
+    path: &Path,
+    options: CheckOptions,
+) -> Result<(FileHash, Option<crate::Error>)> {
+    let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
+    let place = path.display().to_string();
+    let problem = match options.images {
+        ImageCheck::Structure => probe_bytes(&place, &bytes).err(),
+        #[cfg(feature = "images")]
+        ImageCheck::Decode => super::images::decode_bytes(&place, &bytes).err(),
+    };
+    Ok((FileHash::of(root, path, &bytes), problem))
+}
+
+/// Train, val or test, by the file's name.
+fn split_of(place: &str) -> Option<Split> {
+    let name = file_name(place).to_lowercase();
+    let has = |word: &str| name.contains(word);
+    if has("train") {
+        Some(Split::Train)
+    } else if has("val") || has("dev") {
+        Some(Split::Val)
+    } else {
+        has("test").then_some(Split::Test)
+    }
+}
+
+fn fne(
+    report: &mut CheckReport,
+    annotations: Vec<(PathBuf, Vec<u8>, FneForm)>,
+    options: CheckOptions,
+) {
+    let mut found = LayoutReport::new(Layout::FneAnnotations, &report.dir);
+    let mut parts = Split::ALL.map(|_| named_part(Vec::new(), Vec::new(), std::iter::empty()));
+    let mut paths = Vec::new();
+    for (path, bytes, form) in annotations {
+        report.manifest.add(&report.dir, &path, &bytes);
+        let place = json::place(&path);
+        let rule = CaptionRule::First(options.captions_per_image);
+        let read = match form {
+            FneForm::Train => FneAnnotations::parse_train(&place, &bytes),
+            FneForm::Eval => FneAnnotations::parse_eval(&place, &bytes, rule),
+        };
+        let file = match read {
+            Ok(file) => file,
+            Err(error) => {
+                report.problems.push(error.to_string());
+                continue;
+            }
+        };
+        let name = file_name(&place);
+        found.count(name, file.images.len(), file.captions.len());
+        if file.dropped.captions > 0 {
+            let (captions, n) = (file.dropped.captions, options.captions_per_image);
+            found.notes.push(format!("{name}: {captions} captions beyond {n} an image dropped"));
+        }
+        paths.extend(file.images.iter().map(|image| beside(&report.dir, image)));
+        match split_of(&place) {
+            None => found.notes.push(format!("{name}: neither train, val nor test by its name")),
+            Some(split) => {
+                let names = file.images.iter().map(|i| file_name(i).to_string()).collect();
+                let part = &mut parts[split as usize];
+                *part = Part {
+                    images: names,
+                    captions: file.captions,
+                    pairs: file.pairs,
+                    features: Features { dim: 0, values: Vec::new() },
+                };
+            }
+        }
+    }
+    leakage(report, &mut found, parts);
+    pictures(report, &mut found, paths, options);
+    report.layouts.push(found);
+}
+
+/// COCO's images have their path, Flickr's only their name below `images`.
+fn beside(dir: &Path, image: &str) -> PathBuf {
+    let whole = dir.join(image);
+    if whole.exists() { whole } else { dir.join("images").join(file_name(image)) }
+}
+
+fn named_part(
+    images: Vec<String>,
+    captions: Vec<String>,
+    counts: impl Iterator<Item = usize>,
+) -> Part {
+    let image_of_text = counts.enumerate().flat_map(|(i, n)| std::iter::repeat_n(i, n)).collect();
+    let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
+    Part { features: Features { dim: 0, values: Vec::new() }, images, captions, pairs }
+}
+
+/// What the splits share by name and caption; nothing where there is but one split.
+fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [Part; 3]) {
+    if parts.iter().filter(|part| !part.images.is_empty()).count() < 2 {
+        return;
+    }
+    let [train, val, test] = parts;
+    let data = Dataset { name: String::new(), train, val, test, sha256: String::new() };
+    match Leakage::of(&data).refuse_images(&found.place) {
+        Ok(leakage) => found.notes.extend(leakage.to_string().lines().map(str::to_string)),
+        Err(error) => report.problems.push(error.to_string()),
+    }
+}
+
+/// `precomp/` or its like.
+pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
+    let Ok(folder) = precomp_folder(&report.dir) else { return };
+    let dir = report.dir.clone();
+    let before = report.problems.len();
+    let mut found = LayoutReport::new(Layout::Precomp, &folder);
+    let per_image = options.captions_per_image;
+    let json = karpathy_file(&dir).ok().flatten();
+    let json = json.and_then(|path| Karpathy::read(path, CaptionRule::First(per_image)).ok());
+    let names = json.as_ref().map(Names::new);
+    let splits = [
+        ("train", Split::Train, Extra::LeftOut),
+        ("train_extra", Split::Train, Extra::Included),
+        ("dev", Split::Val, Extra::LeftOut),
+        ("val", Split::Val, Extra::LeftOut),
+        ("test", Split::Test, Extra::LeftOut),
+        ("testall", Split::Test, Extra::LeftOut),
+    ];
+    for (name, split, extra) in splits {
+        let paths = SplitFiles::of(&folder, name);
+        if !paths.ims.exists() && !paths.caps.exists() && !paths.ids.exists() {
+            continue;
+        }
+        let read =
+            PrecompSplit::open_hashed(&dir, &folder, name, per_image, Some(&mut report.manifest));
+        let part = match read {
+            Ok(part) => part,
+            Err(error) => {
+                let error = match &names {
+                    Some(names) => names.explain(error, &folder, name, split),
+                    None => error,
+                };
+                report.problems.push(error.to_string());
+                continue;
+            }
+        };
+        found.count(name, part.images(), part.captions.len());
+        found.notes.push(part.describe());
+        let width = part.features.shape().last().copied().unwrap_or(0);
+        found.memory += (part.images() * width * 4) as u64;
+        found.memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();
+        report.extend(not_finite(&part.features));
+        let problems = other_arrays(report, &folder, &part, &mut found);
+        report.extend(problems);
+        if let Some(names) = &names {
+            let compared = names.compare(&folder, &part, split, extra);
+            report.extend(compared.mismatches);
+            found.notes.extend(compared.notes);
+        }
+    }
+    if report.problems.len() == before {
+        let options = LoadOptions { captions_per_image: per_image, ..Default::default() };
+        match load_precomp(&dir, &options) {
+            Ok(loaded) => {
+                let lines = loaded.leakage.to_string();
+                found.notes.extend(lines.lines().map(str::to_string));
+                found.notes.push(format!("data_sha256 of a run on it: {}", loaded.dataset.sha256));
+            }
+            Err(error) => report.problems.push(error.to_string()),
+        }
+    } else {
+        found.notes.push("leakage is checked when the problems below are gone".into());
+    }
+    report.layouts.push(found);
+}
+
+/// Every row with a value that is not finite.
+fn not_finite(npy: &Npy) -> Vec<crate::Error> {
+    let mut row = vec![0.0; npy.row_len()];
+    (0..npy.rows()).filter_map(|i| npy.row_into(i, &mut row).err()).collect()
+}
+
+/// Arrays of the split beside the features, such as a grid: one row an image.
+fn other_arrays(
+    report: &mut CheckReport,
+    folder: &Path,
+    part: &PrecompSplit,
+    found: &mut LayoutReport,
+) -> Vec<crate::Error> {
+    let mut problems = Vec::new();
+    let begin = format!("{}_", part.name);
+    for path in files::entries(folder).unwrap_or_default() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(rest) = name.strip_prefix(&begin) else { continue };
+        let ours = rest.ends_with(".npy") && rest != "ims.npy" && !rest.starts_with("extra_");
+        if !ours {
+            continue;
+        }
+        match Npy::open(&path) {
+            Err(error) => problems.push(error),
+            Ok(npy) => {
+                report.manifest.add(&report.dir, &path, npy.file_bytes());
+                let (dtype, shape) = (npy.dtype(), npy.shape());
+                found.notes.push(format!("{name}: {dtype} {shape:?}"));
+                let rows = [part.images(), part.captions.len()];
+                if !rows.contains(&npy.rows()) {
+                    let expected = format!("{} rows, one an image", part.images());
+                    problems.push(crate::Error::invalid(npy.place(), expected, npy.rows()));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// `image.npy` and `text.npy`.
+pub(crate) fn embeddings(report: &mut CheckReport) {
+    let paths = EmbeddingFiles::of(&report.dir);
+    if !paths.image.exists() && !paths.text.exists() {
+        return;
+    }
+    let mut found = LayoutReport::new(Layout::Embeddings, &report.dir);
+    match paths.load() {
+        Err(error) => {
+            report.problems.push(error.to_string());
+            for npy in [&paths.image, &paths.text].into_iter().filter_map(|p| Npy::open(p).ok()) {
+                report.extend(not_finite(&npy));
+            }
+        }
+        Ok(pair) => {
+            found.count("all", pair.images.rows(), pair.texts.rows());
+            found.notes.push(format!("width {}; {}", pair.images.dim, pair.pairs_from));
+            found.notes.push(match pair.pairs.captions_per_image() {
+                Some(n) => format!("{n} texts an image"),
+                None => "number of texts differs between images".into(),
+            });
+            for (name, rows) in [("image", &pair.images), ("text", &pair.texts)] {
+                found.notes.push(norms(name, rows));
+            }
+            found.memory = 4 * (pair.images.values.len() + pair.texts.values.len()) as u64;
+            report.manifest.files.extend(pair.manifest.files);
+        }
+    }
+    report.layouts.push(found);
+}
+
+fn norms(name: &str, rows: &Features) -> String {
+    let norm = |i| rows.row(i).iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+    let all = (0..rows.rows()).map(norm);
+    let (low, high) = all.fold((f64::INFINITY, 0.0f64), |(l, h), n| (l.min(n), h.max(n)));
+    format!("norms of {name} rows: {low:.4} to {high:.4}")
+}
+
+impl FileHash {
+    fn of(root: &Path, path: &Path, bytes: &[u8]) -> Self {
+        let mut one = Manifest::default();
+        one.add(root, path, bytes);
+        one.files.remove(0)
+    }
+}

@@ -1,0 +1,215 @@
+//! Reading whole files with limits, and the hashes that say what was read.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::{Error, Result};
+
+/// The largest text or JSON file that is read whole: COCO's Karpathy file has 144 MB.
+pub(crate) const LARGEST_TEXT: u64 = 1 << 30;
+
+/// One file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHash {
+    /// Path below the data folder, with `/`.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256, hexadecimal.
+    pub sha256: String,
+}
+
+/// Every file that was read, and one hash over all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// In the order of reading.
+    pub files: Vec<FileHash>,
+}
+
+impl Manifest {
+    /// Adds a file. A name below `root` is kept relative to it, so that the hash survives a move of the folder.
+    pub(crate) fn add(&mut self, root: &Path, path: &Path, bytes: &[u8]) {
+        self.files.push(FileHash {
+            name: relative(root, path),
+            bytes: bytes.len() as u64,
+            sha256: sha256_hex(bytes),
+        });
+    }
+
+    /// SHA-256 over the lines `<sha256>  <name>`, sorted by name in bytes: what
+    /// `sha256sum $(LC_ALL=C ls …) | sha256sum` prints inside the folder.
+    pub fn combined(&self) -> String {
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        files.dedup();
+        let mut hash = Sha256::new();
+        for file in files {
+            hash.update(format!("{}  {}\n", file.sha256, file.name));
+        }
+        hex(&hash.finalize())
+    }
+
+    /// Length of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+}
+
+/// SHA-256 of some bytes, hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.components()
+        .map(|c| c.as_os_str().to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+/// A whole file, at most `limit` bytes: the length is looked at before anything is allocated, and again while reading.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(Error::io(path))?;
+    let meta = file.metadata().map_err(Error::io(path))?;
+    regular(path, &meta)?;
+    let too_long =
+        |got: String| Error::invalid(path.display(), format!("at most {limit} bytes"), got);
+    if meta.len() > limit {
+        return Err(too_long(format!("{} bytes", meta.len())));
+    }
+    let mut bytes = Vec::with_capacity(meta.len() as usize);
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
+    if bytes.len() as u64 > limit {
+        return Err(too_long("more".into()));
+    }
+    Ok(bytes)
+}
+
+/// Refuses folders, pipes and devices: they have no length.
+pub(crate) fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
+    if meta.is_file() {
+        return Ok(());
+    }
+    let got = if meta.is_dir() { "a folder" } else { "a pipe or device" };
+    Err(Error::invalid(path.display(), "a file", got))
+}
+
+/// The bytes as text without a byte order mark; names the line of the first byte that is not UTF-8.
+pub(crate) fn utf8(place: &str, bytes: Vec<u8>) -> Result<String> {
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
+        let line = bytes[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+        let got = format!("the byte 0x{:02x}", bytes[at]);
+        Error::invalid(format!("{place} line {line}"), "UTF-8", got)
+    })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_string(),
+        None => text,
+    })
+}
+
+/// The lines of a text, without line ends; `what` must stand on each of them.
+pub(crate) fn lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    if text.is_empty() {
+        return Err(Error::invalid(place, format!("{what} on each line"), "an empty file"));
+    }
+    text.split('\n')
+        .enumerate()
+        .map(|(number, line)| {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            if line.trim().is_empty() {
+                let place = format!("{place} line {}", number + 1);
+                return Err(Error::invalid(place, what, "an empty line"));
+            }
+            Ok(line.to_string())
+        })
+        .collect()
+}
+
+/// The files and folders of a folder, sorted by name.
+pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(dir).map_err(Error::io(dir))? {
+        paths.push(entry.map_err(Error::io(dir))?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The last component of a path in data, which may come with either separator.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// The beginning of a text, for error lines: one line, at most 60 characters.
+pub(crate) fn excerpt(text: &str) -> String {
+    let short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
+    if text.chars().nth(60).is_some() { format!("\"{short}…\"") } else { format!("\"{short}\"") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NIST's own examples.
+    #[test]
+    fn sha256_of_known_bytes() {
+        assert!(sha256_hex(b"").starts_with("e3b0c44298fc1c149afbf4c8996fb924"));
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_hex(b"abc"), abc);
+    }
+
+    /// `printf '%s  a.txt\n%s  b.txt\n' $(printf abc | sha256sum | cut -c-64) $(printf '' | sha256sum | cut -c-64) | sha256sum`
+    #[test]
+    fn combined_is_the_hash_of_a_sorted_listing() {
+        let root = Path::new("data");
+        let mut one = Manifest::default();
+        one.add(root, Path::new("data/b.txt"), b"");
+        one.add(root, Path::new("data/a.txt"), b"abc");
+        let mut two = Manifest::default();
+        two.add(root, Path::new("data/a.txt"), b"abc");
+        two.add(root, Path::new("data/b.txt"), b"");
+        assert_eq!(one.combined(), two.combined());
+        assert_eq!(
+            one.combined(),
+            "b49791236586476825b333079257905f8aa8f3f74345d698a8a081c6b77b6977"
+        );
+        assert_eq!(one.bytes(), 3);
+    }
+
+    #[test]
+    fn lines_name_the_empty_one() {
+        assert_eq!(lines("caps.txt", "a caption", "one\r\ntwo\n").unwrap(), ["one", "two"]);
+        let error = lines("caps.txt", "a caption", "one\n \ntwo\n").unwrap_err().to_string();
+        assert_eq!(error, "caps.txt line 2: expected a caption, got an empty line");
+        assert!(lines("caps.txt", "a caption", "").is_err());
+        assert!(lines("caps.txt", "a caption", "one\n\n").is_err());
+    }
+
+    #[test]
+    fn bad_utf8_names_its_line() {
+        let error = utf8("caps.txt", b"one\ntw\xff\n".to_vec()).unwrap_err().to_string();
+        assert_eq!(error, "caps.txt line 2: expected UTF-8, got the byte 0xff");
+        assert_eq!(utf8("caps.txt", "\u{feff}a".into()).unwrap(), "a");
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("long");
+        fs::write(&path, [0; 11]).unwrap();
+        assert!(read(&path, 10).unwrap_err().to_string().contains("at most 10 bytes"));
+        assert_eq!(read(&path, 11).unwrap().len(), 11);
+        let line = read(dir.path(), 10).unwrap_err().to_string();
+        assert!(line.ends_with("expected a file, got a folder"), "{line}");
+    }
+}

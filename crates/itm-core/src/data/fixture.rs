@@ -1,0 +1,101 @@
+//! A small data folder in the layout of `load_precomp`, for tests; each test then breaks one thing in it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+/// A `.npy` file of version 1 with f32 values.
+pub(crate) fn npy(shape: &[usize], values: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    npy_of("<f4", shape, values.into_iter().flat_map(f32::to_le_bytes))
+}
+
+/// The same for any dtype.
+pub(crate) fn npy_of(descr: &str, shape: &[usize], data: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    let start = [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes()].concat();
+    start.into_iter().chain(data).collect()
+}
+
+/// A JPEG of 2 × 1 pixels in structure only: start, frame header, scan, end.
+pub(crate) const JPEG: &[u8] = &[
+    0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 1, 0, 2, 1, 1, 0x11, 0, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 63,
+    0, 0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56, 0xff, 0xd9,
+];
+
+pub(crate) const CAPTIONS: usize = 5;
+
+/// 4 + 2 training images, 2 of validation, 3 of test; features `[n, 3]`; value = 100·image + column.
+pub(crate) struct Folder {
+    pub(crate) dir: TempDir,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let folder = Self { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir(folder.path("precomp")).unwrap();
+        fs::create_dir(folder.path("images")).unwrap();
+        let mut json = Vec::new();
+        for (name, first, count) in Self::SPLITS {
+            let images = first..first + count;
+            let names: Vec<_> = images.clone().map(|i| format!("{i}.jpg")).collect();
+            let captions =
+                |i: usize| (0..CAPTIONS).map(move |j| format!("A dog number {i} , take {j} ."));
+            let values = images.clone().flat_map(|i| (0..3).map(move |c| (100 * i + c) as f32));
+            folder.write(&format!("precomp/{name}_ims.npy"), npy(&[count, 3], values));
+            folder.write(&format!("precomp/{name}_ids.txt"), lines(names.clone()));
+            folder.write(
+                &format!("precomp/{name}_caps.txt"),
+                lines(images.clone().flat_map(captions)),
+            );
+            if name == "train_extra" {
+                continue;
+            }
+            for (i, file) in images.zip(names) {
+                folder.write(&format!("images/{file}"), JPEG);
+                let sentences: Vec<_> =
+                    captions(i).map(|raw| serde_json::json!({"raw": raw})).collect();
+                json.push(serde_json::json!({
+                    "filename": file, "filepath": "images", "imgid": i, "split": name,
+                    "sentences": sentences,
+                }));
+            }
+        }
+        let json = serde_json::json!({"dataset": "dogs", "images": json});
+        folder.write("dataset_dogs.json", serde_json::to_string(&json).unwrap());
+        folder
+    }
+
+    /// Name, first image, number of images.
+    const SPLITS: [(&str, usize, usize); 4] =
+        [("train", 0, 4), ("train_extra", 4, 2), ("val", 6, 2), ("test", 8, 3)];
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Replaces the first `from` of a text file, which must be there.
+    pub(crate) fn change(&self, name: &str, from: &str, to: &str) {
+        let text = self.read(name);
+        assert!(text.contains(from), "{name} has no {from:?}");
+        self.write(name, text.replacen(from, to, 1));
+    }
+}
+
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) -> String {
+    lines.into_iter().map(|line| line + "\n").collect()
+}

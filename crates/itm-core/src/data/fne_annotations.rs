@@ -1,0 +1,281 @@
+//! The annotation files of the FNE program: JSON lists, one object a caption (training) or an image (evaluation).
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::files::{self, LARGEST_TEXT, excerpt};
+use super::json::{self, List};
+use super::{CaptionRule, Dropped};
+use crate::{Error, Pairs, Result};
+
+/// Images, captions and pairs of one annotation file.
+///
+/// Images are numbered 0, 1, 2, … by the first appearance of their `image_id` (training) or by their place in the list
+/// (evaluation).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FneAnnotations {
+    /// Path of each image below the image folder.
+    pub images: Vec<String>,
+    /// The captions, raw, in file order.
+    pub captions: Vec<String>,
+    /// Which captions belong to which image.
+    pub pairs: Pairs,
+    /// Captions beyond the rule's number, left out.
+    pub dropped: Dropped,
+}
+
+#[derive(Deserialize)]
+struct TrainEntry {
+    image: String,
+    caption: String,
+    image_id: Value,
+}
+
+#[derive(Deserialize)]
+struct EvalEntry {
+    image: String,
+    caption: Vec<String>,
+}
+
+/// Which of the two forms a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FneForm {
+    /// `{"image", "caption": "text", "image_id"}`: one object a caption.
+    Train,
+    /// `{"image", "caption": ["text", …]}`: one object an image.
+    Eval,
+}
+
+impl FneAnnotations {
+    /// Reads a training file; the rule does not apply, every caption is learned from.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not of this form: names entry and field, or line and column.
+    pub fn read_train(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse_train(&json::place(path), &files::read(path, LARGEST_TEXT)?)
+    }
+
+    /// Reads a validation or test file.
+    ///
+    /// # Errors
+    /// The same, and an image with fewer captions than the rule asks for.
+    pub fn read_eval(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse_eval(&json::place(path), &files::read(path, LARGEST_TEXT)?, rule)
+    }
+
+    /// [`FneAnnotations::read_train`] for bytes; `place` stands in error lines.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn parse_train(place: &str, bytes: &[u8]) -> Result<Self> {
+        let what = "a list of {\"image\", \"caption\", \"image_id\"}, one a caption";
+        let List(entries): List<TrainEntry> = json::parse(place, what, bytes)?;
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let (mut images, mut captions, mut image_of_text) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, entry) in entries.into_iter().enumerate() {
+            let place = format!("{place} entry {i}");
+            check(&place, &entry.image, [&entry.caption])?;
+            if matches!(entry.image_id, Value::Null | Value::Array(_) | Value::Object(_)) {
+                let place = format!("{place}.image_id");
+                return Err(Error::invalid(place, "a number or a text", entry.image_id));
+            }
+            // As JSON: the number 1 and the text "1" are two images.
+            let image = *numbers.entry(entry.image_id.to_string()).or_insert(images.len());
+            if image == images.len() {
+                images.push(entry.image);
+            } else if images[image] != entry.image {
+                let expected = format!("{} (image_id {})", excerpt(&images[image]), entry.image_id);
+                return Err(Error::invalid(
+                    format!("{place}.image"),
+                    expected,
+                    excerpt(&entry.image),
+                ));
+            }
+            captions.push(entry.caption);
+            image_of_text.push(image);
+        }
+        Self::new(place, images, captions, image_of_text, Dropped::default())
+    }
+
+    /// [`FneAnnotations::read_eval`] for bytes; `place` stands in error lines.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn parse_eval(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
+        let what = "a list of {\"image\", \"caption\": […]}, one an image";
+        let List(entries): List<EvalEntry> = json::parse(place, what, bytes)?;
+        let mut dropped = Dropped::default();
+        let (mut images, mut captions, mut image_of_text) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first = HashMap::new();
+        for (i, EvalEntry { image, caption }) in entries.into_iter().enumerate() {
+            let place = format!("{place} entry {i}");
+            let keep = rule.keep(&format!("{place}.caption"), caption.len(), &mut dropped)?;
+            check(&place, &image, caption.iter().take(keep))?;
+            if let Some(first) = first.insert(image.clone(), i) {
+                let got = format!("{} again, as entry {first}", excerpt(&image));
+                return Err(Error::invalid(format!("{place}.image"), "each image once", got));
+            }
+            images.push(image);
+            captions.extend(caption.into_iter().take(keep));
+            image_of_text.resize(captions.len(), i);
+        }
+        Self::new(place, images, captions, image_of_text, dropped)
+    }
+
+    fn new(
+        place: &str,
+        images: Vec<String>,
+        captions: Vec<String>,
+        image_of_text: Vec<usize>,
+        dropped: Dropped,
+    ) -> Result<Self> {
+        if images.is_empty() {
+            return Err(Error::invalid(place, "an entry", "an empty list"));
+        }
+        let pairs = Pairs::new(images.len(), image_of_text)?;
+        Ok(Self { images, captions, pairs, dropped })
+    }
+}
+
+/// The form of a file, by its first entry.
+pub(crate) fn form_of(place: &str, bytes: &[u8]) -> Result<FneForm> {
+    #[derive(Deserialize)]
+    struct Caption {
+        caption: Value,
+    }
+    let List(entries): List<Caption> = json::parse(place, "a list of {\"caption\", …}", bytes)?;
+    match entries.first() {
+        None => Err(Error::invalid(place, "an entry", "an empty list")),
+        Some(Caption { caption: Value::Array(_) }) => Ok(FneForm::Eval),
+        Some(_) => Ok(FneForm::Train),
+    }
+}
+
+fn check<'a>(
+    place: &str,
+    image: &str,
+    captions: impl IntoIterator<Item = &'a String>,
+) -> Result<()> {
+    if image.is_empty() {
+        return Err(Error::invalid(format!("{place}.image"), "a path", "an empty string"));
+    }
+    match captions.into_iter().position(|caption| caption.trim().is_empty()) {
+        None => Ok(()),
+        Some(j) => {
+            let place = format!("{place}.caption, number {j}");
+            Err(Error::invalid(place, "a caption", "an empty one"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TRAIN: &str = r#"[
+      {"image": "d/b.jpg", "caption": "one", "image_id": "b"},
+      {"image": "d/a.jpg", "caption": "two", "image_id": 7},
+      {"image": "d/b.jpg", "caption": "three", "image_id": "b"},
+      {"image": "d/c.jpg", "caption": "four", "image_id": "7"}]"#;
+    const EVAL: &str = r#"[{"image": "a.jpg", "caption": ["1", "2", "3", "4", "5", "6"]},
+      {"image": "b.jpg", "caption": ["7", "8", "9", "10", "11"], "other": 1}]"#;
+
+    fn error(result: Result<FneAnnotations>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn training_ids_are_numbered_by_first_appearance() {
+        let a = FneAnnotations::parse_train("t", TRAIN.as_bytes()).unwrap();
+        assert_eq!(a.images, ["d/b.jpg", "d/a.jpg", "d/c.jpg"]);
+        assert_eq!(a.pairs.image_of_text(), [0, 1, 0, 2]);
+        assert_eq!(a.captions, ["one", "two", "three", "four"]);
+    }
+
+    /// Trap 21: the sixth caption must not shift the second image's.
+    #[test]
+    fn six_captions_keep_the_pairs_aligned() {
+        let a = FneAnnotations::parse_eval("e", EVAL.as_bytes(), CaptionRule::First(5)).unwrap();
+        assert_eq!(a.pairs, Pairs::uniform(2, 5));
+        assert_eq!(a.captions, ["1", "2", "3", "4", "5", "7", "8", "9", "10", "11"]);
+        assert_eq!(a.dropped, Dropped { captions: 1, images: 1 });
+        let a = FneAnnotations::parse_eval("e", EVAL.as_bytes(), CaptionRule::All).unwrap();
+        assert_eq!(a.pairs.texts_of(1), [6, 7, 8, 9, 10]);
+        assert_eq!(a.dropped, Dropped::default());
+        let three = EVAL.replace(", \"9\", \"10\"", "");
+        let got = error(FneAnnotations::parse_eval("e", three.as_bytes(), CaptionRule::First(5)));
+        assert_eq!(got, "e entry 1.caption: expected 5 captions, got 3");
+    }
+
+    #[test]
+    fn errors_name_entry_and_field() {
+        for (from, to, want) in [
+            (
+                "\"two\"",
+                "\"\"",
+                "t entry 1.caption, number 0: expected a caption, got an empty one",
+            ),
+            ("\"two\"", "2", "entry 1: invalid type: integer `2`, expected a string at line 3"),
+            ("d/a.jpg", "", "t entry 1.image: expected a path"),
+            ("\"image_id\": 7", "\"id\": 7", "entry 1: missing field `image_id`"),
+            (
+                "\"image_id\": 7",
+                "\"image_id\": null",
+                "t entry 1.image_id: expected a number or a text",
+            ),
+            (
+                "\"image_id\": 7",
+                "\"image_id\": \"b\"",
+                "t entry 1.image: expected \"d/b.jpg\" (image_id \"b\")",
+            ),
+        ] {
+            let text = TRAIN.replacen(from, to, 1);
+            let got = error(FneAnnotations::parse_train("t", text.as_bytes()));
+            assert!(got.contains(want) && !got.contains('\n'), "{got}");
+        }
+        assert!(error(FneAnnotations::parse_train("t", b"[]")).contains("an empty list"));
+        assert!(error(FneAnnotations::parse_train("t", EVAL.as_bytes())).contains("entry 0"));
+        let twice = EVAL.replace("b.jpg", "a.jpg");
+        let got = error(FneAnnotations::parse_eval("e", twice.as_bytes(), CaptionRule::All));
+        assert_eq!(
+            got,
+            "e entry 1.image: expected each image once, got \"a.jpg\" again, as entry 0"
+        );
+    }
+
+    #[test]
+    fn the_form_shows_in_the_first_entry() {
+        assert_eq!(form_of("t", TRAIN.as_bytes()).unwrap(), FneForm::Train);
+        assert_eq!(form_of("e", EVAL.as_bytes()).unwrap(), FneForm::Eval);
+        assert!(form_of("x", b"[{\"word\": 1}]").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_an_answer(bytes in vec(any::<u8>(), 0..200)) {
+            let _ = FneAnnotations::parse_train("t", &bytes);
+            let _ = FneAnnotations::parse_eval("e", &bytes, CaptionRule::First(5));
+            let _ = form_of("f", &bytes);
+        }
+
+        #[test]
+        fn a_changed_file_gives_an_answer(at in 0..EVAL.len(), byte: u8) {
+            let change = |text: &str| {
+                let mut bytes = text.as_bytes().to_vec();
+                bytes[at] = byte;
+                bytes
+            };
+            let _ = FneAnnotations::parse_train("t", &change(TRAIN));
+            let _ = FneAnnotations::parse_eval("e", &change(EVAL), CaptionRule::First(5));
+            prop_assert!(FneAnnotations::parse_eval("e", &EVAL.as_bytes()[..at], CaptionRule::All).is_err());
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Whether a file is a whole picture.
+
+use std::path::Path;
+
+use super::files;
+use crate::{Error, Result};
+
+/// The longest image file that is read: photographs have a few megabytes.
+pub const LARGEST_IMAGE_FILE: u64 = 64 << 20;
+/// The widest and highest picture that is decoded, in pixels.
+pub const LARGEST_IMAGE_SIDE: u32 = 16_384;
+
+/// What an image file says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageInfo {
+    /// JPEG or PNG.
+    pub format: ImageFormat,
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+}
+
+/// The formats of the data sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// Flickr and COCO.
+    Jpeg,
+    /// Scenes.
+    Png,
+}
+
+/// Reads a picture's structure from first marker to last, without decoding pixels.
+///
+/// Decoders fill what a truncated JPEG lacks with grey and report success; here its end marker must be there.
+///
+/// # Errors
+/// A missing, overlong or truncated file, or one that is neither JPEG nor PNG; sides of 0 or over
+/// [`LARGEST_IMAGE_SIDE`].
+pub fn probe_image(path: impl AsRef<Path>) -> Result<ImageInfo> {
+    let path = path.as_ref();
+    probe_bytes(&path.display().to_string(), &files::read(path, LARGEST_IMAGE_FILE)?)
+}
+
+pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
+    let (format, size) = if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
+        (ImageFormat::Jpeg, jpeg(bytes))
+    } else if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        (ImageFormat::Png, png(bytes))
+    } else if bytes.is_empty() {
+        return Err(Error::invalid(place, "a JPEG or PNG image", "an empty file"));
+    } else {
+        let got = format!("a file beginning {:02x?}", &bytes[..bytes.len().min(8)]);
+        return Err(Error::invalid(place, "a JPEG or PNG image", got));
+    };
+    match size {
+        None => {
+            let got = format!("a file that breaks off or is damaged ({} bytes)", bytes.len());
+            Err(Error::invalid(place, "a whole image", got))
+        }
+        Some((width, height)) => {
+            if [width, height].iter().any(|side| !(1..=LARGEST_IMAGE_SIDE).contains(side)) {
+                let expected = format!("sides of 1 to {LARGEST_IMAGE_SIDE} pixels");
+                return Err(Error::invalid(place, expected, format!("{width} × {height}")));
+            }
+            Ok(ImageInfo { format, width, height })
+        }
+    }
+}
+
+/// Width and height, if all segments up to the end marker are there.
+fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
+    let (mut at, mut size) = (2, None);
+    loop {
+        // A marker is 0xff (any number of them) and a code.
+        if *bytes.get(at)? != 0xff {
+            return None;
+        }
+        let code = *bytes.get(at + 1)?;
+        match code {
+            0xff => at += 1,
+            0xd9 => return size,           // end of image
+            0x01 | 0xd0..=0xd7 => at += 2, // no length
+            0x00 | 0xd8 => return None,
+            _ => {
+                let length = be16(bytes, at + 2)?;
+                let frame = matches!(code, 0xc0..=0xcf) && ![0xc4, 0xc8, 0xcc].contains(&code);
+                if frame {
+                    size = Some((be16(bytes, at + 7)? as u32, be16(bytes, at + 5)? as u32));
+                }
+                at += 2 + length.max(2);
+                if code == 0xda {
+                    at = end_of_scan(bytes, at)?; // start of scan: compressed data until the next marker
+                }
+            }
+        }
+    }
+}
+
+/// Where compressed data ends: at a marker that is neither a stuffed 0xff nor a restart.
+fn end_of_scan(bytes: &[u8], from: usize) -> Option<usize> {
+    let pairs = bytes.get(from..)?.windows(2);
+    let end = |w: &[u8]| w[0] == 0xff && !matches!(w[1], 0x00 | 0xd0..=0xd7 | 0xff);
+    pairs.enumerate().find(|(_, w)| end(w)).map(|(i, _)| from + i)
+}
+
+/// Width and height, if all chunks up to `IEND` are there.
+fn png(bytes: &[u8]) -> Option<(u32, u32)> {
+    let (mut at, mut size) = (8, None);
+    loop {
+        let length = be32(bytes, at)? as usize;
+        let kind = bytes.get(at + 4..at + 8)?;
+        bytes.get(at..)?.get(..length.checked_add(12)?)?; // length, kind, data, checksum
+        match kind {
+            b"IHDR" if length == 13 => size = Some((be32(bytes, at + 8)?, be32(bytes, at + 12)?)),
+            b"IEND" => return size,
+            _ => {}
+        }
+        at += length + 12;
+    }
+}
+
+fn be16(bytes: &[u8], at: usize) -> Option<usize> {
+    bytes.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])))
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// Decodes a picture to 8-bit RGB, after [`probe_image`] found it whole.
+///
+/// # Errors
+/// As [`probe_image`], and pixels that cannot be decoded.
+#[cfg(feature = "images")]
+pub fn decode_image(path: impl AsRef<Path>) -> Result<image::RgbImage> {
+    let path = path.as_ref();
+    let bytes = files::read(path, LARGEST_IMAGE_FILE)?;
+    decode_bytes(&path.display().to_string(), &bytes)
+}
+
+#[cfg(feature = "images")]
+pub(crate) fn decode_bytes(place: &str, bytes: &[u8]) -> Result<image::RgbImage> {
+    let info = probe_bytes(place, bytes)?;
+    let format = match info.format {
+        ImageFormat::Jpeg => image::ImageFormat::Jpeg,
+        ImageFormat::Png => image::ImageFormat::Png,
+    };
+    let mut reader = image::ImageReader::with_format(std::io::Cursor::new(bytes), format);
+    let mut limits = image::Limits::default();
+    limits.max_image_width = Some(LARGEST_IMAGE_SIDE);
+    limits.max_image_height = Some(LARGEST_IMAGE_SIDE);
+    limits.max_alloc = Some(1 << 30);
+    reader.limits(limits);
+    let image = reader.decode().map_err(|e| Error::invalid(place, "an image", e))?;
+    Ok(image.into_rgb8())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::data::fixture::JPEG;
+
+    /// 3 × 2, grey, written by Pillow.
+    const PNG: &[u8] = &[
+        137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 3, 0, 0, 0, 2, 8, 0,
+        0, 0, 0, 184, 31, 57, 198, 0, 0, 0, 16, 73, 68, 65, 84, 120, 156, 99, 100, 103, 96, 96, 98,
+        96, 96, 0, 0, 0, 73, 0, 11, 203, 10, 231, 106, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96,
+        130,
+    ];
+
+    fn error(bytes: &[u8]) -> String {
+        probe_bytes("x.jpg", bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn whole_pictures_say_their_size() {
+        let info = probe_bytes("x", JPEG).unwrap();
+        assert_eq!((info.format, info.width, info.height), (ImageFormat::Jpeg, 2, 1));
+        let info = probe_bytes("x", PNG).unwrap();
+        assert_eq!((info.format, info.width, info.height), (ImageFormat::Png, 3, 2));
+        // Bytes after the end are common and harmless.
+        assert!(probe_bytes("x", &[JPEG, b"trailer"].concat()).is_ok());
+    }
+
+    #[test]
+    fn every_truncation_is_found() {
+        for bytes in [JPEG, PNG] {
+            for length in 0..bytes.len() {
+                assert!(probe_bytes("x", &bytes[..length]).is_err(), "{length}");
+            }
+        }
+        let line = error(&JPEG[..JPEG.len() - 2]);
+        assert_eq!(
+            line,
+            "x.jpg: expected a whole image, got a file that breaks off or is damaged (32 bytes)"
+        );
+    }
+
+    /// A thumbnail inside a segment has an end marker of its own, which must not count.
+    #[test]
+    fn an_end_inside_a_segment_is_no_end() {
+        let thumbnail =
+            [&JPEG[..2], &[0xff, 0xe1, 0, 6, 0xff, 0xd8, 0xff, 0xd9], &JPEG[2..]].concat();
+        assert!(probe_bytes("x", &thumbnail).is_ok());
+        assert!(probe_bytes("x", &thumbnail[..thumbnail.len() - 2]).is_err());
+    }
+
+    #[test]
+    fn what_is_no_image_says_so() {
+        assert!(
+            error(b"<html>not found")
+                .contains("expected a JPEG or PNG image, got a file beginning [3c,")
+        );
+        assert!(error(b"").contains("an empty file"));
+        let mut wide = JPEG.to_vec();
+        wide[9] = 0x7f; // width 0x7f02
+        assert_eq!(error(&wide), "x.jpg: expected sides of 1 to 16384 pixels, got 32514 × 1");
+        assert!(
+            probe_image("no/such.jpg").unwrap_err().to_string().starts_with("no/such.jpg: No such")
+        );
+    }
+
+    /// Compressed data that breaks off decodes to grey in many decoders; a half picture must be an error here.
+    #[cfg(feature = "images")]
+    #[test]
+    fn decoding_refuses_half_a_picture() {
+        let mut pixels = image::RgbImage::new(64, 48);
+        pixels.enumerate_pixels_mut().for_each(|(x, y, p)| p.0 = [(4 * x) as u8, (5 * y) as u8, 9]);
+        for format in [image::ImageFormat::Jpeg, image::ImageFormat::Png] {
+            let mut file = std::io::Cursor::new(Vec::new());
+            pixels.write_to(&mut file, format).unwrap();
+            let bytes = file.into_inner();
+            let decoded = decode_bytes("x", &bytes).unwrap();
+            assert_eq!(decoded.dimensions(), (64, 48));
+            let near = decoded.get_pixel(60, 40).0.iter().zip([240, 200, 9]);
+            assert!(near.clone().all(|(&a, b)| a.abs_diff(b) < 16), "{near:?}");
+            assert!(decode_bytes("x", &bytes[..bytes.len() / 2]).is_err());
+        }
+        assert!(decode_bytes("x", JPEG).is_err()); // whole in structure, but without tables
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_an_answer(bytes in vec(any::<u8>(), 0..300), start in 0..3usize) {
+            let start: &[u8] = [b"".as_slice(), &[0xff, 0xd8, 0xff], b"\x89PNG\r\n\x1a\n"][start];
+            let _ = probe_bytes("x", &[start, &bytes].concat());
+        }
+
+        #[test]
+        fn a_changed_picture_gives_an_answer(at in 0..JPEG.len(), byte: u8, png in 8..PNG.len()) {
+            let mut bytes = JPEG.to_vec();
+            bytes[at] = byte;
+            let _ = probe_bytes("x", &bytes);
+            let mut bytes = PNG.to_vec();
+            bytes[png] = byte;
+            let _ = probe_bytes("x", &bytes);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! JSON lists whose errors name the entry.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::Path;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, SeqAccess, Visitor};
+
+use crate::{Error, Result};
+
+/// Parses a whole file; the error line has the file, and line and column from serde_json.
+pub(crate) fn parse<T: DeserializeOwned>(place: &str, what: &str, bytes: &[u8]) -> Result<T> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    serde_json::from_slice(bytes).map_err(|e| Error::invalid(place, what, e))
+}
+
+/// A list: an error in entry 17 begins with `entry 17:`.
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new(); // grows with what was read: no size is trusted
+                loop {
+                    match seq.next_element() {
+                        Ok(Some(entry)) => list.push(entry),
+                        Ok(None) => return Ok(List(list)),
+                        Err(e) => {
+                            let entry = list.len();
+                            return Err(A::Error::custom(format_args!("entry {entry}: {e}")));
+                        }
+                    }
+                }
+            }
+        }
+        deserializer.deserialize_seq(Entries(PhantomData))
+    }
+}
+
+/// The place of a JSON file in error lines.
+pub(crate) fn place(path: &Path) -> String {
+    path.display().to_string()
+}

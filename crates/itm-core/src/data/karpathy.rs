@@ -1,0 +1,259 @@
+//! Karpathy's JSON files: images, captions and splits of Flickr8K, Flickr30K and MS-COCO.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::files::{self, LARGEST_TEXT, excerpt};
+use super::json::{self, List};
+use super::{CaptionRule, Dropped};
+use crate::{Error, Result};
+
+/// What an image is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Split {
+    /// Learned from; COCO's `restval` belongs here.
+    Train,
+    /// Parameters and epochs are chosen on it; also called `dev`.
+    Val,
+    /// Reported.
+    Test,
+}
+
+impl Split {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Val, Self::Test];
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Train => "train",
+            Self::Val => "val",
+            Self::Test => "test",
+        })
+    }
+}
+
+/// A `dataset_*.json` in Karpathy's layout, in file order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Karpathy {
+    /// The field `dataset`: `flickr8k`, `flickr30k`, `coco`.
+    pub dataset: String,
+    /// The images of all splits.
+    pub images: Vec<KarpathyImage>,
+    /// Captions beyond the rule's number, left out.
+    pub dropped: Dropped,
+}
+
+/// One image with its captions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KarpathyImage {
+    /// File name.
+    pub filename: String,
+    /// Folder below that of the JSON, where the file has one (`val2014` in COCO).
+    pub filepath: Option<String>,
+    /// What it is for.
+    pub split: Split,
+    /// The raw captions.
+    pub captions: Vec<String>,
+    /// The file's own number.
+    pub imgid: Option<i64>,
+    /// COCO's number.
+    pub cocoid: Option<i64>,
+}
+
+impl KarpathyImage {
+    /// Where the image lies below the folder of the JSON. Files without `filepath` (Flickr) have theirs in `images`.
+    pub fn path(&self, dir: &Path) -> PathBuf {
+        dir.join(self.filepath.as_deref().unwrap_or("images")).join(&self.filename)
+    }
+}
+
+#[derive(Deserialize)]
+struct RawFile {
+    dataset: Option<String>,
+    images: List<RawImage>,
+}
+
+#[derive(Deserialize)]
+struct RawImage {
+    filename: String,
+    filepath: Option<String>,
+    split: String,
+    sentences: List<RawSentence>,
+    imgid: Option<i64>,
+    cocoid: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct RawSentence {
+    raw: String,
+}
+
+impl Karpathy {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not of this layout: names file, image and field, or line and column.
+    pub fn read(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse(&json::place(path), &files::read(path, LARGEST_TEXT)?, rule)
+    }
+
+    /// The same for bytes; `place` stands in error lines. A missing `dataset` is the empty string.
+    ///
+    /// # Errors
+    /// As [`Karpathy::read`].
+    pub fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
+        let raw: RawFile = json::parse(place, "Karpathy's JSON (images[].sentences[].raw)", bytes)?;
+        let mut dropped = Dropped::default();
+        let images = raw.images.0.into_iter().enumerate().map(|(i, image)| {
+            let place = format!("{place} images[{i}] ({})", excerpt(&image.filename));
+            read_image(&place, image, rule, &mut dropped)
+        });
+        let images = images.collect::<Result<Vec<_>>>()?;
+        if images.is_empty() {
+            return Err(Error::invalid(format!("{place} images"), "an image", "an empty list"));
+        }
+        let mut seen = HashSet::new();
+        if let Some(i) = images.iter().position(|image| !seen.insert(&image.filename)) {
+            let got = format!("a second {}", images[i].filename);
+            let place = format!("{place} images[{i}].filename");
+            return Err(Error::invalid(place, "each image once", got));
+        }
+        Ok(Self { dataset: raw.dataset.unwrap_or_default(), images, dropped })
+    }
+
+    /// The images of a split, in file order.
+    pub fn images_of(&self, split: Split) -> impl Iterator<Item = &KarpathyImage> {
+        self.images.iter().filter(move |image| image.split == split)
+    }
+}
+
+fn read_image(
+    place: &str,
+    image: RawImage,
+    rule: CaptionRule,
+    dropped: &mut Dropped,
+) -> Result<KarpathyImage> {
+    if image.filename.is_empty() {
+        return Err(Error::invalid(format!("{place}.filename"), "a name", "an empty string"));
+    }
+    let split = match image.split.as_str() {
+        "train" | "restval" => Split::Train,
+        "val" => Split::Val,
+        "test" => Split::Test,
+        other => {
+            let place = format!("{place}.split");
+            return Err(Error::invalid(place, "train, restval, val or test", excerpt(other)));
+        }
+    };
+    let sentences = image.sentences.0;
+    let keep = rule.keep(&format!("{place}.sentences"), sentences.len(), dropped)?;
+    if let Some(j) = sentences.iter().take(keep).position(|s| s.raw.trim().is_empty()) {
+        let place = format!("{place}.sentences[{j}].raw");
+        return Err(Error::invalid(place, "a caption", "an empty one"));
+    }
+    let captions = sentences.into_iter().take(keep).map(|s| s.raw).collect();
+    let RawImage { filename, filepath, imgid, cocoid, .. } = image;
+    Ok(KarpathyImage { filename, filepath, split, captions, imgid, cocoid })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const COCO: &str = r#"{"dataset": "coco", "images": [
+      {"filepath": "val2014", "filename": "a.jpg", "imgid": 0, "cocoid": 7, "split": "restval",
+       "sentids": [0, 1], "sentences": [{"tokens": ["one"], "raw": "One.", "sentid": 0}, {"raw": "Two."}]},
+      {"filepath": "train2014", "filename": "b.jpg", "split": "train",
+       "sentences": [{"raw": "3"}, {"raw": "4"}, {"raw": "5"}]},
+      {"filename": "c.jpg", "split": "test", "sentences": [{"raw": "Six"}, {"raw": "Seven"}]}]}"#;
+
+    fn parse(text: &str, rule: CaptionRule) -> Result<Karpathy> {
+        Karpathy::parse("k.json", text.as_bytes(), rule)
+    }
+
+    fn error(text: &str, rule: CaptionRule) -> String {
+        parse(text, rule).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn restval_is_train_and_paths_follow_filepath() {
+        let k = parse(COCO, CaptionRule::All).unwrap();
+        assert_eq!(k.dataset, "coco");
+        assert_eq!(k.images_of(Split::Train).count(), 2);
+        assert_eq!(k.images_of(Split::Val).count(), 0);
+        assert_eq!(k.images[1].captions, ["3", "4", "5"]);
+        assert_eq!(k.images[0].cocoid, Some(7));
+        assert_eq!(k.images[0].path(Path::new("d")), Path::new("d/val2014/a.jpg"));
+        assert_eq!(k.images[2].path(Path::new("d")), Path::new("d/images/c.jpg"));
+    }
+
+    #[test]
+    fn too_many_captions_are_dropped_and_counted_too_few_refused() {
+        let k = parse(COCO, CaptionRule::First(2)).unwrap();
+        assert_eq!(k.images[1].captions, ["3", "4"]);
+        assert_eq!((k.dropped.captions, k.dropped.images), (1, 1));
+        let place = "k.json images[0] (\"a.jpg\").sentences";
+        assert_eq!(
+            error(COCO, CaptionRule::First(3)),
+            format!("{place}: expected 3 captions, got 2")
+        );
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        for (from, to, want) in [
+            (
+                "\"split\": \"test\"",
+                "\"split\": \"exam\"",
+                "k.json images[2] (\"c.jpg\").split: expected train",
+            ),
+            (
+                "\"raw\": \"4\"",
+                "\"raw\": \" \"",
+                "k.json images[1] (\"b.jpg\").sentences[1].raw: expected",
+            ),
+            ("\"raw\": \"4\"", "\"row\": \"4\"", "entry 1: entry 1: missing field `raw`"),
+            ("\"raw\": \"4\"", "\"raw\": 4", "entry 1: entry 1: invalid type: integer `4`"),
+            (
+                "\"filename\": \"c.jpg\"",
+                "\"filename\": \"\"",
+                "images[2] (\"\").filename: expected a name",
+            ),
+            (
+                "c.jpg",
+                "a.jpg",
+                "k.json images[2].filename: expected each image once, got a second a.jpg",
+            ),
+            ("\"images\"", "\"pictures\"", "missing field `images` at line"),
+        ] {
+            let got = error(&COCO.replace(from, to), CaptionRule::All);
+            assert!(got.contains(want), "{got}");
+            assert!(!got.contains('\n'));
+        }
+        assert!(error(&COCO[..200], CaptionRule::All).contains("line 3 column"));
+        assert!(error("{\"images\": []}", CaptionRule::All).contains("an empty list"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Karpathy::parse("k.json", &bytes, CaptionRule::First(5));
+        }
+
+        #[test]
+        fn a_changed_file_gives_an_answer(at in 0..COCO.len(), byte: u8, end in 0..COCO.len()) {
+            let mut bytes = COCO.as_bytes().to_vec();
+            bytes[at] = byte;
+            let _ = Karpathy::parse("k.json", &bytes, CaptionRule::All);
+            prop_assert!(Karpathy::parse("k.json", &bytes[..end], CaptionRule::All).is_err());
+        }
+    }
+}

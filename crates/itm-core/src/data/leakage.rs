@@ -1,0 +1,267 @@
+//! What a held-out split shares with training.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::{Dataset, Part, Split};
+use crate::text::{Vocabulary, caption_key};
+use crate::{Error, Result};
+
+/// Most offenders listed.
+const SHOWN: usize = 5;
+
+/// What validation and test share with training, and with each other.
+///
+/// An image that is learned from and reported is an error ([`Leakage::refuse_images`]). A caption may stand in two
+/// splits by chance ("A dog runs through the grass."): such captions are counted and listed, for the report to state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leakage {
+    /// `val` in training, `test` in training, `test` in `val`.
+    pub overlaps: Vec<Overlap>,
+}
+
+/// What one split shares with another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// The split held out.
+    pub held_out: Split,
+    /// Where its content must not be.
+    pub seen: Split,
+    /// Images held out with a name that stands in `seen`.
+    pub images: Vec<String>,
+    /// Images held out under another name than in `seen`, with equal features in every bit.
+    pub twins: Vec<(String, String)>,
+    /// Captions held out.
+    pub captions: usize,
+    /// Those whose words stand in `seen`, in the same order.
+    pub shared_captions: usize,
+    /// The most frequent of them: words, times held out, times in `seen`.
+    pub shared: Vec<SharedCaption>,
+}
+
+/// A caption that two splits share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedCaption {
+    /// Its words.
+    pub words: String,
+    /// Times in the split held out.
+    pub held_out: usize,
+    /// Times in the other.
+    pub seen: usize,
+}
+
+impl Leakage {
+    /// Compares the three splits by image name, by features, and by the words of the captions.
+    pub fn of(data: &Dataset) -> Self {
+        let train = Seen::of(&data.train);
+        let val = Seen::of(&data.val);
+        let overlaps = vec![
+            train.overlap(&data.val, Split::Val, Split::Train),
+            train.overlap(&data.test, Split::Test, Split::Train),
+            val.overlap(&data.test, Split::Test, Split::Val),
+        ];
+        Self { overlaps }
+    }
+
+    /// Itself, if no image is in two splits.
+    ///
+    /// # Errors
+    /// If one is, by name: gives the number and the first. Twins are only stated: real sets hold a photograph twice.
+    pub fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
+        for overlap in &self.overlaps {
+            let Overlap { held_out, seen, images, .. } = overlap;
+            let place = format!("{}, {held_out} split", place.as_ref().display());
+            let expected = format!("no image of the {seen} split");
+            if let Some(first) = images.first() {
+                let got = format!("{}, first {first}", images.len());
+                return Err(Error::invalid(place, expected, got));
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl fmt::Display for Leakage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, o) in self.overlaps.iter().enumerate() {
+            let newline = if i == 0 { "" } else { "\n" };
+            write!(f, "{newline}{} in {}: {} images, ", o.held_out, o.seen, o.images.len())?;
+            if let Some((here, there)) = o.twins.first() {
+                write!(f, "{} twins (first {here} = {there}), ", o.twins.len())?;
+            }
+            write!(f, "{} of {} captions", o.shared_captions, o.captions)?;
+            for (j, s) in o.shared.iter().enumerate() {
+                let before = if j == 0 { ": " } else { ", " };
+                write!(f, "{before}\"{}\" ({} / {})", s.words, s.held_out, s.seen)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Seen<'a> {
+    names: HashSet<&'a str>,
+    rows: HashMap<[u8; 32], &'a str>,
+    captions: HashMap<String, usize>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(part: &'a Part) -> Self {
+        let names = part.images.iter().map(String::as_str).collect();
+        let rows = part.images.iter().enumerate();
+        let rows =
+            rows.filter_map(|(i, name)| Some((fingerprint(part, i)?, name.as_str()))).collect();
+        let mut captions = HashMap::new();
+        part.captions.iter().for_each(|c| *captions.entry(caption_key(c)).or_default() += 1);
+        Self { names, rows, captions }
+    }
+
+    fn overlap(&self, part: &Part, held_out: Split, seen: Split) -> Overlap {
+        let (mut images, mut twins) = (Vec::new(), Vec::new());
+        for (i, name) in part.images.iter().enumerate() {
+            if self.names.contains(name.as_str()) {
+                images.push(name.clone());
+            } else if let Some(twin) = fingerprint(part, i).and_then(|row| self.rows.get(&row)) {
+                twins.push((name.clone(), twin.to_string()));
+            }
+        }
+        let mut times: HashMap<String, usize> = HashMap::new();
+        part.captions.iter().for_each(|c| *times.entry(caption_key(c)).or_default() += 1);
+        let shared = times.into_iter().filter_map(|(words, held_out)| {
+            let seen = *self.captions.get(&words)?;
+            Some(SharedCaption { words, held_out, seen })
+        });
+        let mut shared: Vec<_> = shared.collect();
+        let shared_captions = shared.iter().map(|s| s.held_out).sum();
+        shared.sort_by(|a, b| {
+            (b.held_out + b.seen).cmp(&(a.held_out + a.seen)).then_with(|| a.words.cmp(&b.words))
+        });
+        shared.truncate(SHOWN);
+        let captions = part.captions.len();
+        Overlap { held_out, seen, images, twins, captions, shared_captions, shared }
+    }
+}
+
+/// Equal rows have equal fingerprints; none without features.
+fn fingerprint(part: &Part, row: usize) -> Option<[u8; 32]> {
+    let known = part.features.dim > 0;
+    known.then(|| Sha256::digest(bytemuck::cast_slice(part.features.row(row))).into())
+}
+
+/// Checks that a vocabulary was built from these captions alone: every word stands in them as often as it was counted.
+///
+/// # Errors
+/// Names the first word that does not: a word of a held-out split, or a vocabulary of other data.
+pub fn check_vocabulary(vocabulary: &Vocabulary, training: &[String]) -> Result<()> {
+    let own = Vocabulary::build(training, vocabulary.options());
+    let count = |word: &String| (vocabulary.count(word), own.count(word));
+    let differ = |word: &&String| count(word).0 != count(word).1;
+    match vocabulary.words().iter().chain(own.words()).find(differ) {
+        None => Ok(()),
+        Some(word) => {
+            let (got, expected) = count(word);
+            let place = format!("vocabulary, word \"{word}\"");
+            Err(Error::invalid(place, format!("{expected} in the training captions"), got))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Features;
+    use crate::text::VocabularyOptions;
+    use crate::{Pairs, Result};
+
+    fn part(images: &[&str], captions: &[&str], first: f32) -> Part {
+        Part {
+            features: Features {
+                dim: 1,
+                values: (0..images.len()).map(|i| first + i as f32).collect(),
+            },
+            images: images.iter().map(|s| s.to_string()).collect(),
+            captions: captions.iter().map(|s| s.to_string()).collect(),
+            pairs: Pairs::uniform(images.len(), captions.len() / images.len()),
+        }
+    }
+
+    fn data() -> Dataset {
+        Dataset {
+            name: "x".into(),
+            train: part(&["a", "b"], &["A dog.", "Two dogs", "a  DOG", "a cat"], 0.0),
+            val: part(&["c"], &["two cats", "a bird"], 10.0),
+            test: part(&["d", "e"], &["a dog !", "Two cats .", "a dog", "a house"], 20.0),
+            sha256: String::new(),
+        }
+    }
+
+    #[test]
+    fn shared_captions_are_counted_and_listed() {
+        let leakage = Leakage::of(&data()).refuse_images("dir").unwrap();
+        let counts: Vec<_> =
+            leakage.overlaps.iter().map(|o| (o.shared_captions, o.captions)).collect();
+        assert_eq!(counts, [(0, 2), (2, 4), (1, 4)]);
+        let want = SharedCaption { words: "a dog".into(), held_out: 2, seen: 2 };
+        assert_eq!(leakage.overlaps[1].shared, [want]);
+        let text = "val in train: 0 images, 0 of 2 captions\n\
+                    test in train: 0 images, 2 of 4 captions: \"a dog\" (2 / 2)\n\
+                    test in val: 0 images, 1 of 4 captions: \"two cats\" (1 / 1)";
+        assert_eq!(leakage.to_string(), text);
+    }
+
+    #[test]
+    fn the_most_frequent_are_listed_first() {
+        let mut data = data();
+        let words = ["a", "b", "c", "d", "e", "f", "g", "g"];
+        data.train = part(&["t"], &words, 0.0);
+        data.test = part(&["s"], &words, 1.0);
+        let overlap = &Leakage::of(&data).overlaps[1];
+        let shown: Vec<_> = overlap.shared.iter().map(|s| s.words.as_str()).collect();
+        assert_eq!((overlap.shared_captions, shown), (8, vec!["g", "a", "b", "c", "d"]));
+    }
+
+    #[test]
+    fn an_image_in_two_splits_is_an_error() {
+        for (held_out, seen) in [("val", "train"), ("test", "train"), ("test", "val")] {
+            let mut data = data();
+            let name = if seen == "train" { "b" } else { "c" };
+            let into = if held_out == "val" { &mut data.val } else { &mut data.test };
+            into.images[0] = name.into();
+            let line = Leakage::of(&data).refuse_images("dir").unwrap_err().to_string();
+            let want = format!(
+                "dir, {held_out} split: expected no image of the {seen} split, got 1, first {name}"
+            );
+            assert_eq!(line, want);
+        }
+    }
+
+    #[test]
+    fn equal_features_under_another_name_are_stated() {
+        let mut data = data();
+        data.test.features.values[1] = 1.0; // that of image b
+        let leakage = Leakage::of(&data).refuse_images("dir").unwrap();
+        assert_eq!(leakage.overlaps[1].twins, [("e".to_string(), "b".to_string())]);
+        assert!(leakage.to_string().contains("test in train: 0 images, 1 twins (first e = b), "));
+        data.train.features = Features { dim: 0, values: Vec::new() };
+        data.test.features = Features { dim: 0, values: Vec::new() };
+        assert_eq!(Leakage::of(&data).overlaps[1].twins, []);
+    }
+
+    #[test]
+    fn a_vocabulary_has_only_training_words() -> Result<()> {
+        let data = data();
+        let options = VocabularyOptions { min_count: 2, ..Default::default() };
+        check_vocabulary(&Vocabulary::build(&data.train.captions, options), &data.train.captions)?;
+        let leaky = data.train.captions.iter().chain(&data.test.captions);
+        let leaky = Vocabulary::build(leaky, options);
+        let line = check_vocabulary(&leaky, &data.train.captions).unwrap_err().to_string();
+        assert_eq!(line, "vocabulary, word \"a\": expected 3 in the training captions, got 6");
+        let few = Vocabulary::build(&data.train.captions[..3], VocabularyOptions::default());
+        let line = check_vocabulary(&few, &data.train.captions).unwrap_err().to_string();
+        assert_eq!(line, "vocabulary, word \"a\": expected 3 in the training captions, got 2");
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! One split of a `*_precomp` folder: features, captions, names.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::files::{self, LARGEST_TEXT, Manifest, excerpt};
+use super::npy_header::Dtype;
+use super::{Features, Npy};
+use crate::{Error, Pairs, Result};
+
+/// How often the feature file holds an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowLayout {
+    /// One row an image.
+    Once,
+    /// One row a caption: the rows of an image are equal in every bit, which was verified.
+    Repeated,
+}
+
+/// One split as the files hold it: `<name>_ims.npy`, `<name>_caps.txt` and, where there is one, `<name>_ids.txt`.
+///
+/// Features stay in the mapped file: `features.row_into(split.row_of(image), …)` reads one image's.
+#[derive(Debug)]
+pub struct PrecompSplit {
+    /// `train`, `dev`, …: how the files' names begin.
+    pub name: String,
+    /// Global features `[rows, dim]` or regions `[rows, regions, dim]`.
+    pub features: Npy,
+    /// Whether rows are images or captions.
+    pub layout: RowLayout,
+    /// Captions of an image.
+    pub captions_per_image: usize,
+    /// The captions, raw; caption `c` belongs to image `c / captions_per_image`.
+    pub captions: Vec<String>,
+    /// One an image, where the file exists.
+    pub ids: Option<Vec<String>>,
+}
+
+/// The folder, the split and where its files lie.
+pub(crate) struct SplitFiles {
+    pub(crate) ims: PathBuf,
+    pub(crate) caps: PathBuf,
+    pub(crate) ids: PathBuf,
+    pub(crate) scale: PathBuf,
+}
+
+impl SplitFiles {
+    pub(crate) fn of(folder: &Path, name: &str) -> Self {
+        let file = |end: &str| folder.join(format!("{name}_{end}"));
+        let (ims, caps, ids) = (file("ims.npy"), file("caps.txt"), file("ids.txt"));
+        Self { ims, caps, ids, scale: folder.join("ims_scale.npy") }
+    }
+}
+
+impl PrecompSplit {
+    /// Opens a split's files and checks them against each other; reads the texts, and the features only where images
+    /// are repeated (to verify it).
+    ///
+    /// # Errors
+    /// Missing or malformed files, counts that do not fit, repeated rows that differ.
+    pub fn open(folder: impl AsRef<Path>, name: &str, captions_per_image: usize) -> Result<Self> {
+        Self::open_hashed(folder.as_ref(), folder.as_ref(), name, captions_per_image, None)
+    }
+
+    pub(crate) fn open_hashed(
+        root: &Path,
+        folder: &Path,
+        name: &str,
+        captions_per_image: usize,
+        mut manifest: Option<&mut Manifest>,
+    ) -> Result<Self> {
+        if captions_per_image == 0 {
+            return Err(Error::invalid("captions an image", "at least 1", 0));
+        }
+        let paths = SplitFiles::of(folder, name);
+        let features = open_features(root, &paths, manifest.as_deref_mut())?;
+        let mut text = |path: &Path, what: &str| -> Result<Vec<String>> {
+            let bytes = files::read(path, LARGEST_TEXT)?;
+            if let Some(manifest) = manifest.as_deref_mut() {
+                manifest.add(root, path, &bytes);
+            }
+            let place = path.display().to_string();
+            files::lines(&place, what, &files::utf8(&place, bytes)?)
+        };
+        let captions = text(&paths.caps, "a caption")?;
+        let ids = if paths.ids.exists() { Some(text(&paths.ids, "an image name")?) } else { None };
+
+        let place = paths.caps.display();
+        let layout = row_layout(&place.to_string(), &features, captions.len(), captions_per_image)?;
+        let images = captions.len() / captions_per_image;
+        let place = paths.ids.display().to_string();
+        let ids =
+            ids.map(|ids| one_per_image(&place, ids, images, captions_per_image)).transpose()?;
+        Ok(Self { name: name.into(), features, layout, captions_per_image, captions, ids })
+    }
+
+    /// Number of images.
+    pub fn images(&self) -> usize {
+        self.captions.len() / self.captions_per_image
+    }
+
+    /// The row of the feature file that holds an image.
+    pub fn row_of(&self, image: usize) -> usize {
+        match self.layout {
+            RowLayout::Once => image,
+            RowLayout::Repeated => image * self.captions_per_image,
+        }
+    }
+
+    /// Which captions belong to which image.
+    pub fn pairs(&self) -> Pairs {
+        Pairs::uniform(self.images(), self.captions_per_image)
+    }
+
+    /// Names for images that have none: `train/0`, `train/1`, …
+    pub(crate) fn numbered(&self) -> Vec<String> {
+        (0..self.images()).map(|image| format!("{}/{image}", self.name)).collect()
+    }
+
+    /// Counts and layout, in one line.
+    pub(crate) fn describe(&self) -> String {
+        let Self { name, features, captions, .. } = self;
+        let rows = match self.layout {
+            RowLayout::Once => "images stored once".to_string(),
+            RowLayout::Repeated => {
+                format!("images repeated {} times (verified)", self.captions_per_image)
+            }
+        };
+        let regions = features.shape().len() == 3;
+        let mean = if regions { ", global features are means over regions" } else { "" };
+        let (shape, dtype, images) = (features.shape(), features.dtype(), self.images());
+        format!(
+            "{name}: {images} images, {} captions; {dtype} {shape:?}, {rows}{mean}",
+            captions.len()
+        )
+    }
+
+    /// One row of global features an image; regions `[r, dim]` become their mean.
+    ///
+    /// # Errors
+    /// If a value is not finite: names row and column.
+    pub fn global_features(&self) -> Result<Features> {
+        let dim = *self.features.shape().last().expect("rank 2 or 3 was checked");
+        let mut values = vec![0.0; self.images() * dim];
+        let mut row = vec![0.0; self.features.row_len()];
+        let regions = (row.len() / dim) as f32;
+        for (image, out) in values.chunks_exact_mut(dim).enumerate() {
+            self.features.row_into(self.row_of(image), &mut row)?;
+            for region in row.chunks_exact(dim) {
+                out.iter_mut().zip(region).for_each(|(sum, v)| *sum += v);
+            }
+            if regions > 1.0 {
+                out.iter_mut().for_each(|sum| *sum /= regions);
+            }
+        }
+        Ok(Features { dim, values })
+    }
+}
+
+fn open_features(root: &Path, paths: &SplitFiles, manifest: Option<&mut Manifest>) -> Result<Npy> {
+    let mut features = Npy::open(&paths.ims)?;
+    features.check_rank(&[2, 3])?;
+    let mut scale = None;
+    match features.dtype() {
+        Dtype::F16 | Dtype::F32 | Dtype::F64 => {}
+        Dtype::I8 | Dtype::U8 => {
+            let file = Npy::open(&paths.scale)?;
+            file.check_rank(&[1])?;
+            features = features.with_scale(file.to_vec()?)?;
+            scale = Some(file);
+        }
+        other @ (Dtype::I32 | Dtype::I64) => {
+            return Err(Error::invalid(
+                features.place(),
+                "features of f16, f32, f64, i8 or u8",
+                other,
+            ));
+        }
+    }
+    if let Some(manifest) = manifest {
+        manifest.add(root, &paths.ims, features.file_bytes());
+        if let Some(scale) = &scale {
+            manifest.add(root, &paths.scale, scale.file_bytes());
+        }
+    }
+    Ok(features)
+}
+
+/// Decides by the counts; the rows of a repeated image must be equal.
+fn row_layout(caps: &str, features: &Npy, captions: usize, per_image: usize) -> Result<RowLayout> {
+    let rows = features.rows();
+    if rows.checked_mul(per_image) == Some(captions) {
+        return Ok(RowLayout::Once);
+    }
+    if rows != captions || !rows.is_multiple_of(per_image) {
+        let once = rows.saturating_mul(per_image);
+        let expected = format!(
+            "{once} lines ({per_image} for each of the {rows} rows of {})",
+            features.place()
+        );
+        return Err(Error::invalid(caps, expected, format!("{captions} lines")));
+    }
+    for first in (0..rows).step_by(per_image) {
+        for row in first + 1..first + per_image {
+            if features.row_bytes(row) != features.row_bytes(first) {
+                let place = format!("{} row {row}", features.place());
+                let expected =
+                    format!("row {first} again ({rows} rows and captions: images repeated)");
+                return Err(Error::invalid(place, expected, "other values"));
+            }
+        }
+    }
+    Ok(RowLayout::Repeated)
+}
+
+/// A name a line, or each name `per_image` times; no name for two images.
+fn one_per_image(
+    place: &str,
+    mut ids: Vec<String>,
+    images: usize,
+    per_image: usize,
+) -> Result<Vec<String>> {
+    let every = if ids.len() == images { 1 } else { per_image };
+    if ids.len() != images * every {
+        let expected = format!("{images} lines, one an image (or {})", images * per_image);
+        return Err(Error::invalid(place, expected, format!("{} lines", ids.len())));
+    }
+    let mut seen = HashSet::new();
+    for (line, id) in ids.iter().enumerate() {
+        let place = format!("{place} line {}", line + 1);
+        let first = &ids[line - line % every];
+        if id != first {
+            return Err(Error::invalid(place, format!("{} again", excerpt(first)), excerpt(id)));
+        }
+        if line % every == 0 && !seen.insert(id) {
+            return Err(Error::invalid(place, "each image once", format!("a second {id}")));
+        }
+    }
+    let mut line = 0;
+    ids.retain(|_| {
+        line += 1;
+        (line - 1) % every == 0
+    });
+    Ok(ids)
+}

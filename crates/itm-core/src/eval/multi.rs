@@ -1,0 +1,252 @@
+//! Metrics that count every true pair, not only the annotated ones.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::CUTS;
+use crate::{Error, Relevance, Result, ScoreMatrix};
+
+/// One direction with all true items relevant, as ECCV Caption defines it; percent, means over queries.
+///
+/// ```text
+/// mAP@R       = (1/R) Σ_{k ≤ R} prec(k) · rel(k)     rel(k) = 1 if the item at position k is true, else 0
+/// R-precision = prec(R)                              prec(k) = (1/k) Σ_{j ≤ k} rel(j)
+/// R@K         = 1 if rel(k) = 1 for any k ≤ K        R = number of true items of the query
+/// ```
+///
+/// Ties: the smaller index first. Queries without a true item (R = 0) are skipped and counted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MultiMetrics {
+    /// mAP@R in percent.
+    pub map_at_r: f64,
+    /// R-precision in percent.
+    pub r_precision: f64,
+    /// R@1 with every true item relevant, in percent.
+    pub r1: f64,
+    /// R@5, the same.
+    pub r5: f64,
+    /// R@10, the same.
+    pub r10: f64,
+    /// Queries that were measured.
+    pub queries: usize,
+    /// Queries without a true item.
+    pub skipped: usize,
+}
+
+/// Both directions with all true items relevant.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MultiEvaluation {
+    /// Images as queries.
+    pub i2t: MultiMetrics,
+    /// Texts as queries.
+    pub t2i: MultiMetrics,
+}
+
+/// How many of the best items of a query are looked at: `max(R, 10)`.
+pub fn ranking_depth(true_items: usize) -> usize {
+    true_items.max(CUTS[CUTS.len() - 1] as usize)
+}
+
+/// mAP@R, R-precision and recalls of both directions.
+///
+/// ```
+/// use itm_core::eval::evaluate_multi;
+/// use itm_core::{Relevance, ScoreMatrix};
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.5, 0.7, 0.1]]);
+/// let relevance = Relevance::new(4, vec![vec![0, 1]]); // found at positions 1 and 3 of R = 2
+/// let i2t = evaluate_multi(&scores, &relevance)?.i2t;
+/// assert_eq!((i2t.map_at_r, i2t.r_precision, i2t.r1), (50.0, 50.0, 100.0));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+///
+/// # Errors
+/// If matrix and relevance differ in shape, or no pair is true.
+pub fn evaluate_multi(scores: &ScoreMatrix, relevance: &Relevance) -> Result<MultiEvaluation> {
+    if (scores.images(), scores.texts()) != (relevance.images(), relevance.texts()) {
+        let expected = format!("{} × {} scores", relevance.images(), relevance.texts());
+        let got = format!("{} × {}", scores.images(), scores.texts());
+        return Err(Error::invalid("relevance", expected, got));
+    }
+    let i2t: Vec<_> = (0..scores.images())
+        .into_par_iter()
+        .map(|i| one_query(scores.row(i), relevance.texts_of(i)))
+        .collect();
+    Ok(MultiEvaluation { i2t: summarise(&i2t)?, t2i: summarise(&text_queries(scores, relevance))? })
+}
+
+impl MultiMetrics {
+    /// From the best items of each query, best first, that were found elsewhere, tile by tile.
+    ///
+    /// `queries` yields `(top, relevant)`: `top` at least [`ranking_depth`] long or all items there are, `relevant` ascending.
+    ///
+    /// # Errors
+    /// If no query has a true item.
+    ///
+    /// # Panics
+    /// If a list is shorter than its number of true items.
+    pub fn from_rankings<'a>(
+        queries: impl IntoIterator<Item = (&'a [u32], &'a [u32])>,
+    ) -> Result<Self> {
+        let found: Vec<_> =
+            queries.into_iter().map(|(top, relevant)| measure(top, relevant)).collect();
+        summarise(&found)
+    }
+}
+
+/// What one query with a true item contributes.
+struct Found {
+    average_precision: f64,
+    r_precision: f64,
+    hits: [f64; 3],
+}
+
+fn measure(top: &[u32], relevant: &[u32]) -> Option<Found> {
+    let r = relevant.len();
+    if r == 0 {
+        return None;
+    }
+    assert!(top.len() >= r, "a ranking of {} items for {r} true ones", top.len());
+    let is_true = |item: &u32| relevant.binary_search(item).is_ok();
+    let (mut so_far, mut precisions) = (0usize, 0.0);
+    for (k, _) in top[..r].iter().enumerate().filter(|(_, item)| is_true(item)) {
+        so_far += 1;
+        precisions += so_far as f64 / (k + 1) as f64;
+    }
+    let first = top.iter().position(is_true).unwrap_or(usize::MAX);
+    Some(Found {
+        average_precision: precisions / r as f64,
+        r_precision: so_far as f64 / r as f64,
+        hits: CUTS.map(|k| f64::from(u8::from(first < k as usize))),
+    })
+}
+
+fn summarise(found: &[Option<Found>]) -> Result<MultiMetrics> {
+    let queries = found.iter().flatten().count();
+    if queries == 0 {
+        let got = format!("none in {} queries", found.len());
+        return Err(Error::invalid("relevance", "a query with a true item", got));
+    }
+    let percent = |of: &dyn Fn(&Found) -> f64| {
+        100.0 * found.iter().flatten().map(of).sum::<f64>() / queries as f64
+    };
+    Ok(MultiMetrics {
+        map_at_r: percent(&|f| f.average_precision),
+        r_precision: percent(&|f| f.r_precision),
+        r1: percent(&|f| f.hits[0]),
+        r5: percent(&|f| f.hits[1]),
+        r10: percent(&|f| f.hits[2]),
+        queries,
+        skipped: found.len() - queries,
+    })
+}
+
+fn one_query(scores: &[f32], relevant: &[u32]) -> Option<Found> {
+    if relevant.is_empty() {
+        return None;
+    }
+    measure(&best_items(scores, ranking_depth(relevant.len())), relevant)
+}
+
+/// Columns are gathered a few at a time, so that rows are read in pieces and the matrix is never transposed whole.
+fn text_queries(scores: &ScoreMatrix, relevance: &Relevance) -> Vec<Option<Found>> {
+    const BLOCK: usize = 32;
+    let texts: Vec<usize> = (0..scores.texts()).collect();
+    let block_queries = |block: &[usize]| {
+        let mut columns = vec![Vec::with_capacity(scores.images()); block.len()];
+        for i in 0..scores.images() {
+            let row = &scores.row(i)[block[0]..block[0] + block.len()];
+            columns.iter_mut().zip(row).for_each(|(column, &s)| column.push(s));
+        }
+        let query = |(column, &t): (&Vec<f32>, &usize)| one_query(column, relevance.images_of(t));
+        columns.iter().zip(block).map(query).collect::<Vec<_>>()
+    };
+    texts.par_chunks(BLOCK).flat_map_iter(block_queries).collect()
+}
+
+/// The best `depth` items (or all), best first, the smaller index first on ties.
+fn best_items(scores: &[f32], depth: usize) -> Vec<u32> {
+    let mut keys: Vec<u64> =
+        scores.iter().enumerate().map(|(i, &s)| descending_key(s, i)).collect();
+    if depth < keys.len() {
+        keys.select_nth_unstable(depth);
+        keys.truncate(depth);
+    }
+    keys.sort_unstable();
+    keys.into_iter().map(|key| key as u32).collect() // the low half is the index
+}
+
+/// A key that ascends as the score descends, then as the index ascends; −0 and +0 are equal.
+fn descending_key(score: f32, index: usize) -> u64 {
+    let bits = (score + 0.0).to_bits(); // −0 + 0 = +0
+    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    (u64::from(!ascending) << 32) | index as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Pairs;
+    use crate::eval::{Ranks, TiePolicy};
+
+    /// R = 3, true at positions 1, 3, 5: AP@R = (1/1 + 2/3) / 3, R-precision 2/3; position 5 is beyond R.
+    #[test]
+    fn golden_by_hand() {
+        let m = MultiMetrics::from_rankings([(&[4, 0, 7, 1, 2, 3][..], &[2, 4, 7][..])]).unwrap();
+        assert!((m.map_at_r - 500.0 / 9.0).abs() < 1e-12);
+        assert!((m.r_precision - 200.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn queries_without_a_true_item_are_counted() {
+        let scores = ScoreMatrix::from_rows([[0.1, 0.9], [0.3, 0.2]]);
+        let one = Relevance::new(2, vec![vec![], vec![0]]);
+        let m = evaluate_multi(&scores, &one).unwrap();
+        assert_eq!((m.i2t.queries, m.i2t.skipped, m.i2t.map_at_r), (1, 1, 100.0));
+        assert_eq!((m.t2i.queries, m.t2i.skipped, m.t2i.r1), (1, 1, 100.0));
+        let none = evaluate_multi(&scores, &Relevance::new(2, vec![vec![]; 2])).unwrap_err();
+        assert_eq!(
+            none.to_string(),
+            "relevance: expected a query with a true item, got none in 2 queries"
+        );
+        let shape = evaluate_multi(&scores, &Relevance::new(3, vec![vec![]; 2])).unwrap_err();
+        assert_eq!(shape.to_string(), "relevance: expected 2 × 3 scores, got 2 × 2");
+    }
+
+    proptest! {
+        /// Selecting the best is the head of a full ranking, infinities and zeros of both signs among the scores.
+        #[test]
+        fn the_best_items_head_the_ranking(
+            row in vec(prop_oneof![
+                (-2i8..3).prop_map(f32::from),
+                -1.0f32..1.0,
+                Just(-0.0),
+                Just(f32::INFINITY),
+                Just(f32::NEG_INFINITY),
+            ], 1..60),
+            depth in 0usize..70,
+        ) {
+            let full = ScoreMatrix::new(1, row.len(), row.clone()).unwrap().ranking(0);
+            let best: Vec<usize> = best_items(&row, depth).into_iter().map(|i| i as usize).collect();
+            prop_assert_eq!(&best[..], &full[..depth.min(row.len())]);
+        }
+
+        /// With the annotated pairs alone, recalls are those of the ranks; with one text an image R-precision is R@1.
+        #[test]
+        fn annotated_pairs_give_the_recalls(n in 1usize..90, seed in 1usize..1000) {
+            let values = (0..n * n).map(|at| ((at * seed * 7919) % 31) as f32).collect();
+            let (scores, pairs) = (ScoreMatrix::new(n, n, values).unwrap(), Pairs::uniform(n, 1));
+            let relevance = Relevance::new(n, (0..n as u32).map(|i| vec![i]).collect());
+            let multi = evaluate_multi(&scores, &relevance).unwrap();
+            let ranks = Ranks::new(&scores, &pairs).unwrap();
+            let plain = crate::eval::Evaluation::new(&[ranks], TiePolicy::Index);
+            for (m, d) in [(multi.i2t, plain.i2t), (multi.t2i, plain.t2i)] {
+                prop_assert_eq!([m.r1, m.r5, m.r10], d.recalls());
+                prop_assert_eq!((m.r_precision, m.map_at_r), (m.r1, m.r1));
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Which images are evaluated together, and what a protocol insists on.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::ranks::check_shape;
+use super::{Evaluation, Ranks, TiePolicy};
+use crate::{Error, Pairs, Result, ScoreMatrix};
+
+/// How a test set is evaluated.
+///
+/// | protocol        | images           | captions an image | metrics                    |
+/// |-----------------|------------------|-------------------|----------------------------|
+/// | `full`          | any number       | at least 1        | of the whole set           |
+/// | `flickr_1k`     | 1,000            | 5                 | of the whole set           |
+/// | `coco_1k_folds` | 5,000            | 5                 | mean over 5 folds of 1,000 |
+/// | `coco_5k`       | 5,000            | 5                 | of the whole set           |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Protocol {
+    /// All images against all texts, any number of captions.
+    #[default]
+    #[serde(rename = "full")]
+    Full,
+    /// The 1,000 test images of Flickr30K or Flickr8k.
+    #[serde(rename = "flickr_1k")]
+    Flickr1k,
+    /// Five folds of 1,000 consecutive COCO images with their captions, each ranked within itself.
+    #[serde(rename = "coco_1k_folds")]
+    Coco1kFolds,
+    /// All 5,000 COCO test images.
+    #[serde(rename = "coco_5k")]
+    Coco5k,
+}
+
+impl Protocol {
+    /// The name in configs and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Flickr1k => "flickr_1k",
+            Self::Coco1kFolds => "coco_1k_folds",
+            Self::Coco5k => "coco_5k",
+        }
+    }
+
+    /// The folds this protocol ranks one by one; a single fold if it takes the set whole.
+    ///
+    /// # Errors
+    /// If the number of images or the captions of one are not the protocol's.
+    pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
+        let images = match self {
+            Self::Full => None,
+            Self::Flickr1k => Some(1000),
+            Self::Coco1kFolds | Self::Coco5k => Some(5000),
+        };
+        self.check_images(pairs, images)?;
+        self.check_captions(pairs, images.map(|_| 5))?;
+        match self {
+            Self::Coco1kFolds => folds(pairs, 5, 1000),
+            _ => folds(pairs, 1, pairs.images()),
+        }
+    }
+
+    /// Ranks within each fold.
+    ///
+    /// # Errors
+    /// As [`Protocol::folds`], and if matrix and pairs differ in shape.
+    pub fn ranks(self, scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ranks>> {
+        let folds = self.folds(pairs)?;
+        if folds.len() == 1 {
+            return Ok(vec![Ranks::new(scores, pairs)?]); // without a copy of the matrix
+        }
+        check_shape(scores, pairs)?;
+        folds.iter().map(|fold| Ranks::new(&fold.scores(scores), &fold.pairs)).collect()
+    }
+
+    fn check_images(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
+        let got = pairs.images();
+        let wanted = match expected {
+            Some(n) if n != got => format!("{n} images"),
+            None if got == 0 => "at least 1 image".into(),
+            _ => return Ok(()),
+        };
+        Err(Error::invalid(format!("protocol {self}"), wanted, got))
+    }
+
+    fn check_captions(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
+        let wrong = |&image: &usize| match (expected, pairs.texts_of(image).len()) {
+            (Some(n), got) => got != n,
+            (None, got) => got == 0,
+        };
+        let Some(image) = (0..pairs.images()).find(wrong) else { return Ok(()) };
+        let wanted = match expected {
+            Some(n) => format!("{n} captions"),
+            None => "at least 1 caption".into(),
+        };
+        let place = format!("protocol {self}: image {image}");
+        Err(Error::invalid(place, wanted, pairs.texts_of(image).len()))
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Consecutive images with their texts: a test set of its own, whose scores are ranked (and re-scored) within itself.
+///
+/// ```
+/// use itm_core::eval::folds;
+/// use itm_core::{Pairs, ScoreMatrix};
+///
+/// let pairs = Pairs::new(2, vec![1, 0, 1])?;
+/// let second = &folds(&pairs, 2, 1)?[1];
+/// assert_eq!((second.images.clone(), &second.texts[..]), (1..2, &[0, 2][..]));
+/// let scores = ScoreMatrix::from_rows([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]);
+/// assert_eq!(second.scores(&scores), ScoreMatrix::from_rows([[0.4, 0.6]]));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fold {
+    /// The images, as indices of the whole set.
+    pub images: Range<usize>,
+    /// Their texts, ascending, as indices of the whole set.
+    pub texts: Vec<usize>,
+    /// The pairs within the fold, counted from 0.
+    pub pairs: Pairs,
+}
+
+impl Fold {
+    /// The images of a range with all their texts.
+    ///
+    /// # Panics
+    /// If the range goes beyond the images.
+    pub fn new(pairs: &Pairs, images: Range<usize>) -> Self {
+        assert!(images.end <= pairs.images(), "images {images:?} of {}", pairs.images());
+        let texts: Vec<usize> =
+            (0..pairs.texts()).filter(|&t| images.contains(&pairs.image_of(t))).collect();
+        let image_of_text = texts.iter().map(|&t| pairs.image_of(t) - images.start).collect();
+        let pairs = Pairs::new(images.len(), image_of_text).expect("texts of images of the fold");
+        Self { images, texts, pairs }
+    }
+
+    /// The scores of the fold's images and texts, copied from those of the whole set.
+    ///
+    /// # Panics
+    /// If the matrix is smaller than the set.
+    pub fn scores(&self, scores: &ScoreMatrix) -> ScoreMatrix {
+        let mut values = Vec::with_capacity(self.images.len() * self.texts.len());
+        for image in self.images.clone() {
+            let row = scores.row(image);
+            values.extend(self.texts.iter().map(|&t| row[t]));
+        }
+        ScoreMatrix::new(self.images.len(), self.texts.len(), values).expect("a part of a matrix")
+    }
+}
+
+/// The first `count · size` images in `count` folds of `size` consecutive images, each with its texts.
+///
+/// # Errors
+/// If a number is 0, or there are fewer images.
+pub fn folds(pairs: &Pairs, count: usize, size: usize) -> Result<Vec<Fold>> {
+    if count == 0 || size == 0 {
+        let got = format!("{count} folds of {size} images");
+        return Err(Error::invalid("folds", "at least 1 fold of 1 image", got));
+    }
+    if count.checked_mul(size).is_none_or(|images| images > pairs.images()) {
+        let expected = format!("images for {count} folds of {size}");
+        return Err(Error::invalid("folds", expected, format!("{} images", pairs.images())));
+    }
+    Ok((0..count).map(|f| Fold::new(pairs, f * size..(f + 1) * size)).collect())
+}
+
+/// Everything a table shows, from a score matrix.
+///
+/// # Errors
+/// As [`Protocol::ranks`].
+pub fn evaluate(
+    scores: &ScoreMatrix,
+    pairs: &Pairs,
+    protocol: Protocol,
+    policy: TiePolicy,
+) -> Result<Evaluation> {
+    Ok(Evaluation::new(&protocol.ranks(scores, pairs)?, policy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(protocol: Protocol, pairs: &Pairs) -> String {
+        protocol.folds(pairs).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_name_the_image() {
+        let mut owner: Vec<usize> = (0..5000).map(|t| t / 5).collect();
+        owner.drain(87..89); // image 17 loses two captions
+        let error_of = |p| error(p, &Pairs::new(1000, owner.clone()).unwrap());
+        assert_eq!(
+            error_of(Protocol::Flickr1k),
+            "protocol flickr_1k: image 17: expected 5 captions, got 3"
+        );
+        assert_eq!(error_of(Protocol::Coco5k), "protocol coco_5k: expected 5000 images, got 1000");
+        assert!(Protocol::Full.folds(&Pairs::new(1000, owner.clone()).unwrap()).is_ok());
+        assert_eq!(
+            error(Protocol::Full, &Pairs::new(3, vec![0, 2, 2]).unwrap()),
+            "protocol full: image 1: expected at least 1 caption, got 0"
+        );
+        assert_eq!(
+            error(Protocol::Full, &Pairs::uniform(0, 5)),
+            "protocol full: expected at least 1 image, got 0"
+        );
+    }
+
+    /// A caption too many shifts nobody else's index, and is refused where five are asked.
+    #[test]
+    fn six_captions_keep_indices_aligned() {
+        let mut owner: Vec<usize> = (0..5000).map(|t| t / 5).collect();
+        owner.insert(5, 0);
+        let pairs = Pairs::new(1000, owner).unwrap();
+        assert_eq!(
+            error(Protocol::Flickr1k, &pairs),
+            "protocol flickr_1k: image 0: expected 5 captions, got 6"
+        );
+        assert_eq!(pairs.texts_of(1), [6, 7, 8, 9, 10]);
+        let mut values = vec![0.0; 1000 * 5001];
+        (0..5001).for_each(|t| values[pairs.image_of(t) * 5001 + t] = 1.0);
+        let scores = ScoreMatrix::new(1000, 5001, values).unwrap();
+        let evaluation = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Pessimistic).unwrap();
+        assert_eq!(evaluation.rsum, 600.0);
+    }
+
+    #[test]
+    fn coco_is_five_folds_of_its_images() {
+        let pairs = Pairs::uniform(5000, 5);
+        let folds = Protocol::Coco1kFolds.folds(&pairs).unwrap();
+        assert_eq!(folds.len(), 5);
+        for (f, fold) in folds.iter().enumerate() {
+            assert_eq!(fold.images, f * 1000..(f + 1) * 1000);
+            assert_eq!((fold.texts[0], fold.texts.len()), (f * 5000, 5000));
+            assert_eq!(fold.pairs, Pairs::uniform(1000, 5));
+        }
+        let whole = Protocol::Coco5k.folds(&pairs).unwrap();
+        assert_eq!((whole.len(), &whole[0].pairs), (1, &pairs));
+    }
+
+    /// A score of another fold cannot change a rank.
+    #[test]
+    fn folds_rank_within_themselves() {
+        let pairs = Pairs::new(4, vec![3, 0, 1, 2]).unwrap();
+        let scores = ScoreMatrix::from_rows([
+            [9.0, 1.0, 0.0, 9.0],
+            [9.0, 0.0, 1.0, 9.0],
+            [0.0, 9.0, 9.0, 1.0],
+            [1.0, 9.0, 9.0, 0.0],
+        ]);
+        let folds = folds(&pairs, 2, 2).unwrap();
+        assert_eq!(folds[1].texts, [0, 3]);
+        assert_eq!(folds[1].pairs.image_of_text(), [1, 0]);
+        let ranks: Vec<_> =
+            folds.iter().map(|f| Ranks::new(&f.scores(&scores), &f.pairs).unwrap()).collect();
+        assert_eq!(Evaluation::new(&ranks, TiePolicy::Pessimistic).rsum, 600.0);
+        let whole = evaluate(&scores, &pairs, Protocol::Full, TiePolicy::Index).unwrap();
+        assert_eq!(whole.i2t.r1, 0.0);
+    }
+
+    #[test]
+    fn a_fold_may_start_anywhere() {
+        let fold = Fold::new(&Pairs::new(4, vec![2, 0, 3, 1]).unwrap(), 1..3);
+        assert_eq!(fold.texts, [0, 3]);
+        assert_eq!(fold.pairs.image_of_text(), [1, 0]);
+    }
+
+    #[test]
+    fn folds_need_images() {
+        let error =
+            |count, size| folds(&Pairs::uniform(9, 1), count, size).unwrap_err().to_string();
+        assert_eq!(error(2, 5), "folds: expected images for 2 folds of 5, got 9 images");
+        assert_eq!(
+            error(0, 5),
+            "folds: expected at least 1 fold of 1 image, got 0 folds of 5 images"
+        );
+        assert!(folds(&Pairs::uniform(9, 1), usize::MAX, 2).is_err());
+    }
+
+    #[test]
+    fn names_are_those_of_configs() {
+        for p in [Protocol::Full, Protocol::Flickr1k, Protocol::Coco1kFolds, Protocol::Coco5k] {
+            assert_eq!(serde_json::to_value(p).unwrap(), p.to_string());
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Scenes as an ordinary data set on disk: images, Karpathy JSON, precomputed features, and the truth beside them.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use half::f16;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Extractor, Regions, Scenes, Split, WIDTH, words};
+use crate::{Error, Result};
+
+/// Writes the world into a folder, which is made if need be; files of the same names are replaced.
+///
+/// | file                                  | what                                                                        |
+/// |---------------------------------------|-----------------------------------------------------------------------------|
+/// | `images/<split>_000000.png`           | the pictures                                                                |
+/// | `dataset_scenes.json`                 | Karpathy layout: an image is `<filepath>/<filename>`, with `split`, sentences |
+/// | `precomp/<split>_ims.npy`             | f32 `[n, d]`, global features                                               |
+/// | `precomp/<split>_caps.txt`, `_ids.txt` | five captions an image in image order; file names                           |
+/// | `precomp/<split>_regions.npy`         | f16 `[n, 12, d]`, region features                                           |
+/// | `precomp/<split>_boxes.npy`           | f32 `[n, 12, 4]`: x1, y1, x2, y2 from 0 to 1                                |
+/// | `truth.json`                          | facts, meanings and all true pairs: for measuring, never for training       |
+///
+/// # Errors
+/// If a folder or file cannot be written.
+pub fn export(scenes: &Scenes, folder: impl AsRef<Path>) -> Result<()> {
+    let folder = folder.as_ref();
+    for sub in ["images", "precomp"] {
+        let sub = folder.join(sub);
+        fs::create_dir_all(&sub).map_err(Error::io(&sub))?;
+    }
+    for split in scenes.splits() {
+        images(split, folder)?;
+        precomputed(split, &folder.join("precomp"))?;
+    }
+    write_json(&folder.join("dataset_scenes.json"), &karpathy(scenes))?;
+    write_json(&folder.join("truth.json"), &truth(scenes))
+}
+
+fn images(split: &Split, folder: &Path) -> Result<()> {
+    (0..split.len()).into_par_iter().try_for_each(|i| {
+        let path = folder.join("images").join(split.file_name(i));
+        fs::write(&path, split.png(i)).map_err(Error::io(&path))
+    })
+}
+
+fn precomputed(split: &Split, folder: &Path) -> Result<()> {
+    let path = |end: &str| folder.join(format!("{}_{end}", split.name));
+    let n = split.len();
+    let names: String = (0..n).map(|i| split.file_name(i) + "\n").collect();
+    let captions: String = split.captions.iter().map(|c| c.text.clone() + "\n").collect();
+    for (end, text) in [("ids.txt", names), ("caps.txt", captions)] {
+        fs::write(path(end), text).map_err(Error::io(path(end)))?;
+    }
+    let mut global = Npy::create(path("ims.npy"), "<f4", &[n, WIDTH])?;
+    let mut boxes = Npy::create(path("boxes.npy"), "<f4", &[n, Regions::COUNT, 4])?;
+    let mut regions = Npy::create(path("regions.npy"), "<f2", &[n, Regions::COUNT, WIDTH])?;
+    let extractor = Extractor::new();
+    // In blocks, so that memory does not grow with the split.
+    for first in (0..n).step_by(256) {
+        let block = first..n.min(first + 256);
+        let rows: Vec<_> = block
+            .into_par_iter()
+            .map(|i| (extractor.global(&split.image(i)), split.regions(&extractor, i)))
+            .collect();
+        for (row, of_image) in rows {
+            global.write(row.iter().flat_map(|v| v.to_le_bytes()))?;
+            let edges = of_image.boxes.iter().flat_map(|b| [b.x1, b.y1, b.x2, b.y2]);
+            boxes.write(edges.flat_map(f32::to_le_bytes))?;
+            regions
+                .write(of_image.features.iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()))?;
+        }
+    }
+    [global, boxes, regions].into_iter().try_for_each(Npy::finish)
+}
+
+fn karpathy(scenes: &Scenes) -> Value {
+    let mut images = Vec::new();
+    let mut sentence = 0;
+    for (split, i) in scenes.splits().into_iter().flat_map(|s| (0..s.len()).map(move |i| (s, i))) {
+        let image = images.len();
+        let mut ids = Vec::new();
+        let mut sentences = Vec::new();
+        for &t in split.pairs.texts_of(i) {
+            let raw = &split.captions[t].text;
+            sentences.push(json!({
+                "tokens": words(raw), "raw": raw, "imgid": image, "sentid": sentence,
+            }));
+            ids.push(sentence);
+            sentence += 1;
+        }
+        images.push(json!({
+            "filename": split.file_name(i), "filepath": "images", "imgid": image, "split": split.name,
+            "sentids": ids, "sentences": sentences,
+        }));
+    }
+    json!({ "dataset": "scenes", "images": images })
+}
+
+fn truth(scenes: &Scenes) -> Value {
+    let of = |split: &Split| {
+        let relevance = split.relevance();
+        let images: Vec<_> = (0..relevance.texts()).map(|t| relevance.images_of(t)).collect();
+        let meanings: Vec<_> = split.captions.iter().map(|c| &c.meaning).collect();
+        json!({ "scenes": split.scenes, "meanings": meanings, "true_images_of_caption": images })
+    };
+    let [train, val, test] = scenes.splits().map(of);
+    json!({ "seed": scenes.seed, "sizes": scenes.sizes, "train": train, "val": val, "test": test })
+}
+
+fn write_json(path: &Path, value: &Value) -> Result<()> {
+    let mut file = BufWriter::new(File::create(path).map_err(Error::io(path))?);
+    serde_json::to_writer(&mut file, value).map_err(|e| Error::io(path)(e.into()))?;
+    file.flush().map_err(Error::io(path))
+}
+
+/// A `.npy` file written piece by piece.
+struct Npy {
+    path: PathBuf,
+    file: BufWriter<File>,
+    buffer: Vec<u8>,
+}
+
+impl Npy {
+    /// Format 1.0: magic, version, length and a Python dictionary, padded to 64 bytes.
+    fn create(path: PathBuf, kind: &str, shape: &[usize]) -> Result<Self> {
+        let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        let header = format!(
+            "{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}",
+            shape.trim_end()
+        );
+        let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((padded as u16).to_le_bytes());
+        bytes.extend(format!("{header:<width$}\n", width = padded - 1).bytes());
+        let file = BufWriter::new(File::create(&path).map_err(Error::io(&path))?);
+        let mut npy = Self { path, file, buffer: Vec::new() };
+        npy.write(bytes.into_iter())?;
+        Ok(npy)
+    }
+
+    fn write(&mut self, bytes: impl Iterator<Item = u8>) -> Result<()> {
+        self.buffer.clear();
+        self.buffer.extend(bytes);
+        self.file.write_all(&self.buffer).map_err(Error::io(&self.path))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.file.flush().map_err(Error::io(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Sizes, parse};
+    use super::*;
+
+    #[test]
+    fn the_folder_holds_what_the_world_holds() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let world = Scenes::generate(2, Sizes { train: 4, val: 0, test: 3, pixels: 96 });
+        export(&world, folder.path()).expect("a folder that can be written");
+
+        let read = |name: &str| fs::read_to_string(at(name)).expect("a file");
+        let json: Value = serde_json::from_str(&read("dataset_scenes.json")).expect("JSON");
+        let images = json["images"].as_array().expect("images");
+        assert_eq!((images.len(), &json["dataset"]), (7, &json!("scenes")));
+        assert_eq!(images[5]["split"], "test");
+        assert_eq!(images[5]["sentids"], json!([25, 26, 27, 28, 29]));
+        assert_eq!(images[5]["sentences"][2]["raw"], json!(world.test.captions[7].text));
+        assert_eq!(images[5]["sentences"][2]["imgid"], 5);
+        let picture = at("images").join(images[5]["filename"].as_str().expect("a name"));
+        let picture = image::load_from_memory(&fs::read(picture).expect("a file")).expect("a PNG");
+        assert_eq!(picture.to_rgb8().into_raw(), world.test.image(1).pixels);
+
+        let captions = read("precomp/train_caps.txt");
+        assert_eq!(captions.lines().count(), 20);
+        assert_eq!(
+            parse(captions.lines().nth(7).expect("a line")).as_ref(),
+            Some(&world.train.captions[7].meaning)
+        );
+        assert_eq!(
+            read("precomp/test_ids.txt"),
+            "test_000000.png\ntest_000001.png\ntest_000002.png\n"
+        );
+
+        let truth: Value = serde_json::from_str(&read("truth.json")).expect("JSON");
+        let relevance = world.test.relevance();
+        assert_eq!(truth["test"]["true_images_of_caption"][4], json!(relevance.images_of(4)));
+        assert_eq!(truth["train"]["scenes"].as_array().map(Vec::len), Some(4));
+    }
+
+    /// Read back by another reader.
+    #[test]
+    fn arrays_have_the_headers_and_values_of_the_world() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let world = Scenes::generate(2, Sizes { train: 0, val: 2, test: 0, pixels: 96 });
+        export(&world, folder.path()).expect("a folder that can be written");
+        let open = |name: &str| {
+            let bytes = fs::read(folder.path().join("precomp").join(name)).expect("a file");
+            let data = npyz::NpyFile::new(&bytes[..]).expect("an array");
+            let (shape, kind) = (data.shape().to_vec(), data.dtype().descr());
+            let start = bytes.len()
+                - shape.iter().product::<u64>() as usize * if kind.contains("f2") { 2 } else { 4 };
+            (shape, kind, bytes[start..].to_vec())
+        };
+        let floats = |bytes: &[u8]| -> Vec<f32> {
+            bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+        };
+        let (shape, kind, bytes) = open("val_ims.npy");
+        assert_eq!((shape, kind.as_str()), (vec![2, WIDTH as u64], "'<f4'"));
+        assert_eq!(floats(&bytes), world.val.features().values);
+        let (shape, _, bytes) = open("val_boxes.npy");
+        assert_eq!(shape, [2, 12, 4]);
+        let first = world.val.scenes[1].objects[0].bounds;
+        assert_eq!(floats(&bytes)[48..52], [first.x1, first.y1, first.x2, first.y2]);
+        let (shape, kind, bytes) = open("val_regions.npy");
+        assert_eq!((shape, kind.as_str()), (vec![2, 12, WIDTH as u64], "'<f2'"));
+        let regions = world.val.regions(&Extractor::new(), 1).features;
+        let last = f16::from_le_bytes([bytes[bytes.len() - 2], bytes[bytes.len() - 1]]);
+        assert_eq!(last, f16::from_f32(regions[regions.len() - 1]));
+        assert_eq!(open("train_ims.npy").0, [0, WIDTH as u64]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("taken");
+        fs::write(&file, "").expect("a file");
+        let world = Scenes::generate(2, Sizes { train: 0, val: 0, test: 0, pixels: 96 });
+        let error = export(&world, &file).expect_err("a file is no folder").to_string();
+        assert!(error.contains("taken"), "{error}");
+    }
+}

@@ -1,0 +1,447 @@
+//! What a caption means, and how people would write it: sentence forms, synonyms, articles.
+
+use rand::RngExt;
+use rand::seq::{IndexedRandom, SliceRandom};
+use serde::{Deserialize, Serialize};
+
+use super::layout::Relation;
+use super::lexicon::{self, COUNTS, PICTURES, THINGS, VERBS};
+use super::world::{Background, Colour, Kind, Object, Pattern, Size};
+
+/// What a caption says of one object; `None` says nothing.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Phrase {
+    /// What it is; `None` is a "thing".
+    pub kind: Option<Kind>,
+    /// Its colour.
+    pub colour: Option<Colour>,
+    /// Its size.
+    pub size: Option<Size>,
+    /// Its pattern.
+    pub pattern: Option<Pattern>,
+}
+
+/// The part of a meaning that speaks of objects.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// Nothing: the caption names the place alone.
+    Place,
+    /// One to three different objects are there.
+    Exist(Vec<Phrase>),
+    /// Two different objects are there, the first so related to the second.
+    Related(Phrase, Relation, Phrase),
+    /// Exactly so many objects are there, two to four.
+    Count(u8, Phrase),
+}
+
+/// All that a caption asserts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Meaning {
+    /// Of objects.
+    pub claim: Claim,
+    /// Of the place; [`Claim::Place`] has one.
+    pub place: Option<Background>,
+}
+
+impl Phrase {
+    /// Whether the object is as the phrase says.
+    pub fn fits(&self, object: &Object) -> bool {
+        self.kind.is_none_or(|k| k == object.kind)
+            && self.colour.is_none_or(|c| c == object.colour)
+            && self.size.is_none_or(|s| s == object.size)
+            && self.pattern.is_none_or(|p| p == object.pattern)
+    }
+
+    fn attributes(&self) -> usize {
+        let Self { colour, size, pattern, .. } = self;
+        colour.is_some() as usize + size.is_some() as usize + pattern.is_some() as usize
+    }
+}
+
+impl Claim {
+    /// Its phrases, in its own order, which need not be that of a sentence.
+    pub fn phrases(&self) -> Vec<Phrase> {
+        match self {
+            Self::Place => Vec::new(),
+            Self::Exist(phrases) => phrases.clone(),
+            Self::Related(a, _, b) => vec![*a, *b],
+            Self::Count(_, phrase) => vec![*phrase],
+        }
+    }
+}
+
+/// The sentence forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// "A red ball on the grass."
+    Bare,
+    /// "There is a red ball on the grass."
+    ThereIs,
+    /// "The picture shows a red ball on the grass."
+    Shows,
+    /// "A photo of a red ball on the grass."
+    PictureOf,
+    /// "We see a red ball on the grass.", "You can see …"
+    Seen,
+    /// "Here is a red ball on the grass."
+    Here,
+    /// "On the grass there is a red ball."
+    PlaceFirst,
+    /// "The small ball on the grass is red and striped."
+    Predicate,
+    /// "A small ball that is red, on the grass."
+    That,
+    /// "A red ball with a blue cup."
+    With,
+    /// "Both a red ball and a blue cup are on the grass."
+    Both,
+    /// "A red ball sits next to a blue cup on the grass."
+    Verb,
+    /// "Next to a blue cup there is a red ball."
+    RelationFirst,
+    /// "A pair of red balls."
+    PairOf,
+    /// "The scene is at night."
+    SceneIs,
+    /// "A photo taken on the sand."
+    Taken,
+}
+
+impl Form {
+    /// Every form.
+    pub const ALL: [Self; 16] = [
+        Self::Bare,
+        Self::ThereIs,
+        Self::Shows,
+        Self::PictureOf,
+        Self::Seen,
+        Self::Here,
+        Self::PlaceFirst,
+        Self::Predicate,
+        Self::That,
+        Self::With,
+        Self::Both,
+        Self::Verb,
+        Self::RelationFirst,
+        Self::PairOf,
+        Self::SceneIs,
+        Self::Taken,
+    ];
+
+    /// Whether this form can say the meaning.
+    pub fn can_say(self, meaning: &Meaning) -> bool {
+        let claim = &meaning.claim;
+        let described = |claim: &Claim| matches!(claim, Claim::Exist(p) if p.len() == 1 && p[0].attributes() > 0);
+        let two = |claim: &Claim| matches!(claim, Claim::Exist(p) if p.len() == 2);
+        match self {
+            Self::SceneIs | Self::Taken => *claim == Claim::Place && meaning.place.is_some(),
+            _ if *claim == Claim::Place => false,
+            Self::PlaceFirst => meaning.place.is_some(),
+            Self::Predicate | Self::That => described(claim),
+            Self::With | Self::Both => two(claim),
+            Self::Verb | Self::RelationFirst => matches!(claim, Claim::Related(..)),
+            Self::PairOf => matches!(claim, Claim::Count(2, _)),
+            _ => true,
+        }
+    }
+
+    /// Writes the meaning in this form; synonyms and the order of adjectives are drawn.
+    ///
+    /// # Panics
+    /// If the form [cannot say](Self::can_say) the meaning.
+    pub fn render(self, meaning: &Meaning, rng: &mut impl RngExt) -> String {
+        assert!(self.can_say(meaning), "{self:?} cannot say {meaning:?}");
+        let place = meaning.place.map(|b| pick(rng, lexicon::places(b)));
+        let be = if matches!(meaning.claim, Claim::Count(..)) { "are" } else { "is" };
+        let picture = pick(rng, PICTURES);
+        let claim = &meaning.claim;
+        let (body, place_at_end) = match (self, claim) {
+            (Self::ThereIs, _) => (format!("there {be} {}", core(claim, rng)), true),
+            (Self::Shows, _) => (format!("the {picture} shows {}", core(claim, rng)), true),
+            (Self::PictureOf, _) => {
+                (format!("{} of {}", with_article(picture), core(claim, rng)), true)
+            }
+            (Self::Seen, _) => {
+                let lead = pick(rng, &["we see", "you can see"]);
+                (format!("{lead} {}", core(claim, rng)), true)
+            }
+            (Self::Here, _) => (format!("here {be} {}", core(claim, rng)), true),
+            (Self::PlaceFirst, _) => {
+                (format!("{} there {be} {}", place.unwrap_or_default(), core(claim, rng)), false)
+            }
+            (Self::Predicate, Claim::Exist(p)) => {
+                let (subject, said) = split(&p[0], rng);
+                let place = place.map(|p| format!(" {p}")).unwrap_or_default();
+                let noun = noun_phrase(&subject, rng, Number::Bare);
+                (format!("the {noun}{place} is {}", adjectives(&said, rng).join(" and ")), false)
+            }
+            (Self::That, Claim::Exist(p)) => {
+                let (subject, said) = split(&p[0], rng);
+                let noun = noun_phrase(&subject, rng, Number::Single);
+                (format!("{noun} that is {}", adjectives(&said, rng).join(" and ")), true)
+            }
+            (Self::With, Claim::Exist(p)) => {
+                (format!("{} with {}", single(&p[0], rng), single(&p[1], rng)), true)
+            }
+            (Self::Both, Claim::Exist(p)) => {
+                let both = format!("both {} and {}", single(&p[0], rng), single(&p[1], rng));
+                (if place.is_some() { both + " are" } else { both }, true)
+            }
+            (Self::Verb, Claim::Related(a, relation, b)) => {
+                let verb = pick(rng, VERBS);
+                let relation = pick(rng, lexicon::relations(*relation));
+                (format!("{} {verb} {relation} {}", single(a, rng), single(b, rng)), true)
+            }
+            (Self::RelationFirst, Claim::Related(a, relation, b)) => {
+                let be = pick(rng, &["is", "there is"]);
+                let relation = pick(rng, lexicon::relations(*relation));
+                (format!("{relation} {} {be} {}", single(b, rng), single(a, rng)), true)
+            }
+            (Self::PairOf, Claim::Count(_, p)) => {
+                (format!("a pair of {}", noun_phrase(p, rng, Number::Plural)), true)
+            }
+            (Self::SceneIs, _) => ("the scene is".to_owned(), true),
+            (Self::Taken, _) => (format!("{} taken", with_article(picture)), true),
+            _ => (core(claim, rng), true),
+        };
+        let text = match place {
+            Some(place) if place_at_end => format!("{body} {place}"),
+            _ => body,
+        };
+        sentence(&text)
+    }
+}
+
+/// Says a meaning in a form drawn among those that can.
+///
+/// ```
+/// use itm_core::scenes::{Background, Claim, Colour, Kind, Meaning, Phrase, parse, render};
+/// use rand::SeedableRng;
+///
+/// let ball = Phrase { kind: Some(Kind::Ball), colour: Some(Colour::Red), ..Phrase::default() };
+/// let meaning = Meaning { claim: Claim::Count(2, ball), place: Some(Background::Snow) };
+/// let text = render(&meaning, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1));
+/// assert_eq!(parse(&text), Some(meaning));
+/// ```
+///
+/// # Panics
+/// If nothing is said: no object, more than three to list, a count not of two to four, or neither claim nor place.
+pub fn render(meaning: &Meaning, rng: &mut impl RngExt) -> String {
+    assert!(meaning.is_sayable(), "no sentence says {meaning:?}");
+    // The special forms are the rarer ones, yet each is common enough to be learned.
+    let special = [Form::Predicate, Form::That, Form::With, Form::Both, Form::Verb];
+    let able = Form::ALL.into_iter().filter(|f| f.can_say(meaning));
+    let weight = |f: Form| match f {
+        Form::Bare => 4.0,
+        Form::Verb => 3.0,
+        f if special.contains(&f) => 1.5,
+        _ => 1.0,
+    };
+    let form = super::world::weighted(rng, able.map(|f| (f, weight(f))));
+    form.render(meaning, rng)
+}
+
+impl Meaning {
+    /// Whether the grammar has a sentence for it.
+    pub fn is_sayable(&self) -> bool {
+        match &self.claim {
+            Claim::Place => self.place.is_some(),
+            Claim::Exist(p) => (1..=3).contains(&p.len()),
+            Claim::Related(..) => true,
+            Claim::Count(n, _) => COUNTS.iter().any(|(_, m)| m == n),
+        }
+    }
+}
+
+/// The claim in its plainest words.
+fn core(claim: &Claim, rng: &mut impl RngExt) -> String {
+    match claim {
+        Claim::Place => String::new(),
+        Claim::Exist(p) => {
+            let p: Vec<_> = p.iter().map(|p| single(p, rng)).collect();
+            match p.split_last() {
+                Some((last, [])) => last.clone(),
+                Some((last, first)) => format!("{} and {last}", first.join(", ")),
+                None => String::new(),
+            }
+        }
+        Claim::Related(a, relation, b) => {
+            let relation = pick(rng, lexicon::relations(*relation));
+            format!("{} {relation} {}", single(a, rng), single(b, rng))
+        }
+        Claim::Count(n, p) => {
+            let word = COUNTS.iter().find(|(_, m)| m == n).map_or("", |(word, _)| word);
+            format!("{word} {}", noun_phrase(p, rng, Number::Plural))
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Number {
+    Single, // with its article
+    Bare,   // singular without one
+    Plural,
+}
+
+fn single(phrase: &Phrase, rng: &mut impl RngExt) -> String {
+    noun_phrase(phrase, rng, Number::Single)
+}
+
+/// "a tiny striped blue ball", "large red cups with dots".
+fn noun_phrase(phrase: &Phrase, rng: &mut impl RngExt, number: Number) -> String {
+    let mut phrase = *phrase;
+    // "with dots" behind the noun; before "is" it would read badly.
+    let trimming = phrase.pattern.map(lexicon::trimmings).filter(|t| !t.is_empty());
+    let trimming = trimming.filter(|_| number != Number::Bare && rng.random_bool(0.3));
+    let trimming = trimming.map(|words| pick(rng, words));
+    if trimming.is_some() {
+        phrase.pattern = None;
+    }
+    let mut words = Vec::with_capacity(5);
+    words.extend(phrase.size.map(|s| pick(rng, lexicon::sizes(s))));
+    let rest = Phrase { size: None, ..phrase };
+    words.extend(adjectives(&rest, rng));
+    let (one, many) = *pick_usual(rng, phrase.kind.map_or(THINGS, lexicon::nouns));
+    words.push(if number == Number::Plural { many } else { one });
+    let mut text = words.join(" ");
+    if number == Number::Single {
+        text = with_article(&text);
+    }
+    trimming.map_or(text.clone(), |t| format!("{text} with {t}"))
+}
+
+/// The attributes as adjectives, in an order that is drawn.
+fn adjectives(phrase: &Phrase, rng: &mut impl RngExt) -> Vec<&'static str> {
+    let mut words = Vec::with_capacity(3);
+    words.extend(phrase.size.map(|s| pick(rng, lexicon::sizes(s))));
+    words.extend(phrase.colour.map(|c| *pick_usual(rng, lexicon::colours(c))));
+    words.extend(phrase.pattern.map(|p| pick(rng, lexicon::patterns(p))));
+    words.shuffle(rng);
+    words
+}
+
+/// Parts a phrase into what the subject says and what the predicate says (at least one attribute).
+fn split(phrase: &Phrase, rng: &mut impl RngExt) -> (Phrase, Phrase) {
+    let (mut subject, mut said) = (*phrase, Phrase { kind: None, ..*phrase });
+    let mut spare = phrase.attributes() - 1;
+    let mut keep = |present: bool| {
+        let keep = present && spare > 0 && rng.random_bool(0.5);
+        spare -= keep as usize;
+        keep
+    };
+    let kept = [
+        keep(phrase.size.is_some()),
+        keep(phrase.colour.is_some()),
+        keep(phrase.pattern.is_some()),
+    ];
+    if kept[0] {
+        said.size = None
+    } else {
+        subject.size = None
+    }
+    if kept[1] {
+        said.colour = None
+    } else {
+        subject.colour = None
+    }
+    if kept[2] {
+        said.pattern = None
+    } else {
+        subject.pattern = None
+    }
+    (subject, said)
+}
+
+fn pick<T: Copy>(rng: &mut impl RngExt, items: &[T]) -> T {
+    *items.choose(rng).expect("a word to choose")
+}
+
+/// The first name three times as often as any other.
+fn pick_usual<'a, T>(rng: &mut impl RngExt, items: &'a [T]) -> &'a T {
+    let weights = items.iter().enumerate().map(|(i, t)| (t, if i == 0 { 3.0 } else { 1.0 }));
+    super::world::weighted(rng, weights)
+}
+
+fn with_article(noun: &str) -> String {
+    let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {noun}", if vowel { "an" } else { "a" })
+}
+
+/// Capital and full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.trim().chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    fn optional<T: Copy + std::fmt::Debug + 'static>(
+        all: &'static [T],
+    ) -> impl Strategy<Value = Option<T>> {
+        prop::option::of(prop::sample::select(all))
+    }
+
+    fn phrase() -> impl Strategy<Value = Phrase> {
+        (optional(Kind::ALL), optional(Colour::ALL), optional(Size::ALL), optional(Pattern::ALL))
+            .prop_map(|(kind, colour, size, pattern)| Phrase { kind, colour, size, pattern })
+    }
+
+    /// Everything the grammar can say.
+    pub(in crate::scenes) fn meaning() -> impl Strategy<Value = Meaning> {
+        let relation = prop::sample::select(&Relation::ALL[..]);
+        let claim = prop_oneof![
+            Just(Claim::Place),
+            prop::collection::vec(phrase(), 1..=3).prop_map(Claim::Exist),
+            (phrase(), relation, phrase()).prop_map(|(a, r, b)| Claim::Related(a, r, b)),
+            (2..=4u8, phrase()).prop_map(|(n, p)| Claim::Count(n, p)),
+        ];
+        (claim, optional(Background::ALL))
+            .prop_map(|(claim, place)| Meaning { claim, place })
+            .prop_filter("something is said", Meaning::is_sayable)
+    }
+
+    #[test]
+    fn sentences_read_as_people_write() {
+        let (red, kind) = (Some(Colour::Red), Some(Kind::Hat));
+        let hat = Phrase { kind, colour: red, size: Some(Size::Small), ..Phrase::default() };
+        let one = |place| Meaning { claim: Claim::Exist(vec![hat]), place };
+        let mut seen = std::collections::HashSet::new();
+        for seed in 0..400 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            seen.insert(Form::Bare.render(&one(None), &mut rng));
+            seen.insert(Form::Predicate.render(&one(Some(Background::Sand)), &mut rng));
+            let orange = Phrase { colour: Some(Colour::Orange), ..Phrase::default() };
+            let related = Claim::Related(orange, Relation::Below, hat);
+            let meaning = Meaning { claim: related, place: Some(Background::Night) };
+            seen.insert(Form::RelationFirst.render(&meaning, &mut rng));
+            let pair = Meaning { claim: Claim::Count(2, orange), place: None };
+            seen.insert(Form::PairOf.render(&pair, &mut rng));
+        }
+        for text in [
+            "A tiny red hat.",
+            "A little scarlet hat.",
+            "The red hat on a beach is small.",
+            "The hat at the beach is red and tiny.",
+            "Under a small red hat there is an orange thing at night.",
+            "A pair of orange objects.",
+        ] {
+            assert!(seen.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "no sentence says")]
+    fn an_empty_claim_is_refused() {
+        let nothing = Meaning { claim: Claim::Exist(vec![]), place: None };
+        render(&nothing, &mut ChaCha8Rng::seed_from_u64(0));
+    }
+}

@@ -1,0 +1,130 @@
+//! A contact sheet: scenes with two captions each, for a person to look at.
+
+use super::Split;
+use super::draw::png;
+use super::font::{HIGH, WIDE, letter};
+
+const COLUMNS: usize = 4;
+const MOST: usize = 16;
+/// Pixels of the sheet for one of the picture: sharp, not smoothed.
+const ZOOM: u32 = 3;
+/// Pixels of the sheet for one of the font.
+const INK: u32 = 2;
+const MARGIN: u32 = 16;
+const LINE: u32 = HIGH as u32 * INK + 4;
+
+/// The first images of a split (16 at most), each three times enlarged over two of its captions, as a PNG file.
+///
+/// # Panics
+/// If the split is empty.
+pub fn sheet(split: &Split) -> Vec<u8> {
+    assert!(!split.is_empty(), "an empty split has no contact sheet");
+    let side = (split.image(0).side * ZOOM).max(200);
+    let cells: Vec<_> = (0..split.len().min(MOST)).collect();
+    let texts: Vec<_> = cells.iter().map(|&i| texts(split, i, side)).collect();
+    let heights: Vec<u32> = texts
+        .chunks(COLUMNS)
+        .map(|row| row.iter().map(|t| t.len() as u32 * LINE).max().unwrap_or(0) + side + 2 * MARGIN)
+        .collect();
+    let columns = COLUMNS.min(cells.len()) as u32;
+    let width = columns * (side + MARGIN) + MARGIN;
+    let mut paper = Paper::new(width, heights.iter().sum::<u32>() + MARGIN);
+    for (&i, lines) in cells.iter().zip(&texts) {
+        let left = MARGIN + (i % COLUMNS) as u32 * (side + MARGIN);
+        let top = MARGIN + heights[..i / COLUMNS].iter().sum::<u32>();
+        let image = split.image(i);
+        for (x, y) in (0..side * side).map(|p| (p % side, p / side)) {
+            let pixel = image.pixel(x * image.side / side, y * image.side / side);
+            paper.set(left + x, top + y, pixel);
+        }
+        for (k, line) in lines.iter().enumerate() {
+            paper.write(left, top + side + MARGIN / 2 + k as u32 * LINE, line);
+        }
+    }
+    png(paper.width, paper.height, &paper.pixels)
+}
+
+/// The lines of the first two captions of an image.
+fn texts(split: &Split, image: usize, side: u32) -> Vec<String> {
+    let captions = split.pairs.texts_of(image)[..2].iter().map(|&t| &split.captions[t].text);
+    captions.flat_map(|text| wrap(text, (side / letter_width()) as usize)).collect()
+}
+
+fn letter_width() -> u32 {
+    (WIDE as u32 + 1) * INK
+}
+
+/// Breaks a text at spaces into lines of at most `fit` characters; the first begins with a dash.
+fn wrap(text: &str, fit: usize) -> Vec<String> {
+    let mut lines = vec!["-".to_owned()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("a line");
+        if last.len() + 1 + word.len() <= fit {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines
+}
+
+struct Paper {
+    width: u32,
+    height: u32,
+    pixels: Vec<u8>,
+}
+
+impl Paper {
+    fn new(width: u32, height: u32) -> Self {
+        Self { width, height, pixels: vec![250; (3 * width * height) as usize] }
+    }
+
+    fn set(&mut self, x: u32, y: u32, rgb: [u8; 3]) {
+        if x < self.width && y < self.height {
+            let at = 3 * (y * self.width + x) as usize;
+            self.pixels[at..at + 3].copy_from_slice(&rgb);
+        }
+    }
+
+    fn write(&mut self, left: u32, top: u32, text: &str) {
+        for (i, character) in text.chars().enumerate() {
+            let left = left + i as u32 * letter_width();
+            for (row, bits) in letter(character).into_iter().enumerate() {
+                for column in (0..WIDE).filter(|c| bits >> (WIDE - 1 - c) & 1 == 1) {
+                    let (x, y) = (left + column as u32 * INK, top + row as u32 * INK);
+                    for (dx, dy) in (0..INK * INK).map(|p| (p % INK, p / INK)) {
+                        self.set(x + dx, y + dy, [40, 40, 40]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Scenes, Sizes};
+    use super::*;
+
+    #[test]
+    fn the_sheet_shows_pictures_and_ink() {
+        let split = Scenes::generate(5, Sizes { train: 0, val: 6, test: 0, pixels: 96 }).val;
+        let image = image::load_from_memory(&sheet(&split)).expect("a PNG").to_rgb8();
+        assert_eq!(image.width(), 4 * (288 + 16) + 16);
+        // The middle of the first picture, then its first caption's ink.
+        let middle = split.image(0).pixel(48, 48);
+        assert_eq!(image.get_pixel(16 + 3 * 48 + 1, 16 + 3 * 48 + 1).0, middle);
+        let text = (16..16 + 288).flat_map(|x| (312..334).map(move |y| (x, y)));
+        let ink = text.filter(|&(x, y)| image.get_pixel(x, y).0 == [40; 3]).count();
+        assert!(ink > 300, "{ink} pixels of ink");
+    }
+
+    #[test]
+    fn lines_break_at_spaces() {
+        assert_eq!(
+            wrap("a tiny red ball sits here", 12),
+            ["- a tiny red", "  ball sits", "  here"]
+        );
+    }
+}

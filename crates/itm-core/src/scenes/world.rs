@@ -1,0 +1,362 @@
+//! What a scene is made of, and how often: kinds, colours, sizes, patterns, backgrounds, boxes.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+/// Declares a small closed vocabulary: an enum with `ALL` and `index`.
+macro_rules! closed {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Position in [`ALL`](Self::ALL).
+            pub fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+closed! {
+    /// What an object is; commonest first.
+    Kind {
+        /// A disc with a highlight.
+        Ball,
+        /// A house with a pitched roof.
+        House,
+        /// A round tree on a trunk.
+        Tree,
+        /// A car seen from the side.
+        Car,
+        /// A ring; other objects may lie inside it.
+        Ring,
+        /// A boat under sail.
+        Boat,
+        /// A five-pointed star.
+        Star,
+        /// A bird with a raised wing.
+        Bird,
+        /// A fish.
+        Fish,
+        /// A square frame; other objects may lie inside it.
+        Frame,
+        /// Five petals on a stem.
+        Flower,
+        /// A cup with a handle.
+        Cup,
+        /// A block in three shades.
+        Cube,
+        /// A heart.
+        Heart,
+        /// An open umbrella.
+        Umbrella,
+        /// A kite with a tail.
+        Kite,
+        /// A hat with a band.
+        Hat,
+        /// A cone standing on its round base.
+        Cone,
+        /// A mushroom.
+        Mushroom,
+    }
+}
+
+closed! {
+    /// The colour of an object's body; commonest first.
+    Colour {
+        /// Red.
+        Red,
+        /// Blue.
+        Blue,
+        /// Yellow.
+        Yellow,
+        /// Green.
+        Green,
+        /// White.
+        White,
+        /// Orange.
+        Orange,
+        /// Black.
+        Black,
+        /// Purple.
+        Purple,
+    }
+}
+
+closed! {
+    /// How large an object is; the two ranges are far apart.
+    Size {
+        /// The longer side is under a quarter of the picture.
+        Small,
+        /// The longer side is over a third of the picture.
+        Large,
+    }
+}
+
+closed! {
+    /// What the body is covered with; commonest first.
+    Pattern {
+        /// One colour.
+        Plain,
+        /// Slanted stripes in a second shade of the colour.
+        Striped,
+        /// Dots in a second shade of the colour.
+        Dotted,
+    }
+}
+
+closed! {
+    /// Where the scene is; commonest first.
+    Background {
+        /// A lawn.
+        Grass,
+        /// A beach.
+        Sand,
+        /// The sea.
+        Water,
+        /// The planks of a table.
+        Table,
+        /// A snow field.
+        Snow,
+        /// The sky at night.
+        Night,
+    }
+}
+
+impl Kind {
+    /// Share of the box's side that its hole leaves free in the middle, for the kinds with a hole.
+    pub fn hole(self) -> Option<f32> {
+        match self {
+            Self::Ring => Some(0.52), // the square inscribed in a hole whose radius is 0.37 of the side
+            Self::Frame => Some(0.68),
+            _ => None,
+        }
+    }
+
+    /// Width and height of the box, the longer being 1.
+    pub(super) fn aspect(self) -> (f32, f32) {
+        match self {
+            Self::Car => (1.0, 0.58),
+            Self::Fish => (1.0, 0.62),
+            Self::Bird => (1.0, 0.78),
+            Self::Hat => (1.0, 0.66),
+            Self::Cup => (1.0, 0.86),
+            Self::Umbrella => (1.0, 1.0),
+            Self::Tree => (0.74, 1.0),
+            Self::Kite => (0.66, 1.0),
+            Self::Flower => (0.72, 1.0),
+            Self::Cone => (0.78, 1.0),
+            _ => (1.0, 1.0),
+        }
+    }
+}
+
+/// A box in picture units: 0 is left or top, 1 right or bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Left edge.
+    pub x1: f32,
+    /// Top edge.
+    pub y1: f32,
+    /// Right edge.
+    pub x2: f32,
+    /// Bottom edge.
+    pub y2: f32,
+}
+
+impl Bounds {
+    /// The box of a centre, a width and a height.
+    pub fn around(x: f32, y: f32, width: f32, height: f32) -> Self {
+        Self {
+            x1: x - width / 2.0,
+            y1: y - height / 2.0,
+            x2: x + width / 2.0,
+            y2: y + height / 2.0,
+        }
+    }
+
+    /// Its centre.
+    pub fn centre(&self) -> (f32, f32) {
+        ((self.x1 + self.x2) / 2.0, (self.y1 + self.y2) / 2.0)
+    }
+
+    /// Its width.
+    pub fn width(&self) -> f32 {
+        self.x2 - self.x1
+    }
+
+    /// Its height.
+    pub fn height(&self) -> f32 {
+        self.y2 - self.y1
+    }
+
+    /// Its area.
+    pub fn area(&self) -> f32 {
+        self.width() * self.height()
+    }
+
+    /// Area shared with another box.
+    pub fn overlap(&self, other: &Self) -> f32 {
+        let w = self.x2.min(other.x2) - self.x1.max(other.x1);
+        let h = self.y2.min(other.y2) - self.y1.max(other.y1);
+        w.max(0.0) * h.max(0.0)
+    }
+
+    /// Smallest distance by which this box stays within the other; negative if it sticks out.
+    pub fn clearance_in(&self, outer: &Self) -> f32 {
+        let x = (self.x1 - outer.x1).min(outer.x2 - self.x2);
+        x.min(self.y1 - outer.y1).min(outer.y2 - self.y2)
+    }
+
+    /// The box scaled about its centre.
+    pub fn scaled(&self, factor: f32) -> Self {
+        let (x, y) = self.centre();
+        Self::around(x, y, self.width() * factor, self.height() * factor)
+    }
+}
+
+/// One object of a scene.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Object {
+    /// What it is.
+    pub kind: Kind,
+    /// The colour of its body.
+    pub colour: Colour,
+    /// How large it is.
+    pub size: Size,
+    /// What its body is covered with.
+    pub pattern: Pattern,
+    /// Where it is.
+    pub bounds: Bounds,
+}
+
+/// The facts of one image: everything that captions may speak of, and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scene {
+    /// Where it is.
+    pub background: Background,
+    /// Its objects in the order in which they are drawn: later ones in front.
+    pub objects: Vec<Object>,
+}
+
+/// Draws position `i` of `items` with probability proportional to `(i + 1)^-exponent`.
+pub(super) fn zipf<T: Copy>(rng: &mut impl RngExt, items: &[T], exponent: f64) -> T {
+    weighted(rng, items.iter().enumerate().map(|(i, &t)| (t, ((i + 1) as f64).powf(-exponent))))
+}
+
+/// Draws one item with probability proportional to its weight.
+pub(super) fn weighted<T>(
+    rng: &mut impl RngExt,
+    items: impl Iterator<Item = (T, f64)> + Clone,
+) -> T {
+    let total: f64 = items.clone().map(|(_, w)| w).sum();
+    let mut left = rng.random::<f64>() * total;
+    let mut last = None;
+    for (item, weight) in items {
+        left -= weight;
+        last = Some(item);
+        if left < 0.0 {
+            break;
+        }
+    }
+    last.expect("something to draw from")
+}
+
+/// Skewed pairings, as in the real sets: each background has its usual kinds.
+const HABITAT: [[Kind; 4]; 6] = [
+    [Kind::Tree, Kind::House, Kind::Flower, Kind::Ball], // grass
+    [Kind::Umbrella, Kind::Ball, Kind::Hat, Kind::Kite], // sand
+    [Kind::Boat, Kind::Fish, Kind::Ring, Kind::Bird],    // water
+    [Kind::Cup, Kind::Frame, Kind::Cube, Kind::Cone],    // table
+    [Kind::House, Kind::Tree, Kind::Car, Kind::Heart],   // snow
+    [Kind::Star, Kind::Bird, Kind::House, Kind::Kite],   // night
+];
+
+impl Background {
+    pub(super) fn draw(rng: &mut impl RngExt) -> Self {
+        zipf(rng, Self::ALL, 0.5)
+    }
+}
+
+impl Kind {
+    /// Half of the draws take a kind usual on this background, the others any by frequency.
+    pub(super) fn draw(rng: &mut impl RngExt, background: Background) -> Self {
+        if rng.random_bool(0.5) {
+            return zipf(rng, &HABITAT[background.index()], 0.8);
+        }
+        zipf(rng, Self::ALL, 0.7)
+    }
+}
+
+impl Colour {
+    /// Half of the draws take one of two colours usual for the kind, the others any by frequency.
+    pub(super) fn draw(rng: &mut impl RngExt, kind: Kind) -> Self {
+        if rng.random_bool(0.5) {
+            let usual = [Self::ALL[kind.index() % 8], Self::ALL[(kind.index() * 3 + 2) % 8]];
+            return zipf(rng, &usual, 0.8);
+        }
+        zipf(rng, Self::ALL, 0.8)
+    }
+}
+
+impl Size {
+    pub(super) fn draw(rng: &mut impl RngExt) -> Self {
+        if rng.random_bool(0.5) { Self::Small } else { Self::Large }
+    }
+
+    /// The range that the longer side is drawn from, in picture units.
+    pub fn side(self) -> std::ops::Range<f32> {
+        match self {
+            Self::Small => 0.18..0.24,
+            Self::Large => 0.36..0.46,
+        }
+    }
+}
+
+impl Pattern {
+    pub(super) fn draw(rng: &mut impl RngExt) -> Self {
+        weighted(rng, Self::ALL.iter().copied().zip([0.56, 0.26, 0.18]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    /// Weights 1, 2^-1, 3^-1 of sum 11/6: shares 6/11, 3/11, 2/11.
+    #[test]
+    fn zipf_draws_by_rank() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut counts = [0; 3];
+        (0..11_000).for_each(|_| counts[zipf(&mut rng, &[0, 1, 2], 1.0)] += 1);
+        for (got, want) in counts.into_iter().zip([6000, 3000, 2000]) {
+            assert!(i32::abs(got - want) < 200, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn boxes_overlap_and_nest() {
+        let a = Bounds { x1: 0.0, y1: 0.0, x2: 0.4, y2: 0.2 };
+        let b = Bounds { x1: 0.3, y1: 0.1, x2: 0.5, y2: 0.5 };
+        assert!((a.overlap(&b) - 0.01).abs() < 1e-6);
+        assert!((a.overlap(&b.scaled(0.1))).abs() < 1e-9);
+        let outer = Bounds { x1: -0.1, y1: -0.2, x2: 0.9, y2: 0.9 };
+        assert!((a.clearance_in(&outer) - 0.1).abs() < 1e-6);
+        assert!(b.clearance_in(&a) < 0.0);
+    }
+
+    #[test]
+    fn sizes_are_far_apart_and_every_enum_indexes_itself() {
+        assert!(Size::Large.side().start > 1.4 * Size::Small.side().end);
+        assert!(Kind::ALL.iter().enumerate().all(|(i, k)| k.index() == i));
+        assert!(Kind::ALL.len() >= 16 && Colour::ALL.len() == 8 && Background::ALL.len() == 6);
+    }
+}

@@ -1,0 +1,173 @@
+//! Percentile intervals from resampled images (and runs).
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::hits::Sums;
+use super::{Hits, Interval, Measures};
+use crate::{Error, Result};
+
+/// 95 % percentile intervals of the recalls of one run, or of the mean over several runs of one system.
+///
+/// ```text
+/// replicate:  draw |runs| runs with replacement; within each fold draw as many images as it has, with replacement
+/// R@K i2t  =  100 · mean over folds of  Σ h_i / n        over the drawn images i
+/// R@K t2i  =  100 · mean over folds of  Σ h_i / Σ c_i    a ratio of sums, for any number c_i of captions
+/// interval =  2.5 % and 97.5 % quantile over the replicates, linearly interpolated
+/// ```
+///
+/// With several runs the drawn images are the same for every drawn run, since the runs were evaluated on the same images:
+/// the interval covers the choice of seeds and of images. With one run it covers the images alone.
+///
+/// Replicate `r` draws from stream `r` of `seed`: the result does not depend on threads.
+///
+/// # Errors
+/// If there is no run or replicate, or the runs are not over the same images and captions.
+pub fn bootstrap(runs: &[Hits], replicates: usize, seed: u64) -> Result<Measures<Interval>> {
+    same_images(runs.iter())?;
+    intervals(replicates, |r| Draw::new(runs, seed, r).recalls(runs))
+}
+
+/// 95 % percentile intervals of the differences `a − b`, the same draw for both systems.
+///
+/// Draws as [`bootstrap`]. Run `r` of `a` is paired with run `r` of `b` (the same seed, or the same model before and after
+/// re-scoring); where runs have nothing in common, pairing them does no harm.
+///
+/// # Errors
+/// As [`bootstrap`], and if the numbers of runs differ.
+pub fn bootstrap_difference(
+    a: &[Hits],
+    b: &[Hits],
+    replicates: usize,
+    seed: u64,
+) -> Result<Measures<Interval>> {
+    same_runs(a, b)?;
+    intervals(replicates, |r| {
+        let draw = Draw::new(a, seed, r);
+        let (a, b) = (draw.recalls(a), draw.recalls(b));
+        let minus = |x: [f64; 3], y: [f64; 3]| [x[0] - y[0], x[1] - y[1], x[2] - y[2]];
+        let (i2t, t2i) = (minus(a.i2t, b.i2t), minus(a.t2i, b.t2i));
+        Measures { i2t, t2i, rsum: a.rsum - b.rsum }
+    })
+}
+
+/// Every run must have the folds, images and captions of the first.
+pub(super) fn same_images<'a>(mut runs: impl Iterator<Item = &'a Hits>) -> Result<()> {
+    let first = runs.next().ok_or_else(|| Error::invalid("runs", "at least 1", 0))?;
+    let captions = |h: &Hits| {
+        h.folds().iter().map(|f| f.iter().map(|b| b.captions).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let images = |h: &Hits| h.folds().iter().map(Vec::len).sum::<usize>();
+    let describe = |h: &Hits| {
+        let texts: usize = captions(h).concat().into_iter().map(usize::from).sum();
+        format!("{} folds, {} images, {texts} captions", h.folds().len(), images(h))
+    };
+    let wanted = captions(first);
+    match runs.enumerate().find(|(_, run)| captions(run) != wanted) {
+        Some((k, run)) => {
+            let expected = format!("the images and captions of run 0 ({})", describe(first));
+            Err(Error::invalid(format!("runs, run {}", k + 1), expected, describe(run)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Two systems must have as many runs each, all over the same images.
+pub(super) fn same_runs(a: &[Hits], b: &[Hits]) -> Result<()> {
+    if a.len() != b.len() {
+        return Err(Error::invalid("two systems", format!("{} runs each", a.len()), b.len()));
+    }
+    same_images(a.iter().chain(b))
+}
+
+/// How often each run and each image of each fold was drawn.
+struct Draw {
+    runs: Vec<u32>,
+    images: Vec<Vec<u32>>,
+}
+
+impl Draw {
+    fn new(runs: &[Hits], seed: u64, replicate: u64) -> Self {
+        let mut rng = stream(seed, replicate);
+        let mut times = |n: usize| {
+            let mut times = vec![0; n];
+            (0..n).for_each(|_| times[rng.random_range(0..n as u32) as usize] += 1);
+            times
+        };
+        let run_times = times(runs.len());
+        Self { runs: run_times, images: runs[0].folds().iter().map(|f| times(f.len())).collect() }
+    }
+
+    fn recalls(&self, runs: &[Hits]) -> Measures<f64> {
+        let fold_sums = |(f, images): (usize, &Vec<u32>)| {
+            let mut sums = Sums::default();
+            for (run, &run_times) in runs.iter().zip(&self.runs).filter(|(_, times)| **times > 0) {
+                let blocks = run.folds()[f].iter().zip(images);
+                blocks.for_each(|(block, &times)| sums.add(block, run_times * times));
+            }
+            sums
+        };
+        Sums::recalls(self.images.iter().enumerate().map(fold_sums))
+    }
+}
+
+/// The random numbers of one replicate.
+pub(super) fn stream(seed: u64, replicate: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(replicate);
+    rng
+}
+
+fn intervals(
+    replicates: usize,
+    replicate: impl Fn(u64) -> Measures<f64> + Send + Sync,
+) -> Result<Measures<Interval>> {
+    if replicates == 0 {
+        return Err(Error::invalid("bootstrap", "at least 1 replicate", 0));
+    }
+    let drawn: Vec<_> = (0..replicates as u64).into_par_iter().map(replicate).collect();
+    let of = |measure: &dyn Fn(&Measures<f64>) -> f64| {
+        let mut values: Vec<f64> = drawn.iter().map(measure).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        Interval { lo: quantile(&values, 0.025), hi: quantile(&values, 0.975) }
+    };
+    Ok(Measures {
+        i2t: [0, 1, 2].map(|k| of(&|m| m.i2t[k])),
+        t2i: [0, 1, 2].map(|k| of(&|m| m.t2i[k])),
+        rsum: of(&|m| m.rsum),
+    })
+}
+
+/// Linear interpolation between the two nearest of the sorted values.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let at = q * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    below + (at - at.floor()) * (above - below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::significance::ImageHits;
+
+    /// A run that was drawn twice counts twice, as does an image: (2·(2·1 + 0) + 1·(2·0 + 1)) / 9.
+    #[test]
+    fn draws_are_multiplicities() {
+        let run = |hits: [u16; 2]| {
+            let block = |hit| ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
+            Hits::from_blocks(vec![hits.map(block).to_vec()])
+        };
+        let draw = Draw { runs: vec![2, 1, 0], images: vec![vec![2, 1]] };
+        let recalls = draw.recalls(&[run([1, 0]), run([0, 1]), run([1, 1])]);
+        assert!((recalls.i2t[0] - 500.0 / 9.0).abs() < 1e-12);
+        assert!((recalls.rsum - 6.0 * 500.0 / 9.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn quantiles_are_interpolated() {
+        let values: Vec<f64> = (0..=10).map(f64::from).collect();
+        assert!((quantile(&values, 0.025) - 0.25).abs() < 1e-12);
+        assert_eq!((quantile(&values, 1.0), quantile(&[7.0], 0.975)), (10.0, 7.0));
+    }
+}

@@ -1,0 +1,123 @@
+//! Hits of each image block, as integers: no rounding decides a tie between systems.
+
+use super::Measures;
+use crate::eval::{CUTS, Ranks, Standing, TiePolicy};
+use crate::{Error, Result};
+
+/// Hits of one image and its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ImageHits {
+    /// Whether the image hits at 1, 5, 10: 0 or 1.
+    pub i2t: [u16; 3],
+    /// How many of its texts do.
+    pub t2i: [u16; 3],
+    /// How many texts it has.
+    pub captions: u16,
+}
+
+/// Hits of one run over a test set, image by image, fold by fold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hits {
+    folds: Vec<Vec<ImageHits>>,
+}
+
+impl Hits {
+    /// Hits of ranked folds (a single one if the set was taken whole).
+    ///
+    /// # Errors
+    /// If the policy is [`TiePolicy::Expected`], whose hits are not whole, an image has more than 65,535 texts,
+    /// or there is nothing.
+    pub fn new(folds: &[Ranks], policy: TiePolicy) -> Result<Self> {
+        if policy == TiePolicy::Expected {
+            return Err(Error::invalid("hits", "a tie policy with whole hits", "expected"));
+        }
+        let folds: Vec<_> = folds.iter().map(|f| fold_hits(f, policy)).collect::<Result<_>>()?;
+        if folds.is_empty() || folds.iter().any(Vec::is_empty) {
+            return Err(Error::invalid(
+                "hits",
+                "at least 1 image in each of 1 or more folds",
+                "none",
+            ));
+        }
+        Ok(Self { folds })
+    }
+
+    /// Hits written out, for tests.
+    #[cfg(test)]
+    pub(super) fn from_blocks(folds: Vec<Vec<ImageHits>>) -> Self {
+        Self { folds }
+    }
+
+    #[cfg(test)]
+    pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut ImageHits> {
+        self.folds.iter_mut().flatten()
+    }
+
+    /// The blocks of each fold.
+    pub fn folds(&self) -> &[Vec<ImageHits>] {
+        &self.folds
+    }
+
+    /// Recalls in percent: ratios of sums within a fold, averaged over folds; those of [`Evaluation`](crate::eval::Evaluation).
+    pub fn recalls(&self) -> Measures<f64> {
+        let sums = self.folds.iter().map(|fold| {
+            let mut sums = Sums::default();
+            fold.iter().for_each(|block| sums.add(block, 1));
+            sums
+        });
+        Sums::recalls(sums)
+    }
+}
+
+fn fold_hits(ranks: &Ranks, policy: TiePolicy) -> Result<Vec<ImageHits>> {
+    let hits = |q: &Standing| CUTS.map(|k| u16::from(q.hit(k, policy) > 0.5));
+    let block = |image: usize| {
+        let texts = ranks.pairs().texts_of(image);
+        let captions = u16::try_from(texts.len()).map_err(|_| {
+            Error::invalid(format!("hits, image {image}"), "at most 65535 captions", texts.len())
+        })?;
+        let mut t2i = [0; 3];
+        for &text in texts {
+            let one = hits(&ranks.t2i()[text]);
+            (0..3).for_each(|k| t2i[k] += one[k]);
+        }
+        Ok(ImageHits { i2t: hits(&ranks.i2t()[image]), t2i, captions })
+    };
+    (0..ranks.i2t().len()).map(block).collect()
+}
+
+/// Sums of blocks of one fold.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    i2t: [u64; 3],
+    t2i: [u64; 3],
+    images: u64,
+    captions: u64,
+}
+
+impl Sums {
+    /// Adds a block as often as it was drawn.
+    pub(super) fn add(&mut self, block: &ImageHits, times: u32) {
+        let times = u64::from(times);
+        for k in 0..3 {
+            self.i2t[k] += times * u64::from(block.i2t[k]);
+            self.t2i[k] += times * u64::from(block.t2i[k]);
+        }
+        self.images += times;
+        self.captions += times * u64::from(block.captions);
+    }
+
+    /// Ratios of the sums of each fold, averaged over folds.
+    pub(super) fn recalls(folds: impl Iterator<Item = Self>) -> Measures<f64> {
+        let (mut i2t, mut t2i, mut count) = ([0.0; 3], [0.0; 3], 0.0);
+        for sums in folds {
+            for k in 0..3 {
+                i2t[k] += sums.i2t[k] as f64 / sums.images as f64;
+                t2i[k] += sums.t2i[k] as f64 / sums.captions as f64;
+            }
+            count += 1.0;
+        }
+        let percent = |x: f64| 100.0 * x / count;
+        Measures::of_recalls(i2t.map(percent), t2i.map(percent))
+    }
+}

@@ -1,0 +1,178 @@
+//! A view of embeddings that lie in memory, checked once.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+
+use crate::{Error, Result};
+
+/// Embeddings as they lie in memory: `rows × dim`, row-major, every value finite.
+///
+/// | symbol | here                | shape         |
+/// |--------|---------------------|---------------|
+/// | n or m | [`rows`](Self::rows) |              |
+/// | d      | [`dim`](Self::dim)   |              |
+/// | v or w | the values          | `[rows, dim]` |
+///
+/// The view is taken as it is: for cosines, normalise the rows first. `f16` values are widened block by block, never as a
+/// whole.
+///
+/// ```
+/// use itm_core::tiles::Embeddings;
+///
+/// let images = Embeddings::new("images", 2, 3, &[1., 0., 0., 0., 1., 0.])?;
+/// assert_eq!((images.rows(), images.dim()), (2, 3));
+///
+/// let error = Embeddings::new("images", 1, 2, &[0., f32::NAN]).unwrap_err();
+/// assert_eq!(error.to_string(), "images, row 0, column 1: expected a finite number, got NaN");
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Embeddings<'a> {
+    rows: usize,
+    dim: usize,
+    values: Values<'a>,
+    largest: f32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Values<'a> {
+    Single(&'a [f32]),
+    Half(&'a [f16]),
+}
+
+impl<'a> Embeddings<'a> {
+    /// A view of row-major `f32` values; `name` is what an error calls them.
+    ///
+    /// # Errors
+    /// If `dim` is 0, the number of values is not `rows · dim`, or a value is NaN or infinite (its row and column are
+    /// named).
+    pub fn new(name: impl Display, rows: usize, dim: usize, values: &'a [f32]) -> Result<Self> {
+        check_shape(&name, rows, dim, values.len())?;
+        // The maximum of the magnitudes' bits: NaN and infinity are the largest of all, so one pass does both.
+        let bits = values.iter().fold(0, |most, v| v.abs().to_bits().max(most));
+        if bits >= f32::INFINITY.to_bits() {
+            return Err(not_finite(&name, dim, values.iter().copied()));
+        }
+        Ok(Self { rows, dim, values: Values::Single(values), largest: f32::from_bits(bits) })
+    }
+
+    /// A view of row-major `f16` values.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_f16(
+        name: impl Display,
+        rows: usize,
+        dim: usize,
+        values: &'a [f16],
+    ) -> Result<Self> {
+        check_shape(&name, rows, dim, values.len())?;
+        let bits = values.iter().fold(0, |most, v| (v.to_bits() & 0x7fff).max(most));
+        if bits >= f16::INFINITY.to_bits() {
+            return Err(not_finite(&name, dim, values.iter().map(|v| v.to_f32())));
+        }
+        let largest = f16::from_bits(bits).to_f32();
+        Ok(Self { rows, dim, values: Values::Half(values), largest })
+    }
+
+    /// Number of embeddings.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Width of an embedding.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The largest magnitude among all values; 0 if there are none.
+    pub fn largest(&self) -> f32 {
+        self.largest
+    }
+
+    /// Some rows as `f32`: a view where they already are, else through `buffer`.
+    pub(super) fn block<'b>(&self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32]
+    where
+        'a: 'b,
+    {
+        let range = rows.start * self.dim..rows.end * self.dim;
+        match self.values {
+            Values::Single(values) => &values[range],
+            Values::Half(values) => {
+                buffer.resize(range.len(), 0.0);
+                values[range].convert_to_f32_slice(buffer);
+                buffer
+            }
+        }
+    }
+
+    /// Appends one row to `out`.
+    pub(super) fn push_row(&self, row: usize, out: &mut Vec<f32>) {
+        let range = row * self.dim..(row + 1) * self.dim;
+        match self.values {
+            Values::Single(values) => out.extend_from_slice(&values[range]),
+            Values::Half(values) => out.extend(values[range].iter().map(|v| v.to_f32())),
+        }
+    }
+}
+
+fn check_shape(name: &impl Display, rows: usize, dim: usize, values: usize) -> Result<()> {
+    if dim == 0 {
+        return Err(Error::invalid(name, "a width of at least 1", 0));
+    }
+    if rows.checked_mul(dim) != Some(values) {
+        return Err(Error::invalid(name, format!("{rows} × {dim} values"), values));
+    }
+    if u32::try_from(rows).is_err() {
+        return Err(Error::invalid(name, "fewer than 2³² rows", rows));
+    }
+    Ok(())
+}
+
+fn not_finite(name: &impl Display, dim: usize, values: impl Iterator<Item = f32>) -> Error {
+    let (at, value) =
+        values.enumerate().find(|(_, v)| !v.is_finite()).expect("the caller has seen one");
+    let place = format!("{name}, row {}, column {}", at / dim, at % dim);
+    Error::invalid(place, "a finite number", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_is_named_by_row_and_column() {
+        for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut values = vec![0.5; 12];
+            values[7] = bad;
+            let want = format!("texts, row 2, column 1: expected a finite number, got {bad}");
+            assert_eq!(Embeddings::new("texts", 4, 3, &values).unwrap_err().to_string(), want);
+            let values: Vec<_> = values.into_iter().map(f16::from_f32).collect();
+            assert_eq!(Embeddings::from_f16("texts", 4, 3, &values).unwrap_err().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn shapes_are_checked() {
+        let error =
+            |rows, dim, n| Embeddings::new("e", rows, dim, &vec![0.0; n]).unwrap_err().to_string();
+        assert_eq!(error(2, 3, 5), "e: expected 2 × 3 values, got 5");
+        assert_eq!(error(2, 0, 0), "e: expected a width of at least 1, got 0");
+        assert_eq!(
+            error(usize::MAX, 2, 0),
+            format!("e: expected {} × 2 values, got 0", usize::MAX)
+        );
+        assert_eq!(Embeddings::new("e", 0, 3, &[]).unwrap().rows(), 0);
+    }
+
+    #[test]
+    fn the_largest_magnitude_counts_signs_alike() {
+        let values = [0.25, -3.0, 2.0, 1.0];
+        assert_eq!(Embeddings::new("e", 2, 2, &values).unwrap().largest(), 3.0);
+        let half = values.map(f16::from_f32);
+        assert_eq!(Embeddings::from_f16("e", 2, 2, &half).unwrap().largest(), 3.0);
+    }
+}

@@ -1,0 +1,241 @@
+//! The product of one tile, and the choice of the instruction set: all `unsafe` code of the engine.
+#![allow(unsafe_code)] // `gemm` takes pointers; a function for a newer instruction set is unsafe to call
+
+use std::ops::Range;
+
+use gemm::Parallelism;
+
+use super::Embeddings;
+
+/// Tiles begin and panels are padded at multiples of this: a whole number of every kernel's micro-panel.
+pub(super) const ALIGN: usize = 64;
+
+/// `gemm` cuts the inner dimension only above this, at a place that depends on the caches and the shape.
+const DEPTH: usize = 512;
+
+/// Texts laid out for the kernel: `[dim, width]`, text by text contiguous, padded with zeros.
+#[derive(Default)]
+pub(super) struct Panel {
+    dim: usize,
+    texts: usize,
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Panel {
+    /// Takes in some texts.
+    pub(super) fn pack(&mut self, texts: &Embeddings<'_>, range: Range<usize>) {
+        let mut buffer = Vec::new();
+        let rows = texts.block(range.clone(), &mut buffer);
+        self.pack_rows(rows, range.len(), texts.dim());
+    }
+
+    /// Takes in `texts` rows that lie one after the other.
+    pub(super) fn pack_rows(&mut self, rows: &[f32], texts: usize, dim: usize) {
+        const BLOCK: usize = 16; // both sides of the transposition stay in the first-level cache
+        assert_eq!(rows.len(), texts * dim, "{texts} rows of {dim} values");
+        let width = texts.next_multiple_of(ALIGN);
+        self.values.clear();
+        self.values.resize(dim * width, 0.0);
+        (self.dim, self.texts, self.width) = (dim, texts, width);
+        for j0 in (0..texts).step_by(BLOCK) {
+            for k0 in (0..dim).step_by(BLOCK) {
+                for j in j0..(j0 + BLOCK).min(texts) {
+                    for k in k0..(k0 + BLOCK).min(dim) {
+                        self.values[k * width + j] = rows[j * dim + k];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Distance between two rows of the tile that [`product`] writes.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+}
+
+/// Scores of `images`, rows that lie one after the other, against a panel of texts.
+///
+/// ```text
+/// out[i, j] = Σₖ images[i, k] · texts[j, k]        out: [images, width]
+/// ```
+///
+/// **One score has one value**, whatever the tile it is computed in. `gemm`'s micro-kernels give every element an
+/// accumulator of its own that starts at zero and adds the terms in ascending `k`, one fused (or, on machines without,
+/// one rounded) multiply-add each; where an element stands in a micro-panel does not matter. Two things would: where the
+/// sum over `k` is cut, and the special kernels for single vectors and small products. So the cuts are made here (above
+/// [`DEPTH`], in equal parts, from `dim` alone), and the latter are out of reach: panels are padded to [`ALIGN`] texts and lie
+/// with `k` outermost, and a single image is computed twice. (For `dim ≤ 2`, whatever the shape, `gemm` takes one plain loop.)
+pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
+    let Panel { dim, width, .. } = *panel;
+    let n = images.len() / dim;
+    assert_eq!(images.len(), n * dim, "images of {dim} values");
+    // A single image: stride 0 shows it to `gemm` twice, and the tile has room for both.
+    let (rows, stride) = if n == 1 { (2, 0) } else { (n, dim) };
+    out.resize(out.len().max(rows * width), 0.0);
+    if n == 0 || width == 0 {
+        return;
+    }
+    let parts = dim.div_ceil(DEPTH);
+    for part in 0..parts {
+        let (start, end) = (part * dim / parts, (part + 1) * dim / parts);
+        assert!(start * width < panel.values.len() && rows * width <= out.len());
+        // SAFETY: with element (j, k) of `lhs` at `k · width + j`, of `rhs` (k, i) at `i · stride + k`, of `dst` (j, i) at
+        // `i · width + j`, for j < width, k < end − start, i < rows, offset by `start`: the largest offsets are
+        // `end · width − 1 < dim · width`, the length of `panel.values` (resized to it in `pack_rows`, private to this
+        // module); `(rows − 1) · stride + end − 1 < n · dim`, the length of `images` (asserted; for n = 1 the stride is 0);
+        // `rows · width − 1`, within `out` (asserted). `out` is borrowed mutably, so it overlaps neither. Every element of
+        // `dst` is initialised, and read only in parts that follow the first.
+        unsafe {
+            gemm::gemm(
+                width,
+                rows,
+                end - start,
+                out.as_mut_ptr(),
+                width as isize,
+                1,
+                part > 0,
+                panel.values.as_ptr().add(start * width),
+                width as isize,
+                1,
+                images.as_ptr().add(start),
+                stride as isize,
+                1,
+                1.0, // alpha: what stands in `dst` is kept in parts that follow the first
+                1.0,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        }
+    }
+}
+
+/// Runs `work` compiled for the newest instruction set of this machine.
+///
+/// `work` must be `#[inline(always)]`, and so must what it calls: only code that is inlined is compiled anew. Results do
+/// not change: Rust neither reorders nor fuses floating-point operations.
+#[inline]
+pub(super) fn widest<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+        fn avx512<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        let fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if fma
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: every feature that `avx512` names was just detected.
+            return unsafe { avx512(work) };
+        }
+        if fma {
+            // SAFETY: both features that `avx2` names were just detected.
+            return unsafe { avx2(work) };
+        }
+    }
+    work()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn values(n: usize, seed: u64) -> Vec<f32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
+    }
+
+    fn tile(images: &[f32], texts: &[f32], dim: usize) -> Vec<Vec<f32>> {
+        let (mut panel, mut out) = (Panel::default(), Vec::new());
+        let m = texts.len() / dim;
+        panel.pack_rows(texts, m, dim);
+        product(images, &panel, &mut out);
+        out.chunks(panel.width()).take(images.len() / dim).map(|row| row[..m].to_vec()).collect()
+    }
+
+    /// The engine rests on this: one element has the same bits in every tile that holds it.
+    #[test]
+    fn a_score_has_the_same_bits_in_every_tile() {
+        for dim in [1, 2, 3, 5, 31, 300, 511, 512, 513, 1000, 1025, 2048] {
+            let (n, m) = (150, 200);
+            let (images, texts) = (values(n * dim, 1), values(m * dim, 2));
+            let whole = tile(&images, &texts, dim);
+            for (rows, cols) in [(1, 1), (2, 3), (7, 64), (48, 65), (49, 128), (97, 16), (1, 200)] {
+                for (i0, j0) in [(0, 0), (13, 57), (n - rows, m - cols)] {
+                    let j0 = j0.min(m - cols);
+                    let a = &images[i0 * dim..(i0 + rows) * dim];
+                    let b = &texts[j0 * dim..(j0 + cols) * dim];
+                    for (i, row) in tile(a, b, dim).iter().enumerate() {
+                        assert_eq!(row, &whole[i0 + i][j0..j0 + cols], "{rows} × {cols} × {dim}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Products of small integers are exact: layout, padding, cuts and strides show at once, and so would a write past a
+    /// row, since the buffer is longer than the tile and filled.
+    #[test]
+    fn small_integers_are_exact_and_nothing_else_is_written() {
+        for (n, m, dim) in [(1, 1, 1), (1, 5, 2), (3, 7, 3), (1, 70, 600), (65, 130, 1030)] {
+            let integers = |k: usize, seed| -> Vec<f32> {
+                values(k, seed).into_iter().map(|v| (v * 4.0).round()).collect()
+            };
+            let (images, texts) = (integers(n * dim, 3), integers(m * dim, 4));
+            let mut panel = Panel::default();
+            panel.pack_rows(&texts, m, dim);
+            let rows = n.max(2);
+            let mut out = vec![f32::NAN; rows * panel.width() + 100];
+            product(&images, &panel, &mut out);
+            for i in 0..n {
+                for j in 0..panel.width() {
+                    let term = |k| images[i * dim + k] * texts[j * dim + k];
+                    let want: f32 = if j < m { (0..dim).map(term).sum() } else { 0.0 };
+                    assert_eq!(out[i * panel.width() + j], want, "{n} × {m} × {dim} at {i}, {j}");
+                }
+            }
+            assert!(out[rows * panel.width()..].iter().all(|v| v.is_nan()));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "images of 4 values")]
+    fn images_of_another_width_are_refused() {
+        let mut panel = Panel::default();
+        panel.pack_rows(&[0.0; 8], 2, 4);
+        product(&[0.0; 6], &panel, &mut Vec::new());
+    }
+
+    #[test]
+    fn nothing_times_nothing() {
+        let mut panel = Panel::default();
+        panel.pack_rows(&[], 0, 4);
+        product(&[0.0; 8], &panel, &mut Vec::new());
+        panel.pack_rows(&[0.0; 4], 1, 4);
+        product(&[], &panel, &mut Vec::new());
+    }
+
+    #[test]
+    fn every_instruction_set_gives_one_result() {
+        let data = values(1000, 5);
+        let sum = widest(
+            #[inline(always)]
+            || data.iter().fold(0.0f32, |sum, &v| sum * 0.5 + v),
+        );
+        assert_eq!(sum, data.iter().fold(0.0, |sum, &v| sum * 0.5 + v));
+    }
+}

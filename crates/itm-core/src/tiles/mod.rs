@@ -1,0 +1,311 @@
+//! The tile engine: blocked products of two embedding matrices that feed consumers tile by tile.
+//!
+//! ```text
+//! S = V·Wᵀ      rows are images, columns are texts
+//!
+//!          texts ▸                        V [n, d], W [m, d]   Embeddings
+//!        ┌──────┬──────┬──────┐           one tile of S        Tile, still in the second-level cache
+//! images │ tile │ tile │      │  ──▶      a Consumer           reads it, keeps O(n + m)
+//!   ▾    ├──────┼──────┼──────┤
+//!        └──────┴──────┴──────┘           S itself             only from Tiles::scores
+//! ```
+//!
+//! | consumer        | keeps                                            | used by                        |
+//! |-----------------|--------------------------------------------------|--------------------------------|
+//! | [`RankCounts`]  | greater and equal scores of every query          | recalls, ranks, both directions |
+//! | [`TopTexts`]    | the k best texts of every image                  | N_k, CSLS, candidates          |
+//! | [`TopImages`]   | the k best images of every text                  | N_k, CSLS, NNN                 |
+//! | [`ExpSums`]     | log Σ exp(β·s) of every row and column, in f64   | inverted softmax, Sinkhorn     |
+//! | [`Maxima`]      | the largest score of every row and column        |                                |
+//! | `(A, B)`        | both, in one pass                                |                                |
+//!
+//! **Guarantees**, each with its tests. On one machine every score has one value, whichever tile holds it and whether a
+//! consumer, [`Tiles::scores`] or [`Tiles::pair_scores`] asks for it; and every consumer above gives the same bits for every tile size,
+//! number of threads and order of work. Other machines may round a score differently (with or without fused
+//! multiply-adds). No score is NaN or infinite: what could lead there is refused when [`Embeddings`] and [`Tiles`] are
+//! made.
+//!
+//! ```
+//! use itm_core::tiles::{Embeddings, Tiles, TopTexts, ranks};
+//! use itm_core::{Pairs, eval::TiePolicy};
+//!
+//! let images = Embeddings::new("images", 2, 2, &[1.0, 0.0, 0.0, 1.0])?;
+//! let texts = Embeddings::new("texts", 3, 2, &[0.8, 0.6, 1.0, 0.0, 0.6, 0.8])?;
+//! let found = Tiles::new(images, texts)?.run(&TopTexts::new(2));
+//! assert_eq!(found.items(0), [1, 0]);
+//! assert_eq!(found.scores(1), [0.8, 0.6]);
+//!
+//! let ranks = ranks(images, texts, &Pairs::new(2, vec![0, 0, 1])?)?;
+//! assert!(ranks.i2t().iter().all(|image| image.rank(TiePolicy::Index) == 0.0));
+//! # Ok::<(), itm_core::Error>(())
+//! ```
+
+mod consumer;
+mod embeddings;
+mod exp_sums;
+mod kernel;
+mod lanes;
+mod maxima;
+mod rank_counts;
+mod top;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+pub use consumer::{Consumer, Tile};
+pub use embeddings::Embeddings;
+pub use exp_sums::{ExpSums, LogSums};
+pub use maxima::{Largest, Maxima};
+pub use rank_counts::{RankCounts, Standings};
+pub use top::{TopImages, TopK, TopTexts};
+
+use crate::eval::Ranks;
+use crate::{Error, Pairs, Result, ScoreMatrix};
+use kernel::{ALIGN, Panel, product};
+
+/// All products of images and texts, tile by tile.
+#[derive(Debug, Clone, Copy)]
+pub struct Tiles<'a> {
+    images: Embeddings<'a>,
+    texts: Embeddings<'a>,
+    tile: (usize, usize),
+}
+
+impl<'a> Tiles<'a> {
+    /// The scores of all images against all texts.
+    ///
+    /// # Errors
+    /// If the widths differ, or values are so large that a score could overflow.
+    pub fn new(images: Embeddings<'a>, texts: Embeddings<'a>) -> Result<Self> {
+        if images.dim() != texts.dim() {
+            let expected = format!("the images' width {}", images.dim());
+            return Err(Error::invalid("texts", expected, texts.dim()));
+        }
+        // |Σ v·w| ≤ d · max |v| · max |w|, with room for rounding.
+        let bound = images.dim() as f64 * f64::from(images.largest()) * f64::from(texts.largest());
+        if bound > f64::from(f32::MAX) / 2.0 {
+            let expected = format!("d · max|v| · max|w| below {:e}", f32::MAX / 2.0);
+            return Err(Error::invalid("images · texts", expected, format!("{bound:e}")));
+        }
+        Ok(Self { images, texts, tile: (192, 256) })
+    }
+
+    /// Tiles of another size, rounded up to multiples of 64; the default suits second-level caches of 1 MiB.
+    #[must_use]
+    pub fn with_tile(mut self, images: usize, texts: usize) -> Self {
+        let up = |n: usize| n.max(1).next_multiple_of(ALIGN);
+        self.tile = (up(images), up(texts));
+        self
+    }
+
+    /// Number of images.
+    pub fn images(&self) -> usize {
+        self.images.rows()
+    }
+
+    /// Number of texts.
+    pub fn texts(&self) -> usize {
+        self.texts.rows()
+    }
+
+    /// Shows every score to a consumer, once.
+    pub fn run<C: Consumer>(&self, consumer: &C) -> C::Output {
+        let (n, m) = (self.images(), self.texts());
+        let lanes = lanes::cut(n, m);
+        let begin = |lane: usize, total: &C::State| {
+            let (images, texts) = lanes[lane].clone();
+            let mut state = consumer.start(images, texts);
+            consumer.hint(&mut state, total);
+            state
+        };
+        let work = |lane: usize, mut state: C::State| {
+            let (images, texts) = lanes[lane].clone();
+            self.walk(images, texts, |tile| consumer.tile(&mut state, tile));
+            state
+        };
+        let total = consumer.start(0..n, 0..m);
+        let merge = |total: &mut C::State, state| consumer.merge(total, state);
+        consumer.finish(lanes::in_order(lanes.len(), total, begin, work, merge))
+    }
+
+    /// The whole matrix, `4·n·m` bytes: the same scores, bit for bit, that consumers see.
+    pub fn scores(&self) -> ScoreMatrix {
+        let (n, m) = (self.images(), self.texts());
+        let mut values = vec![0.0; n * m];
+        let rows = self.tile.0;
+        values.par_chunks_mut((rows * m).max(1)).enumerate().for_each(|(band, values)| {
+            let start = band * rows;
+            self.walk(start..(start + rows).min(n), 0..m, |tile| {
+                for (image, row) in tile.rows() {
+                    let at = (image - start) * m + tile.texts().start;
+                    values[at..at + row.len()].copy_from_slice(row);
+                }
+            });
+        });
+        ScoreMatrix::new(n, m, values).expect("bounded embeddings give no NaN")
+    }
+
+    /// Scores of single pairs, image `images[p]` with text `texts[p]`: the same bits as in a tile.
+    ///
+    /// # Panics
+    /// If the two differ in length, or an index is too large.
+    pub fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {
+        const BLOCK: usize = 32; // the diagonal of 32 × 32 products (padded to 64) is all that is used
+        assert_eq!(images.len(), texts.len(), "one image for each text");
+        let gather = |side: &Embeddings<'_>, rows: &[usize]| {
+            let mut out = Vec::with_capacity(rows.len() * side.dim());
+            rows.iter().for_each(|&row| side.push_row(row, &mut out));
+            out
+        };
+        let diagonal = |(images, texts): (&[usize], &[usize])| {
+            let (mut panel, mut out) = (Panel::default(), Vec::new());
+            panel.pack_rows(&gather(&self.texts, texts), texts.len(), self.texts.dim());
+            product(&gather(&self.images, images), &panel, &mut out);
+            (0..texts.len()).map(|p| out[p * panel.width() + p]).collect::<Vec<_>>()
+        };
+        images.par_chunks(BLOCK).zip(texts.par_chunks(BLOCK)).flat_map_iter(diagonal).collect()
+    }
+
+    /// The tiles of a rectangle: text by text from the left, and within these image by image from the top.
+    fn walk(&self, images: Range<usize>, texts: Range<usize>, mut see: impl FnMut(&Tile<'_>)) {
+        let (mut panel, mut scores, mut widened) = (Panel::default(), Vec::new(), Vec::new());
+        for columns in pieces(texts, self.tile.1) {
+            panel.pack(&self.texts, columns.clone());
+            for rows in pieces(images.clone(), self.tile.0) {
+                product(self.images.block(rows.clone(), &mut widened), &panel, &mut scores);
+                see(&Tile::new(rows, columns.clone(), &scores, panel.width()));
+            }
+        }
+    }
+}
+
+/// Ranks of both directions from embeddings, in one pass and without the matrix.
+///
+/// Equal, to the last count, to [`Ranks::new`] of [`Tiles::scores`].
+///
+/// # Errors
+/// If the widths differ, the numbers of rows are not those of `pairs`, or an image has no text.
+pub fn ranks(images: Embeddings<'_>, texts: Embeddings<'_>, pairs: &Pairs) -> Result<Ranks> {
+    let tiles = Tiles::new(images, texts)?;
+    let Standings { i2t, t2i } = tiles.run(&RankCounts::new(&tiles, pairs)?);
+    Ranks::from_counts(pairs.clone(), i2t, t2i)
+}
+
+fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(length).map(move |start| start..(start + length).min(end))
+}
+
+#[cfg(test)]
+mod testing;
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::testing::{SHAPES, everywhere, grid, unit};
+    use super::*;
+
+    #[test]
+    fn the_matrix_is_the_product() {
+        for (n, m, d) in [(1, 1, 1), (3, 7, 2), (70, 33, 5), (257, 300, 64)] {
+            let (v, w) = (grid(n * d, 3, 1), grid(m * d, 3, 2));
+            let scores = testing::tiles(&v, &w, d).scores();
+            for i in 0..n {
+                for j in 0..m {
+                    let want: f32 = (0..d).map(|k| v[i * d + k] * w[j * d + k]).sum();
+                    assert_eq!(scores.row(i)[j], want, "{n} × {m} × {d} at {i}, {j}");
+                }
+            }
+        }
+    }
+
+    /// Hands every score on: streaming and dense are compared bit by bit.
+    struct Copy;
+
+    impl Consumer for Copy {
+        type State = Vec<(usize, usize, f32)>;
+        type Output = Self::State;
+        fn start(&self, _: Range<usize>, _: Range<usize>) -> Self::State {
+            Vec::new()
+        }
+        fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
+            for (image, row) in tile.rows() {
+                state.extend(tile.texts().zip(row).map(|(text, &s)| (image, text, s)));
+            }
+        }
+        fn merge(&self, total: &mut Self::State, lane: Self::State) {
+            total.extend(lane);
+        }
+        fn finish(&self, mut total: Self::State) -> Self::Output {
+            total.sort_by_key(|&(i, j, _)| (i, j));
+            total
+        }
+    }
+
+    #[test]
+    fn every_score_is_shown_once_with_the_bits_of_the_matrix() {
+        for (n, m, d) in SHAPES {
+            let (v, w) = (unit(n, d, 1), unit(m, d, 2));
+            let tiles = testing::tiles(&v, &w, d);
+            let scores = tiles.scores();
+            everywhere(&tiles, |tiles| {
+                assert_eq!(tiles.scores(), scores);
+                let seen = tiles.run(&Copy);
+                assert_eq!(seen.len(), n * m);
+                for (at, &(i, j, s)) in seen.iter().enumerate() {
+                    assert_eq!((i, j), (at / m, at % m));
+                    assert_eq!(s.to_bits(), scores.row(i)[j].to_bits());
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn pair_scores_have_the_bits_of_the_matrix() {
+        for (n, m, d) in SHAPES.into_iter().filter(|&(n, m, _)| n * m > 0) {
+            let (v, w) = (unit(n, d, 3), unit(m, d, 4));
+            let tiles = testing::tiles(&v, &w, d);
+            let scores = tiles.scores();
+            let images: Vec<_> = (0..500).map(|p| p * 31 % n).collect();
+            let texts: Vec<_> = (0..500).map(|p| p * 17 % m).collect();
+            for (p, s) in tiles.pair_scores(&images, &texts).into_iter().enumerate() {
+                assert_eq!(
+                    s.to_bits(),
+                    scores.row(images[p])[texts[p]].to_bits(),
+                    "{n} × {m} × {d}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn half_precision_is_widened_and_nothing_else() {
+        let (n, m, d) = (130, 70, 20);
+        let (v, w) = (unit(n, d, 5), unit(m, d, 6));
+        let half = |x: &[f32]| x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
+        let single = |x: &[f16]| x.iter().map(|x| x.to_f32()).collect::<Vec<_>>();
+        let (v, w) = (half(&v), half(&w));
+        let (v32, w32) = (single(&v), single(&w));
+        let want = testing::tiles(&v32, &w32, d).scores();
+        let images = Embeddings::from_f16("images", n, d, &v).unwrap();
+        let texts = Embeddings::from_f16("texts", m, d, &w).unwrap();
+        let tiles = Tiles::new(images, texts).unwrap();
+        assert_eq!(tiles.scores(), want);
+        assert_eq!(tiles.pair_scores(&[129, 0], &[69, 3]), [want.row(129)[69], want.row(0)[3]]);
+        let mixed = Tiles::new(images, Embeddings::new("texts", m, d, &w32).unwrap()).unwrap();
+        assert_eq!(mixed.scores(), want);
+    }
+
+    #[test]
+    fn other_widths_and_overflow_are_refused() {
+        let v = Embeddings::new("images", 1, 2, &[1e30, 0.0]).unwrap();
+        let w = Embeddings::new("texts", 2, 1, &[1.0, 1.0]).unwrap();
+        let error = Tiles::new(v, w).unwrap_err().to_string();
+        assert_eq!(error, "texts: expected the images' width 2, got 1");
+        let w = Embeddings::new("texts", 1, 2, &[-1e10, 0.0]).unwrap();
+        let error = Tiles::new(v, w).unwrap_err().to_string();
+        assert!(error.starts_with("images · texts: expected d · max|v| · max|w| below"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Image-text matching: train, evaluate and explain cross-modal retrieval.
+#[derive(Debug, Parser)]
+#[command(name = "itm", version, about)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Folder of the targets' configurations.
+    #[arg(long, global = true, default_value = "configs", value_name = "DIR")]
+    pub configs: PathBuf,
+}
+
+/// The runner's commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The targets: paper, table, whether their data are here.
+    List {
+        /// Folder of the data sets.
+        #[arg(long, default_value = "data", value_name = "DIR")]
+        data: PathBuf,
+    },
+    /// Train and evaluate the rows of a paper's table, and write a report.
+    Reproduce(Reproduce),
+    /// Which files of Flickr30K, Flickr8k and COCO go where; `data check DIR` examines a folder.
+    Data {
+        /// What to do.
+        #[command(subcommand)]
+        command: Option<DataCommand>,
+    },
+    /// Write the built-in world as an ordinary data set, or draw a contact sheet of it.
+    Scenes(ScenesArgs),
+}
+
+/// `itm data …`
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Names the layout found, counts, hashes, and every mismatch.
+    Check {
+        /// The folder.
+        dir: PathBuf,
+    },
+}
+
+/// `itm reproduce …`
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    /// The target, as `itm list` names it.
+    pub target: String,
+    /// Table of the paper (a target has one table so far).
+    #[arg(long, value_name = "N")]
+    pub table: Option<u32>,
+    /// Only these rows, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "ROWS")]
+    pub rows: Option<Vec<String>>,
+    /// Number of seeds, from 0.
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
+    /// Folder of the data set.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// cpu, wgpu, tch or tch-cuda.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
+    /// Run directory; a new one below `runs` by default.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with an interrupted run: the one in `--out`, or the newest of this target.
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// `itm scenes …`
+#[derive(Debug, Args)]
+pub struct ScenesArgs {
+    /// Write the data set here: pictures, captions, features, regions, truth.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Draw a contact sheet (PNG); `scenes.png` without a name.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "scenes.png")]
+    pub sheet: Option<PathBuf>,
+    /// Seed of the world.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Training images.
+    #[arg(long, default_value_t = 2000)]
+    pub train: usize,
+    /// Validation images.
+    #[arg(long, default_value_t = 500)]
+    pub val: usize,
+    /// Test images.
+    #[arg(long, default_value_t = 1000)]
+    pub test: usize,
+    /// Width and height of an image.
+    #[arg(long, default_value_t = 96)]
+    pub pixels: u32,
+}

@@ -1,0 +1,318 @@
+//! One file is one target; its rows are `[row.<name>]` sections that override it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::eval::Protocol;
+use itm_core::{Error, Result};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use toml::{Table, Value};
+
+/// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Which method crate.
+    pub method: Method,
+    /// Title and venue of the paper.
+    pub paper: String,
+    /// The table of the paper whose rows these are.
+    pub table: u32,
+    /// Where the data come from.
+    pub dataset: DatasetName,
+    /// How the test split is evaluated.
+    pub protocol: Protocol,
+    /// Target to run instead when the data are not there.
+    pub substitute: Option<String>,
+    /// Number of seeds, from 0, unless the command line says otherwise.
+    pub seeds: u64,
+    /// Words that occur in fewer training captions become `<unk>`.
+    pub min_word_count: u64,
+    /// Captions are cut to this many words.
+    pub max_words: usize,
+    /// A checkpoint every so many steps, besides the one at each epoch's end.
+    pub checkpoint_steps: usize,
+    /// A line of the log every so many steps.
+    pub log_steps: usize,
+    /// An observation of the drawn negatives every so many steps; 0 for never.
+    pub observe_steps: usize,
+    /// Size of the built-in world.
+    pub scenes: Option<ScenesConfig>,
+}
+
+/// The methods that can be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// False Negative Elimination.
+    Fne,
+}
+
+/// The data sets a target can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatasetName {
+    /// The built-in world.
+    Scenes,
+    /// Flickr8k, in `--data DIR`.
+    Flickr8k,
+    /// Flickr30K, in `--data DIR`.
+    Flickr30k,
+}
+
+impl DatasetName {
+    /// The field's name of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Scenes => "Scenes",
+            Self::Flickr8k => "Flickr8k",
+            Self::Flickr30k => "Flickr30K",
+        }
+    }
+
+    /// Its folder below the data folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Scenes => "scenes",
+            Self::Flickr8k => "flickr8k",
+            Self::Flickr30k => "flickr30k",
+        }
+    }
+}
+
+/// Size and seed of a generated world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenesConfig {
+    /// Seed of the world, not of the training.
+    pub seed: u64,
+    /// Training images.
+    pub train: usize,
+    /// Validation images.
+    pub val: usize,
+    /// Test images.
+    pub test: usize,
+    /// Width and height of an image.
+    pub pixels: u32,
+}
+
+/// A target's file, read and checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The target's name: the file's, without its ending.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// The text, as it goes into the run directory.
+    pub text: String,
+    /// SHA-256 of the text.
+    pub sha256: String,
+    /// The runner's part.
+    pub target: Target,
+    method: Table,
+    rows: Vec<(String, Table)>,
+}
+
+impl Config {
+    /// Reads `<folder>/<name>.toml`.
+    ///
+    /// # Errors
+    /// If there is no such file (the targets that exist are named), if it is not TOML, or if a key is unknown or missing.
+    pub fn load(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(format!("{name}.toml"));
+        if !path.is_file() {
+            let known = Self::names(folder)?.join(", ");
+            return Err(Error::invalid("target", format!("one of {known}"), format!("`{name}`")));
+        }
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        Self::parse(name, path, text)
+    }
+
+    /// The targets in a folder, sorted.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn names(folder: &Path) -> Result<Vec<String>> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .map_err(Error::io(folder))?
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn parse(name: &str, path: PathBuf, text: String) -> Result<Self> {
+        let mut root: Table = toml::from_str(&text).map_err(|e| syntax_error(&path, &text, &e))?;
+        let target = take_table(&mut root, &path, "target")?;
+        let target: Target = section(&path, "target", target)?;
+        let mut rows = Vec::new();
+        for (row, value) in take_table(&mut root, &path, "row")? {
+            match value {
+                Value::Table(table) => rows.push((row, table)),
+                other => {
+                    let place = format!("{}, row.{row}", path.display());
+                    return Err(Error::invalid(place, "a section", other.type_str()));
+                }
+            }
+        }
+        if rows.is_empty() {
+            return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
+        }
+        let sha256 = hex(&Sha256::digest(text.as_bytes()));
+        Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows })
+    }
+
+    /// The names of the rows, in the file's order.
+    pub fn rows(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The method's configuration for a row: the file's sections, overridden by the row's.
+    ///
+    /// # Errors
+    /// If the row does not exist, or if a key of its configuration is unknown or missing.
+    pub fn row<C: DeserializeOwned>(&self, row: &str) -> Result<C> {
+        let Some((_, overrides)) = self.rows.iter().find(|(name, _)| name == row) else {
+            let known = self.rows().collect::<Vec<_>>().join(", ");
+            let place = format!("{}, rows", self.path.display());
+            return Err(Error::invalid(place, format!("one of {known}"), format!("`{row}`")));
+        };
+        let mut merged = self.method.clone();
+        override_with(&mut merged, overrides);
+        section(&self.path, &format!("row.{row}"), merged)
+    }
+}
+
+/// Sections merge key by key; everything else replaces.
+fn override_with(base: &mut Table, overrides: &Table) {
+    for (key, value) in overrides {
+        match (base.get_mut(key), value) {
+            (Some(Value::Table(base)), Value::Table(overrides)) => override_with(base, overrides),
+            _ => _ = base.insert(key.clone(), value.clone()),
+        }
+    }
+}
+
+fn take_table(root: &mut Table, path: &Path, key: &str) -> Result<Table> {
+    match root.remove(key) {
+        Some(Value::Table(table)) => Ok(table),
+        Some(other) => {
+            Err(Error::invalid(format!("{}, {key}", path.display()), "a section", other.type_str()))
+        }
+        None => Err(Error::invalid(path.display(), format!("a section [{key}]"), "none")),
+    }
+}
+
+fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Result<C> {
+    Value::Table(table).try_into().map_err(|e: toml::de::Error| {
+        let mut lines = e.message().lines();
+        let reason = lines.next().unwrap_or("a wrong value").to_owned();
+        // The key's own path stands on a line of its own: "in `train.epochs`".
+        let key = e.to_string().lines().rev().find_map(|l| l.strip_prefix("in ").map(str::to_owned));
+        let place = match key {
+            Some(key) => format!("{}, {place}, {}", path.display(), key.trim_matches('`')),
+            None => format!("{}, {place}", path.display()),
+        };
+        Error::invalid(place, "every key known, present and of its type", reason)
+    })
+}
+
+fn syntax_error(path: &Path, text: &str, error: &toml::de::Error) -> Error {
+    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+    let reason = error.message().lines().next().unwrap_or("a wrong value").to_owned();
+    Error::invalid(format!("{} line {line}", path.display()), "valid TOML", reason)
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Toy {
+        train: Train,
+        negatives: String,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Train {
+        epochs: usize,
+        rate: f64,
+    }
+
+    const TEXT: &str = r#"
+negatives = "fne"
+[target]
+method = "fne"
+paper = "P"
+table = 3
+dataset = "scenes"
+protocol = "full"
+seeds = 3
+min_word_count = 1
+max_words = 30
+checkpoint_steps = 10
+log_steps = 1
+observe_steps = 0
+[train]
+epochs = 2
+rate = 0.1
+[row.Full]
+[row."w/o FNE"]
+negatives = "hardest"
+train.epochs = 5
+"#;
+
+    fn parse(text: &str) -> Result<Config> {
+        Config::parse("toy", "configs/toy.toml".into(), text.into())
+    }
+
+    #[test]
+    fn rows_override_key_by_key_and_keep_their_order() {
+        let config = parse(TEXT).unwrap();
+        assert_eq!(config.rows().collect::<Vec<_>>(), ["Full", "w/o FNE"]);
+        let full: Toy = config.row("Full").unwrap();
+        assert_eq!(full, Toy { train: Train { epochs: 2, rate: 0.1 }, negatives: "fne".into() });
+        let without: Toy = config.row("w/o FNE").unwrap();
+        assert_eq!(without.train, Train { epochs: 5, rate: 0.1 });
+        assert_eq!(without.negatives, "hardest");
+    }
+
+    #[test]
+    fn unknown_missing_and_mistyped_keys_are_one_line_that_names_them() {
+        let error = |text: &str| match parse(text) {
+            Ok(config) => config.row::<Toy>("Full").unwrap_err().to_string(),
+            Err(e) => e.to_string(),
+        };
+        for (text, parts) in [
+            (TEXT.replace("epochs = 2", "epoch = 2"), ["toy.toml", "row.Full", "epoch"]),
+            (TEXT.replace("epochs = 2\n", ""), ["toy.toml", "row.Full", "missing field `epochs`"]),
+            (TEXT.replace("epochs = 2", "epochs = \"two\""), ["toy.toml", "epochs", "string"]),
+            (TEXT.replace("seeds = 3\n", ""), ["toy.toml", "target", "missing field `seeds`"]),
+            (TEXT.replace("seeds = 3", "seeds = 3\nsede = 1"), ["toy.toml", "target", "sede"]),
+            (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 18", "TOML", "expected"]),
+            (TEXT.replace("[row.Full]", "[raw.Full]"), ["toy.toml", "every key", "raw"]),
+        ] {
+            let line = error(&text);
+            assert_eq!(line.lines().count(), 1, "{line}");
+            for part in parts {
+                assert!(line.contains(part), "{line:?} names no {part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_row_is_answered_by_the_known_ones() {
+        let error = parse(TEXT).unwrap().row::<Toy>("Ful").unwrap_err().to_string();
+        assert!(error.contains("Full, w/o FNE") && error.contains("`Ful`"), "{error}");
+    }
+}

@@ -1,0 +1,148 @@
+//! FNE under the runner's loop: batches from a data set, and the audit against the truth.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use fne::audit::Observation;
+use fne::{Batch, Fne, FneConfig, Posterior};
+use itm_core::data::Dataset;
+use itm_core::text::{Vocabulary, VocabularyOptions};
+use itm_core::{Relevance, Result};
+
+use crate::config::Target;
+use crate::method::{Draws, Embedded, Method, Observe, Split, Step};
+use crate::posterior::Candidates;
+
+/// The captions as numbers of words; the vocabulary comes from the training captions alone.
+pub(crate) struct Encoded {
+    pub(crate) vocabulary: Vocabulary,
+    train: Vec<Vec<u32>>,
+    val: Vec<Vec<u32>>,
+    test: Vec<Vec<u32>>,
+}
+
+impl Encoded {
+    pub(crate) fn new(data: &Dataset, target: &Target) -> Self {
+        let options = VocabularyOptions { min_count: target.min_word_count, ..Default::default() };
+        let vocabulary = Vocabulary::build(&data.train.captions, options);
+        let encode = |captions: &[String]| {
+            captions.iter().map(|c| vocabulary.encode(c, target.max_words)).collect()
+        };
+        Self {
+            train: encode(&data.train.captions),
+            val: encode(&data.val.captions),
+            test: encode(&data.test.captions),
+            vocabulary,
+        }
+    }
+}
+
+/// FNE with its data.
+pub(crate) struct FneMethod<'a> {
+    model: Fne,
+    data: &'a Dataset,
+    encoded: &'a Encoded,
+    /// For the audit only: nothing of it reaches the model.
+    truth: Option<&'a Relevance>,
+}
+
+impl<'a> FneMethod<'a> {
+    pub(crate) fn new(
+        config: &FneConfig,
+        data: &'a Dataset,
+        encoded: &'a Encoded,
+        truth: Option<&'a Relevance>,
+        device: &Device,
+    ) -> Result<Self> {
+        let model = Fne::new(config, data.train.features.dim, encoded.vocabulary.len(), device, config.train.seed)?;
+        Ok(Self { model, data, encoded, truth })
+    }
+
+    /// The posterior with the statistics as they stand, if there are enough of them.
+    pub(crate) fn posterior(&self) -> Option<Posterior> {
+        let sampler = &self.model.config().sampler;
+        self.model.statistics().posterior(sampler.prior, sampler.min_count)
+    }
+
+    fn draws(&self, seen: &Observation, truth: &Relevance) -> Draws {
+        let margin = self.model.config().sampler.margin;
+        let shares = seen.shares(margin, &is_true(truth));
+        let anchors = shares.rows as f64;
+        Draws {
+            anchors,
+            drawn: anchors * shares.chosen,
+            uniform: anchors * shares.uniform,
+            hardest: anchors * shares.hardest,
+        }
+    }
+
+    /// The candidates that survive the margin cut, by the log-likelihood ratio of the posterior in use.
+    fn candidates(&self, seen: &Observation, truth: &Relevance) -> Option<Candidates> {
+        let sampler = &self.model.config().sampler;
+        let posterior = seen.statistics.posterior(0.5, sampler.min_count)?; // a prior of one half adds no odds
+        let truth = is_true(truth);
+        let mut candidates = Candidates::default();
+        for side in [&seen.image_to_text, &seen.text_to_image] {
+            for (score, is_true) in side.survivors(&seen.statistics, sampler.margin, &truth) {
+                candidates.push(posterior.log_odds(f64::from(score)), is_true);
+            }
+        }
+        Some(candidates)
+    }
+}
+
+fn is_true(truth: &Relevance) -> impl Fn(i64, i64) -> bool {
+    |image, caption| truth.contains(image as usize, caption as usize)
+}
+
+impl Method for FneMethod<'_> {
+    fn begin_epoch(&mut self, epoch: usize) {
+        self.model.begin_epoch(epoch);
+    }
+
+    fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
+        let train = &self.data.train;
+        let images: Vec<usize> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
+        let words: Vec<_> = captions.iter().map(|&c| self.encoded.train[c].as_slice()).collect();
+        let rows = images.iter().flat_map(|&i| train.features.row(i));
+        let batch = Batch {
+            features: &rows.copied().collect::<Vec<_>>(),
+            texts: &words,
+            image_ids: &images.iter().map(|&i| i as i64).collect::<Vec<_>>(),
+            caption_ids: &captions.iter().map(|&c| c as i64).collect::<Vec<_>>(),
+        };
+        let truth = self.truth.filter(|_| observe != Observe::No);
+        let asked = if truth.is_some() { fne::Observe::On } else { fne::Observe::Off };
+        let report = self.model.step(&batch, seed, asked)?;
+        let seen = truth.zip(report.observation.as_ref());
+        Ok(Step {
+            loss: report.loss,
+            grad_norm: report.grad_norm,
+            active: report.active,
+            draws: seen.map(|(truth, seen)| self.draws(seen, truth)),
+            candidates: seen
+                .filter(|_| observe == Observe::Posterior)
+                .and_then(|(truth, seen)| self.candidates(seen, truth)),
+        })
+    }
+
+    fn embed(&self, split: Split) -> Embedded {
+        let (part, words) = match split {
+            Split::Val => (&self.data.val, &self.encoded.val),
+            Split::Test => (&self.data.test, &self.encoded.test),
+        };
+        Embedded {
+            dim: self.model.config().model.embed_dim,
+            images: self.model.embed_images(&part.features),
+            texts: self.model.embed_texts(words),
+        }
+    }
+
+    fn save(&self, folder: &Path) -> Result<()> {
+        self.model.save(folder)
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<()> {
+        self.model.load(folder)
+    }
+}

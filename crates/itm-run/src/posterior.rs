@@ -1,0 +1,186 @@
+//! How good the posterior is, against the truth: AUC, Brier skill and reliability from counts that add up over steps.
+//!
+//! Counts are kept over the log-likelihood ratio `ln f(s|c) − ln f(s|c̄)`, which no prior enters: any prior's posterior is
+//! a shift of it, so one pass over training serves them all.
+
+use serde::{Deserialize, Serialize};
+
+/// Bins of the ratio: 0.05 wide over −40 … 40, the ends open.
+const BINS: usize = 1600;
+const LIMIT: f64 = 40.0;
+
+/// Candidates by log-likelihood ratio, true and false ones apart, and by similarity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidates {
+    true_pairs: Vec<u64>,
+    false_pairs: Vec<u64>,
+}
+
+impl Default for Candidates {
+    fn default() -> Self {
+        Self { true_pairs: vec![0; BINS], false_pairs: vec![0; BINS] }
+    }
+}
+
+/// A bin of the reliability diagram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reliability {
+    /// Mean posterior of its candidates.
+    pub predicted: f64,
+    /// Share of true pairs among them.
+    pub observed: f64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl Candidates {
+    /// Counts one candidate.
+    pub fn push(&mut self, log_ratio: f64, is_true: bool) {
+        let bin = (log_ratio + LIMIT) / (2.0 * LIMIT) * BINS as f64;
+        let bin = (bin.max(0.0) as usize).min(BINS - 1); // NaN, which a posterior never is, would fall into bin 0
+        if is_true { self.true_pairs[bin] += 1 } else { self.false_pairs[bin] += 1 }
+    }
+
+    /// Adds another step's counts.
+    pub fn add(&mut self, other: &Self) {
+        let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        add(&mut self.true_pairs, &other.true_pairs);
+        add(&mut self.false_pairs, &other.false_pairs);
+    }
+
+    /// Number of candidates.
+    pub fn count(&self) -> u64 {
+        self.trues() + self.false_pairs.iter().sum::<u64>()
+    }
+
+    fn trues(&self) -> u64 {
+        self.true_pairs.iter().sum()
+    }
+
+    /// Share of true pairs; `None` without candidates.
+    pub fn base_rate(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.trues() as f64 / self.count() as f64)
+    }
+
+    /// Probability that a true pair has a larger posterior than a false one, ties counting half; the prior does not matter.
+    ///
+    /// `None` if one of the kinds is missing.
+    pub fn auc(&self) -> Option<f64> {
+        let (trues, falses) = (self.trues() as f64, self.false_pairs.iter().sum::<u64>() as f64);
+        if trues == 0.0 || falses == 0.0 {
+            return None;
+        }
+        let mut below = 0.0;
+        let mut area = 0.0;
+        for (&t, &f) in self.true_pairs.iter().zip(&self.false_pairs) {
+            area += t as f64 * (below + f as f64 / 2.0);
+            below += f as f64;
+        }
+        Some(area / (trues * falses))
+    }
+
+    /// `1 − Brier / (r (1 − r))` at a prior: 1 is perfect, 0 is no better than always saying the base rate `r`.
+    ///
+    /// `None` if one of the kinds is missing.
+    pub fn brier_skill(&self, prior: f64) -> Option<f64> {
+        let rate = self.base_rate().filter(|&r| r > 0.0 && r < 1.0)?;
+        let brier: f64 = self
+            .bins()
+            .map(|(ratio, t, f)| {
+                let p = posterior(ratio, prior);
+                t as f64 * (1.0 - p).powi(2) + f as f64 * p * p
+            })
+            .sum();
+        Some(1.0 - brier / self.count() as f64 / (rate * (1.0 - rate)))
+    }
+
+    /// Predicted against observed shares in ten bins of the posterior at a prior; empty bins are left out.
+    pub fn reliability(&self, prior: f64) -> Vec<Reliability> {
+        let mut sums = [(0.0, 0u64, 0u64); 10];
+        for (ratio, t, f) in self.bins() {
+            let p = posterior(ratio, prior);
+            let sum = &mut sums[((p * 10.0) as usize).min(9)];
+            sum.0 += p * (t + f) as f64;
+            sum.1 += t;
+            sum.2 += t + f;
+        }
+        let bins = sums.into_iter().filter(|&(_, _, count)| count > 0);
+        bins.map(|(predicted, trues, count)| Reliability {
+            predicted: predicted / count as f64,
+            observed: trues as f64 / count as f64,
+            count,
+        })
+        .collect()
+    }
+
+    /// Centre of each bin with its true and false pairs.
+    fn bins(&self) -> impl Iterator<Item = (f64, u64, u64)> {
+        let centre = |bin: usize| (bin as f64 + 0.5) / BINS as f64 * 2.0 * LIMIT - LIMIT;
+        let counts = self.true_pairs.iter().zip(&self.false_pairs).enumerate();
+        counts.map(move |(bin, (&t, &f))| (centre(bin), t, f))
+    }
+}
+
+fn posterior(log_ratio: f64, prior: f64) -> f64 {
+    let odds = prior.ln() - (-prior).ln_1p() + log_ratio;
+    1.0 / (1.0 + (-odds).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(pairs: &[(f64, bool)]) -> Candidates {
+        let mut c = Candidates::default();
+        pairs.iter().for_each(|&(ratio, is_true)| c.push(ratio, is_true));
+        c
+    }
+
+    /// Two true and two false pairs; of the four comparisons three are won.
+    #[test]
+    fn auc_by_hand() {
+        let c = candidates(&[(3.0, true), (1.0, true), (2.0, false), (-5.0, false)]);
+        assert_eq!(c.auc(), Some(0.75));
+        assert_eq!(candidates(&[(1.0, true), (1.0, false)]).auc(), Some(0.5));
+        assert_eq!(candidates(&[(1.0, true)]).auc(), None);
+        assert_eq!(c.base_rate(), Some(0.5));
+    }
+
+    #[test]
+    fn certain_and_right_is_a_skill_of_one_and_the_base_rate_of_zero() {
+        let right = candidates(&[(39.0, true), (-39.0, false)]);
+        assert!((right.brier_skill(0.5).unwrap() - 1.0).abs() < 1e-9);
+        let wrong = candidates(&[(39.0, false), (-39.0, true)]);
+        assert!((wrong.brier_skill(0.5).unwrap() + 3.0).abs() < 1e-9);
+        // A ratio of one says the prior: no skill at the base rate, negative skill at p = 1e-4.
+        let blind: Vec<_> = (0..1000).map(|k| (0.0, k % 4 == 0)).collect();
+        let blind = candidates(&blind);
+        assert!(blind.brier_skill(0.25).unwrap().abs() < 1e-3);
+        assert!(blind.brier_skill(1e-4).unwrap() < -0.3);
+    }
+
+    #[test]
+    fn reliability_of_a_calibrated_posterior_is_the_diagonal() {
+        // At ratio r and prior one half, the share of true pairs is 1 / (1 + e^-r).
+        let mut c = Candidates::default();
+        for k in -60..60 {
+            let ratio = 0.05 * (f64::from(k) + 0.5);
+            let trues = (10_000.0 * posterior(ratio, 0.5)).round() as usize;
+            (0..10_000).for_each(|n| c.push(ratio, n < trues));
+        }
+        for bin in c.reliability(0.5) {
+            assert!((bin.predicted - bin.observed).abs() < 1e-3, "{bin:?}");
+        }
+        let low = c.reliability(1e-4);
+        assert!(low.iter().all(|bin| bin.observed > bin.predicted), "{low:?}");
+    }
+
+    #[test]
+    fn counts_add_up_and_the_ends_are_open() {
+        let mut a = candidates(&[(1e9, true), (f64::NEG_INFINITY, false)]);
+        a.add(&candidates(&[(0.0, false)]));
+        assert_eq!((a.count(), a.base_rate()), (3, Some(1.0 / 3.0)));
+        assert_eq!(a.auc(), Some(1.0));
+    }
+}

@@ -1,0 +1,40 @@
+//! What a person sees while something runs: bars on a terminal, nothing where there is none.
+
+use std::io::Write;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Prints a line, or several, on standard output.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    // A closed pipe is the reader's wish, not an error.
+    _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// A bar with rate and time left, on standard error; hidden where that is no terminal.
+pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
+    let template = format!(
+        "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{eta}} left {{msg}}"
+    );
+    let style = ProgressStyle::with_template(&template).expect("a template that a test renders");
+    let bar = ProgressBar::new(0).with_style(style).with_prefix(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// A spinner with the time passed, for work without steps; hidden where there is no terminal.
+pub(crate) fn spinner(what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template that a test renders");
+    let bar = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn templates_are_valid() {
+        super::bar("Full, seed 0", "steps").finish_and_clear();
+        super::spinner("CCA").finish_and_clear();
+    }
+}

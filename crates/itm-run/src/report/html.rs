@@ -1,0 +1,435 @@
+//! `report.html`: one file that needs nothing else.
+
+use super::format::rsum;
+use super::json::{Report, Row};
+use super::plots::{self, Figure, Key, Series, Shape};
+use super::tables::{self, Interval, Role, Table};
+use super::verdict::{self, Outcome};
+use super::{CHANCE, Curve, Figures, ReportInput, canvas, examples};
+
+const STYLE: &str = include_str!("report.css");
+
+pub(super) fn render(input: &ReportInput) -> String {
+    let ReportInput { report, figures } = input;
+    let rows: Vec<_> = rows(report);
+    let mut out = String::with_capacity(1 << 18);
+    head(&mut out, report);
+    let recalls = tables::recalls(report, Interval::Ends);
+    section(&mut out, &recalls.title, |out| {
+        body(out, &recalls);
+        grid(out, recall_figures(report, &rows));
+        tables::comparisons(report).iter().for_each(|t| table(out, t));
+    });
+    if let Some(t) = tables::paper(report) {
+        section(&mut out, &t.title, |out| {
+            body(out, &t);
+            tables::paper_differences(report).iter().for_each(|t| table(out, t));
+        });
+    }
+    let courses = course_figures(report, figures, &rows);
+    if !courses.is_empty() || report.rows.iter().any(|r| !r.measured.per_seed.is_empty()) {
+        section(&mut out, "Training", |out| {
+            grid(out, courses);
+            table(out, &tables::seeds(report));
+        });
+    }
+    let posterior = posterior_figures(report, figures);
+    let (truth, draws) = (tables::truth(report), tables::draws(report));
+    if truth.is_some() || draws.is_some() || !posterior.is_empty() {
+        section(&mut out, "False negatives", |out| {
+            grid(out, posterior);
+            truth.iter().chain(&draws).for_each(|t| table(out, t));
+        });
+    }
+    if !figures.examples.is_empty() {
+        section(&mut out, "Retrieved examples", |out| examples::render(out, &figures.examples));
+    }
+    section(&mut out, "What was run", |out| run(out, report));
+    out + "</main>\n</body>\n</html>\n"
+}
+
+/// Text as text, in content and in quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text in which `backquotes` mark code.
+fn prose(text: &str) -> String {
+    let parts: Vec<_> = text.split('`').map(escape).collect();
+    if parts.len().is_multiple_of(2) {
+        return escape(text); // an odd backquote is only a character
+    }
+    let code = |(i, part)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part };
+    parts.into_iter().enumerate().map(code).collect()
+}
+
+fn head(out: &mut String, report: &Report) {
+    let verdict = verdict::of(report);
+    let (class, word) = match verdict.outcome {
+        Outcome::Above => ("above", "The claim holds"),
+        Outcome::Unsure => ("unsure", "Not decided"),
+        Outcome::Incomplete => ("unsure", "Not complete"),
+        Outcome::Below => ("below", "The claim does not hold"),
+    };
+    let (target, data) = (escape(&report.target), escape(&report.dataset));
+    *out += &format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{target} on {data}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <header>\n<h1>{target} <span class=\"on\">on {data}</span></h1>\n\
+         <p class=\"verdict {class}\"><strong>{word}.</strong> {}</p>\n",
+        escape(&verdict.text)
+    );
+    if let Some(why) = &report.substitution {
+        *out += &format!("<p class=\"aside\">{}</p>\n", prose(why));
+    }
+    *out += "</header>\n";
+}
+
+fn section(out: &mut String, title: &str, content: impl FnOnce(&mut String)) {
+    *out += &format!("<section>\n<h2>{}</h2>\n", escape(title));
+    content(out);
+    *out += "</section>\n";
+}
+
+fn run(out: &mut String, report: &Report) {
+    if !report.notes.is_empty() {
+        *out += "<ul class=\"notes\">\n";
+        for note in &report.notes {
+            *out += &format!("<li>{}</li>\n", prose(note));
+        }
+        *out += "</ul>\n";
+    }
+    *out += "<dl class=\"facts\">\n";
+    for (label, value) in tables::facts(report) {
+        let class = if label.contains("SHA") || label == "Commit" { " class=\"hash\"" } else { "" };
+        let value = escape(&value);
+        *out += &format!("<div><dt>{label}</dt><dd{class}>{value}</dd></div>\n");
+    }
+    *out += &format!("</dl>\n<p>Again:</p>\n<pre>{}</pre>\n", escape(&report.command));
+}
+
+fn table(out: &mut String, t: &Table) {
+    *out += &format!("<h3>{}</h3>\n", escape(&t.title));
+    body(out, t);
+}
+
+fn body(out: &mut String, t: &Table) {
+    let title = escape(&t.title);
+    *out += &format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n\
+         <table>\n<thead>\n"
+    );
+    let grouped = t.columns.iter().any(|c| !c.group.is_empty());
+    if grouped {
+        *out += "<tr><td></td>";
+        for group in t.columns.chunk_by(|a, b| a.group == b.group) {
+            let (n, name) = (group.len(), group[0].group);
+            *out += &if name.is_empty() {
+                "<td></td>".repeat(n)
+            } else {
+                format!("<th colspan=\"{n}\" scope=\"colgroup\" class=\"group\">{name}</th>")
+            };
+        }
+        *out += "</tr>\n";
+    }
+    *out += &format!("<tr><th scope=\"col\">{}</th>", t.stub);
+    for c in &t.columns {
+        *out += &format!("<th scope=\"col\">{}</th>", escape(&c.label));
+    }
+    *out += "</tr>\n</thead>\n<tbody>\n";
+    let mut bold = false;
+    for line in &t.lines {
+        let class = match line.role {
+            Role::Baseline => " class=\"baseline\"",
+            Role::Method => " class=\"method\"",
+            Role::Other => "",
+        };
+        *out += &format!("<tr{class}><th scope=\"row\">{}</th>", escape(&line.name));
+        for cell in &line.cells {
+            let text = escape(&cell.text);
+            bold |= cell.best;
+            *out += &match cell.best {
+                true => format!("<td class=\"best\">{text}</td>"),
+                false => format!("<td>{text}</td>"),
+            };
+        }
+        *out += "</tr>\n";
+    }
+    let best = if bold { " Marked: the best of its column." } else { "" };
+    *out +=
+        &format!("</tbody>\n</table>\n</div>\n<p class=\"note\">{}{best}</p>\n", escape(&t.note));
+}
+
+fn grid(out: &mut String, figures: Vec<(String, Figure)>) {
+    if figures.is_empty() {
+        return;
+    }
+    *out += "<div class=\"grid\">\n";
+    for (title, figure) in figures {
+        *out += &format!("<figure>\n<figcaption>{}</figcaption>\n", escape(&title));
+        if !figure.legend.is_empty() {
+            *out += "<p class=\"legend\">";
+            figure.legend.iter().for_each(|k| key(out, k));
+            *out += "</p>\n";
+        }
+        *out += &format!("{}\n</figure>\n", figure.svg);
+    }
+    *out += "</div>\n";
+}
+
+fn key(out: &mut String, k: &Key) {
+    let colour = format!("var(--s{})", k.series);
+    let shape = match k.shape {
+        Shape::Line => format!(
+            "<path d=\"M0 20H112\" style=\"stroke:{colour};stroke-width:12;stroke-dasharray:{}\"/>",
+            canvas::dash(k.series)
+        ),
+        Shape::Area => format!("<path d=\"M36 0h44v40H36z\" style=\"fill:{colour}\"/>"),
+        Shape::Dot => format!("<circle cx=\"56\" cy=\"20\" r=\"17\" style=\"fill:{colour}\"/>"),
+    };
+    *out += &format!(
+        "<span class=\"key\"><svg viewBox=\"0 0 112 40\" aria-hidden=\"true\">{shape}</svg>{}</span> ",
+        escape(&k.label)
+    );
+}
+
+/// Every row with its colour: the claim's row has the first, baselines the last two.
+fn rows(report: &Report) -> Vec<Series<'_, &Row>> {
+    let mut trained = 0;
+    let mut colour = |row: &Row| match tables::role(report, &row.name, row.kind) {
+        Role::Method => 0,
+        Role::Baseline if row.name == CHANCE => 6,
+        Role::Baseline => 7,
+        Role::Other => {
+            trained += 1;
+            1 + (trained - 1) % 5
+        }
+    };
+    let colours: Vec<u8> = report.rows.iter().map(&mut colour).collect();
+    let series = |(row, series)| -> Series<'_, &Row> {
+        let row: &Row = row;
+        Series { name: &row.name, series, data: row }
+    };
+    report.rows.iter().zip(colours).map(series).collect()
+}
+
+fn recall_figures(report: &Report, rows: &[Series<&Row>]) -> Vec<(String, Figure)> {
+    let measured: Vec<_> = rows.iter().map(|r| r.with(&r.data.measured)).collect();
+    let i2t: Vec<_> = (rows.iter().zip(&measured))
+        .map(|(r, m)| r.with((m.data.i2t.values(), m.data.ci95_recalls.map(|ci| ci.i2t))))
+        .collect();
+    let t2i: Vec<_> = (rows.iter().zip(&measured))
+        .map(|(r, m)| r.with((m.data.t2i.values(), m.data.ci95_recalls.map(|ci| ci.t2i))))
+        .collect();
+    let whiskers = if report.rows.iter().any(|r| r.measured.ci95_recalls.is_some()) {
+        " with 95 % intervals"
+    } else {
+        ""
+    };
+    let (chance, ranked): (Vec<_>, Vec<_>) = measured.iter().partition(|m| m.name == CHANCE);
+    let apart = match chance[..] {
+        [m] if !ranked.is_empty() => format!("; {CHANCE}, {}, is not drawn", rsum(m.data.rsum)),
+        _ => String::new(),
+    };
+    let figures = [
+        (format!("rSum with 95 % interval; ticks: seeds{apart}"), "rSum by row"),
+        (format!("Image → text{whiskers}"), "Recall, image to text"),
+        (format!("Text → image{whiskers}"), "Recall, text to image"),
+    ];
+    let drawn = [
+        plots::rsums(figures[0].1, &ranked),
+        plots::recall_bars(figures[1].1, &i2t),
+        plots::recall_bars(figures[2].1, &t2i),
+    ];
+    figures.into_iter().zip(drawn).filter_map(|((title, _), f)| Some((title, f?))).collect()
+}
+
+fn course_figures(
+    report: &Report,
+    figures: &Figures,
+    rows: &[Series<&Row>],
+) -> Vec<(String, Figure)> {
+    let of = |row: &str| figures.curves.iter().filter(|c| c.row == row).collect::<Vec<&Curve>>();
+    let trained: Vec<_> =
+        rows.iter().map(|r| r.with(of(r.name))).filter(|r| !r.data.is_empty()).collect();
+    let levels: Vec<_> = (rows.iter().filter(|r| of(r.name).is_empty()))
+        .filter_map(|r| Some(r.with(r.data.measured.validation_rsum?)))
+        .collect();
+    let seeds = if report.seeds.len() > 1 { " (thin: one seed; thick: their mean)" } else { "" };
+    let drawn = [
+        (
+            "Training loss",
+            plots::curves("Loss over epochs", "mean loss", &trained, |c| &c.loss, &[]),
+        ),
+        (
+            "Recall on the validation split",
+            plots::curves(
+                "Validation rSum over epochs",
+                "validation rSum",
+                &trained,
+                |c| &c.validation_rsum,
+                &levels,
+            ),
+        ),
+    ];
+    drawn.into_iter().filter_map(|(title, f)| Some((format!("{title}{seeds}"), f?))).collect()
+}
+
+fn posterior_figures(report: &Report, figures: &Figures) -> Vec<(String, Figure)> {
+    let mut out = Vec::new();
+    for s in &figures.similarities {
+        let title = format!("{}, seed {}: similarities and the posterior", s.row, s.seed);
+        out.extend(plots::similarities(&title, s).map(|f| (title, f)));
+    }
+    for row in &report.rows {
+        let Some(truth) = &row.truth else { continue };
+        let title = format!("{}: reliability of the posterior (diagonal: calibrated)", row.name);
+        out.extend(plots::reliability(&title, &truth.reliability).map(|f| (title, f)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CCA, sample};
+    use super::*;
+
+    fn page() -> String {
+        render(&sample::input(24.3, -5.5, &[1, 2, 3]))
+    }
+
+    #[test]
+    fn all_rows_and_sections_are_there() {
+        let page = page();
+        for name in [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"] {
+            let cells = page.matches(&format!("<th scope=\"row\">{name}</th>")).count();
+            assert!(cells >= 4, "{name}: {cells}");
+        }
+        let sections = ["Recall on Scenes", "Flickr30K (paper)", "Training", "False negatives"];
+        for title in sections.into_iter().chain(["Retrieved examples", "What was run"]) {
+            assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+        }
+        assert_eq!(page.matches("<figure>").count(), 3 + 2 + 3);
+        assert_eq!(page.matches("<article").count(), 12);
+        assert!(page.contains("The claim does not hold.") && page.contains("stays below CCA"));
+    }
+
+    #[test]
+    fn data_is_never_markup() {
+        let page = page();
+        assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(&#39;caption"));
+        let mut input = sample::input(24.3, -5.5, &[1]);
+        let evil = "\"><img src=x onerror=alert(1)>".to_owned();
+        input.report.target = evil.clone();
+        input.report.dataset = evil.clone();
+        input.report.notes = vec![format!("`{evil}`")];
+        input.report.command = evil.clone();
+        input.report.rows[2].name = evil.clone();
+        input.figures.similarities[0].row = evil.clone();
+        input.figures.similarities[0].groups[0].label = evil.clone();
+        assert!(!render(&input).contains("<img src=x"));
+    }
+
+    #[test]
+    fn every_special_character_is_escaped() {
+        assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+        assert_eq!(prose("a `b<` c"), "a <code>b&lt;</code> c");
+        assert_eq!(prose("a ` b"), "a ` b");
+    }
+
+    #[test]
+    fn the_badge_says_what_the_verdict_says() {
+        let badge = |without, cca| {
+            let page = render(&sample::input(without, cca, &[1, 2]));
+            let badge = page.split("<p class=\"verdict ").nth(1).unwrap().to_owned();
+            badge.split("</strong>").next().unwrap().to_owned()
+        };
+        assert_eq!(badge(24.3, 5.5), "above\"><strong>The claim holds.");
+        assert_eq!(badge(24.3, 1.2), "unsure\"><strong>Not decided.");
+        assert_eq!(badge(-9.0, 5.5), "below\"><strong>The claim does not hold.");
+    }
+
+    /// Changing one direction's recalls or intervals changes that direction's figure alone.
+    #[test]
+    fn each_direction_has_its_own_bars() {
+        let bars = |report: &Report| {
+            let figures = recall_figures(report, &rows(report));
+            [1, 2].map(|k| figures[k].1.svg.clone())
+        };
+        let report = sample::report(24.3, -5.5, &[1, 2]);
+        let [i2t, t2i] = bars(&report);
+        type Change = fn(&mut super::super::json::Measured);
+        let changes: [(Change, [bool; 2]); 4] = [
+            (|m| m.i2t.r1 += 9.0, [true, false]),
+            (|m| m.t2i.r1 += 9.0, [false, true]),
+            (|m| m.ci95_recalls.as_mut().unwrap().i2t[2][1] += 9.0, [true, false]),
+            (|m| m.ci95_recalls.as_mut().unwrap().t2i[2][1] += 9.0, [false, true]),
+        ];
+        for (k, (change, want)) in changes.into_iter().enumerate() {
+            let mut changed = report.clone();
+            change(&mut changed.rows[2].measured);
+            let [a, b] = bars(&changed);
+            assert_eq!([a != i2t, b != t2i], want, "change {k}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        let page = page();
+        for word in ["http:", "https:", "<link", "url(", "@import", "<iframe", "<object"] {
+            assert!(!page.contains(word), "{word}");
+        }
+        assert!(page.split("src=\"").skip(1).all(|s| s.starts_with("data:image/")));
+        assert!(page.contains("src=\"data:image/"));
+    }
+
+    #[test]
+    fn tags_are_closed_in_order() {
+        let page = page();
+        let mut open = Vec::new();
+        let body = page.split("</head>").nth(1).unwrap().trim_end().trim_end_matches("</html>");
+        for tag in body.split('<').skip(1).map(|t| t.split('>').next().unwrap()) {
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name), "{tag}");
+            } else if !tag.ends_with('/') && !tag.starts_with("img ") {
+                open.push(tag.split_whitespace().next().unwrap());
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+    }
+
+    #[test]
+    fn rows_have_colours_of_their_own() {
+        let report = sample::report(24.3, -5.5, &[1]);
+        let mut colours: Vec<_> = rows(&report).iter().map(|r| r.series).collect();
+        assert_eq!(colours[2], 0);
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 6);
+    }
+
+    #[test]
+    fn a_bare_report_is_a_page_too() {
+        let mut report = sample::report(24.3, -5.5, &[]);
+        report.rows.truncate(1);
+        report.rows[0].truth = None;
+        report.comparisons.clear();
+        report.paper_reference = None;
+        report.substitution = None;
+        let page = render(&ReportInput { report, figures: Figures::default() });
+        assert!(page.contains("Not complete.") && !page.contains("NaN"));
+    }
+}

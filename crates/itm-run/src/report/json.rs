@@ -1,0 +1,418 @@
+//! `report.json`: what a run measured, as plain data.
+
+use itm_core::Error;
+use serde::{Deserialize, Serialize};
+
+/// The version this program writes; a change that breaks a reader raises it.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What the numbers of [`Measured::ci95`] are; stands in the file as `ci95_unit`.
+pub const CI95_UNIT: &str =
+    "rSum (0 to 600); 95 % percentile bootstrap that resamples test images and seeds";
+
+/// One run of one target: the content of `report.json`.
+///
+/// Recalls are in percent, rSum in points of percent (0 to 600), shares and probabilities in
+/// `[0, 1]`, times in seconds, memory in bytes. `null` is "not measured", never zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Name of the target, `fne-flickr`.
+    pub target: String,
+    /// The data measured here, as a reader would call it: `Scenes`, `Flickr8k (features)`.
+    pub dataset: String,
+    /// Whether `dataset` stands in for data that was not found.
+    pub substituted: bool,
+    /// One line for a reader: what was missing and how to get it; `null` when nothing was.
+    pub substitution: Option<String>,
+    /// Version control commit of the program, with `+dirty` if it was changed; `unknown` outside.
+    pub commit: String,
+    /// Compute backend and device, `flex (cpu)`.
+    pub backend: String,
+    /// Threads the run was allowed.
+    pub threads: usize,
+    /// `official`, `paper`, `default`, or the name of a small-data preset.
+    pub preset: String,
+    /// Seeds of the trained rows.
+    pub seeds: Vec<u64>,
+    /// The command line that repeats the run.
+    pub command: String,
+    /// What `measured.ci95` is; normally [`CI95_UNIT`].
+    pub ci95_unit: String,
+    /// How equal scores are ranked, `smaller index first`.
+    pub tie_policy: String,
+    /// The sentence the run is judged by.
+    pub claim: Claim,
+    /// Baselines first, then the target's rows in the order of its config.
+    pub rows: Vec<Row>,
+    /// Paired differences between rows.
+    pub comparisons: Vec<Comparison>,
+    /// The paper's numbers on the paper's data, when `dataset` is other data; else `null`, and the
+    /// numbers stand in each row's `paper`.
+    pub paper_reference: Option<PaperReference>,
+    /// What a reader must know and the numbers do not say: one sentence each.
+    pub notes: Vec<String>,
+    /// Wall-clock time of the whole run.
+    pub seconds: f64,
+    /// Largest resident memory of the process.
+    pub peak_memory_bytes: u64,
+    /// SHA-256 of the resolved config, hexadecimal.
+    pub config_sha256: String,
+    /// SHA-256 over the data files read, or over the generator's parameters, hexadecimal.
+    pub data_sha256: String,
+}
+
+/// "`row` is above every row in `against`": what the first line of `report.md` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The method's row, `Full`.
+    pub row: String,
+    /// Rows it should be above: `w/o FNE`, `CCA (closed form)`.
+    pub against: Vec<String>,
+}
+
+/// One line of the tables.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// As in the paper's table; `chance` and `CCA (closed form)` for the baselines.
+    pub name: String,
+    /// Whether training with a seed made it.
+    pub kind: Kind,
+    /// What was ranked: `test_1k`, `500 images, 5 captions each`.
+    pub protocol: String,
+    /// The paper's numbers for this row on the same data; `null` on other data or if not printed.
+    pub paper: Option<PaperNumbers>,
+    /// What was measured here: the mean over seeds of the selected checkpoints.
+    pub measured: Measured,
+    /// What only data with complete truth (Scenes) can tell.
+    pub truth: Option<Truth>,
+}
+
+/// What kind of line a [`Row`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Not trained by gradient steps: `chance`, `CCA (closed form)`.
+    Baseline,
+    /// Trained, once per seed.
+    Trained,
+}
+
+/// Recalls of one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// An image asks for its texts.
+    pub i2t: Recalls,
+    /// A text asks for its image.
+    pub t2i: Recalls,
+    /// Sum of the six recalls.
+    pub rsum: f64,
+    /// 95 % interval `[lo, hi]` of `rsum`; its unit stands in [`Report::ci95_unit`].
+    pub ci95: Option<[f64; 2]>,
+    /// 95 % intervals of the six recalls, made the same way.
+    pub ci95_recalls: Option<RecallIntervals>,
+    /// Each seed's numbers; empty for a row without seeds.
+    pub per_seed: Vec<SeedResult>,
+    /// Mean over seeds of the best rSum on the validation split, which chose the checkpoint.
+    pub validation_rsum: Option<f64>,
+    /// Queries whose result the tie policy decided, both directions, summed over seeds.
+    pub ties_decided: Option<u64>,
+    /// Training and evaluation of this row, all seeds.
+    pub seconds: Option<f64>,
+}
+
+/// R@1, R@5 and R@10 in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recalls {
+    /// Share of queries with a true item ranked first.
+    pub r1: f64,
+    /// … among the first five.
+    pub r5: f64,
+    /// … among the first ten.
+    pub r10: f64,
+}
+
+impl Recalls {
+    /// The three values in order.
+    pub fn values(&self) -> [f64; 3] {
+        [self.r1, self.r5, self.r10]
+    }
+}
+
+/// 95 % intervals `[lo, hi]` of the six recalls, in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecallIntervals {
+    /// R@1, R@5, R@10 of image to text.
+    pub i2t: [[f64; 2]; 3],
+    /// R@1, R@5, R@10 of text to image.
+    pub t2i: [[f64; 2]; 3],
+}
+
+/// One seed of a trained row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeedResult {
+    /// The seed.
+    pub seed: u64,
+    /// An image asks for its texts.
+    pub i2t: Recalls,
+    /// A text asks for its image.
+    pub t2i: Recalls,
+    /// Sum of the six recalls.
+    pub rsum: f64,
+    /// rSum on the validation split of the checkpoint that validation chose.
+    pub validation_rsum: Option<f64>,
+    /// The epoch of that checkpoint, counted from 1.
+    pub best_epoch: Option<u32>,
+}
+
+/// Measures against the complete truth, means over seeds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Truth {
+    /// mAP@R, mean of both directions, `[0, 1]`.
+    pub map_at_r: Option<f64>,
+    /// R-precision, mean of both directions, `[0, 1]`.
+    pub r_precision: Option<f64>,
+    /// Area under the ROC curve of the posterior as a detector of false negatives, on
+    /// candidates that survive the margin cut. The prior does not change it.
+    pub posterior_auc: Option<f64>,
+    /// Brier skill of the posterior at the config's prior against always saying the base rate:
+    /// 1 is perfect, 0 no better than the base rate, negative worse.
+    pub brier_skill: Option<f64>,
+    /// The prior of `brier_skill`, the paper's p: 1e-4.
+    pub prior: Option<f64>,
+    /// Brier skill with the base rate itself as the prior.
+    pub brier_skill_at_base_rate: Option<f64>,
+    /// Share of those candidates that are truly false negatives.
+    pub base_rate: Option<f64>,
+    /// Candidates behind these numbers, summed over seeds.
+    pub candidates: Option<u64>,
+    /// Share of drawn negatives that were truly false negatives.
+    pub drawn_true_share: Option<f64>,
+    /// The same share if one candidate per row were drawn uniformly.
+    pub uniform_true_share: Option<f64>,
+    /// The same share if the hardest candidate per row were taken.
+    pub hardest_true_share: Option<f64>,
+    /// Draws behind `drawn_true_share`, summed over seeds.
+    pub draws: Option<u64>,
+    /// Reliability of the posterior: one entry per prior.
+    pub reliability: Vec<Reliability>,
+}
+
+/// Whether candidates given probability x are false negatives x of the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reliability {
+    /// What the prior is, `p = 1e-4`.
+    pub name: String,
+    /// The prior.
+    pub prior: f64,
+    /// Bins of candidates by predicted probability; empty bins are left out.
+    pub bins: Vec<ReliabilityBin>,
+}
+
+/// Candidates of similar predicted probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReliabilityBin {
+    /// Mean predicted probability.
+    pub predicted: f64,
+    /// Share that are truly false negatives.
+    pub observed: f64,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// `row` minus `minus`, paired over the same queries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// The row that is expected to be above.
+    pub row: String,
+    /// The row subtracted from it.
+    pub minus: String,
+    /// Difference of rSum.
+    pub rsum: f64,
+    /// 95 % interval of the difference, made as `measured.ci95` with the same resampled images.
+    pub ci95: Option<[f64; 2]>,
+    /// Two-sided p-value of `test`.
+    pub p_value: Option<f64>,
+    /// Which test, `paired randomisation over images, 10,000 draws`.
+    pub test: Option<String>,
+}
+
+/// Printed numbers of one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperNumbers {
+    /// Number of the paper's table.
+    pub table: u32,
+    /// Image to text.
+    pub i2t: PaperRecalls,
+    /// Text to image.
+    pub t2i: PaperRecalls,
+    /// Sum of the six, ours: the paper prints none. `null` if one is missing.
+    pub rsum: Option<f64>,
+}
+
+/// R@1, R@5 and R@10 in percent as printed; `null` where nothing is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperRecalls {
+    /// R@1.
+    pub r1: Option<f64>,
+    /// R@5.
+    pub r5: Option<f64>,
+    /// R@10.
+    pub r10: Option<f64>,
+}
+
+impl PaperRecalls {
+    /// The three values in order.
+    pub fn values(&self) -> [Option<f64>; 3] {
+        [self.r1, self.r5, self.r10]
+    }
+}
+
+/// The paper's rows on data that was not measured here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperReference {
+    /// The paper's data, `Flickr30K`.
+    pub dataset: String,
+    /// The paper's protocol, `test_1k`.
+    pub protocol: String,
+    /// Number of the paper's table.
+    pub table: u32,
+    /// The printed rows.
+    pub rows: Vec<PaperRow>,
+}
+
+/// A named line of [`PaperReference`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperRow {
+    /// Name of the row, the same as in [`Report::rows`].
+    pub name: String,
+    /// Its numbers.
+    pub numbers: PaperNumbers,
+}
+
+impl Report {
+    /// The row of that name.
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// The paired comparison `row − minus`, if it was made.
+    pub fn comparison(&self, row: &str, minus: &str) -> Option<&Comparison> {
+        self.comparisons.iter().find(|c| c.row == row && c.minus == minus)
+    }
+
+    /// The text of `report.json`.
+    ///
+    /// # Errors
+    /// If a number is not finite: JSON has none such, and `null` would read as "not measured".
+    pub fn to_json(&self) -> Result<String, Error> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| Error::invalid("report.json", "serialisable values", e))?;
+        if Self::from_json(&text)? == *self {
+            return Ok(text + "\n");
+        }
+        Err(Error::invalid("report.json", "finite numbers", "NaN or an infinity"))
+    }
+
+    /// Reads what [`Report::to_json`] wrote.
+    ///
+    /// # Errors
+    /// If `text` is not JSON, or misses or adds a key, or has another `schema_version`.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let report: Self = serde_json::from_str(text)
+            .map_err(|e| Error::invalid("report.json", "a report without NaN", e))?;
+        if report.schema_version != SCHEMA_VERSION {
+            let expected = format!("schema_version {SCHEMA_VERSION}");
+            return Err(Error::invalid("report.json", expected, report.schema_version));
+        }
+        Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn reads_back_what_it_wrote() {
+        let report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        assert_eq!(Report::from_json(&report.to_json().unwrap()).unwrap(), report);
+    }
+
+    /// The keys other programs rely on, at their places.
+    #[test]
+    fn keys_of_the_schema() {
+        let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        report.rows[2].paper =
+            Some(crate::paper::fne_row(3, "flickr30k", "Full").unwrap().numbers());
+        let json: serde_json::Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+        let has = |at: &str, keys: &str| {
+            let object = json.pointer(at).unwrap().as_object().unwrap();
+            for key in keys.split(' ') {
+                assert!(object.contains_key(key), "{at} has no {key}");
+            }
+        };
+        has(
+            "",
+            "schema_version target dataset substituted commit backend threads preset seeds rows \
+             seconds peak_memory_bytes config_sha256 data_sha256 ci95_unit",
+        );
+        has("/rows/2", "name protocol paper measured truth");
+        has("/rows/2/measured", "i2t t2i rsum ci95 per_seed");
+        has("/rows/2/truth", "map_at_r r_precision posterior_auc brier_skill drawn_true_share");
+        for at in ["/rows/2/measured/i2t", "/rows/2/measured/t2i", "/rows/2/paper/i2t"] {
+            has(at, "r1 r5 r10");
+        }
+        assert!(json["substituted"].is_boolean() && json["rows"][0]["paper"].is_null());
+        assert_eq!(json["rows"][2]["measured"]["ci95"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn nothing_that_is_not_a_number_gets_out() {
+        type Break = fn(&mut Report);
+        let breaks: [Break; 5] = [
+            |r| r.seconds = f64::NAN,
+            |r| r.rows[2].measured.i2t.r5 = f64::INFINITY,
+            |r| r.rows[2].measured.ci95 = Some([f64::NAN, 1.0]),
+            |r| r.rows[2].measured.validation_rsum = Some(f64::NAN),
+            |r| r.rows[2].truth.as_mut().unwrap().brier_skill = Some(f64::NEG_INFINITY),
+        ];
+        for (i, spoil) in breaks.into_iter().enumerate() {
+            let mut report = sample::report(24.3, -5.5, &[1]);
+            spoil(&mut report);
+            assert!(report.to_json().is_err(), "case {i}");
+        }
+    }
+
+    #[test]
+    fn other_keys_and_versions_are_refused() {
+        let text = sample::report(1.0, 1.0, &[1]).to_json().unwrap();
+        let cases = [
+            text.replace("\"threads\"", "\"cores\""),
+            text.replacen("\"name\"", "\"extra\": 1, \"name\"", 1),
+            text.replacen("\"schema_version\": 1", "\"schema_version\": 2", 1),
+            text[..text.len() / 2].to_owned(),
+        ];
+        for case in cases {
+            let error = Report::from_json(&case).unwrap_err().to_string();
+            assert!(error.starts_with("report.json: expected") && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Reports of a run: `report.json`, `report.md`, one self-contained `report.html`, and the table
+//! that ends `itm reproduce` in a terminal.
+//!
+//! The loop fills a [`ReportInput`] with plain data; everything here is a function of it. Numbers
+//! stand in [`Report`] once, and every table is built from it by `tables`, so the four outputs
+//! cannot disagree.
+
+mod canvas;
+mod examples;
+mod format;
+mod html;
+mod json;
+mod markdown;
+mod plots;
+#[cfg(test)]
+pub(crate) mod sample;
+mod tables;
+mod terminal;
+mod verdict;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use itm_core::{Error, Result};
+
+pub use self::json::{
+    CI95_UNIT, Claim, Comparison, Kind, Measured, PaperNumbers, PaperRecalls, PaperReference,
+    PaperRow, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, Row, SCHEMA_VERSION,
+    SeedResult, Truth,
+};
+pub use self::terminal::Palette;
+pub use self::verdict::{Outcome, Verdict};
+
+/// Name of the row that ranks at random, in every table.
+pub const CHANCE: &str = "chance";
+
+/// Name of the row of closed-form CCA, in every table.
+pub const CCA: &str = "CCA (closed form)";
+
+/// All that the reports of one run are made of.
+#[derive(Clone, Debug)]
+pub struct ReportInput {
+    /// The numbers.
+    pub report: Report,
+    /// What is only drawn.
+    pub figures: Figures,
+}
+
+/// Material of `report.html` that is not in `report.json`. Whatever is empty is left out there.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Training loss and validation rSum of every trained row and seed.
+    pub curves: Vec<Curve>,
+    /// Similarities of matching and other pairs, of the rows worth showing.
+    pub similarities: Vec<Similarities>,
+    /// A dozen queries with their first answers.
+    pub examples: Vec<Example>,
+}
+
+/// The course of one training: one row, one seed.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// The row's name, as in [`Report::rows`].
+    pub row: String,
+    /// The seed.
+    pub seed: u64,
+    /// Mean training loss: `(epochs done, loss)`.
+    pub loss: Vec<(f64, f64)>,
+    /// rSum on the validation split: `(epochs done, rSum)`.
+    pub validation_rsum: Vec<(f64, f64)>,
+}
+
+/// Similarity samples of one row and one seed, with the posterior P(false negative | s) or
+/// P(match | s) that the row's sampler used.
+#[derive(Clone, Debug)]
+pub struct Similarities {
+    /// The row's name.
+    pub row: String,
+    /// The seed.
+    pub seed: u64,
+    /// Two or three groups in the order matching, (true but not annotated,) other. A few ten
+    /// thousand values each are plenty; the histogram is normalised per group.
+    pub groups: Vec<SimilarityGroup>,
+    /// Curves of the posterior, one per prior, as `(s, P)` with s ascending.
+    pub posteriors: Vec<PosteriorCurve>,
+}
+
+/// Samples of one kind of pair.
+#[derive(Clone, Debug)]
+pub struct SimilarityGroup {
+    /// `matching pairs`, `other pairs`.
+    pub label: String,
+    /// Cosines; values that are not finite are not drawn.
+    pub values: Vec<f32>,
+}
+
+/// P as a function of s.
+#[derive(Clone, Debug)]
+pub struct PosteriorCurve {
+    /// `P(match | s), p = 1e-4`.
+    pub label: String,
+    /// `(s, P)`, s ascending.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// One query and what a row's scores put first.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// The row whose scores were used.
+    pub row: String,
+    /// What was asked.
+    pub query: Item,
+    /// The first answers in order, five of them as a rule.
+    pub answers: Vec<Answer>,
+    /// Rank of the best annotated item, counted from 1.
+    pub annotated_rank: Option<usize>,
+}
+
+/// A retrieved item.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What was retrieved.
+    pub item: Item,
+    /// Its score.
+    pub score: f64,
+    /// Whether it is right.
+    pub mark: Mark,
+}
+
+/// Whether a retrieved item is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The data set says so.
+    Annotated,
+    /// True although not annotated: a false negative (known on Scenes only).
+    TrueNotAnnotated,
+    /// Neither.
+    Other,
+}
+
+/// An image or a caption.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// An image.
+    Image(Picture),
+    /// A caption.
+    Caption(String),
+}
+
+/// An encoded image, a thumbnail of about 200 pixels.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The file's name or the image's number: shown if there are no bytes, and read out.
+    pub name: String,
+    /// `image/png` or `image/jpeg`.
+    pub mime: &'static str,
+    /// The encoded file; empty where only features are at hand.
+    pub bytes: Vec<u8>,
+}
+
+/// What the run shows about its [`Claim`], in one sentence: the first line of `report.md`.
+pub fn verdict(report: &Report) -> Verdict {
+    verdict::of(report)
+}
+
+/// The text of `report.md`.
+pub fn markdown(report: &Report) -> String {
+    markdown::render(report)
+}
+
+/// The text of `report.html`: one file, no scripts, nothing loaded from elsewhere.
+pub fn html(input: &ReportInput) -> String {
+    html::render(input)
+}
+
+/// The verdict and the tables for a terminal of any width; `palette` says whether to colour.
+pub fn terminal(report: &Report, palette: Palette) -> String {
+    terminal::render(report, palette)
+}
+
+/// Writes `report.json`, `report.md` and `report.html` into the folder `dir`.
+///
+/// All three are made before the first is written, and each replaces its predecessor whole: it is
+/// written beside it, synced and renamed.
+///
+/// # Errors
+/// If a number is not finite, or a file cannot be written.
+pub fn write(dir: &Path, input: &ReportInput) -> Result<()> {
+    let files = [
+        ("report.json", input.report.to_json()?),
+        ("report.md", markdown(&input.report)),
+        ("report.html", html(input)),
+    ];
+    for (name, text) in files {
+        let path = dir.join(name);
+        replace(&path, text.as_bytes()).map_err(Error::io(&path))?;
+    }
+    Ok(())
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("tmp");
+    let written = (|| {
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&beside); // the first error is the one to tell
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_three_files_and_replaces_them_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), &sample::input(24.3, -5.5, &[1, 2, 3])).unwrap();
+        let second = sample::input(24.3, 5.5, &[1]);
+        write(dir.path(), &second).unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["report.html", "report.json", "report.md"]);
+        let read = |name| fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(Report::from_json(&read("report.json")).unwrap(), second.report);
+        assert!(read("report.md").starts_with(&verdict(&second.report).text));
+        assert_eq!(read("report.html"), html(&second));
+    }
+
+    #[test]
+    fn a_bad_number_overwrites_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut input = sample::input(24.3, -5.5, &[1, 2, 3]);
+        write(dir.path(), &input).unwrap();
+        let before = fs::read(dir.path().join("report.md")).unwrap();
+        input.report.target = "other".into();
+        input.report.seconds = f64::NAN;
+        assert!(write(dir.path(), &input).is_err());
+        assert_eq!(fs::read(dir.path().join("report.md")).unwrap(), before);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap().path().join("gone");
+        let error = write(&dir, &sample::input(1.0, 1.0, &[1])).unwrap_err().to_string();
+        assert!(error.contains("gone") && error.contains("report.json"), "{error}");
+    }
+}

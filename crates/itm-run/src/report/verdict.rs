@@ -1,0 +1,189 @@
+//! The first line of a report: does the claim hold?
+
+use super::format::{interval, p_value, points, rsum};
+use super::json::Report;
+
+/// The answer to a report's claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the claim holds.
+    pub outcome: Outcome,
+    /// One line: what is above or below what, by how much, how sure.
+    pub text: String,
+}
+
+/// Whether the claim holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Above every row named, each interval excluding zero.
+    Above,
+    /// Above, or level with, every row named, but not surely above each.
+    Unsure,
+    /// A row of the claim was not run, and it is below none of the others.
+    Incomplete,
+    /// Below at least one row.
+    Below,
+}
+
+struct Against<'a> {
+    minus: &'a str,
+    outcome: Outcome,
+    difference: f64,
+    detail: String,
+}
+
+pub(super) fn of(report: &Report) -> Verdict {
+    let claim = &report.claim;
+    let Some(row) = report.row(&claim.row) else {
+        let text = format!("No verdict: the row {} was not run.", claim.row);
+        return Verdict { outcome: Outcome::Incomplete, text };
+    };
+    let (found, missing): (Vec<_>, Vec<_>) =
+        claim.against.iter().partition(|name| report.row(name).is_some());
+    let mut against: Vec<_> = found.into_iter().map(|name| compare(report, name)).collect();
+    against.sort_by_key(|a| std::cmp::Reverse(a.outcome)); // what is lost comes first; stable
+
+    let mut outcome = against.iter().map(|a| a.outcome).max().unwrap_or(Outcome::Incomplete);
+    let parts: Vec<_> = against.iter().map(phrase).collect();
+    let who = format!("{} (rSum {})", claim.row, rsum(row.measured.rsum));
+    let mut text = match parts.split_first() {
+        None => format!("No verdict: {who} has nothing to be compared with"),
+        Some((first, [])) => format!("{who} {first}"),
+        Some((first, rest)) => format!("{who} {first}, and {}", rest.join(", and ")),
+    };
+    text.push('.');
+    if !missing.is_empty() {
+        outcome = outcome.max(Outcome::Incomplete);
+        let names: Vec<_> = missing.iter().map(|s| s.as_str()).collect();
+        text += &format!(" Not run: {}.", names.join(", "));
+    }
+    if report.seeds.len() == 1 {
+        text += &format!(
+            " One seed only ({}): the intervals do not cover the noise of training.",
+            report.seeds[0]
+        );
+    }
+    if report.substituted {
+        let not = match &report.paper_reference {
+            Some(paper) => format!(", not on {}", paper.dataset),
+            None => String::new(),
+        };
+        text += &format!(" Measured on {}{not}.", report.dataset);
+    }
+    Verdict { outcome, text }
+}
+
+fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
+    let row = &report.claim.row;
+    let paired = report.comparison(row, minus);
+    let difference = match (paired, report.row(row), report.row(minus)) {
+        (Some(c), _, _) => c.rsum,
+        (None, Some(a), Some(b)) => a.measured.rsum - b.measured.rsum,
+        _ => 0.0,
+    };
+    let ci95 = paired.and_then(|c| c.ci95);
+    let sure = ci95.is_some_and(|[lo, hi]| lo > 0.0 || hi < 0.0);
+    let outcome = match (difference > 0.0, difference < 0.0, sure) {
+        (true, _, true) => Outcome::Above,
+        (_, true, _) => Outcome::Below,
+        _ => Outcome::Unsure,
+    };
+    let mut detail: Vec<String> = Vec::new();
+    detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(ci))));
+    detail.extend(paired.and_then(|c| c.p_value).map(p_value));
+    if !sure {
+        let what = if ci95.is_some() { "within the noise" } else { "no interval" };
+        detail.push(what.into());
+    }
+    Against { minus, outcome, difference, detail: detail.join("; ") }
+}
+
+fn phrase(a: &Against) -> String {
+    let by = points(a.difference.abs());
+    let Against { minus, detail, .. } = a;
+    if a.difference > 0.0 {
+        format!("is above {minus} by {by} ({detail})")
+    } else if a.difference < 0.0 {
+        format!("stays below {minus} by {by} ({detail})")
+    } else {
+        format!("is level with {minus} ({detail})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::report;
+    use super::*;
+
+    #[test]
+    fn above_both() {
+        let v = of(&report(24.3, 5.5, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Above);
+        assert_eq!(
+            v.text,
+            "Full (rSum 312.0) is above w/o FNE by 24.3 (95 % interval 21.3 to 27.3; p < 0.001), \
+             and is above CCA (closed form) by 5.5 (95 % interval 2.5 to 8.5; p = 0.031). \
+             Measured on Scenes, not on Flickr30K."
+        );
+    }
+
+    #[test]
+    fn below_cca_says_so_first() {
+        let v = of(&report(24.3, -5.5, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Below);
+        assert!(
+            v.text.starts_with("Full (rSum 312.0) stays below CCA (closed form) by 5.5"),
+            "{}",
+            v.text
+        );
+        assert!(v.text.contains("and is above w/o FNE by 24.3"), "{}", v.text);
+    }
+
+    #[test]
+    fn below_without_fne() {
+        let v = of(&report(-9.0, 5.5, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Below);
+        assert!(v.text.starts_with("Full (rSum 312.0) stays below w/o FNE by 9.0"), "{}", v.text);
+    }
+
+    #[test]
+    fn a_small_lead_is_not_a_win() {
+        let v = of(&report(24.3, 1.2, &[1, 2, 3]));
+        assert_eq!(v.outcome, Outcome::Unsure);
+        let what = "is above CCA (closed form) by 1.2 (95 % interval −1.8 to 4.2; p = 0.40; \
+                    within the noise)";
+        assert!(v.text.contains(what), "{}", v.text);
+        assert_eq!(of(&report(24.3, 0.0, &[1, 2])).outcome, Outcome::Unsure);
+        assert_eq!(of(&report(24.3, -1.2, &[1, 2])).outcome, Outcome::Below);
+    }
+
+    #[test]
+    fn one_seed_is_said() {
+        let text = of(&report(24.3, 5.5, &[7])).text;
+        assert!(text.contains("One seed only (7)"), "{text}");
+        assert!(!of(&report(24.3, 5.5, &[1, 2])).text.contains("One seed"));
+    }
+
+    #[test]
+    fn without_paired_tests_the_means_are_compared_and_nothing_is_sure() {
+        let mut r = report(24.3, 5.5, &[1, 2]);
+        r.comparisons.clear();
+        let v = of(&r);
+        assert_eq!(v.outcome, Outcome::Unsure);
+        assert!(v.text.contains("above w/o FNE by 24.3 (no interval)"), "{}", v.text);
+    }
+
+    #[test]
+    fn rows_that_did_not_run_are_named() {
+        let mut r = report(24.3, 5.5, &[1, 2]);
+        r.rows.retain(|row| row.name != "w/o FNE");
+        let v = of(&r);
+        assert_eq!(v.outcome, Outcome::Incomplete);
+        assert!(v.text.contains("Not run: w/o FNE."), "{}", v.text);
+        r.rows.retain(|row| row.name != "Full");
+        assert_eq!(of(&r).text, "No verdict: the row Full was not run.");
+        let mut below = report(-24.3, -5.5, &[1, 2]);
+        below.rows.retain(|row| row.name != "w/o FNE");
+        assert_eq!(of(&below).outcome, Outcome::Below);
+    }
+}

@@ -1,0 +1,149 @@
+//! `itm reproduce`: resolves what was asked, trains the rows, evaluates them beside the baselines, writes the reports.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use itm_core::cca::{Cca, CcaOptions};
+use itm_core::{Error, Result};
+
+use crate::config::Config;
+use crate::devices::device;
+use crate::fne_method::Encoded;
+use crate::report::{CCA, Figures};
+use crate::results::{Results, RowResult, SeedRun};
+use crate::run_dir::{Identity, RunDir, new_path, newest_path};
+use crate::source::Source;
+use crate::{cli, figures, progress, report, rows, summary};
+
+/// What a command line comes to, printed before anything is trained.
+pub(crate) struct Job {
+    /// The target that was asked for.
+    pub(crate) asked: Config,
+    /// The target in use: the same, or its substitute where the data are missing.
+    pub(crate) used: Config,
+    pub(crate) source: Source,
+    pub(crate) backend: String,
+    pub(crate) device: burn::tensor::Device,
+    pub(crate) rows: Vec<String>,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) run: RunDir,
+    /// The command line that repeats the run.
+    pub(crate) command: String,
+    pub(crate) estimate: summary::Estimate,
+}
+
+/// Runs a target and writes its reports into the run directory, which is returned.
+///
+/// # Errors
+/// Whatever is wrong with the command line, the configuration, the data or the disk: one line.
+pub fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<PathBuf> {
+    let started = Instant::now();
+    let job = resolve(args, configs)?;
+    progress::say(summary::resolved(&job));
+    let mut results = Results::new(&job, cca(&job)?);
+    let encoded = Encoded::new(&job.source.dataset, &job.used.target);
+    let mut figures = Figures::default();
+    for row in &job.rows {
+        let row_started = Instant::now();
+        let mut result = RowResult::trained(row);
+        for &seed in &job.seeds {
+            let (mut run, scores) = rows::run(&job, &encoded, row, seed)?;
+            if figures.examples.is_empty() {
+                figures.examples = figures::examples(row, &scores, &job.source);
+            }
+            figures.curves.extend(run.curve.take());
+            figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
+            result.runs.push(run);
+        }
+        result.seconds = row_started.elapsed().as_secs_f64();
+        results.push(result);
+    }
+    let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
+    report::write(job.run.path(), &input)?;
+    let palette = report::Palette::of(&std::io::stdout());
+    progress::say(report::terminal(&input.report, palette));
+    progress::say(format!("Report: {}", job.run.path().join("report.html").display()));
+    Ok(job.run.path().to_path_buf())
+}
+
+/// The closed-form baseline, its parameters chosen on the validation split.
+fn cca(job: &Job) -> Result<RowResult> {
+    let started = Instant::now();
+    let spinner = progress::spinner("CCA (closed form)");
+    let data = &job.source.dataset;
+    let cca = Cca::fit(data, &CcaOptions::default())?;
+    let run = SeedRun::evaluate(job, 0, &cca.scores(&data.test)?)?;
+    spinner.finish_and_clear();
+    let seconds = started.elapsed().as_secs_f64();
+    progress::say(format!(
+        "{CCA}: rSum {:.1} on test, {:.1} on validation ({})",
+        run.evaluation.rsum,
+        cca.validation_rsum(),
+        summary::duration(seconds)
+    ));
+    Ok(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds))
+}
+
+fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
+    let asked = Config::load(configs, &args.target)?;
+    if let Some(table) = args.table.filter(|&t| t != asked.target.table) {
+        let expected = format!("{}, the one table of {} so far", asked.target.table, asked.name);
+        return Err(Error::invalid("--table", expected, table));
+    }
+    let count = args.seeds.unwrap_or(asked.target.seeds);
+    if count == 0 {
+        return Err(Error::invalid("--seeds", "at least 1", 0));
+    }
+    let device = device(&args.backend)?;
+    let rows = rows(args, &asked)?;
+    let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
+    for row in &rows {
+        rows::check(&used, row, &source)?; // every row's configuration, before the first is trained
+    }
+    let identity = Identity {
+        target: asked.name.clone(),
+        config_sha256: used.sha256.clone(),
+        data_sha256: source.dataset.sha256.clone(),
+        backend: args.backend.clone(),
+    };
+    let run = if args.resume {
+        let path = args.out.clone().or_else(|| newest_path(&asked.name));
+        let none = || Error::invalid("--resume", format!("a run of {} below `runs`", asked.name), "none");
+        RunDir::open(path.ok_or_else(none)?, identity)?
+    } else {
+        let path = args.out.clone().unwrap_or_else(|| new_path(&asked.name));
+        RunDir::create(path, identity, &used.text)?
+    };
+    let seeds = (0..count).collect();
+    let command = command(args, count);
+    let estimate = summary::Estimate::new(rows::steps(&used, &rows, count as usize, &source)?);
+    let backend = args.backend.clone();
+    Ok(Job { asked, used, source, backend, device, rows, seeds, run, command, estimate })
+}
+
+fn command(args: &cli::Reproduce, seeds: u64) -> String {
+    let mut command = format!("cargo xtask reproduce {} --seeds {seeds}", args.target);
+    if let Some(rows) = &args.rows {
+        command += &format!(" --rows '{}'", rows.join(","));
+    }
+    if args.data.is_some() {
+        command += " --data DIR"; // the folder is the reader's own
+    }
+    if args.backend != "cpu" {
+        command += &format!(" --backend {}", args.backend);
+    }
+    command
+}
+
+fn rows(args: &cli::Reproduce, config: &Config) -> Result<Vec<String>> {
+    let Some(wanted) = &args.rows else { return Ok(config.rows().map(str::to_owned).collect()) };
+    let known: Vec<_> = config.rows().collect();
+    for row in wanted {
+        if !known.contains(&row.as_str()) {
+            let expected = format!("some of {}", known.join(", "));
+            return Err(Error::invalid("--rows", expected, format!("`{row}`")));
+        }
+    }
+    let chosen = known.iter().filter(|row| wanted.iter().any(|w| w == *row));
+    Ok(chosen.map(|row| (*row).to_owned()).collect())
+}

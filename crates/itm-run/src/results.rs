@@ -1,0 +1,330 @@
+//! From what the rows gave to what the reports say.
+
+use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
+use itm_core::significance::{
+    Hits, Interval, Measures, bootstrap, bootstrap_difference, paired_randomisation,
+};
+use itm_core::{Result, ScoreMatrix};
+
+use crate::baselines;
+use crate::config::DatasetName;
+use crate::paper;
+use crate::posterior::Candidates;
+use crate::report::{
+    CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, Figures, Kind, Measured, RecallIntervals,
+    Recalls, Reliability, ReliabilityBin, Report, ReportInput, Row, SCHEMA_VERSION, SeedResult,
+    Similarities, Truth,
+};
+use crate::reproduce::Job;
+use crate::system;
+use crate::train::Progress;
+
+/// Replicates of a bootstrap and of a randomisation test.
+const REPLICATES: usize = 10_000;
+const RESAMPLING_SEED: u64 = 0;
+
+/// One trained model, evaluated on the test split.
+#[derive(Debug, Clone)]
+pub(crate) struct SeedRun {
+    pub(crate) seed: u64,
+    pub(crate) evaluation: Evaluation,
+    pub(crate) hits: Hits,
+    pub(crate) truth: Option<MultiEvaluation>,
+    /// Where training ended; `None` for a baseline.
+    pub(crate) progress: Option<Progress>,
+    pub(crate) curve: Option<Curve>,
+    pub(crate) similarities: Option<Similarities>,
+    pub(crate) prior: Option<f64>,
+}
+
+impl SeedRun {
+    /// Evaluates a score matrix on the test split.
+    pub(crate) fn evaluate(job: &Job, seed: u64, scores: &ScoreMatrix) -> Result<Self> {
+        let pairs = &job.source.dataset.test.pairs;
+        let ranks: Vec<Ranks> = job.used.target.protocol.ranks(scores, pairs)?;
+        let truth = job.source.truth.as_ref();
+        Ok(Self {
+            seed,
+            evaluation: Evaluation::new(&ranks, TiePolicy::Index),
+            hits: Hits::new(&ranks, TiePolicy::Index)?,
+            truth: truth.map(|t| evaluate_multi(scores, &t.test)).transpose()?,
+            progress: None,
+            curve: None,
+            similarities: None,
+            prior: None,
+        })
+    }
+}
+
+/// A row over its seeds.
+#[derive(Debug, Clone)]
+pub(crate) struct RowResult {
+    pub(crate) name: String,
+    kind: Kind,
+    pub(crate) runs: Vec<SeedRun>,
+    validation_rsum: Option<f64>,
+    pub(crate) seconds: f64,
+}
+
+impl RowResult {
+    pub(crate) fn trained(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: Kind::Trained,
+            runs: vec![],
+            validation_rsum: None,
+            seconds: 0.0,
+        }
+    }
+
+    pub(crate) fn baseline(name: &str, run: SeedRun, validation_rsum: f64, seconds: f64) -> Self {
+        let validation_rsum = Some(validation_rsum);
+        Self { name: name.to_owned(), kind: Kind::Baseline, runs: vec![run], validation_rsum, seconds }
+    }
+
+    pub(crate) fn rsum(&self) -> f64 {
+        mean(self.runs.iter().map(|run| run.evaluation.rsum)).unwrap_or(f64::NAN)
+    }
+
+    fn hits(&self) -> Vec<Hits> {
+        self.runs.iter().map(|run| run.hits.clone()).collect()
+    }
+
+    fn row(&self, job: &Job) -> Result<Row> {
+        let of = |recalls: fn(&Evaluation) -> [f64; 3]| {
+            let at = |k: usize| mean(self.runs.iter().map(|run| recalls(&run.evaluation)[k]));
+            Recalls { r1: at(0).unwrap_or(0.0), r5: at(1).unwrap_or(0.0), r10: at(2).unwrap_or(0.0) }
+        };
+        let intervals = bootstrap(&self.hits(), REPLICATES, RESAMPLING_SEED)?;
+        let best = |run: &SeedRun| run.progress.as_ref().and_then(|p| p.best).map(|best| best.rsum);
+        let trained = self.kind == Kind::Trained;
+        let measured = Measured {
+            i2t: of(|e| e.i2t.recalls()),
+            t2i: of(|e| e.t2i.recalls()),
+            rsum: self.rsum(),
+            ci95: Some(ends(intervals.rsum)),
+            ci95_recalls: Some(recall_intervals(intervals)),
+            per_seed: if trained { self.runs.iter().map(seed_result).collect() } else { vec![] },
+            validation_rsum: self.validation_rsum.or_else(|| mean(self.runs.iter().filter_map(best))),
+            ties_decided: Some(self.runs.iter().map(ties_decided).sum()),
+            seconds: Some(self.seconds),
+        };
+        let paper = (!job.source.substituted())
+            .then(|| paper_dataset(job).and_then(|d| paper::fne_row(job.used.target.table, d, &self.name)))
+            .flatten()
+            .map(|printed| printed.numbers());
+        Ok(Row {
+            name: self.name.clone(),
+            kind: self.kind,
+            protocol: protocol(job),
+            paper,
+            measured,
+            truth: self.truth(),
+        })
+    }
+
+    fn truth(&self) -> Option<Truth> {
+        let known: Vec<_> = self.runs.iter().filter_map(|run| run.truth).collect();
+        if known.is_empty() {
+            return None;
+        }
+        let both = |f: fn(&itm_core::eval::MultiMetrics) -> f64| {
+            mean(known.iter().map(|t| (f(&t.i2t) + f(&t.t2i)) / 2.0))
+        };
+        let mut truth = Truth {
+            map_at_r: both(|m| m.map_at_r),
+            r_precision: both(|m| m.r_precision),
+            ..Truth::default()
+        };
+        self.add_draws(&mut truth);
+        self.add_posterior(&mut truth);
+        Some(truth)
+    }
+
+    fn add_draws(&self, truth: &mut Truth) {
+        let mut draws = crate::method::Draws::default();
+        self.runs.iter().filter_map(|run| run.progress.as_ref()).for_each(|p| draws.add(&p.draws));
+        if draws.anchors > 0.0 {
+            truth.drawn_true_share = Some(draws.drawn / draws.anchors);
+            truth.uniform_true_share = Some(draws.uniform / draws.anchors);
+            truth.hardest_true_share = Some(draws.hardest / draws.anchors);
+            truth.draws = Some(draws.anchors as u64);
+        }
+    }
+
+    fn add_posterior(&self, truth: &mut Truth) {
+        let mut all = Candidates::default();
+        self.runs.iter().filter_map(|run| run.progress.as_ref()).for_each(|p| all.add(&p.candidates));
+        let (Some(rate), Some(prior)) = (all.base_rate(), self.runs.iter().find_map(|run| run.prior))
+        else {
+            return;
+        };
+        truth.posterior_auc = all.auc();
+        truth.prior = Some(prior);
+        truth.base_rate = Some(rate);
+        truth.candidates = Some(all.count());
+        truth.brier_skill = all.brier_skill(prior);
+        if rate > 0.0 && rate < 1.0 {
+            truth.brier_skill_at_base_rate = all.brier_skill(rate);
+            let named = [(format!("p = {prior:e}"), prior), (format!("p = base rate {rate:.4}"), rate)];
+            truth.reliability = named.map(|(name, prior)| reliability(&all, name, prior)).into();
+        }
+    }
+}
+
+fn reliability(candidates: &Candidates, name: String, prior: f64) -> Reliability {
+    let bins = candidates.reliability(prior).into_iter();
+    let bins = bins.map(|b| ReliabilityBin {
+        predicted: b.predicted,
+        observed: b.observed,
+        count: b.count,
+    });
+    Reliability { name, prior, bins: bins.collect() }
+}
+
+/// All rows of a report.
+pub(crate) struct Results {
+    pub(crate) rows: Vec<RowResult>,
+    chance: Measures<f64>,
+}
+
+impl Results {
+    pub(crate) fn new(job: &Job, cca: RowResult) -> Self {
+        Self { rows: vec![cca], chance: baselines::chance(&job.source.dataset.test.pairs) }
+    }
+
+    pub(crate) fn push(&mut self, row: RowResult) {
+        self.rows.push(row);
+    }
+
+    /// Everything the reports are made of.
+    pub(crate) fn report(&self, job: &Job, figures: Figures, seconds: f64) -> Result<ReportInput> {
+        let mut rows = vec![self.chance_row(job)];
+        for row in &self.rows {
+            rows.push(row.row(job)?);
+        }
+        let names: Vec<_> = job.rows.iter().map(String::as_str).collect();
+        let report = Report {
+            schema_version: SCHEMA_VERSION,
+            target: job.asked.name.clone(),
+            dataset: job.source.title(),
+            substituted: job.source.substituted(),
+            substitution: job.source.substitution.clone(),
+            commit: system::commit(),
+            backend: job.backend.clone(),
+            threads: system::threads(),
+            preset: job.used.name.clone(),
+            seeds: job.seeds.clone(),
+            command: job.command.clone(),
+            ci95_unit: CI95_UNIT.into(),
+            tie_policy: "smaller index first".into(),
+            claim: Claim { row: "Full".into(), against: vec!["w/o FNE".into(), CCA.into()] },
+            rows,
+            comparisons: self.comparisons()?,
+            paper_reference: job
+                .source
+                .substituted()
+                .then(|| paper::fne_reference(job.asked.target.table, &names)),
+            notes: job.source.notes.clone(),
+            seconds,
+            peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
+            config_sha256: job.used.sha256.clone(),
+            data_sha256: job.source.dataset.sha256.clone(),
+        };
+        Ok(ReportInput { report, figures })
+    }
+
+    fn chance_row(&self, job: &Job) -> Row {
+        let recalls = |r: [f64; 3]| Recalls { r1: r[0], r5: r[1], r10: r[2] };
+        let measured = Measured {
+            i2t: recalls(self.chance.i2t),
+            t2i: recalls(self.chance.t2i),
+            rsum: self.chance.rsum,
+            ci95: None,
+            ci95_recalls: None,
+            per_seed: vec![],
+            validation_rsum: None,
+            ties_decided: None,
+            seconds: None,
+        };
+        Row {
+            name: CHANCE.into(),
+            kind: Kind::Baseline,
+            protocol: protocol(job),
+            paper: None,
+            measured,
+            truth: None,
+        }
+    }
+
+    /// The first trained row against every other, and every trained row against CCA.
+    fn comparisons(&self) -> Result<Vec<Comparison>> {
+        let Some(full) = self.rows.iter().find(|row| row.kind == Kind::Trained) else {
+            return Ok(vec![]);
+        };
+        let cca = self.rows.iter().find(|row| row.kind == Kind::Baseline);
+        let others = self.rows.iter().filter(|row| row.kind == Kind::Trained && row.name != full.name);
+        let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
+        let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
+        of_full.chain(of_cca).map(|(row, minus)| comparison(row, minus)).collect()
+    }
+}
+
+fn comparison(row: &RowResult, minus: &RowResult) -> Result<Comparison> {
+    let a = row.hits();
+    let mut b = minus.hits();
+    if b.len() == 1 {
+        b = vec![b[0].clone(); a.len()]; // a baseline without seeds stands against each of them
+    }
+    let interval = bootstrap_difference(&a, &b, REPLICATES, RESAMPLING_SEED)?.rsum;
+    let test = paired_randomisation(&a, &b, REPLICATES, RESAMPLING_SEED)?;
+    Ok(Comparison {
+        row: row.name.clone(),
+        minus: minus.name.clone(),
+        rsum: row.rsum() - minus.rsum(),
+        ci95: Some(ends(interval)),
+        p_value: Some(test.p),
+        test: Some("paired randomisation over images, 10,000 draws".into()),
+    })
+}
+
+fn seed_result(run: &SeedRun) -> SeedResult {
+    let recalls = |[r1, r5, r10]: [f64; 3]| Recalls { r1, r5, r10 };
+    let best = run.progress.as_ref().and_then(|p| p.best);
+    SeedResult {
+        seed: run.seed,
+        i2t: recalls(run.evaluation.i2t.recalls()),
+        t2i: recalls(run.evaluation.t2i.recalls()),
+        rsum: run.evaluation.rsum,
+        validation_rsum: best.map(|b| b.rsum),
+        best_epoch: best.map(|b| b.epoch as u32 + 1),
+    }
+}
+
+fn ties_decided(run: &SeedRun) -> u64 {
+    let decided = &run.evaluation.decided;
+    (decided.i2t.rank + decided.t2i.rank) as u64
+}
+
+fn recall_intervals(m: Measures<Interval>) -> RecallIntervals {
+    RecallIntervals { i2t: m.i2t.map(ends), t2i: m.t2i.map(ends) }
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lo, interval.hi]
+}
+
+fn protocol(job: &Job) -> String {
+    let test = &job.source.dataset.test.pairs;
+    let name = job.used.target.protocol.name();
+    format!("{name}: {} images, {} captions", test.images(), test.texts())
+}
+
+fn paper_dataset(job: &Job) -> Option<&'static str> {
+    (job.used.target.dataset == DatasetName::Flickr30k).then_some("flickr30k")
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0u32), |(sum, n), x| (sum + x, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
+}

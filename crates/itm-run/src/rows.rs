@@ -1,0 +1,98 @@
+//! One row with one seed: builds the method, trains it, evaluates it on the test split.
+
+use std::time::Instant;
+
+use fne::FneConfig;
+use itm_core::eval::{Evaluation, TiePolicy, evaluate};
+use itm_core::tiles::{Embeddings, Tiles};
+use itm_core::{Pairs, Result, ScoreMatrix};
+
+use crate::config::{Config, Method as MethodName};
+use crate::figures;
+use crate::fne_method::{Encoded, FneMethod};
+use crate::log::Log;
+use crate::method::{Embedded, Method, Split};
+use crate::progress;
+use crate::reproduce::Job;
+use crate::results::SeedRun;
+use crate::source::Source;
+use crate::train::{Plan, Progress, train};
+
+/// Reads a row's configuration and checks it against the data, before anything is trained.
+pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
+    match config.target.method {
+        MethodName::Fne => {
+            let row: FneConfig = config.row(row)?;
+            row.validate()?;
+            plan(config, &row, source, 0).check()
+        }
+    }
+}
+
+fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
+    let target = &config.target;
+    Plan {
+        epochs: row.train.epochs,
+        batch: row.train.batch,
+        captions: source.dataset.train.pairs.texts(),
+        seed,
+        checkpoint_steps: target.checkpoint_steps,
+        log_steps: target.log_steps,
+        observe_steps: if source.truth.is_some() { target.observe_steps } else { 0 },
+    }
+}
+
+/// Steps of all rows and seeds of a job.
+pub(crate) fn steps(config: &Config, rows: &[String], seeds: usize, source: &Source) -> Result<usize> {
+    rows.iter()
+        .map(|row| Ok(plan(config, &config.row(row)?, source, 0).steps() * seeds))
+        .sum()
+}
+
+/// A trained row with one seed, and its scores on the test split.
+pub(crate) fn run(job: &Job, encoded: &Encoded, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatrix)> {
+    let started = Instant::now();
+    let mut config: FneConfig = job.used.row(row)?;
+    config.train.seed = seed;
+    let plan = plan(&job.used, &config, &job.source, seed);
+    let (log, checkpoints) = job.run.row(row, seed)?;
+    let truth = job.source.truth.as_ref().map(|truth| &truth.train);
+    let mut method = FneMethod::new(&config, &job.source.dataset, encoded, truth, &job.device)?;
+    let validate = |embedded: &Embedded| evaluation(embedded, &job.source.dataset.val.pairs);
+    let bar = progress::bar(&format!("{row}, seed {seed}"), "steps");
+    bar.set_length(plan.steps() as u64);
+    let watch = |at: &Progress| {
+        bar.set_position(at.step as u64);
+        job.estimate.step();
+    };
+    let progress = train(&mut method, &plan, validate, &checkpoints, &log, watch)?;
+    bar.finish_and_clear();
+
+    let scores = scores(&method.embed(Split::Test))?;
+    let mut result = SeedRun::evaluate(job, seed, &scores)?;
+    result.curve = Some(figures::curve(row, seed, &Log::read(&log)?, plan.epoch_steps()));
+    let posterior = method.posterior();
+    result.similarities = Some(figures::similarities(row, seed, &scores, &job.source, posterior));
+    result.prior = Some(config.sampler.prior);
+    let best = progress.best.map_or(f64::NAN, |best| best.rsum);
+    let seconds = started.elapsed().as_secs_f64();
+    progress::say(format!(
+        "{row}, seed {seed}: rSum {:.1} on test, {best:.1} on validation ({})",
+        result.evaluation.rsum,
+        crate::summary::duration(seconds)
+    ));
+    result.progress = Some(progress);
+    Ok((result, scores))
+}
+
+/// All scores of embedded images and texts.
+pub(crate) fn scores(embedded: &Embedded) -> Result<ScoreMatrix> {
+    let Embedded { dim, images, texts } = embedded;
+    let images = Embeddings::new("image embeddings", images.len() / dim, *dim, images)?;
+    let texts = Embeddings::new("text embeddings", texts.len() / dim, *dim, texts)?;
+    Ok(Tiles::new(images, texts)?.scores())
+}
+
+fn evaluation(embedded: &Embedded, pairs: &Pairs) -> Result<Evaluation> {
+    evaluate(&scores(embedded)?, pairs, itm_core::eval::Protocol::Full, TiePolicy::Index)
+}

@@ -1,0 +1,167 @@
+//! The folder of a run: configuration, and for every row and seed its log and checkpoints; at the end the reports.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{Checkpoints, write_atomically};
+
+/// What a run is of. A resumed run must be of the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The target that was asked for.
+    pub target: String,
+    /// SHA-256 of the configuration in use.
+    pub config_sha256: String,
+    /// SHA-256 of the data.
+    pub data_sha256: String,
+    /// The backend.
+    pub backend: String,
+}
+
+/// A run directory.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    path: PathBuf,
+    identity: Identity,
+}
+
+impl RunDir {
+    /// Makes a new run directory.
+    ///
+    /// # Errors
+    /// If there is something at that path already: nothing is ever overwritten.
+    pub fn create(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
+        if path.exists() && !is_empty(&path) {
+            let expected = "a new or empty folder (or `--resume`)";
+            return Err(Error::invalid(path.display(), expected, "a folder with files"));
+        }
+        fs::create_dir_all(&path).map_err(Error::io(&path))?;
+        write_atomically(&path.join("config.toml"), config.as_bytes())?;
+        let text = serde_json::to_string_pretty(&identity).expect("strings alone");
+        write_atomically(&path.join("run.json"), text.as_bytes())?;
+        Ok(Self { path, identity })
+    }
+
+    /// Opens an interrupted run.
+    ///
+    /// # Errors
+    /// If there is none, or it is of another target, configuration, data set or backend.
+    pub fn open(path: PathBuf, identity: Identity) -> Result<Self> {
+        let file = path.join("run.json");
+        let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
+        let found: Identity = serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))?;
+        for (key, expected, got) in [
+            ("target", &identity.target, &found.target),
+            ("config_sha256", &identity.config_sha256, &found.config_sha256),
+            ("data_sha256", &identity.data_sha256, &found.data_sha256),
+            ("backend", &identity.backend, &found.backend),
+        ] {
+            if expected != got {
+                let place = format!("{}, {key}", file.display());
+                return Err(Error::invalid(place, format!("`{expected}`"), format!("`{got}`")));
+            }
+        }
+        Ok(Self { path, identity })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Log file and checkpoints of a row and seed.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn row(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
+        let folder = self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"));
+        let Identity { config_sha256, data_sha256, backend, .. } = &self.identity;
+        let identity = format!(
+            "{row}, seed {seed}, config {}, data {}, {backend}",
+            short(config_sha256),
+            short(data_sha256)
+        );
+        let checkpoints = Checkpoints::new(folder.join("checkpoints"), identity)?;
+        Ok((folder.join("log.jsonl"), checkpoints))
+    }
+}
+
+/// `runs/<target>`, or with a number behind it if that is taken.
+pub fn new_path(target: &str) -> PathBuf {
+    let path = |n: usize| match n {
+        1 => PathBuf::from("runs").join(target),
+        n => PathBuf::from("runs").join(format!("{target}-{n}")),
+    };
+    (1..).map(path).find(|p| !p.exists() || is_empty(p)).expect("some number is free")
+}
+
+/// The newest `runs/<target>[-<number>]`.
+pub fn newest_path(target: &str) -> Option<PathBuf> {
+    let number = |name: &str| match name.strip_prefix(target)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('-')?.parse::<usize>().ok(),
+    };
+    let entries = fs::read_dir("runs").ok()?;
+    let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
+    let newest = names.filter_map(|name| Some((number(&name)?, name))).max()?;
+    Some(Path::new("runs").join(newest.1))
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn short(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
+}
+
+/// A row's name as a folder: `w/o MMM+FNE` is `w-o-mmm-fne`.
+fn slug(row: &str) -> String {
+    let mut slug = String::new();
+    for c in row.chars() {
+        if c.is_alphanumeric() {
+            slug.extend(c.to_lowercase());
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity() -> Identity {
+        Identity {
+            target: "fne-scenes".into(),
+            config_sha256: "c".repeat(64),
+            data_sha256: "d".repeat(64),
+            backend: "cpu".into(),
+        }
+    }
+
+    #[test]
+    fn nothing_is_overwritten_and_another_run_is_not_resumed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        RunDir::create(path.clone(), identity(), "").unwrap();
+        let line = RunDir::create(path.clone(), identity(), "").unwrap_err().to_string();
+        assert!(line.contains("run") && line.contains("--resume"), "{line}");
+        RunDir::open(path.clone(), identity()).unwrap();
+        let other = Identity { data_sha256: "e".repeat(64), ..identity() };
+        let line = RunDir::open(path, other).unwrap_err().to_string();
+        assert!(line.contains("run.json, data_sha256"), "{line}");
+    }
+
+    #[test]
+    fn rows_become_folders() {
+        assert_eq!(slug("w/o MMM+FNE"), "w-o-mmm-fne");
+        assert_eq!(slug("Full"), "full");
+    }
+}

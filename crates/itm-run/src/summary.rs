@@ -1,0 +1,103 @@
+//! What is printed before training starts: what was resolved, and what it will take.
+
+use std::cell::Cell;
+use std::fmt::Write;
+use std::time::Instant;
+
+use crate::reproduce::Job;
+use crate::{progress, system};
+
+/// Data, backend, rows and seeds of a job, and how many steps that is.
+pub(crate) fn resolved(job: &Job) -> String {
+    let mut text = String::new();
+    if let Some(line) = &job.source.substitution {
+        _ = writeln!(text, "{line}");
+    }
+    let data = &job.source.dataset;
+    let seeds: Vec<_> = job.seeds.iter().map(u64::to_string).collect();
+    let size = |part: &itm_core::data::Part| {
+        format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
+    };
+    for (key, value) in [
+        ("target", format!("{} (table {} of {})", job.asked.name, job.asked.target.table, job.asked.target.paper)),
+        ("config", job.used.path.display().to_string()),
+        ("data", format!("{} (sha256 {})", job.source.title(), &data.sha256[..12])),
+        ("train", size(&data.train)),
+        ("val", size(&data.val)),
+        ("test", format!("{}, protocol {}", size(&data.test), job.used.target.protocol.name())),
+        ("backend", format!("{}, {} threads", job.backend, system::threads())),
+        ("rows", job.rows.join(" | ")),
+        ("seeds", seeds.join(" ")),
+        ("steps", format!("{} in all", job.estimate.steps)),
+        ("out", job.run.path().display().to_string()),
+    ] {
+        _ = writeln!(text, "{key:>8}  {value}");
+    }
+    text
+}
+
+/// Tells once, soon after the start, how long all rows will take.
+pub(crate) struct Estimate {
+    started: Cell<Option<Instant>>,
+    done: Cell<usize>,
+    steps: usize,
+}
+
+impl Estimate {
+    /// Steps before the clock starts, and those it then measures.
+    const SKIP: usize = 5;
+    const MEASURE: usize = 40;
+
+    pub(crate) fn new(steps: usize) -> Self {
+        Self { started: Cell::new(None), done: Cell::new(0), steps }
+    }
+
+    /// Counts a step of any row.
+    pub(crate) fn step(&self) {
+        self.done.set(self.done.get() + 1);
+        match self.done.get() {
+            Self::SKIP => self.started.set(Some(Instant::now())),
+            n if n == Self::SKIP + Self::MEASURE => self.tell(),
+            _ => {}
+        }
+    }
+
+    fn tell(&self) {
+        let Some(started) = self.started.get() else { return };
+        let step = started.elapsed().as_secs_f64() / Self::MEASURE as f64;
+        let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
+        progress::say(format!(
+            "estimate: {:.1} ms a step, {} for all rows and seeds; memory so far {memory}",
+            1000.0 * step,
+            duration(step * self.steps as f64)
+        ));
+    }
+}
+
+/// A length of time as a person says it.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds.round() as u64 {
+        s @ 0..120 => format!("{s} s"),
+        s @ 120..7200 => format!("{:.1} min", s as f64 / 60.0),
+        s => format!("{:.1} h", s as f64 / 3600.0),
+    }
+}
+
+/// A number of bytes as a person says it.
+pub(crate) fn bytes(bytes: u64) -> String {
+    match bytes as f64 / f64::from(1 << 20) {
+        mib if mib < 1024.0 => format!("{mib:.0} MiB"),
+        mib => format!("{:.1} GiB", mib / 1024.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_read_well() {
+        assert_eq!([5.4, 90.0, 150.0, 7200.0].map(duration), ["5 s", "90 s", "2.5 min", "2.0 h"]);
+        assert_eq!([1 << 20, 3 << 29].map(bytes), ["1 MiB", "1.5 GiB"]);
+    }
+}

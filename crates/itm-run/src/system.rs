@@ -1,0 +1,27 @@
+//! What the machine says of a run: memory, threads, commit.
+
+use std::fs;
+use std::process::Command;
+
+/// Largest resident memory of this process in bytes; `None` where the system does not tell.
+pub(crate) fn peak_memory_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Threads that the matrix products use.
+pub(crate) fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// The commit of the working folder, with `+dirty` if tracked files are changed; `unknown` outside a repository.
+pub(crate) fn commit() -> String {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).output().ok().filter(|o| o.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "HEAD"]) else { return "unknown".into() };
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    if changed.is_some_and(|c| !c.is_empty()) { commit + "+dirty" } else { commit }
+}

@@ -1,0 +1,234 @@
+//! The one training loop.
+
+use std::path::Path;
+
+use itm_core::{Error, Result};
+use itm_core::eval::Evaluation;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::Checkpoints;
+use crate::log::{Line, Log};
+use crate::method::{Draws, Embedded, Method, Observe, Split};
+use crate::posterior::Candidates;
+
+/// How long and how often; fixed by the configuration, never by the clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Number of epochs.
+    pub epochs: usize,
+    /// Captions in a batch; the last partial batch of an epoch is dropped.
+    pub batch: usize,
+    /// Captions in the training split.
+    pub captions: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// A checkpoint every so many steps, besides the one at each epoch's end.
+    pub checkpoint_steps: usize,
+    /// A line of the log every so many steps.
+    pub log_steps: usize,
+    /// An observation every so many steps; 0 for never.
+    pub observe_steps: usize,
+}
+
+impl Plan {
+    /// Steps of an epoch.
+    pub fn epoch_steps(&self) -> usize {
+        self.captions / self.batch
+    }
+
+    /// Steps of the run.
+    pub fn steps(&self) -> usize {
+        self.epochs * self.epoch_steps()
+    }
+
+    /// Whether there is anything to train.
+    ///
+    /// # Errors
+    /// If the training split does not fill one batch.
+    pub fn check(&self) -> Result<()> {
+        if self.captions < self.batch {
+            let expected = format!("at least one batch of {} captions", self.batch);
+            return Err(Error::invalid("training split", expected, self.captions));
+        }
+        Ok(())
+    }
+
+    /// Captions of an epoch in their order, which depends on seed and epoch only.
+    fn order(&self, epoch: usize) -> Vec<usize> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(epoch as u64 + 1);
+        let mut order: Vec<_> = (0..self.captions).collect();
+        order.shuffle(&mut rng);
+        order
+    }
+
+    fn observe(&self, epoch: usize, step: usize) -> Observe {
+        if self.observe_steps == 0 || !step.is_multiple_of(self.observe_steps) {
+            Observe::No
+        } else if epoch + 1 == self.epochs {
+            Observe::Posterior
+        } else {
+            Observe::Draws
+        }
+    }
+}
+
+/// Where training stands: what a checkpoint remembers besides the method's own state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// Steps done, over all epochs.
+    pub step: usize,
+    /// The best epoch end so far.
+    pub best: Option<Best>,
+    /// Drawn negatives against the truth, over the whole run.
+    pub draws: Draws,
+    /// Candidates of the last epoch against the truth.
+    pub candidates: Candidates,
+    log_bytes: u64,
+    since_log: Mean,
+    epoch_draws: Draws,
+}
+
+/// An epoch end, by its validation rSum.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// Epoch, from 0.
+    pub epoch: usize,
+    /// Steps done then.
+    pub step: usize,
+    /// Validation rSum.
+    pub rsum: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Mean {
+    steps: f64,
+    loss: f64,
+    grad_norm: f64,
+    active: f64,
+}
+
+/// Trains, or goes on training, and leaves the method as it was at its best epoch end. `watch` is called after every step.
+///
+/// # Errors
+/// If the loss is not finite, or something cannot be written or read.
+pub fn train(
+    method: &mut impl Method,
+    plan: &Plan,
+    validate: impl Fn(&Embedded) -> Result<Evaluation>,
+    checkpoints: &Checkpoints,
+    log: &Path,
+    mut watch: impl FnMut(&Progress),
+) -> Result<Progress> {
+    let mut at = match checkpoints.latest::<Progress>()? {
+        Some((folder, progress)) => {
+            method.load(&folder)?;
+            progress
+        }
+        None => Progress::default(),
+    };
+    let mut log = Log::open(log, at.log_bytes)?;
+    while at.step < plan.steps() {
+        let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
+        if first == 0 {
+            method.begin_epoch(epoch);
+        }
+        let order = plan.order(epoch);
+        for captions in order.chunks_exact(plan.batch).skip(first) {
+            step(method, plan, epoch, captions, &mut at, &mut log)?;
+            watch(&at);
+            if at.step.is_multiple_of(plan.checkpoint_steps) && at.step % plan.epoch_steps() != 0 {
+                save(method, checkpoints, &mut at, &mut log)?;
+            }
+        }
+        end_epoch(method, epoch, &validate, &mut at, &mut log)?;
+        save(method, checkpoints, &mut at, &mut log)?;
+    }
+    if let Some(best) = at.best {
+        let (folder, _) = checkpoints.read::<Progress>(&format!("step-{}", best.step))?;
+        method.load(&folder)?;
+    }
+    Ok(at)
+}
+
+fn step(
+    method: &mut impl Method,
+    plan: &Plan,
+    epoch: usize,
+    captions: &[usize],
+    at: &mut Progress,
+    log: &mut Log,
+) -> Result<()> {
+    let done = method.step(captions, step_seed(plan.seed, at.step), plan.observe(epoch, at.step))?;
+    at.step += 1;
+    let mean = &mut at.since_log;
+    mean.steps += 1.0;
+    mean.loss += done.loss;
+    mean.grad_norm += done.grad_norm;
+    mean.active += done.active;
+    if let Some(draws) = done.draws {
+        at.draws.add(&draws);
+        at.epoch_draws.add(&draws);
+    }
+    if let Some(candidates) = done.candidates {
+        at.candidates.add(&candidates);
+    }
+    if at.step.is_multiple_of(plan.log_steps) {
+        let Mean { steps, loss, grad_norm, active } = std::mem::take(mean);
+        log.write(&Line::Train {
+            epoch,
+            step: at.step,
+            loss: loss / steps,
+            grad_norm: grad_norm / steps,
+            active: active / steps,
+        })?;
+    }
+    Ok(())
+}
+
+fn end_epoch(
+    method: &impl Method,
+    epoch: usize,
+    validate: &impl Fn(&Embedded) -> Result<Evaluation>,
+    at: &mut Progress,
+    log: &mut Log,
+) -> Result<()> {
+    let rsum = validate(&method.embed(Split::Val))?.rsum;
+    log.write(&Line::Validation { epoch, step: at.step, rsum })?;
+    if at.best.is_none_or(|best| rsum > best.rsum) {
+        at.best = Some(Best { epoch, step: at.step, rsum });
+    }
+    let Draws { anchors, drawn, uniform, hardest } = std::mem::take(&mut at.epoch_draws);
+    if anchors > 0.0 {
+        log.write(&Line::Draws {
+            epoch,
+            drawn_true: drawn / anchors,
+            uniform_true: uniform / anchors,
+            hardest_true: hardest / anchors,
+        })?;
+    }
+    Ok(())
+}
+
+fn save(
+    method: &impl Method,
+    checkpoints: &Checkpoints,
+    at: &mut Progress,
+    log: &mut Log,
+) -> Result<()> {
+    at.log_bytes = log.sync()?;
+    checkpoints.write(&format!("step-{}", at.step), &*at, |folder| method.save(folder))?;
+    checkpoints.prune(1, at.best.map(|best| best.step as u64))
+}
+
+/// One number from the run's seed and the step: SplitMix64's finaliser over both.
+fn step_seed(seed: u64, step: usize) -> u64 {
+    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (step as u64).wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,55 @@
+//! `cargo xtask tidy`: rules of the house that no compiler knows.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::arrows::{self, Manifest};
+use crate::rules::{self, Level};
+
+/// Prints every finding in a line of its own; 1 if one of them is an error.
+pub(crate) fn run() -> Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
+    let files = files(root)?;
+    let mut findings = Vec::new();
+    let (mut manifests, mut configs, mut readme) = (Vec::new(), Vec::new(), String::new());
+    for path in &files {
+        let Ok(bytes) = fs::read(root.join(path)) else { continue }; // deleted, not yet committed
+        let Ok(text) = String::from_utf8(bytes) else { continue }; // a picture
+        findings.extend(rules::check(path, &text));
+        match path.split('/').collect::<Vec<_>>()[..] {
+            ["crates", name, "Cargo.toml"] => manifests.push(Manifest::new(name, &text)),
+            ["xtask", "Cargo.toml"] => manifests.push(Manifest::new("xtask", &text)),
+            ["configs", name] if name.ends_with(".toml") => configs.push(path.as_str()),
+            ["README.md"] => readme = text,
+            _ => {}
+        }
+    }
+    findings.extend(rules::configs_are_named(&configs, &readme));
+    findings.extend(arrows::check(&manifests));
+    findings.extend(arrows::check_trees(root)?);
+
+    for finding in &findings {
+        let level = if finding.level == Level::Error { "error" } else { "warning" };
+        eprintln!("{level}: {}: {}", finding.place, finding.message);
+    }
+    let errors = findings.iter().filter(|finding| finding.level == Level::Error).count();
+    eprintln!("tidy: {} files, {} crates, {errors} errors", files.len(), manifests.len());
+    Ok(ExitCode::from(u8::from(errors > 0)))
+}
+
+/// Tracked files and those about to be: what git does not ignore.
+fn files(root: &Path) -> Result<Vec<String>> {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .output()
+        .context("git")?;
+    if !output.status.success() {
+        bail!("git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let names = String::from_utf8(output.stdout).context("git ls-files: a name is not UTF-8")?;
+    Ok(names.split_terminator('\0').map(str::to_owned).collect())
+}
