@@ -21,6 +21,9 @@ mod step;
 mod weights;
 
 pub use burn::tensor::Device;
+pub use itm_core::data::Features;
+pub use itm_core::encoders::TextPool;
+pub use itm_core::{Error, Result};
 
 pub use bank::{Bank, Entries, NEVER};
 pub use config::{

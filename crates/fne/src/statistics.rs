@@ -299,12 +299,14 @@ mod tests {
         assert_eq!((seen.positive.count, seen.negative.count, seen.negative.mean), (1, 2, 0.0));
     }
 
-    /// Ties go to the lowest index: of two equal columns only the first pair is its row's argmax.
+    /// Ties go to the lowest index: a later rival as strong changes nothing, an earlier one wins.
     #[test]
     fn ties_select_the_lowest_index() {
-        let mut statistics = official();
-        statistics.update(&[0.5, 0.5, 0.5, 0.5], 2);
-        assert_eq!(statistics.snapshot().positive.count, 1);
+        for (scores, want) in [([0.6, 0.6, 0.1, 0.7], 2), ([0.7, 0.6, 0.1, 0.6], 1)] {
+            let mut statistics = official();
+            statistics.update(&scores, 2);
+            assert_eq!(statistics.snapshot().positive.count, want, "{scores:?}");
+        }
     }
 
     #[test]

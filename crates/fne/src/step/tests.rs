@@ -366,6 +366,7 @@ mod resume {
     fn noisy(preset: Preset) -> FneConfig {
         let mut config = tiny(preset);
         config.sampler.warmup_epochs = 1;
+        config.sampler.min_count = 0; // the posterior takes part from the first pair on
         config.train.dropout = 0.2;
         config.train.word_dropout = 0.2;
         config.train.weight_decay = 0.01;
@@ -375,7 +376,7 @@ mod resume {
     fn run(fne: &mut Fne, steps: std::ops::Range<u64>) -> Vec<u64> {
         steps
             .map(|s| {
-                if s % 2 == 0 {
+                if s == 0 || s == 2 {
                     fne.begin_epoch(s as usize / 2);
                 }
                 let report = step(fne, &[0, 3, 5, 6, 1], 100 + s).unwrap();
@@ -400,6 +401,7 @@ mod resume {
             let mut first = fne(&config);
             let mut again = run(&mut first, 0..3);
             first.save(folder.path()).unwrap();
+            assert!(first.statistics().positive.count > 0, "the middle of an epoch");
             drop(first);
             let mut second = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
             second.load(folder.path()).unwrap();
@@ -411,8 +413,8 @@ mod resume {
             assert_eq!(second.bank(), whole.bank());
             assert_eq!(second.optimizer, whole.optimizer);
             assert_eq!(second.statistics(), whole.statistics());
-            assert_eq!(second.progress(), (2, 6));
-            assert!(whole.bank().ids()[0] != NEVER && whole.statistics().positive.count < 20);
+            assert_eq!(second.progress(), (1, 6));
+            assert!(whole.bank().ids()[0] != NEVER);
         }
     }
 
