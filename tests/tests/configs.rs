@@ -30,7 +30,10 @@ fn a_substitute_is_a_target_with_the_same_rows() {
         let Some(substitute) = &config.target.substitute else { continue };
         let other = Config::load(&configs(), substitute).unwrap();
         assert!(config.rows().eq(other.rows()), "{name} and {substitute}");
-        assert!(other.target.scenes.is_some(), "{substitute} must run on data that are always there");
+        assert!(
+            other.target.scenes.is_some(),
+            "{substitute} must run on data that are always there"
+        );
     }
 }
 

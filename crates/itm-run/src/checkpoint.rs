@@ -88,7 +88,8 @@ impl Checkpoints {
         }
         let manifest = Manifest { identity: self.identity.clone(), progress, files };
         let path = folder.join(MANIFEST);
-        let text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
+        let text = serde_json::to_string_pretty(&manifest)
+            .map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
         fs::write(&path, text).map_err(Error::io(&path))?;
         sync(&path)?;
         sync(folder)
@@ -132,7 +133,11 @@ impl Checkpoints {
             .map_err(|e| Error::invalid(path.display(), "a checkpoint's manifest", e))?;
         if manifest.identity != self.identity {
             let expected = format!("a checkpoint of `{}`", self.identity);
-            return Err(Error::invalid(path.display(), expected, format!("`{}`", manifest.identity)));
+            return Err(Error::invalid(
+                path.display(),
+                expected,
+                format!("`{}`", manifest.identity),
+            ));
         }
         for (name, expected) in &manifest.files {
             let path = folder.join(name);
@@ -155,7 +160,8 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
     let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, contents).map_err(Error::io(path)).and_then(|()| sync(&temporary));
+    let written =
+        fs::write(&temporary, contents).map_err(Error::io(path)).and_then(|()| sync(&temporary));
     if written.is_err() {
         _ = fs::remove_file(&temporary);
     }
@@ -173,7 +179,8 @@ fn steps(names: &[String]) -> Vec<(u64, &String)> {
 
 fn file_names(folder: &Path) -> Result<Vec<String>> {
     let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
-    let mut names: Vec<_> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<_> =
+        entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     Ok(names)
 }
@@ -198,7 +205,8 @@ mod tests {
     }
 
     fn write(c: &Checkpoints, step: u64) -> PathBuf {
-        let fill = |dir: &Path| fs::write(dir.join("model"), vec![step as u8; 64]).map_err(Error::io(dir));
+        let fill =
+            |dir: &Path| fs::write(dir.join("model"), vec![step as u8; 64]).map_err(Error::io(dir));
         c.write(&format!("step-{step}"), step, fill).unwrap()
     }
 
@@ -246,7 +254,10 @@ mod tests {
         assert!(line.contains("toy/Full/1") && line.contains("toy/Full/0"), "{line}");
         fs::write(path.join("model"), [5; 32]).unwrap();
         let line = c.latest::<u64>().unwrap_err().to_string();
-        assert!(line.contains("model") && line.contains("32 bytes") && line.contains("damaged"), "{line}");
+        assert!(
+            line.contains("model") && line.contains("32 bytes") && line.contains("damaged"),
+            "{line}"
+        );
         fs::write(path.join(MANIFEST), "{\"identity\":").unwrap();
         let line = c.latest::<u64>().unwrap_err().to_string();
         assert!(line.contains(MANIFEST) && line.lines().count() == 1, "{line}");

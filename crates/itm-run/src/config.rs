@@ -211,7 +211,8 @@ fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Resul
         let mut lines = e.message().lines();
         let reason = lines.next().unwrap_or("a wrong value").to_owned();
         // The key's own path stands on a line of its own: "in `train.epochs`".
-        let key = e.to_string().lines().rev().find_map(|l| l.strip_prefix("in ").map(str::to_owned));
+        let key =
+            e.to_string().lines().rev().find_map(|l| l.strip_prefix("in ").map(str::to_owned));
         let place = match key {
             Some(key) => format!("{}, {place}, {}", path.display(), key.trim_matches('`')),
             None => format!("{}, {place}", path.display()),
@@ -221,7 +222,8 @@ fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Resul
 }
 
 fn syntax_error(path: &Path, text: &str, error: &toml::de::Error) -> Error {
-    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+    let line =
+        error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
     let reason = error.message().lines().next().unwrap_or("a wrong value").to_owned();
     Error::invalid(format!("{} line {line}", path.display()), "valid TOML", reason)
 }

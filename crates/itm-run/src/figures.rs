@@ -53,7 +53,10 @@ pub(crate) fn examples(row: &str, scores: &ScoreMatrix, source: &Source) -> Vec<
             row: row.into(),
             query: image(i),
             answers: ranking.iter().take(ANSWERS).map(answer).collect(),
-            annotated_rank: ranking.iter().position(|&t| test.pairs.image_of(t) == i).map(|r| r + 1),
+            annotated_rank: ranking
+                .iter()
+                .position(|&t| test.pairs.image_of(t) == i)
+                .map(|r| r + 1),
         });
     }
     let transposed = scores.transpose();
@@ -68,7 +71,10 @@ pub(crate) fn examples(row: &str, scores: &ScoreMatrix, source: &Source) -> Vec<
             row: row.into(),
             query: caption(t),
             answers: ranking.iter().take(ANSWERS).map(answer).collect(),
-            annotated_rank: ranking.iter().position(|&i| i == test.pairs.image_of(t)).map(|r| r + 1),
+            annotated_rank: ranking
+                .iter()
+                .position(|&i| i == test.pairs.image_of(t))
+                .map(|r| r + 1),
         });
     }
     examples

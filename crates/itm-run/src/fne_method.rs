@@ -54,7 +54,13 @@ impl<'a> FneMethod<'a> {
         truth: Option<&'a Relevance>,
         device: &Device,
     ) -> Result<Self> {
-        let model = Fne::new(config, data.train.features.dim, encoded.vocabulary.len(), device, config.train.seed)?;
+        let model = Fne::new(
+            config,
+            data.train.features.dim,
+            encoded.vocabulary.len(),
+            device,
+            config.train.seed,
+        )?;
         Ok(Self { model, data, encoded, truth })
     }
 

@@ -17,7 +17,9 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
         let present = match (target.dataset, &target.substitute) {
             (DatasetName::Scenes, _) => format!("{title}: built in"),
             _ if folder.is_dir() => format!("{title}: {}", folder.display()),
-            (_, Some(other)) => format!("{title}: not in {}, runs {other} instead", folder.display()),
+            (_, Some(other)) => {
+                format!("{title}: not in {}, runs {other} instead", folder.display())
+            }
             (_, None) => format!("{title}: not in {} (`--data DIR`)", folder.display()),
         };
         lines.push([name, target.paper.clone(), target.table.to_string(), present]);

@@ -60,7 +60,8 @@ impl Log {
     /// # Errors
     /// If the file cannot be opened or is shorter than that.
     pub fn open(path: &Path, bytes: u64) -> Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
+        let file =
+            OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
         let length = file.metadata().map_err(Error::io(path))?.len();
         if length < bytes {
             let expected = format!("at least {bytes} bytes, as its checkpoint says");
@@ -102,7 +103,8 @@ impl Log {
             .enumerate()
             .map(|(n, line)| {
                 let place = format!("{} line {}", path.display(), n + 1);
-                serde_json::from_str(line).map_err(|e| Error::invalid(place, "a line of the log", e))
+                serde_json::from_str(line)
+                    .map_err(|e| Error::invalid(place, "a line of the log", e))
             })
             .collect()
     }

@@ -24,7 +24,8 @@ pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
 
 /// A spinner with the time passed, for work without steps; hidden where there is no terminal.
 pub(crate) fn spinner(what: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template that a test renders");
+    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}")
+        .expect("a template that a test renders");
     let bar = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     bar

@@ -108,7 +108,8 @@ fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
     };
     let run = if args.resume {
         let path = args.out.clone().or_else(|| newest_path(&asked.name));
-        let none = || Error::invalid("--resume", format!("a run of {} below `runs`", asked.name), "none");
+        let none =
+            || Error::invalid("--resume", format!("a run of {} below `runs`", asked.name), "none");
         RunDir::open(path.ok_or_else(none)?, identity)?
     } else {
         let path = args.out.clone().unwrap_or_else(|| new_path(&asked.name));

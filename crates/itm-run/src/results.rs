@@ -79,7 +79,13 @@ impl RowResult {
 
     pub(crate) fn baseline(name: &str, run: SeedRun, validation_rsum: f64, seconds: f64) -> Self {
         let validation_rsum = Some(validation_rsum);
-        Self { name: name.to_owned(), kind: Kind::Baseline, runs: vec![run], validation_rsum, seconds }
+        Self {
+            name: name.to_owned(),
+            kind: Kind::Baseline,
+            runs: vec![run],
+            validation_rsum,
+            seconds,
+        }
     }
 
     pub(crate) fn rsum(&self) -> f64 {
@@ -93,7 +99,11 @@ impl RowResult {
     fn row(&self, job: &Job) -> Result<Row> {
         let of = |recalls: fn(&Evaluation) -> [f64; 3]| {
             let at = |k: usize| mean(self.runs.iter().map(|run| recalls(&run.evaluation)[k]));
-            Recalls { r1: at(0).unwrap_or(0.0), r5: at(1).unwrap_or(0.0), r10: at(2).unwrap_or(0.0) }
+            Recalls {
+                r1: at(0).unwrap_or(0.0),
+                r5: at(1).unwrap_or(0.0),
+                r10: at(2).unwrap_or(0.0),
+            }
         };
         let intervals = bootstrap(&self.hits(), REPLICATES, RESAMPLING_SEED)?;
         let best = |run: &SeedRun| run.progress.as_ref().and_then(|p| p.best).map(|best| best.rsum);
@@ -105,12 +115,17 @@ impl RowResult {
             ci95: Some(ends(intervals.rsum)),
             ci95_recalls: Some(recall_intervals(intervals)),
             per_seed: if trained { self.runs.iter().map(seed_result).collect() } else { vec![] },
-            validation_rsum: self.validation_rsum.or_else(|| mean(self.runs.iter().filter_map(best))),
+            validation_rsum: self
+                .validation_rsum
+                .or_else(|| mean(self.runs.iter().filter_map(best))),
             ties_decided: Some(self.runs.iter().map(ties_decided).sum()),
             seconds: Some(self.seconds),
         };
         let paper = (!job.source.substituted())
-            .then(|| paper_dataset(job).and_then(|d| paper::fne_row(job.used.target.table, d, &self.name)))
+            .then(|| {
+                paper_dataset(job)
+                    .and_then(|d| paper::fne_row(job.used.target.table, d, &self.name))
+            })
             .flatten()
             .map(|printed| printed.numbers());
         Ok(Row {
@@ -154,8 +169,12 @@ impl RowResult {
 
     fn add_posterior(&self, truth: &mut Truth) {
         let mut all = Candidates::default();
-        self.runs.iter().filter_map(|run| run.progress.as_ref()).for_each(|p| all.add(&p.candidates));
-        let (Some(rate), Some(prior)) = (all.base_rate(), self.runs.iter().find_map(|run| run.prior))
+        self.runs
+            .iter()
+            .filter_map(|run| run.progress.as_ref())
+            .for_each(|p| all.add(&p.candidates));
+        let (Some(rate), Some(prior)) =
+            (all.base_rate(), self.runs.iter().find_map(|run| run.prior))
         else {
             return;
         };
@@ -166,7 +185,8 @@ impl RowResult {
         truth.brier_skill = all.brier_skill(prior);
         if rate > 0.0 && rate < 1.0 {
             truth.brier_skill_at_base_rate = all.brier_skill(rate);
-            let named = [(format!("p = {prior:e}"), prior), (format!("p = base rate {rate:.4}"), rate)];
+            let named =
+                [(format!("p = {prior:e}"), prior), (format!("p = base rate {rate:.4}"), rate)];
             truth.reliability = named.map(|(name, prior)| reliability(&all, name, prior)).into();
         }
     }
@@ -263,7 +283,8 @@ impl Results {
             return Ok(vec![]);
         };
         let cca = self.rows.iter().find(|row| row.kind == Kind::Baseline);
-        let others = self.rows.iter().filter(|row| row.kind == Kind::Trained && row.name != full.name);
+        let others =
+            self.rows.iter().filter(|row| row.kind == Kind::Trained && row.name != full.name);
         let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
         let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
         of_full.chain(of_cca).map(|(row, minus)| comparison(row, minus)).collect()

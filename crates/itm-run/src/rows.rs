@@ -43,14 +43,22 @@ fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
 }
 
 /// Steps of all rows and seeds of a job.
-pub(crate) fn steps(config: &Config, rows: &[String], seeds: usize, source: &Source) -> Result<usize> {
-    rows.iter()
-        .map(|row| Ok(plan(config, &config.row(row)?, source, 0).steps() * seeds))
-        .sum()
+pub(crate) fn steps(
+    config: &Config,
+    rows: &[String],
+    seeds: usize,
+    source: &Source,
+) -> Result<usize> {
+    rows.iter().map(|row| Ok(plan(config, &config.row(row)?, source, 0).steps() * seeds)).sum()
 }
 
 /// A trained row with one seed, and its scores on the test split.
-pub(crate) fn run(job: &Job, encoded: &Encoded, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatrix)> {
+pub(crate) fn run(
+    job: &Job,
+    encoded: &Encoded,
+    row: &str,
+    seed: u64,
+) -> Result<(SeedRun, ScoreMatrix)> {
     let started = Instant::now();
     let mut config: FneConfig = job.used.row(row)?;
     config.train.seed = seed;

@@ -19,12 +19,19 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
     }
     if let Some(folder) = &args.out {
         if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Error::invalid(folder.display(), "a new or empty folder", "a folder with files"));
+            return Err(Error::invalid(
+                folder.display(),
+                "a new or empty folder",
+                "a folder with files",
+            ));
         }
         let spinner = progress::spinner("writing Scenes");
         scenes::export(&world, folder)?;
         spinner.finish_and_clear();
-        progress::say(format!("{train} + {val} + {test} images with captions: {}", folder.display()));
+        progress::say(format!(
+            "{train} + {val} + {test} images with captions: {}",
+            folder.display()
+        ));
     }
     Ok(())
 }

@@ -35,7 +35,11 @@ enum Pictures {
 
 impl Source {
     /// Opens the data of a target; where they are missing and it names a substitute, that target and its data.
-    pub(crate) fn open(asked: &Config, data: Option<&Path>, configs: &Path) -> Result<(Config, Self)> {
+    pub(crate) fn open(
+        asked: &Config,
+        data: Option<&Path>,
+        configs: &Path,
+    ) -> Result<(Config, Self)> {
         let name = asked.target.dataset;
         if let (DatasetName::Scenes, Some(folder)) = (name, data) {
             let expected = "no folder: Scenes are generated";
@@ -55,7 +59,11 @@ impl Source {
         );
         let Some(substitute) = &asked.target.substitute else {
             let expected = format!("the folder of {} (`--data DIR`)", name.title());
-            return Err(Error::invalid(folder.display(), expected, "nothing; `cargo xtask data` says how to get it"));
+            return Err(Error::invalid(
+                folder.display(),
+                expected,
+                "nothing; `cargo xtask data` says how to get it",
+            ));
         };
         let used = Config::load(configs, substitute)?;
         let mut source = Self::scenes(&used)?;
@@ -113,7 +121,10 @@ impl Source {
                 Picture { name, mime: "image/png", bytes: scenes.test.png(image) }
             }
             Pictures::Files(folder) => {
-                let bytes = folder.image_path(&name).and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+                let bytes = folder
+                    .image_path(&name)
+                    .and_then(|path| std::fs::read(path).ok())
+                    .unwrap_or_default();
                 let mime = if name.ends_with(".png") { "image/png" } else { "image/jpeg" };
                 Picture { name, mime, bytes }
             }

@@ -19,7 +19,13 @@ pub(crate) fn resolved(job: &Job) -> String {
         format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
     };
     for (key, value) in [
-        ("target", format!("{} (table {} of {})", job.asked.name, job.asked.target.table, job.asked.target.paper)),
+        (
+            "target",
+            format!(
+                "{} (table {} of {})",
+                job.asked.name, job.asked.target.table, job.asked.target.paper
+            ),
+        ),
         ("config", job.used.path.display().to_string()),
         ("data", format!("{} (sha256 {})", job.source.title(), &data.sha256[..12])),
         ("train", size(&data.train)),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use itm_core::{Error, Result};
 use itm_core::eval::Evaluation;
+use itm_core::{Error, Result};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -163,7 +163,8 @@ fn step(
     at: &mut Progress,
     log: &mut Log,
 ) -> Result<()> {
-    let done = method.step(captions, step_seed(plan.seed, at.step), plan.observe(epoch, at.step))?;
+    let done =
+        method.step(captions, step_seed(plan.seed, at.step), plan.observe(epoch, at.step))?;
     at.step += 1;
     let mean = &mut at.since_log;
     mean.steps += 1.0;
@@ -227,7 +228,8 @@ fn save(
 
 /// One number from the run's seed and the step: SplitMix64's finaliser over both.
 fn step_seed(seed: u64, step: usize) -> u64 {
-    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (step as u64).wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
+    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        ^ (step as u64).wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

@@ -110,7 +110,8 @@ impl GruText {
 
     fn states_of(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let width = vectors.dims()[1];
-        self.gru.forward(vectors.reshape([captions.len(), captions.width, width]), &captions.lengths)
+        self.gru
+            .forward(vectors.reshape([captions.len(), captions.width, width]), &captions.lengths)
     }
 
     fn pooled(&self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
