@@ -1,5 +1,7 @@
 //! Every config in `configs/` is whole: each row reads into its method's configuration, which validates.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::path::{Path, PathBuf};
 
 use fne::FneConfig;

@@ -1,5 +1,7 @@
 //! Laws that every method keeps.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 mod common;
 
 use burn::tensor::Device;

@@ -1,5 +1,7 @@
 //! Every row of every target takes two steps on eight synthetic pairs, in its warm-up and after it.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 mod common;
 
 use burn::tensor::Device;

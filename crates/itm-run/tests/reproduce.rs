@@ -1,5 +1,7 @@
 //! The binary as a user meets it: a run, a kill and a resume, bad input.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -86,10 +86,10 @@ impl Default for CcaOptions {
             transform: None,
             min_captions: 2,
             max_terms: 6000,
-            ridge_image: vec![1.0, 2.0, 3.0, 5.0],
-            ridge_text: vec![0.5, 1.0, 2.0, 3.0],
+            ridge_image: vec![0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0],
+            ridge_text: vec![0.1, 0.5, 1.0, 2.0, 3.0],
             power: vec![0.5, 0.75, 1.0, 1.25, 1.5],
-            dims: vec![64, 96, 128, 160, 192, 256, 320, 384],
+            dims: vec![32, 48, 64, 96, 128, 160, 192, 256, 320, 384],
         }
     }
 }
