@@ -28,6 +28,8 @@ pub struct Target {
     pub substitute: Option<String>,
     /// Number of seeds, from 0, unless the command line says otherwise.
     pub seeds: u64,
+    /// What is done to the image features first.
+    pub features: ImageFeatures,
     /// Words that occur in fewer training captions become `<unk>`.
     pub min_word_count: u64,
     /// Captions are cut to this many words.
@@ -48,6 +50,16 @@ pub struct Target {
 pub enum Method {
     /// False Negative Elimination.
     Fne,
+}
+
+/// What is done to the image features before a method sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageFeatures {
+    /// Nothing.
+    Given,
+    /// Roots, centred by the training split, of unit length: [`itm_core::data::CentredRoots`].
+    CentredRoots,
 }
 
 /// The data sets a target can name.
@@ -260,6 +272,7 @@ table = 3
 dataset = "scenes"
 protocol = "full"
 seeds = 3
+features = "given"
 min_word_count = 1
 max_words = 30
 checkpoint_steps = 10
@@ -301,7 +314,7 @@ train.epochs = 5
             (TEXT.replace("epochs = 2", "epochs = \"two\""), ["toy.toml", "epochs", "string"]),
             (TEXT.replace("seeds = 3\n", ""), ["toy.toml", "target", "missing field `seeds`"]),
             (TEXT.replace("seeds = 3", "seeds = 3\nsede = 1"), ["toy.toml", "target", "sede"]),
-            (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 18", "TOML", "expected"]),
+            (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 19", "TOML", "expected"]),
             (TEXT.replace("[row.Full]", "[raw.Full]"), ["toy.toml", "every key", "raw"]),
         ] {
             let line = error(&text);

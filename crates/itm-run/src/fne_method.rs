@@ -6,36 +6,11 @@ use burn::tensor::Device;
 use fne::audit::Observation;
 use fne::{Batch, Fne, FneConfig, Posterior};
 use itm_core::data::Dataset;
-use itm_core::text::{Vocabulary, VocabularyOptions};
 use itm_core::{Relevance, Result};
 
-use crate::config::Target;
+use crate::encoded::Encoded;
 use crate::method::{Draws, Embedded, Method, Observe, Split, Step};
 use crate::posterior::Candidates;
-
-/// The captions as numbers of words; the vocabulary comes from the training captions alone.
-pub(crate) struct Encoded {
-    pub(crate) vocabulary: Vocabulary,
-    train: Vec<Vec<u32>>,
-    val: Vec<Vec<u32>>,
-    test: Vec<Vec<u32>>,
-}
-
-impl Encoded {
-    pub(crate) fn new(data: &Dataset, target: &Target) -> Self {
-        let options = VocabularyOptions { min_count: target.min_word_count, ..Default::default() };
-        let vocabulary = Vocabulary::build(&data.train.captions, options);
-        let encode = |captions: &[String]| {
-            captions.iter().map(|c| vocabulary.encode(c, target.max_words)).collect()
-        };
-        Self {
-            train: encode(&data.train.captions),
-            val: encode(&data.val.captions),
-            test: encode(&data.test.captions),
-            vocabulary,
-        }
-    }
-}
 
 /// FNE with its data.
 pub(crate) struct FneMethod<'a> {
@@ -109,8 +84,9 @@ impl Method for FneMethod<'_> {
     fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
         let train = &self.data.train;
         let images: Vec<usize> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
-        let words: Vec<_> = captions.iter().map(|&c| self.encoded.train[c].as_slice()).collect();
-        let rows = images.iter().flat_map(|&i| train.features.row(i));
+        let words: Vec<_> =
+            captions.iter().map(|&c| self.encoded.train.words[c].as_slice()).collect();
+        let rows = images.iter().flat_map(|&i| self.encoded.train.features.row(i));
         let batch = Batch {
             features: &rows.copied().collect::<Vec<_>>(),
             texts: &words,
@@ -133,14 +109,14 @@ impl Method for FneMethod<'_> {
     }
 
     fn embed(&self, split: Split) -> Embedded {
-        let (part, words) = match split {
-            Split::Val => (&self.data.val, &self.encoded.val),
-            Split::Test => (&self.data.test, &self.encoded.test),
+        let part = match split {
+            Split::Val => &self.encoded.val,
+            Split::Test => &self.encoded.test,
         };
         Embedded {
             dim: self.model.config().model.embed_dim,
             images: self.model.embed_images(&part.features),
-            texts: self.model.embed_texts(words),
+            texts: self.model.embed_texts(&part.words),
         }
     }
 

@@ -16,6 +16,7 @@ pub mod reproduce;
 pub mod run_dir;
 pub mod train;
 
+mod encoded;
 mod figures;
 mod fne_method;
 mod list;

@@ -8,7 +8,7 @@ use itm_core::{Error, Result};
 
 use crate::config::Config;
 use crate::devices::device;
-use crate::fne_method::Encoded;
+use crate::encoded::Encoded;
 use crate::report::{CCA, Figures};
 use crate::results::{Results, RowResult, SeedRun};
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};

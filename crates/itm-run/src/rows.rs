@@ -8,8 +8,9 @@ use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Pairs, Result, ScoreMatrix};
 
 use crate::config::{Config, Method as MethodName};
+use crate::encoded::Encoded;
 use crate::figures;
-use crate::fne_method::{Encoded, FneMethod};
+use crate::fne_method::FneMethod;
 use crate::log::Log;
 use crate::method::{Embedded, Method, Split};
 use crate::progress;

@@ -14,6 +14,7 @@
 
 pub mod advice;
 mod captions;
+mod centred;
 mod check;
 mod check_layouts;
 mod files;
@@ -33,6 +34,7 @@ mod precomp;
 mod precomp_split;
 
 pub use captions::{CaptionRule, Dropped};
+pub use centred::CentredRoots;
 pub use check::{
     CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount, check, check_with,
 };
