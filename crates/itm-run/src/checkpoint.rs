@@ -215,7 +215,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let c = checkpoints(dir.path());
         assert_eq!(c.latest::<u64>().unwrap(), None);
-        [9, 10, 100].map(|step| write(&c, step));
+        for step in [9, 10, 100] {
+            write(&c, step);
+        }
         c.prune(2, None).unwrap();
         assert_eq!(file_names(dir.path()).unwrap(), ["step-10", "step-100"]);
         c.prune(1, Some(10)).unwrap();

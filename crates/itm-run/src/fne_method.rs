@@ -10,7 +10,6 @@ use itm_core::{Relevance, Result};
 
 use crate::encoded::Encoded;
 use crate::method::{Draws, Embedded, Method, Observe, Split, Step};
-use crate::posterior::Candidates;
 
 /// FNE with its data.
 pub(crate) struct FneMethod<'a> {
@@ -56,20 +55,6 @@ impl<'a> FneMethod<'a> {
             hardest: anchors * shares.hardest,
         }
     }
-
-    /// The candidates that survive the margin cut, by the log-likelihood ratio of the posterior in use.
-    fn candidates(&self, seen: &Observation, truth: &Relevance) -> Option<Candidates> {
-        let sampler = &self.model.config().sampler;
-        let posterior = seen.statistics.posterior(0.5, sampler.min_count)?; // a prior of one half adds no odds
-        let truth = is_true(truth);
-        let mut candidates = Candidates::default();
-        for side in [&seen.image_to_text, &seen.text_to_image] {
-            for (score, is_true) in side.survivors(&seen.statistics, sampler.margin, &truth) {
-                candidates.push(posterior.log_odds(f64::from(score)), is_true);
-            }
-        }
-        Some(candidates)
-    }
 }
 
 fn is_true(truth: &Relevance) -> impl Fn(i64, i64) -> bool {
@@ -102,9 +87,10 @@ impl Method for FneMethod<'_> {
             grad_norm: report.grad_norm,
             active: report.active,
             draws: seen.map(|(truth, seen)| self.draws(seen, truth)),
-            candidates: seen
-                .filter(|_| observe == Observe::Posterior)
-                .and_then(|(truth, seen)| self.candidates(seen, truth)),
+            candidates: seen.filter(|_| observe == Observe::Posterior).and_then(|(truth, seen)| {
+                let sampler = &self.model.config().sampler;
+                seen.candidates(sampler.margin, sampler.min_count, &is_true(truth))
+            }),
         })
     }
 

@@ -10,7 +10,6 @@ pub mod devices;
 pub mod log;
 pub mod method;
 pub mod paper;
-pub mod posterior;
 pub mod report;
 pub mod reproduce;
 pub mod run_dir;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use fne::audit::Candidates;
 use itm_core::Result;
 use serde::{Deserialize, Serialize};
-
-use crate::posterior::Candidates;
 
 /// The splits that a method is asked to embed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! From what the rows gave to what the reports say.
 
+use fne::audit::Candidates;
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
 use itm_core::significance::{
     Hits, Interval, Measures, bootstrap, bootstrap_difference, paired_randomisation,
@@ -9,7 +10,6 @@ use itm_core::{Result, ScoreMatrix};
 use crate::baselines;
 use crate::config::DatasetName;
 use crate::paper;
-use crate::posterior::Candidates;
 use crate::report::{
     CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, Figures, Kind, Measured, RecallIntervals,
     Recalls, Reliability, ReliabilityBin, Report, ReportInput, Row, SCHEMA_VERSION, SeedResult,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fne::audit::Candidates;
 use itm_core::eval::Evaluation;
 use itm_core::{Error, Result};
 use rand::SeedableRng;
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::Checkpoints;
 use crate::log::{Line, Log};
 use crate::method::{Draws, Embedded, Method, Observe, Split};
-use crate::posterior::Candidates;
 
 /// How long and how often; fixed by the configuration, never by the clock.
 #[derive(Debug, Clone, Copy)]

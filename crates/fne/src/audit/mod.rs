@@ -3,7 +3,10 @@
 //! Only data with a known truth (the built-in scenes) can answer them. `truth(image, caption)` says
 //! whether a caption is true of an image.
 
-use crate::posterior::Posterior;
+mod candidates;
+
+pub use candidates::{Candidates, Reliability};
+
 use crate::statistics::Snapshot;
 use crate::weights::{Excluded, Pool};
 
@@ -138,6 +141,24 @@ impl Observed {
 }
 
 impl Observation {
+    /// The candidates of both directions that survive the margin cut, by their log-likelihood ratio; `None` as long as
+    /// there are no more than `min_count` pairs in the statistics, and no posterior.
+    pub fn candidates(
+        &self,
+        margin: f64,
+        min_count: u64,
+        truth: &impl Fn(i64, i64) -> bool,
+    ) -> Option<Candidates> {
+        let posterior = self.statistics.posterior(0.5, min_count)?; // a prior of one half adds no odds
+        let mut candidates = Candidates::default();
+        for side in [&self.image_to_text, &self.text_to_image] {
+            for (score, is_true) in side.survivors(&self.statistics, margin, truth) {
+                candidates.push(posterior.log_odds(f64::from(score)), is_true);
+            }
+        }
+        Some(candidates)
+    }
+
     /// The three shares over both directions.
     pub fn shares(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Shares {
         let sides = [&self.image_to_text, &self.text_to_image];
@@ -151,94 +172,6 @@ impl Observation {
     }
 }
 
-/// Mean of several [`Shares`], each weighing as many rows as it saw.
-pub fn mean_shares(all: &[Shares]) -> Shares {
-    let rows: usize = all.iter().map(|s| s.rows).sum();
-    let mean = |f: fn(&Shares) -> f64| {
-        all.iter().map(|s| f(s) * s.rows as f64).sum::<f64>() / rows.max(1) as f64
-    };
-    Shares {
-        rows,
-        chosen: mean(|s| s.chosen),
-        uniform: mean(|s| s.uniform),
-        hardest: mean(|s| s.hardest),
-    }
-}
-
-/// Area under the ROC curve of `score` for `true`, ties counting half; `None` with one class only.
-pub fn auc(samples: &[(f64, bool)]) -> Option<f64> {
-    let mut sorted: Vec<_> = samples.to_vec();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let positives = sorted.iter().filter(|s| s.1).count();
-    let negatives = sorted.len() - positives;
-    if positives == 0 || negatives == 0 {
-        return None;
-    }
-    let (mut below, mut area) = (0.0, 0.0);
-    for group in sorted.chunk_by(|a, b| a.0 == b.0) {
-        let p = group.iter().filter(|s| s.1).count() as f64;
-        let n = group.len() as f64 - p;
-        area += p * (below + n / 2.0);
-        below += n;
-    }
-    Some(area / (positives as f64 * negatives as f64))
-}
-
-/// Share of true samples; `None` of nothing.
-pub fn base_rate(samples: &[(f64, bool)]) -> Option<f64> {
-    mean_of_bools(samples.iter().map(|s| s.1))
-}
-
-/// Mean squared error of probabilities; `None` of nothing.
-pub fn brier(samples: &[(f64, bool)]) -> Option<f64> {
-    mean(samples.iter().map(|&(p, y)| (p - f64::from(u8::from(y))).powi(2)))
-}
-
-/// `1 − Brier / (r (1 − r))`, r the base rate: 1 is perfect, 0 no better than always saying r.
-/// `None` with one class only.
-pub fn brier_skill(samples: &[(f64, bool)]) -> Option<f64> {
-    let r = base_rate(samples)?;
-    let reference = r * (1.0 - r);
-    (reference > 0.0).then(|| brier(samples).map(|b| 1.0 - b / reference)).flatten()
-}
-
-/// One bar of a reliability diagram.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Bin {
-    /// Samples whose probability lies in this bin.
-    pub count: usize,
-    /// Mean of what was predicted.
-    pub predicted: f64,
-    /// Share that was true.
-    pub observed: f64,
-}
-
-/// `bins` equal bins of [0, 1]; the last holds 1 itself.
-///
-/// # Panics
-/// If `bins` is 0.
-pub fn reliability(samples: &[(f64, bool)], bins: usize) -> Vec<Bin> {
-    assert!(bins > 0, "at least one bin");
-    let mut out = vec![Bin::default(); bins];
-    for &(p, y) in samples {
-        let bin = &mut out[((p * bins as f64) as usize).min(bins - 1)];
-        bin.count += 1;
-        bin.predicted += p;
-        bin.observed += f64::from(u8::from(y));
-    }
-    for bin in out.iter_mut().filter(|b| b.count > 0) {
-        bin.predicted /= bin.count as f64;
-        bin.observed /= bin.count as f64;
-    }
-    out
-}
-
-/// Similarities turned into the probabilities of `posterior`, at any prior p.
-pub fn at_prior(posterior: &Posterior, prior: f64, samples: &[(f32, bool)]) -> Vec<(f64, bool)> {
-    let posterior = Posterior { prior, ..*posterior };
-    samples.iter().map(|&(s, y)| (posterior.probability(f64::from(s)), y)).collect()
-}
-
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0usize), |(sum, n), x| (sum + x, n + 1));
     (n > 0).then(|| sum / n as f64)
@@ -250,11 +183,8 @@ fn mean_of_bools(values: impl Iterator<Item = bool>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::*;
 
     use super::*;
-    use crate::posterior::Gaussian;
     use crate::statistics::Moments;
 
     /// Images 1 and 2; caption 10 of image 1, 20 of image 2, 30 of image 3, which is true of 1 too.
@@ -306,62 +236,5 @@ mod tests {
         let o = observed();
         let got: Vec<_> = o.survivors(&seen, 0.2, &truth).collect();
         assert_eq!(got, [(0.8, true), (0.5, false)], "0.4 ≤ 0.6 − 0.2 is cut, 0.9 are masked");
-    }
-
-    /// By hand: of the pairs (true, false) = (.8,.3) (.8,.5) (.5,.3) (.5,.5): 1 + 1 + 1 + ½.
-    #[test]
-    fn golden_auc_brier_reliability() {
-        let samples = [(0.3, false), (0.5, true), (0.5, false), (0.8, true)];
-        assert_eq!(auc(&samples), Some(3.5 / 4.0));
-        assert_eq!(auc(&samples[..1]), None);
-        assert_eq!(base_rate(&samples), Some(0.5));
-        // (0.09 + 0.25 + 0.25 + 0.04) / 4
-        assert!((brier(&samples).unwrap() - 0.1575).abs() < 1e-12);
-        assert!((brier_skill(&samples).unwrap() - (1.0 - 0.1575 / 0.25)).abs() < 1e-12);
-        assert_eq!(brier_skill(&samples[..1]), None);
-        let bins = reliability(&[(0.3, false), (0.5, true), (0.5, false), (1.0, true)], 2);
-        assert_eq!(bins[0], Bin { count: 1, predicted: 0.3, observed: 0.0 });
-        assert_eq!(bins[1].count, 3);
-        assert!((bins[1].predicted - 2.0 / 3.0).abs() < 1e-12);
-        assert!((bins[1].observed - 2.0 / 3.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn prior_is_exchanged() {
-        let class = Gaussian::new(0.5, 0.01);
-        let posterior = Posterior { prior: 1e-4, positive: class, negative: class };
-        let got = at_prior(&posterior, 0.25, &[(0.9, true)]);
-        assert!((got[0].0 - 0.25).abs() < 1e-9 && got[0].1);
-    }
-
-    proptest! {
-        /// AUC is what counting all pairs gives, and a monotone map does not change it.
-        #[test]
-        fn auc_counts_pairs(samples in vec((0u8..6, any::<bool>()), 2..30)) {
-            let s: Vec<(f64, bool)> = samples.iter().map(|&(x, y)| (f64::from(x), y)).collect();
-            let (mut wins, mut pairs) = (0.0f64, 0.0);
-            for a in s.iter().filter(|a| a.1) {
-                for b in s.iter().filter(|b| !b.1) {
-                    pairs += 1.0;
-                    wins += if a.0 > b.0 { 1.0 } else if a.0 == b.0 { 0.5 } else { 0.0 };
-                }
-            }
-            let want = (pairs > 0.0).then(|| wins / pairs);
-            prop_assert_eq!(auc(&s).map(|x| (x * 1e9).round()), want.map(|x| (x * 1e9).round()));
-            let cubed: Vec<_> = s.iter().map(|&(x, y)| (x.powi(3), y)).collect();
-            prop_assert_eq!(auc(&s), auc(&cubed));
-        }
-
-        /// Saying the base rate always has skill 0; the bins together are the samples.
-        #[test]
-        fn reference_forecast(labels in vec(any::<bool>(), 2..40)) {
-            let n = labels.len() as f64;
-            let r = labels.iter().filter(|&&y| y).count() as f64 / n;
-            prop_assume!(r > 0.0 && r < 1.0);
-            let s: Vec<_> = labels.iter().map(|&y| (r, y)).collect();
-            prop_assert!(brier_skill(&s).unwrap().abs() < 1e-9);
-            let bins = reliability(&s, 10);
-            prop_assert_eq!(bins.iter().map(|b| b.count).sum::<usize>(), labels.len());
-        }
     }
 }
