@@ -5,7 +5,7 @@ use itm_core::{AllNegatives, Block, Hardest, triplet};
 
 use crate::config::WarmupLoss;
 
-/// Warm-up loss of `b` pairs against each other, §3.1 step 3.
+/// Warm-up loss of `b` pairs against each other, Eq. 3.
 ///
 /// ```text
 /// S = v̄ w̄ᵀ

@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use itm_core::data::sha256_hex;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-
-use crate::config::hex;
 
 const MANIFEST: &str = "manifest.json";
 
@@ -186,10 +184,7 @@ fn file_names(folder: &Path) -> Result<Vec<String>> {
 }
 
 fn sha256_of(path: &Path) -> Result<String> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
-    let mut hash = Sha256::new();
-    std::io::copy(&mut file, &mut hash).map_err(Error::io(path))?;
-    Ok(hex(&hash.finalize()))
+    fs::read(path).map(|bytes| sha256_hex(&bytes)).map_err(Error::io(path))
 }
 
 fn sync(path: &Path) -> Result<()> {

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use itm_core::data::sha256_hex;
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 /// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
@@ -173,7 +173,7 @@ impl Config {
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
         }
-        let sha256 = hex(&Sha256::digest(text.as_bytes()));
+        let sha256 = sha256_hex(text.as_bytes());
         Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows })
     }
 
@@ -238,11 +238,6 @@ fn syntax_error(path: &Path, text: &str, error: &toml::de::Error) -> Error {
         error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
     let reason = error.message().lines().next().unwrap_or("a wrong value").to_owned();
     Error::invalid(format!("{} line {line}", path.display()), "valid TOML", reason)
-}
-
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,4 @@
-//! The runner: command line, devices, run directories, checkpoints, the one training loop, reports.
-//!
-//! A method crate exposes a step, its scores and its state ([`method::Method`]); everything around them is here.
+#![doc = include_str!("../README.md")]
 
 pub mod baselines;
 pub mod checkpoint;

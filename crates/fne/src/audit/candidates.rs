@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const BINS: usize = 1600;
 const LIMIT: f64 = 40.0;
 
-/// Candidates by log-likelihood ratio, true and false ones apart, and by similarity.
+/// Numbers of candidates by log-likelihood ratio, true and false ones apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidates {

@@ -18,11 +18,11 @@ mod tables;
 mod terminal;
 mod verdict;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::Path;
 
-use itm_core::{Error, Result};
+use itm_core::Result;
+
+use crate::checkpoint::write_atomically;
 
 pub use self::json::{
     CI95_UNIT, Claim, Comparison, Kind, Measured, PaperNumbers, PaperRecalls, PaperReference,
@@ -193,28 +193,15 @@ pub fn write(dir: &Path, input: &ReportInput) -> Result<()> {
         ("report.html", html(input)),
     ];
     for (name, text) in files {
-        let path = dir.join(name);
-        replace(&path, text.as_bytes()).map_err(Error::io(&path))?;
+        write_atomically(&dir.join(name), text.as_bytes())?;
     }
     Ok(())
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("tmp");
-    let written = (|| {
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&beside); // the first error is the one to tell
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,9 +1,13 @@
 //! Every table of a report, once, as text cells: Markdown, HTML and terminal only lay them out.
 
-use super::format::{
-    bytes, count, duration, interval, p_value, prior, recall, rsum, share, signed, unit,
-};
-use super::json::{Kind, PaperNumbers, Report, Row, Truth};
+mod paper;
+mod truth;
+
+use super::format::{bytes, count, duration, interval, p_value, recall, rsum, signed};
+use super::json::{Kind, Report, Row};
+
+pub(super) use paper::{paper, paper_differences};
+pub(super) use truth::{draws, truth};
 
 /// A table of text.
 pub(super) struct Table {
@@ -155,162 +159,6 @@ pub(super) fn comparisons(report: &Report) -> Option<Table> {
         stub: "difference",
         columns: ["rSum", "95 % interval", "two-sided test"].map(column).into(),
         lines: lines.collect(),
-    })
-}
-
-/// Measures against the complete truth; `None` where there is none.
-pub(super) fn truth(report: &Report) -> Option<Table> {
-    let truths: Vec<_> = report.rows.iter().map(|r| r.truth.as_ref()).collect();
-    let first_prior = truths.iter().flatten().find_map(|t| t.prior);
-    if truths.iter().all(Option::is_none) {
-        return None;
-    }
-    let one_prior = truths.iter().flatten().all(|t| t.prior.is_none() || t.prior == first_prior);
-    let at = match first_prior {
-        Some(p) if one_prior => format!("Brier skill, p = {}", prior(p)),
-        _ => "Brier skill, row's p".into(),
-    };
-    let values = |t: &Truth| {
-        [t.map_at_r, t.r_precision, t.posterior_auc, t.brier_skill, t.brier_skill_at_base_rate]
-    };
-    let lines = report.rows.iter().map(|row| {
-        let t = row.truth.clone().unwrap_or_default();
-        let mut cells: Vec<_> = values(&t).map(|x| x.map_or(NONE.into(), unit)).into();
-        cells.push(t.base_rate.map_or(NONE.into(), share));
-        cells.push(t.candidates.map_or(NONE.into(), count));
-        line(report, row, cells)
-    });
-    let mut table = Table {
-        title: "Against the complete truth".into(),
-        note: "mAP@R and R-precision: mean of both directions, all true items counted. Posterior: \
-               as a detector of false negatives among candidates that survive the margin cut; \
-               AUC 0.5 is guessing, Brier skill 0 is always saying the base rate."
-            .into(),
-        stub: "row",
-        columns: [
-            "mAP@R",
-            "R-precision",
-            "posterior AUC",
-            &at,
-            "Brier skill, p = base rate",
-            "base rate",
-            "candidates",
-        ]
-        .map(column)
-        .into(),
-        lines: lines.collect(),
-    };
-    for k in 0..2 {
-        mark_best(&mut table, k, |i| truths[i].and_then(|t| values(t)[k]));
-    }
-    Some(table)
-}
-
-/// How many drawn negatives were true; `None` where that is not known.
-pub(super) fn draws(report: &Report) -> Option<Table> {
-    let known = |row: &Row| row.truth.as_ref().is_some_and(|t| t.drawn_true_share.is_some());
-    if !report.rows.iter().any(known) {
-        return None;
-    }
-    let lines = report.rows.iter().map(|row| {
-        let t = row.truth.clone().unwrap_or_default();
-        let mut cells: Vec<_> = [t.drawn_true_share, t.uniform_true_share, t.hardest_true_share]
-            .map(|x| x.map_or(NONE.into(), share))
-            .into();
-        cells.push(t.draws.map_or(NONE.into(), count));
-        line(report, row, cells)
-    });
-    Some(Table {
-        title: "Drawn negatives that were truly false negatives".into(),
-        note: "Share of the negatives a row trained on that are in truth a match, beside what \
-               uniform and hardest drawing would have taken from the same candidates. Lower is \
-               cleaner."
-            .into(),
-        stub: "row",
-        columns: ["as drawn", "uniform", "hardest", "draws"].map(column).into(),
-        lines: lines.collect(),
-    })
-}
-
-/// The paper's printed lines; `None` if the run has none.
-pub(super) fn paper(report: &Report) -> Option<Table> {
-    let own: Vec<_> = (report.rows.iter())
-        .filter_map(|r| r.paper.as_ref().map(|p| (r.name.as_str(), p)))
-        .collect();
-    let (dataset, protocol, lines) = match &report.paper_reference {
-        Some(p) => {
-            let lines = p.rows.iter().map(|r| (r.name.as_str(), &r.numbers)).collect();
-            (p.dataset.as_str(), Some(p.protocol.as_str()), lines)
-        }
-        None => (report.dataset.as_str(), None, own),
-    };
-    let table = lines.first()?.1.table;
-    let mut columns = recall_columns();
-    columns.push(column("rSum"));
-    let line = |(name, numbers): &(&str, &PaperNumbers)| Line {
-        name: (*name).to_owned(),
-        role: role(report, name, Kind::Trained),
-        cells: (numbers.i2t.values().into_iter())
-            .chain(numbers.t2i.values())
-            .chain([numbers.rsum])
-            .map(|x| plain(number(x)))
-            .collect(),
-    };
-    let protocol = protocol.map_or(String::new(), |p| format!(", protocol {p}"));
-    let apart = if report.paper_reference.is_some() {
-        format!(" Not comparable with recalls on {}.", report.dataset)
-    } else {
-        String::new()
-    };
-    Some(Table {
-        title: format!("{dataset} (paper)"),
-        note: format!("Table {table} as printed{protocol}; rSum is our sum.{apart}"),
-        stub: "row",
-        columns,
-        lines: lines.iter().map(line).collect(),
-    })
-}
-
-/// Differences of rSum between the claim's row and the others, paper beside here; `None` when the
-/// paper's data was measured itself, or fewer than two of its rows were run.
-pub(super) fn paper_differences(report: &Report) -> Option<Table> {
-    let reference = report.paper_reference.as_ref()?;
-    let printed = |name: &str| reference.rows.iter().find(|r| r.name == name)?.numbers.rsum;
-    let method = &report.claim.row;
-    let (paper, here) = (printed(method)?, report.row(method)?.measured.rsum);
-    let lines: Vec<_> = (reference.rows.iter())
-        .filter(|r| r.name != *method)
-        .filter_map(|r| {
-            let in_paper = paper - r.numbers.rsum?;
-            let paired = report.comparison(method, &r.name);
-            let here = paired.map_or(here - report.row(&r.name)?.measured.rsum, |c| c.rsum);
-            let ci = paired.and_then(|c| c.ci95);
-            let agrees = match ci {
-                Some([lo, hi]) if lo <= 0.0 && hi >= 0.0 => "unsure",
-                _ if here * in_paper > 0.0 => "yes",
-                _ => "no",
-            };
-            let cells = [signed(in_paper), signed(here), ci.map_or(NONE.into(), interval)];
-            let cells = cells.into_iter().chain([agrees.to_owned()]).map(plain).collect();
-            Some(Line { name: format!("{method} − {}", r.name), role: Role::Other, cells })
-        })
-        .collect();
-    if lines.is_empty() {
-        return None;
-    }
-    Some(Table {
-        title: "The same differences, paper and here".into(),
-        note: "Differences of rSum between rows, each on its own data: the sign and the order can \
-               be compared, the sizes cannot. \"unsure\": the interval here includes zero."
-            .into(),
-        stub: "difference",
-        columns: vec![
-            column(&format!("{} (paper)", reference.dataset)),
-            column(&format!("{} (here)", report.dataset)),
-            column("95 % interval here"),
-            column("same sign"),
-        ],
-        lines,
     })
 }
 

@@ -1,0 +1,165 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::Preset;
+use crate::golden::{close, floats, golden, integers, numbers};
+use crate::statistics::Moments;
+
+fn rule(preset: Preset) -> Rule {
+    preset.sampler().rule()
+}
+
+fn moments(count: u64, mean: f64, deviation: f64) -> Moments {
+    let squares = deviation * deviation * (count.max(2) - 1) as f64;
+    Moments { count, sum: mean * count as f64, mean, squares }
+}
+
+fn same<'a>(anchors: &'a [i64], candidates: &'a [i64]) -> Excluded<'a> {
+    Excluded::SameImage { anchors, candidates }
+}
+
+fn seen(count: u64) -> Snapshot {
+    Snapshot { positive: moments(count, 0.5, 0.1), negative: moments(2 * count, 0.2, 0.1) }
+}
+
+/// `tests/reference/fne.py`, `weights`: official and paper, n⁺ ≤ 200 and above, cut, fallback.
+#[test]
+fn golden_weights() {
+    for case in golden()["weights"].as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let ids = [integers(&case["anchors"]), integers(&case["candidates"])];
+        let pool = Pool {
+            scores: &floats(&case["scores"]),
+            positive: &floats(&case["positive"]),
+            excluded: same(&ids[0], &ids[1]),
+        };
+        let class = |k: &str| {
+            let v = numbers(&case[k]); // count, mean, deviation
+            moments(v[0] as u64, v[1], v[2])
+        };
+        let seen = Snapshot { positive: class("seen_positive"), negative: class("seen_negative") };
+        let preset = match case["preset"].as_str().unwrap() {
+            "official" => Preset::Official,
+            "paper" => Preset::Paper,
+            other => panic!("{other}"),
+        };
+        let got = weights(&pool, &rule(preset), &seen);
+        close(name, &got, &numbers(&case["weights"]), 2e-6);
+        let hardest: Vec<i64> = pool.hardest(0.2).iter().map(|&j| j as i64).collect();
+        assert_eq!(hardest, integers(&case["hardest"]), "{name}: hardest");
+    }
+}
+
+#[test]
+fn trap_03_posterior_only_above_200() {
+    let pool = Pool { scores: &[0.6, 0.4], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
+    let official = rule(Preset::Official);
+    let (at, above) =
+        (weights(&pool, &official, &seen(200)), weights(&pool, &official, &seen(201)));
+    // By hand: easy exp(−0.5 · 0.1²); non-easy P(0.6) = sigmoid(−ln 9999 + 7.5).
+    assert!((at[0] - 0.995_012_5).abs() < 1e-6, "{at:?}");
+    let p = 1.0 / (1.0 + (9999f64.ln() - 7.5).exp());
+    assert!((f64::from(above[0]) - (-0.5 * p).exp()).abs() < 1e-6, "{above:?}");
+    assert!(at[0] != above[0]);
+}
+
+#[test]
+fn trap_04_margin_cut_before_the_gate() {
+    let scores = [0.3, 0.299, 0.301];
+    let pool = Pool { scores: &scores, positive: &[0.4], excluded: same(&[1], &[2, 3, 4]) };
+    let mut now = seen(1);
+    now.positive.mean = f64::from(0.5f32 - 0.2f32) + 0.2; // the threshold is scores[0]
+    let rho = weights(&pool, &rule(Preset::Official), &now);
+    assert_eq!(rho[..2], [0.0, 0.0], "s ≤ μ⁺ − γ");
+    assert!(rho[2] > 0.0);
+    assert!(weights(&pool, &rule(Preset::Paper), &now).iter().all(|&w| w > 0.0));
+
+    // Before any pair was taken μ⁺ = 0: the threshold is −γ.
+    let pool = Pool { scores: &[-0.3, -0.1], excluded: same(&[1], &[2, 3]), ..pool };
+    let rho = weights(&pool, &rule(Preset::Official), &Snapshot::default());
+    assert!(rho[0] == 0.0 && rho[1] > 0.0);
+}
+
+#[test]
+fn trap_06_same_image_is_masked_and_unwritten_rows_are_not() {
+    // Anchors are two captions of image 5; the bank holds image 5 once and an empty row.
+    let pool = Pool {
+        scores: &[0.5; 8],
+        positive: &[0.5, 0.5],
+        excluded: same(&[5, 5], &[5, 5, 5, -100]),
+    };
+    for preset in [Preset::Official, Preset::Paper, Preset::Default] {
+        let rho = weights(&pool, &rule(preset), &Snapshot::default());
+        for row in rho.chunks(4) {
+            assert_eq!(row[..3], [0.0; 3]);
+            assert!(row[3] > 0.0);
+        }
+    }
+    assert_eq!(pool.uniform(), [0.0, 0.0, 0.0, 1.0].repeat(2));
+}
+
+/// Equal densities leave P = p; with λ = p the candidate sits exactly on the boundary.
+#[test]
+fn tie_goes_where_the_preset_says() {
+    let class = moments(300, 0.4, 0.1);
+    let seen = Snapshot { positive: class, negative: class };
+    let pool = Pool { scores: &[0.7], positive: &[0.9], excluded: same(&[1], &[2]) };
+    let easy = (-0.5f64 * 0.04).exp();
+    for (preset, want) in
+        [(Preset::Official, easy), (Preset::Default, easy), (Preset::Paper, (-1e-4f64).exp())]
+    {
+        let rule = Rule { lambda: 1e-4, ..rule(preset) };
+        let got = f64::from(weights(&pool, &rule, &seen)[0]);
+        assert!((got - want).abs() < 1e-6, "{preset:?}: got {got}, want {want}");
+    }
+}
+
+#[test]
+fn trap_14_row_without_weight_falls_back() {
+    let pool = Pool {
+        scores: &[0.1, 0.2, 0.15, /* row 1 */ -0.9, -0.9, -0.8],
+        positive: &[0.3, 0.9],
+        excluded: same(&[1, 2], &[2, 1, 3]),
+    };
+    let mut now = Snapshot::default();
+    now.positive.mean = 0.9;
+    let rho = weights(&pool, &rule(Preset::Official), &now);
+    assert_eq!(rho[..3], [0.0, 0.0, 1.0], "largest hinge outside the mask");
+    assert_eq!(rho[3..], [1.0, 0.0, 0.0], "no active hinge: column 0, even if masked");
+}
+
+proptest! {
+    /// ρ lies in [e^−τ, 1] where it is not 0, and every row can be drawn from.
+    #[test]
+    fn bounds(s in vec(-1.0f32..1.0, 24), pos in vec(-1.0f32..1.0, 4), n in 0u64..400) {
+        let pool = Pool { scores: &s, positive: &pos, excluded: same(&[1, 2, 3, 3], &[1, 2, 3, 3, -100, 9]), };
+        for preset in [Preset::Official, Preset::Paper] {
+            let rule = rule(preset);
+            let rho = weights(&pool, &rule, &seen(n));
+            for (i, row) in rho.chunks(6).enumerate() {
+                prop_assert!(row.iter().sum::<f32>() > 0.0);
+                let fallback = row.iter().filter(|&&w| w > 0.0).count() == 1;
+                for (j, &w) in row.iter().enumerate() {
+                    prop_assert!(fallback || w == 0.0 || !pool.excluded(i, j));
+                    let floor = (-rule.tau).min(-4.0 * rule.alpha).exp() as f32;
+                    prop_assert!(w == 0.0 || (w >= floor * 0.999 && w <= 1.0));
+                }
+            }
+        }
+    }
+
+    /// A permutation of the candidates permutes the weights.
+    #[test]
+    fn equivariant(s in vec(-0.5f32..1.0, 5), turn in 0usize..5, n in 0u64..400) {
+        let ids = [4i64, 7, 1, 9, -100];
+        let turned = |v: &[f32]| { let mut v = v.to_vec(); v.rotate_left(turn); v };
+        let mut other = ids;
+        other.rotate_left(turn);
+        let pool = Pool { scores: &s, positive: &[0.6], excluded: same(&[1], &ids), };
+        let rho = weights(&pool, &rule(Preset::Paper), &seen(n));
+        let scores = turned(&s);
+        let pool = Pool { scores: &scores, excluded: same(&[1], &other), ..pool };
+        prop_assert_eq!(weights(&pool, &rule(Preset::Paper), &seen(n)), turned(&rho));
+    }
+}

@@ -1,0 +1,288 @@
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::data::RowLayout;
+use crate::data::fixture::{Folder, lines, npy, npy_of};
+
+fn load_all(folder: &Folder) -> Result<Loaded> {
+    load_precomp(folder.dir.path(), &LoadOptions::default())
+}
+
+/// The error line without the folder's name.
+fn error(folder: &Folder) -> String {
+    let line = load_all(folder).unwrap_err().to_string();
+    assert!(!line.contains('\n'), "{line}");
+    line.replace(&format!("{}/", folder.dir.path().display()), "")
+}
+
+#[test]
+fn a_whole_folder_loads() {
+    let folder = Folder::new();
+    let loaded = load_all(&folder).unwrap();
+    let data = &loaded.dataset;
+    assert_eq!(data.name, "dogs");
+    let counts = [&data.train, &data.val, &data.test].map(|p| (p.images.len(), p.captions.len()));
+    assert_eq!(counts, [(6, 30), (2, 10), (3, 15)]);
+    assert_eq!(data.train.images[4], "4.jpg");
+    assert_eq!(data.train.features.row(4), [400.0, 401.0, 402.0]);
+    assert_eq!(data.train.captions[23], "A dog number 4 , take 3 .");
+    assert_eq!(data.train.pairs, Pairs::uniform(6, 5));
+    assert_eq!(data.test.features.row(2), [1000.0, 1001.0, 1002.0]);
+    assert_eq!(loaded.images.image_path("8.jpg"), Some(folder.path("images").join("8.jpg")));
+    assert_eq!(loaded.images.image_path("4.jpg"), None); // an extra image has no picture
+    assert!(loaded.notes.iter().any(|n| n.contains("train_extra: 2 images are not in the JSON")));
+    assert_eq!(loaded.manifest.files.len(), 13);
+
+    let options = LoadOptions { extra: Extra::LeftOut, ..Default::default() };
+    assert_eq!(load(folder.dir.path(), &options).unwrap().train.images.len(), 4);
+}
+
+#[test]
+fn the_hash_follows_every_file_and_not_the_place() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let hash = |f: &Folder| load_all(f).unwrap().dataset.sha256;
+    let before = hash(&folder);
+    assert_eq!(before, hash(&other));
+    other.change("precomp/val_caps.txt", "A dog", "a dog"); // the same words
+    assert_ne!(before, hash(&other));
+    let options = LoadOptions { extra: Extra::LeftOut, ..Default::default() };
+    assert_ne!(before, load(folder.dir.path(), &options).unwrap().sha256);
+}
+
+#[test]
+fn repeated_images_give_the_same_data() {
+    let folder = Folder::new();
+    let want = load_all(&folder).unwrap().dataset;
+    let rows = (0..15).flat_map(|row| [0., 1., 2.].map(|c| (100 * (8 + row / 5)) as f32 + c));
+    folder.write("precomp/test_ims.npy", npy(&[15, 3], rows.clone()));
+    let ids = (0..15).map(|row| format!("{}.jpg", 8 + row / 5));
+    folder.write("precomp/test_ids.txt", lines(ids.clone()));
+    let loaded = load_all(&folder).unwrap();
+    assert_eq!(loaded.dataset.test.features, want.test.features);
+    assert_eq!(loaded.dataset.test.images, want.test.images);
+    assert_eq!(loaded.dataset.test.pairs, want.test.pairs);
+    assert!(loaded.notes.iter().any(|n| n.contains("images repeated 5 times (verified)")));
+
+    folder.write("precomp/test_ids.txt", lines(ids.map(|id| id.replace("10", "9"))));
+    let want = "precomp/test_ids.txt line 11: expected each image once, got a second 9.jpg";
+    assert_eq!(error(&folder), want);
+    let ids = (0..15).map(|row| format!("{}.jpg", 8 + (row + 1) / 5));
+    folder.write("precomp/test_ids.txt", lines(ids));
+    let want = "precomp/test_ids.txt line 5: expected \"8.jpg\" again, got \"9.jpg\"";
+    assert_eq!(error(&folder), want);
+
+    for changed in [1, 4, 6, 9, 14] {
+        let value = |(i, v)| if i == 3 * changed + 1 { -1.0 } else { v };
+        folder.write("precomp/test_ims.npy", npy(&[15, 3], rows.clone().enumerate().map(value)));
+        let first = changed - changed % 5;
+        let want = format!(
+            "precomp/test_ims.npy row {changed}: expected row {first} again (15 rows and captions: \
+             images repeated), got other values"
+        );
+        assert_eq!(error(&folder), want);
+    }
+}
+
+#[test]
+fn regions_are_averaged_and_bytes_scaled() {
+    let folder = Folder::new();
+    for (name, first, count) in
+        [("train", 0, 4), ("train_extra", 4, 2), ("val", 6, 2), ("test", 8, 3)]
+    {
+        // Two regions of 3: image, 0, 1 and image + 2, 4, 7; scale 0.5, 1, 2.
+        let values = (first..first + count).flat_map(|i| [i, 0, 1, i + 2, 4, 7]);
+        folder.write(
+            &format!("precomp/{name}_ims.npy"),
+            npy_of("|i1", &[count as usize, 2, 3], values),
+        );
+    }
+    assert!(error(&folder).starts_with("precomp/ims_scale.npy: No such file"));
+    folder.write("precomp/ims_scale.npy", npy(&[3], [0.5, 1.0, 2.0]));
+    let loaded = load_all(&folder).unwrap();
+    assert_eq!(loaded.dataset.test.features.row(2), [5.5, 2.0, 8.0]); // (10 + 12) / 2 · 0.5, …
+    assert!(
+        loaded.notes.iter().any(|n| n.contains("i8 [3, 2, 3]") && n.contains("means over regions"))
+    );
+    assert!(loaded.manifest.files.iter().any(|f| f.name == "precomp/ims_scale.npy"));
+}
+
+#[test]
+fn features_alone_load_under_scans_names() {
+    let folder = Folder::new();
+    folder.remove("dataset_dogs.json");
+    for name in ["train", "train_extra", "val", "test"] {
+        folder.remove(&format!("precomp/{name}_ids.txt"));
+    }
+    for end in ["ims.npy", "caps.txt"] {
+        let file = |name: &str| folder.path(&format!("precomp/{name}_{end}"));
+        fs::rename(file("val"), file("dev")).unwrap();
+        fs::copy(file("test"), file("testall")).unwrap();
+    }
+    fs::rename(folder.path("precomp"), folder.path("f30k_precomp")).unwrap();
+    let loaded = load_all(&folder).unwrap();
+    assert_eq!(loaded.dataset.val.images, ["dev/0", "dev/1"]);
+    assert!(loaded.notes[0].starts_with("no dataset_*.json"));
+    let options = LoadOptions { test: TestSet::TestAll, ..Default::default() };
+    assert_eq!(load(folder.dir.path(), &options).unwrap().test.images[2], "testall/2");
+    // The folder itself serves too.
+    let data = load(folder.path("f30k_precomp"), &LoadOptions::default()).unwrap();
+    assert_eq!(data.name, "f30k_precomp");
+    fs::create_dir(folder.path("coco_precomp")).unwrap();
+    assert!(error(&folder).contains("expected one folder *_precomp, got"));
+}
+
+#[test]
+fn ids_may_be_numbers_or_missing() {
+    let folder = Folder::new();
+    let want = load_all(&folder).unwrap().dataset;
+    folder.write("precomp/test_ids.txt", "8\n9\n10\n"); // imgid
+    assert_eq!(load_all(&folder).unwrap().dataset.test.images, want.test.images);
+    folder.remove("precomp/test_ids.txt");
+    assert_eq!(load_all(&folder).unwrap().dataset.test.images, want.test.images);
+    folder.remove("precomp/train_extra_ids.txt"); // these are not in the JSON: no order to go by
+    let images = load_all(&folder).unwrap().dataset.train.images;
+    assert_eq!(images[3..], ["3.jpg", "train_extra/0", "train_extra/1"]);
+    folder.change("precomp/test_caps.txt", "number 9 , take 1", "number 9 , take 2");
+    let want =
+        "precomp/test_caps.txt line 7: expected \"A dog number 9 , take 1 .\" (caption 1 of 9.jpg)";
+    assert!(error(&folder).starts_with(want), "{}", error(&folder));
+}
+
+#[test]
+fn each_fault_has_its_line() {
+    type Fault = fn(&Folder);
+    let faults: [(Fault, &str); 17] = [
+        (|f| f.remove("precomp/test_ims.npy"), "precomp/test_ims.npy: No such file"),
+        (|f| f.remove("precomp/val_caps.txt"), "precomp/val_caps.txt: No such file"),
+        (
+            |f| f.remove("precomp/val_ims.npy"),
+            "precomp: expected val_ims.npy or dev_ims.npy, got neither",
+        ),
+        (
+            |f| f.change("precomp/val_caps.txt", "A dog number 6 , take 2 .\n", ""),
+            "precomp/val_caps.txt: expected 10 lines (5 for each of the 2 rows of precomp/val_ims.npy), \
+             got 9 lines; line 3 should be \"A dog number 6 , take 2 .\"",
+        ),
+        (
+            |f| f.change("precomp/val_caps.txt", "A dog number 6 , take 2 .", ""),
+            "precomp/val_caps.txt line 3: expected a caption, got an empty line",
+        ),
+        (
+            |f| f.change("precomp/val_caps.txt", "6 , take 2", "6 , take 9"),
+            "precomp/val_caps.txt line 3: expected \"A dog number 6 , take 2 .\" (caption 2 of 6.jpg), \
+             got \"A dog number 6 , take 9 .\"",
+        ),
+        (
+            |f| f.change("precomp/test_ids.txt", "9.jpg", "7.jpg"),
+            "precomp/test_ids.txt, image 1: expected an image of the test split, got \"7.jpg\" of val",
+        ),
+        (
+            |f| f.change("precomp/train_extra_ids.txt", "5.jpg", "9.jpg"),
+            "precomp/train_extra_ids.txt, image 1: expected an image of the train split, got \"9.jpg\" of test",
+        ),
+        (
+            |f| f.change("precomp/train_ids.txt", "3.jpg", "x.jpg"),
+            "precomp/train_ids.txt, image 3: expected an image of the JSON, got \"x.jpg\"",
+        ),
+        (
+            |f| f.change("precomp/train_ids.txt", "3.jpg\n", ""),
+            "precomp/train_ids.txt: expected 4 lines, one an image (or 20), got 3 lines",
+        ),
+        (
+            |f| f.write("precomp/test_ims.npy", npy(&[3, 2], [1.0; 6])),
+            "precomp features of test: expected the width of training, 3, got 2",
+        ),
+        (
+            |f| f.write("precomp/train_extra_ims.npy", npy(&[2, 2], [1.0; 4])),
+            "precomp features of train_extra: expected the width of train, 3, got 2",
+        ),
+        (
+            |f| f.write("precomp/test_ims.npy", npy(&[9], [1.0; 9])),
+            "precomp/test_ims.npy: expected an array of rank 2 or 3, got rank 1 (shape [9])",
+        ),
+        (
+            |f| f.write("precomp/test_ims.npy", npy_of("<i8", &[3, 1], [0; 24])),
+            "precomp/test_ims.npy: expected features of f16, f32, f64, i8 or u8, got i64",
+        ),
+        (
+            |f| f.write("precomp/test_ims.npy", npy(&[3, 2], [1.0, 2.0, 3.0, f32::NAN, 5.0, 6.0])),
+            "precomp/test_ims.npy row 1, column 1: expected a finite number, got NaN",
+        ),
+        (
+            |f| f.change("dataset_dogs.json", "{\"raw\":\"A dog number 8 , take 4 .\"}", "3"),
+            "dataset_dogs.json: expected Karpathy's JSON (images[].sentences[].raw), got entry 6: entry 4",
+        ),
+        (|f| f.write("dataset_cats.json", "{}"), "expected one dataset_*.json, got"),
+    ];
+    for (fault, want) in faults {
+        let folder = Folder::new();
+        fault(&folder);
+        let line = error(&folder);
+        assert!(line.contains(want), "{line}\n{want}");
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let line = load(empty.path(), &LoadOptions::default()).unwrap_err().to_string();
+    assert!(
+        line.ends_with(
+            "precomp/train_ims.npy, train_ims.npy or a folder *_precomp, got none of them"
+        )
+    );
+    assert!(load(empty.path().join("no"), &LoadOptions::default()).is_err());
+}
+
+#[test]
+fn five_captions_are_insisted_on() {
+    let folder = Folder::new();
+    let options = |n| LoadOptions { captions_per_image: n, ..Default::default() };
+    let line = load(folder.dir.path(), &options(6)).unwrap_err().to_string();
+    assert!(
+        line.ends_with("images[0] (\"0.jpg\").sentences: expected 6 captions, got 5"),
+        "{line}"
+    );
+    assert!(load(folder.dir.path(), &options(0)).is_err());
+    folder.remove("dataset_dogs.json");
+    let line = load(folder.dir.path(), &options(3)).unwrap_err().to_string();
+    assert!(line.contains("train_caps.txt: expected 12 lines (3 for each of the 4 rows"), "{line}");
+    // One caption an image: rows and lines are as many, and nothing is repeated.
+    let split = PrecompSplit::open(folder.path("precomp"), "test", 5).unwrap();
+    assert_eq!((split.images(), split.layout, split.row_of(2)), (3, RowLayout::Once, 2));
+    folder.write("precomp/test_caps.txt", "a\nb\nc\n");
+    let split = PrecompSplit::open(folder.path("precomp"), "test", 1).unwrap();
+    assert_eq!((split.images(), split.layout), (3, RowLayout::Once));
+}
+
+/// Without a JSON the names alone show that a test image is learned from.
+#[test]
+fn an_image_of_two_splits_is_refused() {
+    let folder = Folder::new();
+    folder.remove("dataset_dogs.json");
+    folder.change("precomp/train_extra_ids.txt", "5.jpg", "9.jpg");
+    let line = error(&folder);
+    assert!(
+        line.ends_with(", test split: expected no image of the train split, got 1, first 9.jpg"),
+        "{line}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn changed_files_give_an_answer(
+        which in 0..5usize, at in 0..400usize, byte: u8, cut in 0..2000usize,
+    ) {
+        let folder = Folder::new();
+        let name = ["dataset_dogs.json", "precomp/train_ims.npy", "precomp/val_ids.txt",
+            "precomp/test_caps.txt", "precomp/test_ims.npy"][which];
+        let mut bytes = fs::read(folder.path(name)).unwrap();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        folder.write(name, &bytes);
+        let _ = load_all(&folder);
+        bytes.truncate(cut % bytes.len());
+        folder.write(name, &bytes);
+        // A text may lose its last line end and be whole.
+        prop_assert!(load_all(&folder).is_err() || name.ends_with(".txt"));
+    }
+}

@@ -1,0 +1,143 @@
+use super::*;
+use crate::random::unit;
+
+type Golden = std::collections::BTreeMap<String, Vec<f64>>;
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("../../tests/golden/gru.json")).unwrap()
+}
+
+fn f32s(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&v| v as f32).collect()
+}
+
+fn worst(got: &[f32], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).map(|(&g, &w)| (f64::from(g) - w).abs()).fold(0.0, f64::max)
+}
+
+fn random(n: usize, seed: u64) -> Vec<f32> {
+    (0..n as u64).map(|k| unit(seed, k) - 0.5).collect()
+}
+
+/// Everything a forward and backward pass gives, on random input.
+fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, Gradients) {
+    let (x, w_ih) = (random(lengths.len() * l * i, 1), random(i * 3 * h, 2));
+    let (w_hh, b_ih, b_hh) = (random(h * 3 * h, 3), random(3 * h, 4), random(3 * h, 5));
+    let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
+    let packing = Packing::new(lengths, l);
+    let (states, gates) = forward_saving(&x, &weights, &packing);
+    let grad = random(states.len(), 6);
+    let d = backward(&x, &weights, &packing, &states, &gates, &grad);
+    (states, d)
+}
+
+/// States and all five gradients, from `tests/reference/gru.py`, in double precision with complex steps.
+fn check_golden() {
+    let g = golden();
+    let inputs = ["x", "w_ih", "w_hh", "b_ih", "b_hh", "c"].map(|k| f32s(&g[k]));
+    let [x, w_ih, w_hh, b_ih, b_hh, c] = &inputs;
+    let lengths: Vec<usize> = g["lengths"].iter().map(|&n| n as usize).collect();
+    let packing = Packing::new(&lengths, g["sizes"][1] as usize);
+    let weights = Weights { w_ih, w_hh, b_ih, b_hh };
+    let (states, gates) = forward_saving(x, &weights, &packing);
+    assert!(worst(&states, &g["states"]) < 1e-6);
+    assert_eq!(states, forward(x, &weights, &packing), "with and without saved gates");
+    let d = backward(x, &weights, &packing, &states, &gates, c);
+    for (name, got) in
+        [("x", d.x), ("w_ih", d.w_ih), ("w_hh", d.w_hh), ("b_ih", d.b_ih), ("b_hh", d.b_hh)]
+    {
+        let error = worst(&got, &g[&format!("d_{name}")]);
+        assert!(error < 5e-6, "gradient of {name} is off by {error:e}");
+    }
+}
+
+#[test]
+fn golden_states_and_gradients() {
+    check_golden();
+}
+
+/// Each copy of the kernels, on a CPU that has it; one compiled for features the CPU lacks would end the process here.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn golden_on_every_instruction_set() {
+    use crate::dispatch::{FORCED, Level};
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    for level in [Level::Avx512, Level::Avx2, Level::Baseline] {
+        pool.install(|| {
+            FORCED.set(Some(level));
+            check_golden();
+            FORCED.set(None);
+        });
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let lengths: Vec<usize> = (0..150).map(|b| 1 + b % 9).collect();
+    let results: Vec<_> = [1, 2, 3]
+        .map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap())
+        .iter()
+        .map(|pool| pool.install(|| both(&lengths, 9, 70, 100)))
+        .collect();
+    assert!(results[0] == results[1] && results[0] == results[2]);
+}
+
+/// A sequence gives the same alone and beside longer ones; what stands in the padding is not even read.
+#[test]
+fn padding_changes_nothing() {
+    let (i, h, l) = (5, 33, 7);
+    let (w_ih, w_hh) = (random(i * 3 * h, 1), random(h * 3 * h, 2));
+    let (b_ih, b_hh) = (random(3 * h, 3), random(3 * h, 4));
+    let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
+    let mut x = random(2 * l * i, 5);
+    x[3 * i..l * i].fill(f32::NAN); // sequence 0 has three steps
+    let packing = Packing::new(&[3, 7], l);
+    let (states, gates) = forward_saving(&x, &weights, &packing);
+
+    let alone = forward(&x[..3 * i], &weights, &Packing::new(&[3], 3));
+    let error = alone.iter().zip(&states).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(error < 1e-6, "{error:e}");
+    for t in 3..l {
+        assert_eq!(states[t * h..(t + 1) * h], states[2 * h..3 * h], "step {t} repeats step 2");
+    }
+
+    let d = backward(&x, &weights, &packing, &states, &gates, &random(2 * l * h, 6));
+    assert!(d.x[3 * i..l * i].iter().all(|&g| g == 0.0));
+    let weights = [d.w_ih, d.w_hh, d.b_ih, d.b_hh].concat();
+    assert!(weights.iter().chain(&d.x).all(|g| g.is_finite()));
+}
+
+/// Every width up to two registers and a bit: no step, row or column falls off an edge.
+#[test]
+fn the_order_of_a_batch_does_not_matter() {
+    for h in 1..35 {
+        let (states, _) = both(&[2, 3], 3, 2, h);
+        let packing = Packing::new(&[3, 2], 3);
+        let (w_ih, w_hh) = (random(6 * h, 2), random(h * 3 * h, 3));
+        let (b_ih, b_hh) = (random(3 * h, 4), random(3 * h, 5));
+        let weights = Weights { w_ih: &w_ih, w_hh: &w_hh, b_ih: &b_ih, b_hh: &b_hh };
+        let x = random(12, 1);
+        let swapped = forward(&[&x[6..], &x[..6]].concat(), &weights, &packing);
+        assert_eq!([&swapped[3 * h..], &swapped[..3 * h]].concat(), states);
+    }
+}
+
+#[test]
+#[should_panic(expected = "sequence 1: length 0, not 1 to 3")]
+fn an_empty_sequence_is_refused() {
+    Packing::new(&[3, 0], 3);
+}
+
+#[test]
+#[should_panic(expected = "sequence 0: length 4, not 1 to 3")]
+fn a_sequence_longer_than_the_padding_is_refused() {
+    Packing::new(&[4], 3);
+}
+
+#[test]
+#[should_panic(expected = "x has 11 values, not 2 × 3 × 2")]
+fn a_short_input_is_refused() {
+    let weights = Weights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
+    forward(&[0.0; 11], &weights, &Packing::new(&[3, 1], 3));
+}

@@ -1,0 +1,128 @@
+use super::super::{CCA, sample};
+use super::*;
+
+fn page() -> String {
+    render(&sample::input(24.3, -5.5, &[1, 2, 3]))
+}
+
+#[test]
+fn all_rows_and_sections_are_there() {
+    let page = page();
+    for name in [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"] {
+        let cells = page.matches(&format!("<th scope=\"row\">{name}</th>")).count();
+        assert!(cells >= 4, "{name}: {cells}");
+    }
+    let sections = ["Recall on Scenes", "Flickr30K (paper)", "Training", "False negatives"];
+    for title in sections.into_iter().chain(["Retrieved examples", "What was run"]) {
+        assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+    }
+    assert_eq!(page.matches("<figure>").count(), 3 + 2 + 3);
+    assert_eq!(page.matches("<article").count(), 12);
+    assert!(page.contains("The claim does not hold.") && page.contains("stays below CCA"));
+}
+
+#[test]
+fn data_is_never_markup() {
+    let page = page();
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(&#39;caption"));
+    let mut input = sample::input(24.3, -5.5, &[1]);
+    let evil = "\"><img src=x onerror=alert(1)>".to_owned();
+    input.report.target = evil.clone();
+    input.report.dataset = evil.clone();
+    input.report.notes = vec![format!("`{evil}`")];
+    input.report.command = evil.clone();
+    input.report.rows[2].name = evil.clone();
+    input.figures.similarities[0].row = evil.clone();
+    input.figures.similarities[0].groups[0].label = evil.clone();
+    assert!(!render(&input).contains("<img src=x"));
+}
+
+#[test]
+fn every_special_character_is_escaped() {
+    assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+    assert_eq!(prose("a `b<` c"), "a <code>b&lt;</code> c");
+    assert_eq!(prose("a ` b"), "a ` b");
+}
+
+#[test]
+fn the_badge_says_what_the_verdict_says() {
+    let badge = |without, cca| {
+        let page = render(&sample::input(without, cca, &[1, 2]));
+        let badge = page.split("<p class=\"verdict ").nth(1).unwrap().to_owned();
+        badge.split("</strong>").next().unwrap().to_owned()
+    };
+    assert_eq!(badge(24.3, 5.5), "above\"><strong>The claim holds.");
+    assert_eq!(badge(24.3, 1.2), "unsure\"><strong>Not decided.");
+    assert_eq!(badge(-9.0, 5.5), "below\"><strong>The claim does not hold.");
+}
+
+/// Changing one direction's recalls or intervals changes that direction's figure alone.
+#[test]
+fn each_direction_has_its_own_bars() {
+    let bars = |report: &Report| {
+        let figures = recall_figures(report, &rows(report));
+        [1, 2].map(|k| figures[k].1.svg.clone())
+    };
+    let report = sample::report(24.3, -5.5, &[1, 2]);
+    let [i2t, t2i] = bars(&report);
+    type Change = fn(&mut super::super::json::Measured);
+    let changes: [(Change, [bool; 2]); 4] = [
+        (|m| m.i2t.r1 += 9.0, [true, false]),
+        (|m| m.t2i.r1 += 9.0, [false, true]),
+        (|m| m.ci95_recalls.as_mut().unwrap().i2t[2][1] += 9.0, [true, false]),
+        (|m| m.ci95_recalls.as_mut().unwrap().t2i[2][1] += 9.0, [false, true]),
+    ];
+    for (k, (change, want)) in changes.into_iter().enumerate() {
+        let mut changed = report.clone();
+        change(&mut changed.rows[2].measured);
+        let [a, b] = bars(&changed);
+        assert_eq!([a != i2t, b != t2i], want, "change {k}");
+    }
+}
+
+#[test]
+fn nothing_is_loaded_from_elsewhere() {
+    let page = page();
+    for word in ["http:", "https:", "<link", "url(", "@import", "<iframe", "<object"] {
+        assert!(!page.contains(word), "{word}");
+    }
+    assert!(page.split("src=\"").skip(1).all(|s| s.starts_with("data:image/")));
+    assert!(page.contains("src=\"data:image/"));
+}
+
+#[test]
+fn tags_are_closed_in_order() {
+    let page = page();
+    let mut open = Vec::new();
+    let body = page.split("</head>").nth(1).unwrap().trim_end().trim_end_matches("</html>");
+    for tag in body.split('<').skip(1).map(|t| t.split('>').next().unwrap()) {
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !tag.ends_with('/') && !tag.starts_with("img ") {
+            open.push(tag.split_whitespace().next().unwrap());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn rows_have_colours_of_their_own() {
+    let report = sample::report(24.3, -5.5, &[1]);
+    let mut colours: Vec<_> = rows(&report).iter().map(|r| r.series).collect();
+    assert_eq!(colours[2], 0);
+    colours.sort_unstable();
+    colours.dedup();
+    assert_eq!(colours.len(), 6);
+}
+
+#[test]
+fn a_bare_report_is_a_page_too() {
+    let mut report = sample::report(24.3, -5.5, &[]);
+    report.rows.truncate(1);
+    report.rows[0].truth = None;
+    report.comparisons.clear();
+    report.paper_reference = None;
+    report.substitution = None;
+    let page = render(&ReportInput { report, figures: Figures::default() });
+    assert!(page.contains("Not complete.") && !page.contains("NaN"));
+}
