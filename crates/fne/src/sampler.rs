@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::draw;
+use crate::optimizer::host;
 use crate::statistics::Snapshot;
 use crate::weights::{Excluded, Pool, Rule, weights};
 
@@ -45,10 +46,7 @@ impl FneSampler {
 impl NegativeSampler for FneSampler {
     fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
         let [b, n] = block.scores.dims();
-        let floats = |t: &Tensor<2>| {
-            let data = t.clone().detach().into_data().convert::<f32>();
-            data.try_into_vec::<f32>().expect("scores are f32 after conversion")
-        };
+        let floats = |t: &Tensor<2>| host(t.clone().detach());
         let excluded = block.excluded.clone().into_data().convert::<bool>();
         let excluded = excluded.try_into_vec::<bool>().expect("a mask is bool after conversion");
         let pool = Pool {

@@ -94,7 +94,11 @@ impl Pool<'_> {
     /// For each anchor the first candidate with the largest hinge `[γ + s − s⁺]₊`, excluded ones
     /// counting 0: the choice of the row "w/o FNE", and the fallback of a row without weights.
     /// If no hinge of a row is active it is column 0.
+    ///
+    /// # Panics
+    /// As [`weights`].
     pub fn hardest(&self, margin: f64) -> Vec<usize> {
+        self.check();
         (0..self.anchors()).map(|i| self.hardest_of(i, margin)).collect()
     }
 
@@ -110,7 +114,11 @@ impl Pool<'_> {
     }
 
     /// Weight 1 for every candidate of another image: what the sampler is compared with.
+    ///
+    /// # Panics
+    /// As [`weights`].
     pub fn uniform(&self) -> Vec<f32> {
+        self.check();
         let n = self.candidates();
         let mut out = vec![0.0; self.anchors() * n];
         for (i, row) in out.chunks_exact_mut(n).enumerate() {
@@ -126,6 +134,7 @@ impl Pool<'_> {
 
     fn check(&self) {
         let (b, n) = (self.anchors(), self.candidates());
+        assert!(n > 0, "a pool of [{b}, {n}] holds no candidate");
         assert_eq!(self.scores.len(), b * n, "scores are [{b}, {n}]");
         match self.excluded {
             Excluded::SameImage { anchors, .. } => {
@@ -155,7 +164,7 @@ impl Pool<'_> {
 /// in log-odds.
 ///
 /// # Panics
-/// If the slices of `pool` do not fit together.
+/// If the slices of `pool` do not fit together, or there is no candidate.
 ///
 /// # Departures
 /// The paper has neither cut nor fallback, prints exp(−P) (τ = 1) and λ = 0.01; the released code

@@ -129,6 +129,20 @@ fn trap_14_row_without_weight_falls_back() {
     assert_eq!(rho[3..], [1.0, 0.0, 0.0], "no active hinge: column 0, even if masked");
 }
 
+#[test]
+fn a_pool_that_holds_nothing_or_does_not_fit_is_refused() {
+    let rule = rule(Preset::Official);
+    let empty = Pool { scores: &[], positive: &[0.5], excluded: same(&[1], &[]) };
+    let short = Pool { scores: &[0.1], positive: &[0.5], excluded: same(&[1], &[2, 3]) };
+    for pool in [empty, short] {
+        let refused =
+            |f: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err();
+        assert!(refused(&|| _ = weights(&pool, &rule, &Snapshot::default())));
+        assert!(refused(&|| _ = pool.hardest(0.2)));
+        assert!(refused(&|| _ = pool.uniform()));
+    }
+}
+
 proptest! {
     /// ρ lies in [e^−τ, 1] where it is not 0, and every row can be drawn from.
     #[test]

@@ -130,8 +130,14 @@ fn the_first_of_equal_points_is_chosen() {
     data.val.features.values.truncate(6);
     data.val.captions.truncate(1);
     data.val.pairs = Pairs::uniform(1, 1);
-    let options = CcaOptions { dims: vec![3, 2, 5], ..CcaOptions::default() };
-    let first = Chosen { ridge_image: 1.0, ridge_text: 0.5, power: 0.5, dims: 2 };
+    let options = CcaOptions {
+        ridge_image: vec![1.0, 0.1],
+        ridge_text: vec![0.5, 2.0],
+        power: vec![1.0, 0.5],
+        dims: vec![3, 2, 5],
+        ..CcaOptions::default()
+    };
+    let first = Chosen { ridge_image: 1.0, ridge_text: 0.5, power: 1.0, dims: 2 };
     assert_eq!(Cca::fit(&data, &options).unwrap().chosen(), first);
 }
 

@@ -90,12 +90,13 @@ mod tests {
     #[test]
     fn the_mean_is_that_of_training() {
         let train = features(&[4.0, 1.0, 0.0, 1.0, 1.0, 2.0]);
-        let test = features(&[0.0, 1.0, 5.0]);
-        let whole = features(&[4.0, 1.0, 0.0, 1.0, 1.0, 2.0, 0.0, 1.0, 5.0]);
+        // Two test images: a single one in the mean would only shorten its own difference from it.
+        let test = features(&[0.0, 1.0, 5.0, 3.0, 2.0, 0.0]);
+        let whole = features(&[&train.values[..], &test.values].concat());
         let apply = |fitted: &Features| CentredRoots::of(fitted).apply(&test);
         assert_ne!(apply(&train), apply(&whole), "a test image took part in the mean");
         let beside = CentredRoots::of(&train).apply(&whole);
-        assert_eq!(beside.row(2), apply(&train).row(0), "an image depends on those beside it");
+        assert_eq!(beside.row(3), apply(&train).row(1), "an image depends on those beside it");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Gradients {
     pub b_hh: Vec<f32>,
 }
 
-/// Gradients for the gradient `grad` of the output, from what [`forward_saving`] returned.
+/// Gradients for the gradient `grad` of the output, from what [`forward_saving`](super::forward_saving) returned.
 ///
 /// A gradient that arrives at a padded step belongs to the last real one, whose state stands there.
 ///
