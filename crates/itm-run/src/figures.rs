@@ -91,7 +91,7 @@ pub(crate) fn similarities(
     let pairs = &source.dataset.test.pairs;
     let truth = source.truth.as_ref().map(|truth| &truth.test);
     let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
-    let stride = (scores.values().len() / OTHERS).max(1) | 1; // odd: no multiple of five captions
+    let stride = stride(scores.values().len(), scores.texts());
     for i in 0..scores.images() {
         for (t, &s) in scores.row(i).iter().enumerate() {
             if pairs.image_of(t) == i {
@@ -111,6 +111,19 @@ pub(crate) fn similarities(
     groups.push(group("other pairs", other));
     let posteriors = posterior.map(posterior_curve).into_iter().collect();
     Similarities { row: row.into(), seed, groups, posteriors }
+}
+
+/// About every how many-th pair; coprime to the texts of a row, or whole columns would be passed over.
+fn stride(pairs: usize, texts: usize) -> usize {
+    let coprime = |a: usize, b: usize| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    let least = (pairs / OTHERS).max(1);
+    (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
 }
 
 fn posterior_curve(posterior: Posterior) -> PosteriorCurve {

@@ -227,7 +227,7 @@ impl Results {
         let report = Report {
             schema_version: SCHEMA_VERSION,
             target: job.asked.name.clone(),
-            dataset: job.source.title(),
+            dataset: job.source.title.clone(),
             substituted: job.source.substituted(),
             substitution: job.source.substitution.clone(),
             commit: system::commit(),
@@ -342,7 +342,7 @@ fn protocol(job: &Job) -> String {
 }
 
 fn paper_dataset(job: &Job) -> Option<&'static str> {
-    (job.used.target.dataset == DatasetName::Flickr30k).then_some("flickr30k")
+    (job.source.known == Some(DatasetName::Flickr30k)).then_some("flickr30k")
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
