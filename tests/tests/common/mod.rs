@@ -6,16 +6,16 @@ use fne::{Batch, Fne, FneConfig, Observe, StepReport};
 use itm_core::data::Features;
 use itm_run::config::Config;
 
-pub const PAIRS: usize = 8;
-pub const DIM: usize = 12;
-pub const VOCABULARY: usize = 20;
+pub(crate) const PAIRS: usize = 8;
+pub(crate) const DIM: usize = 12;
+pub(crate) const VOCABULARY: usize = 20;
 
-pub fn configs() -> PathBuf {
+pub(crate) fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
 /// Every row of every target, by name.
-pub fn rows() -> Vec<(String, FneConfig)> {
+pub(crate) fn rows() -> Vec<(String, FneConfig)> {
     let mut rows = vec![];
     for name in Config::names(&configs()).unwrap() {
         let config = Config::load(&configs(), &name).unwrap();
@@ -25,19 +25,19 @@ pub fn rows() -> Vec<(String, FneConfig)> {
 }
 
 /// One non-negative row an image, each with its own large value.
-pub fn features() -> Features {
+pub(crate) fn features() -> Features {
     let value = |k: usize| if k % DIM == k / DIM { 4.0 } else { ((k * 7) % 5) as f32 / 5.0 };
     Features { dim: DIM, values: (0..PAIRS * DIM).map(value).collect() }
 }
 
 /// Captions of one to four words; the first names the image.
-pub fn texts() -> Vec<Vec<u32>> {
+pub(crate) fn texts() -> Vec<Vec<u32>> {
     let words = |i: u32| (0..=i % 4).map(|j| if j == 0 { 2 + i } else { 11 + j }).collect();
     (0..PAIRS as u32).map(words).collect()
 }
 
 /// One step on all eight pairs.
-pub fn step(model: &mut Fne, seed: u64) -> StepReport {
+pub(crate) fn step(model: &mut Fne, seed: u64) -> StepReport {
     let (features, texts) = (features(), texts());
     let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
     let ids: Vec<i64> = (0..PAIRS as i64).collect();
