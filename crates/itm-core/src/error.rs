@@ -1,5 +1,6 @@
 //! One error for everything that comes from outside: where, expected, got.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -56,6 +57,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = OneLine(f);
         match self {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Invalid { place, expected, got } => {
@@ -65,11 +67,38 @@ impl fmt::Display for Error {
     }
 }
 
+/// Escapes control characters: file names, captions and other programs' messages may hold line ends.
+struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().try_for_each(|c| match c {
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                write!(self.0, "{}", c.escape_default())
+            }
+            c => self.0.write_char(c),
+        })
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::Invalid { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_whatever_it_quotes() {
+        let line = Error::invalid("a\nb.txt", "one\r\nline", "two\u{2028}lines, é").to_string();
+        assert_eq!(line, r"a\nb.txt: expected one\r\nline, got two\u{2028}lines, é");
+        let line = Error::io("a\tb")(io::Error::other("no\nspace")).to_string();
+        assert_eq!(line, r"a\tb: no\nspace");
     }
 }

@@ -165,7 +165,11 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
     }
     written?;
     fs::rename(&temporary, path).map_err(Error::io(path))?;
-    path.parent().map_or(Ok(()), sync)
+    match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => sync(Path::new(".")), // a bare name
+        Some(folder) => sync(folder),
+        None => Ok(()),
+    }
 }
 
 fn steps(names: &[String]) -> Vec<(u64, &String)> {

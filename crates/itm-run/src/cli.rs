@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// Image-text matching: train, evaluate and explain cross-modal retrieval.
 #[derive(Debug, Parser)]
-#[command(name = "itm", version, about)]
+#[command(name = "itm", version)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

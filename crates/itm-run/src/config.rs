@@ -1,10 +1,12 @@
 //! One file is one target; its rows are `[row.<name>]` sections that override it.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use itm_core::data::sha256_hex;
 use itm_core::eval::Protocol;
+use itm_core::scenes::Sizes;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -44,6 +46,17 @@ pub struct Target {
     pub scenes: Option<ScenesConfig>,
 }
 
+impl Target {
+    fn check(&self, path: &Path) -> Result<()> {
+        let place = |key: &str| format!("{}, target.{key}", path.display());
+        within(place("seeds"), self.seeds, 1..=MOST_SEEDS)?;
+        within(place("max_words"), self.max_words as u64, 1..=10_000)?;
+        within(place("checkpoint_steps"), self.checkpoint_steps as u64, 1..=u64::MAX)?;
+        within(place("log_steps"), self.log_steps as u64, 1..=u64::MAX)?;
+        self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
+    }
+}
+
 /// The methods that can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -75,6 +88,9 @@ pub enum DatasetName {
 }
 
 impl DatasetName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k];
+
     /// The field's name of it.
     pub fn title(self) -> &'static str {
         match self {
@@ -84,7 +100,7 @@ impl DatasetName {
         }
     }
 
-    /// Its folder below the data folder.
+    /// Its folder below the data folder, and its name in Karpathy's JSON.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Scenes => "scenes",
@@ -108,6 +124,38 @@ pub struct ScenesConfig {
     pub test: usize,
     /// Width and height of an image.
     pub pixels: u32,
+}
+
+impl ScenesConfig {
+    /// The sizes alone.
+    pub fn sizes(&self) -> Sizes {
+        let Self { train, val, test, pixels, .. } = *self;
+        Sizes { train, val, test, pixels }
+    }
+
+    /// Checks that such a world can be made; `place` is where the numbers stand.
+    ///
+    /// # Errors
+    /// If there are no test images, or more, or more pixels, than anybody means.
+    pub fn check(&self, place: impl Fn(&str) -> String) -> Result<()> {
+        for (key, images, least) in
+            [("train", self.train, 0), ("val", self.val, 0), ("test", self.test, 1)]
+        {
+            within(place(key), images as u64, least..=1_000_000)?;
+        }
+        within(place("pixels"), self.pixels.into(), 16..=1024)
+    }
+}
+
+/// Largest number of seeds of a run.
+pub const MOST_SEEDS: u64 = 1000;
+
+/// Refuses a number outside of its range.
+pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Result<()> {
+    if range.contains(&got) {
+        return Ok(());
+    }
+    Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
 }
 
 /// A target's file, read and checked.
@@ -160,6 +208,7 @@ impl Config {
         let mut root: Table = toml::from_str(&text).map_err(|e| syntax_error(&path, &text, &e))?;
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
+        target.check(&path)?;
         let mut rows = Vec::new();
         for (row, value) in take_table(&mut root, &path, "row")? {
             match value {
@@ -177,6 +226,22 @@ impl Config {
         Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows })
     }
 
+    /// A place in the file, for an error.
+    pub fn place(&self, section: &str) -> String {
+        format!("{}, {section}", self.path.display())
+    }
+
+    /// Adapter for `map_err`: says in which section of the file a wrong value stands.
+    pub(crate) fn inside(&self, section: &str) -> impl FnOnce(Error) -> Error + use<> {
+        let outer = self.place(section);
+        move |error| match error {
+            Error::Invalid { place, expected, got } => {
+                Error::invalid(format!("{outer}, {place}"), expected, got)
+            }
+            other => other,
+        }
+    }
+
     /// The names of the rows, in the file's order.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|(name, _)| name.as_str())
@@ -189,8 +254,8 @@ impl Config {
     pub fn row<C: DeserializeOwned>(&self, row: &str) -> Result<C> {
         let Some((_, overrides)) = self.rows.iter().find(|(name, _)| name == row) else {
             let known = self.rows().collect::<Vec<_>>().join(", ");
-            let place = format!("{}, rows", self.path.display());
-            return Err(Error::invalid(place, format!("one of {known}"), format!("`{row}`")));
+            let expected = format!("one of {known}");
+            return Err(Error::invalid(self.place("rows"), expected, format!("`{row}`")));
         };
         let mut merged = self.method.clone();
         override_with(&mut merged, overrides);
@@ -234,8 +299,8 @@ fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Resul
 }
 
 fn syntax_error(path: &Path, text: &str, error: &toml::de::Error) -> Error {
-    let line =
-        error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+    let before = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = 1 + text.as_bytes()[..before].iter().filter(|&&b| b == b'\n').count();
     let reason = error.message().lines().next().unwrap_or("a wrong value").to_owned();
     Error::invalid(format!("{} line {line}", path.display()), "valid TOML", reason)
 }
@@ -309,8 +374,10 @@ train.epochs = 5
             (TEXT.replace("epochs = 2", "epochs = \"two\""), ["toy.toml", "epochs", "string"]),
             (TEXT.replace("seeds = 3\n", ""), ["toy.toml", "target", "missing field `seeds`"]),
             (TEXT.replace("seeds = 3", "seeds = 3\nsede = 1"), ["toy.toml", "target", "sede"]),
-            (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 19", "TOML", "expected"]),
-            (TEXT.replace("[row.Full]", "[raw.Full]"), ["toy.toml", "every key", "raw"]),
+            (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 18", "TOML", "expected"]),
+            (TEXT.replace("rate = 0.1", "= 1"), ["toy.toml line 18", "TOML", "expected"]),
+            (TEXT.replace("[row.Full]", "[raw.Full]"), ["toy.toml", "rows", "one of w/o FNE"]),
+            (format!("{TEXT}[raw.Full]\n"), ["toy.toml", "every key", "raw"]),
         ] {
             let line = error(&text);
             assert_eq!(line.lines().count(), 1, "{line}");

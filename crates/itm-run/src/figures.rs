@@ -91,7 +91,7 @@ pub(crate) fn similarities(
     let pairs = &source.dataset.test.pairs;
     let truth = source.truth.as_ref().map(|truth| &truth.test);
     let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
-    let stride = (scores.values().len() / OTHERS).max(1) | 1; // odd: no multiple of five captions
+    let stride = stride(scores.values().len(), scores.texts());
     for i in 0..scores.images() {
         for (t, &s) in scores.row(i).iter().enumerate() {
             if pairs.image_of(t) == i {
@@ -113,10 +113,115 @@ pub(crate) fn similarities(
     Similarities { row: row.into(), seed, groups, posteriors }
 }
 
+/// About every how many-th pair; coprime to the texts of a row, or whole columns would be passed over.
+fn stride(pairs: usize, texts: usize) -> usize {
+    let coprime = |a: usize, b: usize| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    let least = (pairs / OTHERS).max(1);
+    (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
+}
+
 fn posterior_curve(posterior: Posterior) -> PosteriorCurve {
     let points = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0);
     PosteriorCurve {
         label: format!("P(match | s), p = {:e}", posterior.prior),
         points: points.map(|s| (s, posterior.probability(s))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{Config, ScenesConfig};
+
+    fn small_scenes() -> Source {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut config = Config::load(&configs, "fne-scenes").unwrap();
+        let size = ScenesConfig { seed: 0, train: 8, val: 4, test: 12, pixels: 32 };
+        config.target.scenes = Some(size);
+        Source::open(&config, None, &configs).unwrap().1
+    }
+
+    /// 3 for true pairs that nobody annotated, 2 for annotated ones, 1 for the rest.
+    fn by_truth(source: &Source) -> ScoreMatrix {
+        let (test, truth) = (&source.dataset.test.pairs, &source.truth.as_ref().unwrap().test);
+        let score = |k: usize| match (k / test.texts(), k % test.texts()) {
+            (i, t) if test.image_of(t) == i => 2.0,
+            (i, t) if truth.contains(i, t) => 3.0,
+            _ => 1.0,
+        };
+        let values = (0..test.images() * test.texts()).map(score).collect();
+        ScoreMatrix::new(test.images(), test.texts(), values).unwrap()
+    }
+
+    #[test]
+    fn examples_are_a_dozen_and_marked_by_the_truth() {
+        let source = small_scenes();
+        let examples = examples("Full", &by_truth(&source), &source);
+        assert_eq!(examples.len(), 12);
+        let names = |e: &Example| match &e.query {
+            Item::Image(picture) => Some((picture.name.clone(), picture.bytes.len() > 100)),
+            Item::Caption(_) => None,
+        };
+        let images: Vec<_> = examples.iter().filter_map(names).collect();
+        let want = [1, 3, 5, 7, 9, 11].map(|i| (format!("test_{i:06}.png"), true));
+        assert_eq!(images, want, "spread over the split");
+        for example in &examples {
+            assert_eq!(example.answers.len(), 5);
+            // Before the first annotated answer stand those that are true all the same.
+            let first = example.answers.iter().position(|a| a.mark == Mark::Annotated);
+            assert!(first.is_none_or(|first| example.annotated_rank == Some(first + 1)));
+            for Answer { score, mark, .. } in &example.answers {
+                let want = [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated];
+                assert_eq!(*mark, want[*score as usize - 1]);
+            }
+        }
+        let marks = || examples.iter().flat_map(|e| &e.answers).map(|a| a.mark);
+        for kind in [Mark::Other, Mark::Annotated, Mark::TrueNotAnnotated] {
+            assert!(marks().any(|mark| mark == kind), "no {kind:?}");
+        }
+    }
+
+    #[test]
+    fn similarities_are_grouped_by_the_truth() {
+        let source = small_scenes();
+        let scores = by_truth(&source);
+        let groups = similarities("Full", 0, &scores, &source, None).groups;
+        assert_eq!(groups.len(), 3);
+        for (group, value) in groups.iter().zip([2.0, 3.0, 1.0]) {
+            assert!(!group.values.is_empty() && group.values.iter().all(|&v| v == value));
+        }
+        assert_eq!(groups[0].values.len(), 60);
+        assert_eq!(groups.iter().map(|g| g.values.len()).sum::<usize>(), 12 * 60);
+    }
+
+    #[test]
+    fn a_stride_passes_over_no_column() {
+        for (images, texts) in [(1000, 5000), (500, 2500), (60, 5000), (5000, 25_000), (3, 7)] {
+            let stride = stride(images * texts, texts);
+            let taken = images * texts / stride;
+            assert!(taken.min(OTHERS) * 2 >= OTHERS.min(images * texts), "{taken}");
+            let columns: std::collections::HashSet<_> =
+                (0..5 * stride).step_by(stride).map(|k| k % 5).collect();
+            assert!(columns.len() == 5 || stride == 1, "{images} × {texts}: {stride}");
+        }
+    }
+
+    #[test]
+    fn curves_count_in_epochs() {
+        let log = [
+            Line::Train { epoch: 0, step: 5, loss: 2.0, grad_norm: 1.0, active: 0.5 },
+            Line::Validation { epoch: 0, step: 10, rsum: 123.0 },
+            Line::Draws { epoch: 0, drawn_true: 0.1, uniform_true: 0.2, hardest_true: 0.3 },
+        ];
+        let curve = curve("Full", 1, &log, 10);
+        assert_eq!((curve.loss, curve.validation_rsum), (vec![(0.5, 2.0)], vec![(1.0, 123.0)]));
     }
 }

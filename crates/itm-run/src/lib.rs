@@ -25,8 +25,10 @@ mod source;
 mod summary;
 mod system;
 
-use itm_core::Result;
+use std::path::Path;
+
 use itm_core::data::{advice, check};
+use itm_core::{Error, Result};
 
 use cli::{Cli, Command, DataCommand};
 
@@ -39,8 +41,25 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::List { data } => progress::say(list::list(&cli.configs, &data)?),
         Command::Reproduce(args) => _ = reproduce::reproduce(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
-        Command::Data { command: Some(DataCommand::Check { dir }) } => progress::say(check(&dir)?),
+        Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
     }
     Ok(())
+}
+
+/// The report in any case; problems are an error too, so that a script notices them.
+fn data_check(dir: &Path) -> Result<()> {
+    let spinner = progress::spinner("reading and hashing");
+    let report = check(dir)?;
+    spinner.finish_and_clear();
+    progress::say(&report);
+    let count = report.problems.len();
+    match report.problems.first() {
+        None => Ok(()),
+        Some(problem) if count == 1 => Err(Error::invalid(dir.display(), "no problem", problem)),
+        Some(first) => {
+            let got = format!("{count}, listed above; the first: {first}");
+            Err(Error::invalid(dir.display(), "no problem", got))
+        }
+    }
 }

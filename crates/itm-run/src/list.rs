@@ -20,7 +20,9 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
             (_, Some(other)) => {
                 format!("{title}: not in {}, runs {other} instead", folder.display())
             }
-            (_, None) => format!("{title}: not in {} (`--data DIR`)", folder.display()),
+            (_, None) => {
+                format!("{title}: not in {}; `itm data` says how to get it", folder.display())
+            }
         };
         lines.push([name, target.paper.clone(), target.table.to_string(), present]);
     }
@@ -30,4 +32,33 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
         format!("{target:<0$}  {paper:<1$}  {table:<2$}  {data}", widths[0], widths[1], widths[2])
     };
     Ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_says_where_its_data_are() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let data = tempfile::tempdir().unwrap();
+        std::fs::create_dir(data.path().join("flickr8k")).unwrap();
+        let text = list(&configs, data.path()).unwrap();
+        let line = |target: &str| {
+            let found = text.lines().find(|l| l.split(' ').next() == Some(target));
+            found.unwrap_or_else(|| panic!("no {target} in\n{text}"))
+        };
+        let column = line("target").find("data").unwrap();
+        let folder = |name: &str| data.path().join(name).display().to_string();
+        for (target, want) in [
+            ("fne-scenes", "Scenes: built in".to_owned()),
+            ("fne-flickr8k", format!("Flickr8k: {}", folder("flickr8k"))),
+            (
+                "fne-flickr",
+                format!("Flickr30K: not in {}, runs fne-scenes instead", folder("flickr30k")),
+            ),
+        ] {
+            assert_eq!(&line(target)[column..], want);
+        }
+    }
 }

@@ -3,13 +3,51 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
+use itm_run::cli::Cli;
 
 fn main() -> ExitCode {
-    match itm_run::run(itm_run::cli::Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if is_help(error.kind()) => error.exit(),
+        Err(error) => return refuse(one_line(&error.to_string())),
+    };
+    match itm_run::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
+        Err(error) => refuse(format!("error: {error}")),
+    }
+}
+
+fn refuse(line: String) -> ExitCode {
+    eprintln!("{line}");
+    ExitCode::from(2)
+}
+
+fn is_help(kind: ErrorKind) -> bool {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
+/// The parser's message without its hints: they begin after an empty line.
+fn one_line(message: &str) -> String {
+    let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let reason = reason.collect::<Vec<_>>().join(" ");
+    format!("{reason} (`itm --help` says what there is)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_command_line_is_one_line() {
+        let line = |args: &[&str]| one_line(&Cli::try_parse_from(args).unwrap_err().to_string());
+        assert_eq!(
+            line(&["itm", "reproduce"]),
+            "error: the following required arguments were not provided: <TARGET> \
+             (`itm --help` says what there is)"
+        );
+        let seeds = line(&["itm", "reproduce", "fne-scenes", "--seeds", "x"]);
+        assert!(seeds.contains("'x' for '--seeds <N>'") && seeds.lines().count() == 1, "{seeds}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use itm_core::cca::{Cca, CcaOptions};
 use itm_core::{Error, Result};
 
-use crate::config::Config;
+use crate::config::{Config, MOST_SEEDS, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
 use crate::report::{CCA, Figures};
@@ -91,14 +91,13 @@ fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
         return Err(Error::invalid("--table", expected, table));
     }
     let count = args.seeds.unwrap_or(asked.target.seeds);
-    if count == 0 {
-        return Err(Error::invalid("--seeds", "at least 1", 0));
-    }
+    within("--seeds".into(), count, 1..=MOST_SEEDS)?;
     let device = device(&args.backend)?;
     let rows = rows(args, &asked)?;
     let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
-    for row in &rows {
-        rows::check(&used, row, &source)?; // every row's configuration, before the first is trained
+    used.target.protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
+    for row in used.rows() {
+        rows::check(&used, row, &source)?; // every row's configuration, asked for or not
     }
     let identity = Identity {
         target: asked.name.clone(),
@@ -110,7 +109,7 @@ fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
         let path = args.out.clone().or_else(|| newest_path(&asked.name));
         let none =
             || Error::invalid("--resume", format!("a run of {} below `runs`", asked.name), "none");
-        RunDir::open(path.ok_or_else(none)?, identity)?
+        RunDir::open(path.ok_or_else(none)?, identity, &used.text)?
     } else {
         let path = args.out.clone().unwrap_or_else(|| new_path(&asked.name));
         RunDir::create(path, identity, &used.text)?

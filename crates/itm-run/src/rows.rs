@@ -23,9 +23,10 @@ use crate::train::{Plan, Progress, train};
 pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
     match config.target.method {
         MethodName::Fne => {
-            let row: FneConfig = config.row(row)?;
-            row.validate()?;
-            plan(config, &row, source, 0).check()
+            let (values, place): (FneConfig, _) = (config.row(row)?, format!("row.{row}"));
+            let inside = || config.inside(&place);
+            values.validate().map_err(inside())?;
+            plan(config, &values, source, 0).check().map_err(inside())
         }
     }
 }
@@ -72,7 +73,9 @@ pub(crate) fn run(
     bar.set_length(plan.steps() as u64);
     let watch = |at: &Progress| {
         bar.set_position(at.step as u64);
-        job.estimate.step();
+        if let Some(line) = job.estimate.step() {
+            bar.suspend(|| progress::say(line)); // the bar would be torn apart
+        }
     };
     let progress = train(&mut method, &plan, validate, &checkpoints, &log, watch)?;
     bar.finish_and_clear();

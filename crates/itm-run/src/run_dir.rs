@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Checkpoints, write_atomically};
 
+const IDENTITY: &str = "run.json";
+const CONFIG: &str = "config.toml";
+
 /// What a run is of. A resumed run must be of the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,9 +43,10 @@ impl RunDir {
             return Err(Error::invalid(path.display(), expected, "a folder with files"));
         }
         fs::create_dir_all(&path).map_err(Error::io(&path))?;
-        write_atomically(&path.join("config.toml"), config.as_bytes())?;
+        // The identity first: from then on a killed run can be resumed, before it the folder counts as empty.
         let text = serde_json::to_string_pretty(&identity).expect("strings alone");
-        write_atomically(&path.join("run.json"), text.as_bytes())?;
+        write_atomically(&path.join(IDENTITY), text.as_bytes())?;
+        write_atomically(&path.join(CONFIG), config.as_bytes())?;
         Ok(Self { path, identity })
     }
 
@@ -50,8 +54,8 @@ impl RunDir {
     ///
     /// # Errors
     /// If there is none, or it is of another target, configuration, data set or backend.
-    pub fn open(path: PathBuf, identity: Identity) -> Result<Self> {
-        let file = path.join("run.json");
+    pub fn open(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
+        let file = path.join(IDENTITY);
         let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
         let found: Identity = serde_json::from_str(&text)
             .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))?;
@@ -65,6 +69,9 @@ impl RunDir {
                 let place = format!("{}, {key}", file.display());
                 return Err(Error::invalid(place, format!("`{expected}`"), format!("`{got}`")));
             }
+        }
+        if !path.join(CONFIG).exists() {
+            write_atomically(&path.join(CONFIG), config.as_bytes())?; // its hash is the same
         }
         Ok(Self { path, identity })
     }
@@ -112,8 +119,10 @@ pub fn newest_path(target: &str) -> Option<PathBuf> {
     Some(Path::new("runs").join(newest.1))
 }
 
+/// Whether a folder holds nothing but, perhaps, the identity that a killed run had begun to write.
 fn is_empty(path: &Path) -> bool {
-    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+    let ours = |entry: fs::DirEntry| entry.file_name() == "run.json.tmp";
+    fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(ours)))
 }
 
 fn short(hash: &str) -> &str {
@@ -153,10 +162,16 @@ mod tests {
         RunDir::create(path.clone(), identity(), "").unwrap();
         let line = RunDir::create(path.clone(), identity(), "").unwrap_err().to_string();
         assert!(line.contains("run") && line.contains("--resume"), "{line}");
-        RunDir::open(path.clone(), identity()).unwrap();
+        fs::remove_file(path.join(CONFIG)).unwrap(); // killed before it was written
+        RunDir::open(path.clone(), identity(), "text").unwrap();
+        assert_eq!(fs::read_to_string(path.join(CONFIG)).unwrap(), "text");
         let other = Identity { data_sha256: "e".repeat(64), ..identity() };
-        let line = RunDir::open(path, other).unwrap_err().to_string();
+        let line = RunDir::open(path.clone(), other, "").unwrap_err().to_string();
         assert!(line.contains("run.json, data_sha256"), "{line}");
+        let half = dir.path().join("half");
+        fs::create_dir(&half).unwrap();
+        fs::write(half.join("run.json.tmp"), "{").unwrap(); // killed while the identity was written
+        RunDir::create(half, identity(), "").unwrap();
     }
 
     #[test]

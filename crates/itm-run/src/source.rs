@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use itm_core::data::{Dataset, ImageFolder, LoadOptions, load_precomp};
-use itm_core::scenes::{Scenes, Sizes};
+use itm_core::data::{Dataset, ImageFolder, LoadOptions, Part, load_precomp, probe_image};
+use itm_core::scenes::Scenes;
 use itm_core::{Error, Relevance, Result};
+use rayon::prelude::*;
 
-use crate::config::{Config, DatasetName, ScenesConfig};
+use crate::config::{Config, DatasetName};
 use crate::progress;
 use crate::report::Picture;
 
@@ -18,7 +19,10 @@ pub(crate) struct Source {
     pub(crate) substitution: Option<String>,
     /// What a reader must know and the numbers do not say.
     pub(crate) notes: Vec<String>,
-    name: DatasetName,
+    /// Which of the sets that a target can name this is; `None` for somebody's own.
+    pub(crate) known: Option<DatasetName>,
+    /// As a reader would call it.
+    pub(crate) title: String,
     pictures: Pictures,
 }
 
@@ -73,12 +77,14 @@ impl Source {
 
     fn scenes(config: &Config) -> Result<Self> {
         let Some(sizes) = config.target.scenes else {
-            let place = format!("{}, target", config.path.display());
-            return Err(Error::invalid(place, "a section [target.scenes]", "none"));
+            return Err(Error::invalid(
+                config.place("target"),
+                "a section [target.scenes]",
+                "none",
+            ));
         };
         let spinner = progress::spinner("generating Scenes");
-        let ScenesConfig { seed, train, val, test, pixels } = sizes;
-        let scenes = Scenes::generate(seed, Sizes { train, val, test, pixels });
+        let scenes = Scenes::generate(sizes.seed, sizes.sizes());
         let dataset = scenes.dataset();
         let truth = Truth { train: scenes.train.relevance(), test: scenes.test.relevance() };
         spinner.finish_and_clear();
@@ -87,30 +93,40 @@ impl Source {
             truth: Some(truth),
             substitution: None,
             notes: vec![],
-            name: DatasetName::Scenes,
+            known: Some(DatasetName::Scenes),
+            title: DatasetName::Scenes.title().into(),
             pictures: Pictures::Scenes(Box::new(scenes)),
         })
     }
 
-    fn folder(name: DatasetName, folder: &Path) -> Result<Self> {
+    fn folder(asked: DatasetName, folder: &Path) -> Result<Self> {
         let loaded = load_precomp(folder, &LoadOptions::default())?;
+        let mut notes = loaded.notes;
+        let (known, title) = match &loaded.declared {
+            None => (Some(asked), asked.title().to_owned()),
+            Some(name) => {
+                let known = DatasetName::ALL.into_iter().find(|known| known.folder() == name);
+                (known, known.map_or_else(|| name.clone(), |known| known.title().to_owned()))
+            }
+        };
+        if known != Some(asked) {
+            let asked = asked.title();
+            notes.push(format!("the target is of {asked}; the data call themselves {title}"));
+        }
+        check_pictures(&loaded.dataset.test, &loaded.images)?;
         Ok(Self {
             dataset: loaded.dataset,
             truth: None,
             substitution: None,
-            notes: loaded.notes,
-            name,
+            notes,
+            known,
+            title,
             pictures: Pictures::Files(loaded.images),
         })
     }
 
     pub(crate) fn substituted(&self) -> bool {
         self.substitution.is_some()
-    }
-
-    /// As a reader would call it.
-    pub(crate) fn title(&self) -> String {
-        self.name.title().into()
     }
 
     /// A test image as a report shows it; without bytes where the file is not at hand.
@@ -130,4 +146,12 @@ impl Source {
             }
         }
     }
+}
+
+/// Pictures may be missing; one that is there and broken would only show after hours, in the report.
+fn check_pictures(test: &Part, folder: &ImageFolder) -> Result<()> {
+    let pictures: Vec<_> = test.images.iter().filter_map(|name| folder.image_path(name)).collect();
+    // The first broken one in order, on any number of threads.
+    let broken = pictures.par_iter().find_map_first(|path| probe_image(path).err());
+    broken.map_or(Ok(()), Err)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use crate::reproduce::Job;
-use crate::{progress, system};
+use crate::system;
 
 /// Data, backend, rows and seeds of a job, and how many steps that is.
 pub(crate) fn resolved(job: &Job) -> String {
@@ -27,7 +27,7 @@ pub(crate) fn resolved(job: &Job) -> String {
             ),
         ),
         ("config", job.used.path.display().to_string()),
-        ("data", format!("{} (sha256 {})", job.source.title(), &data.sha256[..12])),
+        ("data", format!("{} (sha256 {})", job.source.title, &data.sha256[..12])),
         ("train", size(&data.train)),
         ("val", size(&data.val)),
         ("test", format!("{}, protocol {}", size(&data.test), job.used.target.protocol.name())),
@@ -58,25 +58,25 @@ impl Estimate {
         Self { started: Cell::new(None), done: Cell::new(0), steps }
     }
 
-    /// Counts a step of any row.
-    pub(crate) fn step(&self) {
+    /// Counts a step of any row; the estimate, once enough of them are measured.
+    pub(crate) fn step(&self) -> Option<String> {
         self.done.set(self.done.get() + 1);
         match self.done.get() {
             Self::SKIP => self.started.set(Some(Instant::now())),
-            n if n == Self::SKIP + Self::MEASURE => self.tell(),
+            n if n == Self::SKIP + Self::MEASURE => return self.line(),
             _ => {}
         }
+        None
     }
 
-    fn tell(&self) {
-        let Some(started) = self.started.get() else { return };
-        let step = started.elapsed().as_secs_f64() / Self::MEASURE as f64;
+    fn line(&self) -> Option<String> {
+        let step = self.started.get()?.elapsed().as_secs_f64() / Self::MEASURE as f64;
         let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
-        progress::say(format!(
+        Some(format!(
             "estimate: {:.1} ms a step, {} for all rows and seeds; memory so far {memory}",
             1000.0 * step,
             duration(step * self.steps as f64)
-        ));
+        ))
     }
 }
 
@@ -100,6 +100,22 @@ pub(crate) fn bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_estimate_comes_once_and_is_of_all_steps() {
+        let estimate = Estimate::new(200_000);
+        let before = Instant::now();
+        let lines: Vec<_> = (0..Estimate::SKIP + 3 * Estimate::MEASURE)
+            .filter_map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                estimate.step()
+            })
+            .collect();
+        assert_eq!(lines.len(), 1);
+        let ms: f64 = lines[0]["estimate: ".len()..].split(' ').next().unwrap().parse().unwrap();
+        assert!(ms >= 1.0 && ms < before.elapsed().as_secs_f64() * 1000.0, "{}", lines[0]);
+        assert!(lines[0].contains(" min for all rows and seeds") || ms > 30.0, "{}", lines[0]);
+    }
 
     #[test]
     fn amounts_read_well() {

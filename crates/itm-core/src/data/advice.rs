@@ -7,7 +7,7 @@
 pub enum PublishedSet {
     /// Flickr30K: Young, Lai, Hodosh, Hockenmaier, TACL 2014.
     Flickr30k,
-    /// Flickr8K: Hodosh, Young, Hockenmaier, JAIR 2013.
+    /// Flickr8k: Hodosh, Young, Hockenmaier, JAIR 2013.
     Flickr8k,
     /// MS-COCO 2014: Lin and others, ECCV 2014.
     Coco,
@@ -21,7 +21,7 @@ impl PublishedSet {
     pub fn name(self) -> &'static str {
         match self {
             Self::Flickr30k => "Flickr30K",
-            Self::Flickr8k => "Flickr8K",
+            Self::Flickr8k => "Flickr8k",
             Self::Coco => "MS-COCO",
         }
     }
@@ -59,7 +59,7 @@ Flickr30K: 31,783 photographs (31,014 in Karpathy's split), 5 captions each
 ";
 
 const FLICKR8K: &str = "\
-Flickr8K: 8,091 photographs (8,000 in its own split), 5 captions each
+Flickr8k: 8,091 photographs (8,000 in its own split), 5 captions each
   sign      the request form \"Flickr 8k\" of the Department of Computer Science, University of Illinois at
             Urbana-Champaign: non-commercial research and education only; Flickr's terms of use for the
             photographs.
@@ -89,8 +89,10 @@ MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five
 ";
 
 const CHECK: &str = "\
-Then: cargo xtask data check DIR
-  names the layout, counts images and captions, hashes every file, and gives each mismatch a line.
+DIR is data/flickr30k, data/flickr8k or data/coco below the working folder, or any folder behind `--data`. Then:
+  cargo xtask data check DIR                         names the layout, counts images and captions, hashes every
+                                                     file, gives each mismatch a line
+  cargo xtask reproduce fne-flickr8k --data DIR      trains on it; `cargo xtask list` names the targets
 ";
 
 #[cfg(test)]

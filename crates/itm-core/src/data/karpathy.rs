@@ -1,4 +1,4 @@
-//! Karpathy's JSON files: images, captions and splits of Flickr8K, Flickr30K and MS-COCO.
+//! Karpathy's JSON files: images, captions and splits of Flickr8k, Flickr30K and MS-COCO.
 
 use std::collections::HashSet;
 use std::fmt;

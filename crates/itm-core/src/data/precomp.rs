@@ -50,6 +50,8 @@ pub enum TestSet {
 pub struct Loaded {
     /// The three splits.
     pub dataset: Dataset,
+    /// What `dataset_*.json` calls the data, if there is one and it says.
+    pub declared: Option<String>,
     /// Where the pictures are, for those that have one.
     pub images: ImageFolder,
     /// Every file that was read.
@@ -137,11 +139,11 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
         }
     }
     let named = json.as_ref().map(|j| j.dataset.clone()).filter(|name| !name.is_empty());
-    let name = named.unwrap_or_else(|| folder_name(dir));
+    let name = named.clone().unwrap_or_else(|| folder_name(dir));
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
     let leakage = Leakage::of(&dataset).refuse_images(dir)?;
     let images = ImageFolder::new(dir, json.as_ref());
-    Ok(Loaded { dataset, images, manifest, leakage, notes })
+    Ok(Loaded { dataset, declared: named, images, manifest, leakage, notes })
 }
 
 /// Where the feature files are.

@@ -1,0 +1,410 @@
+//! Bad input: one line that names file and place, exit code 2, nothing overwritten.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{files, run, set, small_configs, text};
+
+/// Runs `itm` on bad input: exactly one line on standard error, exit code 2. The line, without `error: `.
+fn refused(configs: &Path, args: &[&str]) -> String {
+    let output = run(configs, args);
+    let line = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    let line = line.strip_prefix("error: ").unwrap_or_else(|| panic!("{args:?}: {line}"));
+    line.trim_end().to_owned()
+}
+
+/// `line` holds every part.
+fn holds(line: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(line.contains(part), "no {part:?} in {line}");
+    }
+}
+
+#[test]
+fn command_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    fs::create_dir(dir.path().join("taken")).unwrap();
+    fs::write(dir.path().join("taken/mine.txt"), "mine").unwrap();
+    let reproduce = |rest: &[&'static str]| [&["reproduce", "small"], rest].concat();
+    let cases: [(Vec<&str>, &[&str]); 22] = [
+        (reproduce(&["--seeds", "0"]), &["--seeds", "1 to 1000", "got 0"]),
+        (reproduce(&["--seeds", "18446744073709551615"]), &["--seeds", "1 to 1000"]),
+        (reproduce(&["--seeds", "three"]), &["--seeds", "'three'"]),
+        (reproduce(&["--rows", "Ful"]), &["--rows", "Full", "`Ful`"]),
+        (reproduce(&["--rows", ""]), &["--rows", "Full", "``"]),
+        (reproduce(&["--table", "9"]), &["--table", "got 9"]),
+        (reproduce(&["--backend", "gpu"]), &["backend", "wgpu", "`gpu`"]),
+        (reproduce(&["--data", "taken"]), &["--data", "Scenes", "`taken`"]),
+        (reproduce(&["--out", "taken"]), &["taken", "new or empty", "--resume"]),
+        (reproduce(&["--out", "taken/mine.txt"]), &["taken/mine.txt"]),
+        (reproduce(&["--out", "absent", "--resume"]), &["absent/run.json", "No such file"]),
+        (reproduce(&["--resume"]), &["--resume", "a run of small", "none"]),
+        (reproduce(&["--unknown"]), &["'--unknown'"]),
+        (vec!["reproduce"], &["<TARGET>"]),
+        (vec!["reproduce", "nothing"], &["target", "small", "`nothing`"]),
+        (vec!["train"], &["'train'"]),
+        (vec!["data", "check", "absent"], &["absent: No such file"]),
+        (vec!["scenes"], &["--out", "--sheet"]),
+        (vec!["scenes", "--out", "taken"], &["taken", "new or empty"]),
+        (vec!["scenes", "--out", "taken/mine.txt"], &["taken/mine.txt", "got a file"]),
+        (vec!["scenes", "--out", "new", "--test", "0"], &["--test", "1 to", "got 0"]),
+        (vec!["scenes", "--sheet", "--pixels", "9"], &["--pixels", "16 to", "got 9"]),
+    ];
+    for (args, parts) in cases {
+        holds(&refused(&configs, &args), parts);
+    }
+    holds(&refused(&dir.path().join("nowhere"), &["list"]), &["nowhere: No such file"]);
+    assert_eq!(files(&dir.path().join("taken")), [("mine.txt".into(), b"mine".into())]);
+    let left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "a refused command left something: {left:?}");
+}
+
+#[test]
+fn configs_with_unknown_missing_and_impossible_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let good = fs::read_to_string(configs.join("small.toml")).unwrap();
+    let cut = |key: &str| {
+        let lines = good.lines().filter(|l| l.split('=').next().is_none_or(|k| k.trim() != key));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let row = |line: &str| good.replace("[row.\"w/o MMM\"]", &format!("[row.\"w/o MMM\"]\n{line}"));
+    let cases: [(String, &[&str]); 17] = [
+        (good.replace("[model]", "colour = 1\n[model]"), &["target", "colour"]),
+        (format!("colour = 1\n{good}"), &["`colour`"]),
+        (format!("{good}\n[colours]\nred = 1"), &["`colours`"]),
+        (set(&good, "momentum", "0.9\ncolour = 1"), &["sampler", "colour"]),
+        (set(&good, "pixels", "48\ncolour = 1"), &["target", "scenes", "colour"]),
+        (row("sampler.colour = 1"), &["row.w/o MMM", "sampler", "colour"]),
+        (row("colour = 1"), &["row.w/o MMM", "colour"]),
+        (cut("tau"), &["sampler", "missing", "tau"]),
+        (cut("seeds"), &["target", "missing", "seeds"]),
+        (cut("pixels"), &["target", "missing", "pixels"]),
+        (good.replace("[train]", "[trainer]"), &["`trainer`"]),
+        (set(&good, "negatives", "\"easiest\""), &["sampler", "easiest"]),
+        (set(&good, "batch", "\"many\""), &["train", "batch", "string"]),
+        (set(&good, "batch", "0"), &["row.Full", "train.batch", "at least 1"]),
+        (set(&good, "batch", "301"), &["row.Full", "one batch of 301", "got 300"]),
+        (set(&good, "max_words", "0"), &["target.max_words", "got 0"]),
+        (set(&good, "epochs", "= 4"), &["broken.toml line 3", "TOML"]),
+    ];
+    for (broken, parts) in cases {
+        fs::write(configs.join("broken.toml"), broken).unwrap();
+        // Another row is asked for than the broken one: the file is wrong all the same.
+        let line = refused(&configs, &["reproduce", "broken", "--rows", "Full", "--out", "out"]);
+        holds(&line, &["broken.toml"]);
+        holds(&line, parts);
+        assert!(!dir.path().join("out").exists(), "{line}");
+    }
+}
+
+/// A target that reads a folder, and such a folder.
+fn exported(dir: &Path) -> (PathBuf, PathBuf) {
+    let configs = small_configs(dir);
+    let small = fs::read_to_string(configs.join("small.toml")).unwrap();
+    let own = set(&set(&small, "dataset", "\"flickr8k\""), "epochs", "1");
+    fs::write(configs.join("own.toml"), own).unwrap();
+    let sizes = ["--train", "8", "--val", "4", "--test", "4", "--pixels", "32"];
+    let output = run(&configs, &[&["scenes", "--out", "scenes"][..], &sizes].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    (configs, dir.join("scenes"))
+}
+
+fn copy(from: &Path, to: &Path) {
+    _ = fs::remove_dir_all(to);
+    for (name, bytes) in files(from) {
+        let path = to.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// A `.npy` file, format 1.0.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn change(path: &Path, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
+    fs::write(path, edit(fs::read(path).unwrap())).unwrap();
+}
+
+fn without_lines(bytes: Vec<u8>, drop: impl Fn(usize) -> bool) -> Vec<u8> {
+    let text = String::from_utf8(bytes).unwrap();
+    let kept = text.lines().enumerate().filter(|&(n, _)| !drop(n));
+    kept.map(|(_, line)| format!("{line}\n")).collect::<String>().into_bytes()
+}
+
+#[test]
+fn data_folders() {
+    type Break = fn(&Path);
+    let dir = tempfile::tempdir().unwrap();
+    let (configs, whole) = exported(dir.path());
+    let cases: [(Break, &[&str]); 15] = [
+        (
+            |d| fs::remove_file(d.join("precomp/test_ims.npy")).unwrap(),
+            &["test_ims.npy: No such file"],
+        ),
+        (
+            |d| fs::remove_file(d.join("precomp/val_caps.txt")).unwrap(),
+            &["val_caps.txt: No such file"],
+        ),
+        (
+            |d| change(&d.join("images/test_000003.png"), |b| b[..b.len() / 2].to_vec()),
+            &["images/test_000003.png", "expected a whole image", "got a file that breaks off"],
+        ),
+        (
+            |d| fs::write(d.join("images/test_000003.png"), "<html>").unwrap(),
+            &["images/test_000003.png", "expected a JPEG or PNG image", "got a file beginning"],
+        ),
+        (
+            |d| change(&d.join("precomp/test_caps.txt"), |b| without_lines(b, |n| n == 6)),
+            &["test_caps.txt", "expected 20 lines", "got 19", "line 7 should be"],
+        ),
+        (
+            |d| {
+                fs::remove_file(d.join("dataset_scenes.json")).unwrap();
+                change(&d.join("precomp/test_caps.txt"), |b| without_lines(b, |n| n % 5 > 2));
+            },
+            &["test_caps.txt", "expected 20 lines (5 for each", "got 12"],
+        ),
+        (
+            |d| {
+                change(&d.join("dataset_scenes.json"), |b| {
+                    let mut json: serde_json::Value = serde_json::from_slice(&b).unwrap();
+                    for key in ["sentences", "sentids"] {
+                        json["images"][13][key].as_array_mut().unwrap().truncate(3);
+                    }
+                    json.to_string().into_bytes()
+                });
+            },
+            &["dataset_scenes.json", "images[13]", "expected 5 captions", "got 3"],
+        ),
+        (
+            |d| change(&d.join("dataset_scenes.json"), |b| b[..b.len() / 2].to_vec()),
+            &["dataset_scenes.json", "EOF"],
+        ),
+        (
+            |d| change(&d.join("precomp/test_ims.npy"), |b| npy("<f4", "(2816,)", &b[128..])),
+            &["test_ims.npy", "rank 2 or 3", "got rank 1"],
+        ),
+        (
+            |d| change(&d.join("precomp/test_ims.npy"), |b| npy("<c8", "(4, 352)", &b[128..])),
+            &["test_ims.npy", "expected a dtype among f16", "<c8"],
+        ),
+        (
+            |d| change(&d.join("precomp/test_ims.npy"), |b| npy(">f4", "(4, 704)", &b[128..])),
+            &["test_ims.npy", "little-endian", ">f4"],
+        ),
+        (
+            |d| {
+                change(&d.join("precomp/test_ims.npy"), |mut b| {
+                    b[128 + 4 * (704 + 5)..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
+                    b
+                });
+            },
+            &["test_ims.npy row 1, column 5", "finite", "NaN"],
+        ),
+        (
+            |d| change(&d.join("precomp/test_ims.npy"), |b| b[..b.len() / 2].to_vec()),
+            &["test_ims.npy", "expected 11392 bytes", "got 5696"],
+        ),
+        (
+            |d| change(&d.join("precomp/test_ims.npy"), |b| npy("<f4", "(8, 352)", &b[128..])),
+            &["test_caps.txt", "expected 40 lines", "got 20"],
+        ),
+        (
+            |d| fs::remove_dir_all(d.join("precomp")).unwrap(),
+            &["precomp/train_ims.npy", "got none"],
+        ),
+    ];
+    let broken = dir.path().join("broken");
+    for (number, (spoil, parts)) in cases.iter().enumerate() {
+        copy(&whole, &broken);
+        spoil(&broken);
+        let before = files(&broken);
+        let args = ["reproduce", "own", "--data", "broken", "--out", "out", "--seeds", "1"];
+        holds(&refused(&configs, &args), parts);
+        assert!(!dir.path().join("out").exists(), "case {number}");
+        if number + 1 < cases.len() {
+            // Without its features the folder is whole to a check: pictures and captions.
+            let line = refused(&configs, &["data", "check", "broken"]);
+            holds(&line, &["broken: expected no problem, got"]);
+            holds(&line, parts);
+        }
+        assert!(files(&broken) == before, "case {number}");
+    }
+    // And a protocol that insists on its numbers.
+    change(&configs.join("own.toml"), |b| {
+        set(&String::from_utf8(b).unwrap(), "protocol", "\"flickr_1k\"").into_bytes()
+    });
+    let args = ["reproduce", "own", "--data", "scenes", "--out", "out"];
+    holds(&refused(&configs, &args), &["own.toml", "protocol flickr_1k", "1000 images", "got 4"]);
+    assert!(!dir.path().join("out").exists());
+}
+
+/// An exported world runs through `--data`, and the report calls it by its own name.
+#[test]
+fn a_whole_folder_runs_and_is_called_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (configs, _) = exported(dir.path());
+    let output = run(&configs, &["data", "check", "scenes"]);
+    assert!(output.status.success() && text(&output.stdout).contains("no problem found"));
+    let args = ["reproduce", "own", "--data", "scenes", "--out", "out", "--rows", "Full"];
+    let output = run(&configs, &[&args[..], &["--seeds", "1"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = fs::read_to_string(dir.path().join("out/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["dataset"], "Scenes");
+    let note = "the target is of Flickr8k; the data call themselves Scenes";
+    assert!(report["notes"].as_array().unwrap().contains(&note.into()), "{}", report["notes"]);
+}
+
+/// The only checkpoint folder below a run whose name is the largest.
+fn last_checkpoint(run: &Path) -> PathBuf {
+    let folder = run.join("rows/full/seed-0/checkpoints");
+    let step = |p: &PathBuf| -> u64 {
+        p.file_name().unwrap().to_str().unwrap().trim_start_matches("step-").parse().unwrap()
+    };
+    fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).max_by_key(step).unwrap()
+}
+
+const SMALL: [&str; 6] = ["reproduce", "small", "--rows", "Full", "--seeds", "1"];
+
+#[test]
+fn checkpoints_cut_in_half_and_of_other_runs() {
+    type Break = fn(&Path);
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let output = run(&configs, &[&SMALL[..], &["--out", "whole"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let half: fn(Vec<u8>) -> Vec<u8> = |b| b[..b.len() / 2].to_vec();
+    let replaced = |path: &Path, from: &str, to: &str| {
+        change(path, |b| {
+            let text = String::from_utf8(b).unwrap();
+            assert!(text.contains(from), "no {from} in {text}");
+            text.replace(from, to).into_bytes()
+        });
+    };
+    let cases: [(Break, &[&str]); 3] = [
+        (
+            |d| fs::remove_file(last_checkpoint(d).join("manifest.json")).unwrap(),
+            &["manifest.json: No such file"],
+        ),
+        (
+            |d| fs::remove_file(last_checkpoint(d).join("state.safetensors")).unwrap(),
+            &["state.safetensors: No such file"],
+        ),
+        (|d| fs::remove_file(d.join("run.json")).unwrap(), &["run.json: No such file"]),
+    ];
+    let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
+    let check = |spoil: &dyn Fn(&Path), parts: &[&str]| {
+        copy(&whole, &broken);
+        spoil(&broken);
+        let before = files(&broken);
+        let line = refused(&configs, &[&SMALL[..], &["--out", "broken", "--resume"]].concat());
+        holds(&line, parts);
+        assert!(files(&broken) == before, "something was overwritten: {line}");
+    };
+    for (spoil, parts) in &cases {
+        check(spoil, parts);
+    }
+    for file in ["model.safetensors", "state.safetensors"] {
+        let cut = |d: &Path| change(&last_checkpoint(d).join(file), half);
+        check(&cut, &["broken/rows/full/seed-0/checkpoints/step-", file, "SHA-256", "damaged"]);
+    }
+    check(&|d| change(&last_checkpoint(d).join("manifest.json"), half), &["manifest.json", "EOF"]);
+    check(
+        &|d| change(&d.join("rows/full/seed-0/log.jsonl"), half),
+        &["log.jsonl", "at least", "got"],
+    );
+    let other_row = |d: &Path| {
+        replaced(&last_checkpoint(d).join("manifest.json"), "Full, seed", "w/o MMM, seed")
+    };
+    check(&other_row, &["manifest.json", "expected a checkpoint of `Full, seed 0", "got `w/o MMM"]);
+    for key in ["config_sha256", "data_sha256", "backend", "target"] {
+        let other = |d: &Path| {
+            change(&d.join("run.json"), |b| {
+                let mut json: serde_json::Value = serde_json::from_slice(&b).unwrap();
+                json[key] = "other".into();
+                json.to_string().into_bytes()
+            });
+        };
+        check(&other, &["broken/run.json", key, "got `other`"]);
+    }
+
+    // Another model under a manifest that is right: the method itself refuses its shapes.
+    let small = fs::read_to_string(configs.join("small.toml")).unwrap();
+    fs::write(configs.join("small.toml"), set(&small, "embed_dim", "24")).unwrap();
+    let identity = |d: &Path| fs::read_to_string(d.join("run.json")).unwrap();
+    let line = refused(&configs, &[&SMALL[..], &["--out", "whole", "--resume"]].concat());
+    holds(&line, &["whole/run.json", "config_sha256"]);
+    let wide: String = line.split("expected `").nth(1).unwrap().chars().take(64).collect();
+    let narrow: serde_json::Value = serde_json::from_str(&identity(&whole)).unwrap();
+    let narrow = narrow["config_sha256"].as_str().unwrap().to_owned();
+    let other_model = |d: &Path| {
+        replaced(&d.join("run.json"), &narrow, &wide);
+        replaced(&last_checkpoint(d).join("manifest.json"), &narrow[..12], &wide[..12]);
+    };
+    check(&other_model, &["model.safetensors", "[704, 24]", "[704, 16]"]);
+}
+
+/// A limit on the size of files stands for the end of the disk: writes fail, the program goes on.
+#[cfg(unix)]
+#[test]
+fn full_disks() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let limited = |blocks: u32, args: &[&str]| {
+        let output = std::process::Command::new("sh")
+            .args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"])
+            .arg(env!("CARGO_BIN_EXE_itm"))
+            .args(args)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let line = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
+        assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+        line
+    };
+    let run_args = |out: &'static str| [&SMALL[..], &["--out", out]].concat();
+    assert!(run(&configs, &run_args("whole")).status.success());
+    let rows = |run: &str| files(&dir.path().join(run).join("rows"));
+
+    // From the start; at the first checkpoint, after which the run goes on as if nothing had been.
+    holds(&limited(0, &run_args("none")), &["none/run.json", "File too large"]);
+    assert!(files(&dir.path().join("none")).is_empty());
+    holds(
+        &limited(40, &run_args("full")),
+        &["full/rows/full/seed-0/checkpoints/", "File too large"],
+    );
+    assert!(rows("full").iter().all(|(name, _)| name.ends_with("log.jsonl")), "half a checkpoint");
+    let output = run(&configs, &[&run_args("full")[..], &["--resume"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(rows("full") == rows("whole"));
+
+    // At the report: the old one stays, whole.
+    let page = |run: &str| fs::read(dir.path().join(run).join("report.html")).unwrap();
+    let before = page("full");
+    let line = limited(40, &[&run_args("full")[..], &["--resume"]].concat());
+    holds(&line, &["full/report.", "File too large"]);
+    assert!(page("full") == before && rows("full") == rows("whole"));
+
+    holds(
+        &limited(4, &["scenes", "--out", "world", "--test", "1", "--train", "1", "--val", "1"]),
+        &["world/"],
+    );
+    holds(&limited(4, &["scenes", "--sheet", "sheet.png", "--test", "1"]), &["sheet.png"]);
+    assert!(!dir.path().join("sheet.png").exists() && !dir.path().join("sheet.png.tmp").exists());
+}

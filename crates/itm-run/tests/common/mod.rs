@@ -1,0 +1,84 @@
+//! The binary `itm` on a target that is done in seconds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// `fne-scenes` made small: seconds instead of minutes.
+pub(crate) fn small_configs(dir: &Path) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let folder = dir.join("configs");
+    fs::create_dir(&folder).unwrap();
+    let mut text = fs::read_to_string(root.join("fne-scenes.toml")).unwrap();
+    for (key, value) in [
+        ("train", "60"),
+        ("val", "20"),
+        ("test", "30"),
+        ("pixels", "48"),
+        ("protocol", "\"full\""),
+        ("embed_dim", "16"),
+        ("word_dim", "8"),
+        ("batch", "16"),
+        ("epochs", "4"),
+        ("decay_epochs", "[2]"),
+        ("bank_size", "64"),
+        ("warmup_epochs", "1"),
+        ("min_count", "10"),
+        ("checkpoint_steps", "5"),
+        ("log_steps", "3"),
+        ("observe_steps", "4"),
+    ] {
+        text = set(&text, key, value);
+    }
+    fs::write(folder.join("small.toml"), text).unwrap();
+    folder
+}
+
+/// Replaces the value of the first line `key = …`, which must be there.
+pub(crate) fn set(text: &str, key: &str, value: &str) -> String {
+    let mut found = false;
+    let lines = text.lines().map(|line| {
+        let is_key = line.split('=').next().is_some_and(|k| k.trim() == key);
+        if is_key && !found {
+            found = true;
+            return format!("{key} = {value}");
+        }
+        line.to_owned()
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    assert!(found, "no line `{key} = …`");
+    text
+}
+
+pub(crate) fn itm(configs: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_itm"));
+    command.arg("--configs").arg(configs).args(args).current_dir(configs.parent().unwrap());
+    command
+}
+
+pub(crate) fn run(configs: &Path, args: &[&str]) -> Output {
+    itm(configs, args).output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Every file below a folder by name, with its bytes.
+pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = vec![];
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(dir) = folders.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                found.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
