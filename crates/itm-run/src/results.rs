@@ -141,7 +141,7 @@ impl RowResult {
             return None;
         }
         let both = |f: fn(&itm_core::eval::MultiMetrics) -> f64| {
-            mean(known.iter().map(|t| (f(&t.i2t) + f(&t.t2i)) / 2.0))
+            mean(known.iter().map(|t| (f(&t.i2t) + f(&t.t2i)) / 200.0)) // percent there, shares here
         };
         let mut truth = Truth {
             map_at_r: both(|m| m.map_at_r),
