@@ -64,6 +64,11 @@ impl ScoreMatrix {
         &self.values
     }
 
+    /// The same, given away.
+    pub fn into_values(self) -> Vec<f32> {
+        self.values
+    }
+
     /// Texts of an image from best to worst; the smaller index first on ties.
     pub fn ranking(&self, image: usize) -> Vec<usize> {
         let row = self.row(image);

@@ -32,12 +32,28 @@ impl Hits {
             return Err(Error::invalid("hits", "a tie policy with whole hits", "expected"));
         }
         let folds: Vec<_> = folds.iter().map(|f| fold_hits(f, policy)).collect::<Result<_>>()?;
+        Self::from_folds(folds)
+    }
+
+    /// Hits that were counted elsewhere: of each fold its images, in order.
+    ///
+    /// # Errors
+    /// If there is no fold, one is empty, or an image hits more than it can.
+    pub fn from_folds(folds: Vec<Vec<ImageHits>>) -> Result<Self> {
         if folds.is_empty() || folds.iter().any(Vec::is_empty) {
-            return Err(Error::invalid(
-                "hits",
-                "at least 1 image in each of 1 or more folds",
-                "none",
-            ));
+            let expected = "at least 1 image in each of 1 or more folds";
+            return Err(Error::invalid("hits", expected, "none"));
+        }
+        let wrong = |hits: &ImageHits| {
+            let texts = hits.t2i.iter().any(|&hit| hit > hits.captions);
+            hits.captions == 0 || texts || hits.i2t.iter().any(|&hit| hit > 1)
+        };
+        for (f, fold) in folds.iter().enumerate() {
+            if let Some(i) = fold.iter().position(wrong) {
+                let expected = "0 or 1 hits of the image, no more of its texts than it has";
+                let place = format!("hits of fold {f}, image {i}");
+                return Err(Error::invalid(place, expected, format!("{:?}", fold[i])));
+            }
         }
         Ok(Self { folds })
     }
@@ -45,7 +61,7 @@ impl Hits {
     /// Hits written out, for tests.
     #[cfg(test)]
     pub(super) fn from_blocks(folds: Vec<Vec<ImageHits>>) -> Self {
-        Self { folds }
+        Self::from_folds(folds).unwrap()
     }
 
     #[cfg(test)]

@@ -88,6 +88,32 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     }
 }
 
+/// Any number of like consumers in one pass, each with its output.
+impl<C: Consumer> Consumer for [C] {
+    type State = Vec<C::State>;
+    type Output = Vec<C::Output>;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
+        self.iter().map(|c| c.start(images.clone(), texts.clone())).collect()
+    }
+
+    fn hint(&self, lane: &mut Self::State, total: &Self::State) {
+        self.iter().zip(lane).zip(total).for_each(|((c, lane), total)| c.hint(lane, total));
+    }
+
+    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
+        self.iter().zip(state).for_each(|(c, state)| c.tile(state, tile));
+    }
+
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        self.iter().zip(total).zip(lane).for_each(|((c, total), lane)| c.merge(total, lane));
+    }
+
+    fn finish(&self, total: Self::State) -> Self::Output {
+        self.iter().zip(total).map(|(c, total)| c.finish(total)).collect()
+    }
+}
+
 /// A rectangle of scores.
 #[derive(Debug, Clone)]
 pub struct Tile<'s> {
@@ -153,6 +179,8 @@ mod tests {
         assert_eq!(largest, tiles.run(&Maxima));
         assert_eq!(top, tiles.run(&TopTexts::new(3)));
         assert_eq!(sums, tiles.run(&ExpSums::new(5.0)));
+        let many = tiles.run(&[TopTexts::new(3), TopTexts::new(1)][..]);
+        assert_eq!(many, [top, tiles.run(&TopTexts::new(1))]);
     }
 
     /// The second pass of a correction: `2·s` less one number for each text, handed on tile by tile.

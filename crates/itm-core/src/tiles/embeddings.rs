@@ -110,6 +110,12 @@ impl<'a> Embeddings<'a> {
     }
 
     /// Appends one row to `out`.
+    /// Rows taken from these, one after the other in `values`.
+    pub(super) fn taken<'b>(&self, values: &'b [f32]) -> Embeddings<'b> {
+        let rows = values.len() / self.dim;
+        Embeddings { rows, dim: self.dim, values: Values::Single(values), largest: self.largest }
+    }
+
     pub(super) fn push_row(&self, row: usize, out: &mut Vec<f32>) {
         let range = row * self.dim..(row + 1) * self.dim;
         match self.values {

@@ -118,7 +118,7 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
 /// `work` must be `#[inline(always)]`, and so must what it calls: only code that is inlined is compiled anew. Results do
 /// not change: Rust neither reorders nor fuses floating-point operations.
 #[inline]
-pub(super) fn widest<R>(work: impl FnOnce() -> R) -> R {
+pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]

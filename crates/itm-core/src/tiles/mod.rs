@@ -17,7 +17,7 @@
 //! | [`TopImages`]   | the k best images of every text                  | N_k, CSLS, NNN                 |
 //! | [`ExpSums`]     | log Σ exp(β·s) of every row and column, in f64   | inverted softmax, Sinkhorn     |
 //! | [`Maxima`]      | the largest score of every row and column        |                                |
-//! | `(A, B)`        | both, in one pass                                |                                |
+//! | `(A, B)`, `[C]` | several, in one pass                             |                                |
 //!
 //! **Guarantees**, each with its tests. On one machine every score has one value, whichever tile holds it and whether a
 //! consumer, [`Tiles::scores`] or [`Tiles::pair_scores`] asks for it; and every consumer above gives the same bits for every tile size,
@@ -62,6 +62,7 @@ pub use top::{TopImages, TopK, TopTexts};
 
 use crate::eval::Ranks;
 use crate::{Error, Pairs, Result, ScoreMatrix};
+pub use kernel::widest;
 use kernel::{ALIGN, Panel, product};
 
 /// All products of images and texts, tile by tile.
@@ -110,23 +111,9 @@ impl<'a> Tiles<'a> {
     }
 
     /// Shows every score to a consumer, once.
-    pub fn run<C: Consumer>(&self, consumer: &C) -> C::Output {
-        let (n, m) = (self.images(), self.texts());
-        let lanes = lanes::cut(n, m);
-        let begin = |lane: usize, total: &C::State| {
-            let (images, texts) = lanes[lane].clone();
-            let mut state = consumer.start(images, texts);
-            consumer.hint(&mut state, total);
-            state
-        };
-        let work = |lane: usize, mut state: C::State| {
-            let (images, texts) = lanes[lane].clone();
-            self.walk(images, texts, |tile| consumer.tile(&mut state, tile));
-            state
-        };
-        let total = consumer.start(0..n, 0..m);
-        let merge = |total: &mut C::State, state| consumer.merge(total, state);
-        consumer.finish(lanes::in_order(lanes.len(), total, begin, work, merge))
+    pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
+        let walk = |images, texts, see: &mut dyn FnMut(&Tile<'_>)| self.walk(images, texts, see);
+        run(self.images(), self.texts(), consumer, walk)
     }
 
     /// The whole matrix, `4·n·m` bytes: the same scores, bit for bit, that consumers see.
@@ -153,11 +140,6 @@ impl<'a> Tiles<'a> {
     pub fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {
         const BLOCK: usize = 32; // the diagonal of 32 × 32 products (padded to 64) is all that is used
         assert_eq!(images.len(), texts.len(), "one image for each text");
-        let gather = |side: &Embeddings<'_>, rows: &[usize]| {
-            let mut out = Vec::with_capacity(rows.len() * side.dim());
-            rows.iter().for_each(|&row| side.push_row(row, &mut out));
-            out
-        };
         let diagonal = |(images, texts): (&[usize], &[usize])| {
             let (mut panel, mut out) = (Panel::default(), Vec::new());
             panel.pack_rows(&gather(&self.texts, texts), texts.len(), self.texts.dim());
@@ -165,6 +147,24 @@ impl<'a> Tiles<'a> {
             (0..texts.len()).map(|p| out[p * panel.width() + p]).collect::<Vec<_>>()
         };
         images.par_chunks(BLOCK).zip(texts.par_chunks(BLOCK)).flat_map_iter(diagonal).collect()
+    }
+
+    /// All scores of some images, a row each, in the order of `images`: the same bits as in a tile.
+    ///
+    /// # Panics
+    /// If an index is too large.
+    pub fn scores_of_images(&self, images: &[usize]) -> ScoreMatrix {
+        let rows = gather(&self.images, images);
+        Tiles { images: self.images.taken(&rows), ..*self }.scores()
+    }
+
+    /// All scores of some texts, a column each, in the order of `texts`: the same bits as in a tile.
+    ///
+    /// # Panics
+    /// If an index is too large.
+    pub fn scores_of_texts(&self, texts: &[usize]) -> ScoreMatrix {
+        let rows = gather(&self.texts, texts);
+        Tiles { texts: self.texts.taken(&rows), ..*self }.scores()
     }
 
     /// The tiles of a rectangle: text by text from the left, and within these image by image from the top.
@@ -180,6 +180,46 @@ impl<'a> Tiles<'a> {
     }
 }
 
+impl ScoreMatrix {
+    /// Shows every score to a consumer, once, in tiles as [`Tiles`] would: whatever takes the stream takes a matrix.
+    pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
+        const TILE: (usize, usize) = (192, 256);
+        let (n, m) = (self.images(), self.texts());
+        run(n, m, consumer, |images, texts, see| {
+            for columns in pieces(texts, TILE.1) {
+                for rows in pieces(images.clone(), TILE.0) {
+                    let scores = &self.values()[rows.start * m + columns.start..];
+                    see(&Tile::new(rows, columns.clone(), scores, m));
+                }
+            }
+        })
+    }
+}
+
+/// Lanes in parallel, each walked tile by tile, merged in order.
+fn run<C: Consumer + ?Sized>(
+    images: usize,
+    texts: usize,
+    consumer: &C,
+    walk: impl Fn(Range<usize>, Range<usize>, &mut dyn FnMut(&Tile<'_>)) + Sync,
+) -> C::Output {
+    let lanes = lanes::cut(images, texts);
+    let begin = |lane: usize, total: &C::State| {
+        let (images, texts) = lanes[lane].clone();
+        let mut state = consumer.start(images, texts);
+        consumer.hint(&mut state, total);
+        state
+    };
+    let work = |lane: usize, mut state: C::State| {
+        let (images, texts) = lanes[lane].clone();
+        walk(images, texts, &mut |tile| consumer.tile(&mut state, tile));
+        state
+    };
+    let total = consumer.start(0..images, 0..texts);
+    let merge = |total: &mut C::State, state| consumer.merge(total, state);
+    consumer.finish(lanes::in_order(lanes.len(), total, begin, work, merge))
+}
+
 /// Ranks of both directions from embeddings, in one pass and without the matrix.
 ///
 /// Equal, to the last count, to [`Ranks::new`] of [`Tiles::scores`].
@@ -190,6 +230,12 @@ pub fn ranks(images: Embeddings<'_>, texts: Embeddings<'_>, pairs: &Pairs) -> Re
     let tiles = Tiles::new(images, texts)?;
     let Standings { i2t, t2i } = tiles.run(&RankCounts::new(&tiles, pairs)?);
     Ranks::from_counts(pairs.clone(), i2t, t2i)
+}
+
+fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {
+    let mut out = Vec::with_capacity(rows.len() * side.dim());
+    rows.iter().for_each(|&row| side.push_row(row, &mut out));
+    out
 }
 
 fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
@@ -250,6 +296,7 @@ mod tests {
             let (v, w) = (unit(n, d, 1), unit(m, d, 2));
             let tiles = testing::tiles(&v, &w, d);
             let scores = tiles.scores();
+            assert_eq!(scores.run(&Copy), tiles.run(&Copy), "a matrix shows the same");
             everywhere(&tiles, |tiles| {
                 assert_eq!(tiles.scores(), scores);
                 let seen = tiles.run(&Copy);
@@ -276,6 +323,24 @@ mod tests {
                     scores.row(images[p])[texts[p]].to_bits(),
                     "{n} × {m} × {d}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn scores_of_some_rows_have_the_bits_of_the_matrix() {
+        for (n, m, d) in SHAPES.into_iter().filter(|&(n, m, _)| n * m > 0) {
+            let (v, w) = (unit(n, d, 3), unit(m, d, 4));
+            let tiles = testing::tiles(&v, &w, d);
+            let scores = tiles.scores();
+            let images: Vec<_> = (0..70).map(|p| p * 31 % n).collect();
+            let texts: Vec<_> = (0..70).map(|p| p * 17 % m).collect();
+            let (rows, columns) = (tiles.scores_of_images(&images), tiles.scores_of_texts(&texts));
+            assert_eq!((rows.images(), columns.texts()), (70, 70));
+            for (p, (&image, &text)) in images.iter().zip(&texts).enumerate() {
+                assert_eq!(rows.row(p), scores.row(image), "{n} × {m} × {d}");
+                let column: Vec<_> = (0..n).map(|i| scores.row(i)[text]).collect();
+                assert!(columns.values().iter().skip(p).step_by(70).eq(&column));
             }
         }
     }

@@ -1,0 +1,112 @@
+//! What a correction was allowed to look at, in its type.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Scores;
+
+/// What a correction has seen beside the query it ranks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// Nothing: the scores as they are, or the query's own scores.
+    Plain,
+    /// A bank of queries (or items) that are not those of the test.
+    HeldOut,
+    /// The other test queries, unlabelled: results depend on which queries come together.
+    Transductive,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::HeldOut => "held-out bank",
+            Self::Transductive => "transductive",
+        })
+    }
+}
+
+/// A [`Setting`] as a type: [`Plain`], [`HeldOut`] or [`Transductive`].
+pub trait Knowledge: sealed::Sealed + Send + Sync + 'static {
+    /// The same as a value, for reports.
+    const SETTING: Setting;
+}
+
+/// Looked at nothing but the query.
+#[derive(Debug, Clone, Copy)]
+pub enum Plain {}
+
+/// Looked at a held-out bank.
+#[derive(Debug, Clone, Copy)]
+pub enum HeldOut {}
+
+/// Looked at all test queries.
+#[derive(Debug, Clone, Copy)]
+pub enum Transductive {}
+
+impl Knowledge for Plain {
+    const SETTING: Setting = Setting::Plain;
+}
+
+impl Knowledge for HeldOut {
+    const SETTING: Setting = Setting::HeldOut;
+}
+
+impl Knowledge for Transductive {
+    const SETTING: Setting = Setting::Transductive;
+}
+
+/// Scores that a correction is fitted on: who asks there is the whole difference.
+///
+/// The items are always those of the test; the queries are the bank. In direction t2i the bank is the *texts* of the
+/// matrix, in direction i2t its *images*.
+pub trait Bank: Sync {
+    /// What a correction fitted on it has seen.
+    type Knowledge: Knowledge;
+    /// Its scores.
+    type Scores: Scores;
+
+    /// Bank queries against the test items.
+    fn scores(&self) -> &Self::Scores;
+}
+
+/// The test queries themselves as the bank: a transductive correction.
+#[derive(Debug, Clone, Copy)]
+pub struct TestQueries<'a, S>(pub &'a S);
+
+/// Queries (or items) that are not those of the test, drawn from training data: `texts` of the matrix for t2i, `images` for i2t.
+///
+/// Do not draw it from validation and choose parameters on validation too: there the correction would be transductive.
+#[derive(Debug, Clone, Copy)]
+pub struct HeldOutBank<'a, S>(pub &'a S);
+
+impl<S: Scores> Bank for TestQueries<'_, S> {
+    type Knowledge = Transductive;
+    type Scores = S;
+
+    fn scores(&self) -> &S {
+        self.0
+    }
+}
+
+impl<S: Scores> Bank for HeldOutBank<'_, S> {
+    type Knowledge = HeldOut;
+    type Scores = S;
+
+    fn scores(&self) -> &S {
+        self.0
+    }
+}
+
+/// Carries a [`Knowledge`] without a value of it.
+pub(crate) type Marker<K> = PhantomData<fn() -> K>;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Plain {}
+    impl Sealed for super::HeldOut {}
+    impl Sealed for super::Transductive {}
+}

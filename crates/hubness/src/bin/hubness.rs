@@ -1,0 +1,3 @@
+//! The binary `hubness`.
+
+fn main() {}

@@ -1,0 +1,41 @@
+//! The best items of every query.
+
+/// For every query its best items, best first, with corrected scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopLists {
+    k: usize,
+    items: Vec<u32>,
+    scores: Vec<f64>,
+}
+
+impl TopLists {
+    /// From row-major lists of `k` items a query.
+    ///
+    /// # Panics
+    /// If the lengths differ or are no multiple of `k`.
+    pub fn new(k: usize, items: Vec<u32>, scores: Vec<f64>) -> Self {
+        assert_eq!(items.len(), scores.len(), "one score for each item");
+        assert!(items.is_empty() || items.len().is_multiple_of(k), "lists of {k}");
+        Self { k, items, scores }
+    }
+
+    /// How many items each query has: as many as asked for, or all there are.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Number of queries.
+    pub fn queries(&self) -> usize {
+        self.items.len().checked_div(self.k).unwrap_or(0)
+    }
+
+    /// The items of a query, best first; equal scores by ascending index.
+    pub fn items(&self, query: usize) -> &[u32] {
+        &self.items[query * self.k..(query + 1) * self.k]
+    }
+
+    /// The scores of these items.
+    pub fn scores(&self, query: usize) -> &[f64] {
+        &self.scores[query * self.k..(query + 1) * self.k]
+    }
+}
