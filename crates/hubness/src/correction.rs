@@ -19,7 +19,7 @@ pub trait Rescore: fmt::Debug + Send + Sync {
     }
 }
 
-/// `u(q, j) = scale · s(q, j) − query(q) − item(j)`, with other item biases for other groups of queries.
+/// `u(q, j) = scale · s(q, j) − item(j) − query(q)`, with other item biases for other groups of queries.
 ///
 /// | symbol  | here             | shape                  |
 /// |---------|------------------|------------------------|
@@ -27,12 +27,17 @@ pub trait Rescore: fmt::Debug + Send + Sync {
 /// | item    | `items[group]`   | one value an item      |
 /// | query   | `queries`        | one a query, or none   |
 /// | group   | `groups`         | one a query, or none: all in group 0 |
+///
+/// An item bias may have a second part, `fine`, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still
+/// tells two items apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Affine {
     /// Times the score.
     pub scale: f64,
     /// Less this, by group of queries: `[groups][items]`.
     pub items: Vec<Vec<f64>>,
+    /// Less this after all else, for every item; empty if it is nothing.
+    pub fine: Vec<f64>,
     /// Less this for every query; empty if it is nothing. It never changes the order of one query's items.
     pub queries: Vec<f64>,
     /// The group of every query; empty if all are in the first.
@@ -42,7 +47,8 @@ pub struct Affine {
 impl Affine {
     /// One bias for each item, whoever asks.
     pub fn of_items(scale: f64, items: Vec<f64>) -> Self {
-        Self { scale, items: vec![items], queries: Vec::new(), groups: Vec::new() }
+        let (fine, queries, groups) = Default::default();
+        Self { scale, items: vec![items], fine, queries, groups }
     }
 
     /// The item biases that hold for a query.
@@ -55,7 +61,8 @@ impl Affine {
 impl Rescore for Affine {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
         let own = self.queries.get(query).copied().unwrap_or(0.0);
-        self.scale * f64::from(score) - self.items_for(query)[item] - own
+        let fine = self.fine.get(item).copied().unwrap_or(0.0);
+        self.scale * f64::from(score) - self.items_for(query)[item] - own - fine
     }
 
     fn affine(&self) -> Option<&Affine> {

@@ -2,13 +2,18 @@
 
 mod bank;
 mod correction;
+mod csls;
 mod direction;
+mod inverted_softmax;
 mod lists;
+pub mod pass;
 mod scores;
 
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};
+pub use csls::{CslsForm, csls, csls_form};
 pub use direction::Direction;
+pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softmax_form};
 pub use itm_core::{Error, Pairs, Result, ScoreMatrix};
 pub use lists::TopLists;
 pub use scores::Scores;

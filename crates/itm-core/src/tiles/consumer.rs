@@ -88,6 +88,32 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     }
 }
 
+/// A borrowed consumer: what it needs may be large, and a slice of consumers has no size.
+impl<C: Consumer + ?Sized> Consumer for &C {
+    type State = C::State;
+    type Output = C::Output;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
+        (**self).start(images, texts)
+    }
+
+    fn hint(&self, lane: &mut Self::State, total: &Self::State) {
+        (**self).hint(lane, total);
+    }
+
+    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
+        (**self).tile(state, tile);
+    }
+
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        (**self).merge(total, lane);
+    }
+
+    fn finish(&self, total: Self::State) -> Self::Output {
+        (**self).finish(total)
+    }
+}
+
 /// Any number of like consumers in one pass, each with its output.
 impl<C: Consumer> Consumer for [C] {
     type State = Vec<C::State>;

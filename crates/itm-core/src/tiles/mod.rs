@@ -182,9 +182,16 @@ impl<'a> Tiles<'a> {
 
 impl ScoreMatrix {
     /// Shows every score to a consumer, once, in tiles as [`Tiles`] would: whatever takes the stream takes a matrix.
+    ///
+    /// # Panics
+    /// If a score is infinite: no product of embeddings is, and consumers rely on it.
     pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
         const TILE: (usize, usize) = (192, 256);
         let (n, m) = (self.images(), self.texts());
+        let infinite = self.values().par_iter().position_any(|s| s.is_infinite());
+        if let Some(at) = infinite {
+            panic!("score of image {}, text {} is infinite", at / m, at % m);
+        }
         run(n, m, consumer, |images, texts, see| {
             for columns in pieces(texts, TILE.1) {
                 for rows in pieces(images.clone(), TILE.0) {

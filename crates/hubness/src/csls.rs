@@ -1,0 +1,166 @@
+//! CSLS, Eq. 6: twice the score, less how near an item is to queries in general.
+
+use itm_core::tiles::{TopImages, TopK, TopTexts};
+use itm_core::{Error, Result};
+
+use crate::{Affine, Bank, Correction, Direction, Scores, TestQueries, Transductive};
+
+/// Which means CSLS subtracts.
+///
+/// | form       | u(q, j)                    | changes ranks of NNS | used by              |
+/// |------------|----------------------------|----------------------|----------------------|
+/// | `Item`     | `2·s(q, j) − r(j)`         | yes                  | the reading of Eq. 6 that works |
+/// | `Lample`   | `2·s(q, j) − r(q) − r(j)`  | yes, as `Item`       | Lample et al., ICLR 2018 |
+/// | `Printed`  | `2·s(q, j) − r(q)`         | no                   | Eq. 6 as it is printed |
+///
+/// `Item` and `Lample` rank every query's items alike; matchings such as RGM compare scores of different queries and tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CslsForm {
+    /// Less the mean of the item.
+    #[default]
+    Item,
+    /// Less the means of both.
+    Lample,
+    /// Less the mean of the query.
+    Printed,
+}
+
+/// Cross-domain similarity local scaling, form [`CslsForm::Item`], on a bank of queries.
+///
+/// ```text
+/// u(q, j) = 2·s(q, j) − r(j)      r(j) = mean of the k largest s(b, j) over the queries b of the bank
+/// ```
+///
+/// | symbol | here   | shape     |
+/// |--------|--------|-----------|
+/// | s      | scores | `[n, m]`  |
+/// | r      | item bias | one value an item |
+/// | k      | `k`, 10 in the paper; clipped to the bank | |
+///
+/// # Errors
+/// If `k` is 0 or the bank is empty.
+///
+/// # Departures
+/// Eq. 6 subtracts the mean of the query in each direction, which cannot change a ranking; its own Table 4 shows that the sides are swapped in
+/// print. [`csls_form`] has all three readings.
+///
+/// ```
+/// use hubness::{Direction, ScoreMatrix, TestQueries, csls};
+///
+/// let scores = ScoreMatrix::from_rows([
+///     [0.9, 0.3, 0.2], // image 0
+///     [0.7, 0.6, 0.1], // image 1: text 0, a hub, outbids its own text 1
+///     [0.8, 0.2, 0.7], // image 2: the same
+/// ]);
+/// let fair = csls(&TestQueries(&scores), Direction::I2t, 2)?.apply(&scores);
+/// assert_eq!([0, 1, 2].map(|image| scores.ranking(image)[0]), [0, 0, 0]);
+/// assert_eq!([0, 1, 2].map(|image| fair.ranking(image)[0]), [0, 1, 2]);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+pub fn csls<B: Bank>(bank: &B, direction: Direction, k: usize) -> Result<Correction<B::Knowledge>> {
+    let items = nearness(bank.scores(), direction.reversed(), k)?;
+    Ok(Correction::new(direction, Affine::of_items(2.0, items)))
+}
+
+/// CSLS in any form; those that subtract a mean of the query need the test scores themselves.
+///
+/// # Errors
+/// As [`csls`].
+pub fn csls_form<S: Scores>(
+    scores: &S,
+    direction: Direction,
+    k: usize,
+    form: CslsForm,
+) -> Result<Correction<Transductive>> {
+    if form == CslsForm::Item {
+        return csls(&TestQueries(scores), direction, k);
+    }
+    let queries = nearness(scores, direction, k)?;
+    let items = match form {
+        CslsForm::Printed => vec![0.0; direction.items(scores.images(), scores.texts())],
+        _ => nearness(scores, direction.reversed(), k)?,
+    };
+    Ok(Correction::new(direction, Affine { queries, ..Affine::of_items(2.0, items) }))
+}
+
+/// The mean of the `k` largest scores of each query of a direction (of each item, in the other one), summed in f64.
+///
+/// # Errors
+/// If `k` is 0, or there is nothing to be near to.
+pub(crate) fn nearness(scores: &impl Scores, direction: Direction, k: usize) -> Result<Vec<f64>> {
+    let (images, texts) = (scores.images(), scores.texts());
+    if k == 0 {
+        return Err(Error::invalid("k", "at least 1 neighbour", 0));
+    }
+    if direction.items(images, texts) == 0 {
+        return Err(Error::invalid("scores", "at least 1 query in the bank", 0));
+    }
+    let top = match direction {
+        Direction::I2t => scores.run(&TopTexts::new(k)),
+        Direction::T2i => scores.run(&TopImages::new(k)),
+    };
+    Ok(means(&top, direction.queries(images, texts), k))
+}
+
+/// Means of the first `k` scores of every list.
+pub(crate) fn means(top: &TopK, lists: usize, k: usize) -> Vec<f64> {
+    let k = k.min(top.k());
+    let mean = |list| top.scores(list)[..k].iter().copied().map(f64::from).sum::<f64>() / k as f64;
+    (0..lists).map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ScoreMatrix;
+
+    fn corrected(scores: &ScoreMatrix, direction: Direction, form: CslsForm) -> Vec<f32> {
+        csls_form(scores, direction, 2, form).unwrap().apply(scores).into_values()
+    }
+
+    /// Worked by hand, k = 2. Columns' means of the two largest: 0.8, 0.5; rows' two largest: 0.5, 0.65, 0.5.
+    #[test]
+    fn golden_three_forms() {
+        let s = ScoreMatrix::from_rows([[0.75, 0.25], [0.875, 0.375], [0.5, 0.5]]);
+        let (c, r) = ([0.8125, 0.4375], [0.5, 0.625, 0.5]);
+        for (form, column, row) in [
+            (CslsForm::Item, 1.0, 0.0),
+            (CslsForm::Lample, 1.0, 1.0),
+            (CslsForm::Printed, 0.0, 1.0),
+        ] {
+            let want = |i: usize, t: usize| 2.0 * s.row(i)[t] - column * c[t] - row * r[i];
+            let want: Vec<_> = (0..6).map(|at| want(at / 2, at % 2)).collect();
+            assert_eq!(corrected(&s, Direction::I2t, form), want, "{form:?}");
+            // t2i: the roles of rows and columns change.
+            let want = |i: usize, t: usize| 2.0 * s.row(i)[t] - column * r[i] - row * c[t];
+            let want: Vec<_> = (0..6).map(|at| want(at / 2, at % 2)).collect();
+            assert_eq!(corrected(&s, Direction::T2i, form), want, "{form:?}");
+        }
+    }
+
+    /// Trap "CSLS on the query side": the printed form ranks as NNS, the others do not.
+    #[test]
+    fn trap_csls_on_the_query_side() {
+        let s = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
+        let rankings = |form| {
+            let fair = csls_form(&s, Direction::I2t, 2, form).unwrap().apply(&s);
+            [0, 1, 2].map(|image| fair.ranking(image))
+        };
+        let plain = [0, 1, 2].map(|image| s.ranking(image));
+        assert_eq!(rankings(CslsForm::Printed), plain);
+        assert_ne!(rankings(CslsForm::Item), plain);
+        assert_eq!(rankings(CslsForm::Item), rankings(CslsForm::Lample));
+    }
+
+    #[test]
+    fn k_is_clipped_and_never_zero() {
+        let s = ScoreMatrix::from_rows([[0.5, 0.25], [0.25, 0.0]]);
+        let all = csls(&TestQueries(&s), Direction::I2t, 2).unwrap().apply(&s);
+        let more = csls(&TestQueries(&s), Direction::I2t, 1000).unwrap().apply(&s);
+        let one = csls(&TestQueries(&s), Direction::I2t, 1).unwrap().apply(&s);
+        assert_eq!(all, more);
+        assert_ne!(all, one);
+        let error = csls(&TestQueries(&s), Direction::I2t, 0).unwrap_err().to_string();
+        assert_eq!(error, "k: expected at least 1 neighbour, got 0");
+    }
+}

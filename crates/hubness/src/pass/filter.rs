@@ -1,0 +1,175 @@
+//! Corrected scores compared with thresholds: f32 decides what is clear, f64 the rest.
+//!
+//! A correction is compared in f64: two items of a query may differ in the twelfth digit, where an f32 would call them tied. But
+//! almost no item is that near to a threshold. So an affine correction is first computed in f32, whose rounding is bounded,
+//! and only what lies within that bound of the threshold is computed again as [`Rescore::rescore`] has it.
+//!
+//! ```text
+//! ũ = fl(scale · s − item − query),  t̃ = fl(t)
+//! |(ũ − t̃) − (u − t)| ≤ 2⁻²¹ (|scale| · max|s| + max|item| + max|query| + |t|) = e
+//! ũ − t̃ > e: above      ũ − t̃ < −e: below      else: ask f64
+//! ```
+
+use crate::{Affine, Direction, Rescore};
+
+/// Scores that are looked at as one.
+pub(super) const STRETCH: usize = 32;
+
+/// Eight half units in the last place of an f32; the terms' own roundings need fewer than five.
+const ROUNDING: f32 = 1.0 / (1 << 21) as f32;
+
+/// A correction, prepared for tiles.
+#[derive(Debug)]
+pub(super) struct Filter<'a> {
+    direction: Direction,
+    map: &'a dyn Rescore,
+    fast: Option<Fast<'a>>,
+}
+
+/// An affine correction in f32.
+#[derive(Debug)]
+struct Fast<'a> {
+    scale: f32,
+    items: Vec<Vec<f32>>,
+    queries: Vec<f32>,
+    groups: &'a [u8],
+    largest: f32, // max |item| + max |query|
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn new(direction: Direction, map: &'a dyn Rescore) -> Self {
+        Self { direction, map, fast: map.affine().map(Fast::new) }
+    }
+
+    pub(super) fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The corrected score, as the correction has it.
+    pub(super) fn exact(&self, image: usize, text: usize, score: f32) -> f64 {
+        let (query, item) =
+            (self.direction.queries(image, text), self.direction.items(image, text));
+        self.map.rescore(query, item, score)
+    }
+
+    /// How far an f32 may be off, thresholds aside, for a tile with these scores.
+    #[inline(always)]
+    pub(super) fn slack(&self, largest_score: f32) -> f32 {
+        match &self.fast {
+            Some(fast) => fast.scale.abs() * largest_score + fast.largest,
+            None => f32::INFINITY,
+        }
+    }
+
+    /// Corrected scores of a stretch in f32. Without an affine form all are 0, and [`Filter::slack`] is infinite: none is clear.
+    #[inline(always)]
+    pub(super) fn stretch(&self, image: usize, text0: usize, row: &[f32]) -> [f32; STRETCH] {
+        let mut out = [0.0; STRETCH];
+        let Some(fast) = &self.fast else { return out };
+        let texts = text0..text0 + row.len();
+        match self.direction {
+            Direction::I2t => {
+                let items = &fast.items_for(image)[texts];
+                let own = fast.queries.get(image).copied().unwrap_or(0.0);
+                fill(&mut out, row, |i| items[i] + own, fast.scale);
+            }
+            Direction::T2i if !fast.groups.is_empty() => {
+                let groups = &fast.groups[texts.clone()];
+                let queries = &fast.queries;
+                let own = |i: usize| queries.get(text0 + i).copied().unwrap_or(0.0);
+                fill(
+                    &mut out,
+                    row,
+                    |i| fast.items[usize::from(groups[i])][image] + own(i),
+                    fast.scale,
+                );
+            }
+            Direction::T2i if !fast.queries.is_empty() => {
+                let (item, own) = (fast.items[0][image], &fast.queries[texts]);
+                fill(&mut out, row, |i| item + own[i], fast.scale);
+            }
+            Direction::T2i => {
+                let item = fast.items[0][image];
+                fill(&mut out, row, |_| item, fast.scale);
+            }
+        }
+        out
+    }
+}
+
+impl<'a> Fast<'a> {
+    fn new(affine: &'a Affine) -> Self {
+        let single = |values: &[f64]| values.iter().map(|&v| v as f32).collect::<Vec<_>>();
+        let largest = |values: &[f32]| values.iter().fold(0.0, |most: f32, v| most.max(v.abs()));
+        let whole = |items: &Vec<f64>| match affine.fine.len() {
+            0 => single(items),
+            _ => single(&items.iter().zip(&affine.fine).map(|(a, b)| a + b).collect::<Vec<_>>()),
+        };
+        let items: Vec<_> = affine.items.iter().map(whole).collect();
+        let queries = single(&affine.queries);
+        let most = items.iter().map(|items| largest(items)).fold(0.0, f32::max);
+        Self {
+            scale: affine.scale as f32,
+            largest: most + largest(&queries),
+            items,
+            queries,
+            groups: &affine.groups,
+        }
+    }
+
+    #[inline(always)]
+    fn items_for(&self, query: usize) -> &[f32] {
+        &self.items[usize::from(self.groups.get(query).copied().unwrap_or(0))]
+    }
+}
+
+#[inline(always)]
+fn fill(out: &mut [f32; STRETCH], row: &[f32], bias: impl Fn(usize) -> f32, scale: f32) {
+    if let Ok(row) = <&[f32; STRETCH]>::try_from(row) {
+        for i in 0..STRETCH {
+            out[i] = scale * row[i] - bias(i); // a known length: vector code
+        }
+    } else {
+        for (i, &score) in row.iter().enumerate() {
+            out[i] = scale * score - bias(i);
+        }
+    }
+}
+
+/// What is clearly above its threshold, and what only f64 can tell: a bit for each score of the stretch.
+#[inline(always)]
+pub(super) fn compare(
+    corrected: &[f32; STRETCH],
+    threshold: impl Fn(usize) -> f32,
+    slack: f32,
+    length: usize,
+) -> (u32, u32) {
+    let bits = |i: usize| {
+        let t = threshold(i);
+        let (d, e) = (corrected[i] - t, ROUNDING * (slack + t.abs()));
+        let (above, below) = (d > e, d < -e); // both false for NaN, of two infinities: not clear
+        (u32::from(above) << i, u32::from(!(above | below)) << i)
+    };
+    let join = |(a, b), i| {
+        let (above, unclear) = bits(i);
+        (a | above, b | unclear)
+    };
+    if length == STRETCH { (0..STRETCH).fold((0, 0), join) } else { (0..length).fold((0, 0), join) }
+}
+
+/// The places of the set bits, ascending.
+#[inline(always)]
+pub(super) fn places(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (place < u32::BITS).then_some(place as usize)
+    })
+}
+
+/// The largest magnitude of the finite scores of a row.
+#[inline(always)]
+pub(super) fn largest(row: &[f32]) -> f32 {
+    let magnitude = |s: f32| if s.abs() < f32::INFINITY { s.abs() } else { 0.0 };
+    row.iter().fold(0.0, |most, &s| if magnitude(s) > most { magnitude(s) } else { most })
+}

@@ -1,0 +1,178 @@
+use itm_core::ScoreMatrix;
+use itm_core::eval::{Ranks, TiePolicy};
+use itm_core::tiles::{Embeddings, Tiles};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::{Affine, Direction};
+
+/// Images, texts, width: unaligned, tall, wide, lanes along both axes.
+const SHAPES: [(usize, usize, usize); 6] =
+    [(1, 1, 1), (3, 7, 2), (1, 600, 3), (257, 1031, 8), (1100, 130, 1), (193, 65, 5)];
+
+/// A correction without an affine form.
+#[derive(Debug)]
+struct Cubed(Vec<f64>);
+
+impl Rescore for Cubed {
+    fn rescore(&self, _: usize, item: usize, score: f32) -> f64 {
+        f64::from(score).powi(3) - self.0[item]
+    }
+}
+
+/// The item's bias differs in the twelfth digit: an f32 would call them equal.
+fn maps(direction: Direction, n: usize, m: usize) -> Vec<Box<dyn Rescore>> {
+    let (queries, items) = (direction.queries(n, m), direction.items(n, m));
+    let tiny = |j: usize| 0.5 + (j * 7 % 11) as f64 * 1e-12;
+    let large = |j: usize| (j * 5 % 13) as f64 * 0.1 - 0.4;
+    let by = |f: &dyn Fn(usize) -> f64, n: usize| (0..n).map(f).collect::<Vec<_>>();
+    let affine = Affine::of_items(2.0, by(&large, items));
+    let both = Affine { queries: by(&large, queries), ..Affine::of_items(30.0, by(&tiny, items)) };
+    let groups = (0..queries).map(|q| (q % 3) as u8).collect::<Vec<_>>();
+    let grouped = vec![by(&large, items), vec![0.0; items], by(&tiny, items)];
+    vec![
+        Box::new(Affine::of_items(1.0, vec![0.0; items])),
+        Box::new(Affine::of_items(1.0, by(&tiny, items))),
+        Box::new(affine),
+        Box::new(both.clone()),
+        Box::new(Affine { groups: groups.clone(), items: grouped.clone(), ..both }),
+        Box::new(Affine {
+            scale: 0.5,
+            items: grouped,
+            fine: by(&tiny, items),
+            queries: Vec::new(),
+            groups,
+        }),
+        Box::new(Cubed(by(&large, items))),
+    ]
+}
+
+/// Every query's items, best first, from all corrected scores: sorted stably, so the smaller index stays ahead.
+fn sorted(scores: &ScoreMatrix, direction: Direction, map: &dyn Rescore) -> Vec<Vec<(usize, f64)>> {
+    let (n, m) = (scores.images(), scores.texts());
+    let value = |query: usize, item: usize| {
+        let (image, text) = if direction == Direction::I2t { (query, item) } else { (item, query) };
+        (item, map.rescore(query, item, scores.row(image)[text]))
+    };
+    let row = |query| {
+        let mut row: Vec<_> = (0..direction.items(n, m)).map(|item| value(query, item)).collect();
+        row.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap());
+        row
+    };
+    (0..direction.queries(n, m)).map(row).collect()
+}
+
+fn values(rows: usize, dim: usize, most: i32, seed: u64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let value = |_| match most {
+        0 => rng.random_range(-1.0..1.0f32),
+        most => rng.random_range(-most..=most) as f32 * 0.25, // exact products, many ties
+    };
+    (0..rows * dim).map(value).collect()
+}
+
+fn everywhere(tiles: &Tiles<'_>, check: impl Fn(&Tiles<'_>) + Sync) {
+    for (threads, (rows, columns)) in [(1, (64, 64)), (3, (1, 512)), (2, (192, 256))] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| check(&tiles.with_tile(rows, columns)));
+    }
+}
+
+#[test]
+fn streaming_equals_sorting_to_the_last_rank() {
+    for (n, m, d) in SHAPES {
+        for most in [0, 1, 2] {
+            let (v, w) = (values(n, d, most, 1), values(m, d, most, 2));
+            let images = Embeddings::new("images", n, d, &v).unwrap();
+            let texts = Embeddings::new("texts", m, d, &w).unwrap();
+            let tiles = Tiles::new(images, texts).unwrap();
+            let scores = tiles.scores();
+            let pairs = Pairs::new(n, (0..m).map(|t| t * 7 % n).collect()).unwrap();
+            for (i2t, t2i) in maps(Direction::I2t, n, m).iter().zip(&maps(Direction::T2i, n, m)) {
+                let by_image = sorted(&scores, Direction::I2t, &**i2t);
+                let by_text = sorted(&scores, Direction::T2i, &**t2i);
+                let check_top = |top: &TopLists, want: &[Vec<(usize, f64)>]| {
+                    for (query, want) in want.iter().enumerate() {
+                        let got = top.items(query).iter().zip(top.scores(query));
+                        let got: Vec<_> =
+                            got.map(|(&item, &score)| (item as usize, score)).collect();
+                        assert_eq!(got, want[..top.k()], "{n} × {m} × {d}, query {query}");
+                    }
+                };
+                let check_ranks = |ranks: &Ranks| {
+                    for (image, standing) in ranks.i2t().iter().enumerate() {
+                        let own = |&(text, _): &(usize, f64)| pairs.image_of(text) == image;
+                        let want = by_image[image].iter().position(own).unwrap();
+                        assert_eq!(standing.rank(TiePolicy::Index), want as f64);
+                        let best = by_image[image][want].1;
+                        let equal = by_image[image].iter().copied().filter(|(_, u)| *u == best);
+                        let (own, others): (Vec<_>, Vec<_>) = equal.partition(own);
+                        assert_eq!(
+                            (standing.own, standing.equal),
+                            (own.len() as u32, others.len() as u32)
+                        );
+                    }
+                    for (text, standing) in ranks.t2i().iter().enumerate() {
+                        let own = |&(image, _): &(usize, f64)| image == pairs.image_of(text);
+                        let want = by_text[text].iter().position(own).unwrap();
+                        assert_eq!(standing.rank(TiePolicy::Index), want as f64);
+                    }
+                };
+                let k = 7;
+                let dense = [&**i2t, &**t2i];
+                for (direction, want) in [(Direction::I2t, &by_image), (Direction::T2i, &by_text)] {
+                    let map = direction.queries(dense[0], dense[1]);
+                    check_top(&top(&scores, direction, map, k), want);
+                    everywhere(&tiles, |tiles| check_top(&top(tiles, direction, map, k), want));
+                }
+                if m >= n {
+                    check_ranks(&ranks(&scores, &pairs, &**i2t, &**t2i).unwrap());
+                    everywhere(&tiles, |tiles| {
+                        check_ranks(&ranks(tiles, &pairs, &**i2t, &**t2i).unwrap());
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Scores that rise along both axes: every item enters every list, and lists are cut back over and over.
+#[test]
+fn the_best_come_last() {
+    let v: Vec<_> = (0..700).map(|i| (i / 2) as f32).collect();
+    let side = |name| Embeddings::new(name, 700, 1, &v).unwrap();
+    let tiles = Tiles::new(side("images"), side("texts")).unwrap();
+    let plain = Affine::of_items(1.0, vec![0.0; 700]);
+    for direction in Direction::BOTH {
+        let top = top(&tiles, direction, &plain, 5);
+        assert_eq!(top.items(3), [698, 699, 696, 697, 694]);
+        assert_eq!(top.items(0), [0, 1, 2, 3, 4]); // all zero
+    }
+}
+
+#[test]
+fn other_pairs_are_refused() {
+    let scores = ScoreMatrix::from_rows([[1.0, 0.0]]);
+    let plain = Affine::of_items(1.0, vec![0.0; 2]);
+    let error = ranks(&scores, &Pairs::uniform(1, 1), &plain, &plain).unwrap_err().to_string();
+    assert_eq!(error, "scores: expected 1 images and 1 texts, as the pairs, got 1 and 2");
+}
+
+proptest! {
+    /// Nothing that is clear in f32 is wrong in f64, whatever the magnitudes.
+    #[test]
+    fn what_is_clear_is_right(
+        scale in 0.01f64..1e4, bias in -1e4f64..1e4, s in -2f32..2.0, t in -2f32..2.0, near in any::<bool>(),
+    ) {
+        let t = if near { s + t * 1e-7 } else { t };
+        let items = vec![bias, bias * 1.000_000_1];
+        let map = Affine::of_items(scale, items);
+        let scores = ScoreMatrix::from_rows([[s, t]]);
+        let top = top(&scores, Direction::I2t, &map, 2);
+        let (a, b) = (map.rescore(0, 0, s), map.rescore(0, 1, t));
+        prop_assert_eq!(top.items(0)[0], u32::from(b > a));
+        prop_assert_eq!(top.scores(0)[0], a.max(b));
+    }
+}
