@@ -64,7 +64,7 @@ pub fn inverted_softmax<B: Bank>(
 const DOMINATED: f64 = 1e-6;
 
 /// `β·s − L(j)`, with `L` in two parts for items that one query dominates: its term, and `log(1 + the others / its term)`.
-fn with_fine(
+pub(crate) fn with_fine(
     scores: &impl Scores,
     direction: Direction,
     beta: f64,
@@ -112,7 +112,7 @@ pub fn inverted_softmax_form<S: Scores>(
 }
 
 /// A single query is certain for every item: all would tie.
-fn check_queries(scores: &impl Scores, direction: Direction) -> Result<()> {
+pub(crate) fn check_queries(scores: &impl Scores, direction: Direction) -> Result<()> {
     let queries = direction.queries(scores.images(), scores.texts());
     if queries >= 2 {
         return Ok(());
@@ -120,7 +120,7 @@ fn check_queries(scores: &impl Scores, direction: Direction) -> Result<()> {
     Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries))
 }
 
-fn check_beta(beta: f64) -> Result<()> {
+pub(crate) fn check_beta(beta: f64) -> Result<()> {
     if beta.is_finite() && beta > 0.0 {
         return Ok(());
     }

@@ -8,6 +8,7 @@ mod inverted_softmax;
 mod lists;
 pub mod pass;
 mod scores;
+mod survey;
 
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};
@@ -17,3 +18,4 @@ pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softm
 pub use itm_core::{Error, Pairs, Result, ScoreMatrix};
 pub use lists::TopLists;
 pub use scores::Scores;
+pub use survey::Survey;

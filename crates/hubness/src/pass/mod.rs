@@ -31,6 +31,49 @@ pub fn ranks(
     Ranks::from_counts(pairs.clone(), i2t, t2i)
 }
 
+/// Ranks and best items of both directions under one correction of each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rescored {
+    /// Ranks of both directions.
+    pub ranks: Ranks,
+    /// The best texts of every image.
+    pub texts: TopLists,
+    /// The best images of every text.
+    pub images: TopLists,
+}
+
+impl Rescored {
+    /// The best items of every query of a direction.
+    pub fn top(&self, direction: Direction) -> &TopLists {
+        direction.queries(&self.texts, &self.images)
+    }
+}
+
+/// Ranks and the `k` best items under several corrections, all in one pass: `maps` holds i2t and t2i of each.
+///
+/// # Errors
+/// As [`ranks`].
+pub fn rescore(
+    scores: &impl Scores,
+    pairs: &Pairs,
+    maps: &[[&dyn Rescore; 2]],
+    k: usize,
+) -> Result<Vec<Rescored>> {
+    check(scores, pairs)?;
+    let asked: Vec<_> =
+        maps.iter().flat_map(|maps| Direction::BOTH.into_iter().zip(*maps)).collect();
+    let ranks = |&(direction, map)| CorrectedRanks::new(scores, pairs, direction, map);
+    let top = |&(direction, map)| CorrectedTop::new(direction, map, k);
+    let consumers: Vec<_> = asked.iter().map(|asked| (ranks(asked), top(asked))).collect();
+    let mut answers = scores.run(&consumers[..]).into_iter();
+    let mut all = Vec::with_capacity(maps.len());
+    while let (Some((i2t, texts)), Some((t2i, images))) = (answers.next(), answers.next()) {
+        let ranks = Ranks::from_counts(pairs.clone(), i2t, t2i)?;
+        all.push(Rescored { ranks, texts, images });
+    }
+    Ok(all)
+}
+
 /// The `k` best items of every query under a correction, best first; all, if there are fewer.
 pub fn top(scores: &impl Scores, direction: Direction, map: &dyn Rescore, k: usize) -> TopLists {
     scores.run(&CorrectedTop::new(direction, map, k))

@@ -128,6 +128,12 @@ fn streaming_equals_sorting_to_the_last_rank() {
                     everywhere(&tiles, |tiles| check_top(&top(tiles, direction, map, k), want));
                 }
                 if m >= n {
+                    let [all] = &rescore(&tiles, &pairs, &[dense], k).unwrap()[..] else {
+                        panic!("one answer")
+                    };
+                    check_ranks(&all.ranks);
+                    check_top(all.top(Direction::I2t), &by_image);
+                    check_top(all.top(Direction::T2i), &by_text);
                     check_ranks(&ranks(&scores, &pairs, &**i2t, &**t2i).unwrap());
                     everywhere(&tiles, |tiles| {
                         check_ranks(&ranks(tiles, &pairs, &**i2t, &**t2i).unwrap());

@@ -1,0 +1,142 @@
+//! One look at all scores that serves many corrections: ranks as they are, nearest neighbours, sums of exponentials.
+
+use itm_core::eval::Ranks;
+use itm_core::tiles::{ExpSums, Largest, LogSums, Maxima, RankCounts, TopImages, TopK, TopTexts};
+use itm_core::{Error, Pairs, Result};
+
+use crate::csls::means;
+use crate::inverted_softmax::{check_beta, check_queries, with_fine};
+use crate::{Affine, Correction, Direction, Scores, Transductive, pass};
+
+/// What one pass over the test scores leaves: enough for nearest neighbours, N_k, CSLS for every `k` up to a bound, and IS for some β.
+///
+/// ```
+/// use hubness::{Direction, Pairs, ScoreMatrix, Survey};
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
+/// let survey = Survey::new(&scores, &Pairs::uniform(3, 1), 2, &[30.0])?;
+/// assert_eq!(survey.nearest(Direction::I2t).items(1), [0, 1]); // text 0 outbids the image's own
+/// let fair = survey.csls(Direction::I2t, 2)?.apply(&scores);
+/// assert_eq!(fair.ranking(1)[0], 1);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Survey<'s, S> {
+    scores: &'s S,
+    ranks: Ranks,
+    texts: TopK,  // of every image
+    images: TopK, // of every text
+    betas: Vec<f64>,
+    sums: Vec<LogSums>,
+    largest: Largest,
+}
+
+impl<'s, S: Scores> Survey<'s, S> {
+    /// Looks at every score once: keeps `k` neighbours of every image and text, and a sum for every β.
+    ///
+    /// # Errors
+    /// If scores and pairs differ in shape, an image has no text, or a β is not a finite number above 0.
+    pub fn new(scores: &'s S, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
+        pass::check(scores, pairs)?;
+        betas.iter().try_for_each(|&beta| check_beta(beta))?;
+        let texts: Vec<_> = (0..pairs.texts()).collect();
+        let own = scores.pair_scores(pairs.image_of_text(), &texts);
+        let counts = RankCounts::with_scores(pairs, own);
+        let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
+        let top = (TopTexts::new(k), TopImages::new(k));
+        // Nothing asks for the maxima but IS.
+        let maxima = if betas.is_empty() { &[][..] } else { &[Maxima][..] };
+        let all = (counts, (top, (&sums[..], maxima)));
+        let (standings, ((texts, images), (sums, largest))) = scores.run(&all);
+        let ranks = Ranks::from_counts(pairs.clone(), standings.i2t, standings.t2i)?;
+        let nothing = || Largest { images: Vec::new(), texts: Vec::new() };
+        let largest = largest.into_iter().next().unwrap_or_else(nothing);
+        Ok(Self { scores, ranks, texts, images, betas: betas.to_vec(), sums, largest })
+    }
+
+    /// Ranks of both directions as the scores are.
+    pub fn ranks(&self) -> &Ranks {
+        &self.ranks
+    }
+
+    /// The nearest items of every query.
+    pub fn nearest(&self, direction: Direction) -> &TopK {
+        direction.queries(&self.texts, &self.images)
+    }
+
+    /// CSLS for a direction, as [`csls`](crate::csls).
+    ///
+    /// # Errors
+    /// If `k` is 0, or larger than the number of neighbours kept although there are more.
+    pub fn csls(&self, direction: Direction, k: usize) -> Result<Correction<Transductive>> {
+        let (images, texts) = (self.scores.images(), self.scores.texts());
+        let (top, queries) = (self.nearest(direction.reversed()), direction.queries(images, texts));
+        if k == 0 || (k > top.k() && top.k() < queries) {
+            let expected = format!("1 to {} neighbours, as many as were kept", top.k());
+            return Err(Error::invalid("k", expected, k));
+        }
+        let items = means(top, direction.items(images, texts), k);
+        Ok(Correction::new(direction, Affine::of_items(2.0, items)))
+    }
+
+    /// The inverted softmax for a direction, as [`inverted_softmax`](crate::inverted_softmax).
+    ///
+    /// # Errors
+    /// If no sum was kept for this β, or there are fewer than two queries.
+    pub fn inverted_softmax(
+        &self,
+        direction: Direction,
+        beta: f64,
+    ) -> Result<Correction<Transductive>> {
+        check_queries(self.scores, direction)?;
+        let Some(at) = self.betas.iter().position(|&b| b == beta) else {
+            return Err(Error::invalid("β", format!("one of {:?}", self.betas), beta));
+        };
+        let items = direction.items(&self.sums[at].images, &self.sums[at].texts).clone();
+        let largest = direction.items(&self.largest.images, &self.largest.texts);
+        let affine = with_fine(self.scores, direction, beta, items, largest);
+        Ok(Correction::new(direction, affine))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ScoreMatrix, TestQueries, csls, inverted_softmax};
+
+    /// The fits of one survey are those that look for themselves.
+    #[test]
+    fn a_survey_fits_as_single_passes_do() {
+        let values = (0..40 * 60).map(|at| ((at * 7919) % 1009) as f32 / 1009.0).collect();
+        let scores = ScoreMatrix::new(40, 60, values).unwrap();
+        let pairs = Pairs::new(40, (0..60).map(|t| t % 40).collect()).unwrap();
+        let survey = Survey::new(&scores, &pairs, 10, &[5.0, 30.0]).unwrap();
+        assert_eq!(*survey.ranks(), Ranks::new(&scores, &pairs).unwrap());
+        let bank = TestQueries(&scores);
+        for direction in Direction::BOTH {
+            for k in [1, 3, 10] {
+                let want = csls(&bank, direction, k).unwrap();
+                let got = survey.csls(direction, k).unwrap();
+                assert_eq!(got.map().affine(), want.map().affine());
+            }
+            for beta in [5.0, 30.0] {
+                let want = inverted_softmax(&bank, direction, beta).unwrap();
+                let got = survey.inverted_softmax(direction, beta).unwrap();
+                assert_eq!(got.map().affine(), want.map().affine());
+            }
+        }
+        let error = survey.csls(Direction::I2t, 11).unwrap_err().to_string();
+        assert_eq!(error, "k: expected 1 to 10 neighbours, as many as were kept, got 11");
+        let error = survey.inverted_softmax(Direction::I2t, 7.0).unwrap_err().to_string();
+        assert_eq!(error, "β: expected one of [5.0, 30.0], got 7");
+    }
+
+    #[test]
+    fn all_neighbours_serve_every_k() {
+        let scores = ScoreMatrix::from_rows([[0.5, 0.25], [0.25, 0.0]]);
+        let survey = Survey::new(&scores, &Pairs::uniform(2, 1), 10, &[]).unwrap();
+        let (got, want) =
+            (survey.csls(Direction::T2i, 99), csls(&TestQueries(&scores), Direction::T2i, 2));
+        assert_eq!(got.unwrap().map().affine(), want.unwrap().map().affine());
+    }
+}
