@@ -64,36 +64,29 @@ impl<'a> Filter<'a> {
     /// Corrected scores of a stretch in f32. Without an affine form all are 0, and [`Filter::slack`] is infinite: none is clear.
     #[inline(always)]
     pub(super) fn stretch(&self, image: usize, text0: usize, row: &[f32]) -> [f32; STRETCH] {
-        let mut out = [0.0; STRETCH];
-        let Some(fast) = &self.fast else { return out };
+        let Some(fast) = &self.fast else { return [0.0; STRETCH] };
         let texts = text0..text0 + row.len();
         match self.direction {
             Direction::I2t => {
                 let items = &fast.items_for(image)[texts];
                 let own = fast.queries.get(image).copied().unwrap_or(0.0);
-                fill(&mut out, row, |i| items[i] + own, fast.scale);
+                filled(row, |i| items[i] + own, fast.scale)
             }
             Direction::T2i if !fast.groups.is_empty() => {
-                let groups = &fast.groups[texts.clone()];
-                let queries = &fast.queries;
-                let own = |i: usize| queries.get(text0 + i).copied().unwrap_or(0.0);
-                fill(
-                    &mut out,
-                    row,
-                    |i| fast.items[usize::from(groups[i])][image] + own(i),
-                    fast.scale,
-                );
+                let groups = &fast.groups[texts];
+                let own = |i: usize| fast.queries.get(text0 + i).copied().unwrap_or(0.0);
+                let item = |i: usize| fast.items[usize::from(groups[i])][image];
+                filled(row, |i| item(i) + own(i), fast.scale)
             }
             Direction::T2i if !fast.queries.is_empty() => {
                 let (item, own) = (fast.items[0][image], &fast.queries[texts]);
-                fill(&mut out, row, |i| item + own[i], fast.scale);
+                filled(row, |i| item + own[i], fast.scale)
             }
             Direction::T2i => {
                 let item = fast.items[0][image];
-                fill(&mut out, row, |_| item, fast.scale);
+                filled(row, |_| item, fast.scale)
             }
         }
-        out
     }
 }
 
@@ -124,37 +117,53 @@ impl<'a> Fast<'a> {
 }
 
 #[inline(always)]
-fn fill(out: &mut [f32; STRETCH], row: &[f32], bias: impl Fn(usize) -> f32, scale: f32) {
-    if let Ok(row) = <&[f32; STRETCH]>::try_from(row) {
+fn filled(row: &[f32], bias: impl Fn(usize) -> f32, scale: f32) -> [f32; STRETCH] {
+    let mut out = [0.0; STRETCH];
+    let n = row.len().min(STRETCH);
+    if n == STRETCH {
         for i in 0..STRETCH {
             out[i] = scale * row[i] - bias(i); // a known length: vector code
         }
     } else {
-        for (i, &score) in row.iter().enumerate() {
-            out[i] = scale * score - bias(i);
+        for i in 0..n {
+            out[i] = scale * row[i] - bias(i);
         }
+    }
+    out
+}
+
+/// The scores that are surely above a threshold lie above the first, those that are surely below it below the second.
+#[inline(always)]
+pub(super) fn edges(threshold: f32, slack: f32) -> (f32, f32) {
+    let e = ROUNDING * (slack + threshold.abs());
+    (threshold + e, threshold - e) // NaN of two infinities is on no side of anything
+}
+
+/// Bit `i` is set where the `i`-th score is above its edge.
+#[inline(always)]
+pub(super) fn above(scores: &[f32; STRETCH], edge: impl Fn(usize) -> f32, length: usize) -> u32 {
+    bits(length, |i| scores[i] > edge(i))
+}
+
+/// Bit `i` is set where the `i`-th score is below its edge.
+#[inline(always)]
+pub(super) fn below(scores: &[f32; STRETCH], edge: impl Fn(usize) -> f32, length: usize) -> u32 {
+    bits(length, |i| scores[i] < edge(i))
+}
+
+#[inline(always)]
+fn bits(length: usize, is: impl Fn(usize) -> bool) -> u32 {
+    if length == STRETCH {
+        (0..STRETCH).fold(0, |mask, i| mask | u32::from(is(i)) << i) // a known length: vector code
+    } else {
+        (0..length).fold(0, |mask, i| mask | u32::from(is(i)) << i)
     }
 }
 
-/// What is clearly above its threshold, and what only f64 can tell: a bit for each score of the stretch.
+/// The first `length` bits.
 #[inline(always)]
-pub(super) fn compare(
-    corrected: &[f32; STRETCH],
-    threshold: impl Fn(usize) -> f32,
-    slack: f32,
-    length: usize,
-) -> (u32, u32) {
-    let bits = |i: usize| {
-        let t = threshold(i);
-        let (d, e) = (corrected[i] - t, ROUNDING * (slack + t.abs()));
-        let (above, below) = (d > e, d < -e); // both false for NaN, of two infinities: not clear
-        (u32::from(above) << i, u32::from(!(above | below)) << i)
-    };
-    let join = |(a, b), i| {
-        let (above, unclear) = bits(i);
-        (a | above, b | unclear)
-    };
-    if length == STRETCH { (0..STRETCH).fold((0, 0), join) } else { (0..length).fold((0, 0), join) }
+pub(super) fn all(length: usize) -> u32 {
+    u32::MAX >> (STRETCH - length)
 }
 
 /// The places of the set bits, ascending.

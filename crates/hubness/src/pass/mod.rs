@@ -1,14 +1,14 @@
 //! Ranks and best items of corrected scores, counted tile by tile: nothing of the size of the matrix is kept.
 
+mod buffers;
 mod filter;
-mod ranks;
-mod top;
+mod scan;
+mod thresholds;
 
 use itm_core::eval::Ranks;
 use itm_core::{Error, Pairs, Result};
 
-pub use ranks::{CorrectedRanks, Counts as RankCounts};
-pub use top::{CorrectedTop, Lists};
+pub use scan::{Scan, Scanned, State};
 
 use crate::{Direction, Rescore, Scores, TopLists};
 
@@ -25,10 +25,10 @@ pub fn ranks(
     t2i: &dyn Rescore,
 ) -> Result<Ranks> {
     check(scores, pairs)?;
-    let i2t = CorrectedRanks::new(scores, pairs, Direction::I2t, i2t);
-    let t2i = CorrectedRanks::new(scores, pairs, Direction::T2i, t2i);
+    let i2t = Scan::new(Direction::I2t, i2t, 0).with_ranks(scores, pairs);
+    let t2i = Scan::new(Direction::T2i, t2i, 0).with_ranks(scores, pairs);
     let (i2t, t2i) = scores.run(&(i2t, t2i));
-    Ranks::from_counts(pairs.clone(), i2t, t2i)
+    Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)
 }
 
 /// Ranks and best items of both directions under one correction of each.
@@ -60,23 +60,21 @@ pub fn rescore(
     k: usize,
 ) -> Result<Vec<Rescored>> {
     check(scores, pairs)?;
-    let asked: Vec<_> =
-        maps.iter().flat_map(|maps| Direction::BOTH.into_iter().zip(*maps)).collect();
-    let ranks = |&(direction, map)| CorrectedRanks::new(scores, pairs, direction, map);
-    let top = |&(direction, map)| CorrectedTop::new(direction, map, k);
-    let consumers: Vec<_> = asked.iter().map(|asked| (ranks(asked), top(asked))).collect();
-    let mut answers = scores.run(&consumers[..]).into_iter();
+    let scan = |(direction, map)| Scan::new(direction, map, k).with_ranks(scores, pairs);
+    let scans: Vec<_> =
+        maps.iter().flat_map(|maps| Direction::BOTH.into_iter().zip(*maps)).map(scan).collect();
+    let mut answers = scores.run(&scans[..]).into_iter();
     let mut all = Vec::with_capacity(maps.len());
-    while let (Some((i2t, texts)), Some((t2i, images))) = (answers.next(), answers.next()) {
-        let ranks = Ranks::from_counts(pairs.clone(), i2t, t2i)?;
-        all.push(Rescored { ranks, texts, images });
+    while let (Some(i2t), Some(t2i)) = (answers.next(), answers.next()) {
+        let ranks = Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)?;
+        all.push(Rescored { ranks, texts: i2t.top, images: t2i.top });
     }
     Ok(all)
 }
 
 /// The `k` best items of every query under a correction, best first; all, if there are fewer.
 pub fn top(scores: &impl Scores, direction: Direction, map: &dyn Rescore, k: usize) -> TopLists {
-    scores.run(&CorrectedTop::new(direction, map, k))
+    scores.run(&Scan::new(direction, map, k)).top
 }
 
 /// Whether scores and pairs speak of the same images and texts.

@@ -1,0 +1,222 @@
+//! The consumer that reads tiles for one correction of one direction.
+
+use std::ops::Range;
+
+use itm_core::Pairs;
+use itm_core::eval::Standing;
+use itm_core::tiles::{Consumer, Tile, widest};
+
+use super::buffers::Lists;
+use super::filter::{Filter, STRETCH, above, all, below, edges, largest, places};
+use super::thresholds::{Counts, Thresholds};
+use crate::{Direction, Rescore, Scores, TopLists};
+
+/// For each query of one direction, under one correction: where its true item stands, and which `k` items are its best.
+///
+/// ```text
+/// greater(q) = #{ j : u(q, j) > u(q, j*) }      equal(q) = #{ j : u(q, j) = u(q, j*) }
+/// ```
+///
+/// Of several true items `j*` is the best, the smaller index on ties. Either part may be left out.
+#[derive(Debug)]
+pub struct Scan<'a> {
+    filter: Filter<'a>,
+    thresholds: Option<Thresholds>,
+    k: usize,
+}
+
+/// What a [`Scan`] gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scanned {
+    /// Where the true item of each query stands; empty if nobody asked.
+    pub standings: Vec<Standing>,
+    /// The best items of each query.
+    pub top: TopLists,
+}
+
+impl<'a> Scan<'a> {
+    /// Keeps the `k` best items of every query (all, if there are fewer) and counts no ranks.
+    pub fn new(direction: Direction, map: &'a dyn Rescore, k: usize) -> Self {
+        Self { filter: Filter::new(direction, map), thresholds: None, k }
+    }
+
+    /// Counts ranks too; the scores of the true pairs are computed now.
+    ///
+    /// # Panics
+    /// If the numbers of images and texts are not those of `pairs`.
+    #[must_use]
+    pub fn with_ranks(mut self, scores: &impl Scores, pairs: &Pairs) -> Self {
+        self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter));
+        self
+    }
+
+    /// What f32 leaves open for the ranks, and what may enter a list.
+    #[inline(always)]
+    fn decide(&self, state: &mut State, image: usize, text: usize, score: f32, what: Open) {
+        let direction = self.filter.direction();
+        let (query, item) = (direction.queries(image, text), direction.items(image, text));
+        let corrected = self.filter.exact(image, text, score);
+        if let (true, Some(thresholds)) = (what.rank, &self.thresholds) {
+            thresholds.decide(&mut state.counts, query, item, corrected);
+        }
+        if what.list {
+            state.lists.offer(query - state.lists.first, corrected, item);
+        }
+    }
+
+    /// A row of a tile whose query is the image.
+    #[inline(always)]
+    fn by_image(
+        &self,
+        state: &mut State,
+        image: usize,
+        texts: Range<usize>,
+        row: &[f32],
+        slack: f32,
+    ) {
+        let rank = self.thresholds.as_ref().map(|t| edges(t.near[image], slack));
+        let (mut greater, at) = (0, image - state.lists.first);
+        for (stretch, text0) in row.chunks(STRETCH).zip(texts.step_by(STRETCH)) {
+            let (u, n) = (self.filter.stretch(image, text0, stretch), stretch.len());
+            let mut open = 0;
+            if let Some((high, low)) = rank {
+                let above = above(&u, |_| high, n);
+                open = all(n) & !(above | below(&u, |_| low, n));
+                greater += above.count_ones();
+            }
+            let floor = edges(state.lists.near[at], slack).1;
+            let list = all(n) & !below(&u, |_| floor, n);
+            for i in places(open | list) {
+                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
+                self.decide(state, image, text0 + i, stretch[i], what);
+            }
+        }
+        if rank.is_some() {
+            state.counts.greater[image - state.counts.first] += greater;
+        }
+    }
+
+    /// A row of a tile whose queries are its texts.
+    #[inline(always)]
+    fn by_text(
+        &self,
+        state: &mut State,
+        image: usize,
+        texts: Range<usize>,
+        row: &[f32],
+        slack: f32,
+    ) {
+        let first = texts.start;
+        for (stretch, text0) in row.chunks(STRETCH).zip(texts.step_by(STRETCH)) {
+            let (u, n) = (self.filter.stretch(image, text0, stretch), stretch.len());
+            let mut open = 0;
+            if self.thresholds.is_some() {
+                let (high, low) =
+                    (&state.high[text0 - first..][..n], &state.low[text0 - first..][..n]);
+                let above = above(&u, |i| high[i], n);
+                open = all(n) & !(above | below(&u, |i| low[i], n));
+                if above != 0 {
+                    let greater = &mut state.counts.greater[text0 - state.counts.first..][..n];
+                    add_bits(greater, above);
+                }
+            }
+            let near = &state.lists.near[text0 - state.lists.first..][..n];
+            let list = all(n) & !below(&u, |i| edges(near[i], slack).1, n);
+            for i in places(open | list) {
+                let what = Open { rank: open >> i & 1 == 1, list: list >> i & 1 == 1 };
+                self.decide(state, image, text0 + i, stretch[i], what);
+            }
+        }
+    }
+}
+
+/// What of a score is still open.
+#[derive(Clone, Copy)]
+struct Open {
+    rank: bool,
+    list: bool,
+}
+
+/// What a scan keeps of a lane.
+#[derive(Debug, Clone)]
+pub struct State {
+    counts: Counts,
+    lists: Lists,
+    high: Vec<f32>, // edges of the thresholds of the tile's texts
+    low: Vec<f32>,
+}
+
+impl Consumer for Scan<'_> {
+    type State = State;
+    type Output = Scanned;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> State {
+        let direction = self.filter.direction();
+        let items = direction.items(images.len(), texts.len());
+        let queries = direction.queries(images, texts);
+        let counted = if self.thresholds.is_some() { queries.clone() } else { 0..0 };
+        State {
+            counts: Counts::new(counted),
+            lists: Lists::new(queries, items, self.k),
+            high: Vec::new(),
+            low: Vec::new(),
+        }
+    }
+
+    fn hint(&self, lane: &mut State, total: &State) {
+        lane.lists.raise_floors(&total.lists);
+    }
+
+    fn tile(&self, state: &mut State, tile: &Tile<'_>) {
+        widest(
+            #[inline(always)]
+            || {
+                let rows = tile.rows().map(|(_, row)| largest(row));
+                let slack = self.filter.slack(rows.fold(0.0, |a, b| if b > a { b } else { a }));
+                match self.filter.direction() {
+                    Direction::I2t => {
+                        for (image, row) in tile.rows() {
+                            self.by_image(state, image, tile.texts(), row, slack);
+                        }
+                    }
+                    Direction::T2i => {
+                        state.high.clear();
+                        state.low.clear();
+                        if let Some(thresholds) = &self.thresholds {
+                            for &near in &thresholds.near[tile.texts()] {
+                                let (high, low) = edges(near, slack);
+                                state.high.push(high);
+                                state.low.push(low);
+                            }
+                        }
+                        for (image, row) in tile.rows() {
+                            self.by_text(state, image, tile.texts(), row, slack);
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    fn merge(&self, total: &mut State, lane: State) {
+        total.counts.add(&lane.counts);
+        total.lists.add(&lane.lists);
+    }
+
+    fn finish(&self, total: State) -> Scanned {
+        let standings = self.thresholds.as_ref().map(|t| t.standings(&total.counts));
+        Scanned { standings: standings.unwrap_or_default(), top: total.lists.finish() }
+    }
+}
+
+/// Adds bit `i` of a mask to the `i`-th count.
+#[inline(always)]
+fn add_bits(counts: &mut [u32], mask: u32) {
+    if let Ok(counts) = <&mut [u32; STRETCH]>::try_from(&mut *counts) {
+        for (i, count) in counts.iter_mut().enumerate() {
+            *count += mask >> i & 1;
+        }
+    } else {
+        places(mask).for_each(|i| counts[i] += 1);
+    }
+}

@@ -1,0 +1,98 @@
+//! What the true items of every query score under a correction: the thresholds of its ranks.
+
+use itm_core::Pairs;
+use itm_core::eval::Standing;
+
+use super::filter::Filter;
+use crate::{Direction, Scores};
+
+/// Of each query its best true item: the largest corrected score, the smaller index on ties.
+#[derive(Debug)]
+pub(super) struct Thresholds {
+    pub(super) score: Vec<f64>,
+    pub(super) near: Vec<f32>, // the same, rounded
+    best: Vec<u32>,
+    own: Vec<u32>, // how many of its true items score the same
+}
+
+impl Thresholds {
+    pub(super) fn new(scores: &impl Scores, pairs: &Pairs, filter: &Filter<'_>) -> Self {
+        let shape = (scores.images(), scores.texts());
+        assert_eq!(shape, (pairs.images(), pairs.texts()), "scores and pairs of one shape");
+        let texts: Vec<_> = (0..pairs.texts()).collect();
+        let plain = scores.pair_scores(pairs.image_of_text(), &texts);
+        let corrected = |text: usize| filter.exact(pairs.image_of(text), text, plain[text]);
+        let best = |query: usize| match filter.direction() {
+            Direction::I2t => best_of(pairs.texts_of(query).iter().map(|&t| (t, corrected(t)))),
+            Direction::T2i => (corrected(query), pairs.image_of(query), 1),
+        };
+        let queries = filter.direction().queries(pairs.images(), pairs.texts());
+        let all: Vec<_> = (0..queries).map(best).collect();
+        Self {
+            score: all.iter().map(|&(score, ..)| score).collect(),
+            near: all.iter().map(|&(score, ..)| score as f32).collect(),
+            best: all.iter().map(|&(_, item, _)| item as u32).collect(),
+            own: all.iter().map(|&(.., own)| own).collect(),
+        }
+    }
+
+    /// Counts an item that f32 could not tell from the threshold.
+    #[inline]
+    pub(super) fn decide(&self, counts: &mut Counts, query: usize, item: usize, score: f64) {
+        let (at, threshold) = (query - counts.first, self.score[query]);
+        if score > threshold {
+            counts.greater[at] += 1;
+        } else if score == threshold {
+            counts.equal[at] += 1;
+            counts.before[at] += u32::from((item as u32) < self.best[query]);
+        }
+    }
+
+    pub(super) fn standings(&self, counts: &Counts) -> Vec<Standing> {
+        let standing = |query: usize| {
+            let own = self.own[query];
+            let equal = counts.equal[query].checked_sub(own);
+            let equal =
+                equal.unwrap_or_else(|| panic!("query {query}: its true score was not met"));
+            Standing { greater: counts.greater[query], before: counts.before[query], equal, own }
+        };
+        (0..self.score.len()).map(standing).collect()
+    }
+}
+
+/// The largest score, its smallest index, and how often it occurs; without an item, above everything.
+fn best_of(items: impl Iterator<Item = (usize, f64)>) -> (f64, usize, u32) {
+    let nothing = (f64::INFINITY, usize::MAX, 0);
+    items.fold(nothing, |best, (item, score)| {
+        if best.2 == 0 || score > best.0 {
+            (score, item, 1)
+        } else {
+            (best.0, best.1, best.2 + u32::from(score == best.0))
+        }
+    })
+}
+
+/// Counts of some neighbouring queries; `equal` includes the true items themselves.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counts {
+    pub(super) first: usize,
+    pub(super) greater: Vec<u32>,
+    before: Vec<u32>,
+    equal: Vec<u32>,
+}
+
+impl Counts {
+    pub(super) fn new(queries: std::ops::Range<usize>) -> Self {
+        let zeros = || vec![0; queries.len()];
+        Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
+    }
+
+    pub(super) fn add(&mut self, lane: &Self) {
+        let add = |total: &mut [u32], part: &[u32]| {
+            total[lane.first..].iter_mut().zip(part).for_each(|(a, b)| *a += b);
+        };
+        add(&mut self.greater, &lane.greater);
+        add(&mut self.before, &lane.before);
+        add(&mut self.equal, &lane.equal);
+    }
+}
