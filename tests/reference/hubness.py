@@ -1,9 +1,9 @@
 """Reference for the crate `hubness`: corrections, relaxed greedy matching, N_k, hub measures, cross-fitting, log Phi.
 
 Everything is read off the equations: corrections in `hubness_methods.py`, greedy matching by sorting the whole matrix, Gini by
-its double sum, hub measures in exact fractions, log Phi by its power series with 900 digits. A direction is always seen as a matrix of queries (rows) by items (columns); results are stored images × texts.
-Identities between the methods are asserted here, and that no rank hangs on the last bits of a sum: where the true item and
-another one come closer than 1e-9, they must be equal score for score, in the matrix and in the banks.
+its double sum, hub measures in exact fractions, log Phi by its power series with 900 digits. A direction is always seen as a
+matrix of queries (rows) by items (columns); results are stored images × texts. No rank may hang on the last bits of a sum: where
+the true item and another one come closer than 1e-9, they must be equal score for score, in the matrix and in the banks.
 
 `python tests/reference/hubness.py` writes crates/hubness/tests/golden/hubness.json. Conventions beside the spec:
 
