@@ -179,7 +179,10 @@ class Case:
             stack = greedy(v, u, k, capacity, stop)
             entry = {"base": base, "params": params, "direction": direction, "k": k, "capacity": capacity}
             self.rgm.append(entry | {"stop": stop, "stack": stack})
-        assert stack == self.rgm[-2]["stack"][: len(stack)], "literal is a prefix"
+        whole = self.rgm[-2]["stack"]
+        assert stack == whole[: len(stack)], "literal is a prefix"
+        if capacity >= len(u):  # nobody is in another's way
+            assert sorted(whole) == sorted((r, q) for r, row in enumerate(u) for q in top(row, k))
 
     def golden(self):
         banks = ("bank_t2i", "bank_i2t", "items_t2i", "items_i2t")
@@ -358,6 +361,7 @@ def check_measures():
     assert abs(skew([0, 0, 0, 4]) - 2 / sqrt(3)) < 1e-15
     worked = measures([0, 0, 0, 4], 1, 4)
     assert [float(worked[x]) for x in ("robin_hood", "gini", "atkinson_half", "anti_hub_share")] == [0.75] * 4
+    assert abs(worked["truncated_normal_skewness"] - 2.25 * 0.3520653268 / 0.6914624613) < 1e-9  # a = -1 / 2, by a table
 
 
 def main():

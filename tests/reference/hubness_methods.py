@@ -203,6 +203,12 @@ def check_identities():
     near(centred(np.array(sinkhorn(v, "test", 0.05, 1)) / 0.05), centred(inverted_softmax(v, "test", 20.0)))
     near(qbnorm(v, "test", 30.0, 1, False, "program"), inverted_softmax(v, "test", 30.0))
     near(qbnorm(v, "test", 30.0, 1, True, "program"), inverted_softmax(v, "test", 30.0))  # every best item is activated
+    options = ((True, "program"), (True, "common"), (False, "program"))
+    program, common, off = (np.array(qbnorm(v, "query_bank", 20.0, 1, *o)) for o in options)
+    assert 0 < sum(activated(v, zq, 1)) < len(s)
+    for q, on in enumerate(activated(v, zq, 1)):
+        near(program[q], off[q] if on else 20.0 * np.array(s[q]))
+        near(common[q], off[q] if on else 20.0 * np.array(s[q]) + np.mean(off - 20.0 * np.array(s)))
     near(dual_dis(v, "both", 20.0, 10.0, 14, False), dual_is(v, "both", 20.0, 10.0))  # so is every item
     near(np.array(dual_is(v, "both", 20.0, 0.0)) + log(8), qbnorm(v, "query_bank", 20.0, 1, False, "program"))
     f, g = potentials(s, 0.05, 400)
