@@ -4,6 +4,7 @@ mod bank;
 mod correction;
 mod csls;
 mod direction;
+pub mod export;
 mod inverted_softmax;
 mod lists;
 pub mod pass;

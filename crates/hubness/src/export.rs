@@ -1,0 +1,92 @@
+//! Corrected search on the engine one already has: the correction becomes one more dimension.
+//!
+//! For a fixed query, CSLS, IS, NNN and their like are an inner product less a number for each item:
+//!
+//! ```text
+//! scale · ⟨q, v_j⟩ − b_j  =  scale · ⟨(q, 1), (v_j, −(b_j − b̄) / scale)⟩ + const
+//! ```
+//!
+//! So an index of the augmented item vectors, searched for the largest inner product with `(q, 1)`, returns the corrected ranking: FAISS,
+//! usearch, Qdrant, Milvus and pgvector do it at any scale. The metric must be the inner product: a cosine would divide by the
+//! augmented length. The mean `b̄` is taken out so that an f32 holds more digits of what is left.
+
+use itm_core::{Error, Result};
+
+use crate::Rescore;
+
+/// Item vectors with one dimension more, `[items, dim + 1]`.
+///
+/// `rows` are the item vectors that the correction was fitted with, `[items, dim]`; [`query`] makes the vector to search with.
+///
+/// # Errors
+/// If the correction is no number for each item (it ranks by more than that, as mutual proximity does), treats queries
+/// differently (QB-Norm), or was fitted for another number of items.
+///
+/// ```
+/// use hubness::{Direction, ScoreMatrix, TestQueries, csls, export};
+///
+/// let (images, texts) = ([1.0, 0.0, 0.6, 0.8], [1.0, 0.0, 0.8, 0.6]); // two of each, width 2
+/// let scores = ScoreMatrix::from_rows([[1.0, 0.8], [0.6, 0.96]]);
+/// let correction = csls(&TestQueries(&scores), Direction::T2i, 1)?;
+/// let items = export::items(&images, 2, correction.map())?;
+/// assert_eq!(items.len(), 2 * 3);
+/// let query = export::query(&texts[..2]);
+/// let score = |item: usize| -> f32 { (0..3).map(|k| items[item * 3 + k] * query[k]).sum() };
+/// // 2 · 1 − 1 against 2 · 0.6 − 0.96, halved and less their mean bias
+/// assert!((score(0) - score(1) - 0.5 * (1.0 - 0.24)).abs() < 1e-6);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+pub fn items(rows: &[f32], dim: usize, map: &dyn Rescore) -> Result<Vec<f32>> {
+    let biases = biases(map)?;
+    if dim == 0 || rows.len() != biases.len() * dim {
+        let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
+        return Err(Error::invalid("items", expected, rows.len()));
+    }
+    let augmented = rows.chunks(dim).zip(&biases);
+    Ok(augmented.flat_map(|(row, &bias)| row.iter().copied().chain([-bias as f32])).collect())
+}
+
+/// A query with the dimension that meets the items' biases: a one.
+pub fn query(row: &[f32]) -> Vec<f32> {
+    row.iter().copied().chain([1.0]).collect()
+}
+
+/// What each item loses, in units of the score, around a mean of 0.
+fn biases(map: &dyn Rescore) -> Result<Vec<f64>> {
+    let affine = map.affine().filter(|affine| affine.groups.is_empty() && affine.scale > 0.0);
+    let Some(affine) = affine else {
+        let expected =
+            "a correction that takes one number from each item (CSLS, IS, NNN, Sinkhorn)";
+        return Err(Error::invalid("export", expected, "one that depends on query or score"));
+    };
+    let fine = |item: usize| affine.fine.get(item).copied().unwrap_or(0.0);
+    let bias = |(item, bias): (usize, &f64)| (bias + fine(item)) / affine.scale;
+    let biases: Vec<_> = affine.items[0].iter().enumerate().map(bias).collect();
+    let mean = biases.iter().sum::<f64>() / biases.len().max(1) as f64;
+    Ok(biases.into_iter().map(|bias| bias - mean).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Affine;
+
+    #[test]
+    fn what_is_no_item_bias_is_refused() {
+        let grouped = Affine { groups: vec![0], ..Affine::of_items(1.0, vec![0.5]) };
+        let error = items(&[1.0], 1, &grouped).unwrap_err().to_string();
+        let want = "export: expected a correction that takes one number from each item (CSLS, IS, NNN, \
+                    Sinkhorn), got one that depends on query or score";
+        assert_eq!(error, want);
+        let error = items(&[1.0; 3], 2, &Affine::of_items(1.0, vec![0.5])).unwrap_err().to_string();
+        assert_eq!(error, "items: expected 1 × 2 values, as many items as were corrected, got 3");
+    }
+
+    /// Worked by hand: biases 0.5 and 1.5 at scale 2 are 0.25 and 0.75, around their mean −0.25 and 0.25.
+    #[test]
+    fn the_mean_is_taken_out() {
+        let got = items(&[3.0, 4.0], 1, &Affine::of_items(2.0, vec![0.5, 1.5])).unwrap();
+        assert_eq!(got, [3.0, 0.25, 4.0, -0.25]);
+        assert_eq!(query(&[3.0]), [3.0, 1.0]);
+    }
+}
