@@ -7,7 +7,8 @@ use crate::{Direction, Rescore, Scores, TopLists};
 
 /// The best items of every query under a correction, and the scores to look for more when they do not suffice.
 ///
-/// Lists of any length of at least 1 give the same matching; `max(2·k, 32)` items a query rarely need a second look.
+/// Lists of any length give the same matching. When they run out, rows of scores are made again, so that longer lists are
+/// faster where items are about to have no room left (λ = 1); see [`advised`](Self::advised).
 #[derive(Debug)]
 pub struct Candidates<'a, S> {
     scores: &'a S,
@@ -45,6 +46,12 @@ impl<'a, S: Scores> Candidates<'a, S> {
             "candidates of {listed} queries for scores of {queries}"
         );
         Self { scores, direction, map, lists, queries, items }
+    }
+
+    /// A good length of the lists for matchings of up to `k` items a query. With 25,000 queries against 5,000 items, λ = 1, on
+    /// three synthetic sets, 1 to 6 rows in 100 were made again; with lists of 32, 3 to 29. From λ = 2 on either suffices.
+    pub fn advised(k: usize) -> usize {
+        k.saturating_mul(12).max(64)
     }
 
     /// Number of queries.
