@@ -94,7 +94,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         if capacity == 0 {
             self.columns.iter_mut().for_each(BinaryHeap::clear);
             self.rows.iter_mut().for_each(|row| row.held = 0);
-            return self.floor.fill(Edge::FIRST); // and nobody proposes any more
+            return; // and nobody proposes any more
         }
         for (column, floor) in self.columns.iter_mut().zip(&mut self.floor) {
             if column.len() > capacity {

@@ -38,6 +38,8 @@ fn rgm_t2i_with_capacity_1() {
         places.iter().filter(|place| **place == Some(0)).count()
     });
     assert_eq!((literal, balanced), (n, n * c));
+    let default = greedy_matching(&candidates, &GreedyOptions::new(1, 1.0)).unwrap();
+    assert_eq!(default.stack().len(), n * c);
 }
 
 /// Trap "image rows duplicated 5× used as 5N distinct items": images are stored once, and only the capacity counts copies.
