@@ -1,0 +1,116 @@
+//! What greedy matching gives: who holds what, in the order it was recorded.
+
+use itm_core::significance::ImageHits;
+
+use super::edge::Edge;
+use crate::{Direction, Error, Pairs, Result};
+
+/// Pairs of queries and items, in the order in which they were pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matching {
+    direction: Direction,
+    number_of_items: usize,
+    stack: Vec<(u32, u32)>,
+    first: Vec<usize>, // items[first[q]..first[q + 1]] are held by query q
+    items: Vec<u32>,
+}
+
+impl Matching {
+    /// From edges in the order of the matrix.
+    pub(super) fn new(direction: Direction, queries: usize, items: usize, edges: &[Edge]) -> Self {
+        let stack: Vec<_> = edges.iter().map(|edge| (edge.query(), edge.item())).collect();
+        let mut first = vec![0; queries + 1];
+        stack.iter().for_each(|&(query, _)| first[query as usize + 1] += 1);
+        (0..queries).for_each(|q| first[q + 1] += first[q]);
+        let (mut next, mut lists) = (first.clone(), vec![0; stack.len()]);
+        for &(query, item) in &stack {
+            lists[next[query as usize]] = item;
+            next[query as usize] += 1;
+        }
+        Self { direction, number_of_items: items, stack, first, items: lists }
+    }
+
+    /// Which side asks.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Number of queries, matched or not.
+    pub fn queries(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Every pair of a query and an item, in push order: by descending score, then by query, then by item.
+    pub fn stack(&self) -> &[(u32, u32)] {
+        &self.stack
+    }
+
+    /// The items of a query in push order, its best first: `k`, or fewer where no item had room.
+    pub fn items(&self, query: usize) -> &[u32] {
+        &self.items[self.first[query]..self.first[query + 1]]
+    }
+
+    /// `N_k`: how many queries hold each item, 0 where none does.
+    pub fn counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.number_of_items];
+        self.items.iter().for_each(|&item| counts[item as usize] += 1);
+        counts
+    }
+
+    /// For each query the place of the first true item in its list, from 0. It hits at K if that is below K.
+    ///
+    /// # Panics
+    /// If `pairs` are of other numbers of images and texts.
+    pub fn places(&self, pairs: &Pairs) -> Vec<Option<usize>> {
+        check(pairs, self.direction, self.queries(), self.number_of_items);
+        let is_true = |query, item| belongs(pairs, self.direction, query, item);
+        let place = |q| self.items(q).iter().position(|&item| is_true(q as u32, item));
+        (0..self.queries()).map(place).collect()
+    }
+}
+
+/// Hits of each image and its texts at the three cuts; [`Hits::from_folds`](itm_core::significance::Hits::from_folds) makes
+/// recalls, intervals and tests of them.
+///
+/// # Errors
+/// If an image has more than 65,535 texts.
+///
+/// # Panics
+/// If there is not one hit for each image (`i2t`) or each text (`t2i`).
+pub fn image_hits(
+    i2t: &[Vec<bool>; 3],
+    t2i: &[Vec<bool>; 3],
+    pairs: &Pairs,
+) -> Result<Vec<ImageHits>> {
+    for cut in 0..3 {
+        let (got, want) = ((i2t[cut].len(), t2i[cut].len()), (pairs.images(), pairs.texts()));
+        assert_eq!(got, want, "hits of images and texts, and pairs of them");
+    }
+    let block = |image: usize| {
+        let texts = pairs.texts_of(image);
+        let captions = u16::try_from(texts.len()).map_err(|_| {
+            Error::invalid(format!("hits, image {image}"), "at most 65535 captions", texts.len())
+        })?;
+        Ok(ImageHits {
+            i2t: [0, 1, 2].map(|cut| u16::from(i2t[cut][image])),
+            t2i: [0, 1, 2].map(|cut| texts.iter().map(|&t| u16::from(t2i[cut][t])).sum()),
+            captions,
+        })
+    };
+    (0..pairs.images()).map(block).collect()
+}
+
+/// Whether an item is one that the query should find.
+#[inline]
+pub(super) fn belongs(pairs: &Pairs, direction: Direction, query: u32, item: u32) -> bool {
+    let (image, text) = (direction.queries(query, item), direction.items(query, item));
+    pairs.image_of(text as usize) == image as usize
+}
+
+/// # Panics
+/// Unless `pairs` are of these numbers of queries and items.
+pub(super) fn check(pairs: &Pairs, direction: Direction, queries: usize, items: usize) {
+    let (images, texts) = (pairs.images(), pairs.texts());
+    let of = (direction.queries(images, texts), direction.items(images, texts));
+    assert_eq!(of, (queries, items), "queries and items of the pairs, and of the scores");
+}

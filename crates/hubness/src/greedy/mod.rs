@@ -1,0 +1,105 @@
+//! Greedy matching, plain and relaxed (Algorithm 1): no item may be the answer to more than its share of queries.
+//!
+//! ```text
+//! push (q, j) by descending score  while  |list(q)| < k  and  |held(j)| < cap
+//! ```
+//!
+//! The paper sorts all scores. Here nothing is sorted but the result: greedy matching is the one stable b-matching of queries
+//! and items that rank their edges by one strict order. (Let another matching keep the quotas and have no edge that both ends
+//! would rather have, and let `e` be the best edge in which the two differ. If greedy has `e`, both ends were free given the
+//! better edges, which the other shares, so `e` is wanted by both there. If the other has `e`, greedy refused it for an
+//! end that was full of better edges, all of them in the other too, which breaks a quota there.) So proposals down each
+//! query's list of [`Candidates`], of which every item keeps the best, end in the same pairs.
+
+mod candidates;
+mod capacity;
+mod edge;
+mod matching;
+mod runs;
+mod sweep;
+
+use serde::{Deserialize, Serialize};
+
+pub use candidates::Candidates;
+pub use capacity::{CapacityScale, capacity};
+pub use matching::{Matching, image_hits};
+pub use runs::GreedyRuns;
+pub use sweep::GreedySweep;
+
+use crate::{Result, Scores};
+
+/// When pushing ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// When every query is full, or no pair is left that both sides have room for.
+    #[default]
+    Exhaustive,
+    /// After `min(queries, items)·k` pushes at the latest, as the listing does: a prefix of the exhaustive stack.
+    Literal,
+}
+
+/// How a greedy matching is run; by default as the paper's GM, except that images have the capacity of their copies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GreedyOptions {
+    /// Items a query.
+    pub k: usize,
+    /// Times its fair share of queries an item may serve; ∞ is nearest neighbours.
+    pub lambda: f64,
+    /// What the fair share is.
+    pub scale: CapacityScale,
+    /// When pushing ends.
+    pub stop: Stop,
+}
+
+impl GreedyOptions {
+    /// `k` items a query and λ, the rest as by default.
+    pub fn new(k: usize, lambda: f64) -> Self {
+        Self { k, lambda, scale: CapacityScale::default(), stop: Stop::default() }
+    }
+}
+
+/// Relaxed greedy matching of queries and items.
+///
+/// | symbol | here                             |
+/// |--------|----------------------------------|
+/// | X      | `candidates`                     |
+/// | k, λ   | `options.k`, `options.lambda`    |
+/// | R, C   | what [`GreedySweep`] keeps       |
+///
+/// # Errors
+/// If λ is NaN or negative.
+///
+/// # Departures
+/// The listing counts rows and columns the other way round than it numbers them; `R` has a count for each query here. Its loop
+/// has no bound and runs off the end when capacity is short; here it ends. [`CapacityScale`] and [`Stop`] hold the two
+/// readings of the rest.
+///
+/// ```
+/// use hubness::{Candidates, Correction, Direction::I2t, GreedyOptions, Plain, ScoreMatrix, TopLists, greedy_matching};
+///
+/// let scores = ScoreMatrix::from_rows([
+///     [0.9, 0.3, 0.2], // image 0
+///     [0.7, 0.6, 0.1], // image 1: text 0, a hub, outbids its own text 1
+///     [0.8, 0.2, 0.7], // image 2: the same
+/// ]);
+/// let none = Correction::<Plain>::none(&scores, I2t);
+/// let nearest = TopLists::new(1, vec![0, 0, 0], [0.9f32, 0.7, 0.8].map(f64::from).to_vec());
+/// let candidates = Candidates::new(&scores, I2t, none.map(), &nearest);
+/// let matching = greedy_matching(&candidates, &GreedyOptions::new(1, 1.0))?;
+/// assert_eq!(matching.stack(), [(0, 0), (2, 2), (1, 1)]);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+pub fn greedy_matching<S: Scores>(
+    candidates: &Candidates<'_, S>,
+    options: &GreedyOptions,
+) -> Result<Matching> {
+    let &GreedyOptions { k, lambda, scale, stop } = options;
+    let capacity = capacity(lambda, k, candidates.queries(), candidates.items(), scale)?;
+    let mut sweep = GreedySweep::new(candidates, k);
+    sweep.lower(capacity);
+    Ok(sweep.matching(stop))
+}
+
+#[cfg(test)]
+mod tests;

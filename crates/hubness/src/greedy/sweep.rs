@@ -1,0 +1,257 @@
+//! Deferred acceptance: queries propose, items keep the best.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem;
+
+use rayon::prelude::*;
+
+use super::Stop;
+use super::candidates::{Candidates, Request};
+use super::edge::Edge;
+use super::matching::{Matching, belongs, check};
+use crate::{Pairs, Scores};
+
+/// Greedy matchings of one `k` under smaller and smaller capacities, each made of the one before.
+///
+/// Every query holds its best items, each item at most `capacity` queries: those that come first in the order of the whole
+/// matrix. A query that an item lets go proposes to the next of its list. What an item refused it would refuse under a
+/// smaller capacity too, so lowering the capacity only goes on from there, and trying all capacities costs little more than
+/// trying the smallest.
+///
+/// ```
+/// use hubness::{Candidates, Correction, Direction::I2t, GreedySweep, Plain, ScoreMatrix, Stop, TopLists};
+///
+/// let scores = ScoreMatrix::from_rows([[0.75, 0.5, 0.25], [0.875, 0.5, 0.125]]); // text 0 is a hub
+/// let none = Correction::<Plain>::none(&scores, I2t);
+/// let lists = TopLists::new(1, vec![0, 0], vec![0.75, 0.875]);
+/// let candidates = Candidates::new(&scores, I2t, none.map(), &lists);
+/// let mut sweep = GreedySweep::new(&candidates, 1);
+/// assert_eq!(sweep.largest(), 2);
+/// sweep.lower(1);
+/// assert_eq!(sweep.matching(Stop::Exhaustive).stack(), [(1, 0), (0, 1)]);
+/// ```
+#[derive(Debug)]
+pub struct GreedySweep<'a, S> {
+    candidates: &'a Candidates<'a, S>,
+    k: usize,
+    capacity: usize,
+    rows: Vec<Row>,
+    columns: Vec<BinaryHeap<Reverse<Edge>>>, // what each item holds, the worst on top
+    floor: Vec<Edge>,                        // of a full item the worst it holds; else LAST
+    work: Vec<u32>,                          // queries that may hold fewer than k
+    dry: Vec<u32>,                           // queries whose list ran out before they held k
+}
+
+#[derive(Debug, Clone, Default)]
+struct Row {
+    next: usize, // place in the list
+    held: usize,
+    more: Option<Vec<Edge>>, // the list, once candidates ran out
+    whole: bool,             // nothing can follow this list
+}
+
+impl<'a, S: Scores> GreedySweep<'a, S> {
+    /// Without a bound: every query holds its `k` nearest items.
+    pub fn new(candidates: &'a Candidates<'a, S>, k: usize) -> Self {
+        let (queries, items) = (candidates.queries(), candidates.items());
+        let listed = candidates.listed();
+        let taken = k.min(listed);
+        let mut held = vec![0; items];
+        let plain = (0..queries as u32).flat_map(|q| (0..taken).map(move |place| (q, place)));
+        let plain: Vec<_> = plain.map(|(q, place)| candidates.at(q, place)).collect();
+        plain.iter().for_each(|edge| held[edge.item() as usize] += 1);
+        let mut columns: Vec<_> = held.into_iter().map(Vec::with_capacity).collect();
+        plain.iter().for_each(|&edge| columns[edge.item() as usize].push(Reverse(edge)));
+        let row = Row { next: taken, held: taken, more: None, whole: listed == items };
+        let mut sweep = Self {
+            candidates,
+            k,
+            capacity: usize::MAX,
+            rows: vec![row; queries],
+            columns: columns.into_iter().map(BinaryHeap::from).collect(),
+            floor: vec![Edge::LAST; items],
+            work: if taken < k { (0..queries as u32).collect() } else { Vec::new() },
+            dry: Vec::new(),
+        };
+        sweep.settle();
+        sweep
+    }
+
+    /// How many queries hold the item that most hold. A capacity of at least that changes nothing.
+    pub fn largest(&self) -> usize {
+        self.columns.iter().map(BinaryHeap::len).max().unwrap_or(0)
+    }
+
+    /// Lets no item be held by more than `capacity` queries.
+    ///
+    /// # Panics
+    /// If that is more than at the last call.
+    pub fn lower(&mut self, capacity: usize) {
+        let before = self.capacity;
+        assert!(capacity <= before, "capacities go down, not from {before} to {capacity}");
+        self.capacity = capacity;
+        if capacity == 0 {
+            self.columns.iter_mut().for_each(BinaryHeap::clear);
+            self.rows.iter_mut().for_each(|row| row.held = 0);
+            return; // and nobody proposes any more
+        }
+        for (column, floor) in self.columns.iter_mut().zip(&mut self.floor) {
+            if column.len() > capacity {
+                let mut edges = mem::take(column).into_vec();
+                edges.select_nth_unstable(capacity - 1); // reversed: the best come first
+                for Reverse(lost) in edges.drain(capacity..) {
+                    self.rows[lost.query() as usize].held -= 1;
+                    self.work.push(lost.query());
+                }
+                *column = edges.into();
+            }
+            if column.len() == capacity
+                && let Some(Reverse(worst)) = column.peek()
+            {
+                *floor = *worst;
+            }
+        }
+        self.settle();
+    }
+
+    /// The matching under the present capacity.
+    pub fn matching(&self, stop: Stop) -> Matching {
+        let mut edges: Vec<_> = self.edges().collect();
+        edges.par_sort_unstable_by(|a, b| b.cmp(a));
+        edges.truncate(self.budget(stop));
+        Matching::new(self.candidates.direction(), self.rows.len(), self.columns.len(), &edges)
+    }
+
+    /// For each query the place of its first true item in its list, as [`Matching::places`] gives it, without making the
+    /// lists.
+    ///
+    /// # Panics
+    /// If `pairs` are of other numbers of images and texts.
+    pub fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
+        let direction = self.candidates.direction();
+        check(pairs, direction, self.rows.len(), self.columns.len());
+        let last = self.last(stop);
+        let pushed = || self.edges().filter(|&edge| edge >= last);
+        let mut first = vec![Edge::LAST; self.rows.len()];
+        for edge in pushed().filter(|e| belongs(pairs, direction, e.query(), e.item())) {
+            let first = &mut first[edge.query() as usize];
+            *first = edge.max(*first);
+        }
+        let mut place = vec![0; first.len()];
+        pushed()
+            .for_each(|e| place[e.query() as usize] += usize::from(e > first[e.query() as usize]));
+        let found = first.into_iter().zip(place);
+        found.map(|(first, place)| (first > Edge::LAST).then_some(place)).collect()
+    }
+
+    fn edges(&self) -> impl Iterator<Item = Edge> {
+        self.columns.iter().flatten().map(|&Reverse(edge)| edge)
+    }
+
+    /// How many edges are pushed at most.
+    fn budget(&self, stop: Stop) -> usize {
+        match stop {
+            Stop::Exhaustive => usize::MAX,
+            Stop::Literal => self.rows.len().min(self.columns.len()).saturating_mul(self.k),
+        }
+    }
+
+    /// The last edge that is pushed, or one after it.
+    fn last(&self, stop: Stop) -> Edge {
+        let budget = self.budget(stop);
+        if self.columns.iter().map(BinaryHeap::len).sum::<usize>() <= budget {
+            return Edge::LAST;
+        }
+        let mut edges: Vec<_> = self.edges().collect();
+        match budget.checked_sub(1) {
+            Some(last) => *edges.select_nth_unstable_by(last, |a, b| b.cmp(a)).1,
+            None => Edge::FIRST,
+        }
+    }
+
+    /// Proposals until every query holds `k` or has nobody left to propose to. In which order they are made changes nothing.
+    fn settle(&mut self) {
+        loop {
+            while let Some(query) = self.work.pop() {
+                self.propose(query);
+            }
+            if self.dry.is_empty() {
+                break;
+            }
+            self.refill();
+        }
+    }
+
+    fn propose(&mut self, query: u32) {
+        let q = query as usize;
+        while self.rows[q].held < self.k {
+            let Some(edge) = self.next(query) else {
+                if !self.rows[q].whole {
+                    self.dry.push(query);
+                }
+                return;
+            };
+            let item = edge.item() as usize;
+            if edge < self.floor[item] {
+                continue;
+            }
+            let column = &mut self.columns[item];
+            if column.len() < self.capacity {
+                column.push(Reverse(edge));
+            } else if let Some(mut worst) = column.peek_mut() {
+                let Reverse(lost) = mem::replace(&mut *worst, Reverse(edge));
+                self.rows[lost.query() as usize].held -= 1;
+                self.work.push(lost.query());
+            }
+            if column.len() == self.capacity
+                && let Some(Reverse(worst)) = column.peek()
+            {
+                self.floor[item] = *worst;
+            }
+            self.rows[q].held += 1;
+        }
+    }
+
+    /// The next item of a query's list.
+    #[inline]
+    fn next(&mut self, query: u32) -> Option<Edge> {
+        let row = &mut self.rows[query as usize];
+        let edge = match &row.more {
+            Some(list) => list.get(row.next).copied(),
+            None => {
+                (row.next < self.candidates.listed()).then(|| self.candidates.at(query, row.next))
+            }
+        };
+        row.next += usize::from(edge.is_some());
+        edge
+    }
+
+    /// New lists for the queries whose lists ran out: floors only rise, so what is below one now will be refused for good.
+    fn refill(&mut self) {
+        self.dry.sort_unstable();
+        self.dry.dedup(); // a query may have lost another item while it waited
+        let requests: Vec<_> = self
+            .dry
+            .drain(..)
+            .map(|query| {
+                let (row, listed) = (&self.rows[query as usize], self.candidates.listed());
+                let (below, before) = match &row.more {
+                    Some(list) => (list.last().copied(), list.len()),
+                    None => (listed.checked_sub(1).map(|last| self.candidates.at(query, last)), 0),
+                };
+                // Ever longer lists: however far a query must go, it looks but a few times.
+                let want = (2 * before).max(2 * self.k).max(32);
+                Request { query, below: below.unwrap_or(Edge::FIRST), want }
+            })
+            .collect();
+        let lists = self.candidates.refill(&requests, &self.floor);
+        for (request, list) in requests.iter().zip(lists) {
+            let row = &mut self.rows[request.query as usize];
+            row.whole = list.len() < request.want;
+            row.next = 0;
+            row.more = Some(list);
+            self.work.push(request.query);
+        }
+    }
+}

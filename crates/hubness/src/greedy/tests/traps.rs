@@ -1,0 +1,223 @@
+//! The traps of the specification that concern greedy matching, and hits worked by hand.
+
+use itm_core::significance::{Hits, ImageHits};
+
+use super::*;
+
+/// Trap "unstable sort in RGM". Constant 3 × 4, k = 2, capacity 2, by hand: query 0 takes items 0 and 1, query 1 the same,
+/// which are full then; query 2 takes 2 and 3.
+#[test]
+fn constant_matrix_fills_row_by_row_up_to_capacity() {
+    for value in [0.5, 0.0, -0.0] {
+        let scores = ScoreMatrix::new(3, 4, vec![value; 12]).unwrap();
+        let none = none(&scores, I2t);
+        for c in 1..=4 {
+            let got = stack(&scores, I2t, none.map(), [c, 2, 2], Stop::Exhaustive);
+            assert_eq!(got, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3)], "{c} candidates");
+            let got = stack(&scores, I2t, none.map(), [c, 2, 3], Stop::Exhaustive);
+            assert_eq!(got, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)], "{c} candidates");
+        }
+    }
+}
+
+/// Trap "RGM t2i with capacity 1". Five captions for each of 20 images, every caption nearest its own image. With `x = 1` one
+/// caption of each image is answered, R@1 = 100/5; balanced, all are.
+#[test]
+fn rgm_t2i_with_capacity_1() {
+    let (n, c) = (20, 5);
+    let pairs = Pairs::uniform(n, c);
+    let value =
+        |at: usize| if at % (n * c) / c == at / (n * c) { 1.0 } else { (at % 7) as f32 * 0.1 };
+    let scores = ScoreMatrix::new(n, n * c, (0..n * n * c).map(value).collect()).unwrap();
+    let none = none(&scores, T2i);
+    let lists = Dense::new(&scores, T2i, none.map()).lists(3);
+    let candidates = Candidates::new(&scores, T2i, none.map(), &lists);
+    let [literal, balanced] = [CapacityScale::Literal, CapacityScale::Balanced].map(|scale| {
+        let options = GreedyOptions { scale, ..GreedyOptions::new(1, 1.0) };
+        let places = greedy_matching(&candidates, &options).unwrap().places(&pairs);
+        places.iter().filter(|place| **place == Some(0)).count()
+    });
+    assert_eq!((literal, balanced), (n, n * c));
+    let default = greedy_matching(&candidates, &GreedyOptions::new(1, 1.0)).unwrap();
+    assert_eq!(default.stack().len(), n * c);
+}
+
+/// Trap "image rows duplicated 5× used as 5N distinct items": images are stored once, and only the capacity counts copies.
+/// The copies themselves would give one list up to five times the same image.
+#[test]
+fn image_rows_duplicated_only_through_capacity() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let (n, c) = (12, 5);
+    let scores = random(n, n * c, 9, &mut rng);
+    let none = none(&scores, T2i);
+    let lists = Dense::new(&scores, T2i, none.map()).lists(4);
+    let candidates = Candidates::new(&scores, T2i, none.map(), &lists);
+    let once = greedy_matching(&candidates, &GreedyOptions::new(5, 1.0)).unwrap();
+    assert_eq!(once.counts().len(), n);
+    assert!(once.counts().iter().all(|&count| count as usize <= 5 * c));
+    for query in 0..n * c {
+        let mut items = once.items(query).to_vec();
+        items.sort_unstable();
+        items.dedup();
+        assert_eq!(items.len(), once.items(query).len(), "no image twice");
+    }
+    // Every image five times, each copy with the literal capacity: the first text holds copies of one image.
+    let copies = (0..n * c).flat_map(|copy| scores.row(copy / c)).copied().collect();
+    let copies = ScoreMatrix::new(n * c, n * c, copies).unwrap();
+    let identity = Affine::of_items(1.0, vec![0.0; n * c]);
+    let twice = stack(&copies, T2i, &identity, [9, 5, 5], Stop::Exhaustive);
+    let text = twice[0].0;
+    assert!(
+        twice.iter().filter(|e| e.0 == text).all(|e| e.1 as usize / c == twice[0].1 as usize / c)
+    );
+}
+
+/// Trap "lambda = inf overflow in `round(lambda*k)`": nearest neighbours as they are.
+#[test]
+fn lambda_inf_overflow_gives_nearest_neighbours() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let scores = random(30, 70, 9, &mut rng);
+    for direction in Direction::BOTH {
+        let none = none(&scores, direction);
+        let lists = Dense::new(&scores, direction, none.map()).lists(10);
+        let candidates = Candidates::new(&scores, direction, none.map(), &lists);
+        for lambda in [f64::INFINITY, f64::MAX, 1e18] {
+            let matching = greedy_matching(&candidates, &GreedyOptions::new(10, lambda)).unwrap();
+            for query in 0..matching.queries() {
+                assert_eq!(matching.items(query), lists.items(query), "λ = {lambda}");
+            }
+        }
+        let sweep = GreedySweep::new(&candidates, 10);
+        assert_eq!(
+            Some(sweep.largest() as u32),
+            sweep.matching(Stop::Exhaustive).counts().into_iter().max()
+        );
+    }
+}
+
+/// Trap "literal stop on t2i": `min(pushed, min(n, m)·k)` pairs, a prefix of the exhaustive stack, and the whole of it for i2t.
+#[test]
+fn literal_stop_is_a_prefix() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let (n, c, k) = (9, 5, 2);
+    let scores = random(n, n * c, 9, &mut rng);
+    for (direction, capacity, lengths) in [
+        (T2i, n * c, [n * c * k, n * k]), // no bound: 90 pairs, 18 of which the listing pushes
+        (T2i, 1, [n, n]),                 // capacity ends it first
+        (T2i, 0, [0, 0]),
+        (I2t, 2, [n * k, n * k]),
+    ] {
+        let none = none(&scores, direction);
+        let [all, literal] = [Stop::Exhaustive, Stop::Literal]
+            .map(|stop| stack(&scores, direction, none.map(), [4, k, capacity], stop));
+        assert_eq!([all.len(), literal.len()], lengths, "{direction}, {capacity}");
+        assert_eq!(all[..literal.len()], literal);
+    }
+}
+
+/// Trap "`item` vs `lample` under RGM": CSLS with k = 1, matching with k = 1 and capacity 1, i2t. By hand:
+///
+/// ```text
+/// S    0.75   0      0        r_T = 0.75, 1  (largest of each row)      r_I = 0.75, 1, 0  (of each column)
+///      0.625  1      0
+///
+/// item   2S − r_I:   0.75  −1   0         lample   2S − r_I − r_T:    0    −1.75  −0.75
+///                    0.5    1   0                                    −0.5   0     −1
+/// ```
+///
+/// Both rank each row alike. `item` pushes (1, 1) with 1, then (0, 0) with 0.75; `lample` has 0 for both, a tie that the smaller
+/// query wins.
+#[test]
+fn item_and_lample_csls_rank_alike_and_match_differently() {
+    let scores = ScoreMatrix::from_rows([[0.75, 0.0, 0.0], [0.625, 1.0, 0.0]]);
+    let item = Affine::of_items(2.0, vec![0.75, 1.0, 0.0]);
+    let lample = Affine { queries: vec![0.75, 1.0], ..item.clone() };
+    let lists = [&item, &lample].map(|map| Dense::new(&scores, I2t, map).lists(3));
+    for query in 0..2 {
+        assert_eq!(lists[0].items(query), lists[1].items(query), "equal ranks");
+    }
+    let [item, lample] =
+        [&item, &lample].map(|map| stack(&scores, I2t, map, [1, 1, 1], Stop::Exhaustive));
+    assert_eq!(item, [(1, 1), (0, 0)]);
+    assert_eq!(lample, [(0, 0), (1, 1)]);
+}
+
+/// Two images, texts 0 and 1 of image 0, text 2 of image 1. By hand, k = 2 and no bound: image 0 holds texts 2, 1 and finds its
+/// own in place 1; image 1 holds 0, 1 and finds none. Text 0 holds images 1, 0 (place 1), text 1 images 0, 1 (place 0), text 2
+/// images 0, 1 (place 1).
+#[test]
+fn hits_by_hand() {
+    let scores = ScoreMatrix::from_rows([[0.1, 0.5, 0.9], [0.8, 0.4, 0.2]]);
+    let pairs = Pairs::new(2, vec![0, 0, 1]).unwrap();
+    let hits = Direction::BOTH.map(|direction| {
+        let none = none(&scores, direction);
+        let lists = Dense::new(&scores, direction, none.map()).lists(1);
+        let candidates = Candidates::new(&scores, direction, none.map(), &lists);
+        let matching = greedy_matching(&candidates, &GreedyOptions::new(2, f64::INFINITY)).unwrap();
+        let want = direction.queries(vec![Some(1), None], vec![Some(1), Some(0), Some(1)]);
+        assert_eq!(matching.places(&pairs), want);
+        assert_eq!(matching.direction(), direction);
+
+        let [balanced, inf] = [(CapacityScale::Balanced), CapacityScale::Literal].map(|scale| {
+            GreedyRuns::single(&candidates, f64::INFINITY, scale, Stop::Exhaustive).unwrap()
+        });
+        assert_eq!(balanced, inf);
+        inf.hits(&pairs)
+    });
+    // With k = 10 image 1 holds all three texts and finds its own in place 2: a hit at 5 and 10.
+    let [i2t, t2i] = &hits;
+    assert_eq!(i2t, &[vec![false, false], vec![true, true], vec![true, true]]);
+    assert_eq!(t2i, &[vec![false, true, false], vec![true; 3], vec![true; 3]]);
+    let blocks = image_hits(i2t, t2i, &pairs).unwrap();
+    let first = ImageHits { i2t: [0, 1, 1], t2i: [1, 2, 2], captions: 2 };
+    assert_eq!(blocks, [first, ImageHits { i2t: [0, 1, 1], t2i: [0, 1, 1], captions: 1 }]);
+    let recalls = Hits::from_folds(vec![blocks]).unwrap().recalls();
+    assert_eq!(recalls.i2t, [0.0, 100.0, 100.0]);
+}
+
+/// Options `PerK` and `Single` differ. One text is the nearest of all 20 images, each of which has a text of its own as its
+/// second. λ = 1: with k = 1 the hub serves one image, and 19 find their own text; with k = 10 it serves 10, and only the
+/// other 10 have their own text first.
+#[test]
+fn three_runs_and_one_run_differ() {
+    let n = 20;
+    let value = |at: usize| match (at / n, at % n) {
+        (_, 0) => 1.0,
+        (i, j) if i == j => 0.5,
+        (i, j) => ((i * 7 + j * 3) % 11) as f32 * 0.01,
+    };
+    let scores = ScoreMatrix::new(n, n, (0..n * n).map(value).collect()).unwrap();
+    let pairs = Pairs::uniform(n, 1);
+    let none = none(&scores, I2t);
+    let lists = Dense::new(&scores, I2t, none.map()).lists(12);
+    let candidates = Candidates::new(&scores, I2t, none.map(), &lists);
+    let literal = (CapacityScale::Literal, Stop::Exhaustive);
+    let per_k = GreedyRuns::per_k(&candidates, [1.0; 3], literal.0, literal.1).unwrap();
+    let single = GreedyRuns::single(&candidates, 1.0, literal.0, literal.1).unwrap();
+    let at_1 = |runs: &GreedyRuns| runs.hits(&pairs)[0].iter().filter(|&&hit| hit).count();
+    assert_eq!(at_1(&per_k), 20); // image 0's own text is the hub
+    assert_eq!(at_1(&single), 11);
+    assert_eq!(per_k.at(2), single.at(2));
+    let inf =
+        GreedyRuns::per_k(&candidates, [f64::INFINITY, 1.0, 1.0], literal.0, literal.1).unwrap();
+    assert_eq!(at_1(&inf), 1); // each run has its own λ
+    assert!(GreedyRuns::per_k(&candidates, [1.0, 1.0, -1.0], literal.0, literal.1).is_err());
+}
+
+#[test]
+fn hits_are_counted_in_16_bits() {
+    let pairs = Pairs::new(1, vec![0; 65536]).unwrap();
+    let [i2t, t2i] = [1, 65536].map(|queries| [0; 3].map(|_| vec![true; queries]));
+    let error = image_hits(&i2t, &t2i, &pairs).unwrap_err().to_string();
+    assert_eq!(error, "hits, image 0: expected at most 65535 captions, got 65536");
+}
+
+#[test]
+#[should_panic(expected = "queries and items of the pairs, and of the scores")]
+fn pairs_of_other_scores_are_refused() {
+    let scores = ScoreMatrix::from_rows([[0.5, 0.1]]);
+    let none = none(&scores, T2i);
+    let lists = TopLists::new(1, vec![0, 0], vec![0.5, f64::from(0.1f32)]);
+    let candidates = Candidates::new(&scores, T2i, none.map(), &lists);
+    let _ = GreedySweep::new(&candidates, 1).places(Stop::Exhaustive, &Pairs::uniform(2, 1));
+}
