@@ -6,6 +6,9 @@ mod direction;
 mod lists;
 mod scores;
 
+pub mod choose;
+pub mod hubs;
+
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};
 pub use direction::Direction;
