@@ -12,6 +12,9 @@ pub mod pass;
 mod scores;
 mod survey;
 
+pub mod choose;
+pub mod hubs;
+
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};
 pub use csls::{CslsForm, csls, csls_form};

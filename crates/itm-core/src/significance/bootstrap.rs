@@ -89,14 +89,10 @@ struct Draw {
 
 impl Draw {
     fn new(runs: &[Hits], seed: u64, replicate: u64) -> Self {
-        let mut rng = stream(seed, replicate);
-        let mut times = |n: usize| {
-            let mut times = vec![0; n];
-            (0..n).for_each(|_| times[rng.random_range(0..n as u32) as usize] += 1);
-            times
-        };
-        let run_times = times(runs.len());
-        Self { runs: run_times, images: runs[0].folds().iter().map(|f| times(f.len())).collect() }
+        let folds = runs[0].folds().iter().map(Vec::len);
+        let groups: Vec<usize> = std::iter::once(runs.len()).chain(folds).collect();
+        let mut images = resample(&groups, seed, replicate);
+        Self { runs: images.remove(0), images }
     }
 
     fn recalls(&self, runs: &[Hits]) -> Measures<f64> {
@@ -110,6 +106,29 @@ impl Draw {
         };
         Sums::recalls(self.images.iter().enumerate().map(fold_sums))
     }
+}
+
+/// One replicate of a bootstrap: how often each member of each group is drawn, as many draws in a group as it has members.
+///
+/// Replicate `r` draws from stream `r` of `seed`: results do not depend on threads, and everything that resamples the same
+/// groups with one seed sees the same draws.
+///
+/// ```
+/// let drawn = itm_core::significance::resample(&[3, 100], 0, 7);
+/// assert_eq!([drawn[0].iter().sum::<u32>(), drawn[1].iter().sum()], [3, 100]);
+/// ```
+///
+/// # Panics
+/// If a group has more than 2³² − 1 members.
+pub fn resample(groups: &[usize], seed: u64, replicate: u64) -> Vec<Vec<u32>> {
+    let mut rng = stream(seed, replicate);
+    let mut times = |&n: &usize| {
+        let end = u32::try_from(n).expect("a group of fewer than 2³² members");
+        let mut times = vec![0; n];
+        (0..n).for_each(|_| times[rng.random_range(0..end) as usize] += 1);
+        times
+    };
+    groups.iter().map(&mut times).collect()
 }
 
 /// The random numbers of one replicate.
@@ -128,15 +147,25 @@ fn intervals(
     }
     let drawn: Vec<_> = (0..replicates as u64).into_par_iter().map(replicate).collect();
     let of = |measure: &dyn Fn(&Measures<f64>) -> f64| {
-        let mut values: Vec<f64> = drawn.iter().map(measure).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        Interval { lo: quantile(&values, 0.025), hi: quantile(&values, 0.975) }
+        Interval::percentile(drawn.iter().map(measure).collect())
     };
     Ok(Measures {
         i2t: [0, 1, 2].map(|k| of(&|m| m.i2t[k])),
         t2i: [0, 1, 2].map(|k| of(&|m| m.t2i[k])),
         rsum: of(&|m| m.rsum),
     })
+}
+
+impl Interval {
+    /// The 2.5 % and 97.5 % quantile of the values of all replicates, linearly interpolated.
+    ///
+    /// # Panics
+    /// If there is no value.
+    pub fn percentile(mut values: Vec<f64>) -> Self {
+        assert!(!values.is_empty(), "an interval of at least 1 value");
+        values.sort_unstable_by(f64::total_cmp);
+        Self { lo: quantile(&values, 0.025), hi: quantile(&values, 0.975) }
+    }
 }
 
 /// Linear interpolation between the two nearest of the sorted values.

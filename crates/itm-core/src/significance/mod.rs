@@ -25,7 +25,7 @@ mod seeds;
 
 use serde::{Deserialize, Serialize};
 
-pub use bootstrap::{bootstrap, bootstrap_difference};
+pub use bootstrap::{bootstrap, bootstrap_difference, resample};
 pub use hits::{Hits, ImageHits};
 pub use randomisation::{Randomisation, holm, paired_randomisation};
 pub use seeds::seed_interval;

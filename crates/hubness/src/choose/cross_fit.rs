@@ -1,0 +1,146 @@
+//! Choosing on some images, counting on the others.
+
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::{Candidate, Goal, HitTable, Split};
+use crate::Direction;
+
+/// What [`cross_fit`] chose and hit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossFit {
+    /// The direction of the queries.
+    pub direction: Direction,
+    /// What was to be high.
+    pub goal: Goal,
+    /// The setting for the images of each fold, chosen on those of the others; `None` for a fold without images.
+    pub chosen: Vec<Option<usize>>,
+    /// Hits of every image under the setting of its fold, at 1, 5, 10: for [`joined_hits`](super::joined_hits).
+    pub hits: Vec<[u16; 3]>,
+    /// R@1, R@5, R@10 of the pooled hits, in percent. Under a goal of one K only that one is meant.
+    pub recalls: [f64; 3],
+    /// What the goal makes of them.
+    pub score: f64,
+}
+
+/// Two- or more-fold cross-fitting over images: the images of each fold get the setting that is best on those of all others.
+///
+/// ```text
+/// p(f) = argmax_p  Σ_{i ∉ f} h_i(p) / Σ_{i ∉ f} c_i        R = 100 Σ_f Σ_{i ∈ f} h_i(p(f)) / Σ_i c_i
+/// ```
+///
+/// | symbol | here             |
+/// |--------|------------------|
+/// | h_i(p) | hits of image i under setting p, what the goal takes of them |
+/// | c_i    | queries of image i |
+///
+/// Equal recalls go to the smallest correction, then to the setting listed first. Hits are compared as whole numbers.
+///
+/// # Errors
+/// If there is no setting, or the split is of another number of images.
+pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit> {
+    fits(table, split)?;
+    let sums = fold_sums(table, split, goal, |_| 1);
+    let chosen: Vec<Option<usize>> = (0..split.folds())
+        .zip(split.sizes())
+        .map(|(fold, size)| (size > 0).then(|| best_beside(table, &sums, fold)))
+        .collect();
+    let setting_of = |image: usize| chosen[split.of_image()[image]].unwrap_or_default();
+    let hits: Vec<[u16; 3]> = (0..table.images())
+        .map(|image| table.candidates()[setting_of(image)].hits[image])
+        .collect();
+    let recalls = table.percent(&hits);
+    let (direction, score) = (table.direction(), goal.of(recalls));
+    Ok(CrossFit { direction, goal, chosen, hits, recalls, score })
+}
+
+/// [`cross_fit`] over several splits: how much hangs on the split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Repeated {
+    /// One for each split.
+    pub fits: Vec<CrossFit>,
+    /// Mean of their scores.
+    pub mean: f64,
+    /// The lowest score.
+    pub lo: f64,
+    /// The highest score.
+    pub hi: f64,
+}
+
+/// Cross-fits with `splits` hashed splits (10 is usual) of seeds `seed`, `seed + 1`, …
+///
+/// # Errors
+/// As [`Split::hashed`] and [`cross_fit`], and if there is no split.
+pub fn repeat<S: AsRef<str>>(
+    table: &HitTable,
+    ids: &[S],
+    folds: usize,
+    goal: Goal,
+    seed: u64,
+    splits: usize,
+) -> Result<Repeated> {
+    if splits == 0 {
+        return Err(Error::invalid("cross-fitting", "at least 1 split", 0));
+    }
+    let one = |r| cross_fit(table, &Split::hashed(ids, folds, seed.wrapping_add(r))?, goal);
+    let fits: Vec<CrossFit> = (0..splits as u64).map(one).collect::<Result<_>>()?;
+    let scores = || fits.iter().map(|fit| fit.score);
+    let mean = scores().sum::<f64>() / splits as f64;
+    let (lo, hi) =
+        scores().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)));
+    Ok(Repeated { fits, mean, lo, hi })
+}
+
+/// The setting that is best on a validation table, whose every image is counted; equal ones go to the first listed.
+///
+/// For matchings list the smallest capacity first.
+///
+/// # Errors
+/// If there is no setting.
+pub fn choose_on_validation(table: &HitTable, goal: Goal) -> Result<usize> {
+    table.not_empty()?;
+    let total = |setting: usize| -> u64 {
+        table.candidates()[setting].hits.iter().map(|at| goal.of(at.map(u64::from))).sum()
+    };
+    let better = |best: usize, next: usize| if total(next) > total(best) { next } else { best };
+    Ok((1..table.candidates().len()).fold(0, better))
+}
+
+/// An error unless table and split can be cross-fitted.
+pub(super) fn fits(table: &HitTable, split: &Split) -> Result<()> {
+    table.not_empty()?;
+    let (images, got) = (table.images(), split.of_image().len());
+    if images == got {
+        return Ok(());
+    }
+    Err(Error::invalid("cross-fitting", format!("a split of {images} images"), got))
+}
+
+/// Hits of every setting in every fold, images counted `times` often: `[settings][folds]`.
+pub(super) fn fold_sums(
+    table: &HitTable,
+    split: &Split,
+    goal: Goal,
+    times: impl Fn(usize) -> u32,
+) -> Vec<Vec<u64>> {
+    let of_setting = |setting: &Candidate| {
+        let mut sums = vec![0; split.folds()];
+        for (image, (&at, &fold)) in setting.hits.iter().zip(split.of_image()).enumerate() {
+            sums[fold] += u64::from(times(image)) * goal.of(at.map(u64::from));
+        }
+        sums
+    };
+    table.candidates().iter().map(of_setting).collect()
+}
+
+/// The best setting on all folds but one. The queries are the same for all settings: sums of hits compare as recalls do.
+pub(super) fn best_beside(table: &HitTable, sums: &[Vec<u64>], fold: usize) -> usize {
+    let beside = |setting: usize| sums[setting].iter().sum::<u64>() - sums[setting][fold];
+    let correction = |setting: usize| table.candidates()[setting].correction;
+    let better = |best: usize, next: usize| {
+        let more = beside(next).cmp(&beside(best));
+        let smaller = correction(next) < correction(best);
+        if more.is_gt() || more.is_eq() && smaller { next } else { best }
+    };
+    (1..sums.len()).fold(0, better)
+}

@@ -1,0 +1,36 @@
+//! Choosing parameters without fooling oneself.
+//!
+//! The best of many settings on a test set is good on that very set: part of its lead is luck. [`cross_fit`] chooses on one part of the
+//! images and counts on the other; [`choose_on_validation`] chooses on other data altogether. Both read a [`HitTable`]: hits
+//! are counted once for every setting, against the *full* gallery, because a smaller gallery has another optimum.
+//!
+//! Settings are chosen for each direction. With the test queries as a bank the corrections stay transductive: cross-fitting hides
+//! labels, not queries.
+//!
+//! ```
+//! use hubness::Direction;
+//! use hubness::choose::{Goal, HitTable, Split, cross_fit};
+//!
+//! // Four images, two settings; hits at 1, 5, 10 of each image's one query.
+//! let mut table = HitTable::new(Direction::I2t, vec![1; 4])?;
+//! table.push("nns", 0.0, vec![[0, 1, 1], [0, 0, 1], [1, 1, 1], [0, 1, 1]])?;
+//! table.push("csls k=10", 1.0, vec![[1, 1, 1], [0, 1, 1], [1, 1, 1], [1, 1, 1]])?;
+//! let split = Split::hashed(&["cat.jpg", "dog.jpg", "car.jpg", "hat.jpg"], 2, 0)?;
+//! let fit = cross_fit(&table, &split, Goal::Sum)?;
+//! assert_eq!(fit.chosen, [Some(1), Some(1)]);
+//! assert_eq!(fit.recalls, [75.0, 100.0, 100.0]);
+//! # Ok::<(), hubness::Error>(())
+//! ```
+
+mod cross_fit;
+mod nested;
+mod split;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use cross_fit::{CrossFit, Repeated, choose_on_validation, cross_fit, repeat};
+pub use nested::{Nested, nested};
+pub use split::Split;
+pub use table::{Candidate, Goal, HitTable, joined_hits};

@@ -1,0 +1,102 @@
+//! Images in folds, by a hash of their names.
+
+use std::collections::HashSet;
+
+use itm_core::{Error, Result};
+
+/// How many keys are tried until two folds have images. With two names one key in `folds` puts both into one fold.
+const KEYS: usize = 64;
+
+/// The fold of every image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    folds: usize,
+    of_image: Vec<usize>,
+}
+
+impl Split {
+    /// Folds that were made elsewhere, `of_image[i] < folds`.
+    ///
+    /// A fold may be empty: there is nothing to count in it. All images in one fold leave nothing to choose on.
+    ///
+    /// # Errors
+    /// If a fold is not there, or fewer than two folds have an image.
+    pub fn new(folds: usize, of_image: Vec<usize>) -> Result<Self> {
+        if let Some(image) = of_image.iter().position(|&fold| fold >= folds) {
+            let expected = format!("a fold below {folds}");
+            return Err(Error::invalid(format!("split, image {image}"), expected, of_image[image]));
+        }
+        if spread(&of_image) < 2 {
+            let got = format!("all {} images in one of {folds}", of_image.len());
+            return Err(Error::invalid("split", "images in at least 2 folds", got));
+        }
+        Ok(Self { folds, of_image })
+    }
+
+    /// Folds by a hash of each image's name (or its index, written out): never by its place, because data may be sorted, and the
+    /// same for every entry of one name.
+    ///
+    /// ```text
+    /// fold(id) = ⌊ folds · mix( FNV-1a(id) ⊕ key ) / 2⁶⁴ ⌋        key = mix(seed)
+    /// ```
+    ///
+    /// `FNV-1a` is the 64-bit hash of the name's bytes, `mix` one step of SplitMix64 from its argument as state. Where all images
+    /// fall into one fold (which happens with a handful of them) the key is mixed again.
+    ///
+    /// # Errors
+    /// If there are fewer than two folds or two names.
+    pub fn hashed<S: AsRef<str>>(ids: &[S], folds: usize, seed: u64) -> Result<Self> {
+        if folds < 2 {
+            return Err(Error::invalid("cross-fitting", "at least 2 folds", folds));
+        }
+        let names: HashSet<&str> = ids.iter().map(AsRef::as_ref).collect();
+        if names.len() < 2 {
+            let got = format!("{} of {} entries", names.len(), ids.len());
+            return Err(Error::invalid("cross-fitting", "at least 2 images of other names", got));
+        }
+        let keys = std::iter::successors(Some(mix(seed)), |&key| Some(mix(key)));
+        let split = |key| ids.iter().map(|id| fold(id.as_ref(), folds, key)).collect::<Vec<_>>();
+        let of_image = keys.take(KEYS).map(split).find(|of_image| spread(of_image) > 1);
+        Self::new(folds, of_image.unwrap_or_else(|| vec![0; ids.len()]))
+    }
+
+    /// Number of folds.
+    pub fn folds(&self) -> usize {
+        self.folds
+    }
+
+    /// The fold of every image.
+    pub fn of_image(&self) -> &[usize] {
+        &self.of_image
+    }
+
+    /// Number of images in each fold.
+    pub fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.folds];
+        self.of_image.iter().for_each(|&fold| sizes[fold] += 1);
+        sizes
+    }
+}
+
+/// Number of folds that have an image.
+fn spread(of_image: &[usize]) -> usize {
+    of_image.iter().collect::<HashSet<_>>().len()
+}
+
+fn fold(id: &str, folds: usize, key: u64) -> usize {
+    let hash = u128::from(mix(fnv_1a(id.as_bytes()) ^ key));
+    ((hash * folds as u128) >> 64) as usize
+}
+
+pub(super) fn fnv_1a(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// The output of SplitMix64 after one step from state `x`.
+pub(super) fn mix(x: u64) -> u64 {
+    let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,201 @@
+//! Hits of every setting and image.
+
+use itm_core::significance::{Hits, ImageHits};
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::Direction;
+
+/// What is to be as high as possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// R@1 + R@5 + R@10 of the direction.
+    Sum,
+    /// R@1 alone: matchings with one run for each K choose for each K.
+    At1,
+    /// R@5 alone.
+    At5,
+    /// R@10 alone.
+    At10,
+}
+
+impl Goal {
+    /// The goals of a single K, in the order of [`CUTS`](itm_core::eval::CUTS).
+    pub const EACH: [Self; 3] = [Self::At1, Self::At5, Self::At10];
+
+    /// What counts of three values, at 1, 5 and 10.
+    pub(super) fn of<T: std::iter::Sum + Copy>(self, at: [T; 3]) -> T {
+        match self {
+            Self::Sum => at.into_iter().sum(),
+            Self::At1 => at[0],
+            Self::At5 => at[1],
+            Self::At10 => at[2],
+        }
+    }
+}
+
+/// One setting of one method, and what it hits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// What reports call it.
+    pub label: String,
+    /// How much it corrects; 0 is off. Equal recalls go to the smallest.
+    pub correction: f64,
+    /// For every image the hits of its queries at 1, 5, 10.
+    pub hits: Vec<[u16; 3]>,
+}
+
+/// Hits of all candidates among which one is chosen, in a stated order; one direction.
+///
+/// An image brings its queries: itself for i2t, its texts for t2i. The candidates may be of several methods.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HitTable {
+    direction: Direction,
+    queries: Vec<u16>,
+    candidates: Vec<Candidate>,
+}
+
+impl HitTable {
+    /// Without a setting yet; `queries` says how many queries each image brings.
+    ///
+    /// # Errors
+    /// If there is no image, one brings no query, or more than itself for i2t.
+    pub fn new(direction: Direction, queries: Vec<u16>) -> Result<Self> {
+        if queries.is_empty() {
+            return Err(Error::invalid("hit table", "at least 1 image", 0));
+        }
+        let most = direction.queries(1, u16::MAX);
+        if let Some(image) = queries.iter().position(|count| !(1..=most).contains(count)) {
+            let expected = direction.queries("1 query (itself)", "at least 1 query (its texts)");
+            return Err(Error::invalid(place(image), expected, queries[image]));
+        }
+        Ok(Self { direction, queries, candidates: Vec::new() })
+    }
+
+    /// Adds a setting after the others.
+    ///
+    /// # Errors
+    /// If there are not as many hits as images, an image hits more often than it asks, or the correction is negative or no
+    /// number. Fewer hits at a larger K are allowed: matchings run for each K on its own.
+    pub fn push(
+        &mut self,
+        label: impl Into<String>,
+        correction: f64,
+        hits: Vec<[u16; 3]>,
+    ) -> Result<()> {
+        let label = label.into();
+        if !(correction >= 0.0 && correction.is_finite()) {
+            let expected = "a size of the correction of 0 or more";
+            return Err(Error::invalid(format!("hits of {label}"), expected, correction));
+        }
+        if hits.len() != self.queries.len() {
+            let expected = format!("{} images", self.queries.len());
+            return Err(Error::invalid(format!("hits of {label}"), expected, hits.len()));
+        }
+        let wrong = |(&at, &queries): (&[u16; 3], &u16)| at.iter().any(|&hit| hit > queries);
+        if let Some(image) = hits.iter().zip(&self.queries).position(wrong) {
+            let expected = format!("at most {} hits", self.queries[image]);
+            let got = format!("{:?}", hits[image]);
+            return Err(Error::invalid(
+                format!("hits of {label}, {}", place(image)),
+                expected,
+                got,
+            ));
+        }
+        self.candidates.push(Candidate { label, correction, hits });
+        Ok(())
+    }
+
+    /// Adds a setting from hits of both directions that were counted elsewhere, all folds one after the other.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push), and if images have other numbers of texts.
+    pub fn push_hits(
+        &mut self,
+        label: impl Into<String>,
+        correction: f64,
+        hits: &Hits,
+    ) -> Result<()> {
+        let label = label.into();
+        let blocks: Vec<&ImageHits> = hits.folds().iter().flatten().collect();
+        let asks = |block: &ImageHits| self.direction.queries(1, block.captions);
+        let other = |(block, &queries): (&&ImageHits, &u16)| asks(block) != queries;
+        if let Some(image) = blocks.iter().zip(&self.queries).position(other) {
+            let expected = format!("{} queries", self.queries[image]);
+            let got = asks(blocks[image]);
+            return Err(Error::invalid(
+                format!("hits of {label}, {}", place(image)),
+                expected,
+                got,
+            ));
+        }
+        let at = |block: &&ImageHits| self.direction.queries(block.i2t, block.t2i);
+        let rows = blocks.iter().map(at).collect();
+        self.push(label, correction, rows)
+    }
+
+    /// The direction of the queries.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// How many queries each image brings.
+    pub fn queries(&self) -> &[u16] {
+        &self.queries
+    }
+
+    /// The candidates, in order.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// Number of images.
+    pub fn images(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// R@1, R@5, R@10 of a setting over all images, in percent.
+    ///
+    /// # Panics
+    /// If there is no such setting.
+    pub fn recalls(&self, candidate: usize) -> [f64; 3] {
+        self.percent(&self.candidates[candidate].hits)
+    }
+
+    /// Recalls of hits of the images, in percent.
+    pub(super) fn percent(&self, hits: &[[u16; 3]]) -> [f64; 3] {
+        let queries: u64 = self.queries.iter().map(|&q| u64::from(q)).sum();
+        [0, 1, 2].map(|k| {
+            let sum: u64 = hits.iter().map(|at| u64::from(at[k])).sum();
+            100.0 * sum as f64 / queries as f64
+        })
+    }
+
+    /// An error if there is nothing to choose from.
+    pub(super) fn not_empty(&self) -> Result<()> {
+        match self.candidates.len() {
+            0 => Err(Error::invalid("hit table", "at least 1 setting", 0)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Hits of both directions as one system, for intervals and tests: what was chosen for i2t with what was chosen for t2i.
+///
+/// # Errors
+/// If the numbers of images differ, or an image hits more often than it asks.
+pub fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
+    for (what, got) in [("i2t", i2t.len()), ("t2i", t2i.len())] {
+        if got != captions.len() {
+            let expected = format!("{} images", captions.len());
+            return Err(Error::invalid(format!("hits of {what}"), expected, got));
+        }
+    }
+    let block = |((&i2t, &t2i), &captions)| ImageHits { i2t, t2i, captions };
+    Hits::from_folds(vec![i2t.iter().zip(t2i).zip(captions).map(block).collect()])
+}
+
+fn place(image: usize) -> String {
+    format!("image {image}")
+}

@@ -1,0 +1,370 @@
+use std::collections::HashMap;
+
+use itm_core::significance::{Hits, ImageHits, bootstrap};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::nested::replicate;
+use super::split::{fnv_1a, mix};
+use super::*;
+use crate::Direction;
+
+/// A table of hits that are the same at 1, 5 and 10; setting p has correction p.
+fn table(direction: Direction, queries: &[u16], hits: &[&[u16]]) -> HitTable {
+    let mut table = HitTable::new(direction, queries.to_vec()).unwrap();
+    for (p, row) in hits.iter().enumerate() {
+        let row = row.iter().map(|&hit| [hit; 3]).collect();
+        table.push(format!("setting {p}"), p as f64, row).unwrap();
+    }
+    table
+}
+
+fn split(of_image: &[usize]) -> Split {
+    Split::new(of_image.iter().max().unwrap() + 1, of_image.to_vec()).unwrap()
+}
+
+fn names(n: usize) -> Vec<String> {
+    (0..n).map(|i| i.to_string()).collect()
+}
+
+/// Worked by hand, captions 2, 1, 3, 1. Fold 0 holds images 0 and 1: on images 2 and 3 the settings hit 1, 4, 2, so it gets
+/// setting 1 and hits 0 + 1. Fold 1: on images 0 and 1 they hit 3, 1, 2, so it gets setting 0 and hits 1 + 0. Pooled 2 of 7.
+/// The best on all images would have been setting 1 with 5 of 7.
+#[test]
+fn golden_two_folds() {
+    let hits: [&[u16]; 3] = [&[2, 1, 1, 0], &[0, 1, 3, 1], &[2, 0, 1, 1]];
+    let table = table(Direction::T2i, &[2, 1, 3, 1], &hits);
+    let fit = cross_fit(&table, &split(&[0, 0, 1, 1]), Goal::At5).unwrap();
+    assert_eq!(fit.chosen, [Some(1), Some(0)]);
+    assert_eq!(fit.hits, [[0; 3], [1; 3], [1; 3], [0; 3]]);
+    let percent = 200.0 / 7.0;
+    assert_eq!((fit.recalls, fit.score, fit.direction), ([percent; 3], percent, Direction::T2i));
+    let sum = cross_fit(&table, &split(&[0, 0, 1, 1]), Goal::Sum).unwrap();
+    assert!((sum.score - 3.0 * percent).abs() < 1e-12);
+    assert_eq!(choose_on_validation(&table, Goal::Sum).unwrap(), 1);
+    assert!((table.recalls(1)[2] - 500.0 / 7.0).abs() < 1e-12);
+}
+
+/// Setting 0 is best at 1, setting 1 at 5, setting 2 at 10, setting 3 in sum.
+#[test]
+fn every_goal_chooses_its_own() {
+    let mut table = HitTable::new(Direction::T2i, vec![9; 4]).unwrap();
+    for at in [[4, 4, 4], [1, 6, 6], [1, 1, 9], [3, 5, 8]] {
+        table.push(format!("{at:?}"), 1.0, vec![at; 4]).unwrap();
+    }
+    let split = split(&[0, 1, 0, 1]);
+    for (goal, want) in [Goal::At1, Goal::At5, Goal::At10, Goal::Sum].into_iter().zip(0..) {
+        assert_eq!(choose_on_validation(&table, goal).unwrap(), want);
+        assert_eq!(cross_fit(&table, &split, goal).unwrap().chosen, [Some(want); 2]);
+    }
+    assert_eq!(Goal::EACH, [Goal::At1, Goal::At5, Goal::At10]);
+}
+
+/// Pure noise: every setting hits every image with probability 1/2. The best on all images leads "off" by luck; cross-fitting
+/// leads by nothing on average.
+#[test]
+fn noise_gains_nothing_under_cross_fitting() {
+    let (draws, images, settings) = (400, 60, 12);
+    let ids = names(images);
+    let (mut fitted, mut best) = (Vec::new(), Vec::new());
+    for draw in 0..draws {
+        let mut rng = ChaCha8Rng::seed_from_u64(draw);
+        let rows: Vec<Vec<u16>> =
+            (0..settings).map(|_| (0..images).map(|_| rng.random_range(0..2)).collect()).collect();
+        let rows: Vec<&[u16]> = rows.iter().map(Vec::as_slice).collect();
+        let table = table(Direction::I2t, &vec![1; images], &rows);
+        let off = table.recalls(0)[0];
+        let split = Split::hashed(&ids, 2, draw).unwrap();
+        fitted.push(cross_fit(&table, &split, Goal::At1).unwrap().score - off);
+        best.push(table.recalls(choose_on_validation(&table, Goal::At1).unwrap())[0] - off);
+    }
+    let mean = |gains: &[f64]| gains.iter().sum::<f64>() / gains.len() as f64;
+    let error = |gains: &[f64]| {
+        let m = mean(gains);
+        (gains.iter().map(|g| (g - m).powi(2)).sum::<f64>()).sqrt() / gains.len() as f64
+    };
+    let (luck, gain) = (mean(&best), mean(&fitted));
+    assert!(luck > 8.0, "best on test: {luck}");
+    assert!(gain.abs() < 3.0 * error(&fitted), "cross-fitted: {gain} ± {}", error(&fitted));
+    assert!(error(&fitted) < 1.0);
+}
+
+/// Trap: folds by position. The first 60 of 100 images are hit by setting 0 alone, the others by setting 1 alone. The
+/// first half would get setting 1 and hit nothing, the second setting 0 and hit 10; hashed folds both find setting 0.
+#[test]
+fn sorted_data_does_no_harm() {
+    let rows =
+        [0, 1].map(|p| (0..100).map(|i| u16::from((i >= 60) == (p == 1))).collect::<Vec<_>>());
+    let table = table(Direction::I2t, &[1; 100], &[&rows[0], &rows[1]]);
+    let halves: Vec<usize> = (0..100).map(|i| i / 50).collect();
+    let by_place = cross_fit(&table, &split(&halves), Goal::At1).unwrap();
+    assert_eq!((by_place.chosen.as_slice(), by_place.score), (&[Some(1), Some(0)][..], 10.0));
+    let hashed = Split::hashed(&names(100), 2, 0).unwrap();
+    let fit = cross_fit(&table, &hashed, Goal::At1).unwrap();
+    assert_eq!((fit.chosen.as_slice(), fit.score), (&[Some(0), Some(0)][..], 60.0));
+}
+
+/// Trap: captions of one image in different folds. Entries of one name share a fold, wherever they stand.
+#[test]
+fn one_name_has_one_fold() {
+    let ids: Vec<String> = (0..300).map(|caption| format!("{:03}.jpg", caption * 7 % 60)).collect();
+    for (folds, seed) in [(2, 0), (2, 9), (5, 1)] {
+        let split = Split::hashed(&ids, folds, seed).unwrap();
+        let mut fold_of = HashMap::new();
+        for (id, &fold) in ids.iter().zip(split.of_image()) {
+            assert_eq!(*fold_of.entry(id).or_insert(fold), fold, "{id}");
+        }
+        assert_eq!(fold_of.len(), 60);
+        assert_eq!(split.sizes().iter().sum::<usize>(), 300);
+    }
+}
+
+#[test]
+fn the_hash_is_the_published_one() {
+    // Test vectors of the authors: FNV-1a, 64 bits; SplitMix64 from state 0.
+    assert_eq!(fnv_1a(b""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(fnv_1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+    assert_eq!(fnv_1a(b"foobar"), 0x8594_4171_f739_67e8);
+    assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
+}
+
+#[test]
+fn folds_are_even_and_hang_on_the_seed() {
+    let ids = names(10_000);
+    for folds in [2, 5] {
+        let split = Split::hashed(&ids, folds, 3).unwrap();
+        let even = 10_000 / folds;
+        for size in split.sizes() {
+            assert!(size.abs_diff(even) < 250, "{size} of {even}");
+        }
+        // Neighbours fall together as often as chance has it.
+        let together = split.of_image().windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert!(together.abs_diff(even) < 250, "{together} of {even}");
+        let other = Split::hashed(&ids, folds, 4).unwrap();
+        let same = split.of_image().iter().zip(other.of_image()).filter(|(a, b)| a == b).count();
+        assert!(same.abs_diff(even) < 250, "{same} of {even}");
+        assert_eq!(split, Split::hashed(&ids, folds, 3).unwrap());
+    }
+}
+
+/// The fold of an image hangs on its name, not on which others there are.
+#[test]
+fn a_subset_keeps_its_folds() {
+    let all = Split::hashed(&names(50), 2, 1).unwrap();
+    assert_eq!(Split::hashed(&names(30), 2, 1).unwrap().of_image(), &all.of_image()[..30]);
+}
+
+#[test]
+fn equal_recalls_go_to_the_smallest_correction_then_to_the_first() {
+    let fit = |corrections: &[f64]| {
+        let mut table = HitTable::new(Direction::I2t, vec![1; 4]).unwrap();
+        for (p, &correction) in corrections.iter().enumerate() {
+            table.push(p.to_string(), correction, vec![[1, 1, 1]; 4]).unwrap();
+        }
+        assert_eq!(choose_on_validation(&table, Goal::Sum).unwrap(), 0); // the first listed there
+        cross_fit(&table, &split(&[0, 1, 1, 0]), Goal::Sum).unwrap().chosen
+    };
+    assert_eq!(fit(&[3.0, 2.0, 0.0, 1.0]), [Some(2); 2]);
+    assert_eq!(fit(&[3.0, 2.0, 2.0]), [Some(1); 2]);
+}
+
+/// A fold without images has nothing to count; the others choose as ever. All images in one fold leave nothing to choose on.
+#[test]
+fn empty_folds() {
+    let table = table(Direction::I2t, &[1, 1, 1], &[&[1, 0, 0], &[0, 1, 1]]);
+    let split = Split::new(4, vec![0, 2, 2]).unwrap();
+    assert_eq!(split.sizes(), [1, 0, 2, 0]);
+    let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
+    assert_eq!(fit.chosen, [Some(1), None, Some(0), None]);
+    assert_eq!(fit.score, 0.0);
+    let message = |result: crate::Result<Split>| result.unwrap_err().to_string();
+    assert_eq!(
+        message(Split::new(2, vec![1, 1, 1])),
+        "split: expected images in at least 2 folds, got all 3 images in one of 2"
+    );
+    assert_eq!(
+        message(Split::new(2, vec![0, 2])),
+        "split, image 1: expected a fold below 2, got 2"
+    );
+    assert!(Split::new(2, vec![]).is_err());
+    assert_eq!(
+        message(Split::hashed(&["a"], 2, 0)),
+        "cross-fitting: expected at least 2 images of other names, got 1 of 1 entries"
+    );
+    assert!(Split::hashed(&["a", "a"], 2, 0).is_err());
+    assert_eq!(
+        message(Split::hashed(&["a", "b"], 1, 0)),
+        "cross-fitting: expected at least 2 folds, got 1"
+    );
+}
+
+/// With two images half of all keys put both into one fold: another is taken, and every seed has an answer.
+#[test]
+fn two_images_are_always_apart() {
+    for seed in 0..200 {
+        let split = Split::hashed(&["a", "b"], 2, seed).unwrap();
+        assert_eq!(split.sizes(), [1, 1], "{seed}");
+    }
+    assert_eq!(Split::hashed(&["a", "b", "c"], 5, 0).unwrap().sizes().len(), 5);
+}
+
+#[test]
+fn repeats_give_mean_and_range() {
+    let hits: Vec<Vec<u16>> =
+        (0..4).map(|p| (0..30).map(|i| u16::from(i * (p + 2) % 7 < 3 + p % 2)).collect()).collect();
+    let rows: Vec<&[u16]> = hits.iter().map(Vec::as_slice).collect();
+    let (table, ids) = (table(Direction::I2t, &[1; 30], &rows), names(30));
+    let all = repeat(&table, &ids, 2, Goal::At1, 7, 10).unwrap();
+    assert_eq!(all.fits.len(), 10);
+    let third = cross_fit(&table, &Split::hashed(&ids, 2, 9).unwrap(), Goal::At1).unwrap();
+    assert_eq!(all.fits[2], third);
+    let scores: Vec<f64> = all.fits.iter().map(|fit| fit.score).collect();
+    assert!((all.mean - scores.iter().sum::<f64>() / 10.0).abs() < 1e-12);
+    assert!(scores.iter().all(|&s| all.lo <= s && s <= all.hi));
+    assert!(scores.contains(&all.lo) && scores.contains(&all.hi) && all.lo < all.hi);
+    assert!(repeat(&table, &ids, 2, Goal::At1, 0, 0).is_err());
+    assert!(repeat(&table, &ids, 2, Goal::At1, u64::MAX, 3).is_ok());
+}
+
+proptest! {
+    /// A replicate is the cross-fit of a table in which every image stands as often as it was drawn.
+    #[test]
+    fn a_replicate_is_the_fit_of_the_drawn_images(
+        hits in vec(vec(0u16..4, 7), 1..5),
+        times in vec(0u32..3, 7),
+        folds in vec(0usize..3, 7),
+    ) {
+        let spread = |folds: &[usize]| folds.iter().any(|f| *f != folds[0]);
+        let drawn: Vec<usize> = (0..7).flat_map(|i| vec![i; times[i] as usize]).collect();
+        let drawn_folds: Vec<usize> = drawn.iter().map(|&i| folds[i]).collect();
+        prop_assume!(!drawn.is_empty() && spread(&folds) && spread(&drawn_folds));
+        let captions = [3, 4, 5, 3, 4, 3, 6];
+        let table_of = |images: &[usize]| {
+            let rows: Vec<Vec<u16>> = hits.iter().map(|row| images.iter().map(|&i| row[i].min(captions[i])).collect()).collect();
+            let rows: Vec<&[u16]> = rows.iter().map(Vec::as_slice).collect();
+            table(Direction::T2i, &images.iter().map(|&i| captions[i]).collect::<Vec<_>>(), &rows)
+        };
+        let all: Vec<usize> = (0..7).collect();
+        let (recalls, chosen) =
+            replicate(&table_of(&all), &Split::new(3, folds).unwrap(), Goal::Sum, &times);
+        let fit = cross_fit(&table_of(&drawn), &Split::new(3, drawn_folds).unwrap(), Goal::Sum).unwrap();
+        prop_assert_eq!(recalls, fit.recalls);
+        prop_assert_eq!(chosen, fit.chosen.into_iter().flatten().collect::<Vec<_>>());
+    }
+}
+
+/// Noisy hits at 1, 5, 10 of both directions; the larger `p`, the more.
+fn noisy(images: usize, p: u64) -> Vec<ImageHits> {
+    let mut rng = ChaCha8Rng::seed_from_u64(p);
+    let mut block = || {
+        let mut up = |most: u16| {
+            let mut at = [0, 0, 0].map(|_| rng.random_range(0..=most));
+            at.sort_unstable();
+            at
+        };
+        ImageHits { i2t: up(1), t2i: up(3), captions: 3 }
+    };
+    (0..images).map(|_| block()).collect()
+}
+
+/// With one setting there is nothing to choose, and the interval is the plain one, draw by draw.
+#[test]
+fn nested_without_a_choice_is_the_plain_bootstrap() {
+    let hits = Hits::from_folds(vec![noisy(40, 1)]).unwrap();
+    let plain = bootstrap(std::slice::from_ref(&hits), 300, 11).unwrap();
+    for (direction, queries, want) in
+        [(Direction::I2t, 1, plain.i2t), (Direction::T2i, 3, plain.t2i)]
+    {
+        let mut table = HitTable::new(direction, vec![queries; 40]).unwrap();
+        table.push_hits("only", 0.0, &hits).unwrap();
+        let split = Split::hashed(&names(40), 2, 0).unwrap();
+        let got = nested(&table, &split, Goal::At5, 300, 11).unwrap();
+        for (got, want) in got.recalls.iter().zip(want) {
+            assert!((got.lo - want.lo).abs() < 1e-9 && (got.hi - want.hi).abs() < 1e-9);
+        }
+        assert_eq!((got.score, got.chosen), (got.recalls[1], vec![600]));
+    }
+}
+
+/// The choice made anew differs from the one taken as given, as the settings chosen and the interval show.
+#[test]
+fn nested_covers_the_choice() {
+    let mut table = HitTable::new(Direction::T2i, vec![3; 40]).unwrap();
+    for p in 0..6 {
+        table
+            .push_hits(p.to_string(), p as f64, &Hits::from_folds(vec![noisy(40, p)]).unwrap())
+            .unwrap();
+    }
+    let split = Split::hashed(&names(40), 2, 0).unwrap();
+    let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
+    let mut fixed = HitTable::new(Direction::T2i, vec![3; 40]).unwrap();
+    fixed.push("as chosen", 0.0, fit.hits).unwrap();
+    let with = |threads, seed| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| nested(&table, &split, Goal::Sum, 400, seed).unwrap())
+    };
+    let anew = with(1, 2);
+    assert!(anew.chosen.iter().filter(|&&times| times > 0).count() > 2, "{:?}", anew.chosen);
+    assert_ne!(anew.score, nested(&fixed, &split, Goal::Sum, 400, 2).unwrap().score);
+    assert_eq!(anew, with(4, 2));
+    assert_ne!(anew, with(1, 3));
+    assert!(nested(&table, &split, Goal::Sum, 0, 2).is_err());
+}
+
+/// Chosen hits go back into one system, whose recalls are those of the fits.
+#[test]
+fn fits_of_both_directions_join() {
+    let captions = [2, 1, 3, 1];
+    let t2i = table(Direction::T2i, &captions, &[&[2, 1, 1, 0], &[0, 1, 3, 1]]);
+    let i2t = table(Direction::I2t, &[1; 4], &[&[1, 0, 1, 0], &[0, 1, 1, 1]]);
+    let split = split(&[0, 1, 1, 0]);
+    let [i2t, t2i] = [i2t, t2i].map(|table| cross_fit(&table, &split, Goal::Sum).unwrap());
+    let hits = joined_hits(&i2t.hits, &t2i.hits, &captions).unwrap();
+    let recalls = hits.recalls();
+    assert_eq!((recalls.i2t, recalls.t2i), (i2t.recalls, t2i.recalls));
+    let error = joined_hits(&i2t.hits[1..], &t2i.hits, &captions).unwrap_err().to_string();
+    assert_eq!(error, "hits of i2t: expected 4 images, got 3");
+    assert!(joined_hits(&i2t.hits, &[[4; 3]; 4], &captions).is_err());
+}
+
+#[test]
+fn impossible_tables_are_refused() {
+    let message = |result: crate::Result<()>| result.unwrap_err().to_string();
+    let new = |direction, queries: &[u16]| HitTable::new(direction, queries.to_vec()).map(|_| ());
+    assert_eq!(message(new(Direction::T2i, &[])), "hit table: expected at least 1 image, got 0");
+    assert_eq!(
+        message(new(Direction::T2i, &[2, 0])),
+        "image 1: expected at least 1 query (its texts), got 0"
+    );
+    assert_eq!(message(new(Direction::I2t, &[2])), "image 0: expected 1 query (itself), got 2");
+    let mut table = HitTable::new(Direction::T2i, vec![2, 5]).unwrap();
+    assert_eq!(
+        message(table.push("is", 1.0, vec![[1, 2, 2], [1, 6, 5]])),
+        "hits of is, image 1: expected at most 5 hits, got [1, 6, 5]"
+    );
+    assert_eq!(
+        message(table.push("is", 1.0, vec![[0; 3]])),
+        "hits of is: expected 2 images, got 1"
+    );
+    for correction in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(table.push("is", correction, vec![[0; 3]; 2]).is_err());
+    }
+    let hits = Hits::from_folds(vec![noisy(2, 0)]).unwrap();
+    assert_eq!(
+        message(table.push_hits("is", 1.0, &hits)),
+        "hits of is, image 0: expected 2 queries, got 3"
+    );
+    let nothing = "hit table: expected at least 1 setting, got 0";
+    let split = split(&[0, 1]);
+    assert_eq!(message(choose_on_validation(&table, Goal::Sum).map(|_| ())), nothing);
+    assert_eq!(message(cross_fit(&table, &split, Goal::Sum).map(|_| ())), nothing);
+    assert_eq!(message(nested(&table, &split, Goal::Sum, 9, 0).map(|_| ())), nothing);
+    table.push("off", 0.0, vec![[0; 3]; 2]).unwrap();
+    let three = Split::new(2, vec![0, 1, 1]).unwrap();
+    assert_eq!(
+        message(cross_fit(&table, &three, Goal::Sum).map(|_| ())),
+        "cross-fitting: expected a split of 2 images, got 3"
+    );
+}

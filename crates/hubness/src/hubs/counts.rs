@@ -1,0 +1,192 @@
+//! How many queries have an item among their nearest.
+
+use std::cmp::Reverse;
+
+use itm_core::eval::CUTS;
+use serde::{Deserialize, Serialize};
+
+use crate::{Direction, TopLists};
+
+/// What hubs are counted on: for every query at most `k` items, best first.
+///
+/// Nearest neighbours give every query `k` items. A matching with capacities (RGM) may give some fewer, or none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lists<'a> {
+    direction: Direction,
+    items: usize,
+    k: usize,
+    queries: Vec<&'a [u32]>,
+}
+
+impl<'a> Lists<'a> {
+    /// The first `k` items of every list, `items` being how many items there are, answered or not.
+    ///
+    /// # Panics
+    /// If a list names an item that is not below `items`.
+    pub fn new(
+        direction: Direction,
+        items: usize,
+        k: usize,
+        lists: impl IntoIterator<Item = &'a [u32]>,
+    ) -> Self {
+        let queries: Vec<_> = lists.into_iter().map(|list| &list[..k.min(list.len())]).collect();
+        for (query, list) in queries.iter().enumerate() {
+            if let Some(item) = list.iter().find(|&&item| item as usize >= items) {
+                panic!("list of query {query}: item {item} of {items}");
+            }
+        }
+        Self { direction, items, k, queries }
+    }
+
+    /// The first `k` of longer lists.
+    ///
+    /// # Panics
+    /// If the lists are shorter than `k` although there are more items, or name an item that is not below `items`.
+    pub fn top(direction: Direction, items: usize, k: usize, lists: &'a TopLists) -> Self {
+        let enough = lists.queries() == 0 || lists.k() >= k.min(items);
+        assert!(enough, "{k} of {items} items asked of lists of {}", lists.k());
+        Self::new(direction, items, k, (0..lists.queries()).map(|query| lists.items(query)))
+    }
+
+    /// The direction of the queries.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Number of items, answered or not.
+    pub fn items(&self) -> usize {
+        self.items
+    }
+
+    /// At most so many items a query.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// The list of every query.
+    pub fn queries(&self) -> &[&'a [u32]] {
+        &self.queries
+    }
+}
+
+/// `N_k` of every item: the number of queries that have it among their `k` nearest. Items that no query has count 0.
+///
+/// ```text
+/// N_k(j) = #{ q : j ∈ list(q), among its first k }       Σ_j N_k(j) ≤ n · k
+/// ```
+///
+/// The sum is smaller than `n · k` where lists are shorter than `k`: all shares are shares of the sum.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// The direction of the queries.
+    direction: Direction,
+    /// Items a query was asked for, before lists were cut to the number of items.
+    k: usize,
+    /// Number of queries `n`.
+    queries: usize,
+    /// `N_k`, one for each item.
+    values: Vec<u32>,
+}
+
+impl Counts {
+    /// Counts every query once.
+    pub fn new(lists: &Lists<'_>) -> Self {
+        Self::weighted(lists, |_| 1)
+    }
+
+    /// Counts a query as often as it was drawn.
+    pub(super) fn weighted(lists: &Lists<'_>, times: impl Fn(usize) -> u32) -> Self {
+        let mut values = vec![0; lists.items];
+        let mut queries = 0;
+        for (query, list) in lists.queries.iter().enumerate() {
+            let times = times(query);
+            queries += times as usize;
+            list.iter().for_each(|&item| values[item as usize] += times);
+        }
+        Self { direction: lists.direction, k: lists.k, queries, values }
+    }
+
+    /// `N_1`, `N_5` and `N_10` of one set of lists.
+    ///
+    /// # Panics
+    /// As [`Lists::top`] for 10.
+    pub fn at_cuts(direction: Direction, items: usize, lists: &TopLists) -> [Self; 3] {
+        CUTS.map(|k| Self::new(&Lists::top(direction, items, k as usize, lists)))
+    }
+
+    /// The direction of the queries.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The `k` of `N_k`.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Number of queries `n`.
+    pub fn queries(&self) -> usize {
+        self.queries
+    }
+
+    /// `N_k` of every item.
+    pub fn values(&self) -> &[u32] {
+        &self.values
+    }
+
+    /// `Σ_j N_k(j)`: the answers that were given.
+    pub fn total(&self) -> u64 {
+        self.values.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Mean of `N_k` over all `m` items; 0 without items.
+    pub fn mean(&self) -> f64 {
+        if self.values.is_empty() { 0.0 } else { self.total() as f64 / self.values.len() as f64 }
+    }
+
+    /// The items with the largest counts, largest first, equal ones by ascending index; none that nobody has.
+    pub fn largest(&self, limit: usize) -> Vec<usize> {
+        let mut order: Vec<usize> =
+            (0..self.values.len()).filter(|&item| self.values[item] > 0).collect();
+        order.sort_by_key(|&item| Reverse(self.values[item])); // stable: equal ones stay ascending
+        order.truncate(limit);
+        order
+    }
+
+    /// What a correction did to every item, those with the largest counts before it first, equal ones by ascending index.
+    ///
+    /// # Panics
+    /// If the counts are of other directions, numbers of items or `k`.
+    pub fn changes(&self, after: &Self) -> Vec<Change> {
+        let shape = |c: &Self| (c.direction, c.values.len(), c.k);
+        assert_eq!(shape(self), shape(after), "direction, items and k before and after");
+        let pairs = self.values.iter().zip(&after.values).enumerate();
+        let mut changes: Vec<_> =
+            pairs.map(|(item, (&before, &after))| Change { item, before, after }).collect();
+        changes.sort_by_key(|change| Reverse(change.before));
+        changes
+    }
+}
+
+/// Counts of one item before and after a correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The item.
+    pub item: usize,
+    /// `N_k` before.
+    pub before: u32,
+    /// `N_k` after.
+    pub after: u32,
+}
+
+impl Change {
+    /// By how much it fell; 0 if it did not.
+    pub fn lost(&self) -> u32 {
+        self.before.saturating_sub(self.after)
+    }
+
+    /// By how much it rose; 0 if it did not.
+    pub fn gained(&self) -> u32 {
+        self.after.saturating_sub(self.before)
+    }
+}

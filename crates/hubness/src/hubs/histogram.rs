@@ -1,0 +1,43 @@
+//! How many items have each count: the paper's Figures 2 and 3.
+
+use serde::{Deserialize, Serialize};
+
+use super::Counts;
+
+/// How many items have each count that occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Number of items `m`.
+    pub items: usize,
+    /// Items that no query has. A logarithm has no place for them.
+    pub never: usize,
+    /// The others, by ascending count; counts that no item has are left out.
+    pub bars: Vec<Bar>,
+}
+
+/// The items of one count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bar {
+    /// `N_k`, at least 1.
+    pub count: u32,
+    /// How many items have it, at least 1.
+    pub items: usize,
+}
+
+impl Histogram {
+    /// Of all items.
+    pub fn new(counts: &Counts) -> Self {
+        let mut sorted = counts.values().to_vec();
+        sorted.sort_unstable();
+        let never = sorted.partition_point(|&count| count == 0);
+        let bar = |same: &[u32]| Bar { count: same[0], items: same.len() };
+        let bars = sorted[never..].chunk_by(|a, b| a == b).map(bar).collect();
+        Self { items: sorted.len(), never, bars }
+    }
+
+    /// What the figures draw: `(log₁₀ N_k, log₁₀ p(N_k))`, where `p` is the share of all items, those without a query included.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        let share = |bar: &Bar| bar.items as f64 / self.items as f64;
+        self.bars.iter().map(|bar| (f64::from(bar.count).log10(), share(bar).log10())).collect()
+    }
+}

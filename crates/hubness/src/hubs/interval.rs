@@ -1,0 +1,49 @@
+//! How sure a hub measure is.
+
+use itm_core::significance::{Interval, resample};
+use itm_core::{Error, Pairs, Result};
+use rayon::prelude::*;
+
+use super::{Counts, Lists};
+use crate::Direction;
+
+/// 95 % percentile interval of a measure of hubs: images are drawn with replacement, and with an image its queries; lists and
+/// items stay.
+///
+/// ```text
+/// replicate:  t_i times image i, Σ_i t_i = N        N_k(j) = Σ_q t_image(q) · [ j ∈ list(q) ]
+/// ```
+///
+/// For texts as queries all texts of an image come together. The images drawn are those that
+/// [`bootstrap`](itm_core::significance::bootstrap) draws with this seed for one run over one fold, whatever the threads.
+///
+/// # Errors
+/// If there is no image or no replicate.
+///
+/// # Panics
+/// If the lists are not of the queries of the pairs.
+pub fn bootstrap_measure(
+    lists: &Lists<'_>,
+    pairs: &Pairs,
+    measure: impl Fn(&Counts) -> f64 + Sync,
+    replicates: usize,
+    seed: u64,
+) -> Result<Interval> {
+    let direction = lists.direction();
+    let queries = direction.queries(pairs.images(), pairs.texts());
+    assert_eq!(lists.queries().len(), queries, "lists of the {direction} queries of the pairs");
+    for (what, count) in [("image", pairs.images()), ("replicate", replicates)] {
+        if count == 0 {
+            return Err(Error::invalid("bootstrap of hubs", format!("at least 1 {what}"), 0));
+        }
+    }
+    let replicate = |r: u64| {
+        let times = resample(&[1, pairs.images()], seed, r).remove(1);
+        measure(&Counts::weighted(lists, |query| match direction {
+            Direction::I2t => times[query],
+            Direction::T2i => times[pairs.image_of(query)],
+        }))
+    };
+    let values: Vec<f64> = (0..replicates as u64).into_par_iter().map(replicate).collect();
+    Ok(Interval::percentile(values))
+}

@@ -1,0 +1,238 @@
+//! How unequal the counts are. With `N_j` over all `m` items and `N̄` their mean; every measure is 0 for equal counts but the
+//! share of the maximum and, for small sizes of a hub, that of the hubs.
+
+use std::f64::consts::{FRAC_1_SQRT_2, TAU};
+
+use itm_core::eval::CUTS;
+use serde::{Deserialize, Serialize};
+
+use super::Counts;
+use crate::Direction;
+
+/// From which count on an item is a hub.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HubSize {
+    /// `t = factor · N̄`.
+    TimesMean(f64),
+    /// `t = 2k`, as scikit-hubness counts: sensible only for as many queries as items. With five captions for an image it
+    /// calls most images hubs and hardly a caption.
+    Program,
+}
+
+impl Default for HubSize {
+    /// Twice the mean.
+    fn default() -> Self {
+        Self::TimesMean(2.0)
+    }
+}
+
+/// All measures of one set of counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HubMeasures {
+    /// The direction of the queries.
+    pub direction: Direction,
+    /// The `k` of `N_k`.
+    pub k: usize,
+    /// [`Counts::skewness`].
+    pub skewness: f64,
+    /// [`Counts::robin_hood`].
+    pub robin_hood: f64,
+    /// [`Counts::gini`].
+    pub gini: f64,
+    /// [`Counts::atkinson`] with `e = 0.5`.
+    pub atkinson: f64,
+    /// [`Counts::anti_hubs`].
+    pub anti_hubs: f64,
+    /// [`Counts::hub_occurrence`].
+    pub hub_occurrence: f64,
+    /// [`Counts::hubs`].
+    pub hubs: usize,
+    /// [`Counts::maximum`].
+    pub maximum: f64,
+    /// [`Counts::truncated_normal_third_moment`].
+    pub truncated_normal_third_moment: f64,
+}
+
+impl HubMeasures {
+    /// All of them, hubs being of the given size.
+    pub fn new(counts: &Counts, size: HubSize) -> Self {
+        Self {
+            direction: counts.direction(),
+            k: counts.k(),
+            skewness: counts.skewness(),
+            robin_hood: counts.robin_hood(),
+            gini: counts.gini(),
+            atkinson: counts.atkinson(0.5),
+            anti_hubs: counts.anti_hubs(),
+            hub_occurrence: counts.hub_occurrence(size),
+            hubs: counts.hubs(size),
+            maximum: counts.maximum(),
+            truncated_normal_third_moment: counts.truncated_normal_third_moment(),
+        }
+    }
+}
+
+/// The paper's sum of skewnesses: `k` in 1, 5, 10 and both directions. For folds take the mean over them.
+///
+/// # Panics
+/// If the counts are not those of 1, 5 and 10, images asking first.
+pub fn hs_sum(i2t: &[Counts; 3], t2i: &[Counts; 3]) -> f64 {
+    for (counts, direction) in [(i2t, Direction::I2t), (t2i, Direction::T2i)] {
+        let got = counts.each_ref().map(|c| (c.direction(), c.k()));
+        assert_eq!(got, CUTS.map(|k| (direction, k as usize)), "counts of {direction}");
+    }
+    i2t.iter().chain(t2i).map(Counts::skewness).sum()
+}
+
+impl Counts {
+    /// Skewness, HAL Eq. (7), with population moments; 0 for equal counts.
+    ///
+    /// ```text
+    /// E[(N − N̄)³] / Var(N)^(3/2)        both divided by m
+    /// ```
+    pub fn skewness(&self) -> f64 {
+        if self.all_equal() {
+            return 0.0;
+        }
+        self.moment(3) / self.moment(2).powf(1.5)
+    }
+
+    /// Robin Hood index: the share of all answers that would have to move for every item to have as many.
+    ///
+    /// ```text
+    /// Σ_j |N_j − N̄| / (2 Σ_j N_j)        0 … 1 − 1/m
+    /// ```
+    pub fn robin_hood(&self) -> f64 {
+        let mean = self.mean();
+        let distance: f64 = self.each().map(|count| (count - mean).abs()).sum();
+        self.of_total(distance / 2.0)
+    }
+
+    /// Gini coefficient, with `N_(r)` ascending, `r = 1 … m`.
+    ///
+    /// ```text
+    /// 2 Σ_r r N_(r) / (m Σ N) − (m + 1)/m  =  Σ_i Σ_j |N_i − N_j| / (2 m Σ N)
+    /// ```
+    pub fn gini(&self) -> f64 {
+        let m = self.values().len() as f64;
+        let mut sorted = self.values().to_vec();
+        sorted.sort_unstable();
+        // Σ (2r − m − 1) N_(r): whole numbers, so that equal counts give exactly 0.
+        let weighted: f64 =
+            (1..).zip(&sorted).map(|(r, &n)| (2.0 * f64::from(r) - m - 1.0) * f64::from(n)).sum();
+        if m > 0.0 { self.of_total(weighted / m) } else { 0.0 }
+    }
+
+    /// Atkinson index with aversion `e` to inequality, 0.5 if nothing speaks for another.
+    ///
+    /// ```text
+    /// 1 − ( mean N^(1−e) )^(1/(1−e)) / N̄        e = 1:  1 − exp(mean ln N) / N̄,  which is 1 if any N = 0
+    /// ```
+    ///
+    /// # Panics
+    /// If `e` is negative or not finite.
+    ///
+    /// # Departures
+    /// scikit-hubness multiplies the counts for `e = 1`, which overflows; here logarithms are added.
+    pub fn atkinson(&self, e: f64) -> f64 {
+        assert!(e >= 0.0 && e.is_finite(), "an aversion of 0 or more, got {e}");
+        let mean = self.mean();
+        if mean == 0.0 {
+            return 0.0;
+        }
+        let average = |f: &dyn Fn(f64) -> f64| {
+            self.each().map(|count| f(count / mean)).sum::<f64>() / self.values().len() as f64
+        };
+        let level = match 1.0 - e {
+            0.0 => average(&f64::ln).exp(),
+            power => average(&|x| x.powf(power)).powf(1.0 / power),
+        };
+        (1.0 - level).max(0.0)
+    }
+
+    /// Share of items that no query has: `#{ N_j = 0 } / m`. 0 if no query has any.
+    pub fn anti_hubs(&self) -> f64 {
+        if self.total() == 0 {
+            return 0.0;
+        }
+        self.each().filter(|&count| count == 0.0).count() as f64 / self.values().len() as f64
+    }
+
+    /// Share of all answers that are hubs.
+    ///
+    /// ```text
+    /// Σ_{N_j ≥ t} N_j / Σ_j N_j
+    /// ```
+    ///
+    /// # Departures
+    /// scikit-hubness divides by `n · k`, which is the same for full lists, and takes `t = 2k`: [`HubSize::Program`].
+    pub fn hub_occurrence(&self, size: HubSize) -> f64 {
+        let t = self.threshold(size);
+        self.of_total(self.each().filter(|&count| count >= t).sum())
+    }
+
+    /// Number of items with `N_j ≥ t`. 0 if no query has any.
+    pub fn hubs(&self, size: HubSize) -> usize {
+        let t = self.threshold(size);
+        if self.total() == 0 { 0 } else { self.each().filter(|&count| count >= t).count() }
+    }
+
+    /// The count `t` from which on an item is a hub.
+    pub fn threshold(&self, size: HubSize) -> f64 {
+        match size {
+            HubSize::TimesMean(factor) => factor * self.mean(),
+            HubSize::Program => 2.0 * self.k() as f64,
+        }
+    }
+
+    /// Largest share of queries that have one item: `max_j N_j / n`; 1 if one item answers every query.
+    pub fn maximum(&self) -> f64 {
+        let largest = self.values().iter().copied().max().unwrap_or(0);
+        if self.queries() == 0 { 0.0 } else { f64::from(largest) / self.queries() as f64 }
+    }
+
+    /// Raw third moment of a standard normal that is cut off below where counts are negative. It is no skewness.
+    ///
+    /// ```text
+    /// a = −N̄ / sd      h = φ(a) / (1 − Φ(a))      h (a² + 2)        sd divided by m − 1
+    /// ```
+    ///
+    /// For equal counts 0, its limit.
+    ///
+    /// # Departures
+    /// scikit-hubness calls this number "truncated normal skewness".
+    pub fn truncated_normal_third_moment(&self) -> f64 {
+        if self.all_equal() {
+            return 0.0;
+        }
+        let m = self.values().len() as f64;
+        let a = -self.mean() / (self.moment(2) * m / (m - 1.0)).sqrt();
+        let density = (-a * a / 2.0).exp() / TAU.sqrt();
+        let above = libm::erfc(a * FRAC_1_SQRT_2) / 2.0;
+        density / above * (a * a + 2.0)
+    }
+
+    fn each(&self) -> impl Iterator<Item = f64> {
+        self.values().iter().map(|&count| f64::from(count))
+    }
+
+    fn all_equal(&self) -> bool {
+        self.values().windows(2).all(|pair| pair[0] == pair[1])
+    }
+
+    /// Population moment about the mean.
+    fn moment(&self, power: i32) -> f64 {
+        let mean = self.mean();
+        self.each().map(|count| (count - mean).powi(power)).sum::<f64>()
+            / self.values().len() as f64
+    }
+
+    /// Divided by the sum of counts; 0 if that is 0.
+    fn of_total(&self, part: f64) -> f64 {
+        match self.total() {
+            0 => 0.0,
+            total => part / total as f64,
+        }
+    }
+}

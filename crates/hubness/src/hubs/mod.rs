@@ -1,0 +1,30 @@
+//! Hubs: how often every item is answered, how unequal that is, and which queries pay for it.
+//!
+//! ```
+//! use hubness::hubs::{Counts, Lists};
+//! use hubness::{Direction, TopLists};
+//!
+//! // Three queries and the one item each finds: text 0 is a hub.
+//! let top = TopLists::new(1, vec![0, 0, 0], vec![0.9, 0.7, 0.8]);
+//! let counts = Counts::new(&Lists::top(Direction::I2t, 3, 1, &top));
+//! assert_eq!(counts.values(), [3, 0, 0]);
+//! assert!((counts.skewness() - 0.5f64.sqrt()).abs() < 1e-12);
+//! assert!((counts.robin_hood() - 2.0 / 3.0).abs() < 1e-12);
+//! ```
+
+mod counts;
+mod deserved;
+mod histogram;
+mod interval;
+mod measures;
+mod worst;
+
+#[cfg(test)]
+mod tests;
+
+pub use counts::{Change, Counts, Lists};
+pub use deserved::{Deserved, HALF, deserved};
+pub use histogram::{Bar, Histogram};
+pub use interval::bootstrap_measure;
+pub use measures::{HubMeasures, HubSize, hs_sum};
+pub use worst::{Hub, TrueItem, Victim, Worst, complete_truth, worst_hubs};

@@ -1,0 +1,195 @@
+//! The largest hubs and the queries they wrongly win.
+
+use itm_core::Pairs;
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Lists};
+use crate::{Direction, Rescore, Scores, TopLists};
+
+/// What to list of the worst hubs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worst {
+    /// Hubs are ordered by `N_k` for this `k`.
+    pub k: usize,
+    /// An item wins a query if it is among its first so many: 1, or `k`.
+    pub within: usize,
+    /// At most so many hubs.
+    pub hubs: usize,
+    /// At most so many victims of each.
+    pub victims: usize,
+}
+
+impl Default for Worst {
+    /// The ten largest of `N_10`, with five queries each that have them first.
+    fn default() -> Self {
+        Self { k: 10, within: 1, hubs: 10, victims: 5 }
+    }
+}
+
+/// An item that many queries have among their nearest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hub {
+    /// The item.
+    pub item: usize,
+    /// `N_k`.
+    pub count: u32,
+    /// How many queries have it first: `N_1`.
+    pub at_first: u32,
+    /// How many queries it wins without being paired with them.
+    pub wrong: usize,
+    /// Some of those: where the hub stands higher first, then by ascending query.
+    pub victims: Vec<Victim>,
+}
+
+/// A query that a hub wins wrongly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Victim {
+    /// The query.
+    pub query: usize,
+    /// Where the hub stands, from 0.
+    pub rank: usize,
+    /// The hub's score.
+    pub score: f64,
+    /// The best of the query's own items. `None` if it is not in the list and nobody called [`complete_truth`], or the query has no
+    /// item of its own.
+    pub truth: Option<TrueItem>,
+}
+
+/// The best of a query's own items.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TrueItem {
+    /// The item.
+    pub item: usize,
+    /// Its score.
+    pub score: f64,
+    /// Where it stands, from 0; `None` if that is beyond the list.
+    pub rank: Option<usize>,
+}
+
+/// The items of the largest `N_k` with the queries that they win although they are not paired with them.
+///
+/// Hubs come by descending `N_k`, equal ones by ascending item; items that no query has are no hubs.
+///
+/// # Panics
+/// If the lists are shorter than `k` or `within` although there are more items, or are not of the queries of the pairs.
+pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, direction: Direction, what: Worst) -> Vec<Hub> {
+    let (queries, items) = sizes(pairs, direction);
+    assert_eq!(lists.queries(), queries, "lists of the {direction} queries of the pairs");
+    let [counts, first, _] =
+        [what.k, 1, what.within].map(|k| Counts::new(&Lists::top(direction, items, k, lists)));
+    let mut hubs: Vec<Hub> = counts
+        .largest(what.hubs)
+        .into_iter()
+        .map(|item| Hub {
+            item,
+            count: counts.values()[item],
+            at_first: first.values()[item],
+            wrong: 0,
+            victims: Vec::new(),
+        })
+        .collect();
+    let mut hub_of = vec![usize::MAX; items];
+    hubs.iter().enumerate().for_each(|(h, hub)| hub_of[hub.item] = h);
+    // By rank, then query: the order in which victims are kept.
+    for rank in 0..what.within.min(lists.k()) {
+        for query in 0..queries {
+            let item = lists.items(query)[rank] as usize;
+            let Some(hub) = hubs.get_mut(hub_of[item]) else { continue };
+            if paired(pairs, direction, query, item) {
+                continue;
+            }
+            hub.wrong += 1;
+            if hub.victims.len() < what.victims {
+                let truth = listed_truth(lists, pairs, direction, query);
+                hub.victims.push(Victim { query, rank, score: lists.scores(query)[rank], truth });
+            }
+        }
+    }
+    hubs
+}
+
+/// Scores every victim's own items, also where they are beyond the lists: the truth is then the best of them.
+///
+/// `map` must be the correction the lists were made with. The scores of hubs are computed anew too, so that both are
+/// comparable whatever the lists left out.
+///
+/// # Panics
+/// If scores and pairs differ in shape.
+pub fn complete_truth(
+    hubs: &mut [Hub],
+    pairs: &Pairs,
+    direction: Direction,
+    scores: &impl Scores,
+    map: &dyn Rescore,
+) {
+    assert_eq!(
+        (scores.images(), scores.texts()),
+        (pairs.images(), pairs.texts()),
+        "images and texts of scores and pairs"
+    );
+    // For every victim the hub itself, then its own items.
+    let mut asked = Vec::new();
+    for hub in &*hubs {
+        for victim in &hub.victims {
+            asked.push((victim.query, hub.item));
+            asked.extend(own(pairs, direction, victim.query).map(|item| (victim.query, item)));
+        }
+    }
+    let side = |of: fn(Direction, usize, usize) -> usize| -> Vec<usize> {
+        asked.iter().map(|&(query, item)| of(direction, query, item)).collect()
+    };
+    // `queries` of (query, item) is the image's side for i2t: there the query is the image.
+    let (images, texts) = (side(Direction::queries), side(Direction::items));
+    let raw = scores.pair_scores(&images, &texts);
+    let mut scored = asked
+        .into_iter()
+        .zip(raw)
+        .map(|((query, item), raw)| (item, map.rescore(query, item, raw)));
+    for hub in hubs {
+        for victim in &mut hub.victims {
+            victim.score = scored.next().expect("one score asked for each").1;
+            let own = own(pairs, direction, victim.query).count();
+            let better = |best: (usize, f64), next: (usize, f64)| {
+                if next.1 > best.1 { next } else { best } // own items ascend: equal ones keep the smaller
+            };
+            let best = scored.by_ref().take(own).reduce(better);
+            let rank = victim.truth.and_then(|truth| truth.rank);
+            victim.truth = best.map(|(item, score)| TrueItem { item, score, rank });
+        }
+    }
+}
+
+/// Queries and items of a direction.
+fn sizes(pairs: &Pairs, direction: Direction) -> (usize, usize) {
+    let (images, texts) = (pairs.images(), pairs.texts());
+    (direction.queries(images, texts), direction.items(images, texts))
+}
+
+fn paired(pairs: &Pairs, direction: Direction, query: usize, item: usize) -> bool {
+    match direction {
+        Direction::I2t => pairs.image_of(item) == query,
+        Direction::T2i => pairs.image_of(query) == item,
+    }
+}
+
+/// The items that a query is paired with, ascending.
+fn own(pairs: &Pairs, direction: Direction, query: usize) -> impl Iterator<Item = usize> {
+    let (texts, image) = match direction {
+        Direction::I2t => (pairs.texts_of(query), None),
+        Direction::T2i => (&[][..], Some(pairs.image_of(query))),
+    };
+    texts.iter().copied().chain(image)
+}
+
+/// The first item of the list that the query is paired with.
+fn listed_truth(
+    lists: &TopLists,
+    pairs: &Pairs,
+    direction: Direction,
+    query: usize,
+) -> Option<TrueItem> {
+    let items = lists.items(query);
+    let rank = items.iter().position(|&item| paired(pairs, direction, query, item as usize))?;
+    let (item, score) = (items[rank] as usize, lists.scores(query)[rank]);
+    Some(TrueItem { item, score, rank: Some(rank) })
+}
