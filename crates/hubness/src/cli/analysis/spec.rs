@@ -1,0 +1,198 @@
+//! A correction with its numbers, and how it is fitted.
+
+use itm_core::tiles::{Embeddings, Tiles};
+use itm_core::{Error, Result};
+
+use crate::cli::args::Settings;
+use crate::cli::methods::Base;
+use crate::cli::report::{Param, Params};
+use crate::{
+    AnyCorrection, Bank, Correction, Direction, DualBank, EmpiricalProximity, GaussianProximity,
+    HeldOutBank, ItemBank, LocalForm, LocalScaling, Nnn, QueryBank, Scores, Sinkhorn, TestQueries,
+    csls, inverted_softmax,
+};
+
+/// A correction with the number that may be chosen (CSLS's k, IS's β), fitted on the test queries or on a bank.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spec {
+    pub(crate) base: Base,
+    pub(crate) number: Option<f64>,
+    pub(crate) bank: bool,
+}
+
+/// CSLS's k that `auto` tries.
+const KS: [f64; 9] = [100.0, 50.0, 30.0, 20.0, 10.0, 5.0, 3.0, 2.0, 1.0];
+
+/// IS's β that `auto` tries.
+const BETAS: [f64; 13] =
+    [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0];
+
+impl Spec {
+    pub(crate) const PLAIN: Self = Self { base: Base::Nns, number: None, bank: false };
+
+    /// All settings of a correction that `auto` tries.
+    pub(crate) fn grid(base: Base, bank: bool) -> Vec<Self> {
+        let of = |number: &f64| Self { base, number: Some(*number), bank };
+        match base {
+            Base::Csls => KS.iter().map(of).collect(),
+            Base::Is => BETAS.iter().map(of).collect(),
+            _ => vec![Self { base, number: None, bank }],
+        }
+    }
+
+    /// What a report calls the setting in a list of candidates.
+    pub(crate) fn label(self) -> String {
+        match (self.base, self.number) {
+            (Base::Csls, Some(k)) => format!("csls k={k}"),
+            (Base::Is, Some(beta)) => format!("is beta={beta}"),
+            (base, _) => base.name().into(),
+        }
+    }
+
+    /// Its parameters, by name.
+    pub(crate) fn params(self, settings: &Settings) -> Params {
+        let number = self.number.unwrap_or(f64::NAN);
+        let all: Vec<(&str, f64)> = match self.base {
+            Base::Nns | Base::Mp | Base::MpEmpirical => vec![],
+            Base::Csls => vec![("k", number)],
+            Base::Is => vec![("beta", number)],
+            Base::Nnn => vec![("alpha", settings.nnn_alpha), ("k", settings.nnn_k as f64)],
+            Base::Sinkhorn => vec![
+                ("epsilon", settings.sinkhorn_eps),
+                ("iterations", settings.sinkhorn_iterations as f64),
+            ],
+            Base::QbNorm => vec![("beta", settings.qbnorm_beta), ("k", settings.qbnorm_k as f64)],
+            Base::DualIs | Base::DualDis => {
+                vec![("beta1", settings.dual_beta[0]), ("beta2", settings.dual_beta[1])]
+            }
+            Base::Ls | Base::Nicdm => vec![("k", settings.local_k as f64)],
+        };
+        all.into_iter().map(|(name, value)| (name.into(), Param::from(value))).collect()
+    }
+
+    /// Fits it for a direction; what the fit has to say goes beside the parameters.
+    pub(crate) fn fit<S: Scores>(
+        self,
+        fit: &Fit<'_, S>,
+        direction: Direction,
+    ) -> Result<(AnyCorrection, Params)> {
+        match self.bank {
+            false => self.on(fit, &TestQueries(fit.test), direction),
+            true => {
+                let bank = fit.banks.queries(direction)?;
+                self.on(fit, &HeldOutBank(&bank), direction)
+            }
+        }
+    }
+
+    fn on<S: Scores, B: Bank>(
+        self,
+        fit: &Fit<'_, S>,
+        bank: &B,
+        direction: Direction,
+    ) -> Result<(AnyCorrection, Params)> {
+        let mut found = self.params(fit.settings);
+        let (test, settings) = (fit.test, fit.settings);
+        let number = self.number.unwrap_or(f64::NAN);
+        let local = |form| LocalScaling { form, k: settings.local_k, ..Default::default() };
+        let correction = match self.base {
+            Base::Nns => return Ok((Correction::none(test, direction).into_any(), found)),
+            Base::Csls => csls(bank, direction, whole(number)?)?,
+            Base::Is => inverted_softmax(bank, direction, number)?,
+            Base::Nnn => {
+                Nnn { alpha: settings.nnn_alpha, k: settings.nnn_k }.fit(bank, direction)?
+            }
+            Base::Sinkhorn => {
+                let sinkhorn = Sinkhorn {
+                    epsilon: settings.sinkhorn_eps,
+                    iterations: settings.sinkhorn_iterations,
+                    ..Default::default()
+                };
+                let balanced = sinkhorn.fit(bank, direction)?;
+                found.insert("iterations".into(), Param::from(balanced.iterations as f64));
+                found.insert("row_error".into(), Param::from(balanced.row_error));
+                balanced.correction
+            }
+            Base::QbNorm => {
+                let (beta, k) = (settings.qbnorm_beta, settings.qbnorm_k);
+                QueryBank { beta, k, ..Default::default() }.fit(bank, test, direction)?
+            }
+            Base::DualIs | Base::DualDis => {
+                let dual = DualBank {
+                    query_beta: settings.dual_beta[0],
+                    item_beta: settings.dual_beta[1],
+                    dynamic: self.base == Base::DualDis,
+                    ..Default::default()
+                };
+                let items = fit.banks.items(direction)?;
+                dual.fit(bank, ItemBank::HeldOut(&items), test, direction)?
+            }
+            Base::Mp => GaussianProximity.fit(bank, test, direction)?,
+            Base::MpEmpirical => EmpiricalProximity::default().fit(bank, test, direction)?,
+            Base::Ls => local(LocalForm::LocalScaling).fit(bank, test, direction)?,
+            Base::Nicdm => local(LocalForm::Nicdm).fit(bank, test, direction)?,
+        };
+        Ok((correction.into_any(), found))
+    }
+}
+
+pub(super) fn whole(k: f64) -> Result<usize> {
+    if k >= 1.0 && k.fract() == 0.0 && k < 1e9 {
+        return Ok(k as usize);
+    }
+    Err(Error::invalid("--csls-k", "a whole number of neighbours, 1 or more", k))
+}
+
+/// What corrections are fitted on.
+#[derive(Clone, Copy)]
+pub(crate) struct Fit<'a, S> {
+    pub(crate) test: &'a S,
+    pub(crate) banks: Banks<'a>,
+    pub(crate) settings: &'a Settings,
+}
+
+/// Held-out embeddings beside those of the test; none for matrices and runs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Banks<'a> {
+    pub(crate) images: Option<Embeddings<'a>>,
+    pub(crate) texts: Option<Embeddings<'a>>,
+    /// Test images and texts.
+    pub(crate) test: Option<(Embeddings<'a>, Embeddings<'a>)>,
+}
+
+impl<'a> Banks<'a> {
+    /// Whether a direction has a bank of queries.
+    pub(crate) fn has(&self, direction: Direction) -> bool {
+        direction.queries(self.images, self.texts).is_some()
+    }
+
+    /// Bank queries against test items, images as rows.
+    fn queries(&self, direction: Direction) -> Result<Tiles<'a>> {
+        let name = direction.queries("--bank-images", "--bank-texts");
+        let (images, texts) = self.test()?;
+        let bank = bank(direction.queries(self.images, self.texts), name)?;
+        match direction {
+            Direction::I2t => Tiles::new(bank, texts),
+            Direction::T2i => Tiles::new(images, bank),
+        }
+    }
+
+    /// Bank items against test items: the bank stands where queries stand.
+    fn items(&self, direction: Direction) -> Result<Tiles<'a>> {
+        let name = direction.items("--bank-images", "--bank-texts");
+        let (images, texts) = self.test()?;
+        let bank = bank(direction.items(self.images, self.texts), name)?;
+        match direction {
+            Direction::I2t => Tiles::new(bank, texts),
+            Direction::T2i => Tiles::new(images, bank),
+        }
+    }
+
+    fn test(&self) -> Result<(Embeddings<'a>, Embeddings<'a>)> {
+        self.test.ok_or_else(|| Error::invalid("a bank", "embeddings to compare it with", "scores"))
+    }
+}
+
+fn bank<'a>(embeddings: Option<Embeddings<'a>>, name: &str) -> Result<Embeddings<'a>> {
+    embeddings.ok_or_else(|| Error::invalid(name, "held-out embeddings", "none"))
+}

@@ -1,0 +1,184 @@
+//! Which corrections are asked for, and with which settings.
+
+use std::fmt;
+use std::str::FromStr;
+
+use itm_core::Error;
+
+/// A correction by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// Nearest neighbours as they are.
+    Nns,
+    /// CSLS.
+    Csls,
+    /// Inverted softmax.
+    Is,
+    /// Nearest neighbour normalisation.
+    Nnn,
+    /// Sinkhorn normalisation.
+    Sinkhorn,
+    /// QB-Norm, the dynamic inverted softmax.
+    QbNorm,
+    /// Dual inverted softmax over two banks.
+    DualIs,
+    /// Its dynamic form.
+    DualDis,
+    /// Mutual proximity, Gaussian.
+    Mp,
+    /// Mutual proximity, counted.
+    MpEmpirical,
+    /// Local scaling.
+    Ls,
+    /// Non-iterative contextual dissimilarity.
+    Nicdm,
+}
+
+impl Base {
+    /// All, in the order of reports.
+    pub const ALL: [(&str, Self); 12] = [
+        ("nns", Self::Nns),
+        ("csls", Self::Csls),
+        ("is", Self::Is),
+        ("nnn", Self::Nnn),
+        ("sinkhorn", Self::Sinkhorn),
+        ("qbnorm", Self::QbNorm),
+        ("dual-is", Self::DualIs),
+        ("dual-dis", Self::DualDis),
+        ("mp", Self::Mp),
+        ("mp-empirical", Self::MpEmpirical),
+        ("ls", Self::Ls),
+        ("nicdm", Self::Nicdm),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, base)| *base == self).map_or("?", |(name, _)| name)
+    }
+
+    /// Whether it can be fitted on a held-out bank of queries.
+    pub fn takes_bank(self) -> bool {
+        self != Self::Nns
+    }
+
+    /// Whether it needs embeddings: a bank of items is compared with items.
+    pub fn needs_item_bank(self) -> bool {
+        matches!(self, Self::DualIs | Self::DualDis)
+    }
+}
+
+/// What follows a correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Then {
+    /// Nothing: items are ranked.
+    #[default]
+    Ranking,
+    /// Greedy matching, λ = 1.
+    Gm,
+    /// Relaxed greedy matching.
+    Rgm,
+}
+
+/// One entry of `--method`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// A correction, and perhaps a matching after it.
+    One(Base, Then),
+    /// The best of NNS, CSLS and IS with their settings, by cross-fitting or on validation.
+    Auto,
+}
+
+impl FromStr for Method {
+    type Err = Error;
+
+    /// # Errors
+    /// If the name is none of those offered: the line lists them.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let base = |name: &str| Base::ALL.iter().find(|(n, _)| *n == name).map(|(_, base)| *base);
+        let found = match name.split_once('+') {
+            None if name == "auto" => Some(Self::Auto),
+            None if name == "gm" => Some(Self::One(Base::Nns, Then::Gm)),
+            None if name == "rgm" => Some(Self::One(Base::Nns, Then::Rgm)),
+            None => base(name).map(|base| Self::One(base, Then::Ranking)),
+            Some((name, "rgm")) => base(name).map(|base| Self::One(base, Then::Rgm)),
+            Some((name, "gm")) => base(name).map(|base| Self::One(base, Then::Gm)),
+            Some(_) => None,
+        };
+        found.ok_or_else(|| {
+            let names: Vec<_> = Base::ALL.iter().map(|(name, _)| *name).collect();
+            let expected = format!("auto, gm, rgm, or one of {}, alone or with +rgm", names.join(", "));
+            Error::invalid("--method", expected, name)
+        })
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::One(Base::Nns, Then::Gm) => f.write_str("gm"),
+            Self::One(Base::Nns, Then::Rgm) => f.write_str("rgm"),
+            Self::One(base, Then::Ranking) => f.write_str(base.name()),
+            Self::One(base, Then::Gm) => write!(f, "{}+gm", base.name()),
+            Self::One(base, Then::Rgm) => write!(f, "{}+rgm", base.name()),
+        }
+    }
+}
+
+/// A number, or left to cross-fitting (or validation).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Choice {
+    /// As given.
+    Number(f64),
+    /// Chosen on other images than those it is used for.
+    Auto,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        match text.parse::<f64>() {
+            Ok(number) if !number.is_nan() => Ok(Self::Number(number)),
+            _ => Err(format!("expected a number or `auto`, got `{text}`")),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        let names = ["nns", "csls", "is", "gm", "rgm", "csls+rgm", "is+gm", "auto", "mp-empirical"];
+        for name in names {
+            assert_eq!(name.parse::<Method>().unwrap().to_string(), name);
+        }
+        for name in ["", "CSLS", "rgm+csls", "csls+is", "auto+rgm"] {
+            let error = name.parse::<Method>().unwrap_err().to_string();
+            assert!(error.starts_with("--method: expected auto, gm, rgm, or one of nns, csls"), "{error}");
+            assert!(error.ends_with(&format!("got {name}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_choice_is_a_number_or_auto() {
+        assert_eq!("auto".parse(), Ok(Choice::Auto));
+        assert_eq!("2.5".parse(), Ok(Choice::Number(2.5)));
+        assert_eq!("inf".parse(), Ok(Choice::Number(f64::INFINITY)));
+        assert_eq!("NaN".parse::<Choice>(), Err("expected a number or `auto`, got `NaN`".into()));
+    }
+}
