@@ -134,13 +134,16 @@ pub(super) fn number(v: f64) -> String {
     }
 }
 
-/// 10 to the power of `exponent` as a share: `100 %`, `0.1 %`.
-pub(super) fn percent_at(exponent: f64) -> String {
-    let percent = 10f64.powf(exponent + 2.0);
-    let places = (-(exponent + 2.0)).max(0.0).ceil() as usize;
-    match places {
-        0..=3 => format!("{percent:.places$} %"),
-        _ => format!("{percent:.0e} %"),
+/// 10 to the power of the whole number `exponent` as a share: `100 %`, `0.1 %`, `10⁻⁶`.
+pub(super) fn share_at(exponent: i32) -> String {
+    let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    match exponent {
+        -2.. => format!("{} %", 10u64.pow((exponent + 2).min(9) as u32)),
+        -4..-2 => format!("0.{}1 %", "0".repeat((-3 - exponent) as usize)),
+        _ => {
+            let small = |c: char| c.to_digit(10).map_or(c, |d| digits[d as usize]);
+            format!("10⁻{}", (-exponent).to_string().chars().map(small).collect::<String>())
+        }
     }
 }
 
@@ -173,6 +176,9 @@ mod tests {
 
     #[test]
     fn powers_of_ten_are_shares() {
-        assert_eq!([0.0, -1.0, -2.0, -3.0].map(percent_at), ["100 %", "10 %", "1 %", "0.1 %"]);
+        assert_eq!(
+            [0, -1, -2, -3, -4, -5, -12].map(share_at),
+            ["100 %", "10 %", "1 %", "0.1 %", "0.01 %", "10⁻⁵", "10⁻¹²"]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! How numbers are written: in ASCII, which [`typeset`] dresses up for a page.
+//! How numbers and names are written: numbers in ASCII, which [`typeset`] dresses up for a page.
 
 /// What stands for a number that is not there.
 pub(super) const NONE: &str = "-";
@@ -112,7 +112,8 @@ pub(super) fn bytes(n: u64) -> String {
     }
 }
 
-/// A number as a page shows it: a true minus before digits, a dash for what is not there.
+/// A number as a page shows it: a true minus before digits, no line ending before `%` or after
+/// `p <`, a dash for what is not there.
 pub(super) fn typeset(text: &str) -> String {
     if text == NONE {
         return "–".into();
@@ -127,7 +128,25 @@ pub(super) fn typeset(text: &str) -> String {
         out.push(if sign { '−' } else { c });
         before = c;
     }
-    out
+    out.replace(" %", "\u{a0}%").replace("p < ", "p\u{a0}<\u{a0}").replace("p = ", "p\u{a0}=\u{a0}")
+}
+
+/// The text without what could move the cursor or turn the line around.
+pub(super) fn clean(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '\t' | '\n' | '\r' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' => '\u{fffd}',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(harmless).collect()
+}
+
+/// `N₁₀`, for figures, whose text has no markup.
+pub(super) fn n_of(k: u64) -> String {
+    let low = |c: char| c.to_digit(10).and_then(|d| char::from_u32(0x2080 + d)).unwrap_or(c);
+    "N".to_owned() + &k.to_string().chars().map(low).collect::<String>()
 }
 
 /// Fixed decimals, no `-0.0`; [`NONE`] for what is no number.
@@ -189,9 +208,20 @@ mod tests {
     #[test]
     fn only_signs_become_minus() {
         assert_eq!(typeset("(-1.2 to +3.4)"), "(−1.2 to +3.4)");
+        assert_eq!(typeset("5 % (p < 0.1)"), "5\u{a0}% (p\u{a0}<\u{a0}0.1)");
         assert_eq!(
             [typeset("cross-fitted"), typeset("-"), typeset("2-3")],
             ["cross-fitted", "–", "2-3"]
         );
+    }
+
+    #[test]
+    fn names_cannot_move_the_cursor() {
+        assert_eq!(clean("a\x1b[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+    }
+
+    #[test]
+    fn the_length_of_lists_is_a_subscript() {
+        assert_eq!([n_of(1), n_of(10)], ["N₁", "N₁₀"]);
     }
 }

@@ -99,9 +99,8 @@ fn recalls(out: &mut String, report: &Report) {
         notes.push("rSum is of three recalls: only one direction was measured.".into());
     }
     *out += &format!("<p class=\"note\">{}</p>\n", escape(&notes.join(" ")));
-    let figures = plots::rsums(report).into_iter();
-    let recalls = report.directions().filter_map(|d| plots::recalls(report, d));
-    grid(out, "", figures.chain(recalls).collect());
+    grid(out, "one", plots::rsums(report).into_iter().collect());
+    grid(out, "", report.directions().filter_map(|d| plots::recalls(report, d)).collect());
     if let Some(ranks) = table::ranks(report) {
         details(out, "Median and mean ranks", |out| {
             table(out, "Median and mean ranks", report, &ranks);
@@ -118,7 +117,7 @@ fn parameters(column: &mut Column, report: &Report) {
         cell.text = match row.chosen {
             Chosen::Default => text,
             _ if text.is_empty() => text,
-            by => format!("{text} ({})", chosen(by)),
+            by => format!("{text}\n{}", chosen(by)),
         };
     }
 }

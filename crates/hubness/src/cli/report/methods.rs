@@ -1,11 +1,12 @@
 //! How methods and their parameters are called, and whom to cite.
 
+use super::format::clean;
 use super::model::{Chosen, Directed, Param, Params, Row};
 use crate::Setting;
 
 /// A method's name as people write it: `CSLS + RGM`; a name that is not known stays as it is.
 pub(super) fn title(method: &str) -> String {
-    let part = |name: &str| known(name).map_or_else(|| name.to_owned(), |k| k.title.to_owned());
+    let part = |name: &str| known(name).map_or_else(|| clean(name), |k| k.title.to_owned());
     method.split('+').map(part).collect::<Vec<_>>().join(" + ")
 }
 

@@ -19,6 +19,8 @@ mod counts;
 /// A figure, what stands above it and what its legend says.
 pub(super) struct Figure {
     pub(super) title: String,
+    /// Numbers that belong to it.
+    pub(super) detail: String,
     pub(super) svg: String,
     pub(super) legend: Vec<Key>,
 }
@@ -61,9 +63,9 @@ pub(super) fn rsums(report: &Report) -> Option<Figure> {
     let n = rows.len() as f64;
     let heads = "rSum by method with 95 % intervals";
     let svg = (!rows.is_empty()).then(|| {
-        draw(heads, (WIDTH, 130 + 104 * rows.len() as u32), |canvas| {
+        draw(heads, (WIDTH, 130 + 112 * rows.len() as u32), |canvas| {
             let mut builder = ChartBuilder::on(canvas);
-            builder.margin(16).margin_right(60).x_label_area_size(56);
+            builder.margin(16).margin_left(40).margin_right(60).x_label_area_size(56);
             let mut chart = builder.build_cartesian_2d(x.clone(), 0.0..n)?;
             chart
                 .configure_mesh()
@@ -82,10 +84,10 @@ pub(super) fn rsums(report: &Report) -> Option<Figure> {
                 chart.draw_series([line])?;
             }
             for (i, row) in rows.iter().enumerate() {
-                let (y, ink) = (n - i as f64 - 0.72, Ink::Solid(colour(row.seen.0)));
+                let (y, ink) = (n - i as f64 - 0.66, Ink::Solid(colour(row.seen.0)));
                 let star = if verdict::significant(row) { " *" } else { "" };
-                let label = format!("{}  {}{star}", title(&row.method), points(row.rsum));
-                chart.draw_series([Text::new(label, (x.start, y + 0.6), text())])?;
+                let label = format!("{}: {}{star}", title(&row.method), points(row.rsum));
+                chart.draw_series([Text::new(label, (x.start, y + 0.54), text())])?;
                 if let Some([lo, hi]) = row.ci95 {
                     let line = path(finite(&[(lo, y), (hi, y)]), ink.rgb().stroke_width(7));
                     chart.draw_series([line])?;
@@ -107,7 +109,7 @@ pub(super) fn rsums(report: &Report) -> Option<Figure> {
     ];
     let mut legend: Vec<_> = words.into_iter().filter_map(seen).collect();
     legend.extend(base.map(|_| Key { label: "NNS".into(), shape: Shape::Line(GREY, LEVEL) }));
-    Some(Figure { title: "rSum with 95 % intervals".into(), svg, legend })
+    Some(Figure { title: "rSum with 95 % intervals".into(), detail: String::new(), svg, legend })
 }
 
 /// R@1, R@5 and R@10 of every row as bars, one direction.
@@ -125,9 +127,9 @@ pub(super) fn recalls(report: &Report, direction: Direction) -> Option<Figure> {
     let heading = name(direction).replace("->", "→");
     let n = rows.len() as f64;
     let label = format!("Recall by method, {heading}");
-    let svg = draw(&label, (WIDTH, 130 + 140 * rows.len() as u32), |canvas: &Canvas| {
+    let svg = draw(&label, (WIDTH, 130 + 150 * rows.len() as u32), |canvas: &Canvas| {
         let mut builder = ChartBuilder::on(canvas);
-        builder.margin(16).margin_right(60).x_label_area_size(56);
+        builder.margin(16).margin_left(40).margin_right(60).x_label_area_size(56);
         let mut chart = builder.build_cartesian_2d(0.0..100.0, 0.0..n)?;
         chart
             .configure_mesh()
@@ -141,14 +143,14 @@ pub(super) fn recalls(report: &Report, direction: Direction) -> Option<Figure> {
             .y_labels(0)
             .draw()?;
         for (i, (name, values, ci)) in rows.iter().enumerate() {
-            let top = n - i as f64 - 0.02;
+            let top = n - i as f64 - 0.06;
             chart.draw_series([Text::new(name.clone(), (0.6, top), text())])?;
             for (k, &value) in values.iter().enumerate().filter(|(_, v)| drawable(**v)) {
-                let y = top - 0.33 - 0.2 * k as f64;
-                let bar = [(0.0, y), (value, y - 0.18)];
+                let y = top - 0.31 - 0.19 * k as f64;
+                let bar = [(0.0, y), (value, y - 0.17)];
                 chart.draw_series([Rectangle::new(bar, Ink::Solid(0).faint(TINTS[k]).filled())])?;
                 if let Some([lo, hi]) = ci.map(|ci| ci[k]) {
-                    let line = finite(&[(lo, y - 0.09), (hi, y - 0.09)]);
+                    let line = finite(&[(lo, y - 0.085), (hi, y - 0.085)]);
                     chart.draw_series([path(line, Ink::Page.rgb().stroke_width(4))])?;
                 }
             }
@@ -160,7 +162,7 @@ pub(super) fn recalls(report: &Report, direction: Direction) -> Option<Figure> {
         .map(|(label, tint)| Key { label: label.into(), shape: Shape::Area(0, tint) })
         .collect();
     let what = if whiskers { ", with 95 % intervals" } else { "" };
-    Some(Figure { title: format!("{heading}{what}"), svg, legend })
+    Some(Figure { title: format!("{heading}{what}"), detail: String::new(), svg, legend })
 }
 
 /// R@10 against λ, and as a level what it is without RGM.
@@ -217,7 +219,7 @@ pub(super) fn curves(all: &[Curve], direction: Direction) -> Option<Figure> {
         legend
             .push(Key { label: "without RGM (λ = ∞)".into(), shape: Shape::Line(GREY, LEVEL) });
     }
-    Some(Figure { title: heading, svg, legend })
+    Some(Figure { title: heading, detail: String::new(), svg, legend })
 }
 
 #[cfg(test)]

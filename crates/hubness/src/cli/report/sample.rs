@@ -69,6 +69,59 @@ pub(super) fn one_direction(direction: Direction) -> Report {
     report
 }
 
+/// The same with no number where a number may be missing or may have gone wrong.
+pub(super) fn poisoned() -> Report {
+    let mut report = report();
+    let nan = f64::NAN;
+    for row in &mut report.rows {
+        row.rsum = nan;
+        row.ci95 = Some([nan, f64::INFINITY]);
+        row.p_value = Some(nan);
+        row.difference = Some(Difference { rsum: nan, ci95: Some([nan; 2]), p_holm: Some(nan) });
+        for recalls in [&mut row.recalls.i2t, &mut row.recalls.t2i].into_iter().flatten() {
+            let rank = Some(f64::INFINITY);
+            *recalls = Recalls { r1: nan, r5: nan, r10: nan, median_rank: rank, mean_rank: rank };
+        }
+        let ci = RecallIntervals { r1: [nan; 2], r5: [nan; 2], r10: [f64::NEG_INFINITY, nan] };
+        row.ci95_recalls = Directed { i2t: Some(ci), t2i: Some(ci) };
+        row.hubs_after = Directed::default();
+    }
+    for side in [&mut report.hubs.sides.i2t, &mut report.hubs.sides.t2i].into_iter().flatten() {
+        for m in &mut side.measures {
+            (m.skewness, m.gini, m.max, m.anti_hub_share) = (nan, nan, nan, f64::INFINITY);
+        }
+        for hub in &mut side.worst {
+            hub.deserved = Some(nan);
+            for victim in &mut hub.victims {
+                (victim.hub_score, victim.true_score) = (nan, f64::NEG_INFINITY);
+            }
+        }
+    }
+    for curve in &mut report.curves {
+        curve.unconstrained = Some(nan);
+        curve.x[0] = f64::INFINITY;
+        curve.y[1] = nan;
+    }
+    report.hubs.hs_sum = Some(nan);
+    report.seconds = nan;
+    report
+}
+
+/// A report of nothing.
+pub(super) fn empty() -> Report {
+    let mut report = report();
+    report.rows.clear();
+    report.hubs = Hubs::default();
+    report.curves.clear();
+    report
+}
+
+/// Words that no reader should meet.
+pub(super) fn says_no_number(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|w| ["nan", "inf", "null"].contains(&w.to_lowercase().as_str()))
+}
+
 /// The row of a method.
 pub(super) fn row_mut<'a>(report: &'a mut Report, method: &str) -> &'a mut Row {
     report.rows.iter_mut().find(|r| r.method == method).unwrap()
@@ -152,8 +205,15 @@ fn side(direction: Direction, rows: &[Row]) -> HubSide {
     let (queries, items) = (direction.queries(500u64, 2500), direction.items(500u64, 2500));
     let histograms = rows.iter().flat_map(|row| {
         [1, 5, 10].map(|k| {
-            let calm = row.difference.map_or(0.0, |d| (d.rsum.abs() / 60.0).min(0.75));
-            histogram(&row.method, k, queries as f64 * k as f64 / items as f64, items, calm)
+            let calm = row.difference.map_or(0.0, |d| (d.rsum.abs() / 60.0).min(0.5));
+            histogram(
+                &row.method,
+                k,
+                queries as f64 * k as f64 / items as f64,
+                items,
+                queries,
+                calm,
+            )
         })
     });
     let names = [
@@ -190,14 +250,14 @@ fn victim(i: u64) -> Victim {
 }
 
 /// A long tail of the given mean, pulled in by `calm`.
-fn histogram(method: &str, k: u64, mean: f64, items: u64, calm: f64) -> Histogram {
+fn histogram(method: &str, k: u64, mean: f64, items: u64, queries: u64, calm: f64) -> Histogram {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for i in 0..items {
         // Quantiles of a logarithmic bell: near enough to hubs.
         let u = (i as f64 + 0.5) / items as f64;
         let z = (u / (1.0 - u)).ln() / 1.6;
         let n = mean * 0.6 * (z * (1.1 - calm)).exp();
-        *counts.entry(n.floor() as u64).or_default() += 1;
+        *counts.entry((n as u64).min(queries)).or_default() += 1;
     }
     Histogram { method: method.into(), k, counts: counts.into_iter().collect() }
 }

@@ -5,7 +5,7 @@ mod text;
 
 use std::io::IsTerminal;
 
-use super::format::{bytes, count, counted, duration, score};
+use super::format::{bytes, clean, count, counted, duration, score};
 use super::histogram::{Bin, doubling};
 use super::methods::{MARKS, title};
 use super::model::{Hub, HubSide, Report, Victim};
@@ -13,7 +13,7 @@ use super::table::{self, items, name, queries};
 use super::verdict::{self, Outcome};
 use crate::Direction;
 use grid::{hubs_grid, lines};
-use text::{clean, fit, pad_left, pad_right, width_of, wrap};
+use text::{fit, pad_left, pad_right, width_of, wrap};
 
 const MIN_WIDTH: usize = 60;
 const HUBS: usize = 5;

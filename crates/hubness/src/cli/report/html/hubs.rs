@@ -23,13 +23,12 @@ pub(super) fn counts(out: &mut String, report: &Report) {
         *out += "<p class=\"note\">At k = 10, over all items, those in no list included.</p>\n";
         let figures = plots::counts(report, side, direction, 10);
         if !figures.is_empty() {
-            if figures.len() > 1 || side.histograms.len() > 1 {
-                *out += "<p class=\"legend\">N<sub>10</sub>&nbsp;: ";
-                for (label, series) in [("before (NNS)", 6), ("after the method", 0)] {
-                    key(out, &Key { label: label.into(), shape: Shape::Line(series, "none") });
-                }
-                *out += "</p>\n";
+            *out += "<p class=\"note\">Share of the items (upwards) by N<sub>10</sub> (to the right), \
+                     both logarithmic.</p>\n<p class=\"legend\">";
+            for (label, series) in [("before: NNS", 6), ("after the method", 0)] {
+                key(out, &Key { label: label.into(), shape: Shape::Line(series, "none") });
             }
+            *out += "</p>\n";
             grid(out, "small", figures);
         }
         for k in side.measures.iter().map(|m| m.k).filter(|&k| k != 10) {
@@ -129,7 +128,7 @@ fn victims(out: &mut String, hub: &Hub, direction: Direction, columns: usize) {
         *out += "<ul>\n";
         for Victim { query, name, hub_score, true_score, true_rank } in &hub.victims {
             *out += &format!(
-                "<li>{} <span class=\"by\">{} over {}; the right one is at rank {}</span></li>\n",
+                "<li>{}<span class=\"by\">: {} over {}; the right one is at rank {}</span></li>\n",
                 called(name.as_deref(), one, *query),
                 typeset(&score(*hub_score)),
                 typeset(&score(*true_score)),
@@ -144,7 +143,9 @@ fn victims(out: &mut String, hub: &Hub, direction: Direction, columns: usize) {
 /// A name with its index, or `text 17`.
 fn called(name: Option<&str>, noun: &str, index: u64) -> String {
     match name {
-        Some(name) => format!("<q>{}</q> <span class=\"by\">{noun} {index}</span>", escape(name)),
+        Some(name) => {
+            format!("<q><bdi>{}</bdi></q> <span class=\"by\">{noun} {index}</span>", escape(name))
+        }
         None => format!("{noun} {index}"),
     }
 }

@@ -1,14 +1,14 @@
 //! The pieces a page is made of.
 
-use super::super::format::typeset;
+use super::super::format::{clean, typeset};
 use super::super::model::Report;
 use super::super::plots::{Figure, Key, Shape};
 use super::super::table::{Column, Side};
 
-/// Text as text, in content and in quoted attributes.
+/// Text as text, in content and in quoted attributes; without what could turn its line around.
 pub(in super::super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in clean(text).chars() {
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
@@ -86,7 +86,7 @@ fn text(column: &Column, text: &str) -> String {
     match (column.side, text) {
         (Side::Left, "T") => "<abbr title=\"transductive\">T</abbr>".into(),
         (Side::Left, "H") => "<abbr title=\"held-out bank\">H</abbr>".into(),
-        (Side::Left, _) => escape(text),
+        (Side::Left, _) => text.split('\n').map(escape).collect::<Vec<_>>().join("<br>"),
         // The star hangs, or the digits of marked and unmarked rows would not be in line.
         (Side::Right, _) => match text.strip_suffix('*') {
             Some(number) => format!("{}<span class=\"star\">*</span>", escape(&typeset(number))),
@@ -106,7 +106,11 @@ pub(super) fn grid(out: &mut String, class: &str, figures: Vec<Figure>) {
     }
     *out += &format!("<div class=\"grid {class}\">\n");
     for figure in figures {
-        *out += &format!("<figure>\n<figcaption>{}</figcaption>\n", escape(&figure.title));
+        *out += &format!("<figure>\n<figcaption>{}", escape(&figure.title));
+        if !figure.detail.is_empty() {
+            *out += &format!("<span>{}</span>", escape(&typeset(&figure.detail)));
+        }
+        *out += "</figcaption>\n";
         if !figure.legend.is_empty() {
             *out += "<p class=\"legend\">";
             figure.legend.iter().for_each(|k| key(out, k));

@@ -6,9 +6,9 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::super::canvas::{
-    Canvas, Drawn, HPos, Ink, Point, VPos, chart, draw, path, percent_at, text, text_at,
+    Canvas, Drawn, HPos, Ink, Point, VPos, chart, draw, path, share_at, text, text_at,
 };
-use super::super::format::{count, measure};
+use super::super::format::{count, measure, n_of};
 use super::super::histogram::decades;
 use super::super::methods::title;
 use super::super::model::{Histogram, HubMeasures, HubSide, Report};
@@ -36,22 +36,21 @@ pub(in super::super) fn counts(
         let row = report.rows.iter().find(|r| r.method == method)?;
         at(after(report, row, direction), k).map(|m: &HubMeasures| m.skewness)
     };
-    let caption = |h: &Histogram| match (before, skewness(Report::BASELINE), skewness(&h.method)) {
-        (Some(b), Some(from), Some(to)) if b.method != h.method => format!(
-            "{}: skewness {} → {}, largest {} → {}",
-            title(&h.method),
-            measure(from),
-            measure(to),
-            count(b.max()),
-            count(h.max())
-        ),
-        (_, _, Some(to)) => {
-            format!("{}: skewness {}, largest {}", title(&h.method), measure(to), count(h.max()))
+    let detail = |h: &Histogram| {
+        let own = skewness(&h.method).map(measure);
+        let largest = count(h.max());
+        match (before.filter(|b| b.method != h.method), skewness(Report::BASELINE), own) {
+            (Some(b), Some(from), Some(to)) => {
+                let (from, most) = (measure(from), count(b.max()));
+                format!("skewness {from} → {to}, largest {most} → {largest}")
+            }
+            (_, _, Some(to)) => format!("skewness {to}, largest {largest}"),
+            _ => format!("largest {largest}"),
         }
-        _ => format!("{}: largest {}", title(&h.method), count(h.max())),
     };
     let panel = |h: &Histogram, under: Option<&Histogram>| Figure {
-        title: caption(h),
+        title: title(&h.method),
+        detail: detail(h),
         svg: panel(h, under, &axes),
         legend: Vec::new(),
     };
@@ -64,7 +63,7 @@ pub(in super::super) fn counts(
 fn panel(of: &Histogram, under: Option<&Histogram>, (x, y): &(Range<f64>, Range<f64>)) -> String {
     let k = of.k;
     let label =
-        format!("Share of items by N{k} under {}, both axes logarithmic", title(&of.method));
+        format!("Share of items by {} under {}, both axes logarithmic", n_of(k), title(&of.method));
     draw(&label, (820, 560), |canvas| {
         let mut chart = chart(canvas).build_cartesian_2d(x.clone(), y.clone())?;
         chart
@@ -74,8 +73,7 @@ fn panel(of: &Histogram, under: Option<&Histogram>, (x, y): &(Range<f64>, Range<
             .axis_desc_style(text())
             .x_labels(0)
             .y_labels(0)
-            .x_desc(format!("N{k}"))
-            .y_desc("share of items")
+            .x_desc(n_of(k))
             .draw()?;
         decade_lines(canvas, &mut chart, x, y)?;
         let own = if under.is_some() { 0 } else { GREY };
@@ -107,7 +105,7 @@ fn decade_lines(canvas: &Canvas, chart: &mut Chart, x: &Range<f64>, y: &Range<f6
     for at in whole(y).filter(|at| (at % every).abs() < 0.5) {
         chart.draw_series([path(vec![(x.start, at), (x.end, at)], faint())])?;
         let (px, py) = chart.plotting_area().map_coordinate(&(x.start, at));
-        let label = percent_at(at);
+        let label = share_at(at as i32);
         canvas.draw(&Text::new(label, (px - 10, py), text_at((HPos::Right, VPos::Center))))?;
     }
     Ok(())
@@ -135,7 +133,7 @@ mod tests {
     fn points_are_logarithms_of_shares() {
         let h = Histogram { method: "nns".into(), k: 1, counts: vec![(1, 90), (2, 10)] };
         let course = courses(&h).concat();
-        let want = [(0.0, -0.045757), (0.30103, -1.0)];
+        let want = [(0.0, -0.045757), (std::f64::consts::LOG10_2, -1.0)];
         assert_eq!(course.len(), 2);
         for (got, want) in course.iter().zip(want) {
             assert!((got.0 - want.0).abs() < 1e-5 && (got.1 - want.1).abs() < 1e-5, "{got:?}");

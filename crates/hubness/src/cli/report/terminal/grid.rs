@@ -2,11 +2,11 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table, TableComponent, presets};
 
-use super::super::format::{NONE, count, share};
+use super::super::format::{NONE, clean, count, share};
 use super::super::methods::title;
 use super::super::model::Hub;
 use super::super::table::{Column, Side};
-use super::text::{clean, fit, width_of};
+use super::text::{fit, width_of};
 use super::{Palette, called};
 
 /// Between columns: a blank of padding and the one that stands where a vertical line would.
@@ -78,9 +78,8 @@ pub(super) fn hubs_grid(
         cells.iter().map(|c| width_of(c)).chain([width_of(head)]).max().unwrap_or(0)
     };
     let taken: usize = columns.iter().map(|c| wide(c) + GAP).sum();
-    let names = hubs
-        .iter()
-        .map(|h| called(h.name.as_deref(), noun, h.item, width.saturating_sub(taken)));
+    let names =
+        hubs.iter().map(|h| called(h.name.as_deref(), noun, h.item, width.saturating_sub(taken)));
 
     let mut table = empty(palette);
     let heads = [noun.to_owned()].into_iter().chain(columns.iter().map(|c| c.0.clone()));

@@ -13,18 +13,6 @@ pub(super) fn width_of(text: &str) -> usize {
     table.column_max_content_widths().first().map_or(0, |&w| w.into())
 }
 
-/// The text without what could move the cursor or turn the line around.
-pub(super) fn clean(text: &str) -> String {
-    let harmless = |c: char| match c {
-        '\t' | '\n' | '\r' => ' ',
-        c if c.is_control() => '\u{fffd}',
-        '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' => '\u{fffd}',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(harmless).collect()
-}
-
 /// The text cut to `width` columns, the cut marked.
 pub(super) fn fit(text: &str, width: usize) -> String {
     if text.len() <= width || width_of(text) <= width {
@@ -93,11 +81,6 @@ mod tests {
     #[test]
     fn widths_are_columns() {
         assert_eq!(["abc", "犬と猫", "é", "█▌", "→"].map(width_of), [3, 6, 1, 2, 1]);
-    }
-
-    #[test]
-    fn names_cannot_move_the_cursor() {
-        assert_eq!(clean("a\x1b[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
     }
 
     #[test]
