@@ -1,7 +1,7 @@
 //! What `hubness report` shows: a [`Report`] as JSON, as text for a terminal, as one HTML file.
 //!
 //! The numbers come from elsewhere; here they are only shown. All three say the same: [`Report`] is what `--json` prints,
-//! [`terminal`] and [`html`] are drawn from it alone.
+//! [`terminal()`] and [`html()`] are drawn from it alone.
 
 mod canvas;
 mod format;

@@ -124,7 +124,7 @@ fn victims(out: &mut String, hub: &Hub, direction: Direction, columns: usize) {
     let [one, many] = queries(direction);
     let n = counted(hub.victims.len() as u64, one, many);
     *out += &format!("<tr class=\"victims\"><td colspan=\"{columns}\">");
-    details(out, &format!("wins {n} wrongly, for example"), |out| {
+    details(out, &format!("for example {n} that it wrongly wins"), |out| {
         *out += "<ul>\n";
         for Victim { query, name, hub_score, true_score, true_rank } in &hub.victims {
             *out += &format!(
@@ -144,7 +144,10 @@ fn victims(out: &mut String, hub: &Hub, direction: Direction, columns: usize) {
 fn called(name: Option<&str>, noun: &str, index: u64) -> String {
     match name {
         Some(name) => {
-            format!("<q><bdi>{}</bdi></q> <span class=\"by\">{noun} {index}</span>", escape(name))
+            format!(
+                "<q><bdi>{}</bdi></q> <span class=\"by\">{noun}&nbsp;{index}</span>",
+                escape(name)
+            )
         }
         None => format!("{noun} {index}"),
     }

@@ -83,5 +83,10 @@ fn what_is_no_number_is_not_drawn() {
     for svg in all(&sample::poisoned()).into_iter().flatten() {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
+    let mut report = report();
+    assert!(rsums(&report).unwrap().svg.contains("stroke-dasharray"));
+    report.rows[0].rsum = f64::NAN;
+    let figure = rsums(&report).unwrap();
+    assert!(!figure.svg.contains("stroke-dasharray") && !figure.svg.contains("NNS"));
     assert!(all(&sample::empty()).iter().all(Option::is_none));
 }
