@@ -1,0 +1,3 @@
+//! What the binary `hubness` is made of (feature `cli`).
+
+pub mod report;

@@ -1,0 +1,151 @@
+//! The JSON of `hubness report --json`.
+
+mod hubs;
+mod row;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Direction;
+pub use hubs::{Histogram, Hub, HubMeasures, HubSide, Hubs, Victim};
+pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, Seen};
+
+/// Everything a report shows. Numbers are finite; what is not known is `null`.
+///
+/// | key                 | what                                                              |
+/// |---------------------|-------------------------------------------------------------------|
+/// | `version`           | of this crate                                                     |
+/// | `data`, `settings`  | what was read, and how it was measured                            |
+/// | `rows`              | one for each method, nearest neighbours (`nns`) first             |
+/// | `hubs`              | of nearest neighbours: measures, the worst by name, N_k of all rows |
+/// | `curves`            | R@10 against λ, where asked for                                   |
+/// | `seconds`           | wall clock of the whole command                                   |
+/// | `peak_memory_bytes` | of the process; `null` where the system does not say              |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Version of this crate.
+    pub version: String,
+    /// What was read.
+    pub data: Data,
+    /// How it was measured.
+    pub settings: Settings,
+    /// One for each method. Methods are told apart by their names, so no name comes twice.
+    pub rows: Vec<Row>,
+    /// The hubs of nearest neighbours, and what each row left of them.
+    pub hubs: Hubs,
+    /// R@10 against λ.
+    #[serde(default)]
+    pub curves: Vec<Curve>,
+    /// Wall clock of the whole command.
+    pub seconds: f64,
+    /// The most memory that the process held.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Report {
+    /// Name of the row that all others are compared with.
+    pub const BASELINE: &str = "nns";
+
+    /// The row of plain nearest neighbours.
+    pub fn baseline(&self) -> Option<&Row> {
+        self.rows.iter().find(|r| r.method == Self::BASELINE)
+    }
+
+    /// The directions that were measured.
+    pub fn directions(&self) -> impl Iterator<Item = Direction> {
+        let has = |d: &Direction| self.rows.iter().any(|r| r.recalls.get(*d).is_some());
+        Direction::BOTH.into_iter().filter(has)
+    }
+}
+
+/// One thing for each direction; `null` for one that was not measured (a run file has only one).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Directed<T> {
+    /// Images ask for texts.
+    pub i2t: Option<T>,
+    /// Texts ask for images.
+    pub t2i: Option<T>,
+}
+
+impl<T> Directed<T> {
+    /// That of one direction.
+    pub fn get(&self, direction: Direction) -> Option<&T> {
+        match direction {
+            Direction::I2t => self.i2t.as_ref(),
+            Direction::T2i => self.t2i.as_ref(),
+        }
+    }
+}
+
+impl<T> Default for Directed<T> {
+    fn default() -> Self {
+        Self { i2t: None, t2i: None }
+    }
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// Number of images.
+    pub images: u64,
+    /// Number of texts.
+    pub texts: u64,
+    /// Width of the embeddings; `null` if a matrix or a run was read.
+    pub dim: Option<u64>,
+    /// Which texts belong to which image, and whether that was told or guessed.
+    pub pairs_note: String,
+    /// The files, in the order they were given.
+    pub files: Vec<File>,
+    /// Worth knowing, nothing wrong.
+    pub notes: Vec<String>,
+    /// Something may be wrong with the data.
+    pub warnings: Vec<String>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// As it was given on the command line.
+    pub name: String,
+    /// Of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// How it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Of folds, intervals and tests.
+    pub seed: u64,
+    /// Draws of the bootstrap and of the randomisation test; 0 if neither was asked for.
+    pub resamples: u64,
+    /// What is drawn: images with all their texts.
+    pub unit: String,
+    /// Which of two equal scores comes first.
+    pub tie_policy: String,
+    /// From how many times its fair share on an item counts as a hub, in words.
+    pub hub_rule: String,
+    /// The command line, to run it again.
+    pub command: Option<String>,
+    /// Whatever else was set, name to value.
+    #[serde(default)]
+    pub more: BTreeMap<String, String>,
+}
+
+/// R@10 of a method followed by RGM against λ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The method: `rgm`, `csls+rgm`, …
+    pub label: String,
+    /// Which side asks.
+    pub direction: Direction,
+    /// λ, ascending.
+    pub x: Vec<f64>,
+    /// R@10 in percent, one for each λ.
+    pub y: Vec<f64>,
+    /// R@10 in percent without RGM, which is λ = ∞.
+    pub unconstrained: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! A method's row.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Directed, HubMeasures};
+use crate::Setting;
+
+/// What a method reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its name on the command line: `nns`, `csls`, `is`, `csls+rgm`, …
+    pub method: String,
+    /// Its parameters, always by direction: `{"i2t": {"k": 10}, "t2i": {"k": 10}}`.
+    pub params: Directed<Params>,
+    /// Who chose them.
+    pub chosen: Chosen,
+    /// `transductive` and `setting`: what it looked at beside the query.
+    #[serde(flatten)]
+    pub seen: Seen,
+    /// `i2t` and `t2i`.
+    #[serde(flatten)]
+    pub recalls: Directed<Recalls>,
+    /// The sum of the recalls: six, or three where only one direction was measured.
+    pub rsum: f64,
+    /// Of `rsum`.
+    pub ci95: Option<[f64; 2]>,
+    /// Of each recall.
+    #[serde(default)]
+    pub ci95_recalls: Directed<RecallIntervals>,
+    /// This row less nearest neighbours; `null` for those themselves.
+    pub difference: Option<Difference>,
+    /// Paired randomisation test against nearest neighbours, two-sided, on `rsum`; for this row alone.
+    pub p_value: Option<f64>,
+    /// Hub measures of its lists, one entry for each k.
+    #[serde(default)]
+    pub hubs_after: Directed<Vec<HubMeasures>>,
+}
+
+/// Parameter's name to its value.
+pub type Params = BTreeMap<String, Param>;
+
+/// A parameter's value. `∞` and words are text (`"inf"`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Param {
+    /// A count: `10`.
+    Count(u64),
+    /// Any other finite number.
+    Number(f64),
+    /// A word: `"item"`, `"inf"`.
+    Word(String),
+    /// One for each fold, or one for each of R@1, R@5, R@10.
+    Each(Vec<Param>),
+}
+
+impl From<f64> for Param {
+    fn from(v: f64) -> Self {
+        match v {
+            v if !v.is_finite() => Self::Word(v.to_string()),
+            v if v >= 0.0 && v.fract() == 0.0 && v < 9e15 => Self::Count(v as u64),
+            v => Self::Number(v),
+        }
+    }
+}
+
+/// Who chose a row's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Chosen {
+    /// Nobody: the documented defaults, or nothing to choose.
+    Default,
+    /// The command line.
+    Given,
+    /// Two halves of the images, each by the other.
+    CrossFitted,
+    /// A validation file.
+    Validation,
+}
+
+/// A [`Setting`], in JSON also as `transductive: true | false`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Keys", into = "Keys")]
+pub struct Seen(pub Setting);
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Keys {
+    transductive: bool,
+    setting: Setting,
+}
+
+impl From<Keys> for Seen {
+    fn from(keys: Keys) -> Self {
+        Self(keys.setting)
+    }
+}
+
+impl From<Seen> for Keys {
+    fn from(Seen(setting): Seen) -> Self {
+        Self { transductive: setting == Setting::Transductive, setting }
+    }
+}
+
+/// Recalls of one direction, in percent; ranks count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Recalls {
+    /// R@1.
+    pub r1: f64,
+    /// R@5.
+    pub r5: f64,
+    /// R@10.
+    pub r10: f64,
+    /// `null` after RGM, whose lists end before every item is ranked.
+    pub median_rank: Option<f64>,
+    /// `null` after RGM.
+    pub mean_rank: Option<f64>,
+}
+
+impl Recalls {
+    /// R@1, R@5 and R@10.
+    pub fn values(&self) -> [f64; 3] {
+        [self.r1, self.r5, self.r10]
+    }
+}
+
+/// 95 % intervals of one direction's recalls.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RecallIntervals {
+    /// Of R@1.
+    pub r1: [f64; 2],
+    /// Of R@5.
+    pub r5: [f64; 2],
+    /// Of R@10.
+    pub r10: [f64; 2],
+}
+
+impl RecallIntervals {
+    /// Those of R@1, R@5 and R@10.
+    pub fn values(&self) -> [[f64; 2]; 3] {
+        [self.r1, self.r5, self.r10]
+    }
+}
+
+/// A row less nearest neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// In points of `rsum`.
+    pub rsum: f64,
+    /// Paired bootstrap.
+    pub ci95: Option<[f64; 2]>,
+    /// The row's `p_value` corrected for the number of rows by Holm's method.
+    pub p_holm: Option<f64>,
+}

@@ -1,0 +1,168 @@
+//! The first sentence of a report: does any correction help?
+
+use super::format::{measure, p_phrase, points, signed, signed_interval};
+use super::methods::title;
+use super::model::{HubMeasures, Report, Row};
+use crate::{Direction, Setting};
+
+/// From this p-value (Holm) down a difference counts as real.
+pub(super) const LEVEL: f64 = 0.05;
+
+/// What a report says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether anything helps.
+    pub outcome: Outcome,
+    /// A few plain sentences, numbers in ASCII.
+    pub text: String,
+}
+
+/// Whether any correction helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// At least one row is significantly above nearest neighbours.
+    Helps,
+    /// Rows were compared, none is significantly above.
+    Nothing,
+    /// There is nothing to compare, or no test was made.
+    Untested,
+}
+
+pub(super) fn of(report: &Report) -> Verdict {
+    let Some(base) = report.baseline() else {
+        return Verdict {
+            outcome: Outcome::Untested,
+            text: "No verdict: plain nearest neighbours (nns) were not measured.".into(),
+        };
+    };
+    let others = || report.rows.iter().filter(|r| r.method != Report::BASELINE);
+    let Some(top) = best(others()) else {
+        let (rsum, hubs) = (points(base.rsum), hubs(report, base));
+        let text = format!("rSum {rsum}; no correction to compare with.{hubs}");
+        return Verdict { outcome: Outcome::Untested, text };
+    };
+    let helping = || others().filter(|r| significant(r) && gain(r) > 0.0);
+    let change = |row: &Row| format!("rSum from {} to {}", points(base.rsum), points(row.rsum));
+    let (outcome, mut text) = match best(helping()) {
+        Some(row) => {
+            let (name, change, detail) = (title(&row.method), change(row), detail(row));
+            let text = format!("{name} lifts {change} ({detail}).{}", hubs(report, row));
+            (Outcome::Helps, text + &without_leak(row, helping, others))
+        }
+        None => {
+            let (outcome, what) = match others().any(|r| p(r).is_some()) {
+                true => (Outcome::Nothing, "No correction helps significantly"),
+                false => (Outcome::Untested, "Differences were not tested"),
+            };
+            let (name, change, detail) = (title(&top.method), change(top), detail(top));
+            let hubs = hubs(report, base);
+            (outcome, format!("{what}: the best, {name}, takes {change} ({detail}).{hubs}"))
+        }
+    };
+    let harmful: Vec<_> =
+        others().filter(|r| significant(r) && gain(r) < 0.0).map(|r| title(&r.method)).collect();
+    if !harmful.is_empty() {
+        text += &format!(" Significantly worse than doing nothing: {}.", harmful.join(", "));
+    }
+    Verdict { outcome, text }
+}
+
+/// The row of the highest rSum, the first of equals.
+pub(super) fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
+    rows.filter(|r| r.rsum.is_finite()).reduce(|a, b| if b.rsum > a.rsum { b } else { a })
+}
+
+/// The row whose lists are set against those of nearest neighbours in histograms: the best of all
+/// others, whether it helps or not.
+pub(super) fn shown(report: &Report) -> Option<&Row> {
+    best(report.rows.iter().filter(|r| r.method != Report::BASELINE))
+}
+
+/// Whether a row's difference counts as real, either way.
+pub(super) fn significant(row: &Row) -> bool {
+    p(row).is_some_and(|p| p < LEVEL)
+}
+
+/// A row's p-value, corrected for the number of rows where that is known.
+pub(super) fn p(row: &Row) -> Option<f64> {
+    row.difference.and_then(|d| d.p_holm).or(row.p_value).filter(|p| p.is_finite())
+}
+
+/// The measures of `k` among those of several.
+pub(super) fn at(measures: Option<&Vec<HubMeasures>>, k: u64) -> Option<&HubMeasures> {
+    measures?.iter().find(|m| m.k == k)
+}
+
+/// The hub measures of a row; those of the baseline also stand under `hubs`.
+pub(super) fn after<'a>(
+    report: &'a Report,
+    row: &'a Row,
+    direction: Direction,
+) -> Option<&'a Vec<HubMeasures>> {
+    let own = row.hubs_after.get(direction);
+    let before = || report.hubs.sides.get(direction).map(|side| &side.measures);
+    own.or_else(|| (row.method == Report::BASELINE).then(before).flatten())
+}
+
+fn gain(row: &Row) -> f64 {
+    row.difference.map_or(0.0, |d| d.rsum)
+}
+
+fn detail(row: &Row) -> String {
+    let difference = row.difference;
+    let mut parts: Vec<String> = difference.map(|d| signed(d.rsum)).into_iter().collect();
+    parts.extend(difference.and_then(|d| d.ci95).map(|ci| format!("95 % {}", signed_interval(ci))));
+    parts.extend(p(row).map(p_phrase));
+    match row.seen.0 {
+        Setting::Transductive => parts.push("transductive".into()),
+        Setting::HeldOut => parts.push("held-out bank".into()),
+        Setting::Plain => {}
+    }
+    parts.join(", ")
+}
+
+/// If the best row saw the other test queries: the best that did not.
+fn without_leak<'a, A, B>(row: &Row, helping: impl Fn() -> A, others: impl Fn() -> B) -> String
+where
+    A: Iterator<Item = &'a Row>,
+    B: Iterator<Item = &'a Row>,
+{
+    let blind = |r: &&Row| r.seen.0 != Setting::Transductive;
+    if blind(&row) {
+        return String::new();
+    }
+    let without = "Without a look at the other test queries";
+    match best(helping().filter(blind)) {
+        Some(row) => {
+            let (name, rsum) = (title(&row.method), points(row.rsum));
+            format!(" {without} the best is {name}: rSum {rsum} ({}).", detail(row))
+        }
+        None if others().any(|r| blind(&r)) => format!(" {without} nothing helps significantly."),
+        None => String::new(),
+    }
+}
+
+/// What becomes of the skewness of N_10, in the direction where it is worst.
+fn hubs(report: &Report, row: &Row) -> String {
+    let skewness = |d: Direction| {
+        let side = report.hubs.sides.get(d)?;
+        let value = at(Some(&side.measures), 10)?.skewness;
+        value.is_finite().then_some((value, d))
+    };
+    let worst = Direction::BOTH.into_iter().filter_map(skewness).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((before, direction)) = worst else { return String::new() };
+    if row.method == Report::BASELINE {
+        return format!(" The skewness of N10 {direction} is {}.", measure(before));
+    }
+    match at(row.hubs_after.get(direction), 10).map(|m| m.skewness).filter(|v| v.is_finite()) {
+        Some(after) => {
+            let (from, to) = (measure(before), measure(after));
+            let verb = if after < before { "falls" } else { "goes" };
+            format!(" The skewness of N10 {direction} {verb} from {from} to {to}.")
+        }
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
