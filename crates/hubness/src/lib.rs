@@ -1,6 +1,8 @@
 //! Hubs of cross-modal retrieval: measured, explained and corrected.
 
 mod bank;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod correction;
 mod direction;
 mod lists;

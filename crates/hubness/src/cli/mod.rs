@@ -1,0 +1,3 @@
+//! The command line `hubness`.
+
+pub mod input;
