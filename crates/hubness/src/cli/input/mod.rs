@@ -17,6 +17,8 @@ mod loaded;
 mod location;
 mod names;
 mod pairs;
+#[cfg(test)]
+mod properties;
 mod qrels;
 mod rows;
 mod run;

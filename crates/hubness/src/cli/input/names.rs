@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use itm_core::{Error, Pairs, Result};
 use serde_json::{Map, Value};
 
-use super::text::{at_line, excerpt, first_ten, lines, utf8};
+use super::text::{at_line, count, excerpt, first_ten, lines, utf8};
 
 /// Names of images and texts, where they are known; as many as there are images and texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(crate) fn fit_images(
     }
     let Some(pairs) = pairs.filter(|pairs| pairs.texts() == names.len()) else {
         let expected = format!("a name for each of {images} images");
-        return Err(Error::invalid(place, expected, format!("{} names", names.len())));
+        return Err(Error::invalid(place, expected, count(names.len(), "name")));
     };
     let of_image = |image: usize| {
         let [first, rest @ ..] = pairs.texts_of(image) else { return Ok(image.to_string()) };
@@ -118,7 +118,7 @@ pub(crate) fn fit_texts(place: &str, names: Vec<String>, texts: usize) -> Result
         return Ok(names);
     }
     let expected = format!("a name for each of {texts} texts");
-    Err(Error::invalid(place, expected, format!("{} names", names.len())))
+    Err(Error::invalid(place, expected, count(names.len(), "name")))
 }
 
 /// Where each name stands.

@@ -8,7 +8,7 @@ use itm_core::{Error, Pairs, Result};
 use super::array::is_npy;
 use super::names::{NameFormat, parse_names};
 use super::qrels::Qrels;
-use super::text::{at_line, excerpt, lines, utf8};
+use super::text::{at_line, count, excerpt, lines, utf8};
 
 /// A file of pairs as it was read, before it is held against the shapes.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,7 +187,11 @@ impl Sides<'_> {
         }
         let missing = image_of_text.iter().filter(|image| image.is_none()).count();
         image_of_text.into_iter().collect::<Option<_>>().ok_or_else(|| {
-            Error::invalid(place, "an image for every text", format!("{missing} texts without"))
+            Error::invalid(
+                place,
+                "an image for every text",
+                format!("{} without", count(missing, "text")),
+            )
         })
     }
 }
@@ -223,11 +227,10 @@ pub(crate) fn guess(
         _ if texts == images => Ok(Guess { every: 1, captions: 1 }),
         _ => {
             let expected = format!("a multiple of {images} images (or --pairs)");
-            Err(Error::invalid(place, expected, format!("{texts} texts")))
+            let swapped =
+                if images.is_multiple_of(texts) { " (images and texts swapped?)" } else { "" };
+            let got = format!("{}{swapped}", count(texts, "text"));
+            Err(Error::invalid(place, expected, got))
         }
     }
 }
-
-#[cfg(test)]
-#[path = "pairs_tests.rs"]
-mod tests;

@@ -190,5 +190,50 @@ fn resultant(features: &Features) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "rows_tests.rs"]
-mod tests;
+mod tests {
+    use super::super::testing::{npy, rows};
+    use super::*;
+
+    fn repeats_of(bytes: Vec<u8>) -> Option<usize> {
+        repeats(&Array::parse("x", None, bytes).unwrap())
+    }
+
+    #[test]
+    fn repeats_are_a_divisor_of_all_groups() {
+        let groups = |sizes: &[usize]| {
+            let rows = sizes.iter().enumerate().flat_map(|(at, &n)| vec![at as f32; n]);
+            let values: Vec<_> = rows.collect();
+            repeats_of(npy(&[values.len(), 1], &values))
+        };
+        assert_eq!(groups(&[5, 5, 5]), Some(5));
+        assert_eq!(groups(&[5, 10, 5]), Some(5), "two images that are equal");
+        assert_eq!(groups(&[5, 5, 4]), None);
+        assert_eq!(groups(&[5, 1]), None);
+        assert_eq!(groups(&[6]), None, "all rows equal: collapsed");
+        assert_eq!(groups(&[1]), None);
+        assert_eq!(groups(&[2, 2]), Some(2));
+    }
+
+    #[test]
+    fn norms_neither_overflow_nor_vanish() {
+        for scale in [1e300, 1.0, 1e-300] {
+            let got = norm(&[3.0 * scale, -4.0 * scale]) / scale;
+            assert!((got - 5.0).abs() < 1e-12, "{scale}: {got}");
+        }
+        assert_eq!((norm(&[0.0, -0.0]), norm(&[f64::INFINITY, 1.0])), (0.0, f64::INFINITY));
+    }
+
+    /// By hand: unit rows (1, 0) and (0, 1), mean (½, ½), length √½; a row of zeros has no direction.
+    #[test]
+    fn golden_mean_resultant_length() {
+        let of = |bytes| {
+            let array = Array::parse("x", None, bytes).unwrap();
+            resultant(&read(&array, 1, Length::Raw).unwrap().0)
+        };
+        let got = of(rows([[2.0, 0.0], [0.0, 0.0], [0.0, 5.0]])).unwrap();
+        assert!((got - 0.5f64.sqrt()).abs() < 1e-12, "{got}");
+        assert_eq!(of(rows([[2.0, 0.0]])), None);
+        let opposite = of(rows([[2.0, 0.0], [-1.0, 0.0]])).unwrap();
+        assert_eq!(opposite, 0.0);
+    }
+}
