@@ -238,5 +238,6 @@ fn no_bank(request: &Request) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "assemble_tests.rs"]
+mod malformed;
+#[cfg(test)]
 mod tests;

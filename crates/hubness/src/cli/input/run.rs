@@ -171,5 +171,4 @@ impl<'a> Interned<'a> {
 }
 
 #[cfg(test)]
-#[path = "run_tests.rs"]
 mod tests;

@@ -272,5 +272,4 @@ fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<
 }
 
 #[cfg(test)]
-#[path = "runs_tests.rs"]
 mod tests;
