@@ -56,7 +56,9 @@ impl Dtype {
                 let got = format!("big-endian {}", excerpt(big));
                 return Err(Error::invalid(place, "a little-endian dtype", got));
             }
-            "|O" | "O" => return Err(Error::invalid(place, DTYPES, "Python objects (dtype object)")),
+            "|O" | "O" => {
+                return Err(Error::invalid(place, DTYPES, "Python objects (dtype object)"));
+            }
             other => return Err(Error::invalid(place, DTYPES, excerpt(other))),
         })
     }

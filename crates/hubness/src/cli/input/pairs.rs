@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use itm_core::data::{FileBytes, Npy};
 use itm_core::{Error, Pairs, Result};
+use serde_json::Value;
 
 use super::array::is_npy;
 use super::names::{NameFormat, parse_names};
@@ -89,9 +90,18 @@ fn json(place: &str, text: &str) -> Result<PairList> {
     if let Ok(rows) = serde_json::from_str(text) {
         return Ok(PairList::Rows(rows));
     }
-    let expected = "a list of image rows, or of image names";
-    let words = serde_json::from_str(text).map_err(|e| Error::invalid(place, expected, e))?;
-    Ok(PairList::Words(words))
+    if let Ok(words) = serde_json::from_str(text) {
+        return Ok(PairList::Words(words));
+    }
+    // Neither: read once more to say which entry it is.
+    let entries: Vec<Value> =
+        serde_json::from_str(text).map_err(|e| Error::invalid(place, "a JSON list", e))?;
+    let names = entries[0].is_string(); // an empty list was a list of numbers
+    let fits = |entry: &Value| if names { entry.is_string() } else { entry.is_u64() };
+    let at = entries.iter().position(|entry| !fits(entry)).unwrap_or(0);
+    let expected = if names { "an image name" } else { "an image row" };
+    let got = excerpt(&entries[at].to_string());
+    Err(Error::invalid(format!("{place} entry {at}"), expected, got))
 }
 
 /// What pairs are held against.

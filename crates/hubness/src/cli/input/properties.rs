@@ -77,6 +77,22 @@ fn valid_files_are_valid() {
     assert!(Run::parse("PLACE", &valid(5)).is_ok() && Qrels::parse("PLACE", &valid(6)).is_ok());
 }
 
+#[test]
+fn a_json_list_is_of_one_kind() {
+    let line = |text: &str| {
+        let bytes = text.as_bytes().to_vec();
+        PairList::parse("p.json", PairFormat::Lines, bytes.into()).unwrap_err().to_string()
+    };
+    for (text, want) in [
+        ("[0, -1]", "p.json entry 1: expected an image row, got \"-1\""),
+        ("[\"a\", 1]", "p.json entry 1: expected an image name, got \"1\""),
+        ("[[0], [1]]", "p.json entry 0: expected an image row, got \"[0]\""),
+        ("[0, 1", "p.json: expected a JSON list, got EOF while parsing a list at line 1 column 5"),
+    ] {
+        assert_eq!(line(text), want);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 

@@ -18,7 +18,8 @@ use super::text::{count, first_ten};
 /// ```
 ///
 /// At 0.999 the mean cosine is 0.998: what is left to tell rows apart is of the size of half precision's step just
-/// below one, 2⁻¹¹ = 0.0005. The narrow cones of trained encoders are far from it (CLIP: R about 0.7 to 0.9).
+/// below one, 2⁻¹¹ = 0.0005. The narrow cones of trained encoders are far from it (CLIP on COCO and Flickr8k: 0.71 to 0.75;
+/// a VSE model trained from scratch: 0.11).
 const COLLAPSED: f64 = 0.999;
 
 /// What is done to the length of rows.
