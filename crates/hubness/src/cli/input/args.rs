@@ -11,7 +11,7 @@ use super::{Request, Source};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Image (or item) embeddings, a row each: .npy, or .safetensors[:TENSOR]; `-` is standard input
+    /// Image (or item) embeddings, a row each: .npy, or FILE.safetensors:TENSOR; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub images: Option<Location>,
     /// Text (or query) embeddings of the same width
