@@ -46,7 +46,7 @@ pub use images::decode_image;
 pub use images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, LARGEST_IMAGE_SIDE, probe_image};
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
-pub use npy::Npy;
+pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;
 pub use pairs_npy::{EmbeddingFiles, EmbeddingPair, PairsFrom};
 pub use precomp::{Extra, LoadOptions, Loaded, TestSet, load, load_precomp};

@@ -1,6 +1,7 @@
 //! NumPy's `.npy` files, memory-mapped, converted to f32 row by row.
 
 use std::fs::File;
+use std::ops::Deref;
 use std::path::Path;
 
 use half::f16;
@@ -27,10 +28,14 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Npy {
     place: String,
-    bytes: Bytes,
+    bytes: FileBytes,
     header: Header,
     scale: Option<Vec<f32>>,
 }
+
+/// The bytes of a file, memory-mapped, or bytes that are in memory already (`Vec<u8>::into`).
+#[derive(Debug)]
+pub struct FileBytes(Bytes);
 
 #[derive(Debug)]
 enum Bytes {
@@ -38,11 +43,42 @@ enum Bytes {
     Owned(Vec<u8>),
 }
 
-impl Bytes {
-    fn all(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Owned(bytes) => bytes,
+impl FileBytes {
+    /// Maps a file, read-only.
+    ///
+    /// # Errors
+    /// A missing file, a folder, a pipe or device (they have no length).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(Error::io(path))?;
+        let meta = file.metadata().map_err(Error::io(path))?;
+        regular(path, &meta)?;
+        if meta.len() == 0 {
+            return Ok(Vec::new().into()); // cannot be mapped
+        }
+        #[allow(unsafe_code, reason = "region features are larger than memory (COCO: 33 GB)")]
+        // SAFETY: the map is read-only, private to this value and dropped with it, and its bytes are only ever read as
+        // `u8`, for which every bit pattern is valid. What is left is another process that shortens the file meanwhile:
+        // the system then ends this program (SIGBUS) rather than hand out wrong values. Data files are not written
+        // while they are read; this is what every reader of mapped files assumes.
+        let map = unsafe { Mmap::map(&file) }.map_err(Error::io(path))?;
+        Ok(Self(Bytes::Mapped(map)))
+    }
+}
+
+impl From<Vec<u8>> for FileBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Bytes::Owned(bytes))
+    }
+}
+
+impl Deref for FileBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
         }
     }
 }
@@ -54,32 +90,19 @@ impl Npy {
     /// A missing or truncated file, trailing bytes, big-endian or Fortran order, a dtype that is not among [`Dtype`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let place = path.display().to_string();
-        let file = File::open(path).map_err(Error::io(path))?;
-        let meta = file.metadata().map_err(Error::io(path))?;
-        regular(path, &meta)?;
-        if meta.len() == 0 {
-            return Err(Error::invalid(place, "a .npy file", "an empty file")); // cannot be mapped
-        }
-        #[allow(unsafe_code, reason = "region features are larger than memory (COCO: 33 GB)")]
-        // SAFETY: the map is read-only, private to this value and dropped with it, and its bytes are only ever read as
-        // `u8`, for which every bit pattern is valid. What is left is another process that shortens the file meanwhile:
-        // the system then ends this program (SIGBUS) rather than hand out wrong values. Data files are not written
-        // while they are read; this is what every reader of mapped files assumes.
-        let map = unsafe { Mmap::map(&file) }.map_err(Error::io(path))?;
-        Self::new(place, Bytes::Mapped(map))
+        Self::from_bytes(path.display().to_string(), FileBytes::open(path)?)
     }
 
-    /// The same for bytes in memory; `place` stands in error lines.
+    /// The same for bytes that are there already; `place` stands in error lines.
     ///
     /// # Errors
     /// As [`Npy::open`].
-    pub fn from_bytes(place: impl Into<String>, bytes: Vec<u8>) -> Result<Self> {
-        Self::new(place.into(), Bytes::Owned(bytes))
-    }
-
-    fn new(place: String, bytes: Bytes) -> Result<Self> {
-        let header = Header::parse(&place, bytes.all())?;
+    pub fn from_bytes(place: impl Into<String>, bytes: impl Into<FileBytes>) -> Result<Self> {
+        let (place, bytes) = (place.into(), bytes.into());
+        if bytes.is_empty() {
+            return Err(Error::invalid(place, "a .npy file", "an empty file"));
+        }
+        let header = Header::parse(&place, &bytes)?;
         Ok(Self { place, bytes, header, scale: None })
     }
 
@@ -108,7 +131,7 @@ impl Npy {
 
     /// The whole file, header included: what a hash is taken of.
     pub fn file_bytes(&self) -> &[u8] {
-        self.bytes.all()
+        &self.bytes
     }
 
     /// What a stored number is.

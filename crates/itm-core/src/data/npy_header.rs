@@ -11,6 +11,8 @@ const LONGEST_HEADER: usize = 10_000;
 /// NumPy's own limit.
 const HIGHEST_RANK: usize = 32;
 
+const DTYPES: &str = "a dtype among f16, f32, f64, i8, u8, i32, i64";
+
 /// What a number in a `.npy` file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dtype {
@@ -54,10 +56,10 @@ impl Dtype {
                 let got = format!("big-endian {}", excerpt(big));
                 return Err(Error::invalid(place, "a little-endian dtype", got));
             }
-            other => {
-                let expected = "a dtype among f16, f32, f64, i8, u8, i32, i64";
-                return Err(Error::invalid(place, expected, excerpt(other)));
+            "|O" | "O" => {
+                return Err(Error::invalid(place, DTYPES, "Python objects (dtype object)"));
             }
+            other => return Err(Error::invalid(place, DTYPES, excerpt(other))),
         })
     }
 }
@@ -162,7 +164,12 @@ impl<'a> Parser<'a> {
             let key = self.string()?;
             self.need(":")?;
             let twice = match key {
-                "descr" => descr.replace(self.string()?).is_some(),
+                "descr" => {
+                    if self.rest.trim_start().starts_with('[') {
+                        return Err(self.error(DTYPES, "a structured dtype (named fields)"));
+                    }
+                    descr.replace(self.string()?).is_some()
+                }
                 "fortran_order" => fortran.replace(self.boolean()?).is_some(),
                 "shape" => shape.replace(self.tuple()?).is_some(),
                 _ => return Err(self.error("the keys descr, fortran_order and shape", key)),

@@ -168,7 +168,12 @@ fn headers_are_read_as_numpy_writes_them() {
         ("{'descr': '<f4', 'order': 1}", "expected the keys descr"),
         ("{'descr': '<f4' 'shape'", "expected }, got"),
         ("{'descr': '<f4', 'fortran_order': 1}", "expected False, got"),
-        ("{'descr': [('a', '<f4')]}", "expected a string, got"),
+        ("{'descr': 1}", "expected a string, got"),
+        ("{'descr': [('a', '<f4')]}", "i32, i64, got a structured dtype (named fields)"),
+        (
+            "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
+            "x.npy: expected a dtype among f16, f32, f64, i8, u8, i32, i64, got Python objects (dtype object)",
+        ),
         ("{'shape': (-1,)}", "expected a dimension, got \"-1,)}\""),
         ("{'shape': (1,), } x", "expected nothing after the dictionary, got \"x\""),
         ("", "expected {, got \"\""),

@@ -1,0 +1,173 @@
+//! A matrix of real numbers in a `.npy` or `.safetensors` file, read row by row.
+
+use half::{bf16, f16};
+use itm_core::data::{Dtype, FileBytes, Npy};
+use itm_core::{Error, Result};
+
+use super::safetensors::Tensor;
+
+/// A two-dimensional array of f16, bf16, f32 or f64, as the file holds it.
+///
+/// Shape and length of the file have been checked against each other before a row can be asked for, and nothing is
+/// allocated from a number in a header.
+///
+/// ```
+/// use hubness::cli::input::Array;
+///
+/// let cut = b"\x93NUMPY\x01\x00".to_vec();
+/// let error = Array::parse("x.npy", None, cut).unwrap_err().to_string();
+/// assert_eq!(error, "x.npy: expected at least 10 bytes of header, got 8 bytes");
+/// ```
+#[derive(Debug)]
+pub struct Array {
+    place: String,
+    stored: Stored,
+    element: Element,
+    rows: usize,
+    dim: usize,
+}
+
+#[derive(Debug)]
+enum Stored {
+    Npy(Npy),
+    Tensor(Tensor),
+}
+
+/// What a stored number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl Element {
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+impl Array {
+    /// Tells the format by its first bytes and checks the header. `part` is the tensor of a safetensors file; without
+    /// it the file must hold one matrix.
+    ///
+    /// # Errors
+    /// Neither format; a cut-short file; Fortran order, big-endian numbers, Python objects, integers; another rank than
+    /// two; no rows or columns; no such tensor, or several to choose from.
+    pub fn parse(place: &str, part: Option<&str>, bytes: impl Into<FileBytes>) -> Result<Self> {
+        let bytes = bytes.into();
+        if is_npy(&bytes) {
+            if let Some(part) = part {
+                let got = format!("a .npy file, which has no part \"{part}\"");
+                return Err(Error::invalid(place, "a .safetensors file", got));
+            }
+            return Self::npy(place, bytes);
+        }
+        // Eight bytes of length, then a JSON object.
+        if bytes.get(8) != Some(&b'{') {
+            return Err(Error::invalid(place, "a .npy or .safetensors file", beginning(&bytes)));
+        }
+        let tensor = Tensor::parse(place, part, bytes)?;
+        let (place, element) = (format!("{place}:{}", tensor.name), tensor.element);
+        Self::new(place, element, &tensor.shape.clone(), Stored::Tensor(tensor))
+    }
+
+    fn npy(place: &str, bytes: FileBytes) -> Result<Self> {
+        let npy = Npy::from_bytes(place, bytes)?;
+        let element = match npy.dtype() {
+            Dtype::F16 => Element::F16,
+            Dtype::F32 => Element::F32,
+            Dtype::F64 => Element::F64,
+            other => return Err(Error::invalid(place, "real numbers of f16, f32 or f64", other)),
+        };
+        let shape = npy.shape().to_vec();
+        Self::new(place.into(), element, &shape, Stored::Npy(npy))
+    }
+
+    fn new(place: String, element: Element, shape: &[usize], stored: Stored) -> Result<Self> {
+        let &[rows, dim] = shape else {
+            let got = format!("{} (shape {shape:?})", shape.len());
+            return Err(Error::invalid(place, "an array of 2 dimensions", got));
+        };
+        if rows == 0 || dim == 0 {
+            let got = format!("{rows} × {dim}");
+            return Err(Error::invalid(place, "at least one row and one column", got));
+        }
+        Ok(Self { place, stored, element, rows, dim })
+    }
+
+    /// The file's name, with the tensor's where there is one.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Width of a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The stored bytes of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row_bytes(&self, row: usize) -> &[u8] {
+        match &self.stored {
+            Stored::Npy(npy) => npy.row_bytes(row),
+            Stored::Tensor(tensor) => {
+                let size = self.dim * self.element.size();
+                &tensor.data()[row * size..][..size]
+            }
+        }
+    }
+
+    /// A row as it is stored, NaN and infinity included.
+    ///
+    /// # Panics
+    /// If there is no such row, or `out` is not as long as one.
+    pub fn row_into(&self, row: usize, out: &mut [f64]) {
+        assert_eq!(out.len(), self.dim, "out for a row of {}", self.dim);
+        let bytes = self.row_bytes(row);
+        let each = |out: &mut [f64], one: fn(&[u8]) -> f64| {
+            let numbers = bytes.chunks_exact(self.element.size());
+            out.iter_mut().zip(numbers).for_each(|(v, b)| *v = one(b));
+        };
+        match self.element {
+            Element::F16 => each(out, |b| f16::from_le_bytes(array(b)).to_f64()),
+            Element::Bf16 => each(out, |b| bf16::from_le_bytes(array(b)).to_f64()),
+            Element::F32 => each(out, |b| f64::from(f32::from_le_bytes(array(b)))),
+            Element::F64 => each(out, |b| f64::from_le_bytes(array(b))),
+        }
+    }
+}
+
+/// Whether the bytes begin as a `.npy` file does.
+pub(crate) fn is_npy(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x93NUMPY")
+}
+
+/// What a file begins with, for error lines.
+pub(crate) fn beginning(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "an empty file".into();
+    }
+    if bytes.starts_with(b"PK\x03\x04") {
+        return "a zip archive (.npz, .pt?)".into();
+    }
+    format!("a file beginning {:02x?}", &bytes[..bytes.len().min(8)])
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(bytes); // chunks_exact(N) gave it
+    array
+}

@@ -1,0 +1,243 @@
+//! From a request to what a command works on.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use itm_core::data::Features;
+use itm_core::{Error, Pairs, Result};
+
+use super::array::Array;
+use super::loaded::{Loaded, LoadedBank, LoadedScores, Messages};
+use super::location::{Files, Location};
+use super::names::{NameFormat, Names, fit_images, fit_texts, index, parse_names};
+use super::pairs::{Guess, PairFormat, PairList, Sides, guess};
+use super::qrels::Qrels;
+use super::rows::{embeddings, repeats, scores};
+use super::run::Run;
+use super::runs::{Given, Named, spread};
+use super::text::count;
+use super::{Request, Source};
+use crate::Direction;
+
+/// Reads and checks everything a request names.
+///
+/// # Errors
+/// Whatever is wrong with a file, or between two of them, in one line.
+pub fn load(request: &Request) -> Result<Loaded> {
+    load_from(request, &mut io::stdin().lock())
+}
+
+/// The same with something else as standard input.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_from(request: &Request, stdin: &mut dyn Read) -> Result<Loaded> {
+    let mut files = Files::new(stdin);
+    let mut loaded = match &request.source {
+        Source::Embeddings { images, texts } => {
+            let images = array(&mut files, images)?;
+            let texts = array(&mut files, texts)?;
+            same_width(&images, texts.place(), texts.dim())?;
+            from_embeddings(request, &mut files, &images, &texts)?
+        }
+        Source::Matrix(at) => from_matrix(request, &mut files, at)?,
+        Source::Runs { i2t, t2i } => from_runs(request, &mut files, i2t, t2i)?,
+    };
+    loaded.messages.files = files.hashes;
+    Ok(loaded)
+}
+
+fn from_embeddings(
+    request: &Request,
+    files: &mut Files,
+    images: &Array,
+    texts: &Array,
+) -> Result<Loaded> {
+    let mut messages = Messages::default();
+    let layout = layout(request, files, images, texts.place(), texts.rows(), &mut messages)?;
+    let length = request.length;
+    let scores = LoadedScores::Embeddings {
+        images: embeddings(images, layout.every, length, &mut messages)?,
+        texts: embeddings(texts, 1, length, &mut messages)?,
+    };
+    let mut bank = |at: &Option<Location>, files: &mut Files| -> Result<Option<Features>> {
+        let Some(at) = at else { return Ok(None) };
+        let array = array(files, at)?;
+        same_width(images, array.place(), array.dim())?;
+        embeddings(&array, 1, length, &mut messages).map(Some)
+    };
+    let bank = LoadedBank {
+        images: bank(&request.bank_images, files)?,
+        texts: bank(&request.bank_texts, files)?,
+    };
+    Ok(Loaded { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+}
+
+fn from_matrix(request: &Request, files: &mut Files, at: &Location) -> Result<Loaded> {
+    no_bank(request)?;
+    let matrix = array(files, at)?;
+    let mut messages = Messages::default();
+    let layout = layout(request, files, &matrix, matrix.place(), matrix.dim(), &mut messages)?;
+    let scores = LoadedScores::Matrix(scores(&matrix, layout.every, &mut messages)?);
+    let bank = LoadedBank::default();
+    Ok(Loaded { scores, pairs: Some(layout.pairs), names: layout.names, bank, messages })
+}
+
+fn from_runs(
+    request: &Request,
+    files: &mut Files,
+    i2t: &Option<Location>,
+    t2i: &Option<Location>,
+) -> Result<Loaded> {
+    no_bank(request)?;
+    let mut runs = Vec::new();
+    for (direction, at) in [(Direction::I2t, i2t), (Direction::T2i, t2i)] {
+        let Some(at) = at else { continue };
+        let place = at.to_string();
+        let run = Run::parse(&place, &files.open(at)?)?;
+        runs.push(Named { place, run, direction });
+    }
+    if runs.is_empty() {
+        return Err(Error::invalid("run files", "at least one", "none"));
+    }
+    let qrels = match &request.pairs {
+        None => None,
+        Some(at) => Some((at.to_string(), Qrels::parse(&at.to_string(), &files.open(at)?)?)),
+    };
+    let mut given = Given { images: None, texts: None };
+    for (at, into) in
+        [(&request.image_names, &mut given.images), (&request.text_names, &mut given.texts)]
+    {
+        let Some((place, names)) = names(files, at)? else { continue };
+        index(&place, &names)?;
+        *into = Some(names);
+    }
+    let mut messages = Messages::default();
+    let qrels = qrels.as_ref().map(|(place, qrels)| (place.as_str(), qrels.clone()));
+    let spread = spread(&runs, qrels, given, &mut messages)?;
+    let (mut i2t, mut t2i) = (None, None);
+    for (direction, scores) in spread.scores {
+        *direction.queries(&mut i2t, &mut t2i) = Some(scores);
+    }
+    let names = Names { images: Some(spread.images), texts: Some(spread.texts) };
+    let scores = LoadedScores::Runs { i2t, t2i };
+    Ok(Loaded { scores, pairs: spread.pairs, names, bank: LoadedBank::default(), messages })
+}
+
+/// Names and their file.
+type PlacedNames = (String, Vec<String>);
+
+fn lookup(names: Option<&PlacedNames>, size: usize) -> Result<Option<HashMap<&str, usize>>> {
+    let fits = names.filter(|(_, names)| names.len() == size);
+    fits.map(|(place, names)| index(place, names)).transpose()
+}
+
+/// How rows are images, and what belongs together.
+struct RowsAndPairs {
+    every: usize,
+    pairs: Pairs,
+    names: Names,
+}
+
+fn layout(
+    request: &Request,
+    files: &mut Files,
+    images: &Array,
+    texts_place: &str,
+    texts: usize,
+    messages: &mut Messages,
+) -> Result<RowsAndPairs> {
+    let image_names = names(files, &request.image_names)?;
+    let text_names = names(files, &request.text_names)?;
+    let fit =
+        |(place, names): PlacedNames| fit_texts(&place, names, texts).map(|names| (place, names));
+    let text_names = text_names.map(fit).transpose()?;
+    let (every, pairs) = match &request.pairs {
+        Some(at) => {
+            let place = at.to_string();
+            let list = PairList::parse(&place, pair_format(at), files.open(at)?)?;
+            // Names are looked up only where the file has names, and only then must they be unique.
+            let of_images = image_names.as_ref().filter(|_| !matches!(list, PairList::Rows(_)));
+            let of_texts = text_names.as_ref().filter(|_| matches!(list, PairList::Qrels(_)));
+            let sides = Sides {
+                images: images.rows(),
+                texts,
+                image_names: lookup(of_images, images.rows())?,
+                text_names: lookup(of_texts, texts)?,
+            };
+            let (pairs, how) = sides.resolve(&place, list)?;
+            messages.note(how);
+            (1, pairs)
+        }
+        None => {
+            let Guess { every, captions } =
+                guess(texts_place, images.rows(), texts, || repeats(images))?;
+            let kept = images.rows() / every;
+            if every > 1 {
+                messages.note(format!(
+                    "{}: each image stored {every} times in a row (rows equal in every bit): {kept} images kept of {} rows",
+                    images.place(),
+                    images.rows()
+                ));
+            }
+            messages.note(format!(
+                "pairs guessed from the shapes: {}, {}: {} an image, in order",
+                count(kept, "image"),
+                count(texts, "text"),
+                count(captions, "text")
+            ));
+            (every, Pairs::uniform(kept, captions))
+        }
+    };
+    let fit = |(place, names): PlacedNames| fit_images(&place, names, pairs.images(), Some(&pairs));
+    let images = image_names.map(fit).transpose()?;
+    let names = Names { images, texts: text_names.map(|(_, names)| names) };
+    Ok(RowsAndPairs { every, pairs, names })
+}
+
+fn array(files: &mut Files, at: &Location) -> Result<Array> {
+    Array::parse(&at.to_string(), at.part.as_deref(), files.open(at)?)
+}
+
+fn names(files: &mut Files, at: &Option<Location>) -> Result<Option<PlacedNames>> {
+    let Some(at) = at else { return Ok(None) };
+    let place = at.to_string();
+    let jsonl = at.part.is_some() || at.has_extension("jsonl");
+    let format = if jsonl { NameFormat::Jsonl(at.part.as_deref()) } else { NameFormat::Lines };
+    let names = parse_names(&place, format, &files.open(at)?)?;
+    Ok(Some((place, names)))
+}
+
+fn pair_format(at: &Location) -> PairFormat<'_> {
+    let named = at.path.as_ref().and_then(|path| path.file_name()?.to_str());
+    if at.part.is_some() || at.has_extension("jsonl") {
+        PairFormat::Jsonl(at.part.as_deref())
+    } else if named.is_some_and(|name| name.contains("qrels")) {
+        PairFormat::Qrels
+    } else if at.has_extension("csv") {
+        PairFormat::Csv
+    } else {
+        PairFormat::Lines
+    }
+}
+
+fn same_width(images: &Array, place: &str, dim: usize) -> Result<()> {
+    if dim == images.dim() {
+        return Ok(());
+    }
+    let expected = format!("rows of {} numbers as in {}", images.dim(), images.place());
+    Err(Error::invalid(place, expected, dim))
+}
+
+fn no_bank(request: &Request) -> Result<()> {
+    if request.bank_images.is_none() && request.bank_texts.is_none() {
+        return Ok(());
+    }
+    let expected = "embeddings (--images and --texts) beside --bank-images or --bank-texts";
+    Err(Error::invalid("options", expected, "a score matrix or run"))
+}
+
+#[cfg(test)]
+mod malformed;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Where an input lies: a file, standard input, a part of either.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use itm_core::data::{FileBytes, FileHash, sha256_hex};
+use itm_core::{Error, Result};
+
+/// A file or standard input (`-`), with the part of it that is meant.
+///
+/// ```
+/// use hubness::cli::input::Location;
+///
+/// let at = |text: &str| text.parse::<Location>().unwrap();
+/// assert_eq!(at("a.npy").part, None);
+/// assert_eq!(at("model.safetensors:text.weight").part.as_deref(), Some("text.weight"));
+/// assert_eq!(at("rows.jsonl:caption").part.as_deref(), Some("caption"));
+/// assert_eq!(at("-").to_string(), "standard input");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file; standard input if there is none.
+    pub path: Option<PathBuf>,
+    /// A tensor of a safetensors file, a field of a `.jsonl` file.
+    pub part: Option<String>,
+}
+
+impl Location {
+    /// Whether the file's name ends so; standard input has no name.
+    pub(crate) fn has_extension(&self, extension: &str) -> bool {
+        let of =
+            |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension));
+        self.path.as_ref().is_some_and(of)
+    }
+}
+
+impl FromStr for Location {
+    type Err = Infallible;
+
+    /// A file that exists under the whole text is that file; else `:part` may follow `.safetensors`, `.jsonl` or `-`.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        if let Some(part) = text.strip_prefix("-:") {
+            return Ok(Self { path: None, part: Some(part.into()) });
+        }
+        if text == "-" {
+            return Ok(Self { path: None, part: None });
+        }
+        let end =
+            [".safetensors:", ".jsonl:"].iter().find_map(|end| Some(text.find(end)? + end.len()));
+        Ok(match end.filter(|_| !Path::new(text).exists()) {
+            Some(end) => {
+                Self { path: Some(text[..end - 1].into()), part: Some(text[end..].into()) }
+            }
+            None => Self { path: Some(text.into()), part: None },
+        })
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => path.display().fmt(f),
+            None => f.write_str("standard input"),
+        }
+    }
+}
+
+/// Opens inputs, hashes them, and lets only one of them be standard input.
+pub(crate) struct Files<'a> {
+    stdin: Option<&'a mut dyn Read>,
+    /// What was read, in the order of reading.
+    pub(crate) hashes: Vec<FileHash>,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn new(stdin: &'a mut dyn Read) -> Self {
+        Self { stdin: Some(stdin), hashes: Vec::new() }
+    }
+
+    pub(crate) fn open(&mut self, location: &Location) -> Result<FileBytes> {
+        let bytes = match &location.path {
+            Some(path) => open(path)?,
+            None => match self.stdin.take() {
+                Some(stdin) => all(stdin).map_err(Error::io("standard input"))?,
+                None => {
+                    let place = "standard input";
+                    return Err(Error::invalid(place, "one option that reads it", "a second `-`"));
+                }
+            },
+        };
+        let name = location.to_string();
+        if self.hashes.iter().all(|hash| hash.name != name) {
+            let (sha256, length) = (sha256_hex(&bytes), bytes.len() as u64);
+            self.hashes.push(FileHash { name, bytes: length, sha256 });
+        }
+        Ok(bytes)
+    }
+}
+
+/// Maps a file; a pipe (`<(…)` of a shell) is read to its end.
+fn open(path: &Path) -> Result<FileBytes> {
+    let meta = fs::metadata(path).map_err(Error::io(path))?;
+    if meta.is_file() || meta.is_dir() {
+        return FileBytes::open(path);
+    }
+    fs::File::open(path).and_then(|mut file| all(&mut file)).map_err(Error::io(path))
+}
+
+fn all(from: &mut dyn Read) -> io::Result<FileBytes> {
+    let mut bytes = Vec::new(); // grows with what arrives: no size is trusted
+    from.read_to_end(&mut bytes)?;
+    Ok(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_exists_is_meant_as_it_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let odd = dir.path().join("a.safetensors:b");
+        let text = odd.to_str().unwrap();
+        assert_eq!(text.parse::<Location>().unwrap().part.as_deref(), Some("b"));
+        fs::write(&odd, "").unwrap();
+        assert_eq!(text.parse::<Location>().unwrap(), Location { path: Some(odd), part: None });
+        let both = "-:text".parse::<Location>().unwrap();
+        assert_eq!(both, Location { path: None, part: Some("text".into()) });
+    }
+
+    #[test]
+    fn only_one_input_is_standard_input() {
+        let mut stdin = b"abc".as_slice();
+        let mut files = Files::new(&mut stdin);
+        let dash = Location { path: None, part: None };
+        assert_eq!(&*files.open(&dash).unwrap(), b"abc");
+        // NIST's example of SHA-256.
+        assert!(files.hashes[0].sha256.starts_with("ba7816bf8f01cfea414140de5dae2223"));
+        let error = files.open(&dash).unwrap_err().to_string();
+        assert_eq!(error, "standard input: expected one option that reads it, got a second `-`");
+    }
+
+    #[test]
+    fn missing_files_and_folders_are_one_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut stdin = io::empty();
+        let mut files = Files::new(&mut stdin);
+        let line = |files: &mut Files, path: &Path| {
+            let location = Location { path: Some(path.into()), part: None };
+            files.open(&location).unwrap_err().to_string().replace(path.to_str().unwrap(), "P")
+        };
+        assert_eq!(line(&mut files, dir.path()), "P: expected a file, got a folder");
+        let missing = dir.path().join("no");
+        assert_eq!(line(&mut files, &missing), "P: No such file or directory (os error 2)");
+    }
+}

@@ -1,0 +1,96 @@
+//! What the command line reads: embeddings, score matrices, run files, pairs and names.
+//!
+//! | input | formats | reader |
+//! |---|---|---|
+//! | embeddings, score matrices | `.npy`, `.safetensors`; f16, bf16 (safetensors), f32, f64 | [`Array`] |
+//! | runs | TREC's `qid Q0 docid rank score tag` | [`Run`] |
+//! | pairs | `.npy` integers, lines, JSON lists, TREC's qrels | [`PairList`], [`Qrels`] |
+//! | names | lines, a field of `.jsonl` | [`parse_names`] |
+//!
+//! [`load`] puts them together. Every refusal is one line: place, expected, got; what was guessed is a note, what is odd
+//! a warning with counts ([`Messages`]). No reader trusts a size that a file states.
+
+mod args;
+mod array;
+mod assemble;
+mod loaded;
+mod location;
+mod names;
+mod pairs;
+#[cfg(test)]
+mod properties;
+mod qrels;
+mod rows;
+mod run;
+mod runs;
+mod safetensors;
+#[cfg(test)]
+mod testing;
+mod text;
+
+pub use args::InputArgs;
+pub use array::Array;
+pub use assemble::{load, load_from};
+pub use loaded::{Loaded, LoadedBank, LoadedScores, Messages, tiles};
+pub use location::Location;
+pub use names::{NameFormat, Names, parse_names};
+pub use pairs::{PairFormat, PairList};
+pub use qrels::{Judged, Qrels};
+pub use rows::Length;
+pub use run::{Entry, Run, write_run};
+pub use runs::RunScores;
+
+/// What shall be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Where scores come from.
+    pub source: Source,
+    /// Which texts belong to which image.
+    pub pairs: Option<Location>,
+    /// Names of images.
+    pub image_names: Option<Location>,
+    /// Names of texts.
+    pub text_names: Option<Location>,
+    /// What is done to embeddings' length; nothing is done to matrices and runs.
+    pub length: Length,
+    /// Held-out images.
+    pub bank_images: Option<Location>,
+    /// Held-out texts.
+    pub bank_texts: Option<Location>,
+}
+
+impl Request {
+    /// This source and nothing else.
+    pub fn of(source: Source) -> Self {
+        Self {
+            source,
+            pairs: None,
+            image_names: None,
+            text_names: None,
+            length: Length::default(),
+            bank_images: None,
+            bank_texts: None,
+        }
+    }
+}
+
+/// Where scores come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// One row an image, one row a text.
+    Embeddings {
+        /// The images' file.
+        images: Location,
+        /// The texts' file.
+        texts: Location,
+    },
+    /// A matrix: rows images, columns texts.
+    Matrix(Location),
+    /// One TREC run a direction, at least one.
+    Runs {
+        /// Its queries are images.
+        i2t: Option<Location>,
+        /// Its queries are texts.
+        t2i: Option<Location>,
+    },
+}

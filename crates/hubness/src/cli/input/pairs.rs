@@ -1,0 +1,246 @@
+//! Which texts belong to which image: from a file, or guessed from the shapes.
+
+use std::collections::HashMap;
+
+use itm_core::data::{FileBytes, Npy};
+use itm_core::{Error, Pairs, Result};
+use serde_json::Value;
+
+use super::array::is_npy;
+use super::names::{NameFormat, parse_names};
+use super::qrels::Qrels;
+use super::text::{at_line, count, excerpt, lines, utf8};
+
+/// A file of pairs as it was read, before it is held against the shapes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PairList {
+    /// The image row of each text: `.npy` integers, a JSON list of integers.
+    Rows(Vec<usize>),
+    /// The image of each text, row number or name: lines, a JSON list of texts.
+    Words(Vec<String>),
+    /// Judged pairs of names.
+    Qrels(Qrels),
+}
+
+/// How a file of pairs is written; `.npy` and JSON lists are told by their first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairFormat<'a> {
+    /// One image a line, by row number or name.
+    Lines,
+    /// The same with the quotes of CSV.
+    Csv,
+    /// A field of each line.
+    Jsonl(Option<&'a str>),
+    /// TREC's `qid 0 docid relevance`.
+    Qrels,
+}
+
+impl PairList {
+    /// Reads a file of pairs.
+    ///
+    /// # Errors
+    /// Malformed files, each with its line or row.
+    pub fn parse(place: &str, format: PairFormat<'_>, bytes: FileBytes) -> Result<Self> {
+        if is_npy(&bytes) {
+            return Ok(Self::Rows(Npy::from_bytes(place, bytes)?.to_indices()?));
+        }
+        match format {
+            PairFormat::Qrels => Qrels::parse(place, &bytes).map(Self::Qrels),
+            PairFormat::Jsonl(field) => {
+                parse_names(place, NameFormat::Jsonl(field), &bytes).map(Self::Words)
+            }
+            PairFormat::Lines | PairFormat::Csv => {
+                let text = utf8(place, &bytes)?;
+                if text.trim_start().starts_with('[') {
+                    return json(place, text);
+                }
+                words(place, format, text).map(Self::Words)
+            }
+        }
+    }
+}
+
+fn words(place: &str, format: PairFormat<'_>, text: &str) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for (number, line) in lines(text) {
+        let line = line.trim();
+        let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let (word, separators) = match (format, quoted) {
+            (PairFormat::Csv, Some(inside)) => (inside.replace("\"\"", "\""), ['\t', '\t']),
+            (PairFormat::Csv, None) => (line.to_string(), ['\t', ',']),
+            _ => (line.to_string(), ['\t', '\t']),
+        };
+        let got = match word.split(separators).count() {
+            1 if word.is_empty() => "an empty line".to_string(),
+            1 => {
+                words.push(word);
+                continue;
+            }
+            n => format!("{n} fields"),
+        };
+        return Err(Error::invalid(at_line(place, number), "one image (row or name)", got));
+    }
+    if words.is_empty() {
+        return Err(Error::invalid(place, "an image on each line", "an empty file"));
+    }
+    Ok(words)
+}
+
+fn json(place: &str, text: &str) -> Result<PairList> {
+    if let Ok(rows) = serde_json::from_str(text) {
+        return Ok(PairList::Rows(rows));
+    }
+    if let Ok(words) = serde_json::from_str(text) {
+        return Ok(PairList::Words(words));
+    }
+    // Neither: read once more to say which entry it is.
+    let entries: Vec<Value> =
+        serde_json::from_str(text).map_err(|e| Error::invalid(place, "a JSON list", e))?;
+    let names = entries[0].is_string(); // an empty list was a list of numbers
+    let fits = |entry: &Value| if names { entry.is_string() } else { entry.is_u64() };
+    let at = entries.iter().position(|entry| !fits(entry)).unwrap_or(0);
+    let expected = if names { "an image name" } else { "an image row" };
+    let got = excerpt(&entries[at].to_string());
+    Err(Error::invalid(format!("{place} entry {at}"), expected, got))
+}
+
+/// What pairs are held against.
+pub(crate) struct Sides<'a> {
+    pub(crate) images: usize,
+    pub(crate) texts: usize,
+    /// Where each image's name stands, if names were given.
+    pub(crate) image_names: Option<HashMap<&'a str, usize>>,
+    pub(crate) text_names: Option<HashMap<&'a str, usize>>,
+}
+
+impl Sides<'_> {
+    /// The pairs, and how the file was understood.
+    ///
+    /// # Errors
+    /// Another number of texts, an image that is not there, an image without a text, lines that are both names and
+    /// row numbers but of different images.
+    pub(crate) fn resolve(&self, place: &str, list: PairList) -> Result<(Pairs, String)> {
+        let (image_of_text, how) = match list {
+            PairList::Rows(rows) => (rows, "row numbers"),
+            PairList::Words(words) => self.rows_of(place, &words)?,
+            PairList::Qrels(qrels) => (self.judged(place, &qrels)?, "judged pairs of names"),
+        };
+        let got = image_of_text.len();
+        if got != self.texts {
+            let expected = format!("an image for each of {} texts", self.texts);
+            return Err(Error::invalid(place, expected, got));
+        }
+        if let Some(text) = image_of_text.iter().position(|&image| image >= self.images) {
+            let expected = format!("an image row below {}", self.images);
+            let row = image_of_text[text];
+            let from_one = row == self.images && !image_of_text.contains(&0);
+            let hint = if from_one { " (rows count from 0)" } else { "" };
+            let place = format!("{place}, text {text}");
+            return Err(Error::invalid(place, expected, format!("{row}{hint}")));
+        }
+        let pairs = Pairs::new(self.images, image_of_text)?;
+        if let Some(image) = (0..self.images).find(|&i| pairs.texts_of(i).is_empty()) {
+            let got = format!("none for image {image}");
+            return Err(Error::invalid(place, "a text for every image", got));
+        }
+        Ok((pairs, format!("pairs from {place} ({how})")))
+    }
+
+    /// Lines as names where all are names, as row numbers where all are numbers; never a silent choice between two
+    /// readings that differ.
+    fn rows_of(&self, place: &str, words: &[String]) -> Result<(Vec<usize>, &'static str)> {
+        let number = |word: &String| word.parse::<usize>().ok();
+        let numbers: Option<Vec<_>> = words.iter().map(number).collect();
+        let Some(index) = &self.image_names else {
+            return match numbers {
+                Some(rows) => Ok((rows, "row numbers")),
+                None => {
+                    let at = words.iter().position(|w| number(w).is_none()).unwrap_or(0);
+                    let expected = "a row number (names need --image-names)";
+                    Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
+                }
+            };
+        };
+        let name = |word: &String| index.get(word.as_str()).copied();
+        let named: Option<Vec<_>> = words.iter().map(name).collect();
+        match (named, numbers) {
+            (Some(named), Some(rows)) if named != rows && rows.iter().all(|&r| r < self.images) => {
+                let at = (0..words.len()).find(|&at| named[at] != rows[at]).unwrap_or(0);
+                let got = format!("{}, which may be either", excerpt(&words[at]));
+                Err(Error::invalid(at_line(place, at + 1), "image names or row numbers", got))
+            }
+            (Some(named), _) => Ok((named, "names")),
+            (None, Some(rows)) => Ok((rows, "row numbers")),
+            (None, None) => {
+                let at = words.iter().position(|w| name(w).is_none()).unwrap_or(0);
+                let expected = "a name of --image-names";
+                Err(Error::invalid(at_line(place, at + 1), expected, excerpt(&words[at])))
+            }
+        }
+    }
+
+    fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<usize>> {
+        let (Some(images), Some(texts)) = (&self.image_names, &self.text_names) else {
+            let expected = "--image-names and --text-names beside judged pairs of names";
+            return Err(Error::invalid(place, expected, "not both"));
+        };
+        let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));
+        let from_images = if asks(images) { qrels.clone() } else { qrels.reversed() };
+        let image_of = from_images.image_of_text(place)?;
+        let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
+            let expected = format!("{what} of the names given");
+            of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
+        };
+        let mut image_of_text = vec![None; self.texts];
+        for (text, image) in image_of {
+            image_of_text[find(texts, text, "a text")?] = Some(find(images, image, "an image")?);
+        }
+        let missing = image_of_text.iter().filter(|image| image.is_none()).count();
+        image_of_text.into_iter().collect::<Option<_>>().ok_or_else(|| {
+            Error::invalid(
+                place,
+                "an image for every text",
+                format!("{} without", count(missing, "text")),
+            )
+        })
+    }
+}
+
+/// How the rows of two files fit without a file of pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Guess {
+    /// Every so many rows of the image file are one image.
+    pub(crate) every: usize,
+    /// Texts of an image, one after the other.
+    pub(crate) captions: usize,
+}
+
+/// From the numbers of rows: texts are a multiple of images, or images are stored once a text.
+///
+/// `repeats` looks at the image rows, and only where the numbers leave something open.
+///
+/// # Errors
+/// If neither fits.
+pub(crate) fn guess(
+    place: &str,
+    images: usize,
+    texts: usize,
+    repeats: impl FnOnce() -> Option<usize>,
+) -> Result<Guess> {
+    if texts > images && texts.is_multiple_of(images) {
+        return Ok(Guess { every: 1, captions: texts / images });
+    }
+    match repeats() {
+        Some(every) if texts.is_multiple_of(images / every) => {
+            Ok(Guess { every, captions: texts / (images / every) })
+        }
+        _ if texts == images => Ok(Guess { every: 1, captions: 1 }),
+        _ => {
+            let expected = format!("a multiple of {images} images (or --pairs)");
+            let swapped =
+                if images.is_multiple_of(texts) { " (images and texts swapped?)" } else { "" };
+            let got = format!("{}{swapped}", count(texts, "text"));
+            Err(Error::invalid(place, expected, got))
+        }
+    }
+}

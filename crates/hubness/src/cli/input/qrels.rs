@@ -1,0 +1,162 @@
+//! TREC's judgements: `qid 0 docid relevance`.
+
+use std::collections::{HashMap, HashSet};
+
+use itm_core::{Error, Result};
+
+use super::text::{at_line, excerpt, lines, utf8};
+
+/// Judged pairs of names, in the order of the file.
+///
+/// ```
+/// use hubness::cli::input::Qrels;
+///
+/// let qrels = Qrels::parse("qrels", b"cap7 0 img1 1\ncap7 0 img2 0\n")?;
+/// assert_eq!(qrels.judged[0].relevant(), true);
+/// let error = Qrels::parse("qrels", b"cap7 img1 1\n").unwrap_err().to_string();
+/// assert_eq!(error, "qrels line 1: expected qid 0 docid relevance (4 fields), got 3 fields in \"cap7 img1 1\"");
+/// # Ok::<(), hubness::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Qrels {
+    /// One a line.
+    pub judged: Vec<Judged>,
+}
+
+/// One judgement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// Who asked.
+    pub query: String,
+    /// What was judged.
+    pub doc: String,
+    /// Above 0: relevant.
+    pub relevance: i64,
+}
+
+impl Judged {
+    /// Whether it is a true pair.
+    pub fn relevant(&self) -> bool {
+        self.relevance > 0
+    }
+}
+
+impl Qrels {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Lines that do not have four fields, a relevance that is no integer, a pair that is judged twice.
+    pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
+        let text = utf8(place, bytes)?;
+        let mut judged = Vec::new();
+        let mut seen = HashSet::new();
+        for (number, line) in lines(text) {
+            let here = || at_line(place, number);
+            let fields: Vec<_> = line.split_ascii_whitespace().take(5).collect();
+            let &[query, _, doc, relevance] = &fields[..] else {
+                let expected = "qid 0 docid relevance (4 fields)";
+                return Err(Error::invalid(here(), expected, fields_got(&fields, 4, line)));
+            };
+            let Ok(relevance) = relevance.parse() else {
+                let expected = "an integer as relevance";
+                return Err(Error::invalid(here(), expected, excerpt(relevance)));
+            };
+            if !seen.insert((query, doc)) {
+                let got = format!("{} and {} again", excerpt(query), excerpt(doc));
+                return Err(Error::invalid(here(), "each pair once", got));
+            }
+            judged.push(Judged { query: query.into(), doc: doc.into(), relevance });
+        }
+        if judged.is_empty() {
+            return Err(Error::invalid(place, "a judgement on each line", "an empty file"));
+        }
+        Ok(Self { judged })
+    }
+
+    /// Who asks, a name for every judgement.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = &str> {
+        self.judged.iter().map(|one| one.query.as_str())
+    }
+
+    /// What was judged, a name for every judgement.
+    pub(crate) fn docs(&self) -> impl Iterator<Item = &str> {
+        self.judged.iter().map(|one| one.doc.as_str())
+    }
+
+    /// Queries become documents.
+    pub(crate) fn reversed(&self) -> Self {
+        let turn = |one: &Judged| Judged {
+            query: one.doc.clone(),
+            doc: one.query.clone(),
+            relevance: one.relevance,
+        };
+        Self { judged: self.judged.iter().map(turn).collect() }
+    }
+
+    /// With images as queries: the image of every text that has one.
+    ///
+    /// # Errors
+    /// If a text belongs to two images: each text has one image here.
+    pub(crate) fn image_of_text(&self, place: &str) -> Result<HashMap<&str, &str>> {
+        let mut image_of = HashMap::new();
+        for one in self.judged.iter().filter(|one| one.relevant()) {
+            if let Some(first) = image_of.insert(one.doc.as_str(), one.query.as_str()) {
+                let got = format!(
+                    "{} relevant with {} and {}",
+                    excerpt(&one.doc),
+                    excerpt(first),
+                    excerpt(&one.query)
+                );
+                return Err(Error::invalid(place, "one image for each text", got));
+            }
+        }
+        Ok(image_of)
+    }
+}
+
+/// What a line with another number of fields holds.
+pub(crate) fn fields_got(fields: &[&str], wanted: usize, line: &str) -> String {
+    match fields.len() {
+        0 => "an empty line".into(),
+        n if n > wanted => format!("more fields in {}", excerpt(line)),
+        1 => format!("1 field in {}", excerpt(line)),
+        n => format!("{n} fields in {}", excerpt(line)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn malformed_lines_have_their_number() {
+        let line = |bytes: &[u8]| Qrels::parse("q", bytes).unwrap_err().to_string();
+        for (bytes, want) in [
+            (
+                "a 0 b 1\n\n",
+                "q line 2: expected qid 0 docid relevance (4 fields), got an empty line",
+            ),
+            (
+                "a 0 b 1 x\n",
+                "q line 1: expected qid 0 docid relevance (4 fields), got more fields in \"a 0 b 1 x\"",
+            ),
+            ("a 0 b yes\n", "q line 1: expected an integer as relevance, got \"yes\""),
+            ("a 0 b 1\na 0 b 0", "q line 2: expected each pair once, got \"a\" and \"b\" again"),
+            ("", "q: expected a judgement on each line, got an empty file"),
+        ] {
+            assert_eq!(line(bytes.as_bytes()), want);
+        }
+    }
+
+    #[test]
+    fn a_text_has_one_image() {
+        let qrels = Qrels::parse("q", b"i1 0 t1 1\ni2 0 t1 2\ni2 0 t2 0\n").unwrap();
+        let error = qrels.image_of_text("q").unwrap_err().to_string();
+        let want =
+            "q: expected one image for each text, got \"t1\" relevant with \"i1\" and \"i2\"";
+        assert_eq!(error, want);
+        let turned = qrels.reversed();
+        let of = turned.image_of_text("q").unwrap();
+        assert_eq!((of.len(), of["i1"], of["i2"]), (2, "t1", "t1"));
+    }
+}

@@ -1,0 +1,174 @@
+//! TREC run files: `qid Q0 docid rank score tag`.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use itm_core::{Error, Result};
+
+use super::qrels::fields_got;
+use super::text::{at_line, excerpt, lines, utf8};
+use crate::TopLists;
+
+/// A run as the file holds it: for each query some documents with scores.
+///
+/// Names stand in the order of their first appearance. The rank column is checked to be a number and then ignored, as
+/// `trec_eval` does: the score decides. Scores are kept in f64 and are finite.
+///
+/// ```
+/// use hubness::cli::input::Run;
+///
+/// let run = Run::parse("run", b"q1 Q0 d7 1 0.9 me\nq1 Q0 d2 2 0.4 me\n")?;
+/// assert_eq!((run.queries.len(), run.docs[1].as_str(), run.lists[0][1].score), (1, "d2", 0.4));
+/// let error = Run::parse("run", b"q1 Q0 d7 1 nan me\n").unwrap_err().to_string();
+/// assert_eq!(error, "run line 1: expected a finite score, got \"nan\"");
+/// # Ok::<(), hubness::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Names of the queries.
+    pub queries: Vec<String>,
+    /// Names of the documents.
+    pub docs: Vec<String>,
+    /// For each query what it retrieved, in the order of the file.
+    pub lists: Vec<Vec<Entry>>,
+}
+
+/// A document that a query retrieved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entry {
+    /// Its place among [`Run::docs`].
+    pub doc: u32,
+    /// Its score.
+    pub score: f64,
+}
+
+impl Run {
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// Lines that do not have six fields, a rank that is no number, a score that is none or NaN or infinite, a document
+    /// that a query retrieves twice: each with its line.
+    pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
+        let text = utf8(place, bytes)?;
+        let (mut queries, mut docs) = (Interned::default(), Interned::default());
+        let mut lists: Vec<Vec<Entry>> = Vec::new();
+        let mut numbers: Vec<Vec<(u32, usize)>> = Vec::new(); // document and line
+        for (number, line) in lines(text) {
+            let (query, doc, score) = fields(line)
+                .map_err(|(expected, got)| Error::invalid(at_line(place, number), expected, got))?;
+            let (query, doc) = (queries.of(query) as usize, docs.of(doc));
+            if query == lists.len() {
+                lists.push(Vec::new());
+                numbers.push(Vec::new());
+            }
+            lists[query].push(Entry { doc, score });
+            numbers[query].push((doc, number));
+        }
+        if lists.is_empty() {
+            return Err(Error::invalid(
+                place,
+                "a retrieved document on each line",
+                "an empty file",
+            ));
+        }
+        let run = Self { queries: queries.names(), docs: docs.names(), lists };
+        run.once(place, numbers).map(|()| run)
+    }
+
+    /// Refuses a document that comes twice in a list; names the first line that repeats one.
+    fn once(&self, place: &str, numbers: Vec<Vec<(u32, usize)>>) -> Result<()> {
+        let second = |(query, mut list): (usize, Vec<(u32, usize)>)| {
+            list.sort_unstable();
+            let again = list.windows(2).filter(|two| two[0].0 == two[1].0);
+            again.map(|two| (two[1].1, query, two[1].0)).min()
+        };
+        match numbers.into_iter().enumerate().filter_map(second).min() {
+            None => Ok(()),
+            Some((line, query, doc)) => {
+                let (query, doc) = (&self.queries[query], &self.docs[doc as usize]);
+                let got = format!("{} again for {}", excerpt(doc), excerpt(query));
+                Err(Error::invalid(at_line(place, line), "each document once a query", got))
+            }
+        }
+    }
+}
+
+/// Writes a run: the lists as they are, ranks from 1, scores so that they read back the same.
+///
+/// Documents without a score (−∞: the run that was read did not hold them) are left out. Equal scores keep the order of
+/// the list here, but a reader of the file may order them otherwise: `trec_eval` takes the later name first.
+///
+/// # Errors
+/// If a name is empty or has a space in it, or writing fails.
+///
+/// # Panics
+/// If there is not one list a query, or a list holds a document without a name.
+pub fn write_run(
+    queries: &[String],
+    docs: &[String],
+    lists: &TopLists,
+    tag: &str,
+    out: &mut impl Write,
+) -> Result<()> {
+    assert_eq!(queries.len(), lists.queries(), "one list a query");
+    let one_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
+    let tag_name = tag.to_string();
+    let mut names = queries.iter().chain(docs).chain([&tag_name]);
+    if let Some(name) = names.find(one_word) {
+        return Err(Error::invalid("run file", "names without spaces", excerpt(name)));
+    }
+    let mut write = || -> io::Result<()> {
+        for (query, name) in queries.iter().enumerate() {
+            let found = lists.items(query).iter().zip(lists.scores(query));
+            let finite = found.filter(|(_, score)| **score > f64::NEG_INFINITY);
+            for (rank, (&doc, score)) in finite.enumerate() {
+                let doc = &docs[doc as usize];
+                writeln!(out, "{name} Q0 {doc} {} {score:?} {tag}", rank + 1)?;
+            }
+        }
+        out.flush()
+    };
+    write().map_err(Error::io("run file"))
+}
+
+type Refused = (&'static str, String);
+
+fn fields(line: &str) -> Result<(&str, &str, f64), Refused> {
+    let fields: Vec<_> = line.split_ascii_whitespace().take(7).collect();
+    let &[query, _, doc, rank, score, _] = &fields[..] else {
+        let expected = "qid Q0 docid rank score tag (6 fields)";
+        return Err((expected, fields_got(&fields, 6, line)));
+    };
+    if rank.parse::<u64>().is_err() {
+        return Err(("a number as rank", excerpt(rank)));
+    }
+    match score.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok((query, doc, number)),
+        _ => Err(("a finite score", excerpt(score))),
+    }
+}
+
+/// Names and their numbers, by first appearance.
+#[derive(Default)]
+struct Interned<'a> {
+    numbers: HashMap<&'a str, u32>,
+    names: Vec<&'a str>,
+}
+
+impl<'a> Interned<'a> {
+    fn of(&mut self, name: &'a str) -> u32 {
+        let next = self.names.len() as u32; // a name a line; files of 2³² lines are beyond any memory
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        number
+    }
+
+    fn names(self) -> Vec<String> {
+        self.names.into_iter().map(String::from).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! Run files as score matrices: which names are rows and columns, and what the runs do not hold.
+
+use std::collections::{HashMap, HashSet};
+
+use itm_core::{Error, Pairs, Result, ScoreMatrix};
+
+use super::loaded::Messages;
+use super::qrels::Qrels;
+use super::run::Run;
+use super::text::{count, excerpt, first_ten};
+use crate::Direction;
+
+/// The largest matrix a run may be spread out to: 4 GiB of scores.
+const LARGEST: usize = 1 << 30;
+
+/// The scores of a run, spread out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunScores {
+    /// Images are rows whichever side asks; −∞ where the run has no entry, and only there.
+    pub matrix: ScoreMatrix,
+    /// How many scores the run does not hold.
+    pub missing: usize,
+}
+
+impl RunScores {
+    /// Whether the run has no such entry. A true item that is missing is a miss at every K, however few the entries are.
+    pub fn is_missing(&self, image: usize, text: usize) -> bool {
+        self.matrix.row(image)[text] == f32::NEG_INFINITY
+    }
+}
+
+/// A run with its file's name.
+pub(crate) struct Named {
+    pub(crate) place: String,
+    pub(crate) run: Run,
+    pub(crate) direction: Direction,
+}
+
+/// Names of one side: given, or in the order of the judgements, or sorted.
+pub(crate) struct Given {
+    pub(crate) images: Option<Vec<String>>,
+    pub(crate) texts: Option<Vec<String>>,
+}
+
+/// Runs with one set of names.
+pub(crate) struct Spread {
+    pub(crate) images: Vec<String>,
+    pub(crate) texts: Vec<String>,
+    pub(crate) pairs: Option<Pairs>,
+    pub(crate) scores: Vec<(Direction, RunScores)>,
+}
+
+/// Puts runs and judgements on the same rows and columns.
+///
+/// # Errors
+/// Names that are not among those given, a text with two images or none, an image without a text where images ask, a
+/// matrix that would be larger than 4 GiB.
+pub(crate) fn spread(
+    runs: &[Named],
+    qrels: Option<(&str, Qrels)>,
+    given: Given,
+    messages: &mut Messages,
+) -> Result<Spread> {
+    let qrels = qrels.map(|(place, qrels)| (place, from_images(qrels, runs)));
+    let side = |ask: Direction| {
+        let names = |named: &Named| {
+            if named.direction == ask { named.run.queries.clone() } else { named.run.docs.clone() }
+        };
+        runs.iter().flat_map(names).collect::<Vec<_>>()
+    };
+    let judged = |names: fn(&Qrels) -> Vec<String>| qrels.as_ref().map(|(_, q)| names(q));
+    let queries: fn(&Qrels) -> Vec<String> = |q| q.queries().map(String::from).collect();
+    let docs: fn(&Qrels) -> Vec<String> = |q| q.docs().map(String::from).collect();
+    let asked = |ask: Direction| qrels.is_some() && runs.iter().all(|n| n.direction == ask);
+    let images = order(
+        "images",
+        given.images,
+        judged(queries),
+        side(Direction::I2t),
+        asked(Direction::I2t),
+        messages,
+    );
+    let texts = order(
+        "texts",
+        given.texts,
+        judged(docs),
+        side(Direction::T2i),
+        asked(Direction::T2i),
+        messages,
+    );
+    let pairs = match &qrels {
+        None => None,
+        Some((place, qrels)) => Some(pairs(place, qrels, &images, &texts, runs, messages)?),
+    };
+    let sides = Indexed { images: index(&images), texts: index(&texts), strict: qrels.is_none() };
+    let mut scores = Vec::new();
+    for named in runs {
+        let run = dense(named, &sides, messages)?;
+        if let Some(pairs) = &pairs {
+            let missed = |&text: &usize| run.is_missing(pairs.image_of(text), text);
+            let missed = (0..pairs.texts()).filter(missed).count();
+            if missed > 0 {
+                let n = count(missed, "true pair");
+                messages.warn(format!("{}: {n} not in the run: misses at every K", named.place));
+            }
+        }
+        scores.push((named.direction, run));
+    }
+    Ok(Spread { images, texts, pairs, scores })
+}
+
+/// Judgements are written for one direction, with that side's names first: images first from here on.
+fn from_images(qrels: Qrels, runs: &[Named]) -> Qrels {
+    let known = |named: &&Named| {
+        let asks: HashSet<_> = named.run.queries.iter().map(String::as_str).collect();
+        qrels.queries().any(|query| asks.contains(query))
+    };
+    // With one run there is no question; with two, images ask unless none of their names does.
+    let direction = match runs {
+        [one] => one.direction,
+        _ => runs.iter().find(known).map_or(Direction::I2t, |named| named.direction),
+    };
+    match direction {
+        Direction::I2t => qrels,
+        Direction::T2i => qrels.reversed(),
+    }
+}
+
+/// The rows of a side. Ties are broken by this order, so it is said which one it is.
+fn order(
+    what: &str,
+    given: Option<Vec<String>>,
+    judged: Option<Vec<String>>,
+    run: Vec<String>,
+    only_judged: bool,
+    messages: &mut Messages,
+) -> Vec<String> {
+    if let Some(names) = given {
+        messages.note(format!("order of {what} (it breaks ties): that of the names given"));
+        return names;
+    }
+    let has_judged = judged.is_some();
+    let mut seen = HashSet::new();
+    let mut names: Vec<_> =
+        judged.into_iter().flatten().filter(|name| seen.insert(name.clone())).collect();
+    let mut rest: Vec<_> = run.into_iter().filter(|name| seen.insert(name.clone())).collect();
+    rest.sort();
+    if !has_judged {
+        messages.note(format!("order of {what} (it breaks ties): sorted names"));
+        return rest;
+    }
+    let n = rest.len();
+    if only_judged {
+        if n > 0 {
+            let first = first_ten(&rest);
+            messages.warn(format!("{n} of the {what} that ask are not judged, left out: {first}"));
+        }
+        messages.note(format!("order of {what} (it breaks ties): that of the judgements"));
+        return names;
+    }
+    let then = if n > 0 { format!(", then {n} others sorted") } else { String::new() };
+    messages.note(format!("order of {what} (it breaks ties): that of the judgements{then}"));
+    names.extend(rest);
+    names
+}
+
+fn pairs(
+    place: &str,
+    qrels: &Qrels,
+    images: &[String],
+    texts: &[String],
+    runs: &[Named],
+    messages: &mut Messages,
+) -> Result<Pairs> {
+    let of = qrels.image_of_text(place)?;
+    let row = index(images);
+    let image = |text: &String| of.get(text.as_str()).copied();
+    let without: Vec<_> = texts.iter().filter(|text| image(text).is_none()).collect();
+    if !without.is_empty() {
+        let got = format!("{} without: {}", count(without.len(), "text"), first_ten(&without));
+        return Err(Error::invalid(place, "an image for every text", got));
+    }
+    let image_of_text = texts.iter().filter_map(image).map(|name| {
+        let expected = "an image of the names given";
+        row.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
+    });
+    let pairs = Pairs::new(images.len(), image_of_text.collect::<Result<_>>()?)?;
+    let alone: Vec<_> = (0..images.len()).filter(|&i| pairs.texts_of(i).is_empty()).collect();
+    if !alone.is_empty() {
+        let names: Vec<_> = alone.iter().map(|&image| &images[image]).collect();
+        let (n, first) = (count(alone.len(), "image"), first_ten(&names));
+        if runs.iter().any(|named| named.direction == Direction::I2t) {
+            let got = format!("{n} without: {first}");
+            return Err(Error::invalid(place, "a text for every image that asks", got));
+        }
+        messages.warn(format!("{n} without a text, kept as items: {first}"));
+    }
+    Ok(pairs)
+}
+
+struct Indexed<'a> {
+    images: HashMap<&'a str, usize>,
+    texts: HashMap<&'a str, usize>,
+    /// Without judgements every name of the run must be known.
+    strict: bool,
+}
+
+fn index(names: &[String]) -> HashMap<&str, usize> {
+    names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect()
+}
+
+fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<RunScores> {
+    let Named { place, run, direction } = named;
+    let (images, texts) = (sides.images.len(), sides.texts.len());
+    let Some(size) = images.checked_mul(texts).filter(|&size| size <= LARGEST) else {
+        let expected = format!("at most {LARGEST} scores when spread out");
+        return Err(Error::invalid(place, expected, format!("{images} × {texts}")));
+    };
+    let (ask, answer) = (
+        direction.queries(&sides.images, &sides.texts),
+        direction.items(&sides.images, &sides.texts),
+    );
+    let docs: Vec<_> = run.docs.iter().map(|doc| answer.get(doc.as_str()).copied()).collect();
+    let unknown: Vec<_> =
+        run.docs.iter().filter(|doc| !answer.contains_key(doc.as_str())).collect();
+    let strangers: Vec<_> = run.queries.iter().filter(|q| !ask.contains_key(q.as_str())).collect();
+    let refused = if sides.strict { [&unknown[..], &strangers[..]].concat() } else { unknown };
+    if !refused.is_empty() {
+        let got = format!("{}: {}", count(refused.len(), "other"), first_ten(&refused));
+        return Err(Error::invalid(place, "names among those given", got));
+    }
+    let mut values = vec![f32::NEG_INFINITY; size];
+    let (mut found, mut merged) = (0, 0);
+    for (query, list) in run.queries.iter().zip(&run.lists) {
+        let Some(&query) = ask.get(query.as_str()) else { continue };
+        let mut sorted: Vec<_> = list.iter().map(|entry| entry.score).collect();
+        sorted.sort_by(f64::total_cmp);
+        merged += sorted
+            .windows(2)
+            .filter(|two| two[0] != two[1] && two[0] as f32 == two[1] as f32)
+            .count();
+        for entry in list {
+            let Some(item) = docs[entry.doc as usize] else { continue };
+            let score = entry.score as f32;
+            if !score.is_finite() {
+                let expected = "scores that are finite in f32";
+                return Err(Error::invalid(place, expected, entry.score));
+            }
+            let (image, text) = (direction.queries(query, item), direction.items(query, item));
+            values[image * texts + text] = score;
+            found += 1;
+        }
+    }
+    if merged > 0 {
+        let n = count(merged, "pair");
+        messages.warn(format!(
+            "{place}: {n} of neighbouring scores differ in f64 but not in f32: ties"
+        ));
+    }
+    let empty: Vec<_> = {
+        let present: HashSet<_> = run.queries.iter().map(String::as_str).collect();
+        let mut absent: Vec<_> = ask.keys().filter(|name| !present.contains(*name)).collect();
+        absent.sort_by_key(|name| ask[**name]);
+        absent
+    };
+    if !empty.is_empty() {
+        let n =
+            if empty.len() == 1 { "1 query".into() } else { format!("{} queries", empty.len()) };
+        messages.warn(format!("{place}: {n} without an entry: {}", first_ten(&empty)));
+    }
+    Ok(RunScores { matrix: ScoreMatrix::new(images, texts, values)?, missing: size - found })
+}
+
+#[cfg(test)]
+mod tests;

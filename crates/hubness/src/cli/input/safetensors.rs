@@ -1,0 +1,102 @@
+//! One tensor of a `.safetensors` file.
+
+use std::ops::Range;
+
+use itm_core::data::FileBytes;
+use itm_core::{Error, Result};
+use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
+
+use super::array::Element;
+use super::text::excerpt;
+
+/// A tensor of real numbers, its shape checked against its bytes.
+#[derive(Debug)]
+pub(crate) struct Tensor {
+    pub(crate) name: String,
+    pub(crate) element: Element,
+    pub(crate) shape: Vec<usize>,
+    bytes: FileBytes,
+    range: Range<usize>,
+}
+
+impl Tensor {
+    /// Takes the named tensor, or the only one of two dimensions.
+    ///
+    /// # Errors
+    /// A malformed or cut-short file, no such tensor, several to choose from (their names are listed), another dtype.
+    pub(crate) fn parse(place: &str, name: Option<&str>, bytes: FileBytes) -> Result<Self> {
+        let (header, metadata) =
+            SafeTensors::read_metadata(&bytes).map_err(|e| malformed(place, &bytes, e))?;
+        let name = match name {
+            Some(name) => name.to_string(),
+            None => only_matrix(place, &metadata)?,
+        };
+        let Some(info) = metadata.info(&name) else {
+            let expected = format!("a tensor among {}", names(&metadata.offset_keys()));
+            return Err(Error::invalid(place, expected, excerpt(&name)));
+        };
+        let element = match info.dtype {
+            Dtype::F16 => Element::F16,
+            Dtype::BF16 => Element::Bf16,
+            Dtype::F32 => Element::F32,
+            Dtype::F64 => Element::F64,
+            other => {
+                let place = format!("{place}:{name}");
+                return Err(Error::invalid(place, "a dtype among F16, BF16, F32, F64", other));
+            }
+        };
+        let (from, to) = info.data_offsets;
+        let start = 8 + header;
+        let shape = info.shape.clone();
+        Ok(Self { name, element, shape, range: start + from..start + to, bytes })
+    }
+
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.bytes[self.range.clone()]
+    }
+}
+
+fn only_matrix(place: &str, metadata: &Metadata) -> Result<String> {
+    let all = metadata.offset_keys();
+    let two = |name: &&String| metadata.info(name).is_some_and(|info| info.shape.len() == 2);
+    let matrices: Vec<_> = all.iter().filter(two).cloned().collect();
+    match &matrices[..] {
+        [one] => Ok(one.clone()),
+        [] => {
+            let got = format!("none among {}", names(&all));
+            Err(Error::invalid(place, "a tensor of 2 dimensions", got))
+        }
+        _ => {
+            let expected = "FILE:NAME, to choose a tensor";
+            Err(Error::invalid(place, expected, names(&matrices)))
+        }
+    }
+}
+
+fn names(names: &[String]) -> String {
+    let first: Vec<_> = names.iter().take(20).map(|name| excerpt(name)).collect();
+    let more = names.len().saturating_sub(first.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if names.is_empty() { "no tensors".into() } else { format!("{}{more}", first.join(", ")) }
+}
+
+/// The two ways a file is cut short say so; the rest is what the library says.
+fn malformed(place: &str, bytes: &[u8], error: SafeTensorError) -> Error {
+    let header = bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n));
+    let got = format!("{} bytes", bytes.len());
+    match error {
+        SafeTensorError::InvalidHeaderLength => {
+            let expected = format!("at least {} bytes of header", header.saturating_add(8));
+            Error::invalid(place, expected, got)
+        }
+        SafeTensorError::MetadataIncompleteBuffer => {
+            let expected = "as many bytes as the header's tensors have (a file cut short?)";
+            Error::invalid(place, expected, got)
+        }
+        SafeTensorError::HeaderTooLarge => {
+            let expected = "a header of at most 100000000 bytes";
+            Error::invalid(place, expected, format!("{header} bytes"))
+        }
+        other => Error::invalid(place, "a .safetensors file", other),
+    }
+}
