@@ -25,16 +25,16 @@ use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result, Scores}
 /// | β₁, β₂  | `query_beta`, `item_beta`    |                                             |
 /// | AQ, AG  | `query_k`, `item_k` best     | items that some member of the bank is near  |
 ///
-/// Items are those of the test in any case, so that what is known of other test queries is up to the query bank alone. Scorers without
-/// embeddings (cross-attention) have no `g`, and cannot use this.
+/// Items are those of the test in any case, so that what is known of other test queries is up to the query
+/// bank alone. Scorers without embeddings (cross-attention) have no `g`, and cannot use this.
 ///
 /// Where the item bank is large, or `item_k`, AG holds nearly all items, and Dual-DIS is Dual-IS.
 ///
 /// # Departures
-/// The authors' program scores the bank instead of the test queries, and its dynamic mode overwrites the array that its second factor
-/// starts from; here both factors are independent. A factor that is not active keeps `exp(β·s)`; see [`Inactive`] for the
-/// program's reading. Defaults are the program's, for scores that carry a logit scale; for cosines choose both β in 5..100
-/// on validation.
+/// The authors' program scores the bank instead of the test queries, and its dynamic mode overwrites the
+/// array that its second factor starts from; here both factors are independent. A factor that is not active
+/// keeps `exp(β·s)`; see [`Inactive`] for the program's reading. Defaults are the program's, for scores
+/// that carry a logit scale; for cosines choose both β in 5..100 on validation.
 ///
 /// ```
 /// use hubness::{Direction, DualBank, HeldOutBank, ItemBank, ScoreMatrix};
@@ -59,7 +59,8 @@ pub struct DualBank {
     pub query_k: usize,
     /// How many items a bank item makes active.
     pub item_k: usize,
-    /// Whether a factor holds only for queries whose best item it makes active (Dual-DIS); else for all (Dual-IS).
+    /// Whether a factor holds only for queries whose best item it makes active (Dual-DIS); else for all
+    /// (Dual-IS).
     pub dynamic: bool,
     /// What becomes of a factor that is not active.
     pub inactive: Inactive,
@@ -72,18 +73,27 @@ pub enum Inactive {
     /// It loses its bias and stays `exp(β·s)`.
     #[default]
     DropBias,
-    /// It is the raw similarity, as in the authors' program: the product of both factors, as a logarithm. All test scores must be
-    /// above 0, since others would turn an order round.
+    /// It is the raw similarity, as in the authors' program: the product of both factors, as a logarithm.
+    /// All test scores must be above 0, since others would turn an order round.
     RawProduct,
 }
 
 /// A bank of items against the test items: held-out items take the place of queries in the matrix.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum ItemBank<'a, S> {
     /// Items that are not those of the test.
     HeldOut(&'a S),
     /// The test items against themselves; none counts for itself.
     TestItems(&'a S),
+}
+
+impl<S> Copy for ItemBank<'_, S> {}
+
+// Derived, it would ask for scores that can be cloned; references always can.
+impl<S> Clone for ItemBank<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
 }
 
 impl Default for DualBank {
@@ -95,11 +105,13 @@ impl Default for DualBank {
 }
 
 impl DualBank {
-    /// Fits on both banks; of the test scores only each query's best item is needed (and that all are positive, for the raw product).
+    /// Fits on both banks; of the test scores only each query's best item is needed (and that all are
+    /// positive, for the raw product).
     ///
     /// # Errors
-    /// If a bank or the test is empty, they have different items, a β is negative or not finite or both are 0, a k is 0, a sum
-    /// is not finite, test items are alone, or a score is not above 0 where the raw product is wanted.
+    /// If a bank or the test is empty, they have different items, a β is negative or not finite or both are
+    /// 0, a k is 0, a sum is not finite, test items are alone, or a score is not above 0 where the raw
+    /// product is wanted.
     pub fn fit<B: Bank, G: Scores>(
         &self,
         queries: &B,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::side::{Side, at_least_one};
 use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 
-/// Local scaling (NeurIPS 2004) and NICDM (CVPR 2007; JMLR 2012) between queries and items, on `d = 1 − s`: for cosines only.
+/// Local scaling (NeurIPS 2004) and NICDM (CVPR 2007; JMLR 2012) between queries and items, on `d = 1 − s`:
+/// for cosines only.
 ///
 /// ```text
 /// local scaling   d′ = 1 − exp(−d² / (σ(q)·σ(j)))     ranks by  2·log d − log σ(j)
@@ -22,9 +23,10 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// Distances to neighbours are at least 1e-12, and `d` at least 0 (a cosine may round to a little above 1).
 ///
 /// # Departures
-/// Both were made for one set with itself. Here a query's neighbours are items and an item's are queries, and none is left out as its
-/// own neighbour: the program scikit-hubness skips one on either side. Its local scaling gives `1 + d²/(σσ)`; the order is
-/// the same. Its default k is 5; 10 is that of the JMLR paper.
+/// Both were made for one set with itself. Here a query's neighbours are items and an item's are queries,
+/// and none is left out as its own neighbour: the program scikit-hubness skips one on either side. Its
+/// local scaling gives `1 + d²/(σσ)`; the order is the same. Its default k is 5; 10 is that of the JMLR
+/// paper.
 ///
 /// ```
 /// use hubness::{Direction, LocalScaling, ScoreMatrix, TestQueries};
@@ -80,10 +82,12 @@ impl LocalScaling {
         Self { form: LocalForm::Nicdm, ..Self::default() }
     }
 
-    /// Fits on a bank; of the test only each query's own scores are looked at, and these only for full values.
+    /// Fits on a bank; of the test only each query's own scores are looked at, and these only for full
+    /// values.
     ///
     /// # Errors
-    /// If bank or test are empty or have different items, k is 0, or a score is above 1 or −∞ among the nearest.
+    /// If bank or test are empty or have different items, k is 0, or a score is above 1 or −∞ among the
+    /// nearest.
     pub fn fit<B: Bank>(
         &self,
         bank: &B,

@@ -20,12 +20,12 @@ use crate::{Affine, Bank, Correction, Direction, Error, Knowledge, Result};
 /// | α      | `alpha`        | 0 is nearest neighbours    |
 /// | k      | `k`            | clipped to the bank's size |
 ///
-/// α = 1/2 with the test queries as the bank ranks as CSLS (`item`). Scores are used as given: where embeddings are not
-/// normalised, `r` grows with the item's norm.
+/// α = 1/2 with the test queries as the bank ranks as CSLS (`item`). Scores are used as given: where
+/// embeddings are not normalised, `r` grows with the item's norm.
 ///
 /// # Departures
-/// The class of the authors' program has α = 0.5 and k = 256 as defaults, its README and example 0.75 and 128; these are
-/// ours. The program fails when k is larger than the bank.
+/// The class of the authors' program has α = 0.5 and k = 256 as defaults, its README and example 0.75 and
+/// 128; these are ours. The program fails when k is larger than the bank.
 ///
 /// ```
 /// use hubness::{Direction, HeldOutBank, Nnn, ScoreMatrix};

@@ -20,13 +20,14 @@ use crate::{Affine, Bank, Correction, Direction, Result, Scores};
 /// | s      | `test`          | queries × items      |
 /// | β, k   | `beta`, `k`     |                      |
 ///
-/// Of the test a query's own best item is looked at and nothing else. Not `dynamic`, with the test queries as the bank, it is the
-/// inverted softmax.
+/// Of the test a query's own best item is looked at and nothing else. Not `dynamic`, with the test queries
+/// as the bank, it is the inverted softmax.
 ///
 /// # Departures
-/// The authors' program writes ratios into active rows and leaves raw similarities in the others, in the caller's array,
-/// and takes no maximum out of the sums, so that f32 overflows near β·s = 88. Here scores are logarithms of these ratios, in f64. β
-/// multiplies the scores as they are: for logits of scale 100 take β/100 (the program's 1/1.99 is for such).
+/// The authors' program writes ratios into active rows and leaves raw similarities in the others, in the
+/// caller's array, and takes no maximum out of the sums, so that f32 overflows near β·s = 88. Here scores
+/// are logarithms of these ratios, in f64. β multiplies the scores as they are: for logits of scale 100
+/// take β/100 (the program's 1/1.99 is for such).
 ///
 /// ```
 /// use hubness::{Direction, HeldOutBank, QueryBank, ScoreMatrix};
@@ -72,8 +73,8 @@ impl QueryBank {
     /// Fits on a bank; of the test scores only each query's best item is needed.
     ///
     /// # Errors
-    /// If bank or test are empty or have different items, β is not a finite number above 0, k is 0, or a sum is not
-    /// finite.
+    /// If bank or test are empty or have different items, β is not a finite number above 0, k is 0, or a
+    /// sum is not finite.
     pub fn fit<B: Bank>(
         &self,
         bank: &B,

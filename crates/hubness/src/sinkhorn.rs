@@ -10,7 +10,8 @@ use crate::{
     Transductive,
 };
 
-/// Sinkhorn's iteration, in the log domain: every query and every item is given an equal share of all matches.
+/// Sinkhorn's iteration, in the log domain: every query and every item is given an equal share of all
+/// matches.
 ///
 /// ```text
 /// f(i) = ε·[ −log p − log Σⱼ exp((x(i, j) + g(j))/ε) ]
@@ -25,12 +26,13 @@ use crate::{
 /// | ε      | `epsilon`          | 0.01..0.1 for cosines                             |
 /// | f, g   | `Balanced::{queries, items}` | `[p]`, `[m]`; up to a constant, `f + t` and `g − t` |
 ///
-/// Corrected scores are those of the equation divided by ε and less a constant, so that what is tied is tied to the last bit: with a single bank query
-/// `g(j) = −x(0, j)` and a constant. A pass over the scores for each half of an iteration; kept is O(p + m).
+/// Corrected scores are those of the equation divided by ε and less a constant, so that what is tied is
+/// tied to the last bit: with a single bank query `g(j) = −x(0, j)` and a constant. A pass over the scores
+/// for each half of an iteration; kept is O(p + m).
 ///
 /// # Departures
-/// The order of the textbook is f first. [`SinkhornOrder::ItemFirst`] has one step of g before that: without iterations it is
-/// the inverted softmax with β = 1/ε.
+/// The order of the textbook is f first. [`SinkhornOrder::ItemFirst`] has one step of g before that:
+/// without iterations it is the inverted softmax with β = 1/ε.
 ///
 /// ```
 /// use hubness::{Direction, ScoreMatrix, Sinkhorn, TestQueries};
@@ -101,18 +103,18 @@ impl Sinkhorn {
     /// Fits on a bank: the test queries, or others.
     ///
     /// # Errors
-    /// If the bank is empty, ε is not a finite number above 0, the tolerance is negative or NaN, or all scores of a
-    /// query or item are −∞.
+    /// If the bank is empty, ε is not a finite number above 0, the tolerance is negative or NaN, or all
+    /// scores of a query or item are −∞.
     pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> Result<Balanced<B::Knowledge>> {
         let problem = self.problem(bank.scores(), None::<&B::Scores>, direction)?;
         Ok(problem.solve(self)?.0)
     }
 
-    /// Fits on a bank of queries and a bank of items: the items that no query of the bank should find in the test are taken up
-    /// by those.
+    /// Fits on a bank of queries and a bank of items: the items that no query of the bank should find in
+    /// the test are taken up by those.
     ///
-    /// `items` holds the scores of the bank's queries against held-out items, so a scorer without embeddings is as good. All
-    /// items, those of the bank and of the test, have the same mass.
+    /// `items` holds the scores of the bank's queries against held-out items, so a scorer without
+    /// embeddings is as good. All items, those of the bank and of the test, have the same mass.
     ///
     /// # Errors
     /// As [`fit`](Self::fit), or if the two speak of different numbers of queries.
@@ -231,7 +233,8 @@ impl<S: Scores, A: Scores> Problem<'_, S, A> {
         Ok(rows)
     }
 
-    /// The step of f. A single row has a constant potential: nothing but its ties depends on it being 0 exactly.
+    /// The step of f. A single row has a constant potential: nothing but its ties depends on it being 0
+    /// exactly.
     fn f(&self, rows: &[f64]) -> Vec<f64> {
         let p = rows.len();
         if p == 1 {

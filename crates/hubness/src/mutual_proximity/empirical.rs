@@ -17,13 +17,13 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | s      | `test`          | queries × m items        |
 /// | z      | `bank.scores()` | p bank queries × m items |
 ///
-/// Equal products are common. Among one query's items they are told apart by `s`: to each is added `F(q)/(m·p)`, which rises with `s` and is less than
-/// the step between two products. Between queries too the larger F(q) comes first then. Sorted rows and columns are
-/// held, 4 bytes a score.
+/// Equal products are common. Among one query's items they are told apart by `s`: to each is added
+/// `F(q)/(m·p)`, which rises with `s` and is less than the step between two products. Between queries too
+/// the larger F(q) comes first then. Sorted rows and columns are held, 4 bytes a score.
 ///
 /// # Departures
-/// The original counts third objects that both ends can be compared with; between two sets only matched pairs are such: see
-/// [`JointProximity`](super::JointProximity).
+/// The original counts third objects that both ends can be compared with; between two sets only matched
+/// pairs are such: see [`JointProximity`](super::JointProximity).
 ///
 /// ```
 /// use hubness::{Direction, EmpiricalProximity, ScoreMatrix, TestQueries};
@@ -52,8 +52,8 @@ impl EmpiricalProximity {
     /// Fits on a bank; of the test each query's own scores are looked at.
     ///
     /// # Errors
-    /// If bank or test are empty or have different items, hold more scores than allowed, or m²·p is 2⁵¹ and more (the
-    /// counts would not fit into an f64).
+    /// If bank or test are empty or have different items, hold more scores than allowed, or m²·p is 2⁵¹ and
+    /// more (the counts would not fit into an f64).
     pub fn fit<B: Bank>(
         &self,
         bank: &B,

@@ -16,11 +16,12 @@ use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
 /// | μ(q), σ(q) | over all items: the query's own row of `test`               |
 /// | μ(j), σ(j) | over the bank's queries: a column of `bank.scores()`        |
 ///
-/// Deviations are of the population and at least 1e-6. Logarithms, since for hubs both factors come so near 1 that their product ties.
-/// One pass over each of the two; kept is O(queries + items).
+/// Deviations are of the population and at least 1e-6. Logarithms, since for hubs both factors come so near
+/// 1 that their product ties. One pass over each of the two; kept is O(queries + items).
 ///
 /// # Departures
-/// The program scikit-hubness takes mean and deviation of the stored neighbours alone, and its result depends on their number.
+/// The program scikit-hubness takes mean and deviation of the stored neighbours alone, and its result
+/// depends on their number.
 ///
 /// ```
 /// use hubness::{Direction, GaussianProximity, ScoreMatrix, TestQueries};

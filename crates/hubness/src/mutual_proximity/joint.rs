@@ -6,7 +6,8 @@ use super::check_entries;
 use crate::side::Side;
 use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 
-/// Mutual proximity (JMLR 2012) in its joint form: third objects are matched pairs of a query and an item, which both ends can be compared with.
+/// Mutual proximity (JMLR 2012) in its joint form: third objects are matched pairs of a query and an item,
+/// which both ends can be compared with.
 ///
 /// ```text
 /// u(q, j) = #{ l : s(q, y(l)) < s(q, j) and s(x(l), j) < s(q, j) } / b
@@ -17,8 +18,8 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | s(x(l), j) | `bank.scores()` | b bank queries × items             |
 /// | s(q, y(l)) | `bank_items`    | queries × b bank items, `y(l)` the match of `x(l)` |
 ///
-/// Equal counts are told apart by `s(q, j)`: its place among all f32, below 1, is added to the count. All scores of both
-/// banks are held, 4 bytes each, and each corrected score costs O(b).
+/// Equal counts are told apart by `s(q, j)`: its place among all f32, below 1, is added to the count. All
+/// scores of both banks are held, 4 bytes each, and each corrected score costs O(b).
 ///
 /// ```
 /// use hubness::{Direction, HeldOutBank, JointProximity, OwnPairs, ScoreMatrix};
@@ -42,7 +43,8 @@ pub struct JointProximity {
     pub most_entries: usize,
 }
 
-/// Which queries of the test are in the bank themselves: such a pair says nothing of its own query and is left out, b being one less.
+/// Which queries of the test are in the bank themselves: such a pair says nothing of its own query and is
+/// left out, b being one less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnPairs<'a> {
     /// None of them.
@@ -61,9 +63,9 @@ impl JointProximity {
     /// Fits on matched pairs.
     ///
     /// # Errors
-    /// If there are no queries, pairs or items, the two speak of different numbers of pairs, hold more scores than allowed, there are
-    /// 2¹⁹ pairs and more (a count and a place of `s` would not fit into an f64), or `own` is not one pair of the bank a
-    /// query.
+    /// If there are no queries, pairs or items, the two speak of different numbers of pairs, hold more
+    /// scores than allowed, there are 2¹⁹ pairs and more (a count and a place of `s` would not fit into an
+    /// f64), or `own` is not one pair of the bank a query.
     pub fn fit<B: Bank>(
         &self,
         bank: &B,

@@ -25,7 +25,8 @@ pub(super) fn log_phi(z: f64) -> f64 {
     }
 }
 
-/// `erfc(z/√2)`. The rounding of `z/√2` alone would cost z² units in the last place: it is put back to first order.
+/// `erfc(z/√2)`. The rounding of `z/√2` alone would cost z² units in the last place: it is put back to
+/// first order.
 fn erfc_of_root_half(z: f64) -> f64 {
     const SQRT_2_REST: f64 = -9.667_293_313_452_913e-17; // √2 − SQRT_2
     let x = z * FRAC_1_SQRT_2;

@@ -1,7 +1,7 @@
 //! Mutual proximity: how many are farther away, seen from both ends.
 //!
-//! Schnitzer et al., JMLR 2012, made for one set and a symmetric distance; here queries and items are apart. Larger scores
-//! are closer.
+//! Schnitzer et al., JMLR 2012, made for one set and a symmetric distance; here queries and items are
+//! apart. Larger scores are closer.
 //!
 //! | form                      | what counts                                            | memory         |
 //! |---------------------------|--------------------------------------------------------|----------------|
@@ -9,7 +9,8 @@
 //! | [`EmpiricalProximity`]    | smaller scores in the row, times those in the column   | (n + b)·m scores |
 //! | [`JointProximity`]        | matched pairs of a bank that are farther on both sides | (n + m)·b scores |
 //!
-//! The factor of the row is the query's own: it varies with the score and is no constant of the query's ranking.
+//! The factor of the row is the query's own: it varies with the score and is no constant of the query's
+//! ranking.
 
 mod empirical;
 mod gaussian;

@@ -6,8 +6,9 @@ use itm_core::tiles::{Consumer, Tile, widest};
 
 /// Mean and population deviation of the scores of every image and of every text, in f64.
 ///
-/// Within a block of 64 × 64 scores the mean is found first and squares are summed about it; blocks are joined in ascending order by
-/// the parallel form of Welford's update. Nothing cancels, and the bits do not depend on tile sizes or threads.
+/// Within a block of 64 × 64 scores the mean is found first and squares are summed about it; blocks are
+/// joined in ascending order by the parallel form of Welford's update. Nothing cancels, and the bits do not
+/// depend on tile sizes or threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments;
 

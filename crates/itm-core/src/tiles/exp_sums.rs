@@ -12,11 +12,12 @@ use super::{Consumer, Tile};
 /// z(i, j) = β·s(i, j) + x(i) + y(j)      x, y: shifts, 0 if none are given
 /// ```
 ///
-/// A score of −∞ adds nothing.
+/// A score of −∞ adds nothing. Of a single image (or text) the logarithm is the exponent itself, to the
+/// last bit: what ranks by the difference ties there.
 ///
-/// Blocks of 64 × 64 scores share one maximum that is taken out, so that one exponential serves row and column. Where a
-/// block spans more than e⁶⁰⁰ each row and column takes out its own. Block by block the sums are joined in ascending
-/// order, lanes likewise: the bits do not depend on tile sizes or threads.
+/// Blocks of 64 × 64 scores share one maximum that is taken out, so that one exponential serves row and
+/// column. Where a block spans more than e⁶⁰⁰ each row and column takes out its own. Block by block the
+/// sums are joined in ascending order, lanes likewise: the bits do not depend on tile sizes or threads.
 #[derive(Debug, Clone)]
 pub struct ExpSums {
     beta: f64,
@@ -43,8 +44,8 @@ impl ExpSums {
         Self { beta, shifts: None }
     }
 
-    /// The same with something added to the exponents of every image and of every text: the potentials of Sinkhorn's
-    /// iteration, for example.
+    /// The same with something added to the exponents of every image and of every text: the potentials of
+    /// Sinkhorn's iteration, for example.
     ///
     /// It panics in a run over other numbers of images or texts than there are shifts.
     ///
@@ -57,6 +58,11 @@ impl ExpSums {
         }
         self.shifts = Some((images, texts));
         self
+    }
+
+    fn exponent(&self, score: f32, image: usize, text: usize) -> f64 {
+        let (x, y) = self.shifts.as_ref().map_or((0.0, 0.0), |(x, y)| (x[image], y[text]));
+        self.beta * f64::from(score) + x + y
     }
 
     /// The shifts of some neighbouring images and texts, at most 64 each.
@@ -130,6 +136,17 @@ impl Consumer for ExpSums {
                 block.fill(self.beta, self.shifts_of(&rows, &columns), |row| {
                     &tile.row(row0 + row)[column0..column0 + columns.len()]
                 });
+                let z = |row: usize, column: usize| {
+                    let s = tile.row(row0 + row)[column0 + column];
+                    self.exponent(s, rows.start + row, columns.start + column)
+                };
+                if single(sums.image0, &sums.images) {
+                    (0..columns.len())
+                        .for_each(|c| block.column_sums[c] = LogSum::new(z(0, c), 1.0));
+                }
+                if single(sums.text0, &sums.texts) {
+                    (0..rows.len()).for_each(|r| block.row_sums[r] = LogSum::new(z(r, 0), 1.0));
+                }
                 let images = &mut sums.images[rows.start - sums.image0..][..rows.len()];
                 let texts = &mut sums.texts[columns.start - sums.text0..][..columns.len()];
                 images.iter_mut().zip(block.row_sums).for_each(|(all, part)| all.join(part));
@@ -154,6 +171,11 @@ impl Consumer for ExpSums {
         let log = |sums: Vec<LogSum>| sums.into_iter().map(LogSum::log).collect();
         LogSums { images: log(total.images), texts: log(total.texts) }
     }
+}
+
+/// Whether there is one image (or text) in all: no other first lane is that short.
+fn single(first: usize, sums: &[LogSum]) -> bool {
+    first == 0 && sums.len() == 1
 }
 
 /// Above this span (in the exponent) a common maximum would lose the smallest terms of a block.

@@ -119,6 +119,23 @@ fn scores_of_minus_infinity_add_nothing() {
     }
 }
 
+/// What is summed over one score is that score, whatever stands beside it.
+#[test]
+fn a_single_image_or_text_has_exact_sums() {
+    let w = unit(700, 1, 5);
+    let one = [0.7];
+    let tiles = tiles(&one, &w, 1);
+    let scores = tiles.scores();
+    for beta in [30.0, 1e5] {
+        let exact: Vec<_> = scores.values().iter().map(|&s| beta * f64::from(s)).collect();
+        assert_eq!(tiles.run(&ExpSums::new(beta)).texts, exact);
+        assert_eq!(scores.transpose().run(&ExpSums::new(beta)).images, exact);
+        let shifted = ExpSums::new(beta).with_shifts(vec![0.5], vec![0.25; 700]);
+        let exact: Vec<_> = exact.iter().map(|z| z + 0.5 + 0.25).collect();
+        everywhere(&tiles, |tiles| assert_eq!(tiles.run(&shifted).texts, exact));
+    }
+}
+
 #[test]
 #[should_panic(expected = "shifts of (2, 4), scores of (2, 3) images and texts")]
 fn too_many_shifts_are_noticed() {

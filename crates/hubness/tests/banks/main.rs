@@ -1,0 +1,12 @@
+//! The corrections that take a bank: golden values, identities that tie them together, and the traps of each.
+
+mod common;
+mod dual_bank;
+mod golden;
+mod identities;
+mod laws;
+mod local_scaling;
+mod mutual_proximity;
+mod nnn;
+mod querybank;
+mod sinkhorn;
