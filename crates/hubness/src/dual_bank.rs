@@ -187,7 +187,9 @@ struct Factor {
 
 impl Factor {
     fn fit<S: Scores>(bank: &Side<'_, S>, beta: f64, k: usize) -> Result<Self> {
-        Ok(Self { sums: bank.item_sums(beta)?, active: active_items(bank, k) })
+        // With β = 0 every term is 1, and 0·(−∞) of what is left out is no number: a constant is as good.
+        let sums = if beta == 0.0 { vec![0.0; bank.items()] } else { bank.item_sums(beta)? };
+        Ok(Self { sums, active: active_items(bank, k) })
     }
 }
 

@@ -80,6 +80,22 @@ fn test_items_as_the_item_bank_leave_themselves_out() {
     }
 }
 
+#[test]
+fn k_above_the_other_items_and_a_beta_of_nothing_are_no_trouble() {
+    let x = Inputs::random(D, -0.4, 0.6, 25);
+    let fit = |of: DualBank| {
+        let items = ItemBank::TestItems(&x.test_items);
+        of.fit(&HeldOutBank(&x.bank), items, &x.test, D).unwrap()
+    };
+    let large = DualBank { query_k: 1000, item_k: 1000, ..dis() };
+    let (large, all) = (fit(large), fit(dual()));
+    assert_eq!(corrected(large.map(), D, &x.test), corrected(all.map(), D, &x.test));
+    let none = fit(DualBank { item_beta: 0.0, ..dual() });
+    let qb = QueryBank { dynamic: false, ..QueryBank::default() };
+    let qb = qb.fit(&HeldOutBank(&x.bank), &x.test, D).unwrap();
+    assert_eq!(corrected(none.map(), D, &x.test), corrected(qb.map(), D, &x.test));
+}
+
 /// Items 0 and 1 are each other's nearest, item 2 is nobody's but its own: its own row must not make it
 /// active.
 #[test]
