@@ -136,3 +136,45 @@ fn join_columns<'s>(texts: &mut [Moment], rows: usize, row: impl Fn(usize) -> &'
         text.join(Moment { count, mean, squares });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use itm_core::ScoreMatrix;
+
+    use super::*;
+
+    /// From the definitions, in two passes; means drift from block to block, on a large offset.
+    #[test]
+    fn as_by_two_passes_over_whole_rows_and_columns() {
+        for (n, m) in [(1, 1), (1, 700), (200, 3), (65, 129), (600, 150)] {
+            let value = |at: usize| {
+                let (i, j) = (at / m, at % m);
+                1000.0 + (i as f32 / 16.0) - (j as f32 / 8.0) + (at * 37 % 101) as f32 / 64.0
+            };
+            let scores = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
+            let (images, texts) = scores.run(&Moments);
+            assert_eq!((images.len(), texts.len()), (n, m));
+            let check = |got: Moment, values: Vec<f64>| {
+                let count = values.len() as f64;
+                let mean = values.iter().sum::<f64>() / count;
+                let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+                let sd = (squares / count).sqrt();
+                assert!((got.mean - mean).abs() < 1e-11, "{n} × {m}: mean {}, {mean}", got.mean);
+                assert!((got.deviation() - sd).abs() < 1e-12 * sd.max(1.0), "{n} × {m}");
+            };
+            for (i, &moment) in images.iter().enumerate() {
+                check(moment, scores.row(i).iter().map(|&s| f64::from(s)).collect());
+            }
+            for (j, &moment) in texts.iter().enumerate() {
+                check(moment, (0..n).map(|i| f64::from(scores.row(i)[j])).collect());
+            }
+        }
+    }
+
+    #[test]
+    fn constants_have_no_deviation_at_all() {
+        let scores = ScoreMatrix::new(150, 70, vec![0.3; 150 * 70]).unwrap();
+        let (images, texts) = scores.run(&Moments);
+        assert!(images.iter().chain(&texts).all(|moment| moment.deviation() == 0.0));
+    }
+}

@@ -117,6 +117,11 @@ fn scores_of_minus_infinity_add_nothing() {
     for text in 0..2 {
         assert!((sums.texts[text] - (1.0 + 129f64.ln())).abs() < 1e-14);
     }
+    let one = ScoreMatrix::from_rows([[0.5, f32::NEG_INFINITY]]);
+    assert_eq!(
+        one.run(&ExpSums::new(2.0)),
+        LogSums { images: vec![1.0], texts: vec![1.0, nothing] }
+    );
 }
 
 /// What is summed over one score is that score, whatever stands beside it.
