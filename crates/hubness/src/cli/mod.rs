@@ -1,6 +1,8 @@
 //! What the binary `hubness` is made of (feature `cli`).
 
-pub mod report;
-//! The command line `hubness`.
-
+mod analysis;
+pub mod args;
+pub mod commands;
 pub mod input;
+pub mod methods;
+pub mod report;

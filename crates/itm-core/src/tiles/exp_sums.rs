@@ -8,15 +8,20 @@ use super::{Consumer, Tile};
 /// Log-sum-exp of the scores of every image and of every text, in double precision.
 ///
 /// ```text
-/// images[i] = log Σⱼ exp(β·s(i, j))      texts[j] = log Σᵢ exp(β·s(i, j))      −∞ over nothing
+/// images[i] = log Σⱼ exp(z(i, j))      texts[j] = log Σᵢ exp(z(i, j))      −∞ over nothing
+/// z(i, j) = β·s(i, j) + x(i) + y(j)      x, y: shifts, 0 if none are given
 /// ```
 ///
-/// Blocks of 64 × 64 scores share one maximum that is taken out, so that one exponential serves row and column. Where a
-/// block spans more than e⁶⁰⁰ each row and column takes out its own. Block by block the sums are joined in ascending
-/// order, lanes likewise: the bits do not depend on tile sizes or threads.
-#[derive(Debug, Clone, Copy)]
+/// A score of −∞ adds nothing. Of a single image (or text) the logarithm is the exponent itself, to the
+/// last bit: what ranks by the difference ties there.
+///
+/// Blocks of 64 × 64 scores share one maximum that is taken out, so that one exponential serves row and
+/// column. Where a block spans more than e⁶⁰⁰ each row and column takes out its own. Block by block the
+/// sums are joined in ascending order, lanes likewise: the bits do not depend on tile sizes or threads.
+#[derive(Debug, Clone)]
 pub struct ExpSums {
     beta: f64,
+    shifts: Option<(Vec<f64>, Vec<f64>)>, // of images and of texts
 }
 
 /// What [`ExpSums`] gives.
@@ -36,7 +41,36 @@ impl ExpSums {
     pub fn new(beta: f64) -> Self {
         // |s| < 2¹²⁸, so β·s, and differences of two, stay finite.
         assert!(beta.abs() < 1e200, "β = {beta} is not a number that scores can be multiplied by");
-        Self { beta }
+        Self { beta, shifts: None }
+    }
+
+    /// The same with something added to the exponents of every image and of every text: the potentials of
+    /// Sinkhorn's iteration, for example.
+    ///
+    /// It panics in a run over other numbers of images or texts than there are shifts.
+    ///
+    /// # Panics
+    /// If a shift is not finite, or 1e300 and more.
+    #[must_use]
+    pub fn with_shifts(mut self, images: Vec<f64>, texts: Vec<f64>) -> Self {
+        for shift in images.iter().chain(&texts) {
+            assert!(shift.abs() < 1e300, "a shift of {shift} cannot be added to an exponent");
+        }
+        self.shifts = Some((images, texts));
+        self
+    }
+
+    fn exponent(&self, score: f32, image: usize, text: usize) -> f64 {
+        let (x, y) = self.shifts.as_ref().map_or((0.0, 0.0), |(x, y)| (x[image], y[text]));
+        self.beta * f64::from(score) + x + y
+    }
+
+    /// The shifts of some neighbouring images and texts, at most 64 each.
+    fn shifts_of(&self, rows: &Range<usize>, columns: &Range<usize>) -> (&[f64], &[f64]) {
+        match &self.shifts {
+            Some((images, texts)) => (&images[rows.clone()], &texts[columns.clone()]),
+            None => (&[0.0; ALIGN][..rows.len()], &[0.0; ALIGN][..columns.len()]),
+        }
     }
 }
 
@@ -49,6 +83,12 @@ struct LogSum {
 
 impl LogSum {
     const NOTHING: Self = Self { shift: f64::NEG_INFINITY, sum: 0.0 };
+
+    /// Nothing, where the largest exponent is −∞.
+    #[inline(always)]
+    fn new(shift: f64, sum: f64) -> Self {
+        if shift == f64::NEG_INFINITY { Self::NOTHING } else { Self { shift, sum } }
+    }
 
     fn join(&mut self, other: Self) {
         if other.shift > self.shift {
@@ -93,9 +133,20 @@ impl Consumer for ExpSums {
             for columns in super::pieces(tile.texts(), ALIGN) {
                 let (row0, column0) =
                     (rows.start - tile.images().start, columns.start - tile.texts().start);
-                block.fill(rows.len(), columns.len(), self.beta, |row| {
+                block.fill(self.beta, self.shifts_of(&rows, &columns), |row| {
                     &tile.row(row0 + row)[column0..column0 + columns.len()]
                 });
+                let z = |row: usize, column: usize| {
+                    let s = tile.row(row0 + row)[column0 + column];
+                    self.exponent(s, rows.start + row, columns.start + column)
+                };
+                if single(sums.image0, &sums.images) {
+                    (0..columns.len())
+                        .for_each(|c| block.column_sums[c] = LogSum::new(z(0, c), 1.0));
+                }
+                if single(sums.text0, &sums.texts) {
+                    (0..rows.len()).for_each(|r| block.row_sums[r] = LogSum::new(z(r, 0), 1.0));
+                }
                 let images = &mut sums.images[rows.start - sums.image0..][..rows.len()];
                 let texts = &mut sums.texts[columns.start - sums.text0..][..columns.len()];
                 images.iter_mut().zip(block.row_sums).for_each(|(all, part)| all.join(part));
@@ -112,9 +163,19 @@ impl Consumer for ExpSums {
     }
 
     fn finish(&self, total: Sums) -> LogSums {
+        if let Some((images, texts)) = &self.shifts {
+            let (shifts, sums) =
+                ((images.len(), texts.len()), (total.images.len(), total.texts.len()));
+            assert_eq!(shifts, sums, "shifts of {shifts:?}, scores of {sums:?} images and texts");
+        }
         let log = |sums: Vec<LogSum>| sums.into_iter().map(LogSum::log).collect();
         LogSums { images: log(total.images), texts: log(total.texts) }
     }
+}
+
+/// Whether there is one image (or text) in all: no other first lane is that short.
+fn single(first: usize, sums: &[LogSum]) -> bool {
+    first == 0 && sums.len() == 1
 }
 
 /// Above this span (in the exponent) a common maximum would lose the smallest terms of a block.
@@ -122,7 +183,7 @@ const SPAN: f64 = 600.0;
 
 /// A square of scores, and the sums of its rows and columns.
 struct Block {
-    z: Box<[[f64; ALIGN]; ALIGN]>, // β·s, then its exponential
+    z: Box<[[f64; ALIGN]; ALIGN]>, // the exponent, then its exponential
     row_sums: [LogSum; ALIGN],
     column_sums: [LogSum; ALIGN],
 }
@@ -137,19 +198,21 @@ impl Default for Block {
 impl Block {
     fn fill<'s>(
         &mut self,
-        rows: usize,
-        columns: usize,
         beta: f64,
+        (row_shifts, column_shifts): (&[f64], &[f64]),
         scores: impl Fn(usize) -> &'s [f32],
     ) {
+        let (rows, columns) = (row_shifts.len(), column_shifts.len());
         widest(
             #[inline(always)]
             || {
                 let mut highest = [f64::NEG_INFINITY; ALIGN];
                 let mut lowest = [f64::INFINITY; ALIGN];
                 for (row, z) in self.z[..rows].iter_mut().enumerate() {
-                    for (c, &s) in scores(row)[..columns].iter().enumerate() {
-                        z[c] = beta * f64::from(s);
+                    let x = row_shifts[row];
+                    let scores = scores(row)[..columns].iter().zip(&column_shifts[..columns]);
+                    for (c, (&s, &y)) in scores.enumerate() {
+                        z[c] = beta * f64::from(s) + x + y;
                         highest[c] = if z[c] > highest[c] { z[c] } else { highest[c] };
                         lowest[c] = if z[c] < lowest[c] { z[c] } else { lowest[c] };
                     }
@@ -191,9 +254,9 @@ impl Block {
             }
             let shift = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             z.iter_mut().for_each(|z| *z = exp(*z - shift));
-            self.row_sums[row] = LogSum { shift, sum: sum(z) };
+            self.row_sums[row] = LogSum::new(shift, sum(z));
         }
-        let sums = highest.iter().zip(column_sums).map(|(&shift, sum)| LogSum { shift, sum });
+        let sums = highest.iter().zip(column_sums).map(|(&shift, sum)| LogSum::new(shift, sum));
         self.column_sums[..columns].iter_mut().zip(sums).for_each(|(all, sum)| *all = sum);
     }
 }
@@ -243,83 +306,4 @@ fn exp(x: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{SHAPES, everywhere, tiles, unit};
-    use super::*;
-
-    /// Straight from the equation, two passes over whole rows.
-    fn naive(row: &[f32], beta: f64) -> f64 {
-        let z: Vec<_> = row.iter().map(|&s| beta * f64::from(s)).collect();
-        let most = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if z.is_empty() {
-            most
-        } else {
-            most + z.iter().map(|z| (z - most).exp()).sum::<f64>().ln()
-        }
-    }
-
-    #[test]
-    fn as_by_the_equation_with_the_same_bits_everywhere() {
-        for (n, m, d) in SHAPES {
-            let (v, w) = (unit(n, d, 1), unit(m, d, 2));
-            let tiles = tiles(&v, &w, d);
-            let scores = tiles.scores();
-            let columns = scores.transpose();
-            for beta in [0.0, 1.0, 30.0, -30.0, 1e4, 1e30] {
-                let sums = tiles.run(&ExpSums::new(beta));
-                let close = |got: f64, row: &[f32]| {
-                    let want = naive(row, beta);
-                    got == want || (got - want).abs() < 1e-12 * want.abs().max(1.0)
-                };
-                for i in 0..n {
-                    assert!(close(sums.images[i], scores.row(i)), "β = {beta}, image {i}");
-                }
-                for j in 0..m {
-                    assert!(close(sums.texts[j], columns.row(j)), "β = {beta}, text {j}");
-                }
-                everywhere(&tiles, |tiles| assert_eq!(tiles.run(&ExpSums::new(beta)), sums));
-            }
-        }
-    }
-
-    /// Worked by hand: log(e⁰ + e¹) = 1.3132616875182228; e¹⁰⁰⁰ overflows unless the maximum is taken out.
-    #[test]
-    fn golden_of_two_scores() {
-        let tiles = tiles(&[1.0, 1000.0], &[0.0, 1.0], 1);
-        let sums = tiles.run(&ExpSums::new(1.0));
-        assert!((sums.images[0] - 1.313_261_687_518_222_8).abs() < 1e-15);
-        assert_eq!(sums.images[1], 1000.0);
-        assert!((sums.texts[0] - 2f64.ln()).abs() < 1e-15);
-        assert_eq!(sums.texts[1], 1000.0);
-    }
-
-    /// One loud image must not swallow the small sums of the quiet ones beside it.
-    #[test]
-    fn a_wide_block_keeps_its_quiet_rows() {
-        let v: Vec<_> = (0..300).map(|i| if i == 70 { 1.0 } else { 1e-4 * i as f32 }).collect();
-        let tiles = tiles(&v, &[1.0, 0.5], 1);
-        let scores = tiles.scores();
-        let sums = tiles.run(&ExpSums::new(1e5));
-        for i in 0..300 {
-            let want = naive(scores.row(i), 1e5);
-            assert!((sums.images[i] - want).abs() <= 1e-12 * want.max(1.0), "image {i}");
-        }
-    }
-
-    #[test]
-    fn the_exponential_is_good_to_the_last_bits() {
-        for step in 0..70_000 {
-            let x = -0.01 * f64::from(step) - 1e-3 / f64::from(step + 1);
-            assert!((exp(x) / x.exp() - 1.0).abs() < 1e-15, "exp({x}) = {}", exp(x));
-        }
-        assert_eq!(exp(0.0), 1.0);
-        assert_eq!(exp(-1e300), exp(-700.0));
-        assert_eq!(exp(f64::NEG_INFINITY), exp(-700.0));
-    }
-
-    #[test]
-    #[should_panic(expected = "β = NaN is not a number")]
-    fn a_beta_that_is_no_number() {
-        let _ = ExpSums::new(f64::NAN);
-    }
-}
+mod tests;

@@ -1,0 +1,163 @@
+//! Local scaling and NICDM: distances measured by those to the nearest neighbours of both ends.
+
+use itm_core::tiles::{Maxima, TopK};
+use serde::{Deserialize, Serialize};
+
+use crate::side::{Side, at_least_one};
+use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
+
+/// Local scaling (NeurIPS 2004) and NICDM (CVPR 2007; JMLR 2012) between queries and items, on `d = 1 − s`:
+/// for cosines only.
+///
+/// ```text
+/// local scaling   d′ = 1 − exp(−d² / (σ(q)·σ(j)))     ranks by  2·log d − log σ(j)
+/// NICDM           d′ = d / √(μ(q)·μ(j))               ranks by  log d − log μ(j) / 2
+/// ```
+///
+/// | symbol     | here                                                                              |
+/// |------------|-----------------------------------------------------------------------------------|
+/// | σ(q), μ(q) | distance of the query to its k-th nearest item, and the mean to its k nearest     |
+/// | σ(j), μ(j) | those of the item to the queries of the bank                                      |
+/// | u          | minus what ranks, or minus d′; `d = 0` is +∞ in the first case                    |
+///
+/// Distances to neighbours are at least 1e-12, and `d` at least 0 (a cosine may round to a little above 1).
+///
+/// # Departures
+/// Both were made for one set with itself. Here a query's neighbours are items and an item's are queries,
+/// and none is left out as its own neighbour: the program scikit-hubness skips one on either side. Its
+/// local scaling gives `1 + d²/(σσ)`; the order is the same. Its default k is 5; 10 is that of the JMLR
+/// paper.
+///
+/// ```
+/// use hubness::{Direction, LocalScaling, ScoreMatrix, TestQueries};
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
+/// let nicdm = LocalScaling { k: 2, ..LocalScaling::nicdm() };
+/// let fair = nicdm.fit(&TestQueries(&scores), &scores, Direction::I2t)?.apply(&scores);
+/// assert_eq!([0, 1, 2].map(|i| fair.ranking(i)[0]), [0, 1, 2]);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LocalScaling {
+    /// Which of the two.
+    pub form: LocalForm,
+    /// How many neighbours.
+    pub k: usize,
+    /// What corrected scores are.
+    pub values: LocalValues,
+}
+
+/// The k-th distance, or the mean of the k nearest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LocalForm {
+    /// Local scaling.
+    #[default]
+    LocalScaling,
+    /// Non-iterative contextual dissimilarity.
+    Nicdm,
+}
+
+/// What corrected scores are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LocalValues {
+    /// What ranks one query's items: nothing of the query is in it.
+    #[default]
+    Rank,
+    /// `−d′`: for what compares queries. Local scaling comes near −1 and ties there.
+    Full,
+}
+
+impl Default for LocalScaling {
+    fn default() -> Self {
+        Self { form: LocalForm::LocalScaling, k: 10, values: LocalValues::Rank }
+    }
+}
+
+impl LocalScaling {
+    /// NICDM with its default k.
+    pub fn nicdm() -> Self {
+        Self { form: LocalForm::Nicdm, ..Self::default() }
+    }
+
+    /// Fits on a bank; of the test only each query's own scores are looked at, and these only for full
+    /// values.
+    ///
+    /// # Errors
+    /// If bank or test are empty or have different items, k is 0, or a score is above 1 or −∞ among the
+    /// nearest.
+    pub fn fit<B: Bank>(
+        &self,
+        bank: &B,
+        test: &impl Scores,
+        direction: Direction,
+    ) -> Result<Correction<B::Knowledge>> {
+        at_least_one("k of local scaling", self.k)?;
+        let (bank, test) =
+            (Side::new("bank", bank.scores(), direction)?, Side::new("test", test, direction)?);
+        bank.expect_items(test.items())?;
+        cosines("bank", &bank)?;
+        cosines("test", &test)?;
+        let items = self.widths(&bank.best_queries(self.k), bank.items());
+        bank.finite("item", "distance to its nearest queries", &items)?;
+        let queries = match self.values {
+            LocalValues::Rank => Vec::new(),
+            LocalValues::Full => self.widths(&test.best_items(self.k), test.queries()),
+        };
+        test.finite("query", "distance to its nearest items", &queries)?;
+        Ok(Correction::new(direction, Scaled { form: self.form, items, queries }))
+    }
+
+    /// σ or μ of everything that has a list of nearest.
+    fn widths(&self, nearest: &TopK, count: usize) -> Vec<f64> {
+        let width = |at| {
+            let scores = nearest.scores(at);
+            let width = match self.form {
+                LocalForm::LocalScaling => distance(scores[scores.len() - 1]),
+                LocalForm::Nicdm => {
+                    scores.iter().map(|&s| distance(s)).sum::<f64>() / scores.len() as f64
+                }
+            };
+            width.max(FLOOR)
+        };
+        (0..count).map(width).collect()
+    }
+}
+
+/// No width is smaller.
+const FLOOR: f64 = 1e-12;
+
+fn distance(score: f32) -> f64 {
+    (1.0 - f64::from(score)).max(0.0)
+}
+
+/// # Errors
+/// If a score cannot be a cosine, but for rounding.
+fn cosines<S: Scores>(name: &str, side: &Side<'_, S>) -> Result<()> {
+    let largest = side.run(&Maxima).images.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    if largest <= 1.0 + 1e-3 {
+        return Ok(());
+    }
+    Err(Error::invalid(name, "cosines, as distances 1 − s need them", largest))
+}
+
+#[derive(Debug)]
+struct Scaled {
+    form: LocalForm,
+    items: Vec<f64>,
+    queries: Vec<f64>, // none: only ranks are wanted
+}
+
+impl Rescore for Scaled {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        let (d, item) = (distance(score), self.items[item]);
+        match (self.form, self.queries.get(query)) {
+            (LocalForm::LocalScaling, None) => item.ln() - 2.0 * d.ln(),
+            (LocalForm::LocalScaling, Some(own)) => (-d * d / (own * item)).exp_m1(),
+            (LocalForm::Nicdm, None) => item.ln() / 2.0 - d.ln(),
+            (LocalForm::Nicdm, Some(own)) => -d / (own * item).sqrt(),
+        }
+    }
+}

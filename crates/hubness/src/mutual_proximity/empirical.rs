@@ -1,0 +1,119 @@
+//! Mutual proximity by counting, rows and columns taken as independent.
+
+use rayon::prelude::*;
+
+use super::check_entries;
+use crate::side::Side;
+use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
+
+/// Mutual proximity (JMLR 2012), exact, rows and columns taken as independent.
+///
+/// ```text
+/// u(q, j) = F(q)·G(j)      F(q) = #{ j′ : s(q, j′) < s(q, j) } / m      G(j) = #{ b : z(b, j) < s(q, j) } / p
+/// ```
+///
+/// | symbol | here            | shape                    |
+/// |--------|-----------------|--------------------------|
+/// | s      | `test`          | queries × m items        |
+/// | z      | `bank.scores()` | p bank queries × m items |
+///
+/// Equal products are common. Among one query's items they are told apart by `s`: to each is added
+/// `F(q)/(m·p)`, which rises with `s` and is less than the step between two products. Between queries too
+/// the larger F(q) comes first then. Sorted rows and columns are held, 4 bytes a score.
+///
+/// # Departures
+/// The original counts third objects that both ends can be compared with; between two sets only matched
+/// pairs are such: see [`JointProximity`](super::JointProximity).
+///
+/// ```
+/// use hubness::{Direction, EmpiricalProximity, ScoreMatrix, TestQueries};
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
+/// let all = TestQueries(&scores);
+/// let fit = EmpiricalProximity::default().fit(&all, &scores, Direction::I2t)?;
+/// // Image 1: both other texts score less in its row, no other image in column 0; one and two for text 1.
+/// let u = [0, 1].map(|j| fit.map().rescore(1, j, scores.row(1)[j]));
+/// assert!((u[0] - 0.0).abs() < 0.1 && (u[1] - 1.0 / 3.0 * 2.0 / 3.0).abs() < 0.1);
+/// # Ok::<(), hubness::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmpiricalProximity {
+    /// No more scores are held than this, of the test and of the bank each: more are refused.
+    pub most_entries: usize,
+}
+
+impl Default for EmpiricalProximity {
+    fn default() -> Self {
+        Self { most_entries: 100_000_000 }
+    }
+}
+
+impl EmpiricalProximity {
+    /// Fits on a bank; of the test each query's own scores are looked at.
+    ///
+    /// # Errors
+    /// If bank or test are empty or have different items, hold more scores than allowed, or m²·p is 2⁵¹ and
+    /// more (the counts would not fit into an f64).
+    pub fn fit<B: Bank>(
+        &self,
+        bank: &B,
+        test: &impl Scores,
+        direction: Direction,
+    ) -> Result<Correction<B::Knowledge>> {
+        let scores = (bank.scores(), test);
+        let (bank, test) =
+            (Side::new("bank", scores.0, direction)?, Side::new("test", test, direction)?);
+        bank.expect_items(test.items())?;
+        let (p, m) = (bank.queries(), bank.items());
+        check_entries(self.most_entries, p.checked_mul(m))?;
+        check_entries(self.most_entries, test.queries().checked_mul(m))?;
+        if m as f64 * m as f64 * p as f64 >= 2f64.powi(51) {
+            let expected = "items² · bank queries below 2⁵¹";
+            return Err(Error::invalid("mutual proximity", expected, format!("{m}² · {p}")));
+        }
+        let rows = Sorted::new(scores.1, direction, test.queries(), m);
+        let columns = Sorted::new(scores.0, direction.reversed(), m, p);
+        Ok(Correction::new(direction, Counts { rows, columns }))
+    }
+}
+
+/// Scores of some queries (or items), each in ascending order.
+#[derive(Debug)]
+struct Sorted {
+    width: usize,
+    scores: Vec<f32>, // [count, width]
+}
+
+impl Sorted {
+    fn new(scores: &impl Scores, direction: Direction, count: usize, width: usize) -> Self {
+        const BATCH: usize = 64;
+        let mut sorted = vec![0.0; count * width];
+        sorted.par_chunks_mut(BATCH * width).enumerate().for_each(|(batch, out)| {
+            let some: Vec<_> = (batch * BATCH..).take(out.len() / width).collect();
+            out.copy_from_slice(&scores.rows(direction, &some));
+            out.chunks_mut(width).for_each(|row| row.sort_unstable_by(f32::total_cmp));
+        });
+        Self { width, scores: sorted }
+    }
+
+    /// How many are smaller; equal ones are not, and −0 equals +0.
+    fn below(&self, at: usize, score: f32) -> usize {
+        self.scores[at * self.width..][..self.width].partition_point(|&other| other < score)
+    }
+}
+
+#[derive(Debug)]
+struct Counts {
+    rows: Sorted,
+    columns: Sorted,
+}
+
+impl Rescore for Counts {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        let (m, p) = (self.rows.width as f64, self.columns.width as f64);
+        let in_row = self.rows.below(query, score) as f64;
+        let in_column = self.columns.below(item, score) as f64;
+        // A whole number below m²·p + m, exact; products differ by m at least, and `in_row` is less.
+        (in_row * in_column * m + in_row) / (m * m * p)
+    }
+}

@@ -1,0 +1,39 @@
+//! Mutual proximity: how many are farther away, seen from both ends.
+//!
+//! Schnitzer et al., JMLR 2012, made for one set and a symmetric distance; here queries and items are
+//! apart. Larger scores are closer.
+//!
+//! | form                      | what counts                                            | memory         |
+//! |---------------------------|--------------------------------------------------------|----------------|
+//! | [`GaussianProximity`]     | normal distributions fitted to rows and columns        | O(n + m)       |
+//! | [`EmpiricalProximity`]    | smaller scores in the row, times those in the column   | (n + b)·m scores |
+//! | [`JointProximity`]        | matched pairs of a bank that are farther on both sides | (n + m)·b scores |
+//!
+//! The factor of the row is the query's own: it varies with the score and is no constant of the query's
+//! ranking.
+
+mod empirical;
+mod gaussian;
+mod joint;
+mod log_phi;
+mod moments;
+
+pub use empirical::EmpiricalProximity;
+pub use gaussian::GaussianProximity;
+pub use joint::{JointProximity, OwnPairs};
+
+use crate::{Error, Result};
+
+/// # Errors
+/// If the exact forms would have to hold more scores than `most`.
+fn check_entries(most: usize, entries: Option<usize>) -> Result<()> {
+    match entries {
+        Some(entries) if entries <= most => Ok(()),
+        entries => {
+            let got = entries.map_or_else(|| "more".to_string(), |entries| entries.to_string());
+            let expected =
+                format!("at most {most} scores held at once (GaussianProximity holds none)");
+            Err(Error::invalid("mutual proximity", expected, got))
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Mean and deviation of every row and column.
+
+use std::ops::Range;
+
+use itm_core::tiles::{Consumer, Tile, widest};
+
+/// Mean and population deviation of the scores of every image and of every text, in f64.
+///
+/// Within a block of 64 × 64 scores the mean is found first and squares are summed about it; blocks are
+/// joined in ascending order by the parallel form of Welford's update. Nothing cancels, and the bits do not
+/// depend on tile sizes or threads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moments;
+
+/// Count, mean and sum of squares about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moment {
+    count: f64,
+    pub(super) mean: f64,
+    squares: f64,
+}
+
+impl Moment {
+    /// Population form: over all there are, not one less.
+    pub(super) fn deviation(self) -> f64 {
+        (self.squares / self.count).sqrt()
+    }
+
+    fn join(&mut self, other: Self) {
+        let count = self.count + other.count;
+        if count > 0.0 {
+            let apart = other.mean - self.mean;
+            self.mean += apart * (other.count / count);
+            self.squares += other.squares + apart * apart * (self.count * other.count / count);
+            self.count = count;
+        }
+    }
+}
+
+/// The moments of some neighbouring images and texts.
+#[derive(Debug)]
+pub(super) struct Seen {
+    image0: usize,
+    text0: usize,
+    images: Vec<Moment>,
+    texts: Vec<Moment>,
+}
+
+impl Consumer for Moments {
+    type State = Seen;
+    type Output = (Vec<Moment>, Vec<Moment>); // of images and of texts
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Seen {
+        let none = |range: &Range<usize>| vec![Moment::default(); range.len()];
+        Seen {
+            image0: images.start,
+            text0: texts.start,
+            images: none(&images),
+            texts: none(&texts),
+        }
+    }
+
+    fn tile(&self, seen: &mut Seen, tile: &Tile<'_>) {
+        for rows in blocks(tile.images()) {
+            for columns in blocks(tile.texts()) {
+                let (row0, column0) =
+                    (rows.start - tile.images().start, columns.start - tile.texts().start);
+                let row = |r: usize| &tile.row(row0 + r)[column0..column0 + columns.len()];
+                let images = &mut seen.images[rows.start - seen.image0..][..rows.len()];
+                let texts = &mut seen.texts[columns.start - seen.text0..][..columns.len()];
+                widest(
+                    #[inline(always)]
+                    || {
+                        for (r, image) in images.iter_mut().enumerate() {
+                            image.join(of_row(row(r)));
+                        }
+                        join_columns(texts, rows.len(), row);
+                    },
+                );
+            }
+        }
+    }
+
+    fn merge(&self, total: &mut Seen, lane: Seen) {
+        let images = &mut total.images[lane.image0..];
+        let texts = &mut total.texts[lane.text0..];
+        images.iter_mut().zip(lane.images).for_each(|(all, part)| all.join(part));
+        texts.iter_mut().zip(lane.texts).for_each(|(all, part)| all.join(part));
+    }
+
+    fn finish(&self, total: Seen) -> Self::Output {
+        (total.images, total.texts)
+    }
+}
+
+/// Tiles begin at multiples of this, so blocks are the same for every tile size.
+const BLOCK: usize = 64;
+
+fn blocks(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(BLOCK).map(move |start| start..(start + BLOCK).min(end))
+}
+
+#[inline(always)]
+fn of_row(scores: &[f32]) -> Moment {
+    let count = scores.len() as f64;
+    let mean = eight_sums(scores, |s| s) / count;
+    let squares = eight_sums(scores, |s| (s - mean) * (s - mean));
+    Moment { count, mean, squares }
+}
+
+/// Eight sums side by side, joined at the end: one alone would wait for itself.
+#[inline(always)]
+fn eight_sums(scores: &[f32], term: impl Fn(f64) -> f64) -> f64 {
+    let mut sums = [0.0; 8];
+    for part in scores.chunks(sums.len()) {
+        part.iter().zip(&mut sums).for_each(|(&s, sum)| *sum += term(f64::from(s)));
+    }
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn join_columns<'s>(texts: &mut [Moment], rows: usize, row: impl Fn(usize) -> &'s [f32]) {
+    let (mut means, mut squares) = ([0.0; BLOCK], [0.0; BLOCK]);
+    for r in 0..rows {
+        row(r).iter().zip(&mut means).for_each(|(&s, sum)| *sum += f64::from(s));
+    }
+    means.iter_mut().for_each(|sum| *sum /= rows as f64);
+    for r in 0..rows {
+        for ((&s, mean), sum) in row(r).iter().zip(&means).zip(&mut squares) {
+            *sum += (f64::from(s) - mean) * (f64::from(s) - mean);
+        }
+    }
+    let count = rows as f64;
+    for ((text, &mean), &squares) in texts.iter_mut().zip(&means).zip(&squares) {
+        text.join(Moment { count, mean, squares });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::ScoreMatrix;
+
+    use super::*;
+
+    /// From the definitions, in two passes; means drift from block to block, on a large offset.
+    #[test]
+    fn as_by_two_passes_over_whole_rows_and_columns() {
+        for (n, m) in [(1, 1), (1, 700), (200, 3), (65, 129), (600, 150)] {
+            let value = |at: usize| {
+                let (i, j) = (at / m, at % m);
+                1000.0 + (i as f32 / 16.0) - (j as f32 / 8.0) + (at * 37 % 101) as f32 / 64.0
+            };
+            let scores = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
+            let (images, texts) = scores.run(&Moments);
+            assert_eq!((images.len(), texts.len()), (n, m));
+            let check = |got: Moment, values: Vec<f64>| {
+                let count = values.len() as f64;
+                let mean = values.iter().sum::<f64>() / count;
+                let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+                let sd = (squares / count).sqrt();
+                assert!((got.mean - mean).abs() < 1e-11, "{n} × {m}: mean {}, {mean}", got.mean);
+                assert!((got.deviation() - sd).abs() < 1e-12 * sd.max(1.0), "{n} × {m}");
+            };
+            for (i, &moment) in images.iter().enumerate() {
+                check(moment, scores.row(i).iter().map(|&s| f64::from(s)).collect());
+            }
+            for (j, &moment) in texts.iter().enumerate() {
+                check(moment, (0..n).map(|i| f64::from(scores.row(i)[j])).collect());
+            }
+        }
+    }
+
+    #[test]
+    fn constants_have_no_deviation_at_all() {
+        let scores = ScoreMatrix::new(150, 70, vec![0.3; 150 * 70]).unwrap();
+        let (images, texts) = scores.run(&Moments);
+        assert!(images.iter().chain(&texts).all(|moment| moment.deviation() == 0.0));
+    }
+}

@@ -1,0 +1,119 @@
+//! Query-bank normalisation (QB-Norm): the dynamic inverted softmax.
+
+use serde::{Deserialize, Serialize};
+
+use crate::side::{Side, at_least_one, positive};
+use crate::{Affine, Bank, Correction, Direction, Result, Scores};
+
+/// Query-bank normalisation by the dynamic inverted softmax (CVPR 2022).
+///
+/// ```text
+/// L(j) = log Σ_b exp(β·z(b, j))
+/// A    = { j : j among the k best items of some bank query b }
+/// u(q, j) = β·s(q, j) − L(j)      if q's best item is in A (or not `dynamic`)
+/// u(q, j) = β·s(q, j)             else, less mean L if the row scale is common
+/// ```
+///
+/// | symbol | here            | shape                |
+/// |--------|-----------------|----------------------|
+/// | z      | `bank.scores()` | bank queries × items |
+/// | s      | `test`          | queries × items      |
+/// | β, k   | `beta`, `k`     |                      |
+///
+/// Of the test a query's own best item is looked at and nothing else. Not `dynamic`, with the test queries
+/// as the bank, it is the inverted softmax.
+///
+/// # Departures
+/// The authors' program writes ratios into active rows and leaves raw similarities in the others, in the
+/// caller's array, and takes no maximum out of the sums, so that f32 overflows near β·s = 88. Here scores
+/// are logarithms of these ratios, in f64. β multiplies the scores as they are: for logits of scale 100
+/// take β/100 (the program's 1/1.99 is for such).
+///
+/// ```
+/// use hubness::{Direction, HeldOutBank, QueryBank, ScoreMatrix};
+///
+/// let bank = ScoreMatrix::from_rows([[0.9, 0.2, 0.1], [0.8, 0.1, 0.2]]); // item 0 is a hub
+/// let test = ScoreMatrix::from_rows([[0.6, 0.5, 0.1], [0.1, 0.2, 0.7]]);
+/// let fit = QueryBank::default().fit(&HeldOutBank(&bank), &test, Direction::I2t)?;
+/// assert_eq!(fit.apply(&test).ranking(0), [1, 2, 0]); // its best item is active
+/// assert_eq!(fit.apply(&test).ranking(1), [2, 1, 0]); // as it was
+/// # Ok::<(), hubness::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueryBank {
+    /// Inverse temperature, β.
+    pub beta: f64,
+    /// How many items a bank query makes active.
+    pub k: usize,
+    /// Whether only rows whose best item is active are corrected; else all are.
+    pub dynamic: bool,
+    /// What rows that are not corrected are measured in.
+    pub row_scale: RowScale,
+}
+
+/// What the rows that a dynamic correction leaves alone are measured in. No query's ranking depends on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowScale {
+    /// As the program leaves them, `β·s`: rows that are corrected are measured otherwise.
+    #[default]
+    Program,
+    /// `β·s − mean L`: for what compares queries, such as greedy matching or thresholds.
+    Common,
+}
+
+impl Default for QueryBank {
+    fn default() -> Self {
+        Self { beta: 20.0, k: 1, dynamic: true, row_scale: RowScale::Program }
+    }
+}
+
+impl QueryBank {
+    /// Fits on a bank; of the test scores only each query's best item is needed.
+    ///
+    /// # Errors
+    /// If bank or test are empty or have different items, β is not a finite number above 0, k is 0, or a
+    /// sum is not finite.
+    pub fn fit<B: Bank>(
+        &self,
+        bank: &B,
+        test: &impl Scores,
+        direction: Direction,
+    ) -> Result<Correction<B::Knowledge>> {
+        positive("β of QB-Norm", self.beta)?;
+        at_least_one("k of QB-Norm", self.k)?;
+        let (bank, test) =
+            (Side::new("bank", bank.scores(), direction)?, Side::new("test", test, direction)?);
+        bank.expect_items(test.items())?;
+        let sums = bank.item_sums(self.beta)?;
+        if !self.dynamic {
+            return Ok(Correction::new(direction, Affine::of_items(self.beta, sums)));
+        }
+        let active = active_items(&bank, self.k);
+        let alone = match self.row_scale {
+            RowScale::Program => 0.0,
+            RowScale::Common => sums.iter().sum::<f64>() / sums.len() as f64,
+        };
+        let groups = best_item(&test).map(|item| u8::from(!active[item])).collect();
+        let items = vec![sums, vec![alone; test.items()]];
+        let map = Affine { scale: self.beta, items, queries: Vec::new(), groups };
+        Ok(Correction::new(direction, map))
+    }
+}
+
+/// Whether an item is among the `k` best of some query of a bank.
+pub(crate) fn active_items<S: Scores>(bank: &Side<'_, S>, k: usize) -> Vec<bool> {
+    let best = bank.best_items(k);
+    let mut active = vec![false; bank.items()];
+    for query in 0..bank.queries() {
+        best.items(query).iter().for_each(|&item| active[item as usize] = true);
+    }
+    active
+}
+
+/// The best item of every query.
+pub(crate) fn best_item<S: Scores>(test: &Side<'_, S>) -> impl Iterator<Item = usize> + use<S> {
+    let (best, queries) = (test.best_items(1), test.queries());
+    (0..queries).map(move |query| best.items(query)[0] as usize)
+}

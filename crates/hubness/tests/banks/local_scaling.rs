@@ -1,0 +1,100 @@
+//! Traps of local scaling and NICDM.
+
+use hubness::*;
+
+use crate::common::*;
+
+const D: Direction = Direction::I2t;
+
+/// Worked by hand with quarters: bank distances to item 0 are 0.25, 0.5, 0.75; k = 2: σ = 0.5, μ = 0.375.
+/// The query's distances are 0.5 and 0.75: σ = 0.75, μ = 0.625.
+#[test]
+fn golden_of_two_items() {
+    let bank = ScoreMatrix::from_rows([[0.75, 0.0], [0.25, 0.25], [0.5, 0.5]]);
+    let test = ScoreMatrix::from_rows([[0.5, 0.25]]);
+    let u = |form, values| {
+        let fit = LocalScaling { form, k: 2, values }.fit(&HeldOutBank(&bank), &test, D).unwrap();
+        fit.map().rescore(0, 0, 0.5)
+    };
+    for (form, values, want) in [
+        (LocalForm::LocalScaling, LocalValues::Rank, 0.5f64.ln() - 2.0 * 0.5f64.ln()),
+        (LocalForm::LocalScaling, LocalValues::Full, (-0.25f64 / (0.75 * 0.5)).exp() - 1.0),
+        (LocalForm::Nicdm, LocalValues::Rank, 0.375f64.ln() / 2.0 - 0.5f64.ln()),
+        (LocalForm::Nicdm, LocalValues::Full, -0.5 / (0.625f64 * 0.375).sqrt()),
+    ] {
+        let got = u(form, values);
+        assert!((got - want).abs() < 1e-15, "{form:?}, {values:?}: {got}, {want}");
+    }
+}
+
+#[test]
+fn full_values_rank_one_querys_items_alike_and_queries_otherwise() {
+    let x = Inputs::random(D, -0.4, 0.6, 51);
+    for form in [LocalForm::LocalScaling, LocalForm::Nicdm] {
+        let u = |values| {
+            let of = LocalScaling { form, k: 3, values };
+            corrected(of.fit(&HeldOutBank(&x.bank), &x.test, D).unwrap().map(), D, &x.test)
+        };
+        let (rank, full) = (u(LocalValues::Rank), u(LocalValues::Full));
+        assert_eq!(orders(&rank), orders(&full), "{form:?}");
+        assert_ne!(order(&rank.concat()), order(&full.concat()), "{form:?}");
+    }
+}
+
+#[test]
+fn forms_and_k_differ() {
+    let x = Inputs::random(D, -0.4, 0.6, 52);
+    let u = |of: LocalScaling| {
+        ranking(of.fit(&HeldOutBank(&x.bank), &x.test, D).unwrap().map(), D, &x.test)
+    };
+    assert_ne!(u(LocalScaling::default()), u(LocalScaling::nicdm()));
+    assert_ne!(u(LocalScaling::default()), u(LocalScaling { k: 5, ..LocalScaling::default() }));
+    // k is clipped to the bank.
+    let k = |k| u(LocalScaling { k, ..LocalScaling::nicdm() });
+    assert_eq!(k(30), k(1000));
+}
+
+/// No neighbour is skipped as oneself: with k = 1 the nearest counts.
+#[test]
+fn the_nearest_neighbour_is_not_left_out() {
+    let bank = ScoreMatrix::from_rows([[0.75], [0.5]]);
+    let of = LocalScaling { k: 1, ..LocalScaling::default() };
+    let fit = of.fit(&HeldOutBank(&bank), &bank, D).unwrap();
+    assert!((fit.map().rescore(0, 0, 0.0) - 0.25f64.ln()).abs() < 1e-15);
+}
+
+#[test]
+fn distance_zero_is_best_and_widths_have_a_floor() {
+    let perfect = constant(3, 2, 1.0);
+    for form in [LocalForm::LocalScaling, LocalForm::Nicdm] {
+        for values in [LocalValues::Rank, LocalValues::Full] {
+            let of = LocalScaling { form, k: 2, values };
+            let fit = of.fit(&TestQueries(&perfect), &perfect, D).unwrap();
+            let u = |s| fit.map().rescore(0, 0, s);
+            assert!(u(1.0) > u(1.0f32.next_down()) && !u(1.0).is_nan(), "{form:?}, {values:?}");
+            // A cosine may round to above 1.
+            assert_eq!(u(1.0f32.next_up()), u(1.0));
+            assert_eq!(u(1.0), if values == LocalValues::Rank { f64::INFINITY } else { 0.0 });
+        }
+    }
+    let fit = LocalScaling { k: 1, ..LocalScaling::default() }
+        .fit(&TestQueries(&perfect), &perfect, D)
+        .unwrap();
+    assert!((fit.map().rescore(0, 0, 0.0) - 1e-12f64.ln()).abs() < 1e-12);
+}
+
+#[test]
+fn what_cannot_be_cosines_is_refused() {
+    let s = random(5, 4, 1.5, 3.0, 53);
+    let error = LocalScaling::default().fit(&TestQueries(&s), &s, D).unwrap_err().to_string();
+    assert!(
+        error.starts_with("bank: expected cosines, as distances 1 − s need them, got "),
+        "{error}"
+    );
+    let good = constant(5, 4, 0.5);
+    let error = LocalScaling::default().fit(&HeldOutBank(&good), &s, D).unwrap_err().to_string();
+    assert!(error.starts_with("test: expected cosines"), "{error}");
+    let none = LocalScaling { k: 0, ..LocalScaling::default() };
+    let error = none.fit(&TestQueries(&good), &good, D).unwrap_err().to_string();
+    assert_eq!(error, "k of local scaling: expected at least 1 neighbour, got 0");
+}
