@@ -106,7 +106,8 @@ impl FromStr for Method {
         };
         found.ok_or_else(|| {
             let names: Vec<_> = Base::ALL.iter().map(|(name, _)| *name).collect();
-            let expected = format!("auto, gm, rgm, or one of {}, alone or with +rgm", names.join(", "));
+            let expected =
+                format!("auto, gm, rgm, or one of {}, alone or with +rgm", names.join(", "));
             Error::invalid("--method", expected, name)
         })
     }
@@ -169,7 +170,10 @@ mod tests {
         }
         for name in ["", "CSLS", "rgm+csls", "csls+is", "auto+rgm"] {
             let error = name.parse::<Method>().unwrap_err().to_string();
-            assert!(error.starts_with("--method: expected auto, gm, rgm, or one of nns, csls"), "{error}");
+            assert!(
+                error.starts_with("--method: expected auto, gm, rgm, or one of nns, csls"),
+                "{error}"
+            );
             assert!(error.ends_with(&format!("got {name}")), "{error}");
         }
     }

@@ -91,7 +91,9 @@ impl Pooled {
         direction: Direction,
         missing: impl Fn(usize, usize) -> bool,
     ) -> Result<Self> {
-        let image_of = |query: usize| direction.queries(query, *pairs.image_of_text().get(query).unwrap_or(&0));
+        let image_of = |query: usize| {
+            direction.queries(query, *pairs.image_of_text().get(query).unwrap_or(&0))
+        };
         let answer = |query: usize| {
             let fold = split.map_or(0, |split| split.of_image()[image_of(query)]);
             answers[fold.min(answers.len() - 1)]
@@ -101,10 +103,12 @@ impl Pooled {
             direction.items(pairs.images(), pairs.texts()),
         );
         let hits: Vec<_> = (0..queries).map(|query| answer(query).hits[query]).collect();
-        let asked = |query: &usize| direction == Direction::T2i || !pairs.texts_of(*query).is_empty();
+        let asked =
+            |query: &usize| direction == Direction::T2i || !pairs.texts_of(*query).is_empty();
         let asked: Vec<usize> = (0..queries).filter(asked).collect();
         let recall = |cut: usize| {
-            100.0 * asked.iter().filter(|&&query| hits[query][cut]).count() as f64 / asked.len() as f64
+            100.0 * asked.iter().filter(|&&query| hits[query][cut]).count() as f64
+                / asked.len() as f64
         };
         let standing = |&query: &usize| Some(answer(query).standings.as_ref()?[query]);
         let standings: Option<Vec<_>> = asked.iter().map(standing).collect();

@@ -2,12 +2,11 @@
 
 use itm_core::{Pairs, Result};
 
-use super::answer::{Answer, by_image};
+use super::answer::Answer;
 use super::spec::{Fit, Spec, whole};
-use crate::choose::HitTable;
 use crate::cli::methods::Base;
 use crate::cli::report::Params;
-use crate::pass::Scan;
+use crate::pass::{Scan, Scanned};
 use crate::{AnyCorrection, Direction, Rescore, Scores, Survey};
 
 /// Scores and pairs, and what has been made of them.
@@ -32,7 +31,7 @@ pub(crate) struct Fitted {
 
 impl Fitted {
     /// How much it corrects: the spread of what items lose, in units of the score.
-    fn strength(&self) -> f64 {
+    pub(crate) fn strength(&self) -> f64 {
         let Some(affine) = self.correction.rescore.affine() else { return f64::MAX };
         let items = &affine.items[0];
         let n = items.len().max(1) as f64;
@@ -52,6 +51,20 @@ impl<'a, S: Scores> Set<'a, S> {
         Self { fit, pairs, directions, floor, fitted: Vec::new() }
     }
 
+    /// What was prepared for a direction.
+    ///
+    /// # Panics
+    /// If nobody prepared it.
+    pub(crate) fn get(&self, direction: Direction, spec: Spec) -> &Fitted {
+        let wanted = |f: &&Fitted| f.spec == spec && f.correction.direction == direction;
+        self.fitted.iter().find(wanted).expect("specs are prepared before they are used")
+    }
+
+    /// Whether a run does not hold a pair.
+    pub(crate) fn is_missing(&self, score: f32) -> bool {
+        self.floor.is_some_and(|floor| score <= floor)
+    }
+
     /// Fits and scans what is not there yet: one pass for the fits of CSLS and IS, one for all ranks and lists of `k` items.
     pub(crate) fn prepare(&mut self, specs: &[Spec], k: usize) -> Result<()> {
         let mut fresh: Vec<Spec> = Vec::new();
@@ -61,36 +74,95 @@ impl<'a, S: Scores> Set<'a, S> {
                 fresh.push(spec);
             }
         }
-        if fresh.is_empty() {
-            return Ok(());
-        }
         self.fitted.retain(|fitted| !fresh.contains(&fitted.spec));
-        let survey = self.survey(&fresh)?;
+        let fits = self.fits(&fresh)?;
+        let scans: Vec<_> = fits
+            .iter()
+            .map(|(_, c, _)| {
+                Scan::new(c.direction, &*c.rescore, k).with_ranks(self.fit.test, self.pairs)
+            })
+            .collect();
+        let scanned = self.fit.test.run(&scans[..]);
+        drop(scans);
+        for ((spec, correction, params), scanned) in fits.into_iter().zip(scanned) {
+            let answer = self.answer(scanned, correction.direction);
+            self.fitted.push(Fitted { spec, correction, params, answer, listed: k });
+        }
+        Ok(())
+    }
+
+    fn fits(&self, fresh: &[Spec]) -> Result<Vec<(Spec, AnyCorrection, Params)>> {
+        let survey = self.survey(fresh)?;
         let mut fits = Vec::new();
-        for &spec in &fresh {
+        for &spec in fresh {
             for &direction in &self.directions {
                 let surveyed = survey.as_ref().filter(|_| !spec.bank);
-                let (correction, params) = match (spec.base, spec.number, surveyed) {
+                let params = || spec.params(self.fit.settings);
+                let (mut correction, params) = match (spec.base, spec.number, surveyed) {
                     (Base::Csls, Some(n), Some(survey)) => {
-                        let found = survey.csls(direction, whole(n)?)?;
-                        (found.into_any(), spec.params(self.fit.settings))
+                        (survey.csls(direction, whole(n)?)?.into_any(), params())
                     }
                     (Base::Is, Some(beta), Some(survey)) => {
-                        let found = survey.inverted_softmax(direction, beta)?;
-                        (found.into_any(), spec.params(self.fit.settings))
+                        (survey.inverted_softmax(direction, beta)?.into_any(), params())
                     }
                     _ => spec.fit(&self.fit, direction)?,
                 };
+                if let Some(floor) = self.floor {
+                    correction.rescore = Box::new(Held { floor, inner: correction.rescore });
+                }
                 fits.push((spec, correction, params));
             }
         }
-        drop(survey);
-        let masked: Vec<_> = fits.iter().map(|(_, c, _)| self.masked(&*c.rescore)).collect();
-        let scan = |(map, (_, c, _)): (&Masked<'_>, &(Spec, AnyCorrection, Params))| {
-            // SAFETY of meaning: without a floor the map is the correction itself, and keeps its fast form.
-            Scan::new(c.direction, map.or_inner(), k).with_ranks(self.fit.test, self.pairs)
+        Ok(fits)
+    }
+
+    /// One look for all fits of CSLS and IS, where both directions are asked of the same scores.
+    fn survey(&self, fresh: &[Spec]) -> Result<Option<Survey<'a, S>>> {
+        let numbers = |base: Base| {
+            let of = fresh.iter().filter(move |spec| spec.base == base && !spec.bank);
+            of.filter_map(|spec| spec.number)
         };
-        todo_scan(masked, scan);
-        Ok(())
+        let ks: Vec<usize> = numbers(Base::Csls).map(whole).collect::<Result<_>>()?;
+        let betas: Vec<f64> = numbers(Base::Is).collect();
+        if self.directions.len() < 2 || ks.is_empty() && betas.is_empty() {
+            return Ok(None);
+        }
+        let k = ks.into_iter().max().unwrap_or(1);
+        Survey::new(self.fit.test, self.pairs, k, &betas).map(Some)
+    }
+
+    /// A query whose true items are all missing from a run hits nothing and has no rank.
+    fn answer(&self, mut scanned: Scanned, direction: Direction) -> Answer {
+        if self.floor.is_some() {
+            let texts: Vec<_> = (0..self.pairs.texts()).collect();
+            let scores = self.fit.test.pair_scores(self.pairs.image_of_text(), &texts);
+            let missing = |&text: &usize| self.is_missing(scores[text]);
+            for (query, standing) in scanned.standings.iter_mut().enumerate() {
+                let lost = match direction {
+                    Direction::I2t => self.pairs.texts_of(query).iter().all(missing),
+                    Direction::T2i => missing(&query),
+                };
+                if lost {
+                    standing.greater = u32::MAX;
+                }
+            }
+        }
+        Answer::ranked(scanned.standings, scanned.top)
+    }
+}
+
+/// A correction of what a run holds; what it does not hold comes last, whatever the correction.
+#[derive(Debug)]
+struct Held {
+    floor: f32,
+    inner: Box<dyn Rescore>,
+}
+
+impl Rescore for Held {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        if score <= self.floor {
+            return f64::NEG_INFINITY;
+        }
+        self.inner.rescore(query, item, score)
     }
 }

@@ -37,7 +37,7 @@ pub use names::{NameFormat, Names, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judged, Qrels};
 pub use rows::Length;
-pub use run::{Entry, Run, write_run};
+pub use run::{Entry, Run, write_lists, write_run};
 pub use runs::RunScores;
 
 /// What shall be read.

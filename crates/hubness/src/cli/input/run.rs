@@ -111,6 +111,24 @@ pub fn write_run(
     out: &mut impl Write,
 ) -> Result<()> {
     assert_eq!(queries.len(), lists.queries(), "one list a query");
+    let list = |query: usize| {
+        let found = lists.items(query).iter().copied().zip(lists.scores(query).iter().copied());
+        found.collect::<Vec<_>>()
+    };
+    write_lists(queries, docs, list, tag, out)
+}
+
+/// The same for lists of any length, of each query its documents with their scores, best first.
+///
+/// # Errors
+/// As [`write_run`].
+pub fn write_lists(
+    queries: &[String],
+    docs: &[String],
+    list: impl Fn(usize) -> Vec<(u32, f64)>,
+    tag: &str,
+    out: &mut impl Write,
+) -> Result<()> {
     let one_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
     let tag_name = tag.to_string();
     let mut names = queries.iter().chain(docs).chain([&tag_name]);
@@ -119,9 +137,8 @@ pub fn write_run(
     }
     let mut write = || -> io::Result<()> {
         for (query, name) in queries.iter().enumerate() {
-            let found = lists.items(query).iter().zip(lists.scores(query));
-            let finite = found.filter(|(_, score)| **score > f64::NEG_INFINITY);
-            for (rank, (&doc, score)) in finite.enumerate() {
+            let finite = list(query).into_iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
+            for (rank, (doc, score)) in finite.enumerate() {
                 let doc = &docs[doc as usize];
                 writeln!(out, "{name} Q0 {doc} {} {score:?} {tag}", rank + 1)?;
             }

@@ -1,0 +1,178 @@
+//! Greedy matching after a correction, with λ given or chosen.
+
+use itm_core::Result;
+use itm_core::eval::CUTS;
+
+use super::choice::{Picks, active_hits, by_folds, on_validation, table};
+use super::set::Set;
+use super::spec::Spec;
+use crate::choose::{Goal, HitTable, Split};
+use crate::cli::args::{Scale, Settings, StopRule};
+use crate::cli::report::Curve;
+use crate::{
+    Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching, Scores, Stop,
+    TopLists, capacity, greedy_matching, pass,
+};
+
+/// λ runs from 1 to this in what `auto` tries.
+const MOST: f64 = 10.0;
+
+/// Scale and stop rule that were asked for.
+pub(crate) fn rules(settings: &Settings) -> (CapacityScale, Stop) {
+    let scale = match settings.rgm_capacity {
+        Scale::Balanced => CapacityScale::Balanced,
+        Scale::Literal => CapacityScale::Literal,
+    };
+    let stop = match settings.rgm_stop {
+        StopRule::Exhaustive => Stop::Exhaustive,
+        StopRule::Literal => Stop::Literal,
+    };
+    (scale, stop)
+}
+
+/// The candidate lists of a prepared correction, long enough for any λ.
+pub(crate) fn lists<S: Scores>(set: &Set<'_, S>, direction: Direction, spec: Spec) -> TopLists {
+    let map = &*set.get(direction, spec).correction.rescore;
+    pass::top(set.fit.test, direction, map, Candidates::<S>::advised(10))
+}
+
+/// The cuts that one choice of λ serves: each K its own, or all three.
+pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
+    match settings.rgm_single_run {
+        true => vec![(2, Goal::Sum)],
+        false => (0..3).zip(Goal::EACH).collect(),
+    }
+}
+
+/// Hits for every capacity, and the λ of each: no bound first, then from loose to tight.
+pub(crate) fn lambda_table<S: Scores>(
+    set: &Set<'_, S>,
+    candidates: &Candidates<'_, S>,
+    cut: usize,
+) -> Result<(HitTable, Vec<f64>)> {
+    let (scale, stop) = rules(set.fit.settings);
+    let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
+    let unit = capacity_at(candidates, 1.0, k, scale)?;
+    let mut sweep = GreedySweep::new(candidates, k);
+    let mut all = table(set.pairs, direction)?;
+    let hits = |sweep: &GreedySweep<'_, S>| {
+        let places = sweep.places(stop, set.pairs);
+        let hit = |place: &Option<usize>| {
+            // Where each K has a run of its own, only this one's own cut is ever asked.
+            CUTS.map(|k| place.is_some_and(|place| place < k as usize))
+        };
+        let hits: Vec<_> = places.iter().map(hit).collect();
+        active_hits(&hits, set.pairs, direction)
+    };
+    all.push("lambda=inf", 0.0, hits(&sweep))?;
+    let mut lambdas = vec![f64::INFINITY];
+    let loose = (MOST * unit as f64) as usize;
+    for capacity in (unit.max(1)..=loose.min(sweep.largest().saturating_sub(1))).rev() {
+        sweep.lower(capacity);
+        let lambda = capacity as f64 / unit.max(1) as f64;
+        all.push(format!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
+        lambdas.push(lambda);
+    }
+    Ok((all, lambdas))
+}
+
+fn capacity_at<S: Scores>(
+    candidates: &Candidates<'_, S>,
+    lambda: f64,
+    k: usize,
+    scale: CapacityScale,
+) -> Result<usize> {
+    capacity(lambda, k, candidates.queries(), candidates.items(), scale)
+}
+
+/// λ for every fold and cut, chosen on other images.
+pub(crate) fn cross_fitted<S: Scores>(
+    set: &Set<'_, S>,
+    candidates: &Candidates<'_, S>,
+    split: &Split,
+) -> Result<Vec<[f64; 3]>> {
+    let mut chosen = vec![[f64::INFINITY; 3]; split.folds()];
+    for (cut, goal) in choices(set.fit.settings) {
+        let (table, lambdas) = lambda_table(set, candidates, cut)?;
+        let picks: Picks = by_folds(&table, split, set.pairs, goal)?;
+        for (fold, pick) in chosen.iter_mut().zip(picks) {
+            spread(fold, cut, goal, lambdas[pick]);
+        }
+    }
+    Ok(chosen)
+}
+
+/// λ for every cut, chosen on a validation set: of equal ones the smallest.
+pub(crate) fn validated<V: Scores>(
+    set: &Set<'_, V>,
+    direction: Direction,
+    spec: Spec,
+) -> Result<[f64; 3]> {
+    let lists = lists(set, direction, spec);
+    let map = &*set.get(direction, spec).correction.rescore;
+    let candidates = Candidates::new(set.fit.test, direction, map, &lists);
+    let mut chosen = [f64::INFINITY; 3];
+    for (cut, goal) in choices(set.fit.settings) {
+        let (loose_first, lambdas) = lambda_table(set, &candidates, cut)?;
+        let mut tight_first = table(set.pairs, direction)?;
+        for candidate in loose_first.candidates().iter().rev() {
+            let hits = candidate.hits.clone();
+            tight_first.push(candidate.label.clone(), candidate.correction, hits)?;
+        }
+        let pick = on_validation(&tight_first, goal)?[0];
+        spread(&mut chosen, cut, goal, lambdas[lambdas.len() - 1 - pick]);
+    }
+    Ok(chosen)
+}
+
+fn spread(chosen: &mut [f64; 3], cut: usize, goal: Goal, lambda: f64) {
+    match goal {
+        Goal::Sum => *chosen = [lambda; 3],
+        _ => chosen[cut] = lambda,
+    }
+}
+
+/// The matchings behind the three recalls.
+pub(crate) fn matchings<S: Scores>(
+    set: &Set<'_, S>,
+    candidates: &Candidates<'_, S>,
+    lambda: [f64; 3],
+) -> Result<[Matching; 3]> {
+    let (scale, stop) = rules(set.fit.settings);
+    let run = |cut: usize| {
+        let k = CUTS[cut] as usize;
+        greedy_matching(candidates, &GreedyOptions { k, lambda: lambda[cut], scale, stop })
+    };
+    if set.fit.settings.rgm_single_run {
+        let one = run(2)?;
+        return Ok([one.clone(), one.clone(), one]);
+    }
+    Ok([run(0)?, run(1)?, run(2)?])
+}
+
+/// R@10 against λ from 1 to 10, as the paper's Figure 4.
+pub(crate) fn curve<S: Scores>(
+    set: &Set<'_, S>,
+    direction: Direction,
+    spec: Spec,
+    label: &str,
+) -> Result<Curve> {
+    let (scale, stop) = rules(set.fit.settings);
+    let lists = lists(set, direction, spec);
+    let map = &*set.get(direction, spec).correction.rescore;
+    let candidates = Candidates::new(set.fit.test, direction, map, &lists);
+    let mut sweep = GreedySweep::new(&candidates, 10);
+    let recall = |sweep: &GreedySweep<'_, S>| {
+        let places = sweep.places(stop, set.pairs);
+        100.0 * places.iter().flatten().count() as f64 / places.len() as f64
+    };
+    let unconstrained = Some(recall(&sweep));
+    let mut points = Vec::new();
+    for lambda in (4..=40).rev().map(|quarter| f64::from(quarter) / 4.0) {
+        sweep.lower(capacity_at(&candidates, lambda, 10, scale)?);
+        points.push((lambda, recall(&sweep)));
+    }
+    points.reverse();
+    let (x, y) = points.into_iter().unzip();
+    Ok(Curve { label: label.into(), direction, x, y, unconstrained })
+}

@@ -1,0 +1,195 @@
+//! The numbers of a report: every row in every direction.
+
+mod answer;
+mod choice;
+mod matching;
+mod plan;
+mod set;
+mod spec;
+
+use itm_core::Result;
+
+pub(crate) use answer::{Found, Pooled};
+pub(crate) use matching::{curve, rules};
+use matching::{lists, matchings};
+pub(crate) use plan::{Offer, Row, rows};
+pub(crate) use set::Set;
+pub(crate) use spec::{Banks, Fit, Spec};
+
+use answer::Answer;
+use choice::{Picks, by_folds, on_validation, spec_table};
+
+use crate::choose::{Goal, Split};
+use crate::cli::methods::{Choice, Then};
+use crate::cli::report::{Chosen, Param, Params};
+use crate::{Candidates, Direction, Scores, Setting};
+
+/// One row in one direction.
+#[derive(Debug, Clone)]
+pub(crate) struct Side {
+    pub(crate) params: Params,
+    pub(crate) setting: Setting,
+    pub(crate) pooled: Pooled,
+}
+
+/// Items of the lists that hubs are counted on.
+const LISTED: usize = 10;
+
+/// All rows in all directions of a set: `[row][direction]`.
+///
+/// Settings left open are chosen on `validation` if there is one, else fold by fold of `split`.
+pub(crate) fn analyse<S: Scores, V: Scores>(
+    test: &mut Set<'_, S>,
+    mut validation: Option<&mut Set<'_, V>>,
+    rows: &[Row],
+    split: Option<&Split>,
+) -> Result<Vec<Vec<Side>>> {
+    let (open, settled): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.specs.len() > 1);
+    let all = |rows: &[&Row]| rows.iter().flat_map(|row| row.specs.clone()).collect::<Vec<_>>();
+    test.prepare(&all(&settled), LISTED)?;
+    test.prepare(&all(&open), 0)?;
+    if let Some(validation) = validation.as_deref_mut() {
+        validation.prepare(&all(&open), 0)?;
+        validation.prepare(&all(&settled), 0)?;
+    }
+    let validation = validation.as_deref();
+    let mut picks: Vec<Vec<Picks>> = Vec::new();
+    for row in rows {
+        let pick = |&direction: &Direction| pick(test, validation, row, direction, split);
+        picks.push(test.directions.iter().map(pick).collect::<Result<_>>()?);
+    }
+    let chosen = rows.iter().zip(&picks).flat_map(|(row, by_direction)| {
+        by_direction.iter().flatten().map(|&pick| row.specs[pick]).collect::<Vec<_>>()
+    });
+    test.prepare(&chosen.collect::<Vec<_>>(), LISTED)?;
+    let side = |row: &Row, by_direction: &[Picks]| {
+        let directions = test.directions.iter().zip(by_direction);
+        directions.map(|(&d, picks)| side(test, validation, row, d, picks, split)).collect()
+    };
+    rows.iter().zip(&picks).map(|(row, picks)| side(row, picks)).collect()
+}
+
+fn pick<S: Scores, V: Scores>(
+    test: &Set<'_, S>,
+    validation: Option<&Set<'_, V>>,
+    row: &Row,
+    direction: Direction,
+    split: Option<&Split>,
+) -> Result<Picks> {
+    match (&row.specs[..], validation, split) {
+        ([_], ..) => Ok(vec![0]),
+        (specs, Some(set), _) => on_validation(&spec_table(set, direction, specs)?, Goal::Sum),
+        (specs, None, Some(split)) => {
+            by_folds(&spec_table(test, direction, specs)?, split, test.pairs, Goal::Sum)
+        }
+        (_, None, None) => unreachable!("who leaves settings open brings a split"),
+    }
+}
+
+fn side<S: Scores, V: Scores>(
+    test: &Set<'_, S>,
+    validation: Option<&Set<'_, V>>,
+    row: &Row,
+    direction: Direction,
+    picks: &[usize],
+    split: Option<&Split>,
+) -> Result<Side> {
+    let specs: Vec<Spec> = picks.iter().map(|&pick| row.specs[pick]).collect();
+    let fitted = |spec: Spec| test.get(direction, spec);
+    let missing = |query: usize, item: usize| {
+        let (image, text) = (direction.queries(query, item), direction.items(query, item));
+        test.floor.is_some() && test.is_missing(test.fit.test.pair_scores(&[image], &[text])[0])
+    };
+    let setting =
+        specs.iter().map(|&spec| fitted(spec).correction.setting).max_by_key(|&s| s as u8);
+    let mut setting = setting.unwrap_or(Setting::Plain);
+    let mut params = joined(specs.iter().map(|&spec| named(row, test, direction, spec)).collect());
+    let pool =
+        |answers: &[&Answer], split| Pooled::new(answers, split, test.pairs, direction, missing);
+    if row.then == Then::Ranking {
+        let answers: Vec<_> = specs.iter().map(|&spec| &fitted(spec).answer).collect();
+        let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
+        return Ok(Side { params, setting, pooled });
+    }
+    setting = Setting::Transductive; // a matching lets queries compete
+    let (mut answers, mut lambdas) = (Vec::new(), Vec::new());
+    let folds = match (row.lambda, validation, split) {
+        (Choice::Auto, None, Some(split)) => split.folds(),
+        _ => specs.len(),
+    };
+    for fold in 0..folds {
+        let spec = specs[fold.min(specs.len() - 1)];
+        let lists = lists(test, direction, spec);
+        let map = &*fitted(spec).correction.rescore;
+        let candidates = Candidates::new(test.fit.test, direction, map, &lists);
+        if fold > 0 && specs.len() == 1 {
+            // The same correction for every fold: its λ were all chosen with the first.
+            answers.push(Answer::matched(matchings(test, &candidates, lambdas[fold])?, test.pairs));
+            continue;
+        }
+        match (row.lambda, validation, split) {
+            (Choice::Number(lambda), ..) => lambdas.push([lambda; 3]),
+            (Choice::Auto, Some(set), _) => {
+                lambdas.push(matching::validated(set, direction, spec)?)
+            }
+            (Choice::Auto, None, Some(split)) => {
+                let chosen = matching::cross_fitted(test, &candidates, split)?;
+                match specs.len() {
+                    1 => lambdas = chosen,
+                    _ => lambdas.push(chosen[fold]),
+                }
+            }
+            (Choice::Auto, None, None) => unreachable!("who leaves λ open brings a split"),
+        }
+        answers.push(Answer::matched(matchings(test, &candidates, lambdas[fold])?, test.pairs));
+    }
+    let answers: Vec<_> = answers.iter().collect();
+    let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
+    params.insert("lambda".into(), lambda_param(&lambdas));
+    Ok(Side { params, setting, pooled })
+}
+
+/// A correction's parameters; where corrections themselves are chosen among, its name too.
+fn named<S: Scores>(row: &Row, test: &Set<'_, S>, direction: Direction, spec: Spec) -> Params {
+    let mut params = test.get(direction, spec).params.clone();
+    if row.specs.iter().any(|other| other.base != spec.base) {
+        params.clear();
+        params.insert("setting".into(), Param::Word(spec.label()));
+    }
+    params
+}
+
+/// One set of parameters, with a value for each fold where they differ.
+fn joined(folds: Vec<Params>) -> Params {
+    let mut all = Params::new();
+    for name in folds.iter().flat_map(|params| params.keys()) {
+        let values: Vec<_> = folds.iter().filter_map(|params| params.get(name)).cloned().collect();
+        let same = values.windows(2).all(|pair| pair[0] == pair[1]);
+        let value = if same { values[0].clone() } else { Param::Each(values) };
+        all.insert(name.clone(), value);
+    }
+    all
+}
+
+/// λ by fold and K, as short as it can be said.
+fn lambda_param(folds: &[[f64; 3]]) -> Param {
+    let of = |at: &[f64; 3]| match at {
+        [a, b, c] if a == b && b == c => Param::from(*a),
+        all => Param::Each(all.iter().map(|&lambda| Param::from(lambda)).collect()),
+    };
+    match folds {
+        [one] => of(one),
+        all if all.windows(2).all(|pair| pair[0] == pair[1]) => of(&all[0]),
+        all => Param::Each(all.iter().map(of).collect()),
+    }
+}
+
+/// Who chose a row's settings.
+pub(crate) fn chosen(row: &Row, validated: bool) -> Chosen {
+    match (row.chooses(), row.given, validated) {
+        (true, _, true) => Chosen::Validation,
+        (true, _, false) => Chosen::CrossFitted,
+        (false, true, _) => Chosen::Given,
+        (false, false, _) => Chosen::Default,
+    }
+}

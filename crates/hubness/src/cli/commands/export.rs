@@ -1,0 +1,72 @@
+//! `hubness export`: vectors whose plain inner-product search is the corrected search.
+
+use std::io::Write;
+
+use itm_core::data::Features;
+use itm_core::{Error, Result};
+use serde_json::json;
+
+use super::output;
+use super::rescore::{fit, ranking, say};
+use crate::cli::args::Export as Args;
+use crate::cli::input::{self, LoadedScores};
+use crate::cli::methods::Then;
+use crate::{Direction, export, pass};
+
+/// Items of the lists that an engine is checked against.
+const EXPECTED: usize = 10;
+
+pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
+    let direction = Direction::from(args.direction);
+    let (base, then) = ranking(&args.method)?;
+    if then != Then::Ranking {
+        let expected = "csls, is, nnn or sinkhorn: a matching is no search";
+        return Err(Error::invalid("--method", expected, &args.method));
+    }
+    let loaded = input::load(&args.input.clone().request()?)?;
+    say(&loaded);
+    let LoadedScores::Embeddings { images, texts } = &loaded.scores else {
+        let expected = "--images and --texts: vectors are made of vectors";
+        return Err(Error::invalid("export", expected, "scores"));
+    };
+    let tiles = input::tiles(images, texts)?;
+    let correction = fit(&args.settings, base, direction, &tiles, &loaded)?;
+    let map = &*correction.rescore;
+    let (queries, items): (&Features, &Features) =
+        (direction.queries(images, texts), direction.items(images, texts));
+    let augmented = export::items(&items.values, items.dim, map)?;
+    let asked: Vec<f32> = queries.values.chunks(queries.dim).flat_map(export::query).collect();
+    let expected = pass::top(&tiles, direction, map, EXPECTED);
+    let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
+    let lists: Vec<i32> = lists.collect();
+
+    std::fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
+    let width = items.dim + 1;
+    output::npy(&args.out.join("items.npy"), width, augmented.into_iter())?;
+    output::npy(&args.out.join("queries.npy"), width, asked.into_iter())?;
+    output::npy(&args.out.join("expected.npy"), expected.k(), lists.into_iter())?;
+    let about = json!({
+        "method": args.method,
+        "direction": direction,
+        "setting": correction.setting,
+        "items": items.rows(),
+        "dim": width,
+        "metric": "inner product (not cosine)",
+        "query": "the embedding as it was fitted (unit length unless --raw), then 1.0",
+        "files": loaded.messages.files.iter().map(|f| json!({"name": f.name, "sha256": f.sha256})).collect::<Vec<_>>(),
+    });
+    output::write(&args.out.join("export.json"), |file| writeln!(file, "{about:#}"))?;
+    let (kind, asking) = direction.items(("images", "text"), ("texts", "image"));
+    let text = format!(
+        "{}: {} {kind} of width {width} in items.npy ({}).\n\
+         Index them for the inner product. To a {asking}'s embedding{} append 1.0 and search:\n\
+         the largest inner products are the corrected ranking. queries.npy has that done,\n\
+         expected.npy the {} best of each query, to check the engine.\n",
+        args.out.display(),
+        items.rows(),
+        correction.setting,
+        if args.input.raw { "" } else { " of unit length" },
+        expected.k(),
+    );
+    out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
+}
