@@ -175,7 +175,7 @@ impl DualBank {
         let group = |top: usize| u8::from(query.active[top]) + 2 * u8::from(item.active[top]);
         let groups = best_item(test).map(group).collect();
         let items = vec![vec![0.0; test.items()], query.sums, item.sums, both];
-        Affine { scale, items, queries: Vec::new(), groups }
+        Affine { items, groups, ..Affine::of_items(scale, Vec::new()) }
     }
 }
 

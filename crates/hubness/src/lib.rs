@@ -6,36 +6,34 @@ pub mod cli;
 mod correction;
 mod csls;
 mod direction;
+mod dual_bank;
 pub mod export;
 mod greedy;
 mod inverted_softmax;
 mod lists;
-pub mod pass;
-mod scores;
-mod survey;
-
-pub mod choose;
-pub mod hubs;
-mod dual_bank;
-mod lists;
 mod local_scaling;
 mod mutual_proximity;
 mod nnn;
+pub mod pass;
 mod querybank;
 mod scores;
 mod side;
 mod sinkhorn;
+mod survey;
+
+pub mod choose;
+pub mod hubs;
 
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};
 pub use csls::{CslsForm, csls, csls_form};
 pub use direction::Direction;
+pub use dual_bank::{DualBank, Inactive, ItemBank};
 pub use greedy::{
     Candidates, CapacityScale, GreedyOptions, GreedyRuns, GreedySweep, Matching, Stop, capacity,
     greedy_matching, image_hits,
 };
 pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softmax_form};
-pub use dual_bank::{DualBank, Inactive, ItemBank};
 pub use itm_core::{Error, Pairs, Result, ScoreMatrix};
 pub use lists::TopLists;
 pub use local_scaling::{LocalForm, LocalScaling, LocalValues};
@@ -43,5 +41,5 @@ pub use mutual_proximity::{EmpiricalProximity, GaussianProximity, JointProximity
 pub use nnn::{NearestMeans, Nnn};
 pub use querybank::{QueryBank, RowScale};
 pub use scores::Scores;
-pub use survey::Survey;
 pub use sinkhorn::{Balanced, BothBalanced, Sinkhorn, SinkhornOrder};
+pub use survey::Survey;

@@ -97,7 +97,7 @@ impl QueryBank {
         };
         let groups = best_item(&test).map(|item| u8::from(!active[item])).collect();
         let items = vec![sums, vec![alone; test.items()]];
-        let map = Affine { scale: self.beta, items, queries: Vec::new(), groups };
+        let map = Affine { items, groups, ..Affine::of_items(self.beta, Vec::new()) };
         Ok(Correction::new(direction, map))
     }
 }
