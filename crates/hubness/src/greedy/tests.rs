@@ -101,7 +101,7 @@ fn random(n: usize, m: usize, values: u32, rng: &mut ChaCha8Rng) -> ScoreMatrix 
 /// Biases for queries and items, some of them equal.
 fn biased(queries: usize, items: usize, rng: &mut ChaCha8Rng) -> Affine {
     let mut some = |n: usize| (0..n).map(|_| f64::from(rng.random_range(0..4u8)) * 0.3).collect();
-    Affine { scale: 2.0, items: vec![some(items)], queries: some(queries), groups: Vec::new() }
+    Affine { queries: some(queries), ..Affine::of_items(2.0, some(items)) }
 }
 
 /// 1,000 cases: as by sorting the whole matrix, stack order included, whatever the number of candidates.

@@ -1,7 +1,9 @@
 //! Embeddings and matrices of the tests, and every correction over them.
 
+use std::ops::Range;
+
 use hubness::*;
-use itm_core::tiles::{Embeddings, Tiles};
+use itm_core::tiles::{Consumer, Embeddings, Tile, Tiles};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -202,4 +204,65 @@ pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)
         all.push(("Dual-DIS, raw product", fit.into_any()));
     }
     all
+}
+
+/// Scores of which some are infinite, as no matrix and no product of embeddings has them.
+pub(crate) struct Masked<'a> {
+    pub(crate) scores: &'a ScoreMatrix,
+    pub(crate) value: f32,
+    pub(crate) at: fn(usize, usize) -> bool,
+}
+
+impl Scores for Masked<'_> {
+    fn images(&self) -> usize {
+        self.scores.images()
+    }
+
+    fn texts(&self) -> usize {
+        self.scores.texts()
+    }
+
+    fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
+        self.scores.run(&Masking { mask: self, consumer })
+    }
+
+    fn pair_scores(&self, _images: &[usize], _texts: &[usize]) -> Vec<f32> {
+        panic!("no correction asks for single pairs")
+    }
+
+    fn rows(&self, _direction: Direction, _queries: &[usize]) -> Vec<f32> {
+        panic!("none of those tested asks for rows")
+    }
+}
+
+struct Masking<'a, 'm, C: ?Sized> {
+    mask: &'a Masked<'m>,
+    consumer: &'a C,
+}
+
+impl<C: Consumer + ?Sized> Consumer for Masking<'_, '_, C> {
+    type State = C::State;
+    type Output = C::Output;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> C::State {
+        self.consumer.start(images, texts)
+    }
+
+    fn tile(&self, state: &mut C::State, tile: &Tile<'_>) {
+        let (texts, mask) = (tile.texts(), self.mask);
+        let masked = |(i, row): (usize, &[f32])| {
+            let one = |(j, &s): (usize, &f32)| if (mask.at)(i, j) { mask.value } else { s };
+            texts.clone().zip(row).map(one).collect::<Vec<_>>()
+        };
+        let scores: Vec<f32> = tile.rows().flat_map(masked).collect();
+        self.consumer.tile(state, &Tile::new(tile.images(), texts.clone(), &scores, texts.len()));
+    }
+
+    fn merge(&self, total: &mut C::State, lane: C::State) {
+        self.consumer.merge(total, lane);
+    }
+
+    fn finish(&self, total: C::State) -> C::Output {
+        self.consumer.finish(total)
+    }
 }

@@ -191,7 +191,7 @@ fn a_constant_column_has_the_floor_as_its_deviation() {
     let z = (f64::from(up) - f64::from(0.3f32)) / 1e-6;
     let want = 2.0 * (0.5 * libm::erfc(-z / 2f64.sqrt())).ln();
     assert!((fit.map().rescore(0, 0, up) - want).abs() < 1e-9);
-    let infinite = changed(&s, |i, j, s| if (i, j) == (1, 2) { f32::NEG_INFINITY } else { s });
+    let infinite = Masked { scores: &s, value: f32::NEG_INFINITY, at: |i, j| (i, j) == (1, 2) };
     let error = GaussianProximity.fit(&TestQueries(&infinite), &infinite, D).unwrap_err();
     let want = "bank, item 2: expected a finite deviation of its scores, got NaN";
     assert_eq!(error.to_string(), want);

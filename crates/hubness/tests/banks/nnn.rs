@@ -89,7 +89,7 @@ fn what_is_no_number_is_refused() {
     ] {
         assert_eq!(nnn.fit(&TestQueries(&s), D).unwrap_err().to_string(), want);
     }
-    let infinite = changed(&s, |i, j, s| if (i, j) == (2, 3) { f32::INFINITY } else { s });
+    let infinite = Masked { scores: &s, value: f32::INFINITY, at: |i, j| (i, j) == (2, 3) };
     let error = Nnn::default().fit(&TestQueries(&infinite), D).unwrap_err().to_string();
     assert_eq!(error, "bank, item 3: expected a finite sum of its nearest scores, got inf");
 }

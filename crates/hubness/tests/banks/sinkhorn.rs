@@ -145,14 +145,13 @@ fn constant_scores_give_constant_potentials() {
 
 #[test]
 fn a_masked_column_is_an_error() {
-    let x =
-        changed(&random(9, 6, 0.0, 1.0, 37), |_, j, s| if j == 2 { f32::NEG_INFINITY } else { s });
+    let (scores, value) = (&random(9, 6, 0.0, 1.0, 37), f32::NEG_INFINITY);
+    let x = Masked { scores, value, at: |_, j| j == 2 };
     let error = Sinkhorn::default().fit(&TestQueries(&x), D).unwrap_err().to_string();
     let want = "bank, item 2: expected a finite log Σ exp(β·s) over the queries, got -inf";
     assert_eq!(error, want);
     // Single entries may be masked.
-    let x =
-        changed(&random(9, 6, 0.0, 1.0, 37), |i, j, s| if i == j { f32::NEG_INFINITY } else { s });
+    let x = Masked { scores, value, at: |i, j| i == j };
     let fit = Sinkhorn::default().fit(&TestQueries(&x), D).unwrap();
     assert!(fit.items.iter().all(|g| g.is_finite()));
 }
