@@ -1,4 +1,4 @@
-//! Hubs of cross-modal retrieval: measured, explained and corrected.
+#![doc = include_str!("../README.md")]
 
 mod bank;
 pub mod choose;
