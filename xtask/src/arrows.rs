@@ -2,55 +2,45 @@
 //!
 //! ```text
 //! xtask ┄builds and spawns┄▶ itm-run ──▶ method crates ──▶ itm-core[burn] ──▶ itm-kernels ──▶ burn
+//!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
 //! ```
+//!
+//! A library imports what belongs to a command line at most behind its feature `cli`, which is never a default.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::manifest::{CLI, Manifest};
 use crate::rules::Finding;
 
 /// The crates of the project that are no method.
 const SHARED: [&str; 3] = ["itm-core", "itm-kernels", "itm-run"];
 
-/// Belongs to the runner, not to a library.
+/// Belongs to a command line, not to a library.
 const RUNNER: [&str; 4] = ["clap", "toml", "anyhow", "indicatif"];
-
-/// One crate of the project and what its manifest imports, optional or not (tests aside).
-#[derive(Debug)]
-pub(crate) struct Manifest {
-    pub(crate) name: String,
-    pub(crate) imports: Vec<String>,
-}
-
-impl Manifest {
-    pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), imports: imports(text) }
-    }
-}
 
 /// What the manifests of `crates/*` and `xtask` break.
 pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
     let is_ours = |name: &str| manifests.iter().any(|manifest| manifest.name == name);
     let mut findings = Vec::new();
-    for Manifest { name, imports } in manifests {
-        for import in imports {
-            let import = import.as_str();
+    for manifest in manifests {
+        for found in &manifest.imports {
+            let (name, import) = (&manifest.name, found.name.as_str());
             let forbidden = match name.as_str() {
                 "itm-run" => false,
                 "xtask" => is_ours(import) || is_framework(import),
-                "itm-kernels" => is_ours(import) || RUNNER.contains(&import),
-                "itm-core" => {
-                    (is_ours(import) && import != "itm-kernels") || RUNNER.contains(&import)
-                }
-                _method => {
-                    let method_or_runner = is_ours(import) && !SHARED[..2].contains(&import);
-                    method_or_runner || RUNNER.contains(&import)
-                }
+                "itm-kernels" => is_ours(import),
+                "itm-core" => is_ours(import) && import != "itm-kernels",
+                _method => is_ours(import) && !SHARED[..2].contains(&import),
             };
+            let library = !["itm-run", "xtask"].contains(&name.as_str());
             if forbidden {
                 findings.push(Finding::error(name, format!("must not import {import}")));
+            } else if library && RUNNER.contains(&import) && !manifest.behind_cli(found) {
+                let how = format!("optional, by `dep:{import}` of the feature `{CLI}` alone");
+                findings.push(Finding::error(name, format!("must not import {import} but {how}")));
             }
         }
     }
@@ -60,9 +50,14 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
 /// What `cargo tree` shows: no framework behind the plain halves and xtask.
 pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for (package, features) in
-        [("itm-core", ""), ("itm-core", "cca,images,scenes"), ("itm-kernels", ""), ("xtask", "")]
-    {
+    for (package, features) in [
+        ("itm-core", ""),
+        ("itm-core", "cca,images,scenes"),
+        ("itm-kernels", ""),
+        ("hubness", ""),
+        ("hubness", CLI),
+        ("xtask", ""),
+    ] {
         let tree = tree(root, package, features)?;
         if let Some(found) =
             tree.lines().filter_map(|l| l.split(' ').next()).find(|n| is_framework(n))
@@ -94,53 +89,38 @@ fn is_framework(package: &str) -> bool {
     })
 }
 
-/// Keys of `[dependencies]`, `[build-dependencies]` and their target-specific forms.
-fn imports(manifest: &str) -> Vec<String> {
-    let mut imports = Vec::new();
-    let mut inside = false;
-    for line in manifest.lines().map(str::trim) {
-        if let Some(header) = line.strip_prefix('[') {
-            let header = header.split(']').next().unwrap_or_default().trim();
-            let (section, name) = match header.rsplit_once("dependencies.") {
-                Some((section, name)) => (format!("{section}dependencies"), Some(name)),
-                None => (header.to_owned(), None),
-            };
-            inside = section.ends_with("dependencies") && !section.ends_with("dev-dependencies");
-            if inside {
-                imports.extend(name.map(str::to_owned));
-            }
-            inside &= name.is_none();
-        } else if inside && !line.starts_with('#') {
-            let key = line.split(['=', '.']).next().unwrap_or_default().trim();
-            imports.extend((!key.is_empty()).then(|| key.to_owned()));
-        }
-    }
-    imports
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn imports_are_read_from_every_form() {
-        let manifest = r#"
-            [package]
-            name = "a"
-            [dependencies]
-            # comment = "1"
-            burn = { workspace = true, optional = true }
-            serde.workspace = true
-            [dependencies.rand]
-            version = "1"
-            [target.'cfg(unix)'.dependencies]
-            libc = "0.2"
-            [dev-dependencies]
-            proptest.workspace = true
-            [lints]
-            workspace = true
-        "#;
-        assert_eq!(imports(manifest), ["burn", "serde", "rand", "libc"]);
+    fn a_command_line_of_a_library_stands_behind_its_feature() {
+        let findings = |features: &str, clap: &str| {
+            let text = format!("[features]\n{features}\n[dependencies]\nclap = {clap}\n");
+            check(&[Manifest::new("hubness", &text)]).len()
+        };
+        let optional = "{ workspace = true, optional = true }";
+        for allowed in [
+            r#"cli = ["dep:clap", "dep:npyz"]"#,
+            "default = []\ncli = [\n  \"dep:clap\",\n]",
+            "default = [\"fast\"]\nfast = []\ncli = [\"dep:clap\", \"clap/derive\"]",
+        ] {
+            assert_eq!(findings(allowed, optional), 0, "{allowed}");
+        }
+        for forbidden in [
+            "",                                               // a feature of its own name
+            r#"cli = ["clap"]"#,                              // the same
+            r#"tool = ["dep:clap"]"#,                         // another feature
+            "cli = [\"dep:clap\"]\nplots = [\"dep:clap\"]",   // two
+            "cli = [\"dep:clap\"]\nplots = [\"clap/color\"]", // two, by a feature of the import
+            "default = [\"cli\"]\ncli = [\"dep:clap\"]",      // for everybody
+            "default = [\"a\"]\na = [\"b\", \"a\"]\nb = [\"cli\"]\ncli = [\"dep:clap\"]",
+        ] {
+            assert_eq!(findings(forbidden, optional), 1, "{forbidden}");
+        }
+        for always in ["\"4\"", "{ version = \"4\", optional = false }", "{ workspace = true }"] {
+            assert_eq!(findings(r#"cli = ["dep:clap"]"#, always), 1, "{always}");
+        }
     }
 
     #[test]
@@ -155,10 +135,12 @@ mod tests {
         };
         for allowed in [
             ("fne", "itm-core"),
+            ("hubness", "itm-core"),
             ("fne", "itm-kernels"),
             ("fne", "burn"),
             ("itm-core", "itm-kernels"),
             ("itm-run", "fne"),
+            ("itm-run", "hubness"),
             ("itm-run", "clap"),
             ("xtask", "clap"),
         ] {
@@ -166,6 +148,8 @@ mod tests {
         }
         for forbidden in [
             ("fne", "hubness"),
+            ("hubness", "fne"),
+            ("hubness", "clap"),
             ("fne", "itm-run"),
             ("fne", "anyhow"),
             ("itm-core", "fne"),

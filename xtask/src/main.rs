@@ -4,6 +4,7 @@
 //! passes its exit code on. Only `tidy` is done here.
 
 mod arrows;
+mod manifest;
 mod reproduce;
 mod rules;
 mod tidy;

@@ -6,7 +6,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::arrows::{self, Manifest};
+use crate::arrows;
+use crate::manifest::Manifest;
 use crate::rules::{self, Level};
 
 /// Prints every finding in a line of its own; 1 if one of them is an error.

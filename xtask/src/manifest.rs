@@ -1,0 +1,174 @@
+//! What a `Cargo.toml` imports and offers, as far as the arrows need it.
+
+/// The feature that a library's command line stands behind.
+pub(crate) const CLI: &str = "cli";
+
+/// One crate of the project, what its manifest imports (tests aside) and its features.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    pub(crate) name: String,
+    pub(crate) imports: Vec<Import>,
+    features: Vec<(String, Vec<String>)>,
+}
+
+/// A crate that a manifest imports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Import {
+    pub(crate) name: String,
+    pub(crate) optional: bool,
+}
+
+impl Manifest {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), imports: imports(text), features: features(text) }
+    }
+
+    /// Whether an import is there with the feature `cli` alone, and `cli` only if asked for.
+    pub(crate) fn behind_cli(&self, import: &Import) -> bool {
+        let name = import.name.as_str();
+        let enables = |item: &String| {
+            let item = item.strip_prefix("dep:").unwrap_or(item);
+            item == name || item.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let enabled_by = self.features.iter().filter(|(_, items)| items.iter().any(enables));
+        let by_cli_alone = enabled_by.map(|(feature, _)| feature.as_str()).eq([CLI]);
+        // Without `dep:` the import would be a feature of its own name too.
+        let hidden = self.items_of(CLI).iter().any(|item| *item == format!("dep:{name}"));
+        import.optional && by_cli_alone && hidden && !self.reaches_cli("default", &mut Vec::new())
+    }
+
+    fn items_of(&self, feature: &str) -> &[String] {
+        let found = self.features.iter().find(|(name, _)| name == feature);
+        found.map_or(&[], |(_, items)| items)
+    }
+
+    /// Whether a feature switches `cli` on, by whatever way.
+    fn reaches_cli<'a>(&'a self, feature: &'a str, seen: &mut Vec<&'a str>) -> bool {
+        if seen.contains(&feature) {
+            return false;
+        }
+        seen.push(feature);
+        self.items_of(feature).iter().any(|item| item == CLI || self.reaches_cli(item, seen))
+    }
+}
+
+/// Keys of `[dependencies]`, `[build-dependencies]` and their target-specific forms.
+fn imports(manifest: &str) -> Vec<Import> {
+    let mut imports: Vec<Import> = Vec::new();
+    let (mut inside, mut own_table) = (false, false);
+    for line in manifest.lines().map(uncommented) {
+        if let Some(header) = line.strip_prefix('[') {
+            let header = header.split(']').next().unwrap_or_default().trim();
+            let (section, name) = match header.rsplit_once("dependencies.") {
+                Some((section, name)) => (format!("{section}dependencies"), Some(name)),
+                None => (header.to_owned(), None),
+            };
+            inside = section.ends_with("dependencies") && !section.ends_with("dev-dependencies");
+            own_table = name.is_some();
+            if let (true, Some(name)) = (inside, name) {
+                imports.push(Import { name: name.to_owned(), optional: false });
+            }
+        } else if inside && own_table {
+            if let Some(last) = imports.last_mut() {
+                last.optional |= is_optional(line);
+            }
+        } else if inside {
+            let (key, value) = line.split_once('=').unwrap_or((line, ""));
+            let name = key.split('.').next().unwrap_or_default().trim();
+            if !name.is_empty() {
+                imports.push(Import { name: name.to_owned(), optional: is_optional(value) });
+            }
+        }
+    }
+    imports
+}
+
+/// Whether `optional = true` stands among the keys of a table, or alone on its line.
+fn is_optional(text: &str) -> bool {
+    let keys = text.trim().trim_start_matches('{').trim_end_matches('}').split(',');
+    keys.filter_map(|key| key.split_once('='))
+        .any(|(key, value)| key.trim() == "optional" && value.trim() == "true")
+}
+
+/// The lists of `[features]`, each on one line or several.
+fn features(manifest: &str) -> Vec<(String, Vec<String>)> {
+    let mut features: Vec<(String, Vec<String>)> = Vec::new();
+    let (mut inside, mut open) = (false, false);
+    for line in manifest.lines().map(uncommented) {
+        let mut items = line;
+        if !open {
+            if line.starts_with('[') {
+                inside = line.trim_matches(['[', ']']).trim() == "features";
+                continue;
+            }
+            let Some((name, rest)) = line.split_once('=').filter(|_| inside) else { continue };
+            features.push((name.trim().trim_matches('"').to_owned(), Vec::new()));
+            items = rest;
+        }
+        open = !items.contains(']');
+        if let Some((_, all)) = features.last_mut() {
+            all.extend(items.split('"').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    features
+}
+
+/// A line without its comment and the blanks around it. (No key or version of ours holds a `#`.)
+fn uncommented(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_are_read_from_every_form() {
+        let manifest = r#"
+            [package]
+            name = "a"
+            [dependencies]
+            # comment = "1"
+            burn = { workspace = true, optional = true } # why
+            serde.workspace = true
+            [dependencies.rand]
+            version = "1"
+            [dependencies.clap]
+            version = "4"
+            optional = true
+            [target.'cfg(unix)'.dependencies]
+            libc = "0.2"
+            [dev-dependencies]
+            proptest.workspace = true
+            [lints]
+            workspace = true
+        "#;
+        let found = imports(manifest);
+        let names: Vec<_> = found.iter().map(|import| import.name.as_str()).collect();
+        assert_eq!(names, ["burn", "serde", "rand", "clap", "libc"]);
+        let optional = found.iter().filter(|import| import.optional);
+        assert!(optional.map(|import| import.name.as_str()).eq(["burn", "clap"]));
+    }
+
+    #[test]
+    fn features_are_read_over_lines() {
+        let manifest = r#"
+            [features]
+            # cli = ["no"]
+            default = []
+            cli = ["dep:clap", "dep:npyz"] # the binary
+            burn = [
+                "dep:burn", # the loss
+                "itm-core/burn",
+            ]
+            [dependencies]
+            cli = "1"
+        "#;
+        let found = features(manifest);
+        let lists: Vec<(&str, String)> =
+            found.iter().map(|(name, items)| (name.as_str(), items.join(" "))).collect();
+        let want =
+            [("default", ""), ("cli", "dep:clap dep:npyz"), ("burn", "dep:burn itm-core/burn")];
+        assert_eq!(lists, want.map(|(name, items)| (name, items.to_owned())));
+    }
+}
