@@ -110,7 +110,8 @@ impl Spec {
                 };
                 let balanced = sinkhorn.fit(bank, direction)?;
                 found.insert("iterations".into(), Param::from(balanced.iterations as f64));
-                found.insert("row_error".into(), Param::from(balanced.row_error));
+                found
+                    .insert("row_error".into(), Param::Word(format!("{:.1e}", balanced.row_error)));
                 balanced.correction
             }
             Base::QbNorm => {
