@@ -19,17 +19,19 @@ pub trait Rescore: fmt::Debug + Send + Sync {
     }
 }
 
-/// `u(q, j) = scale · s(q, j) − item(j) − query(q)`, with other item biases for other groups of queries.
+/// A correction that takes numbers from the score: `u(q, j) = scale · s(q, j) − item(j) − query(q) − fine(j)`, with other item
+/// biases for other groups of queries.
 ///
 /// | symbol  | here             | shape                  |
 /// |---------|------------------|------------------------|
 /// | scale   | `scale`          | > 0                    |
 /// | item    | `items[group]`   | one value an item      |
 /// | query   | `queries`        | one a query, or none   |
+/// | fine    | `fine`           | one value an item, or none |
 /// | group   | `groups`         | one a query, or none: all in group 0 |
 ///
-/// An item bias may have a second part, `fine`, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still
-/// tells two items apart.
+/// `fine` is the second part of an item bias, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still
+/// tells two items apart. It is the same for all groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Affine {
     /// Times the score.
@@ -110,7 +112,7 @@ impl<K: Knowledge> Correction<K> {
     /// All corrected scores, images × texts, rounded to f32. Ranks should be taken from a [`pass`](crate::pass), which compares in f64.
     ///
     /// # Panics
-    /// If the scores have other numbers of queries or items than it was fitted for.
+    /// If there are more items than it was fitted for, or more queries where it holds something of each query. Fewer are not noticed.
     pub fn apply(&self, scores: &ScoreMatrix) -> ScoreMatrix {
         let (n, m) = (scores.images(), scores.texts());
         let value = |at: usize| {

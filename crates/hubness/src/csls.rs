@@ -62,10 +62,11 @@ pub fn csls<B: Bank>(bank: &B, direction: Direction, k: usize) -> Result<Correct
     Ok(Correction::new(direction, Affine::of_items(2.0, items)))
 }
 
-/// CSLS in any form; those that subtract a mean of the query need the test scores themselves.
+/// CSLS of the test queries in any form; those that subtract a mean of the query need the test scores themselves, and look at
+/// them once more.
 ///
 /// # Errors
-/// As [`csls`].
+/// As [`csls`], and if there is no item for a query to be near to.
 pub fn csls_form<S: Scores>(
     scores: &S,
     direction: Direction,

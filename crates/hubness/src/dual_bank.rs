@@ -105,8 +105,8 @@ impl Default for DualBank {
 }
 
 impl DualBank {
-    /// Fits on both banks; of the test scores only each query's best item is needed (and that all are
-    /// positive, for the raw product).
+    /// Fits on both banks; of the test scores only each query's best item is needed, and only if `dynamic`
+    /// (and that all are positive, for the raw product).
     ///
     /// # Errors
     /// If a bank or the test is empty, they have different items, a β is negative or not finite or both are

@@ -20,7 +20,8 @@ use crate::Rescore;
 ///
 /// # Errors
 /// If the correction is no number for each item (it ranks by more than that, as mutual proximity does), treats queries
-/// differently (QB-Norm), or was fitted for another number of items.
+/// differently (dynamic QB-Norm and DBNorm), or was fitted for another number of items. What it takes from a whole query changes
+/// none of that query's lists and is left out.
 ///
 /// ```
 /// use hubness::{Direction, ScoreMatrix, TestQueries, csls, export};

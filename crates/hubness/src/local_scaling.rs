@@ -82,12 +82,12 @@ impl LocalScaling {
         Self { form: LocalForm::Nicdm, ..Self::default() }
     }
 
-    /// Fits on a bank; of the test only each query's own scores are looked at, and these only for full
-    /// values.
+    /// Fits on a bank. The test is looked at for each query's nearest items if full values are wanted; beyond
+    /// that only to refuse what is no cosine.
     ///
     /// # Errors
-    /// If bank or test are empty or have different items, k is 0, or a score is above 1 or −∞ among the
-    /// nearest.
+    /// If bank or test are empty or have different items, k is 0, a score is above 1 by more than rounding
+    /// (0.001), or one among the nearest is −∞.
     pub fn fit<B: Bank>(
         &self,
         bank: &B,

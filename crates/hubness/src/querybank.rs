@@ -20,8 +20,8 @@ use crate::{Affine, Bank, Correction, Direction, Result, Scores};
 /// | s      | `test`          | queries × items      |
 /// | β, k   | `beta`, `k`     |                      |
 ///
-/// Of the test a query's own best item is looked at and nothing else. Not `dynamic`, with the test queries
-/// as the bank, it is the inverted softmax.
+/// Of the test a query's own best item is looked at and nothing else (nothing at all, if not `dynamic`). Not
+/// `dynamic`, with the test queries as the bank, it is the inverted softmax.
 ///
 /// # Departures
 /// The authors' program writes ratios into active rows and leaves raw similarities in the others, in the

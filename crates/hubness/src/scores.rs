@@ -5,8 +5,8 @@ use itm_core::tiles::{Consumer, Tiles};
 
 use crate::Direction;
 
-/// All scores of images (rows) against texts (columns). [`ScoreMatrix`] and [`Tiles`] give the same scores bit for bit, and so
-/// does everything that is made of them.
+/// All scores of images (rows) against texts (columns): a [`ScoreMatrix`], or the [`Tiles`] of embeddings. The matrix that
+/// [`Tiles::scores`] gives holds the same scores bit for bit, and so does everything that is made of either.
 ///
 /// "Images" and "texts" are the two sides, whatever they hold: a bank of captions is the texts of a matrix whose images
 /// are the test images; users and products are as good.

@@ -52,7 +52,7 @@ pub struct Sinkhorn {
     pub epsilon: f64,
     /// Iterations at most.
     pub iterations: usize,
-    /// Stops once no row of P is off by more than this share of its mass; 0 never stops early.
+    /// Stops once no row of P is off by more than this share of its mass; with 0 only when none is off at all.
     pub tolerance: f64,
     /// Which potential comes first.
     pub order: SinkhornOrder,

@@ -40,7 +40,7 @@ impl Goal {
 pub struct Candidate {
     /// What reports call it.
     pub label: String,
-    /// How much it corrects; 0 is off. Equal recalls go to the smallest.
+    /// How much it corrects; 0 is off. In cross-fitting equal recalls go to the smallest.
     pub correction: f64,
     /// For every image the hits of its queries at 1, 5, 10.
     pub hits: Vec<[u16; 3]>,
