@@ -1,4 +1,4 @@
-"""Peers of `benches/hubness.rs`: NumPy as the papers' programs do it, the MUSE recipe for CSLS, greedy matching by sorting, faiss.
+"""Peers of `benches/corrections.rs`: NumPy as the papers' programs do it, the MUSE recipe for CSLS, greedy matching by sorting, faiss.
 
     python tests/reference/hubness_peers.py                             # 5,000 × 25,000, d = 512: minutes and 4 GB
     python tests/reference/hubness_peers.py --images 1000 --texts 5000 --rounds 1

@@ -33,6 +33,7 @@ pub use greedy::{
     greedy_matching, image_hits,
 };
 pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softmax_form};
+pub use itm_core::tiles::{Embeddings, Tiles};
 pub use itm_core::{Error, Pairs, Result, ScoreMatrix};
 pub use lists::TopLists;
 pub use local_scaling::{LocalForm, LocalScaling, LocalValues};

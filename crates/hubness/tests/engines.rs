@@ -51,9 +51,10 @@ fn an_engine_serves_corrected_lists() {
     for direction in Direction::BOTH {
         let (queries, items) = (direction.queries(&v, &w), direction.items(&v, &w));
         let plain = engine(items, queries, DIM);
-        let corrections: [(&str, Correction<Transductive>); 3] = [
+        let corrections: [(&str, Correction<Transductive>); 4] = [
             ("csls", csls(&bank, direction, 10).unwrap()),
             ("is 30", inverted_softmax(&bank, direction, 30.0).unwrap()),
+            ("nnn", Nnn { alpha: 0.75, k: 30 }.fit(&bank, direction).unwrap()),
             ("is 5", inverted_softmax(&bank, direction, 5.0).unwrap()),
         ];
         for (name, correction) in corrections {

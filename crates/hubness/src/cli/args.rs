@@ -10,7 +10,7 @@ use crate::Direction;
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
 #[derive(Debug, Parser)]
-#[command(name = "hubness", version, about, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "hubness", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
