@@ -2,7 +2,7 @@
 //! `tests/reference/hubness_faiss.py` does the same with faiss.
 
 use hubness::{
-    Correction, Direction, TestQueries, Transductive, csls, export, inverted_softmax, pass,
+    Correction, Direction, Nnn, TestQueries, Transductive, csls, export, inverted_softmax, pass,
 };
 use itm_core::tiles::{Embeddings, Tiles};
 use rand::{RngExt, SeedableRng};
