@@ -142,3 +142,27 @@ fn empty_banks_and_other_items_are_refused() {
     let empirical = EmpiricalProximity::default().fit(&bank, &test, d);
     assert_eq!(empirical.map(|_| ()).map_err(message), want);
 }
+
+/// Trap "folds: computing CSLS/IS/RGM over 5K then slicing": other queries stand in the sums, so ranks within a fold differ.
+#[test]
+fn trap_folds_are_corrected_within_themselves() {
+    let (n, m) = (40, 80);
+    let value = |at: usize| ((at * 7919 + at / 13 * 104_729) % 1009) as f32 / 1009.0;
+    let whole = ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap();
+    let pairs = Pairs::uniform(n, 2);
+    let fold = &itm_core::eval::folds(&pairs, 2, n / 2).unwrap()[1];
+    let own = fold.scores(&whole);
+    let ranks = |of: &dyn Fn(Direction) -> ScoreMatrix| {
+        let plain = Direction::BOTH.map(|d| Correction::none(&own, d));
+        Direction::BOTH.map(|d| {
+            let ranks = pass::ranks(&of(d), &fold.pairs, plain[0].map(), plain[1].map()).unwrap();
+            d.queries(ranks.i2t().to_vec(), ranks.t2i().to_vec())
+        })
+    };
+    for k in [3, 10] {
+        let within = ranks(&|d| csls(&TestQueries(&own), d, k).unwrap().apply(&own));
+        let sliced =
+            ranks(&|d| fold.scores(&csls(&TestQueries(&whole), d, k).unwrap().apply(&whole)));
+        assert_ne!(within, sliced, "k = {k}");
+    }
+}
