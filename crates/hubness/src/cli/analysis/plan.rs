@@ -25,6 +25,16 @@ impl Row {
     pub(crate) fn chooses(&self) -> bool {
         self.specs.len() > 1 || (self.then == Then::Rgm && self.lambda == Choice::Auto)
     }
+
+    /// The name of a row of RGM whatever its λ, which is the last of the numbers.
+    pub(crate) fn name_without_lambda(&self) -> String {
+        let Some(numbered) = self.name.strip_suffix(')') else { return self.name.clone() };
+        match (numbered.rsplit_once(','), numbered.split_once('(')) {
+            (Some((rest, _)), _) => format!("{rest})"),
+            (None, Some((method, _))) => method.into(),
+            (None, None) => self.name.clone(),
+        }
+    }
 }
 
 /// What the input allows.

@@ -30,13 +30,13 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         return Err(Error::invalid("export", expected, "scores"));
     };
     available(&loaded, Method::One(base, then), direction, request.length)?;
-    say(&loaded);
     let tiles = input::tiles(images, texts)?;
-    let correction = fit(&args.settings, base, direction, &tiles, &loaded)?;
+    let (correction, params) = fit(&args.settings, base, direction, &tiles, &loaded)?;
     let map = &*correction.rescore;
     let (queries, items): (&Features, &Features) =
         (direction.queries(images, texts), direction.items(images, texts));
     let augmented = export::items(&items.values, items.dim, map)?;
+    say(&loaded);
     let asked: Vec<f32> = queries.values.chunks(queries.dim).flat_map(export::query).collect();
     let expected = pass::top(&tiles, direction, map, EXPECTED);
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
@@ -50,6 +50,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let about = json!({
         "method": args.method,
         "direction": direction,
+        "params": params,
         "setting": correction.setting,
         "items": items.rows(),
         "dim": width,

@@ -45,8 +45,8 @@ fn beside(path: &Path) -> Result<NamedTempFile> {
     file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less the umask
     file.tempfile_in(folder).map_err(|error| {
         // The system's own words, without the name of a file that nobody asked for.
-        let cause = error.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
-        let cause = cause.unwrap_or_else(|| error.to_string());
+        let words = error.to_string();
+        let cause = words.split(" at path ").next().unwrap_or_default();
         Error::io(path)(std::io::Error::new(error.kind(), cause))
     })
 }

@@ -178,7 +178,7 @@ fn counted<S: Scores>(
         for row in rows.iter().filter(|row| row.then == Then::Rgm && row.specs.len() == 1) {
             for set in &sets {
                 for &direction in &set.directions {
-                    let label = &row.name;
+                    let label = &row.name_without_lambda();
                     let seen = |c: &Curve| c.label == *label && c.direction == direction;
                     if !curves.iter().any(seen) {
                         curves.push(curve(set, direction, row.specs[0], label)?);

@@ -14,6 +14,7 @@ use crate::cli::analysis::{Fit, Spec};
 use crate::cli::args::{Rescore as Args, Settings};
 use crate::cli::input::{self, Length, Loaded, LoadedScores, write_lists};
 use crate::cli::methods::{Base, Choice, Method, Then};
+use crate::cli::report::Params;
 use crate::{
     AnyCorrection, Candidates, Direction, GreedyOptions, Scores, Setting, TopLists,
     greedy_matching, pass,
@@ -26,15 +27,14 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let request = args.input.clone().request()?;
     let loaded = input::load(&request)?;
     available(&loaded, Method::One(base, then), direction, request.length)?;
-    say(&loaded);
     match &loaded.scores {
         LoadedScores::Embeddings { images, texts } => {
             let tiles = input::tiles(images, texts)?;
-            let correction = fit(&args.settings, base, direction, &tiles, &loaded)?;
+            let (correction, _) = fit(&args.settings, base, direction, &tiles, &loaded)?;
             write(&args, then, &correction, &tiles, &loaded, None, out)
         }
         LoadedScores::Matrix(matrix) => {
-            let correction = fit(&args.settings, base, direction, matrix, &loaded)?;
+            let (correction, _) = fit(&args.settings, base, direction, matrix, &loaded)?;
             write(&args, then, &correction, matrix, &loaded, None, out)
         }
         LoadedScores::Runs { i2t, t2i } => {
@@ -43,7 +43,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
                 return Err(Error::invalid(option, "a run of this direction", "none"));
             };
             let (matrix, floor) = floored(run)?;
-            let correction = fit(&args.settings, base, direction, &matrix, &loaded)?;
+            let (correction, _) = fit(&args.settings, base, direction, &matrix, &loaded)?;
             write(&args, then, &correction, &matrix, &loaded, Some(floor), out)
         }
     }
@@ -140,12 +140,12 @@ pub(super) fn fit<S: Scores>(
     direction: Direction,
     scores: &S,
     loaded: &Loaded,
-) -> Result<AnyCorrection> {
+) -> Result<(AnyCorrection, Params)> {
     let banks = banks(loaded)?;
     let number = corrects_by(base, settings)?;
     let bank = base.takes_bank() && banks.has(direction);
     let spec = Spec { base, number, bank };
-    Ok(spec.fit(&Fit { test: scores, banks, settings }, direction)?.0)
+    spec.fit(&Fit { test: scores, banks, settings }, direction)
 }
 
 /// `floor` and what is below stands for entries that a run does not hold: no list has them.
@@ -158,6 +158,7 @@ fn write<S: Scores>(
     floor: Option<f32>,
     out: &mut impl Write,
 ) -> Result<()> {
+    say(loaded);
     // Queries of a matching compete, whatever its scores were made of.
     let setting = if then == Then::Ranking { correction.setting } else { Setting::Transductive };
     eprintln!("{} {}: {setting}", args.method, correction.direction);
