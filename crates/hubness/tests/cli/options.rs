@@ -138,6 +138,8 @@ fn seed_and_resamples_change_intervals_alone() {
         assert_ne!(row(&usual, "csls")["ci95"], row(&other, "csls")["ci95"]);
         assert_eq!(found(&usual, "csls"), found(&other, "csls"));
     }
+    let few = of("--resamples 10")["data"]["notes"].to_string();
+    assert!(few.contains("with so few resamples no p over all rows can be below 0.09"), "{few}");
     let none = of("--resamples 0");
     assert!(row(&none, "csls")["ci95"].is_null() && row(&none, "csls")["p_value"].is_null());
 }

@@ -46,6 +46,12 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         loaded.messages.notes.push(note.into());
     }
     let rows = rows(&methods, &args.settings, offer)?;
+    // Drawn so rarely, no difference could ever count as real.
+    let least = (rows.len() - 1) as f64 / (args.resamples + 1) as f64;
+    if args.resamples > 0 && least >= 0.05 {
+        let note = format!("with so few resamples no p over all rows can be below {least:.2}");
+        loaded.messages.notes.push(note);
+    }
     let built = analysed(&args, &loaded, &pairs, validation.as_ref(), &rows)?;
     let report = built.finish(&args, &loaded, start)?;
     if let Some(path) = &args.html {

@@ -218,10 +218,12 @@ const SCHNITZER: &str = "Schnitzer, Flexer, Schedl, Widmer: Local and global sca
 
 /// One value; those of several lists apart by a slash, of several folds by one with more room.
 fn value(param: &Param) -> String {
-    let apart = |all: &[Param]| match all {
-        [Param::Each(_) | Param::Word(_), ..] => " / ",
-        _ => "/",
+    let long = |param: &Param| match param {
+        Param::Each(_) => true,
+        Param::Word(word) => word != "inf",
+        Param::Count(_) | Param::Number(_) => false,
     };
+    let apart = |all: &[Param]| if all.iter().any(long) { " / " } else { "/" };
     match param {
         Param::Count(n) => n.to_string(),
         Param::Number(v) if v.abs() < 1e-3 => format!("{v:.1e}"),
@@ -282,6 +284,7 @@ mod tests {
         let lists = |at: [f64; 3]| Param::Each(at.map(Param::from).into());
         let nested = Param::Each(vec![lists([1.0, 2.0, 1.0 / 3.0]), lists([1.0, 1.0, 1.0])]);
         assert_eq!(listed(&of("lambda", nested)), "lambda 1/2/0.333 / 1");
+        assert_eq!(listed(&of("lambda", lists([f64::INFINITY, 2.0, 1.0]))), "lambda inf/2/1");
         let word = |word: &str| Param::Word(word.into());
         let each = Param::Each(vec![word("is beta=60"), word("nns")]);
         assert_eq!(listed(&of("setting", each)), "is beta=60 / nns");
