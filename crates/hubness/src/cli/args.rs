@@ -127,37 +127,55 @@ pub struct Export {
 #[command(next_help_heading = "Corrections")]
 pub struct Settings {
     /// CSLS: neighbours of an item, or auto; several by comma make several rows
-    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "10")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "K",
+        value_delimiter = ',',
+        default_value = "10"
+    )]
     pub csls_k: Vec<Choice>,
     /// IS: inverse temperature, or auto; several by comma make several rows
-    #[arg(long, value_name = "BETA", value_delimiter = ',', default_value = "30")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "BETA",
+        value_delimiter = ',',
+        default_value = "30"
+    )]
     pub is_beta: Vec<Choice>,
-    /// RGM: times its fair share of queries that an item may serve, or auto; several by comma make several rows
-    #[arg(long, value_name = "LAMBDA", value_delimiter = ',', default_value = "auto")]
+    /// RGM: times its fair share of queries that an item may serve (inf: no bound), or auto; several by comma make several rows
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "LAMBDA",
+        value_delimiter = ',',
+        default_value = "auto"
+    )]
     pub rgm_lambda: Vec<Choice>,
     /// NNN: how much of an item's mean is subtracted
-    #[arg(long, value_name = "ALPHA", default_value_t = 0.75)]
+    #[arg(long, allow_negative_numbers = true, value_name = "ALPHA", default_value_t = 0.75)]
     pub nnn_alpha: f64,
     /// NNN: queries that an item's mean is over
-    #[arg(long, value_name = "K", default_value_t = 128)]
+    #[arg(long, allow_negative_numbers = true, value_name = "K", default_value_t = 128)]
     pub nnn_k: usize,
     /// QB-Norm: inverse temperature
-    #[arg(long, value_name = "BETA", default_value_t = 20.0)]
+    #[arg(long, allow_negative_numbers = true, value_name = "BETA", default_value_t = 20.0)]
     pub qbnorm_beta: f64,
     /// QB-Norm: items that a bank query makes active
-    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, value_name = "K", default_value_t = 1)]
     pub qbnorm_k: usize,
     /// Dual-IS and Dual-DIS: inverse temperatures of the query bank and of the item bank
-    #[arg(long, value_names = ["QUERY", "ITEM"], num_args = 2, default_values_t = [20.0, 10.0])]
+    #[arg(long, allow_negative_numbers = true, value_names = ["QUERY", "ITEM"], num_args = 2, default_values_t = [20.0, 10.0])]
     pub dual_beta: Vec<f64>,
     /// Sinkhorn: regularisation, in the units of the scores
-    #[arg(long, value_name = "EPS", default_value_t = 0.03)]
+    #[arg(long, allow_negative_numbers = true, value_name = "EPS", default_value_t = 0.03)]
     pub sinkhorn_eps: f64,
     /// Sinkhorn: iterations at most
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 20)]
     pub sinkhorn_iterations: usize,
     /// Local scaling and NICDM: neighbours
-    #[arg(long, value_name = "K", default_value_t = 10)]
+    #[arg(long, allow_negative_numbers = true, value_name = "K", default_value_t = 10)]
     pub local_k: usize,
     /// What an item's fair share of queries is in a matching: queries / items at least (balanced), or one (literal, as listed in the paper)
     #[arg(long, value_enum, default_value_t = Scale::Balanced)]
@@ -168,6 +186,17 @@ pub struct Settings {
     /// One matching with k = 10 for all recalls, instead of one each with k = 1, 5, 10
     #[arg(long)]
     pub rgm_single_run: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        #[derive(Parser)]
+        struct Alone {
+            #[command(flatten)]
+            settings: Settings,
+        }
+        Alone::parse_from(["hubness"]).settings
+    }
 }
 
 /// A direction on the command line.

@@ -107,7 +107,7 @@ impl FromStr for Method {
         found.ok_or_else(|| {
             let names: Vec<_> = Base::ALL.iter().map(|(name, _)| *name).collect();
             let expected =
-                format!("auto, gm, rgm, or one of {}, alone or with +rgm", names.join(", "));
+                format!("auto, gm, rgm, or one of {}, alone or with +gm or +rgm", names.join(", "));
             Error::invalid("--method", expected, name)
         })
     }

@@ -2,6 +2,7 @@
 
 mod analysis;
 pub mod args;
+mod check;
 pub mod commands;
 pub mod input;
 pub mod methods;

@@ -59,7 +59,7 @@ pub(crate) fn spec_table<S: Scores>(
     for &spec in specs {
         let fitted = set.get(direction, spec);
         let hits = active_hits(&fitted.answer.hits, set.pairs, direction);
-        table.push(spec.label(), fitted.strength(), hits)?;
+        table.push(spec.label(), fitted.strength, hits)?;
     }
     Ok(table)
 }

@@ -8,7 +8,7 @@ use super::set::Set;
 use super::spec::Spec;
 use crate::choose::{Goal, HitTable, Split};
 use crate::cli::args::{Scale, Settings, StopRule};
-use crate::cli::report::Curve;
+use crate::cli::report::{Curve, Param, Params};
 use crate::{
     Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching, Scores, Stop,
     TopLists, capacity, greedy_matching, pass,
@@ -28,6 +28,17 @@ pub(crate) fn rules(settings: &Settings) -> (CapacityScale, Stop) {
         StopRule::Literal => Stop::Literal,
     };
     (scale, stop)
+}
+
+/// What was asked of matchings other than by default, for their parameters.
+pub(crate) fn unusual(settings: &Settings) -> Params {
+    let literal = || Param::Word("literal".into());
+    let said = [
+        (settings.rgm_capacity == Scale::Literal).then(|| ("capacity".into(), literal())),
+        (settings.rgm_stop == StopRule::Literal).then(|| ("stop".into(), literal())),
+        settings.rgm_single_run.then(|| ("runs".into(), Param::Count(1))),
+    ];
+    said.into_iter().flatten().collect()
 }
 
 /// The candidate lists of a prepared correction, long enough for any λ.
@@ -52,6 +63,7 @@ pub(crate) fn lambda_table<S: Scores>(
 ) -> Result<(HitTable, Vec<f64>)> {
     let (scale, stop) = rules(set.fit.settings);
     let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
+    let share = fair_share(candidates, k, scale);
     let unit = capacity_at(candidates, 1.0, k, scale)?;
     let mut sweep = GreedySweep::new(candidates, k);
     let mut all = table(set.pairs, direction)?;
@@ -66,14 +78,24 @@ pub(crate) fn lambda_table<S: Scores>(
     };
     all.push("lambda=inf", 0.0, hits(&sweep))?;
     let mut lambdas = vec![f64::INFINITY];
-    let loose = (MOST * unit as f64) as usize;
-    for capacity in (unit.max(1)..=loose.min(sweep.largest().saturating_sub(1))).rev() {
+    let loose = (MOST * share) as usize;
+    for capacity in (unit..=loose.min(sweep.largest().saturating_sub(1))).rev() {
         sweep.lower(capacity);
-        let lambda = capacity as f64 / unit.max(1) as f64;
+        // The share may be no whole number: 5 queries for 2 items are 2.5 each, and λ = 1 allows 3.
+        let lambda = if capacity == unit { 1.0 } else { capacity as f64 / share };
         all.push(format!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
         lambdas.push(lambda);
     }
     Ok((all, lambdas))
+}
+
+/// λ·k·x of λ = 1, not rounded.
+fn fair_share<S: Scores>(candidates: &Candidates<'_, S>, k: usize, scale: CapacityScale) -> f64 {
+    let each = candidates.queries() as f64 / candidates.items() as f64;
+    match scale {
+        CapacityScale::Balanced => k as f64 * each.max(1.0),
+        CapacityScale::Literal => k as f64,
+    }
 }
 
 fn capacity_at<S: Scores>(

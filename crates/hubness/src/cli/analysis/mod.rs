@@ -49,8 +49,8 @@ pub(crate) fn analyse<S: Scores, V: Scores>(
     test.prepare(&all(&settled), LISTED)?;
     test.prepare(&all(&open), 0)?;
     if let Some(validation) = validation.as_deref_mut() {
-        validation.prepare(&all(&open), 0)?;
-        validation.prepare(&all(&settled), 0)?;
+        let choosing: Vec<&Row> = rows.iter().filter(|row| row.chooses()).collect();
+        validation.prepare(&all(&choosing), 0)?;
     }
     let validation = validation.as_deref();
     let mut picks: Vec<Vec<Picks>> = Vec::new();
@@ -146,6 +146,7 @@ fn side<S: Scores, V: Scores>(
     let answers: Vec<_> = answers.iter().collect();
     let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
     params.insert("lambda".into(), lambda_param(&lambdas));
+    params.extend(matching::unusual(test.fit.settings));
     Ok(Side { params, setting, pooled })
 }
 

@@ -25,6 +25,16 @@ impl Row {
     pub(crate) fn chooses(&self) -> bool {
         self.specs.len() > 1 || (self.then == Then::Rgm && self.lambda == Choice::Auto)
     }
+
+    /// The name of a row of RGM whatever its λ, which is the last of the numbers.
+    pub(crate) fn name_without_lambda(&self) -> String {
+        let Some(numbered) = self.name.strip_suffix(')') else { return self.name.clone() };
+        match (numbered.rsplit_once(','), numbered.split_once('(')) {
+            (Some((rest, _)), _) => format!("{rest})"),
+            (None, Some((method, _))) => method.into(),
+            (None, None) => self.name.clone(),
+        }
+    }
 }
 
 /// What the input allows.
@@ -40,24 +50,52 @@ pub(crate) struct Offer {
     pub(crate) run: bool,
     /// So many queries and items that counting proximity would take too much memory.
     pub(crate) large: bool,
+    /// A direction has a single query: there are no others to correct for.
+    pub(crate) alone: bool,
 }
 
 impl Offer {
-    /// Whether a correction can be had, and if not why.
-    fn refuses(self, base: Base, then: Then) -> Option<&'static str> {
+    /// Whether a method can be had of this input.
+    ///
+    /// # Errors
+    /// If not: what it needs.
+    pub(crate) fn check(self, method: Method) -> Result<()> {
+        let refused = |expected, got| Error::invalid(format!("--method {method}"), expected, got);
+        let Method::One(base, then) = method else {
+            return match self.alone {
+                true => Err(refused(MANY, "1")),
+                false => Ok(()),
+            };
+        };
         if base.needs_item_bank() && !(self.bank && self.item_bank) {
-            return Some("--bank-images and --bank-texts");
+            return Err(refused("--bank-images and --bank-texts", "not both"));
         }
         if matches!(base, Base::Ls | Base::Nicdm) && !self.cosines {
-            return Some("cosines (embeddings, without --raw)");
+            return Err(refused("cosines (embeddings, without --raw)", "other scores"));
         }
         let held = matches!(base, Base::Nns | Base::Csls | Base::Is | Base::Nnn);
         if self.run && (!held || then != Then::Ranking) {
-            return Some("all scores, not those of a run");
+            return Err(refused("all scores", "those that a run holds"));
         }
-        None
+        let by_itself = then == Then::Ranking && (base == Base::Nns || self.bank);
+        if self.alone && !by_itself {
+            return Err(refused(MANY, "1"));
+        }
+        Ok(())
+    }
+
+    /// On what a correction is fitted: the test queries (`false`), a bank (`true`), or each.
+    fn banks(self, base: Base) -> &'static [bool] {
+        match (base.takes_bank() && self.bank, base.needs_item_bank() || self.alone) {
+            (true, true) => &[true],
+            (true, false) => &[false, true],
+            (false, _) => &[false],
+        }
     }
 }
+
+/// Corrections compare queries.
+const MANY: &str = "at least 2 queries and 2 images in each direction";
 
 /// Every row that was asked for, nearest neighbours first whether or not they were.
 ///
@@ -68,6 +106,7 @@ pub(crate) fn rows(methods: &[Method], settings: &Settings, offer: Offer) -> Res
     let plain = Method::One(Base::Nns, Then::Ranking);
     let mut rows: Vec<Row> = Vec::new();
     for method in [plain].into_iter().chain(asked.into_iter().filter(|&m| m != plain)) {
+        offer.check(method)?;
         let Method::One(base, then) = method else {
             let specs = [Spec::PLAIN].into_iter().chain(grids(&[Base::Csls, Base::Is]));
             let name = method.to_string();
@@ -81,18 +120,17 @@ pub(crate) fn rows(methods: &[Method], settings: &Settings, offer: Offer) -> Res
             });
             continue;
         };
-        if let Some(needs) = offer.refuses(base, then) {
-            return Err(Error::invalid(format!("--method {method}"), needs, "none"));
-        }
-        let banks: &[bool] = match (base.takes_bank() && offer.bank, base.needs_item_bank()) {
-            (_, true) => &[true],
-            (true, _) => &[false, true],
-            _ => &[false],
-        };
-        for &bank in banks {
+        for &bank in offer.banks(base) {
             rows.extend(expanded(method, base, then, bank, settings));
         }
     }
+    let mut seen: Vec<Row> = Vec::new();
+    for row in rows {
+        if !seen.contains(&row) {
+            seen.push(row);
+        }
+    }
+    let mut rows = seen;
     named_apart(&mut rows);
     Ok(rows)
 }
@@ -113,38 +151,41 @@ fn all(offer: Offer) -> Vec<Method> {
     ];
     let can = |method: &Method| match *method {
         Method::One(Base::MpEmpirical, _) if offer.large => false,
-        Method::One(base, then) => offer.refuses(base, then).is_none(),
-        Method::Auto => true,
+        method => offer.check(method).is_ok(),
     };
     ranking.chain(matched).filter(can).collect()
 }
 
 /// A row for every number of the correction and every λ.
 fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Settings) -> Vec<Row> {
-    let (numbers, fallback) = match base {
-        Base::Csls => (&settings.csls_k[..], 10.0),
-        Base::Is => (&settings.is_beta[..], 30.0),
-        _ => (&[][..], f64::NAN),
+    let defaults = Settings::default();
+    let numbers = |settings: &Settings| match base {
+        Base::Csls => settings.csls_k.clone().into_iter().map(Some).collect(),
+        Base::Is => settings.is_beta.clone().into_iter().map(Some).collect(),
+        _ => vec![None],
     };
-    let one = [Choice::Number(f64::NAN)];
-    let numbers = if numbers.is_empty() { &one[..] } else { numbers };
-    let gm = [Choice::Number(1.0)];
     let lambdas = match then {
-        Then::Ranking => &one[..],
-        Then::Gm => &gm[..],
-        Then::Rgm => &settings.rgm_lambda[..],
+        Then::Ranking => &[Choice::Number(f64::INFINITY)][..],
+        Then::Gm => &[Choice::Number(1.0)],
+        Then::Rgm => &settings.rgm_lambda,
     };
+    // Items of a bank are never those of the test: there is no other form to tell this one from.
+    let mark = if bank && !base.needs_item_bank() { "@bank" } else { "" };
+    let name = format!("{method}{mark}");
+    let of = |number: Option<Choice>| match number {
+        Some(Choice::Auto) => None,
+        Some(Choice::Number(number)) => Some(Spec { base, number: Some(number), bank }),
+        None => Some(Spec { base, number: None, bank }),
+    };
+    let usual = of(numbers(&defaults)[0]).map(|spec| spec.params(&defaults));
     let mut rows = Vec::new();
-    for &number in numbers {
-        let specs = match number {
-            Choice::Auto => Spec::grid(base, bank),
-            Choice::Number(n) => vec![Spec { base, number: Some(n).filter(|n| !n.is_nan()), bank }],
-        };
+    for number in numbers(settings) {
+        let settled = of(number);
+        let changed = settled.map(|spec| spec.params(settings)) != usual;
+        let specs = settled.map_or_else(|| Spec::grid(base, bank), |spec| vec![spec]);
         for &lambda in lambdas {
-            let given = matches!(number, Choice::Number(n) if !n.is_nan() && n != fallback);
-            let given = given || (then == Then::Rgm && lambda != Choice::Auto);
-            let name = format!("{method}{}", if bank { "@bank" } else { "" });
-            rows.push(Row { name, specs: specs.clone(), then, lambda, given });
+            let given = changed || (then == Then::Rgm && lambda != Choice::Auto);
+            rows.push(Row { name: name.clone(), specs: specs.clone(), then, lambda, given });
         }
     }
     rows

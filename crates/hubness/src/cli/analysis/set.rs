@@ -26,19 +26,19 @@ pub(crate) struct Fitted {
     pub(crate) correction: AnyCorrection,
     pub(crate) params: Params,
     pub(crate) answer: Answer,
+    /// How much it corrects.
+    pub(crate) strength: f64,
     listed: usize,
 }
 
-impl Fitted {
-    /// How much it corrects: the spread of what items lose, in units of the score.
-    pub(crate) fn strength(&self) -> f64 {
-        let Some(affine) = self.correction.rescore.affine() else { return f64::MAX };
-        let items = &affine.items[0];
-        let n = items.len().max(1) as f64;
-        let mean = items.iter().sum::<f64>() / n;
-        let variance = items.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / n;
-        variance.sqrt() / affine.scale
-    }
+/// The spread of what items lose, in units of the score; the largest number where a correction has no such form.
+fn strength(map: &dyn Rescore) -> f64 {
+    let Some(affine) = map.affine() else { return f64::MAX };
+    let items = &affine.items[0];
+    let n = items.len().max(1) as f64;
+    let mean = items.iter().sum::<f64>() / n;
+    let variance = items.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / n;
+    variance.sqrt() / affine.scale
 }
 
 impl<'a, S: Scores> Set<'a, S> {
@@ -78,20 +78,20 @@ impl<'a, S: Scores> Set<'a, S> {
         let fits = self.fits(&fresh)?;
         let scans: Vec<_> = fits
             .iter()
-            .map(|(_, c, _)| {
+            .map(|(_, c, ..)| {
                 Scan::new(c.direction, &*c.rescore, k).with_ranks(self.fit.test, self.pairs)
             })
             .collect();
         let scanned = self.fit.test.run(&scans[..]);
         drop(scans);
-        for ((spec, correction, params), scanned) in fits.into_iter().zip(scanned) {
+        for ((spec, correction, params, strength), scanned) in fits.into_iter().zip(scanned) {
             let answer = self.answer(scanned, correction.direction);
-            self.fitted.push(Fitted { spec, correction, params, answer, listed: k });
+            self.fitted.push(Fitted { spec, correction, params, answer, strength, listed: k });
         }
         Ok(())
     }
 
-    fn fits(&self, fresh: &[Spec]) -> Result<Vec<(Spec, AnyCorrection, Params)>> {
+    fn fits(&self, fresh: &[Spec]) -> Result<Vec<(Spec, AnyCorrection, Params, f64)>> {
         let survey = self.survey(fresh)?;
         let mut fits = Vec::new();
         for &spec in fresh {
@@ -100,17 +100,18 @@ impl<'a, S: Scores> Set<'a, S> {
                 let params = || spec.params(self.fit.settings);
                 let (mut correction, params) = match (spec.base, spec.number, surveyed) {
                     (Base::Csls, Some(n), Some(survey)) => {
-                        (survey.csls(direction, whole(n)?)?.into_any(), params())
+                        (survey.csls(direction, whole(n))?.into_any(), params())
                     }
                     (Base::Is, Some(beta), Some(survey)) => {
                         (survey.inverted_softmax(direction, beta)?.into_any(), params())
                     }
                     _ => spec.fit(&self.fit, direction)?,
                 };
+                let strength = strength(&*correction.rescore);
                 if let Some(floor) = self.floor {
                     correction.rescore = Box::new(Held { floor, inner: correction.rescore });
                 }
-                fits.push((spec, correction, params));
+                fits.push((spec, correction, params, strength));
             }
         }
         Ok(fits)
@@ -122,7 +123,7 @@ impl<'a, S: Scores> Set<'a, S> {
             let of = fresh.iter().filter(move |spec| spec.base == base && !spec.bank);
             of.filter_map(|spec| spec.number)
         };
-        let ks: Vec<usize> = numbers(Base::Csls).map(whole).collect::<Result<_>>()?;
+        let ks: Vec<usize> = numbers(Base::Csls).map(whole).collect();
         let betas: Vec<f64> = numbers(Base::Is).collect();
         if self.directions.len() < 2 || ks.is_empty() && betas.is_empty() {
             return Ok(None);

@@ -97,7 +97,7 @@ impl Spec {
         let local = |form| LocalScaling { form, k: settings.local_k, ..Default::default() };
         let correction = match self.base {
             Base::Nns => return Ok((Correction::none(test, direction).into_any(), found)),
-            Base::Csls => csls(bank, direction, whole(number)?)?,
+            Base::Csls => csls(bank, direction, whole(number))?,
             Base::Is => inverted_softmax(bank, direction, number)?,
             Base::Nnn => {
                 Nnn { alpha: settings.nnn_alpha, k: settings.nnn_k }.fit(bank, direction)?
@@ -137,11 +137,9 @@ impl Spec {
     }
 }
 
-pub(super) fn whole(k: f64) -> Result<usize> {
-    if k >= 1.0 && k.fract() == 0.0 && k < 1e9 {
-        return Ok(k as usize);
-    }
-    Err(Error::invalid("--csls-k", "a whole number of neighbours, 1 or more", k))
+/// A number of neighbours, which [`Settings::check`] found whole.
+pub(super) fn whole(k: f64) -> usize {
+    k as usize
 }
 
 /// What corrections are fitted on.

@@ -95,8 +95,6 @@ impl Built {
             _ => None,
         };
         let messages = &loaded.messages;
-        let said = |note: &&String| note.contains("pairs");
-        let pairs_note = messages.notes.iter().find(said).cloned();
         let file =
             |f: &itm_core::data::FileHash| File { name: f.name.clone(), sha256: f.sha256.clone() };
         Ok(Report {
@@ -105,7 +103,7 @@ impl Built {
                 images: loaded.images() as u64,
                 texts: loaded.texts() as u64,
                 dim,
-                pairs_note: pairs_note.unwrap_or_else(|| "pairs as given".into()),
+                pairs_note: messages.pairs.clone().unwrap_or_else(|| "pairs as judged".into()),
                 files: messages.files.iter().map(file).collect(),
                 notes: messages.notes.clone(),
                 warnings: messages.warnings.clone(),

@@ -7,10 +7,10 @@ use itm_core::{Error, Result};
 use serde_json::json;
 
 use super::output;
-use super::rescore::{fit, ranking, say};
+use super::rescore::{available, fit, one, say};
 use crate::cli::args::Export as Args;
 use crate::cli::input::{self, LoadedScores};
-use crate::cli::methods::Then;
+use crate::cli::methods::{Method, Then};
 use crate::{Direction, export, pass};
 
 /// Items of the lists that an engine is checked against.
@@ -18,23 +18,25 @@ const EXPECTED: usize = 10;
 
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let direction = Direction::from(args.direction);
-    let (base, then) = ranking(&args.method)?;
+    let (base, then) = one(&args.method, &args.settings)?;
     if then != Then::Ranking {
         let expected = "csls, is, nnn or sinkhorn: a matching is no search";
         return Err(Error::invalid("--method", expected, &args.method));
     }
-    let loaded = input::load(&args.input.clone().request()?)?;
-    say(&loaded);
+    let request = args.input.clone().request()?;
+    let loaded = input::load(&request)?;
     let LoadedScores::Embeddings { images, texts } = &loaded.scores else {
         let expected = "--images and --texts: vectors are made of vectors";
         return Err(Error::invalid("export", expected, "scores"));
     };
+    available(&loaded, Method::One(base, then), direction, request.length)?;
     let tiles = input::tiles(images, texts)?;
-    let correction = fit(&args.settings, base, direction, &tiles, &loaded)?;
+    let (correction, params) = fit(&args.settings, base, direction, &tiles, &loaded)?;
     let map = &*correction.rescore;
     let (queries, items): (&Features, &Features) =
         (direction.queries(images, texts), direction.items(images, texts));
     let augmented = export::items(&items.values, items.dim, map)?;
+    say(&loaded);
     let asked: Vec<f32> = queries.values.chunks(queries.dim).flat_map(export::query).collect();
     let expected = pass::top(&tiles, direction, map, EXPECTED);
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
@@ -48,6 +50,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let about = json!({
         "method": args.method,
         "direction": direction,
+        "params": params,
         "setting": correction.setting,
         "items": items.rows(),
         "dim": width,

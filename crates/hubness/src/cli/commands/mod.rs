@@ -2,6 +2,7 @@
 
 mod build;
 mod export;
+mod offer;
 mod output;
 mod report;
 mod rescore;

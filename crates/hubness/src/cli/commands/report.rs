@@ -9,85 +9,125 @@ use itm_core::tiles::Embeddings;
 use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
 use super::build::{Asked, Built, build};
+use super::offer::offer;
 use super::output;
 use crate::choose::Split;
-use crate::cli::analysis::{Banks, Fit, Offer, Row, Set, Side, analyse, curve, rows};
+use crate::cli::analysis::{Banks, Fit, Row, Set, Side, analyse, curve, rows};
 use crate::cli::args::{Report as Args, Settings};
-use crate::cli::input::{self, Length, Loaded, LoadedScores, Request, Source};
+use crate::cli::input::{self, Length, Loaded, LoadedScores, Request, RunScores, Source};
 use crate::cli::methods::Then;
-use crate::cli::report::{self, Curve, Palette};
+use crate::cli::report::{self, Curve, Palette, Report};
 use crate::{Direction, Scores};
 
 /// Where a terminal does not say how wide it is.
 const WIDTH: usize = 100;
 
-/// Above so many scores, proximity is not counted unless asked for.
-const COUNTED: usize = 20_000_000;
-
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let start = Instant::now();
+    args.settings.check()?;
+    let methods = args.methods()?;
     let request = args.input.clone().request()?;
-    let raw = request.length == Length::Raw;
-    let loaded = input::load(&request)?;
-    let Some(pairs) = &loaded.pairs else {
+    one_bank(&args)?;
+    args.html.as_deref().map_or(Ok(()), output::check)?;
+
+    let mut loaded = input::load(&request)?;
+    let Some(pairs) = loaded.pairs.clone() else {
         return Err(Error::invalid("--pairs", "qrels: a report counts what is right", "none"));
     };
-    let truth = args.truth.as_ref().map(|path| truth(path, pairs)).transpose()?;
+    let truth = args.truth.as_ref().map(|path| truth(path, &pairs)).transpose()?;
     let validation = validation(&args, request.length)?;
+    if let Some(Loaded { messages, .. }) = &validation {
+        let said = |line: &String| format!("validation: {line}");
+        loaded.messages.notes.extend(messages.notes.iter().map(said));
+        loaded.messages.warnings.extend(messages.warnings.iter().map(said));
+        loaded.messages.files.extend(messages.files.iter().cloned());
+    }
+    let offer = offer(&loaded, &directions(&loaded), request.length);
+    if offer.alone && methods.is_empty() {
+        let note = "a single image or query: corrections compare several and are left out";
+        loaded.messages.notes.push(note.into());
+    }
+    let rows = rows(&methods, &args.settings, offer)?;
+    // Drawn so rarely, no difference could ever count as real.
+    let least = (rows.len() - 1) as f64 / (args.resamples + 1) as f64;
+    if args.resamples > 0 && least >= 0.05 {
+        let note = format!("with so few resamples no p over all rows can be below {least:.2}");
+        loaded.messages.notes.push(note);
+    }
     let others = Others { validation: validation.as_ref(), truth: truth.as_ref() };
-    let methods = args.methods()?;
-    let offer = |directions: &[Direction], banks: &Banks<'_>, run: bool| Offer {
-        bank: directions.iter().all(|&d| banks.has(d)),
-        item_bank: directions.iter().all(|&d| banks.has(d.reversed())),
-        cosines: banks.test.is_some() && !raw,
-        run,
-        large: loaded.images().saturating_mul(loaded.texts()) > COUNTED,
-    };
-    let banks = banks(&loaded)?;
-    let built = match &loaded.scores {
-        LoadedScores::Embeddings { images, texts } => {
-            let tiles = input::tiles(images, texts)?;
-            let fit = Fit { test: &tiles, banks, settings: &args.settings };
-            let rows = rows(&methods, &args.settings, offer(&Direction::BOTH, &banks, false))?;
-            let set = Set::new(fit, pairs, Direction::BOTH.to_vec(), None);
-            analysed(&args, &loaded, pairs, vec![set], &others, &rows)?
-        }
-        LoadedScores::Matrix(matrix) => {
-            let fit = Fit { test: matrix, banks, settings: &args.settings };
-            let rows = rows(&methods, &args.settings, offer(&Direction::BOTH, &banks, false))?;
-            let set = Set::new(fit, pairs, Direction::BOTH.to_vec(), None);
-            analysed(&args, &loaded, pairs, vec![set], &others, &rows)?
-        }
-        LoadedScores::Runs { i2t, t2i } => {
-            let held = |run: &Option<input::RunScores>| {
-                run.as_ref().map(|r| floored(&r.matrix)).transpose()
-            };
-            let matrices = [(Direction::I2t, held(i2t)?), (Direction::T2i, held(t2i)?)];
-            let mut sets = Vec::new();
-            for (direction, matrix) in &matrices {
-                let Some((matrix, floor)) = matrix else { continue };
-                let fit = Fit { test: matrix, banks, settings: &args.settings };
-                sets.push(Set::new(fit, pairs, vec![*direction], Some(*floor)));
-            }
-            let rows = rows(&methods, &args.settings, offer(&[], &banks, true))?;
-            analysed(&args, &loaded, pairs, sets, &others, &rows)?
-        }
-    };
+    let built = analysed(&args, &loaded, &pairs, &others, &rows)?;
     let report = built.finish(&args, &loaded, start)?;
     if let Some(path) = &args.html {
         output::write(path, |file| file.write_all(report::html(&report).as_bytes()))?;
     }
-    let text = if args.json {
+    out.write_all(shown(&args, &report)?.as_bytes()).map_err(Error::io("standard output"))
+}
+
+/// For a terminal, or as JSON.
+fn shown(args: &Args, report: &Report) -> Result<String> {
+    if args.json {
         let failed = |error| Error::invalid("--json", "numbers that JSON can hold", error);
-        serde_json::to_string_pretty(&report).map_err(failed)? + "\n"
-    } else {
-        let stdout = std::io::stdout();
-        let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-        let width = columns.filter(|_| stdout.is_terminal()).unwrap_or(WIDTH);
-        let page = args.html.as_ref().map(|path| format!("\nPage: {}\n", path.display()));
-        report::terminal(&report, width, Palette::of(&stdout)) + &page.unwrap_or_default()
+        return Ok(serde_json::to_string_pretty(report).map_err(failed)? + "\n");
+    }
+    let stdout = std::io::stdout();
+    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let width = columns.filter(|_| stdout.is_terminal()).unwrap_or(WIDTH);
+    let page = args.html.as_ref().map(|path| format!("\nPage: {}\n", path.display()));
+    Ok(report::terminal(report, width, Palette::of(&stdout)) + &page.unwrap_or_default())
+}
+
+/// Who asks: runs have only the directions that were given.
+fn directions(loaded: &Loaded) -> Vec<Direction> {
+    let asks = |direction: &Direction| match &loaded.scores {
+        LoadedScores::Runs { i2t, t2i } => direction.queries(i2t, t2i).is_some(),
+        _ => true,
     };
-    out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
+    Direction::BOTH.into_iter().filter(asks).collect()
+}
+
+/// Embeddings and matrices are one set of scores, runs one for each direction.
+fn analysed(
+    args: &Args,
+    loaded: &Loaded,
+    pairs: &Pairs,
+    others: &Others<'_>,
+    rows: &[Row],
+) -> Result<Built> {
+    let (banks, settings) = (banks(loaded)?, &args.settings);
+    let both = || Direction::BOTH.to_vec();
+    match &loaded.scores {
+        LoadedScores::Embeddings { images, texts } => {
+            let tiles = input::tiles(images, texts)?;
+            let set = Set::new(Fit { test: &tiles, banks, settings }, pairs, both(), None);
+            counted(args, loaded, pairs, vec![set], others, rows)
+        }
+        LoadedScores::Matrix(matrix) => {
+            let set = Set::new(Fit { test: matrix, banks, settings }, pairs, both(), None);
+            counted(args, loaded, pairs, vec![set], others, rows)
+        }
+        LoadedScores::Runs { i2t, t2i } => {
+            let held = |run: &Option<RunScores>| run.as_ref().map(floored).transpose();
+            let matrices = [(Direction::I2t, held(i2t)?), (Direction::T2i, held(t2i)?)];
+            let mut sets = Vec::new();
+            for (direction, matrix) in &matrices {
+                let Some((matrix, floor)) = matrix else { continue };
+                let fit = Fit { test: matrix, banks, settings };
+                sets.push(Set::new(fit, pairs, vec![*direction], Some(*floor)));
+            }
+            counted(args, loaded, pairs, sets, others, rows)
+        }
+    }
+}
+
+/// Rows are of both directions: so must a bank be.
+fn one_bank(args: &Args) -> Result<()> {
+    let missing = match (&args.input.bank_images, &args.input.bank_texts) {
+        (Some(_), None) => "--bank-texts",
+        (None, Some(_)) => "--bank-images",
+        _ => return Ok(()),
+    };
+    let expected = "banks of both sides: rows are of both directions";
+    Err(Error::invalid(missing, expected, "none"))
 }
 
 /// What is read beside the test.
@@ -140,7 +180,8 @@ fn of<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
 }
 
 /// A run's scores with a finite number, below all others, where the run has none.
-pub(super) fn floored(matrix: &ScoreMatrix) -> Result<(ScoreMatrix, f32)> {
+pub(super) fn floored(run: &RunScores) -> Result<(ScoreMatrix, f32)> {
+    let matrix = &run.matrix;
     let held = || matrix.values().iter().copied().filter(|s| s.is_finite());
     let (least, most) =
         (held().fold(f32::INFINITY, f32::min), held().fold(f32::NEG_INFINITY, f32::max));
@@ -150,7 +191,7 @@ pub(super) fn floored(matrix: &ScoreMatrix) -> Result<(ScoreMatrix, f32)> {
 }
 
 /// Every row of every set; curves where a page or JSON shows them.
-fn analysed<S: Scores>(
+fn counted<S: Scores>(
     args: &Args,
     loaded: &Loaded,
     pairs: &Pairs,
@@ -172,7 +213,7 @@ fn analysed<S: Scores>(
         for row in rows.iter().filter(|row| row.then == Then::Rgm && row.specs.len() == 1) {
             for set in &sets {
                 for &direction in &set.directions {
-                    let label = &row.name;
+                    let label = &row.name_without_lambda();
                     let seen = |c: &Curve| c.label == *label && c.direction == direction;
                     if !curves.iter().any(seen) {
                         curves.push(curve(set, direction, row.specs[0], label)?);
@@ -198,14 +239,9 @@ fn with_validation<S: Scores>(
     else {
         return analyse(set, None::<&mut Set<'_, ScoreMatrix>>, rows, split);
     };
-    let open = |row: &&Row| row.chooses();
-    if rows.iter().filter(open).flat_map(|row| &row.specs).any(|spec| spec.bank) {
-        let expected = "no bank beside a validation set, or numbers instead of auto";
-        return Err(Error::invalid("--bank-images, --bank-texts", expected, "both"));
-    }
     let tiles = input::tiles(images, texts)?;
     let test = Some((of("images", images)?, of("texts", texts)?));
-    let fit = Fit { test: &tiles, banks: Banks { test, ..Banks::default() }, settings };
+    let fit = Fit { test: &tiles, banks: Banks { test, ..set.fit.banks }, settings };
     let mut validation = Set::new(fit, pairs, set.directions.clone(), None);
     analyse(set, Some(&mut validation), rows, split)
 }

@@ -7,41 +7,85 @@ use itm_core::{Error, Result, ScoreMatrix};
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 
+use super::offer::offer;
 use super::output;
 use super::report::{banks, floored};
 use crate::cli::analysis::{Fit, Spec};
 use crate::cli::args::{Rescore as Args, Settings};
-use crate::cli::input::{self, Loaded, LoadedScores, write_lists, write_run};
+use crate::cli::input::{self, Length, Loaded, LoadedScores, write_lists};
 use crate::cli::methods::{Base, Choice, Method, Then};
-use crate::{AnyCorrection, Candidates, Direction, GreedyOptions, Scores, greedy_matching, pass};
+use crate::cli::report::Params;
+use crate::{
+    AnyCorrection, Candidates, Direction, GreedyOptions, Scores, Setting, TopLists,
+    greedy_matching, pass,
+};
 
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let direction = Direction::from(args.direction);
-    let (base, then) = ranking(&args.method)?;
-    let loaded = input::load(&args.input.clone().request()?)?;
-    say(&loaded);
+    let (base, then) = one(&args.method, &args.settings)?;
+    check(&args, then)?;
+    let request = args.input.clone().request()?;
+    let loaded = input::load(&request)?;
+    available(&loaded, Method::One(base, then), direction, request.length)?;
     match &loaded.scores {
         LoadedScores::Embeddings { images, texts } => {
-            write(&args, base, then, direction, &input::tiles(images, texts)?, &loaded, out)
+            let tiles = input::tiles(images, texts)?;
+            let (correction, _) = fit(&args.settings, base, direction, &tiles, &loaded)?;
+            write(&args, then, &correction, &tiles, &loaded, None, out)
         }
-        LoadedScores::Matrix(matrix) => write(&args, base, then, direction, matrix, &loaded, out),
+        LoadedScores::Matrix(matrix) => {
+            let (correction, _) = fit(&args.settings, base, direction, matrix, &loaded)?;
+            write(&args, then, &correction, matrix, &loaded, None, out)
+        }
         LoadedScores::Runs { i2t, t2i } => {
             let Some(run) = direction.queries(i2t, t2i) else {
                 let option = direction.queries("--run-i2t", "--run-t2i");
                 return Err(Error::invalid(option, "a run of this direction", "none"));
             };
-            let (matrix, floor) = floored(&run.matrix)?;
-            let held = |found: AnyCorrection| (found, Some(floor));
-            write_fitted(
-                &args,
-                then,
-                held(fit(&args.settings, base, direction, &matrix, &loaded)?),
-                &matrix,
-                &loaded,
-                out,
-            )
+            let (matrix, floor) = floored(run)?;
+            let (correction, _) = fit(&args.settings, base, direction, &matrix, &loaded)?;
+            write(&args, then, &correction, &matrix, &loaded, Some(floor), out)
         }
     }
+}
+
+/// What can be refused before anything is read.
+fn check(args: &Args, then: Then) -> Result<()> {
+    if args.top == 0 {
+        return Err(Error::invalid("--top", "at least 1 item", 0));
+    }
+    if then != Then::Ranking && is_matrix(&args.out) {
+        let expected = "a run file: a matching gives lists, not scores";
+        return Err(Error::invalid("--out", expected, args.out.display()));
+    }
+    if args.out == Path::new("-") { Ok(()) } else { output::check(&args.out) }
+}
+
+fn is_matrix(out: &Path) -> bool {
+    matches!(extension(out), "npy" | "safetensors")
+}
+
+fn extension(out: &Path) -> &str {
+    out.extension().and_then(|e| e.to_str()).unwrap_or_default()
+}
+
+/// Whether a method can be had of what was read; a bank must be of the side that asks.
+pub(super) fn available(
+    loaded: &Loaded,
+    method: Method,
+    direction: Direction,
+    length: Length,
+) -> Result<()> {
+    let offer = offer(loaded, &[direction], length);
+    if !offer.bank && (loaded.bank.images.is_some() || loaded.bank.texts.is_some()) {
+        let option = direction.queries("--bank-images", "--bank-texts");
+        return Err(Error::invalid(
+            option,
+            format!("held-out queries, as {direction} asks"),
+            "none",
+        ));
+    }
+    offer.check(method)
 }
 
 /// Notes and warnings, where they do not mix with a run on standard output.
@@ -54,20 +98,31 @@ pub(super) fn say(loaded: &Loaded) {
     }
 }
 
-/// A single correction by its name.
-pub(super) fn ranking(name: &str) -> Result<(Base, Then)> {
-    match name.parse()? {
-        Method::One(base, then) => Ok((base, then)),
-        Method::Auto => {
-            let expected =
-                "one correction with its number (`hubness report --method auto` chooses one)";
-            Err(Error::invalid("--method", expected, name))
-        }
+/// A single correction by its name, its number given: choosing needs pairs, and a report to say what was chosen.
+pub(super) fn one(name: &str, settings: &Settings) -> Result<(Base, Then)> {
+    settings.check()?;
+    let Method::One(base, then) = name.parse()? else {
+        let expected =
+            "one correction with its number (`hubness report --method auto` chooses one)";
+        return Err(Error::invalid("--method", expected, name));
+    };
+    corrects_by(base, settings)?;
+    if then == Then::Rgm {
+        number("--rgm-lambda", &settings.rgm_lambda)?;
+    }
+    Ok((base, then))
+}
+
+/// CSLS's k or IS's β.
+fn corrects_by(base: Base, settings: &Settings) -> Result<Option<f64>> {
+    match base {
+        Base::Csls => number("--csls-k", &settings.csls_k).map(Some),
+        Base::Is => number("--is-beta", &settings.is_beta).map(Some),
+        _ => Ok(None),
     }
 }
 
-/// A number that nobody chooses here: choosing needs pairs, and a report to say what was chosen.
-pub(super) fn number(option: &str, choices: &[Choice]) -> Result<f64> {
+fn number(option: &str, choices: &[Choice]) -> Result<f64> {
     match choices {
         [Choice::Number(number)] => Ok(*number),
         other => {
@@ -85,50 +140,33 @@ pub(super) fn fit<S: Scores>(
     direction: Direction,
     scores: &S,
     loaded: &Loaded,
-) -> Result<AnyCorrection> {
+) -> Result<(AnyCorrection, Params)> {
     let banks = banks(loaded)?;
-    let number = match base {
-        Base::Csls => Some(number("--csls-k", &settings.csls_k)?),
-        Base::Is => Some(number("--is-beta", &settings.is_beta)?),
-        _ => None,
-    };
+    let number = corrects_by(base, settings)?;
     let bank = base.takes_bank() && banks.has(direction);
     let spec = Spec { base, number, bank };
-    Ok(spec.fit(&Fit { test: scores, banks, settings }, direction)?.0)
+    spec.fit(&Fit { test: scores, banks, settings }, direction)
 }
 
+/// `floor` and what is below stands for entries that a run does not hold: no list has them.
 fn write<S: Scores>(
     args: &Args,
-    base: Base,
     then: Then,
-    direction: Direction,
+    correction: &AnyCorrection,
     scores: &S,
     loaded: &Loaded,
+    floor: Option<f32>,
     out: &mut impl Write,
 ) -> Result<()> {
-    let correction = fit(&args.settings, base, direction, scores, loaded)?;
-    write_fitted(args, then, (correction, None), scores, loaded, out)
-}
-
-fn write_fitted<S: Scores>(
-    args: &Args,
-    then: Then,
-    (correction, floor): (AnyCorrection, Option<f32>),
-    scores: &S,
-    loaded: &Loaded,
-    out: &mut impl Write,
-) -> Result<()> {
-    eprintln!("{} {}: {}", args.method, correction.direction, correction.setting);
-    let kind = args.out.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    if matches!(kind, "npy" | "safetensors") {
-        if then != Then::Ranking {
-            let expected = "a run file: a matching gives lists, not scores";
-            return Err(Error::invalid("--out", expected, args.out.display()));
-        }
-        let matrix = corrected(scores, &correction, floor)?;
-        return match kind {
+    say(loaded);
+    // Queries of a matching compete, whatever its scores were made of.
+    let setting = if then == Then::Ranking { correction.setting } else { Setting::Transductive };
+    eprintln!("{} {}: {setting}", args.method, correction.direction);
+    if is_matrix(&args.out) {
+        let matrix = corrected(scores, correction, floor)?;
+        return match extension(&args.out) {
             "npy" => output::npy(&args.out, matrix.texts(), matrix.values().iter().copied()),
-            _ => safetensors(&args.out, &correction, &matrix),
+            _ => safetensors(&args.out, correction, &matrix),
         };
     }
     let (images, texts) = (loaded.images(), loaded.texts());
@@ -139,11 +177,12 @@ fn write_fitted<S: Scores>(
     let (queries, docs) = (names(correction.direction), names(correction.direction.reversed()));
     let fill = |out: &mut dyn Write| -> Result<()> {
         let mut out = out;
-        let found = pass::top(scores, correction.direction, &*correction.rescore, args.top);
-        if then == Then::Ranking {
-            return write_run(&queries, &docs, &found, &tag(&args.method), &mut out);
+        if then != Then::Ranking {
+            let list = matched(args, then, scores, correction)?;
+            return write_lists(&queries, &docs, list, &tag(&args.method), &mut out);
         }
-        let list = matched(args, then, scores, &correction)?;
+        let found = pass::top(scores, correction.direction, &*correction.rescore, args.top);
+        let list = |query: usize| ranked(scores, correction.direction, &found, floor, query);
         write_lists(&queries, &docs, list, &tag(&args.method), &mut out)
     };
     if args.out == Path::new("-") {
@@ -152,6 +191,20 @@ fn write_fitted<S: Scores>(
     let mut lines = Vec::new();
     fill(&mut lines)?;
     output::write(&args.out, |file| file.write_all(&lines))
+}
+
+/// A query's list without what a run does not hold.
+fn ranked(
+    scores: &impl Scores,
+    direction: Direction,
+    found: &TopLists,
+    floor: Option<f32>,
+    query: usize,
+) -> Vec<(u32, f64)> {
+    let row = floor.map(|floor| (scores.rows(direction, &[query]), floor));
+    let held = |item: u32| row.as_ref().is_none_or(|(row, floor)| row[item as usize] > *floor);
+    let list = found.items(query).iter().copied().zip(found.scores(query).iter().copied());
+    list.filter(|&(item, _)| held(item)).collect()
 }
 
 /// Lists of a matching of `--top` items a query.

@@ -166,7 +166,7 @@ fn layout(
                 text_names: lookup(of_texts, texts)?,
             };
             let (pairs, how) = sides.resolve(&place, list)?;
-            messages.note(how);
+            messages.pairs(how);
             (1, pairs)
         }
         None => {
@@ -180,7 +180,7 @@ fn layout(
                     images.rows()
                 ));
             }
-            messages.note(format!(
+            messages.pairs(format!(
                 "pairs guessed from the shapes: {}, {}: {} an image, in order",
                 count(kept, "image"),
                 count(texts, "text"),

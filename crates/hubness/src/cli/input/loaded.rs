@@ -90,6 +90,8 @@ pub fn tiles<'a>(images: &'a Features, texts: &'a Features) -> Result<Tiles<'a>>
 pub struct Messages {
     /// What was guessed or done on its own: to be said in every report.
     pub notes: Vec<String>,
+    /// That of the notes which says how texts belong to images.
+    pub pairs: Option<String>,
     /// What is odd, with counts: to be said where errors are.
     pub warnings: Vec<String>,
     /// Every file that was read.
@@ -99,6 +101,12 @@ pub struct Messages {
 impl Messages {
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
+    }
+
+    /// How texts belong to images, told or guessed.
+    pub(crate) fn pairs(&mut self, note: String) {
+        self.pairs = Some(note.clone());
+        self.note(note);
     }
 
     pub(crate) fn warn(&mut self, warning: String) {

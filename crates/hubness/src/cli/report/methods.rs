@@ -4,10 +4,48 @@ use super::format::clean;
 use super::model::{Chosen, Directed, Param, Params, Row};
 use crate::Setting;
 
-/// A method's name as people write it: `CSLS + RGM`; a name that is not known stays as it is.
-pub(super) fn title(method: &str) -> String {
+/// A row's name as people write it: `is(10)` is `IS (β = 10)`, `csls+rgm@bank(5,auto)` is `CSLS + RGM, bank (k = 5, λ = auto)`.
+/// What is not known stays as it is.
+pub(super) fn title(name: &str) -> String {
+    let Name { methods, bank, numbers } = Name::of(name);
     let part = |name: &str| known(name).map_or_else(|| clean(name), |k| k.title.to_owned());
-    method.split('+').map(part).collect::<Vec<_>>().join(" + ")
+    let mut title = methods.split('+').map(part).collect::<Vec<_>>().join(" + ");
+    if bank {
+        title += ", bank";
+    }
+    let numbered = |method| match method {
+        "csls" => Some("k"),
+        "is" => Some("β"),
+        "rgm" => Some("λ"),
+        _ => None,
+    };
+    let symbols: Vec<_> = methods.split('+').filter_map(numbered).collect();
+    let numbers: Vec<_> = numbers.map(|all| all.split(',').collect()).unwrap_or_default();
+    match numbers.len() {
+        0 => title,
+        n if n <= symbols.len() => {
+            let one = |(symbol, number): (&&str, &&str)| format!("{symbol} = {}", clean(number));
+            let all: Vec<_> = symbols.iter().zip(&numbers).map(one).collect();
+            format!("{title} ({})", all.join(", "))
+        }
+        _ => format!("{title} ({})", clean(&numbers.join(", "))),
+    }
+}
+
+/// The parts of a row's name, `methods[@bank][(numbers)]`.
+struct Name<'a> {
+    methods: &'a str,
+    bank: bool,
+    numbers: Option<&'a str>,
+}
+
+impl<'a> Name<'a> {
+    fn of(name: &'a str) -> Self {
+        let numbered = name.strip_suffix(')').and_then(|name| name.rsplit_once('('));
+        let (rest, numbers) = numbered.map_or((name, None), |(rest, all)| (rest, Some(all)));
+        let methods = rest.strip_suffix("@bank");
+        Self { methods: methods.unwrap_or(rest), bank: methods.is_some(), numbers }
+    }
 }
 
 /// What to cite for the methods of a report, each work once, in order.
@@ -15,7 +53,7 @@ pub(super) fn citations<'a>(
     methods: impl Iterator<Item = &'a str>,
 ) -> Vec<(&'static str, &'static str)> {
     let mut out: Vec<(&str, &str)> = Vec::new();
-    for known in methods.flat_map(|m| m.split('+')).filter_map(known) {
+    for known in methods.flat_map(|m| Name::of(m).methods.split('+')).filter_map(known) {
         if !known.cite.is_empty() && out.iter().all(|(title, _)| *title != known.title) {
             out.push((known.title, known.cite));
         }
@@ -57,6 +95,15 @@ pub(super) fn params(params: &Directed<Params>) -> String {
         _ => format!("{name} {}", text(first, name)),
     };
     names.into_iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+/// One direction's parameters: `k 10`; a chosen setting is named by itself.
+pub(super) fn listed(params: &Params) -> String {
+    let one = |(name, param): (&String, &Param)| match name.as_str() {
+        "setting" => value(param),
+        name => format!("{name} {}", value(param)),
+    };
+    params.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The same with Greek letters, for a page.
@@ -133,11 +180,9 @@ fn known(name: &str) -> Option<Known> {
             "Bogolin, Croitoru, Jin, Liu, Albanie: Cross modal retrieval with querybank normalisation. \
              CVPR 2022.",
         ),
-        "dbnorm" | "dualis" | "dualdis" => (
-            "DBNorm",
-            "Wang, Jian, Xue: Balance act: mitigating hubness in cross-modal retrieval with query and \
-             gallery banks. EMNLP 2023.",
-        ),
+        "dbnorm" => ("DBNorm", WANG),
+        "dualis" => ("Dual-IS", WANG),
+        "dualdis" => ("Dual-DIS", WANG),
         "nnn" => (
             "NNN",
             "Chowdhury, Wang, Shenoy, Kiela, Schwettmann, Thrush: Nearest neighbor normalization improves \
@@ -166,18 +211,27 @@ fn known(name: &str) -> Option<Known> {
 
 const LIU: &str = "Liu, Ye, Wang, Li: HAL: improved text-image matching by mitigating visual semantic hubs. \
                    AAAI 2020 (relaxed greedy matching: in its first version only).";
+const WANG: &str = "Wang, Jian, Xue: Balance act: mitigating hubness in cross-modal retrieval with query and \
+                    gallery banks. EMNLP 2023.";
 const SCHNITZER: &str = "Schnitzer, Flexer, Schedl, Widmer: Local and global scaling reduce hubs in space. \
                          JMLR 13, 2012.";
 
-/// One value; those of several folds or lists apart by a slash.
+/// One value; those of several lists apart by a slash, of several folds by one with more room.
 fn value(param: &Param) -> String {
+    let long = |param: &Param| match param {
+        Param::Each(_) => true,
+        Param::Word(word) => word != "inf",
+        Param::Count(_) | Param::Number(_) => false,
+    };
+    let apart = |all: &[Param]| if all.iter().any(long) { " / " } else { "/" };
     match param {
         Param::Count(n) => n.to_string(),
-        Param::Number(v) => v.to_string(),
+        Param::Number(v) if v.abs() < 1e-3 => format!("{v:.1e}"),
+        Param::Number(v) => format!("{v:.3}").trim_end_matches('0').trim_end_matches('.').into(),
         Param::Word(word) => word.clone(),
         Param::Each(all) => match all.split_first() {
             Some((first, rest)) if rest.iter().all(|p| p == first) => value(first),
-            _ => all.iter().map(value).collect::<Vec<_>>().join("/"),
+            _ => all.iter().map(value).collect::<Vec<_>>().join(apart(all)),
         },
     }
 }
@@ -196,6 +250,44 @@ mod tests {
             ["nns", "csls+rgm", "qb-norm", "my_own"].map(title),
             ["NNS", "CSLS + RGM", "QB-Norm", "my_own"]
         );
+    }
+
+    #[test]
+    fn rows_of_one_method_are_told_apart_by_their_symbols() {
+        let names = [
+            "is(10)",
+            "csls+rgm@bank(5,auto)",
+            "is@bank",
+            "gm(1)",
+            "rgm(inf)",
+            "mp+rgm(2)",
+            "is+rgm(30)",
+        ];
+        let titles = [
+            "IS (β = 10)",
+            "CSLS + RGM, bank (k = 5, λ = auto)",
+            "IS, bank",
+            "GM (1)",
+            "RGM (λ = inf)",
+            "MP + RGM (λ = 2)",
+            "IS + RGM (β = 30)",
+        ];
+        assert_eq!(names.map(title), titles);
+        let cited =
+            citations(["is(10)", "is(30,auto)", "dual-is", "csls+rgm@bank(5,2)"].into_iter());
+        assert_eq!(cited.iter().map(|c| c.0).collect::<Vec<_>>(), ["IS", "Dual-IS", "CSLS", "RGM"]);
+    }
+
+    /// λ of two folds and three lists is two lists of three.
+    #[test]
+    fn folds_and_lists_are_told_apart() {
+        let lists = |at: [f64; 3]| Param::Each(at.map(Param::from).into());
+        let nested = Param::Each(vec![lists([1.0, 2.0, 1.0 / 3.0]), lists([1.0, 1.0, 1.0])]);
+        assert_eq!(listed(&of("lambda", nested)), "lambda 1/2/0.333 / 1");
+        assert_eq!(listed(&of("lambda", lists([f64::INFINITY, 2.0, 1.0]))), "lambda inf/2/1");
+        let word = |word: &str| Param::Word(word.into());
+        let each = Param::Each(vec![word("is beta=60"), word("nns")]);
+        assert_eq!(listed(&of("setting", each)), "is beta=60 / nns");
     }
 
     #[test]

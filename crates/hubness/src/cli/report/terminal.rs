@@ -7,8 +7,8 @@ use std::io::IsTerminal;
 
 use super::format::{bytes, clean, count, counted, duration, score};
 use super::histogram::{Bin, doubling};
-use super::methods::{MARKS, title};
-use super::model::{Hub, HubSide, Report, Victim};
+use super::methods::{MARKS, chosen, listed, title};
+use super::model::{Chosen, Hub, HubSide, Report, Row, Victim};
 use super::table::{self, items, name, queries};
 use super::verdict::{self, Outcome};
 use crate::Direction;
@@ -53,7 +53,8 @@ pub(super) fn render(report: &Report, width: usize, palette: Palette) -> String 
     for warning in &report.data.warnings {
         out.paragraph("1;33", &format!("warning: {warning}"));
     }
-    for note in &report.data.notes {
+    // How pairs were found stands in the line on the data.
+    for note in report.data.notes.iter().filter(|&note| *note != report.data.pairs_note) {
         out.paragraph("2", &format!("note: {note}"));
     }
     out.paragraph("", &data(report));
@@ -68,6 +69,7 @@ pub(super) fn render(report: &Report, width: usize, palette: Palette) -> String 
     out.blank();
 
     lines(&table::results(report), width, palette).iter().for_each(|l| out.line(l));
+    choices(report).iter().for_each(|line| out.paragraph("2", line));
     footnotes(report).iter().for_each(|note| out.paragraph("2", note));
 
     for direction in Direction::BOTH {
@@ -111,6 +113,20 @@ fn data(report: &Report) -> String {
         vec![counted(data.images, "image", "images"), counted(data.texts, "text", "texts")];
     parts.extend(data.dim.map(|d| format!("{d} dimensions")));
     format!("{}; {}", parts.join(", "), data.pairs_note)
+}
+
+/// What was chosen for the rows that left it open: the table has no room for it.
+fn choices(report: &Report) -> Vec<String> {
+    let open = |row: &&Row| matches!(row.chosen, Chosen::CrossFitted | Chosen::Validation);
+    let one = |row: &Row| {
+        let of = |direction: Direction| {
+            let params = row.params.get(direction)?;
+            Some(format!("{direction} {}", listed(params)))
+        };
+        let sides: Vec<_> = Direction::BOTH.into_iter().filter_map(of).collect();
+        format!("{} chose {} ({})", title(&row.method), sides.join("; "), chosen(row.chosen))
+    };
+    report.rows.iter().filter(open).map(one).collect()
 }
 
 fn footnotes(report: &Report) -> Vec<String> {

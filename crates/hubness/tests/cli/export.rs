@@ -1,0 +1,97 @@
+//! `export`: the files, checked by brute force.
+
+use super::common::{Folder, IMAGES, WIDTH, floats, parsed};
+use super::options::banked;
+
+const SOURCE: &str = "export --images i.npy --texts t.npy --out x";
+
+/// The ten largest inner products of every query, in f64, the smaller index first.
+fn brute_force(items: &[f32], queries: &[f32]) -> Vec<i32> {
+    let score = |q: &[f32], v: &[f32]| {
+        q.iter().zip(v).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>()
+    };
+    let best = |q: &[f32]| {
+        let scores: Vec<f64> = items.chunks(WIDTH + 1).map(|v| score(q, v)).collect();
+        let mut order: Vec<i32> = (0..scores.len() as i32).collect();
+        let of = |item: i32| scores[item as usize];
+        order.sort_by(|&a, &b| of(b).total_cmp(&of(a)).then(a.cmp(&b)));
+        order.truncate(10);
+        order
+    };
+    queries.chunks(WIDTH + 1).flat_map(best).collect()
+}
+
+#[test]
+fn plain_search_of_the_vectors_is_the_corrected_search() {
+    let folder = banked();
+    for direction in ["i2t", "t2i"] {
+        let mut seen = Vec::new();
+        for options in [
+            "--method nns",
+            "--method csls",
+            "--method is --is-beta 10",
+            "--method nnn --nnn-k 5",
+            "--method sinkhorn",
+            "--method csls --bank-images bi.npy --bank-texts bt.npy",
+            "--method csls --raw",
+        ] {
+            let ran = folder.run(&format!("{SOURCE} {options} --direction {direction}"));
+            assert_eq!(ran.code, Some(0), "{options}: {}", ran.err);
+            let (items, queries) =
+                (floats(&folder.read("x/items.npy")), floats(&folder.read("x/queries.npy")));
+            let (k, expected) = parsed(&folder.read("x/expected.npy"), "<i4", i32::from_le_bytes);
+            assert_eq!((items.0, queries.0, k), (WIDTH + 1, WIDTH + 1, 10));
+            assert_eq!(brute_force(&items.1, &queries.1), expected, "{options} {direction}");
+            assert!(queries.1.chunks(WIDTH + 1).all(|q| q[WIDTH] == 1.0));
+            assert!(!seen.contains(&expected), "{options} {direction}: other lists than before");
+            seen.push(expected);
+            let about: serde_json::Value =
+                serde_json::from_slice(&folder.read("x/export.json")).unwrap();
+            assert_eq!((&about["dim"], &about["direction"]), (&9.into(), &direction.into()));
+            let setting = match options {
+                "--method nns" => "plain",
+                with if with.contains("bank") => "held_out",
+                _ => "transductive",
+            };
+            assert_eq!(about["setting"], setting, "{options}");
+        }
+    }
+}
+
+#[test]
+fn the_setting_is_in_the_description() {
+    let folder = Folder::made();
+    let ran = folder.run(&format!("{SOURCE} --method is --is-beta 12 --direction t2i"));
+    assert!(ran.out.starts_with(&format!("x: {IMAGES} images of width 9 in items.npy")));
+    let about: serde_json::Value = serde_json::from_slice(&folder.read("x/export.json")).unwrap();
+    assert_eq!((&about["method"], &about["params"]["beta"]), (&"is".into(), &12.into()));
+}
+
+#[test]
+fn what_is_no_inner_product_is_refused() {
+    let folder = Folder::made();
+    for (options, line) in [
+        (
+            "--method csls+rgm --rgm-lambda 2",
+            "--method: expected csls, is, nnn or sinkhorn: a matching is no search, got csls+rgm",
+        ),
+        (
+            "--method mp",
+            "export: expected a correction that takes one number from each item (CSLS, IS, NNN, Sinkhorn), got one that depends on query or score",
+        ),
+        (
+            "--method auto",
+            "--method: expected one correction with its number (`hubness report --method auto` chooses one), got auto",
+        ),
+    ] {
+        let ran = folder.run(&format!("{SOURCE} {options} --direction t2i"));
+        assert_eq!(ran.code, Some(2));
+        assert_eq!(ran.err.lines().last(), Some(&format!("error: {line}")[..]));
+        assert!(!folder.path().join("x").exists(), "{options}: nothing is written");
+    }
+    folder.npy("s.npy", 3, &[0.1; 9]);
+    let ran = folder.run("export --scores s.npy --direction t2i --out x");
+    let line =
+        "error: export: expected --images and --texts: vectors are made of vectors, got scores\n";
+    assert_eq!((ran.code, &ran.err[..]), (Some(2), line));
+}

@@ -1,0 +1,11 @@
+//! The binary `hubness`, run as its users run it, on small made data.
+
+mod bad_input;
+mod choosing;
+mod common;
+mod export;
+mod formulas;
+mod options;
+mod report;
+mod rescore;
+mod runs;
