@@ -60,6 +60,10 @@ pub struct Report {
     /// Pairs of that set
     #[arg(long, value_name = "FILE", requires = "val_images", help_heading = "Choosing")]
     pub val_pairs: Option<super::input::Location>,
+    /// What is true beyond the pairs, to tell deserved hubs from others: a JSON list that holds for each image the list of the texts
+    /// that are true of it, by number
+    #[arg(long, value_name = "FILE.json", help_heading = "Output")]
+    pub truth: Option<PathBuf>,
     /// Seed of folds, intervals and tests
     #[arg(long, default_value_t = 0, help_heading = "Choosing")]
     pub seed: u64,

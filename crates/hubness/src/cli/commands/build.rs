@@ -7,9 +7,9 @@ use itm_core::significance::{
     Hits, ImageHits, Interval, Measures, bootstrap, bootstrap_difference, holm,
     paired_randomisation,
 };
-use itm_core::{Pairs, Result};
+use itm_core::{Pairs, Relevance, Result};
 
-use crate::cli::analysis::{Found, Row as Asked, Set, Side, Spec, chosen};
+use crate::cli::analysis::{Found, Row as Plan, Set, Side, Spec, chosen};
 use crate::cli::args::Report as Args;
 use crate::cli::input::{Loaded, LoadedScores};
 use crate::cli::report::{
@@ -26,31 +26,40 @@ pub(super) struct Built {
     curves: Vec<Curve>,
 }
 
-/// Puts rows, tests and hubs together. `sides` holds a side for each row and direction.
-#[allow(clippy::too_many_arguments, reason = "the parts of a report, each of another kind")]
+/// What was asked for and what came of it.
+pub(super) struct Asked<'a> {
+    pub(super) rows: &'a [Plan],
+    /// For each row a side for each direction.
+    pub(super) sides: Vec<Vec<Side>>,
+    pub(super) curves: Vec<Curve>,
+    /// Whether open settings were chosen on another set.
+    pub(super) validated: bool,
+    /// What is true beyond the pairs.
+    pub(super) truth: Option<&'a Relevance>,
+}
+
+/// Puts rows, tests and hubs together.
 pub(super) fn build<S: Scores>(
     args: &Args,
     loaded: &Loaded,
     pairs: &Pairs,
     sets: &[Set<'_, S>],
-    asked: &[Asked],
-    sides: Vec<Vec<Side>>,
-    curves: Vec<Curve>,
-    validated: bool,
+    asked: Asked<'_>,
 ) -> Result<Built> {
+    let Asked { rows: plans, sides, curves, validated, truth } = asked;
     let systems: Vec<[Hits; 1]> =
         sides.iter().map(|sides| Ok([system(sides, pairs)?])).collect::<Result<_>>()?;
     let mut rows = Vec::new();
-    for ((asked, sides), system) in asked.iter().zip(&sides).zip(&systems) {
+    for ((plan, sides), system) in plans.iter().zip(&sides).zip(&systems) {
         let intervals = match args.resamples {
             0 => None,
             n => Some(bootstrap(system, n, args.seed)?),
         };
         let setting = sides.iter().map(|side| side.setting).max_by_key(|&s| s as u8);
         rows.push(Row {
-            method: asked.name.clone(),
+            method: plan.name.clone(),
             params: directed(sides, |side| side.params.clone()),
-            chosen: chosen(asked, validated),
+            chosen: chosen(plan, validated),
             seen: Seen(setting.unwrap_or(crate::Setting::Plain)),
             recalls: directed(sides, |side| side.pooled.recalls),
             rsum: sides.iter().flat_map(|side| side.pooled.recalls.values()).sum(),
@@ -65,7 +74,8 @@ pub(super) fn build<S: Scores>(
     let mut hubs = Hubs { sides: Directed::default(), hs_sum: None };
     for set in sets {
         for &direction in &set.directions {
-            let side = hub_side(set, loaded, pairs, direction, asked, &sides);
+            let named: Vec<_> = plans.iter().map(|plan| &plan.name[..]).zip(&sides).collect();
+            let side = hub_side(set, loaded, pairs, direction, &named, truth);
             match direction {
                 Direction::I2t => hubs.sides.i2t = Some(side),
                 Direction::T2i => hubs.sides.t2i = Some(side),
@@ -200,23 +210,21 @@ fn hub_side<S: Scores>(
     loaded: &Loaded,
     pairs: &Pairs,
     direction: Direction,
-    asked: &[Asked],
-    sides: &[Vec<Side>],
+    named: &[(&str, &Vec<Side>)],
+    truth: Option<&Relevance>,
 ) -> HubSide {
-    let of_rows: Vec<(&str, &Side)> = asked
+    let measured =
+        |sides: &'_ Vec<Side>| sides.iter().position(|s| s.pooled.direction == direction);
+    let of_rows: Vec<(&str, &Side)> = named
         .iter()
-        .zip(sides)
-        .filter_map(|(asked, sides)| {
-            let side = sides.iter().find(|side| side.pooled.direction == direction)?;
-            Some((&asked.name[..], side))
-        })
+        .filter_map(|&(name, sides)| measured(sides).map(|at| (name, &sides[at])))
         .collect();
     let histograms = of_rows.iter().flat_map(|(name, side)| {
         side.pooled.counts.iter().map(move |counts| histogram(name, counts))
     });
     HubSide {
         measures: of_rows[0].1.pooled.counts.iter().map(measures).collect(),
-        worst: worst(set, loaded, pairs, direction, &of_rows),
+        worst: worst(set, loaded, pairs, direction, &of_rows, truth),
         histograms: histograms.collect(),
     }
 }
@@ -239,6 +247,7 @@ fn worst<S: Scores>(
     pairs: &Pairs,
     direction: Direction,
     rows: &[(&str, &Side)],
+    truth: Option<&Relevance>,
 ) -> Vec<Hub> {
     let plain = set.get(direction, Spec::PLAIN);
     let Found::Top(top) = &plain.answer.found else { return Vec::new() };
@@ -246,6 +255,17 @@ fn worst<S: Scores>(
     complete_truth(&mut hubs, pairs, direction, set.fit.test, &*plain.correction.rescore);
     let all =
         worst_hubs(top, pairs, direction, Worst { within: 10, victims: 0, ..Worst::default() });
+    let items: Vec<_> = all.iter().map(|hub| hub.item).collect();
+    let number = direction.items(pairs.images(), pairs.texts());
+    let lists = hubs::Lists::top(direction, number, 10, top);
+    let true_ones = truth.map(|truth| hubs::deserved(&lists, truth, &items, hubs::HALF));
+    // Of the lists that hold the hub wrongly by the pairs, those where it is right by the truth.
+    let deserved = |at: usize| {
+        let (found, wrong) = (true_ones.as_ref()?[at], all[at].wrong);
+        let paired = (found.count as usize).saturating_sub(wrong);
+        let right = (found.relevant as usize).saturating_sub(paired);
+        (wrong > 0).then(|| right as f64 / wrong as f64)
+    };
     let name = |direction: Direction, index: usize| {
         let names = direction.queries(&loaded.names.images, &loaded.names.texts);
         names.as_ref().map(|names| names[index].clone())
@@ -263,7 +283,7 @@ fn worst<S: Scores>(
             true_rank: rank as u64,
         })
     };
-    let of_hub = |(hub, all): (&hubs::Hub, &hubs::Hub)| {
+    let of_hub = |(at, (hub, all)): (usize, (&hubs::Hub, &hubs::Hub))| {
         let after = rows.iter().skip(1);
         let count = |(name, side): &(&str, &Side)| {
             ((*name).to_owned(), u64::from(side.pooled.counts[2].values()[hub.item]))
@@ -274,12 +294,12 @@ fn worst<S: Scores>(
             count: u64::from(rows[0].1.pooled.counts[2].values()[hub.item]),
             first: u64::from(rows[0].1.pooled.counts[0].values()[hub.item]),
             wrong: all.wrong as u64,
-            deserved: None,
+            deserved: deserved(at),
             after: after.map(count).collect(),
             victims: hub.victims.iter().filter_map(victim).collect(),
         }
     };
-    hubs.iter().zip(&all).map(of_hub).collect()
+    hubs.iter().zip(&all).enumerate().map(of_hub).collect()
 }
 
 /// The most memory this process held, where the system says so.

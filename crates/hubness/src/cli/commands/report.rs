@@ -1,13 +1,14 @@
 //! `hubness report`: reads, analyses, shows.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use itm_core::data::Features;
 use itm_core::tiles::Embeddings;
-use itm_core::{Error, Pairs, Result, ScoreMatrix};
+use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
-use super::build::{Built, build};
+use super::build::{Asked, Built, build};
 use super::output;
 use crate::choose::Split;
 use crate::cli::analysis::{Banks, Fit, Offer, Row, Set, Side, analyse, curve, rows};
@@ -31,7 +32,9 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let Some(pairs) = &loaded.pairs else {
         return Err(Error::invalid("--pairs", "qrels: a report counts what is right", "none"));
     };
+    let truth = args.truth.as_ref().map(|path| truth(path, pairs)).transpose()?;
     let validation = validation(&args, request.length)?;
+    let others = Others { validation: validation.as_ref(), truth: truth.as_ref() };
     let methods = args.methods()?;
     let offer = |directions: &[Direction], banks: &Banks<'_>, run: bool| Offer {
         bank: directions.iter().all(|&d| banks.has(d)),
@@ -47,13 +50,13 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
             let fit = Fit { test: &tiles, banks, settings: &args.settings };
             let rows = rows(&methods, &args.settings, offer(&Direction::BOTH, &banks, false))?;
             let set = Set::new(fit, pairs, Direction::BOTH.to_vec(), None);
-            analysed(&args, &loaded, pairs, vec![set], validation.as_ref(), &rows)?
+            analysed(&args, &loaded, pairs, vec![set], &others, &rows)?
         }
         LoadedScores::Matrix(matrix) => {
             let fit = Fit { test: matrix, banks, settings: &args.settings };
             let rows = rows(&methods, &args.settings, offer(&Direction::BOTH, &banks, false))?;
             let set = Set::new(fit, pairs, Direction::BOTH.to_vec(), None);
-            analysed(&args, &loaded, pairs, vec![set], validation.as_ref(), &rows)?
+            analysed(&args, &loaded, pairs, vec![set], &others, &rows)?
         }
         LoadedScores::Runs { i2t, t2i } => {
             let held = |run: &Option<input::RunScores>| {
@@ -67,7 +70,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
                 sets.push(Set::new(fit, pairs, vec![*direction], Some(*floor)));
             }
             let rows = rows(&methods, &args.settings, offer(&[], &banks, true))?;
-            analysed(&args, &loaded, pairs, sets, validation.as_ref(), &rows)?
+            analysed(&args, &loaded, pairs, sets, &others, &rows)?
         }
     };
     let report = built.finish(&args, &loaded, start)?;
@@ -85,6 +88,31 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         report::terminal(&report, width, Palette::of(&stdout)) + &page.unwrap_or_default()
     };
     out.write_all(text.as_bytes()).map_err(Error::io("standard output"))
+}
+
+/// What is read beside the test.
+struct Others<'a> {
+    validation: Option<&'a Loaded>,
+    truth: Option<&'a Relevance>,
+}
+
+/// Which texts are true of each image, by number.
+fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
+    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+    let place = || path.display().to_string();
+    let lists: Vec<Vec<u32>> = serde_json::from_str(&text)
+        .map_err(|e| Error::invalid(place(), "a JSON list of lists of text numbers", e))?;
+    if lists.len() != pairs.images() {
+        let expected = format!("a list for each of {} images", pairs.images());
+        return Err(Error::invalid(place(), expected, lists.len()));
+    }
+    for (image, texts) in lists.iter().enumerate() {
+        if let Some(text) = texts.iter().find(|&&text| text as usize >= pairs.texts()) {
+            let expected = format!("texts below {}", pairs.texts());
+            return Err(Error::invalid(format!("{}, image {image}", place()), expected, text));
+        }
+    }
+    Ok(Relevance::new(pairs.texts(), lists))
 }
 
 /// A second set, on which open settings are chosen.
@@ -127,9 +155,10 @@ fn analysed<S: Scores>(
     loaded: &Loaded,
     pairs: &Pairs,
     mut sets: Vec<Set<'_, S>>,
-    validation: Option<&Loaded>,
+    others: &Others<'_>,
     rows: &[Row],
 ) -> Result<Built> {
+    let validation = others.validation;
     let ids: Vec<_> = (0..pairs.images()).map(|image| loaded.names.image(image)).collect();
     let open = rows.iter().any(Row::chooses) && validation.is_none();
     let split = open.then(|| Split::hashed(&ids, 2, args.seed)).transpose()?;
@@ -152,7 +181,8 @@ fn analysed<S: Scores>(
             }
         }
     }
-    build(args, loaded, pairs, &sets, rows, sides, curves, validation.is_some())
+    let asked = Asked { rows, sides, curves, validated: validation.is_some(), truth: others.truth };
+    build(args, loaded, pairs, &sets, asked)
 }
 
 fn with_validation<S: Scores>(
