@@ -149,11 +149,34 @@ pub fn train(
         end_epoch(method, epoch, &validate, &mut at, &mut log)?;
         save(method, checkpoints, &mut at, &mut log)?;
     }
-    if let Some(best) = at.best {
-        let (folder, _) = checkpoints.read::<Progress>(&format!("step-{}", best.step))?;
-        method.load(&folder)?;
-    }
+    restore_best(method, checkpoints, &at)?;
     Ok(at)
+}
+
+/// Leaves the method as a training that has ended left it. Nothing is trained and nothing written.
+///
+/// # Errors
+/// If the training has not ended, or its checkpoints are damaged or of another run.
+pub fn restore(
+    method: &mut impl Method,
+    plan: &Plan,
+    checkpoints: &Checkpoints,
+    place: &Path,
+) -> Result<Progress> {
+    let found = checkpoints.latest::<Progress>()?;
+    let at = found.map(|(_, at)| at).unwrap_or_default();
+    if at.step < plan.steps() {
+        let expected = format!("a training of {} steps", plan.steps());
+        return Err(Error::invalid(place.display(), expected, format!("{} so far", at.step)));
+    }
+    restore_best(method, checkpoints, &at)?;
+    Ok(at)
+}
+
+fn restore_best(method: &mut impl Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
+    let Some(best) = at.best else { return Ok(()) };
+    let (folder, _) = checkpoints.read::<Progress>(&format!("step-{}", best.step))?;
+    method.load(&folder)
 }
 
 fn step(
