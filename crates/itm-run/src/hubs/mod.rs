@@ -40,13 +40,14 @@ pub(crate) fn reproduce(
     let known: Vec<_> = hubs.target.rows.iter().map(String::as_str).collect();
     let rows = rows(args, &known)?;
     let wanted = Wanted::open(args, hubs, configs, rows.clone(), seeds)?;
+    let found = wanted.look(args)?;
     let identity = Identity {
         target: hubs.name.clone(),
         config_sha256: hubs.sha256.clone(),
         ..wanted.identity.clone()
     };
     let run = run_dir(args, identity, &hubs.text)?;
-    let models = wanted.models(args, configs)?;
+    let models = wanted.models(found, args, configs)?;
     progress::say(format!("Models of {}", models.run.path().display()));
     let data = DataFiles::write(&run.path().join("data"), &models.source)?;
     let mut measured = Vec::with_capacity(rows.len());

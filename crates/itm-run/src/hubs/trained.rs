@@ -65,25 +65,40 @@ impl Wanted {
         Ok(Self { asked, used, source, identity, rows, seeds })
     }
 
-    /// The models: of a run that is there, else of one that is made now.
+    /// What is there of the source's runs; an unfinished one only to go on with.
     ///
     /// # Errors
-    /// If the one run that could serve is unfinished (`--resume` goes on with it), or if training fails.
-    pub(super) fn models(self, args: &cli::Reproduce, configs: &Path) -> Result<Trained> {
+    /// If the one run that could serve is unfinished and `--resume` was not asked for.
+    pub(super) fn look(&self, args: &cli::Reproduce) -> Result<Found> {
         let name = &self.asked.name;
-        let path = match self.find(paths(name)) {
-            Found::Finished(path) => path,
-            Found::None => {
-                let rows = self.rows.join(", ");
-                progress::say(format!("No finished run of {name} with {rows}: it runs first."));
-                self.train(args, configs, None)?
-            }
-            Found::Unfinished(path) if args.resume => self.train(args, configs, Some(path))?,
-            Found::Unfinished(path) => {
+        match self.find(paths(name)) {
+            Found::Unfinished(path) if !args.resume => {
                 let expected = format!(
                     "a finished run (`cargo xtask reproduce {name} --resume` goes on with it)"
                 );
-                return Err(Error::invalid(path.display(), expected, format!("no {REPORT}")));
+                Err(Error::invalid(path.display(), expected, format!("no {REPORT}")))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The models: of the run that was found, else of one that is made now.
+    ///
+    /// # Errors
+    /// If training fails.
+    pub(super) fn models(
+        self,
+        found: Found,
+        args: &cli::Reproduce,
+        configs: &Path,
+    ) -> Result<Trained> {
+        let path = match found {
+            Found::Finished(path) => path,
+            Found::Unfinished(path) => self.train(args, configs, Some(path))?,
+            Found::None => {
+                let (name, rows) = (&self.asked.name, self.rows.join(", "));
+                progress::say(format!("No finished run of {name} with {rows}: it runs first."));
+                self.train(args, configs, None)?
             }
         };
         let run = RunDir::open(path, self.identity, &self.used.text)?;
@@ -142,7 +157,7 @@ impl Wanted {
 
 /// What is there of the source target.
 #[derive(Debug, PartialEq)]
-enum Found {
+pub(super) enum Found {
     Finished(PathBuf),
     Unfinished(PathBuf),
     None,
