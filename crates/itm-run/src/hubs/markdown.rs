@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::orderings::upper;
 use super::summary::{CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
+use crate::report::format;
 
 /// λ of the table of curves; the page of each seed draws them whole.
 const LAMBDAS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
@@ -58,7 +59,7 @@ fn render_row(out: &mut String, row: &RowSummary, summary: &Summary) {
         vec![
             o.text.clone(),
             holds.into(),
-            format!("{:+.1}", o.difference),
+            format::signed(o.difference),
             format!("{} of {}", o.seeds, row.seeds),
             signed(o.paper_difference),
         ]
@@ -89,12 +90,12 @@ fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
     let lines = row.methods.iter().map(|m| {
         vec![
             upper(&m.method),
-            format!("{:.1}", m.rsum),
+            format::rsum(m.rsum),
             signed(m.difference),
             m.difference.map_or_else(dash, |_| format!("{} of {}", m.above, row.seeds)),
             m.difference.map_or_else(dash, |_| format!("{} of {}", m.below, row.seeds)),
-            m.hs_sum.map_or_else(dash, |sum| format!("{sum:.2}")),
-            m.paper.map_or_else(dash, |rsum| format!("{rsum:.1}")),
+            m.hs_sum.map_or_else(dash, format::points),
+            m.paper.map_or_else(dash, format::rsum),
             signed(m.paper_difference),
             m.lambda.clone().unwrap_or_else(dash),
         ]
@@ -113,11 +114,11 @@ fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
     table(out, &heads, lines.collect());
     _ = writeln!(
         out,
-        "Mean over {} seeds. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
+        "Mean over {}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
          Holm's correction, 0.05). Skewness: of N_1, N_5 and N_10, both directions, summed. Paper: Flickr30K, its model line \
          1.3. λ: chosen on the validation split, for R@1/R@5/R@10. Pages with N_k before and after and all curves: \
          `rows/*/seed-*/report.html`.\n",
-        row.seeds
+        seeds(row.seeds)
     );
 }
 
@@ -208,6 +209,10 @@ fn table(out: &mut String, heads: &[&str], lines: Vec<Vec<String>>) {
     out.push('\n');
 }
 
+fn seeds(count: usize) -> String {
+    if count == 1 { "one seed".into() } else { format!("{count} seeds") }
+}
+
 /// A name that breaks no table.
 fn cut(name: &str) -> String {
     let name = name.replace('|', "/");
@@ -218,7 +223,7 @@ fn cut(name: &str) -> String {
 }
 
 fn signed(difference: Option<f64>) -> String {
-    difference.map_or_else(dash, |d| format!("{d:+.1}"))
+    difference.map_or_else(dash, format::signed)
 }
 
 fn percent(share: f64) -> String {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::summary::MethodSummary;
+use crate::report::format;
 
 /// The lesser and the greater of two inferences, as on each of the paper's Flickr30K lines.
 const ORDERINGS: [(&str, &str); 6] = [
@@ -81,9 +82,10 @@ pub(super) fn verdict(row: &str, methods: &[MethodSummary], orderings: &[Orderin
     let best = best.map_or(String::new(), |best| match best.difference {
         None => format!(" Best: {}, rSum {:.1}.", upper(&best.method), best.rsum),
         Some(difference) => format!(
-            " Best: {}, rSum {:.1}, {difference:+.1} against NNS (significant with {} of {} seeds).",
+            " Best: {}, rSum {:.1}, {} against NNS (significant with {} of {} seeds).",
             upper(&best.method),
             best.rsum,
+            format::signed(difference),
             best.above,
             best.per_seed.len()
         ),
