@@ -414,6 +414,25 @@ mod tests {
         assert_eq!(names, want);
     }
 
+    #[test]
+    fn an_ended_training_is_restored_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Path::new("rows/full/seed-0");
+        let checkpoints = Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
+        let restored = |toy: &mut Toy| restore(toy, &PLAN, &checkpoints, place);
+        let mut stopped = Toy { stop_at: Some(11), ..Toy::default() };
+        trained(&mut stopped, &PLAN, dir.path()).unwrap_err();
+        let line = restored(&mut Toy::default()).unwrap_err().to_string();
+        let want = "rows/full/seed-0: expected a training of 15 steps, got 10 so far";
+        assert_eq!(line, want);
+        let mut toy = Toy::default();
+        let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
+        let (before, mut other) = (tree(dir.path()), Toy::default());
+        assert_eq!(restored(&mut other).unwrap(), progress);
+        assert_eq!((other.state, other.epoch), (toy.state, 1), "its best epoch, not its last");
+        assert!(other.batches.is_empty() && tree(dir.path()) == before, "something was done");
+    }
+
     /// Stopped after every possible step: what is on disk in the end is the same, bit for bit.
     #[test]
     fn a_resumed_run_ends_as_an_uninterrupted_one() {
