@@ -5,18 +5,27 @@
 use std::path::{Path, PathBuf};
 
 use fne::FneConfig;
-use itm_run::config::{Config, Method};
+use itm_run::config::{AnyConfig, Config, Method};
+use itm_run::paper::inferences;
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
+}
+
+/// Every target that trains.
+fn trained() -> Vec<Config> {
+    let load = |name: &String| match AnyConfig::load(&configs(), name).unwrap() {
+        AnyConfig::Trained(config) => Some(*config),
+        AnyConfig::Hubs(_) => None,
+    };
+    Config::names(&configs()).unwrap().iter().filter_map(load).collect()
 }
 
 #[test]
 fn every_row_of_every_target_is_valid() {
     let names = Config::names(&configs()).unwrap();
     assert!(names.len() >= 3, "{names:?}");
-    for name in names {
-        let config = Config::load(&configs(), &name).unwrap();
+    for config in trained() {
         for row in config.rows() {
             match config.target.method {
                 Method::Fne => config.row::<FneConfig>(row).unwrap().validate().unwrap(),
@@ -27,8 +36,8 @@ fn every_row_of_every_target_is_valid() {
 
 #[test]
 fn a_substitute_is_a_target_with_the_same_rows() {
-    for name in Config::names(&configs()).unwrap() {
-        let config = Config::load(&configs(), &name).unwrap();
+    for config in trained() {
+        let name = &config.name;
         let Some(substitute) = &config.target.substitute else { continue };
         let other = Config::load(&configs(), substitute).unwrap();
         assert!(config.rows().eq(other.rows()), "{name} and {substitute}");
@@ -56,5 +65,21 @@ fn fne_rows_differ_in_one_key() {
             other.sampler.negatives = negatives;
             assert_eq!(row(row_name), other, "{name}");
         }
+    }
+}
+
+/// The targets that train nothing name rows that another one trains, and the paper's inferences in the paper's order.
+#[test]
+fn hubs_are_measured_of_rows_that_are_trained() {
+    for name in ["hubness-flickr8k", "hubness-scenes"] {
+        let AnyConfig::Hubs(hubs) = AnyConfig::load(&configs(), name).unwrap() else {
+            panic!("{name} trains");
+        };
+        let source = Config::load(&configs(), &hubs.target.source).unwrap();
+        let known: Vec<_> = source.rows().collect();
+        assert!(hubs.target.rows.iter().all(|row| known.contains(&&row[..])), "{name}");
+        let printed = inferences().iter().take(7).map(|r| r.inference.to_lowercase());
+        assert!(printed.eq(hubs.settings.methods.iter().cloned()), "{name}");
+        assert!(Config::load(&configs(), name).is_err(), "{name} is no target that trains");
     }
 }

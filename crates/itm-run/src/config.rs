@@ -12,6 +12,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use crate::hubs::HubsConfig;
+
 /// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -158,7 +160,41 @@ pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Res
     Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
 }
 
-/// A target's file, read and checked.
+/// A target of either kind, told apart by its `target.method`.
+#[derive(Debug, Clone)]
+pub enum AnyConfig {
+    /// Its rows are trained.
+    Trained(Box<Config>),
+    /// Its rows are inferences over models that another target has trained.
+    Hubs(Box<HubsConfig>),
+}
+
+impl AnyConfig {
+    /// Reads `<folder>/<name>.toml`.
+    ///
+    /// # Errors
+    /// If there is no such file (the targets that exist are named), if it is not TOML, or if a key is unknown or missing.
+    pub fn load(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(format!("{name}.toml"));
+        if !path.is_file() {
+            let known = Config::names(folder)?.join(", ");
+            return Err(Error::invalid("target", format!("one of {known}"), format!("`{name}`")));
+        }
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        Self::parse(name, path, text)
+    }
+
+    pub(crate) fn parse(name: &str, path: PathBuf, text: String) -> Result<Self> {
+        let root: Table = toml::from_str(&text).map_err(|e| syntax_error(&path, &text, &e))?;
+        let method = root.get("target").and_then(|t| t.get("method")).and_then(Value::as_str);
+        if method == Some("hubness") {
+            return HubsConfig::parse(name, path, text, root).map(Box::new).map(Self::Hubs);
+        }
+        Config::parse(name, path, text, root).map(Box::new).map(Self::Trained)
+    }
+}
+
+/// The file of a target that trains, read and checked.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The target's name: the file's, without its ending.
@@ -179,15 +215,16 @@ impl Config {
     /// Reads `<folder>/<name>.toml`.
     ///
     /// # Errors
-    /// If there is no such file (the targets that exist are named), if it is not TOML, or if a key is unknown or missing.
+    /// If there is no such file (the targets that exist are named), if it is not TOML, if a key is unknown or missing, or
+    /// if it is a target that trains nothing.
     pub fn load(folder: &Path, name: &str) -> Result<Self> {
-        let path = folder.join(format!("{name}.toml"));
-        if !path.is_file() {
-            let known = Self::names(folder)?.join(", ");
-            return Err(Error::invalid("target", format!("one of {known}"), format!("`{name}`")));
+        match AnyConfig::load(folder, name)? {
+            AnyConfig::Trained(config) => Ok(*config),
+            AnyConfig::Hubs(config) => {
+                let place = format!("{}, target.method", config.path.display());
+                Err(Error::invalid(place, "a method that trains", "`hubness`"))
+            }
         }
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        Self::parse(name, path, text)
     }
 
     /// The targets in a folder, sorted.
@@ -204,8 +241,7 @@ impl Config {
         Ok(names)
     }
 
-    fn parse(name: &str, path: PathBuf, text: String) -> Result<Self> {
-        let mut root: Table = toml::from_str(&text).map_err(|e| syntax_error(&path, &text, &e))?;
+    fn parse(name: &str, path: PathBuf, text: String, mut root: Table) -> Result<Self> {
         let target = take_table(&mut root, &path, "target")?;
         let target: Target = section(&path, "target", target)?;
         target.check(&path)?;
@@ -273,7 +309,7 @@ fn override_with(base: &mut Table, overrides: &Table) {
     }
 }
 
-fn take_table(root: &mut Table, path: &Path, key: &str) -> Result<Table> {
+pub(crate) fn take_table(root: &mut Table, path: &Path, key: &str) -> Result<Table> {
     match root.remove(key) {
         Some(Value::Table(table)) => Ok(table),
         Some(other) => {
@@ -283,7 +319,7 @@ fn take_table(root: &mut Table, path: &Path, key: &str) -> Result<Table> {
     }
 }
 
-fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Result<C> {
+pub(crate) fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Result<C> {
     Value::Table(table).try_into().map_err(|e: toml::de::Error| {
         let mut lines = e.message().lines();
         let reason = lines.next().unwrap_or("a wrong value").to_owned();
@@ -306,90 +342,4 @@ fn syntax_error(path: &Path, text: &str, error: &toml::de::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Toy {
-        train: Train,
-        negatives: String,
-    }
-
-    #[derive(Debug, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Train {
-        epochs: usize,
-        rate: f64,
-    }
-
-    const TEXT: &str = r#"
-negatives = "fne"
-[target]
-method = "fne"
-paper = "P"
-table = 3
-dataset = "scenes"
-protocol = "full"
-seeds = 3
-features = "given"
-min_word_count = 1
-max_words = 30
-checkpoint_steps = 10
-log_steps = 1
-observe_steps = 0
-[train]
-epochs = 2
-rate = 0.1
-[row.Full]
-[row."w/o FNE"]
-negatives = "hardest"
-train.epochs = 5
-"#;
-
-    fn parse(text: &str) -> Result<Config> {
-        Config::parse("toy", "configs/toy.toml".into(), text.into())
-    }
-
-    #[test]
-    fn rows_override_key_by_key_and_keep_their_order() {
-        let config = parse(TEXT).unwrap();
-        assert_eq!(config.rows().collect::<Vec<_>>(), ["Full", "w/o FNE"]);
-        let full: Toy = config.row("Full").unwrap();
-        assert_eq!(full, Toy { train: Train { epochs: 2, rate: 0.1 }, negatives: "fne".into() });
-        let without: Toy = config.row("w/o FNE").unwrap();
-        assert_eq!(without.train, Train { epochs: 5, rate: 0.1 });
-        assert_eq!(without.negatives, "hardest");
-    }
-
-    #[test]
-    fn unknown_missing_and_mistyped_keys_are_one_line_that_names_them() {
-        let error = |text: &str| match parse(text) {
-            Ok(config) => config.row::<Toy>("Full").unwrap_err().to_string(),
-            Err(e) => e.to_string(),
-        };
-        for (text, parts) in [
-            (TEXT.replace("epochs = 2", "epoch = 2"), ["toy.toml", "row.Full", "epoch"]),
-            (TEXT.replace("epochs = 2\n", ""), ["toy.toml", "row.Full", "missing field `epochs`"]),
-            (TEXT.replace("epochs = 2", "epochs = \"two\""), ["toy.toml", "epochs", "string"]),
-            (TEXT.replace("seeds = 3\n", ""), ["toy.toml", "target", "missing field `seeds`"]),
-            (TEXT.replace("seeds = 3", "seeds = 3\nsede = 1"), ["toy.toml", "target", "sede"]),
-            (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 18", "TOML", "expected"]),
-            (TEXT.replace("rate = 0.1", "= 1"), ["toy.toml line 18", "TOML", "expected"]),
-            (TEXT.replace("[row.Full]", "[raw.Full]"), ["toy.toml", "rows", "one of w/o FNE"]),
-            (format!("{TEXT}[raw.Full]\n"), ["toy.toml", "every key", "raw"]),
-        ] {
-            let line = error(&text);
-            assert_eq!(line.lines().count(), 1, "{line}");
-            for part in parts {
-                assert!(line.contains(part), "{line:?} names no {part:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_unknown_row_is_answered_by_the_known_ones() {
-        let error = parse(TEXT).unwrap().row::<Toy>("Ful").unwrap_err().to_string();
-        assert!(error.contains("Full, w/o FNE") && error.contains("`Ful`"), "{error}");
-    }
-}
+mod tests;

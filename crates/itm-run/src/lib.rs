@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod devices;
+pub mod hubs;
 pub mod log;
 pub mod method;
 pub mod paper;

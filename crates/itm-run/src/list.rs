@@ -4,13 +4,22 @@ use std::path::Path;
 
 use itm_core::Result;
 
-use crate::config::{Config, DatasetName};
+use crate::config::{AnyConfig, Config, DatasetName};
 
 /// One line a target.
 pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
     let mut lines = vec![["target", "paper", "table", "data"].map(str::to_owned)];
     for name in Config::names(configs)? {
-        let config = Config::load(configs, &name)?;
+        let (config, paper, table) = match AnyConfig::load(configs, &name)? {
+            AnyConfig::Trained(config) => {
+                let (paper, table) = (config.target.paper.clone(), config.target.table);
+                (*config, paper, table)
+            }
+            // Its data are those of the target whose models it measures.
+            AnyConfig::Hubs(hubs) => {
+                (Config::load(configs, &hubs.target.source)?, hubs.target.paper, hubs.target.table)
+            }
+        };
         let target = &config.target;
         let folder = data.join(target.dataset.folder());
         let title = target.dataset.title();
@@ -24,7 +33,7 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
                 format!("{title}: not in {}; `itm data` says how to get it", folder.display())
             }
         };
-        lines.push([name, target.paper.clone(), target.table.to_string(), present]);
+        lines.push([name, paper, table.to_string(), present]);
     }
     let width = |c: usize| lines.iter().map(|line| line[c].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
@@ -53,6 +62,8 @@ mod tests {
         for (target, want) in [
             ("fne-scenes", "Scenes: built in".to_owned()),
             ("fne-flickr8k", format!("Flickr8k: {}", folder("flickr8k"))),
+            ("hubness-scenes", "Scenes: built in".to_owned()),
+            ("hubness-flickr8k", format!("Flickr8k: {}", folder("flickr8k"))),
             (
                 "fne-flickr",
                 format!("Flickr30K: not in {}, runs fne-scenes instead", folder("flickr30k")),

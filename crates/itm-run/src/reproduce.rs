@@ -6,14 +6,14 @@ use std::time::Instant;
 use itm_core::cca::{Cca, CcaOptions};
 use itm_core::{Error, Result};
 
-use crate::config::{Config, MOST_SEEDS, within};
+use crate::config::{AnyConfig, Config, MOST_SEEDS, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
 use crate::report::{CCA, Figures};
 use crate::results::{Results, RowResult, SeedRun};
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::{cli, figures, progress, report, rows, summary};
+use crate::{cli, figures, hubs, progress, report, rows, summary};
 
 /// What a command line comes to, printed before anything is trained.
 pub(crate) struct Job {
@@ -37,8 +37,15 @@ pub(crate) struct Job {
 /// # Errors
 /// Whatever is wrong with the command line, the configuration, the data or the disk: one line.
 pub fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<PathBuf> {
+    match AnyConfig::load(configs, &args.target)? {
+        AnyConfig::Trained(asked) => trained(args, *asked, configs),
+        AnyConfig::Hubs(asked) => hubs::reproduce(args, &asked, configs),
+    }
+}
+
+fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<PathBuf> {
     let started = Instant::now();
-    let job = resolve(args, configs)?;
+    let job = resolve(args, asked, configs)?;
     progress::say(summary::resolved(&job));
     let mut results = Results::new(&job, cca(&job)?);
     let encoded = Encoded::new(&job.source.dataset, &job.used.target);
@@ -84,16 +91,11 @@ fn cca(job: &Job) -> Result<RowResult> {
     Ok(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds))
 }
 
-fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
-    let asked = Config::load(configs, &args.target)?;
-    if let Some(table) = args.table.filter(|&t| t != asked.target.table) {
-        let expected = format!("{}, the one table of {} so far", asked.target.table, asked.name);
-        return Err(Error::invalid("--table", expected, table));
-    }
-    let count = args.seeds.unwrap_or(asked.target.seeds);
-    within("--seeds".into(), count, 1..=MOST_SEEDS)?;
+fn resolve(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Job> {
+    check_table(args, asked.target.table)?;
+    let count = seeds(args, asked.target.seeds)?;
     let device = device(&args.backend)?;
-    let rows = rows(args, &asked)?;
+    let rows = rows(args, &asked.rows().collect::<Vec<_>>())?;
     let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
     used.target.protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
     for row in used.rows() {
@@ -105,15 +107,7 @@ fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
         data_sha256: source.dataset.sha256.clone(),
         backend: args.backend.clone(),
     };
-    let run = if args.resume {
-        let path = args.out.clone().or_else(|| newest_path(&asked.name));
-        let none =
-            || Error::invalid("--resume", format!("a run of {} below `runs`", asked.name), "none");
-        RunDir::open(path.ok_or_else(none)?, identity, &used.text)?
-    } else {
-        let path = args.out.clone().unwrap_or_else(|| new_path(&asked.name));
-        RunDir::create(path, identity, &used.text)?
-    };
+    let run = run_dir(args, identity, &used.text)?;
     let seeds = (0..count).collect();
     let command = command(args, count);
     let estimate = summary::Estimate::new(rows::steps(&used, &rows, count as usize, &source)?);
@@ -121,7 +115,33 @@ fn resolve(args: &cli::Reproduce, configs: &Path) -> Result<Job> {
     Ok(Job { asked, used, source, backend, device, rows, seeds, run, command, estimate })
 }
 
-fn command(args: &cli::Reproduce, seeds: u64) -> String {
+/// The run directory that the command line names: a new one, or with `--resume` one that is there.
+pub(crate) fn run_dir(args: &cli::Reproduce, identity: Identity, config: &str) -> Result<RunDir> {
+    let target = &args.target;
+    if args.resume {
+        let path = args.out.clone().or_else(|| newest_path(target));
+        let none = || Error::invalid("--resume", format!("a run of {target} below `runs`"), "none");
+        return RunDir::open(path.ok_or_else(none)?, identity, config);
+    }
+    RunDir::create(args.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
+}
+
+/// Refuses another table than the target's.
+pub(crate) fn check_table(args: &cli::Reproduce, table: u32) -> Result<()> {
+    let Some(other) = args.table.filter(|&t| t != table) else { return Ok(()) };
+    let expected = format!("{table}, the one table of {} so far", args.target);
+    Err(Error::invalid("--table", expected, other))
+}
+
+/// Number of seeds: the command line's, else the target's.
+pub(crate) fn seeds(args: &cli::Reproduce, default: u64) -> Result<u64> {
+    let count = args.seeds.unwrap_or(default);
+    within("--seeds".into(), count, 1..=MOST_SEEDS)?;
+    Ok(count)
+}
+
+/// The command line again, without what only one machine has.
+pub(crate) fn command(args: &cli::Reproduce, seeds: u64) -> String {
     let mut command = format!("cargo xtask reproduce {} --seeds {seeds}", args.target);
     if let Some(rows) = &args.rows {
         command += &format!(" --rows '{}'", rows.join(","));
@@ -135,9 +155,11 @@ fn command(args: &cli::Reproduce, seeds: u64) -> String {
     command
 }
 
-fn rows(args: &cli::Reproduce, config: &Config) -> Result<Vec<String>> {
-    let Some(wanted) = &args.rows else { return Ok(config.rows().map(str::to_owned).collect()) };
-    let known: Vec<_> = config.rows().collect();
+/// The rows that the command line names, in the target's order; all without it.
+pub(crate) fn rows(args: &cli::Reproduce, known: &[&str]) -> Result<Vec<String>> {
+    let Some(wanted) = &args.rows else {
+        return Ok(known.iter().map(|row| (*row).to_owned()).collect());
+    };
     for row in wanted {
         if !known.contains(&row.as_str()) {
             let expected = format!("some of {}", known.join(", "));

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use burn::tensor::Device;
 use fne::FneConfig;
 use itm_core::eval::{Evaluation, TiePolicy, evaluate};
 use itm_core::tiles::{Embeddings, Tiles};
-use itm_core::{Pairs, Result, ScoreMatrix};
+use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
 use crate::config::{Config, Method as MethodName};
 use crate::encoded::Encoded;
@@ -16,8 +17,9 @@ use crate::method::{Embedded, Method, Split};
 use crate::progress;
 use crate::reproduce::Job;
 use crate::results::SeedRun;
+use crate::run_dir::RunDir;
 use crate::source::Source;
-use crate::train::{Plan, Progress, train};
+use crate::train::{Plan, Progress, restore, train};
 
 /// Reads a row's configuration and checks it against the data, before anything is trained.
 pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
@@ -95,6 +97,39 @@ pub(crate) fn run(
     ));
     result.progress = Some(progress);
     Ok((result, scores))
+}
+
+/// The models that a finished run has left.
+pub(crate) struct Trained {
+    pub(crate) config: Config,
+    pub(crate) source: Source,
+    pub(crate) encoded: Encoded,
+    pub(crate) run: RunDir,
+    pub(crate) device: Device,
+}
+
+impl Trained {
+    /// A row's embeddings of the validation and the test split, by the checkpoint that validation chose.
+    ///
+    /// # Errors
+    /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
+    pub(crate) fn embed(&self, row: &str, seed: u64) -> Result<[Embedded; 2]> {
+        let folder = self.run.folder(row, seed);
+        if !folder.is_dir() {
+            return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
+        }
+        match self.config.target.method {
+            MethodName::Fne => {
+                let mut values: FneConfig = self.config.row(row)?;
+                values.train.seed = seed;
+                let (data, device) = (&self.source.dataset, &self.device);
+                let mut method = FneMethod::new(&values, data, &self.encoded, None, device)?;
+                let plan = plan(&self.config, &values, &self.source, seed);
+                restore(&mut method, &plan, &self.run.row(row, seed)?.1, &folder)?;
+                Ok([method.embed(Split::Val), method.embed(Split::Test)])
+            }
+        }
+    }
 }
 
 /// All scores of embedded images and texts.

@@ -81,12 +81,17 @@ impl RunDir {
         &self.path
     }
 
+    /// The folder of a row and seed, there or not.
+    pub fn folder(&self, row: &str, seed: u64) -> PathBuf {
+        self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"))
+    }
+
     /// Log file and checkpoints of a row and seed.
     ///
     /// # Errors
     /// If the folder cannot be made.
     pub fn row(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
-        let folder = self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"));
+        let folder = self.folder(row, seed);
         let Identity { config_sha256, data_sha256, backend, .. } = &self.identity;
         let identity = format!(
             "{row}, seed {seed}, config {}, data {}, {backend}",
@@ -109,14 +114,20 @@ pub fn new_path(target: &str) -> PathBuf {
 
 /// The newest `runs/<target>[-<number>]`.
 pub fn newest_path(target: &str) -> Option<PathBuf> {
+    paths(target).into_iter().next()
+}
+
+/// All `runs/<target>[-<number>]`, the newest first.
+pub fn paths(target: &str) -> Vec<PathBuf> {
     let number = |name: &str| match name.strip_prefix(target)? {
         "" => Some(1),
         rest => rest.strip_prefix('-')?.parse::<usize>().ok(),
     };
-    let entries = fs::read_dir("runs").ok()?;
+    let entries = fs::read_dir("runs").into_iter().flatten();
     let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
-    let newest = names.filter_map(|name| Some((number(&name)?, name))).max()?;
-    Some(Path::new("runs").join(newest.1))
+    let mut found: Vec<_> = names.filter_map(|name| Some((number(&name)?, name))).collect();
+    found.sort_by(|a, b| b.cmp(a));
+    found.into_iter().map(|(_, name)| Path::new("runs").join(name)).collect()
 }
 
 /// Whether a folder holds nothing but, perhaps, the identity that a killed run had begun to write.

@@ -149,11 +149,34 @@ pub fn train(
         end_epoch(method, epoch, &validate, &mut at, &mut log)?;
         save(method, checkpoints, &mut at, &mut log)?;
     }
-    if let Some(best) = at.best {
-        let (folder, _) = checkpoints.read::<Progress>(&format!("step-{}", best.step))?;
-        method.load(&folder)?;
-    }
+    restore_best(method, checkpoints, &at)?;
     Ok(at)
+}
+
+/// Leaves the method as a training that has ended left it. Nothing is trained and nothing written.
+///
+/// # Errors
+/// If the training has not ended, or its checkpoints are damaged or of another run.
+pub fn restore(
+    method: &mut impl Method,
+    plan: &Plan,
+    checkpoints: &Checkpoints,
+    place: &Path,
+) -> Result<Progress> {
+    let found = checkpoints.latest::<Progress>()?;
+    let at = found.map(|(_, at)| at).unwrap_or_default();
+    if at.step < plan.steps() {
+        let expected = format!("a training of {} steps", plan.steps());
+        return Err(Error::invalid(place.display(), expected, format!("{} so far", at.step)));
+    }
+    restore_best(method, checkpoints, &at)?;
+    Ok(at)
+}
+
+fn restore_best(method: &mut impl Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
+    let Some(best) = at.best else { return Ok(()) };
+    let (folder, _) = checkpoints.read::<Progress>(&format!("step-{}", best.step))?;
+    method.load(&folder)
 }
 
 fn step(
@@ -389,6 +412,25 @@ mod tests {
             tree(&dir.path().join("checkpoints")).into_iter().map(|f| f.0).collect();
         let want = ["step-10/manifest.json", "step-10/toy", "step-15/manifest.json", "step-15/toy"];
         assert_eq!(names, want);
+    }
+
+    #[test]
+    fn an_ended_training_is_restored_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Path::new("rows/full/seed-0");
+        let checkpoints = Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
+        let restored = |toy: &mut Toy| restore(toy, &PLAN, &checkpoints, place);
+        let mut stopped = Toy { stop_at: Some(11), ..Toy::default() };
+        trained(&mut stopped, &PLAN, dir.path()).unwrap_err();
+        let line = restored(&mut Toy::default()).unwrap_err().to_string();
+        let want = "rows/full/seed-0: expected a training of 15 steps, got 10 so far";
+        assert_eq!(line, want);
+        let mut toy = Toy::default();
+        let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
+        let (before, mut other) = (tree(dir.path()), Toy::default());
+        assert_eq!(restored(&mut other).unwrap(), progress);
+        assert_eq!((other.state, other.epoch), (toy.state, 1), "its best epoch, not its last");
+        assert!(other.batches.is_empty() && tree(dir.path()) == before, "something was done");
     }
 
     /// Stopped after every possible step: what is on disk in the end is the same, bit for bit.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fne::{Batch, Fne, FneConfig, Observe, StepReport};
 use itm_core::data::Features;
-use itm_run::config::Config;
+use itm_run::config::{AnyConfig, Config};
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
@@ -14,11 +14,13 @@ pub(crate) fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
-/// Every row of every target, by name.
+/// Every row of every target that trains, by name.
 pub(crate) fn rows() -> Vec<(String, FneConfig)> {
     let mut rows = vec![];
     for name in Config::names(&configs()).unwrap() {
-        let config = Config::load(&configs(), &name).unwrap();
+        let AnyConfig::Trained(config) = AnyConfig::load(&configs(), &name).unwrap() else {
+            continue;
+        };
         rows.extend(config.rows().map(|row| (format!("{name}, {row}"), config.row(row).unwrap())));
     }
     rows

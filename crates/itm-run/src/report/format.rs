@@ -6,17 +6,17 @@ pub(super) fn recall(percent: f64) -> String {
 }
 
 /// An rSum: `317.5`.
-pub(super) fn rsum(points: f64) -> String {
+pub(crate) fn rsum(points: f64) -> String {
     decimals(points, 1)
 }
 
 /// A difference of rSums without its sign: `5.2`.
-pub(super) fn points(difference: f64) -> String {
+pub(crate) fn points(difference: f64) -> String {
     decimals(difference, 1)
 }
 
 /// A difference of rSums with its sign: `+5.2`, `−5.2`, `0.0`.
-pub(super) fn signed(difference: f64) -> String {
+pub(crate) fn signed(difference: f64) -> String {
     let text = decimals(difference, 1);
     if difference > 0.0 && text != "0.0" { format!("+{text}") } else { text }
 }

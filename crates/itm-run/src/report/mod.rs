@@ -7,7 +7,7 @@
 
 mod canvas;
 mod examples;
-mod format;
+pub(crate) mod format;
 mod html;
 mod json;
 mod markdown;

@@ -1,0 +1,88 @@
+use super::*;
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Toy {
+    train: Train,
+    negatives: String,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Train {
+    epochs: usize,
+    rate: f64,
+}
+
+const TEXT: &str = r#"
+negatives = "fne"
+[target]
+method = "fne"
+paper = "P"
+table = 3
+dataset = "scenes"
+protocol = "full"
+seeds = 3
+features = "given"
+min_word_count = 1
+max_words = 30
+checkpoint_steps = 10
+log_steps = 1
+observe_steps = 0
+[train]
+epochs = 2
+rate = 0.1
+[row.Full]
+[row."w/o FNE"]
+negatives = "hardest"
+train.epochs = 5
+"#;
+
+fn parse(text: &str) -> Result<Config> {
+    match AnyConfig::parse("toy", "configs/toy.toml".into(), text.into())? {
+        AnyConfig::Trained(config) => Ok(*config),
+        AnyConfig::Hubs(config) => panic!("no target that trains: {config:?}"),
+    }
+}
+
+#[test]
+fn rows_override_key_by_key_and_keep_their_order() {
+    let config = parse(TEXT).unwrap();
+    assert_eq!(config.rows().collect::<Vec<_>>(), ["Full", "w/o FNE"]);
+    let full: Toy = config.row("Full").unwrap();
+    assert_eq!(full, Toy { train: Train { epochs: 2, rate: 0.1 }, negatives: "fne".into() });
+    let without: Toy = config.row("w/o FNE").unwrap();
+    assert_eq!(without.train, Train { epochs: 5, rate: 0.1 });
+    assert_eq!(without.negatives, "hardest");
+}
+
+#[test]
+fn unknown_missing_and_mistyped_keys_are_one_line_that_names_them() {
+    let error = |text: &str| match parse(text) {
+        Ok(config) => config.row::<Toy>("Full").unwrap_err().to_string(),
+        Err(e) => e.to_string(),
+    };
+    for (text, parts) in [
+        (TEXT.replace("epochs = 2", "epoch = 2"), ["toy.toml", "row.Full", "epoch"]),
+        (TEXT.replace("epochs = 2\n", ""), ["toy.toml", "row.Full", "missing field `epochs`"]),
+        (TEXT.replace("epochs = 2", "epochs = \"two\""), ["toy.toml", "epochs", "string"]),
+        (TEXT.replace("seeds = 3\n", ""), ["toy.toml", "target", "missing field `seeds`"]),
+        (TEXT.replace("seeds = 3", "seeds = 3\nsede = 1"), ["toy.toml", "target", "sede"]),
+        (TEXT.replace("rate = 0.1", "rate = = 1"), ["toy.toml line 18", "TOML", "expected"]),
+        (TEXT.replace("rate = 0.1", "= 1"), ["toy.toml line 18", "TOML", "expected"]),
+        (TEXT.replace("[row.Full]", "[raw.Full]"), ["toy.toml", "rows", "one of w/o FNE"]),
+        (format!("{TEXT}[raw.Full]\n"), ["toy.toml", "every key", "raw"]),
+    ] {
+        let line = error(&text);
+        assert_eq!(line.lines().count(), 1, "{line}");
+        for part in parts {
+            assert!(line.contains(part), "{line:?} names no {part:?}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_row_is_answered_by_the_known_ones() {
+    let error = parse(TEXT).unwrap().row::<Toy>("Ful").unwrap_err().to_string();
+    assert!(error.contains("Full, w/o FNE") && error.contains("`Ful`"), "{error}");
+}

@@ -1,0 +1,150 @@
+//! What the paper's Table 3 says of inferences: which is below which.
+
+use serde::Serialize;
+
+use super::summary::MethodSummary;
+use crate::report::format;
+
+/// The lesser and the greater of two inferences, as on each of the paper's Flickr30K lines.
+const ORDERINGS: [(&str, &str); 6] = [
+    ("gm", "nns"),
+    ("nns", "rgm"),
+    ("rgm", "is"),
+    ("rgm", "csls"),
+    ("is", "is+rgm"),
+    ("csls", "csls+rgm"),
+];
+
+/// Inferences of which the best one is.
+const COMBINED: [&str; 2] = ["is+rgm", "csls+rgm"];
+
+/// One ordering and whether it holds here.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Ordering {
+    /// `NNS < RGM`.
+    pub(super) text: String,
+    /// Greater less lesser, mean over the seeds.
+    pub(super) difference: f64,
+    /// Seeds with which it holds.
+    pub(super) seeds: usize,
+    /// Whether it holds of the means.
+    pub(super) holds: bool,
+    /// Greater less lesser, in the paper.
+    pub(super) paper_difference: Option<f64>,
+}
+
+/// The paper's orderings among the inferences that were measured.
+pub(super) fn orderings(methods: &[MethodSummary]) -> Vec<Ordering> {
+    let named = |name: &str| methods.iter().find(|m| m.method == name);
+    let pair = |&(lesser, greater): &(&str, &str)| {
+        let (a, b) = (named(lesser)?, named(greater)?);
+        let text = format!("{} < {}", upper(lesser), upper(greater));
+        Some(ordering(text, &[a], &[b]))
+    };
+    let mut found: Vec<_> = ORDERINGS.iter().filter_map(pair).collect();
+    let is_combined = |m: &&MethodSummary| COMBINED.contains(&&m.method[..]);
+    let (combined, others): (Vec<_>, Vec<_>) = methods.iter().partition(is_combined);
+    if combined.len() == COMBINED.len() && !others.is_empty() {
+        found.push(ordering("all others < the better combination".into(), &others, &combined));
+    }
+    found
+}
+
+/// The best of some against the best of others, seed by seed.
+fn ordering(text: String, lesser: &[&MethodSummary], greater: &[&MethodSummary]) -> Ordering {
+    let best = |methods: &[&MethodSummary], of: &dyn Fn(&MethodSummary) -> Option<f64>| {
+        methods.iter().filter_map(|m| of(m)).max_by(f64::total_cmp)
+    };
+    let difference = |of: &dyn Fn(&MethodSummary) -> Option<f64>| {
+        best(greater, of).zip(best(lesser, of)).map(|(greater, lesser)| greater - lesser)
+    };
+    let seeds = greater.first().map_or(0, |m| m.per_seed.len());
+    let holds = |&seed: &usize| difference(&|m| m.per_seed.get(seed).copied()) > Some(0.0);
+    let mean = difference(&|m| Some(m.rsum)).unwrap_or(f64::NAN);
+    Ordering {
+        text,
+        difference: mean,
+        seeds: (0..seeds).filter(holds).count(),
+        holds: mean > 0.0,
+        paper_difference: difference(&|m| m.paper),
+    }
+}
+
+/// In one sentence or two: which orderings hold, and which inference is best.
+pub(super) fn verdict(row: &str, methods: &[MethodSummary], orderings: &[Ordering]) -> String {
+    let held = orderings.iter().filter(|o| o.holds).count();
+    let failed: Vec<_> = orderings.iter().filter(|o| !o.holds).map(|o| &o.text[..]).collect();
+    let but = match failed.is_empty() {
+        true => String::new(),
+        false => format!(", not: {}", failed.join("; ")),
+    };
+    let best = methods.iter().max_by(|a, b| a.rsum.total_cmp(&b.rsum));
+    let best = best.map_or(String::new(), |best| match best.difference {
+        None => format!(" Best: {}, rSum {:.1}.", upper(&best.method), best.rsum),
+        Some(difference) => format!(
+            " Best: {}, rSum {:.1}, {} against NNS (significant with {} of {} seeds).",
+            upper(&best.method),
+            best.rsum,
+            format::signed(difference),
+            best.above,
+            best.per_seed.len()
+        ),
+    });
+    let count = orderings.len();
+    format!("{row}: {held} of {count} orderings of the paper's Table 3 hold{but}.{best}")
+}
+
+/// As the paper writes it.
+pub(super) fn upper(method: &str) -> String {
+    method.to_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn method(name: &str, per_seed: &[f64]) -> MethodSummary {
+        MethodSummary {
+            method: name.into(),
+            rsum: per_seed.iter().sum::<f64>() / per_seed.len() as f64,
+            per_seed: per_seed.into(),
+            difference: (name != "nns").then_some(per_seed[0] - 300.0),
+            above: usize::from(name != "nns"),
+            below: 0,
+            hs_sum: None,
+            lambda: None,
+            paper: crate::paper::inference_rsum(name),
+            paper_difference: None,
+        }
+    }
+
+    /// The paper's own line holds all of them: that is how they were read off it.
+    #[test]
+    fn the_papers_line_holds_every_ordering() {
+        let names = ["nns", "gm", "rgm", "is", "csls", "is+rgm", "csls+rgm"];
+        let paper = |name: &&str| method(name, &[crate::paper::inference_rsum(name).unwrap()]);
+        let found = orderings(&names.iter().map(paper).collect::<Vec<_>>());
+        assert_eq!(found.len(), 7);
+        for o in &found {
+            assert!(o.holds && o.seeds == 1, "{o:?}");
+            assert!((o.difference - o.paper_difference.unwrap()).abs() < 1e-9, "{o:?}");
+        }
+        let last = &found[6];
+        assert!((last.difference - 1.4).abs() < 1e-9, "309.6 − 308.2: {last:?}");
+    }
+
+    #[test]
+    fn what_fails_is_named_and_counted_by_seed() {
+        let methods = [
+            method("nns", &[300.0, 302.0]),
+            method("rgm", &[299.0, 305.0]), // above on the mean, and with the second seed only
+            method("csls", &[301.0, 303.0]), // not above RGM: 302 = 302
+        ];
+        let found = orderings(&methods);
+        let seen: Vec<_> = found.iter().map(|o| (&o.text[..], o.holds, o.seeds)).collect();
+        assert_eq!(seen, [("NNS < RGM", true, 1), ("RGM < CSLS", false, 1)]);
+        let text = verdict("Full", &methods, &found);
+        assert!(text.starts_with("Full: 1 of 2 orderings"), "{text}");
+        assert!(text.contains("not: RGM < CSLS."), "{text}");
+    }
+}

@@ -1,0 +1,281 @@
+//! From the reports of each row and seed to one table over seeds, beside the paper's.
+
+use std::path::Path;
+use std::time::Instant;
+
+use hubness::Direction;
+use hubness::cli::report::{Hub, Param, Report, Row};
+use itm_core::{Error, Result};
+use serde::Serialize;
+
+use super::HubsConfig;
+use super::orderings::{Ordering, orderings, verdict};
+use crate::paper::inference_rsum;
+use crate::report::{self, CCA};
+use crate::rows::Trained;
+
+/// Below it a difference counts as more than chance, after Holm's correction.
+const LEVEL: f64 = 0.05;
+
+/// The reports of a row, one a seed.
+pub(super) struct RowReports {
+    pub(super) row: String,
+    pub(super) reports: Vec<Report>,
+    pub(super) origin: Origin,
+}
+
+/// The content of `summary.json`. rSum in points of percent (0 to 600), means over seeds; `null` is not known.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) target: String,
+    pub(super) paper: String,
+    pub(super) table: u32,
+    pub(super) dataset: String,
+    pub(super) substitution: Option<String>,
+    /// The target that trained the models, and its run.
+    pub(super) source: String,
+    pub(super) source_run: String,
+    pub(super) rows: Vec<RowSummary>,
+    pub(super) resamples: usize,
+    pub(super) config_sha256: String,
+    pub(super) source_config_sha256: String,
+    pub(super) data_sha256: String,
+    pub(super) command: String,
+    pub(super) seconds: f64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        hubs: &HubsConfig,
+        models: &Trained,
+        measured: Vec<RowReports>,
+        command: String,
+        started: Instant,
+    ) -> Self {
+        Self {
+            target: hubs.name.clone(),
+            paper: hubs.target.paper.clone(),
+            table: hubs.target.table,
+            dataset: models.source.title.clone(),
+            substitution: models.source.substitution.clone(),
+            source: hubs.target.source.clone(),
+            source_run: models.run.path().display().to_string(),
+            rows: measured.into_iter().map(RowSummary::new).collect(),
+            resamples: hubs.settings.resamples,
+            config_sha256: hubs.sha256.clone(),
+            source_config_sha256: models.config.sha256.clone(),
+            data_sha256: models.source.dataset.sha256.clone(),
+            command,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// What the source's own report says of a row.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(super) struct Origin {
+    /// rSum on test, mean over the seeds measured here.
+    pub(super) rsum: Option<f64>,
+    /// rSum of the closed-form baseline on the same data.
+    pub(super) cca: Option<f64>,
+}
+
+impl Origin {
+    /// Reads it from the report of a finished run.
+    ///
+    /// # Errors
+    /// If the report cannot be read or is none.
+    pub(super) fn read(run: &Path, row: &str, seeds: u64) -> Result<Self> {
+        let path = run.join("report.json");
+        let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let found: report::Report = serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(path.display(), "the report of a finished run", e))?;
+        let named = |name: &str| found.rows.iter().find(|r| r.name == name);
+        let of_seeds = |r: &report::Row| {
+            mean(r.measured.per_seed.iter().filter(|s| s.seed < seeds).map(|s| s.rsum))
+        };
+        Ok(Self { rsum: named(row).and_then(of_seeds), cca: named(CCA).map(|r| r.measured.rsum) })
+    }
+}
+
+/// One row of the source under every inference.
+#[derive(Debug, Serialize)]
+pub(super) struct RowSummary {
+    pub(super) row: String,
+    pub(super) verdict: String,
+    pub(super) source: Origin,
+    pub(super) seeds: usize,
+    pub(super) methods: Vec<MethodSummary>,
+    pub(super) orderings: Vec<Ordering>,
+    pub(super) curves: Vec<CurveSummary>,
+    pub(super) hubs: Vec<HubsOfSide>,
+}
+
+impl RowSummary {
+    pub(super) fn new(measured: RowReports) -> Self {
+        let RowReports { row, reports, origin } = measured;
+        let names = reports.first().map_or(&[][..], |report| &report.rows);
+        let methods: Vec<_> =
+            names.iter().map(|r| MethodSummary::new(&r.method, &reports)).collect();
+        let orderings = orderings(&methods);
+        Self {
+            verdict: verdict(&row, &methods, &orderings),
+            curves: curves(&reports),
+            hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, &reports)).collect(),
+            seeds: reports.len(),
+            source: origin,
+            row,
+            methods,
+            orderings,
+        }
+    }
+}
+
+/// One inference over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct MethodSummary {
+    pub(super) method: String,
+    pub(super) rsum: f64,
+    pub(super) per_seed: Vec<f64>,
+    /// Less nearest neighbours.
+    pub(super) difference: Option<f64>,
+    /// Seeds with which it is significantly above nearest neighbours, and below.
+    pub(super) above: usize,
+    pub(super) below: usize,
+    /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
+    pub(super) hs_sum: Option<f64>,
+    /// λ of the first seed, where there is one.
+    pub(super) lambda: Option<String>,
+    /// The paper's on Flickr30K, and less its nearest neighbours.
+    pub(super) paper: Option<f64>,
+    pub(super) paper_difference: Option<f64>,
+}
+
+impl MethodSummary {
+    fn new(method: &str, reports: &[Report]) -> Self {
+        let of_seeds = || reports.iter().filter_map(|r| Some((r, row(r, method)?)));
+        let per_seed: Vec<_> = of_seeds().map(|(_, row)| row.rsum).collect();
+        let differences = || of_seeds().filter_map(|(_, row)| row.difference);
+        let significant = |sign: f64| {
+            let clear = |p: Option<f64>| p.is_some_and(|p| p < LEVEL);
+            differences().filter(|d| d.rsum * sign > 0.0 && clear(d.p_holm)).count()
+        };
+        let paper = inference_rsum(method);
+        let plain = inference_rsum(Report::BASELINE);
+        let is_plain = method == Report::BASELINE;
+        Self {
+            method: method.into(),
+            rsum: mean(per_seed.iter().copied()).unwrap_or(f64::NAN),
+            per_seed,
+            difference: mean(differences().map(|d| d.rsum)),
+            above: significant(1.0),
+            below: significant(-1.0),
+            hs_sum: mean(of_seeds().filter_map(|(_, row)| hs_sum(row))),
+            lambda: of_seeds().next().and_then(|(_, row)| lambda(row)),
+            paper,
+            paper_difference: paper.zip(plain).filter(|_| !is_plain).map(|(a, b)| a - b),
+        }
+    }
+}
+
+fn row<'a>(report: &'a Report, method: &str) -> Option<&'a Row> {
+    report.rows.iter().find(|row| row.method == method)
+}
+
+fn hs_sum(row: &Row) -> Option<f64> {
+    let sides = [row.hubs_after.i2t.as_ref()?, row.hubs_after.t2i.as_ref()?];
+    Some(sides.into_iter().flatten().map(|measures| measures.skewness).sum())
+}
+
+/// `i2t 1.5/2/2, t2i 1.2/2/3`.
+fn lambda(row: &Row) -> Option<String> {
+    let side = |direction: Direction| {
+        let value = row.params.get(direction)?.get("lambda")?;
+        Some(format!("{} {}", name(direction), param(value)))
+    };
+    let sides: Vec<_> = Direction::BOTH.into_iter().filter_map(side).collect();
+    (!sides.is_empty()).then(|| sides.join(", "))
+}
+
+fn param(value: &Param) -> String {
+    match value {
+        Param::Count(n) => n.to_string(),
+        Param::Number(x) => format!("{x:.2}"),
+        Param::Word(word) => word.clone(),
+        Param::Each(all) => all.iter().map(param).collect::<Vec<_>>().join("/"),
+    }
+}
+
+/// R@10 against λ of a direction, mean over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct CurveSummary {
+    pub(super) method: String,
+    pub(super) direction: String,
+    pub(super) lambda: Vec<f64>,
+    pub(super) r10: Vec<f64>,
+    /// Without RGM, λ = ∞.
+    pub(super) unconstrained: Option<f64>,
+}
+
+fn curves(reports: &[Report]) -> Vec<CurveSummary> {
+    let first = reports.first().map_or(&[][..], |report| &report.curves);
+    let over_seeds = |curve: &hubness::cli::report::Curve| {
+        let same = || {
+            let all = reports.iter().flat_map(|report| &report.curves);
+            all.filter(|c| c.label == curve.label && c.direction == curve.direction)
+        };
+        let at = |k: usize| mean(same().filter_map(|c| c.y.get(k).copied()));
+        CurveSummary {
+            method: curve.label.clone(),
+            direction: name(curve.direction).into(),
+            lambda: curve.x.clone(),
+            r10: (0..curve.x.len()).filter_map(at).collect(),
+            unconstrained: mean(same().filter_map(|c| c.unconstrained)),
+        }
+    };
+    first.iter().map(over_seeds).collect()
+}
+
+/// The worst hubs of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct HubsOfSide {
+    pub(super) direction: String,
+    /// Over all seeds: lists of ten that hold one of the worst hubs without asking for it.
+    pub(super) wrong: u64,
+    /// Share of these where the truth beyond the annotation calls the hub right; `null` where none is known.
+    pub(super) deserved: Option<f64>,
+    /// Those of the first seed.
+    pub(super) worst: Vec<Hub>,
+}
+
+impl HubsOfSide {
+    fn new(direction: Direction, reports: &[Report]) -> Option<Self> {
+        let all = || reports.iter().filter_map(|r| r.hubs.sides.get(direction));
+        let first = all().next()?;
+        let known = || all().flat_map(|side| &side.worst).filter_map(|h| Some((h, h.deserved?)));
+        let wrong: u64 = all().flat_map(|side| &side.worst).map(|hub| hub.wrong).sum();
+        let deserved: f64 = known().map(|(hub, share)| share * hub.wrong as f64).sum();
+        let of: u64 = known().map(|(hub, _)| hub.wrong).sum();
+        Some(Self {
+            direction: name(direction).into(),
+            wrong,
+            deserved: (of > 0).then(|| deserved / of as f64),
+            worst: first.worst.clone(),
+        })
+    }
+}
+
+fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::I2t => "i2t",
+        Direction::T2i => "t2i",
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0u32, 0.0), |(n, sum), x| (n + 1, sum + x));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+pub(super) mod tests;

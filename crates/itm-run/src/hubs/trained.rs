@@ -1,0 +1,236 @@
+//! The models that are measured: those of the newest finished run of the source target, or of one made for it.
+
+use std::path::{Path, PathBuf};
+
+use itm_core::eval::Protocol;
+use itm_core::{Error, Result};
+
+use super::HubsConfig;
+use crate::config::Config;
+use crate::devices::device;
+use crate::encoded::Encoded;
+use crate::rows::Trained;
+use crate::run_dir::{Identity, RunDir, paths};
+use crate::source::Source;
+use crate::{cli, progress, reproduce};
+
+/// What a finished run has written last.
+const REPORT: &str = "report.json";
+
+/// The source target, its data, and what its run must be of.
+pub(super) struct Wanted {
+    asked: Config,
+    used: Config,
+    pub(super) source: Source,
+    pub(super) identity: Identity,
+    rows: Vec<String>,
+    seeds: u64,
+}
+
+impl Wanted {
+    /// Opens the data of the source target; everything that can be wrong before anything is trained.
+    ///
+    /// # Errors
+    /// If there is no such target or row, if its data are wrong, or if it is evaluated by folds.
+    pub(super) fn open(
+        args: &cli::Reproduce,
+        hubs: &HubsConfig,
+        configs: &Path,
+        rows: Vec<String>,
+        seeds: u64,
+    ) -> Result<Self> {
+        let place = |key: &str| format!("{}, target.{key}", hubs.path.display());
+        let asked = Config::load(configs, &hubs.target.source).map_err(|e| match e {
+            Error::Invalid { place: at, expected, got } if at == "target" => {
+                Error::invalid(place("source"), expected, got)
+            }
+            other => other,
+        })?;
+        let known: Vec<_> = asked.rows().collect();
+        if let Some(row) = hubs.target.rows.iter().find(|row| !known.contains(&row.as_str())) {
+            let expected = format!("rows of {}: {}", asked.name, known.join(", "));
+            return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
+        }
+        let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
+        if used.target.protocol == Protocol::Coco1kFolds {
+            let expected = "a target that is evaluated as a whole";
+            return Err(Error::invalid(place("source"), expected, used.target.protocol.name()));
+        }
+        let identity = Identity {
+            target: asked.name.clone(),
+            config_sha256: used.sha256.clone(),
+            data_sha256: source.dataset.sha256.clone(),
+            backend: args.backend.clone(),
+        };
+        Ok(Self { asked, used, source, identity, rows, seeds })
+    }
+
+    /// What is there of the source's runs; an unfinished one only to go on with.
+    ///
+    /// # Errors
+    /// If the one run that could serve is unfinished and `--resume` was not asked for.
+    pub(super) fn look(&self, args: &cli::Reproduce) -> Result<Found> {
+        let name = &self.asked.name;
+        match self.find(paths(name)) {
+            Found::Unfinished(path) if !args.resume => {
+                let expected = format!(
+                    "a finished run (`cargo xtask reproduce {name} --resume` goes on with it)"
+                );
+                Err(Error::invalid(path.display(), expected, format!("no {REPORT}")))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The models: of the run that was found, else of one that is made now.
+    ///
+    /// # Errors
+    /// If training fails.
+    pub(super) fn models(
+        self,
+        found: Found,
+        args: &cli::Reproduce,
+        configs: &Path,
+    ) -> Result<Trained> {
+        let path = match found {
+            Found::Finished(path) => path,
+            Found::Unfinished(path) => self.train(args, configs, Some(path))?,
+            Found::None => {
+                let (name, rows) = (&self.asked.name, self.rows.join(", "));
+                progress::say(format!("No finished run of {name} with {rows}: it runs first."));
+                self.train(args, configs, None)?
+            }
+        };
+        let run = RunDir::open(path, self.identity, &self.used.text)?;
+        let encoded = Encoded::new(&self.source.dataset, &self.used.target);
+        let device = device(&args.backend)?;
+        Ok(Trained { config: self.used, source: self.source, encoded, run, device })
+    }
+
+    fn train(
+        &self,
+        args: &cli::Reproduce,
+        configs: &Path,
+        resumed: Option<PathBuf>,
+    ) -> Result<PathBuf> {
+        let source = cli::Reproduce {
+            target: self.asked.name.clone(),
+            table: None,
+            rows: Some(self.rows.clone()),
+            seeds: Some(self.seeds),
+            data: args.data.clone(),
+            backend: args.backend.clone(),
+            resume: resumed.is_some(),
+            out: resumed,
+        };
+        reproduce::reproduce(&source, configs)
+    }
+
+    /// The first of some runs that serves; why others do not is said.
+    fn find(&self, paths: Vec<PathBuf>) -> Found {
+        let mut unfinished = None;
+        for path in paths {
+            match self.serves(&path) {
+                Ok(()) if path.join(REPORT).is_file() => return Found::Finished(path),
+                Ok(()) => unfinished = unfinished.or(Some(path)),
+                Err(why) => progress::say(format!("Passed over: {why}")),
+            }
+        }
+        unfinished.map_or(Found::None, Found::Unfinished)
+    }
+
+    /// Whether a run is of the same configuration, data and backend, and, if it is finished, has every row and seed.
+    fn serves(&self, path: &Path) -> Result<()> {
+        let run = RunDir::open(path.to_path_buf(), self.identity.clone(), &self.used.text)?;
+        if !path.join(REPORT).is_file() {
+            return Ok(());
+        }
+        for row in &self.rows {
+            if let Some(seed) = (0..self.seeds).find(|&seed| !run.folder(row, seed).is_dir()) {
+                let expected = format!("a model of {row}, seed {seed}");
+                return Err(Error::invalid(path.display(), expected, "none"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is there of the source target.
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    Finished(PathBuf),
+    Unfinished(PathBuf),
+    None,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::ScenesConfig;
+
+    fn wanted() -> Wanted {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut asked = Config::load(&configs, "fne-scenes").unwrap();
+        let size = ScenesConfig { seed: 0, train: 8, val: 4, test: 12, pixels: 32 };
+        asked.target.scenes = Some(size);
+        let (used, source) = Source::open(&asked, None, &configs).unwrap();
+        let identity = Identity {
+            target: asked.name.clone(),
+            config_sha256: used.sha256.clone(),
+            data_sha256: source.dataset.sha256.clone(),
+            backend: "cpu".into(),
+        };
+        let rows = vec!["Full".into(), "w/o MMM".into()];
+        Wanted { asked, used, source, identity, rows, seeds: 2 }
+    }
+
+    #[test]
+    fn only_a_finished_run_of_the_same_with_every_row_and_seed_serves() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = wanted();
+        let path = |name: &str| dir.path().join(name);
+        let make =
+            |name: &str, identity: Identity, rows: &[(&str, u64)], finished: Option<&str>| {
+                let run = RunDir::create(path(name), identity, &wanted.used.text).unwrap();
+                rows.iter().for_each(|(row, seed)| _ = run.row(row, *seed).unwrap());
+                finished.iter().for_each(|file| fs::write(path(name).join(file), "{}").unwrap());
+            };
+        let all = [("Full", 0), ("Full", 1), ("w/o MMM", 0), ("w/o MMM", 1)];
+        let same = || wanted.identity.clone();
+        make("good", same(), &all, Some(REPORT));
+        make("short", same(), &all[..3], Some(REPORT));
+        make("running", same(), &all, None);
+        make("begun", same(), &[], None);
+        let other = Identity { config_sha256: "0".repeat(64), ..same() };
+        make("other", other, &all, Some(REPORT));
+        fs::create_dir(path("damaged")).unwrap();
+        fs::write(path("damaged").join("run.json"), "{").unwrap();
+
+        let find = |names: &[&str]| wanted.find(names.iter().map(|n| path(n)).collect());
+        assert_eq!(find(&[]), Found::None);
+        assert_eq!(find(&["damaged", "other", "short"]), Found::None);
+        assert_eq!(find(&["other", "begun", "running"]), Found::Unfinished(path("begun")));
+        assert_eq!(find(&["running", "short", "good"]), Found::Finished(path("good")));
+        let why = |name: &str| wanted.serves(&path(name)).unwrap_err().to_string();
+        for (name, part) in
+            [("other", "config_sha256"), ("short", "w/o MMM, seed 1"), ("damaged", "run.json")]
+        {
+            assert!(why(name).contains(part) && why(name).lines().count() == 1, "{}", why(name));
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_trained_to_its_end_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = wanted();
+        let run = RunDir::create(dir.path().join("run"), wanted.identity, "").unwrap();
+        let encoded = Encoded::new(&wanted.source.dataset, &wanted.used.target);
+        let config = wanted.used;
+        let (source, device) = (wanted.source, device("cpu").unwrap());
+        let trained = Trained { config, source, encoded, run, device };
+        let line = trained.embed("Full", 0).unwrap_err().to_string();
+        assert!(line.contains("full/seed-0: expected a trained row, got nothing"), "{line}");
+    }
+}
