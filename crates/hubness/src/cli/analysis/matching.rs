@@ -198,3 +198,38 @@ pub(crate) fn curve<S: Scores>(
     let (x, y) = points.into_iter().unzip();
     Ok(Curve { label: label.into(), direction, x, y, unconstrained })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::analysis::{Banks, Fit};
+    use crate::{Correction, Pairs, ScoreMatrix};
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    /// 20 queries for 8 items are 2.5 each: every λ of the table must run the very capacity whose hits stand beside it.
+    #[test]
+    fn a_lambda_means_its_capacity_where_the_share_is_no_whole_number() {
+        let value = |at: usize| ((at * 7919) % 101) as f32 / 101.0 + (at / 20 == 3) as u8 as f32;
+        let scores = ScoreMatrix::new(8, 20, (0..160).map(value).collect()).unwrap();
+        let pairs = Pairs::new(8, (0..20).map(|t| t % 8).collect()).unwrap();
+        let settings = Options::parse_from(["hubness"]).settings;
+        let fit = Fit { test: &scores, banks: Banks::default(), settings: &settings };
+        let set = Set::new(fit, &pairs, vec![Direction::T2i], None);
+        let plain = Correction::none(&scores, Direction::T2i);
+        let lists = pass::top(&scores, Direction::T2i, plain.map(), 8);
+        let candidates = Candidates::new(&scores, Direction::T2i, plain.map(), &lists);
+        let (table, lambdas) = lambda_table(&set, &candidates, 0).unwrap();
+        assert!(lambdas.len() > 10 && lambdas.contains(&1.0));
+        for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {
+            let capacity = capacity_at(&candidates, lambda, 1, CapacityScale::Balanced).unwrap();
+            assert!((candidate.correction * capacity as f64 - 1.0).abs() < 1e-12, "λ = {lambda}");
+        }
+    }
+}

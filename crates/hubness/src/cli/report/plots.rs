@@ -78,16 +78,17 @@ pub(super) fn rsums(report: &Report) -> Option<Figure> {
                 .disable_y_mesh()
                 .y_labels(0)
                 .draw()?;
-            if let Some(base) = base {
-                let line =
-                    path(vec![(base, 0.0), (base, n)], Ink::Level(GREY).rgb().stroke_width(4));
-                chart.draw_series([line])?;
-            }
             for (i, row) in rows.iter().enumerate() {
                 let (y, ink) = (n - i as f64 - 0.66, Ink::Solid(colour(row.seen.0)));
                 let star = if verdict::significant(row) { " *" } else { "" };
                 let label = format!("{}: {}{star}", title(&row.method), points(row.rsum));
                 chart.draw_series([Text::new(label, (x.start, y + 0.54), text())])?;
+                if let Some(base) = base {
+                    // Beside each interval, not through the labels between them.
+                    let ends = vec![(base, y - 0.24), (base, y + 0.14)];
+                    let line = path(ends, Ink::Level(GREY).rgb().stroke_width(4));
+                    chart.draw_series([line])?;
+                }
                 if let Some([lo, hi]) = row.ci95 {
                     let line = path(finite(&[(lo, y), (hi, y)]), ink.rgb().stroke_width(7));
                     chart.draw_series([line])?;
