@@ -31,12 +31,12 @@ fn engine(items: &[f32], queries: &[f32], width: usize) -> Vec<Vec<u32>> {
         quantization: ScalarKind::F32,
         ..Default::default()
     };
-    let index = new_index(&options).unwrap();
-    index.reserve(items.len() / width).unwrap();
+    let index = new_index(&options).expect("an index");
+    index.reserve(items.len() / width).expect("room");
     for (key, row) in items.chunks(width).enumerate() {
-        index.add(key as u64, row).unwrap();
+        index.add(key as u64, row).expect("a row");
     }
-    let search = |query| index.exact_search(query, 10).unwrap().keys;
+    let search = |query| index.exact_search(query, 10).expect("ten items").keys;
     queries.chunks(width).map(|q| search(q).into_iter().map(|key| key as u32).collect()).collect()
 }
 

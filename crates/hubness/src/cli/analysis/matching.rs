@@ -55,12 +55,22 @@ pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
     }
 }
 
-/// Hits for every capacity, and the λ of each: no bound first, then from loose to tight.
+/// What every λ hits.
+pub(crate) struct Lambdas {
+    /// No bound first, then from loose to tight.
+    table: HitTable,
+    /// The λ of each entry.
+    lambdas: Vec<f64>,
+    /// The smallest λ that bounds nothing on this set, if that is 10 at most; else ∞.
+    idle: f64,
+}
+
+/// Hits for every capacity that bounds something, and without a bound.
 pub(crate) fn lambda_table<S: Scores>(
     set: &Set<'_, S>,
     candidates: &Candidates<'_, S>,
     cut: usize,
-) -> Result<(HitTable, Vec<f64>)> {
+) -> Result<Lambdas> {
     let (scale, stop) = rules(set.fit.settings);
     let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
     let share = fair_share(candidates, k, scale);
@@ -79,14 +89,19 @@ pub(crate) fn lambda_table<S: Scores>(
     all.push("lambda=inf", 0.0, hits(&sweep))?;
     let mut lambdas = vec![f64::INFINITY];
     let loose = (MOST * share) as usize;
+    // The share may be no whole number: 5 queries for 2 items are 2.5 each, and λ = 1 allows 3.
+    let lambda_of = |capacity: usize| if capacity == unit { 1.0 } else { capacity as f64 / share };
+    let idle = match sweep.largest().max(unit) {
+        largest if largest <= loose.max(unit) => lambda_of(largest),
+        _ => f64::INFINITY,
+    };
     for capacity in (unit..=loose.min(sweep.largest().saturating_sub(1))).rev() {
         sweep.lower(capacity);
-        // The share may be no whole number: 5 queries for 2 items are 2.5 each, and λ = 1 allows 3.
-        let lambda = if capacity == unit { 1.0 } else { capacity as f64 / share };
+        let lambda = lambda_of(capacity);
         all.push(format!("lambda={lambda}"), 1.0 / capacity as f64, hits(&sweep))?;
         lambdas.push(lambda);
     }
-    Ok((all, lambdas))
+    Ok(Lambdas { table: all, lambdas, idle })
 }
 
 /// λ·k·x of λ = 1, not rounded.
@@ -115,7 +130,7 @@ pub(crate) fn cross_fitted<S: Scores>(
 ) -> Result<Vec<[f64; 3]>> {
     let mut chosen = vec![[f64::INFINITY; 3]; split.folds()];
     for (cut, goal) in choices(set.fit.settings) {
-        let (table, lambdas) = lambda_table(set, candidates, cut)?;
+        let Lambdas { table, lambdas, .. } = lambda_table(set, candidates, cut)?;
         let picks: Picks = by_folds(&table, split, set.pairs, goal)?;
         for (fold, pick) in chosen.iter_mut().zip(picks) {
             spread(fold, cut, goal, lambdas[pick]);
@@ -135,7 +150,10 @@ pub(crate) fn validated<V: Scores>(
     let candidates = Candidates::new(set.fit.test, direction, map, &lists);
     let mut chosen = [f64::INFINITY; 3];
     for (cut, goal) in choices(set.fit.settings) {
-        let (loose_first, lambdas) = lambda_table(set, &candidates, cut)?;
+        let Lambdas { table: loose_first, mut lambdas, idle } =
+            lambda_table(set, &candidates, cut)?;
+        // Without a bound is as good as with the smallest that bounds nothing, and that one is smaller.
+        lambdas[0] = idle;
         let mut tight_first = table(set.pairs, direction)?;
         for candidate in loose_first.candidates().iter().rev() {
             let hits = candidate.hits.clone();
@@ -225,8 +243,11 @@ mod tests {
         let plain = Correction::none(&scores, Direction::T2i);
         let lists = pass::top(&scores, Direction::T2i, plain.map(), 8);
         let candidates = Candidates::new(&scores, Direction::T2i, plain.map(), &lists);
-        let (table, lambdas) = lambda_table(&set, &candidates, 0).unwrap();
-        assert!(lambdas.len() > 10 && lambdas.contains(&1.0));
+        let Lambdas { table, lambdas, idle } = lambda_table(&set, &candidates, 0).unwrap();
+        assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
+        // The item that most queries hold is held by so many that no capacity above matters.
+        let most = GreedySweep::new(&candidates, 1).largest();
+        assert_eq!(capacity_at(&candidates, idle, 1, CapacityScale::Balanced).unwrap(), most);
         for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {
             let capacity = capacity_at(&candidates, lambda, 1, CapacityScale::Balanced).unwrap();
             assert!((candidate.correction * capacity as f64 - 1.0).abs() < 1e-12, "λ = {lambda}");
