@@ -1,4 +1,5 @@
 //! The binary `hubness`, run as its users run it, on small made data.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which may")]
 
 mod bad_input;
 mod choosing;
