@@ -166,16 +166,6 @@ pub(super) fn all(length: usize) -> u32 {
     u32::MAX >> (STRETCH - length)
 }
 
-/// The places of the set bits, ascending.
-#[inline(always)]
-pub(super) fn places(mut mask: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        (place < u32::BITS).then_some(place as usize)
-    })
-}
-
 /// The largest magnitude of the finite scores of a row.
 #[inline(always)]
 pub(super) fn largest(row: &[f32]) -> f32 {

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use itm_core::Pairs;
 use itm_core::eval::Standing;
-use itm_core::tiles::{Consumer, Tile, widest};
+use itm_core::tiles::{Consumer, Tile, places, widest};
 
 use super::buffers::Lists;
-use super::filter::{Filter, STRETCH, above, all, below, edges, largest, places};
+use super::filter::{Filter, STRETCH, above, all, below, edges, largest};
 use super::thresholds::{Counts, Thresholds};
 use crate::{Direction, Rescore, Scores, TopLists};
 

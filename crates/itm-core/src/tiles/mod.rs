@@ -58,7 +58,7 @@ pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
 pub use maxima::{Largest, Maxima};
 pub use rank_counts::{RankCounts, Standings};
-pub use top::{TopImages, TopK, TopTexts};
+pub use top::{TopImages, TopK, TopTexts, places};
 
 use crate::eval::Ranks;
 use crate::{Error, Pairs, Result, ScoreMatrix};

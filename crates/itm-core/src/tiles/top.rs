@@ -157,9 +157,9 @@ fn above(scores: &[f32], floor: impl Fn(usize) -> f32) -> u32 {
     }
 }
 
-/// The places of the set bits, ascending.
+/// The places of a mask's set bits, ascending: for consumers that look at scores by the stretch.
 #[inline(always)]
-fn places(mut mask: u32) -> impl Iterator<Item = usize> {
+pub fn places(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = mask.trailing_zeros();
         mask &= mask.wrapping_sub(1);

@@ -102,7 +102,7 @@ fn side<S: Scores, V: Scores>(
     };
     let setting =
         specs.iter().map(|&spec| fitted(spec).correction.setting).max_by_key(|&s| s as u8);
-    let mut setting = setting.unwrap_or(Setting::Plain);
+    let setting = setting.unwrap_or(Setting::Plain);
     let mut params = joined(specs.iter().map(|&spec| named(row, test, direction, spec)).collect());
     let pool =
         |answers: &[&Answer], split| Pooled::new(answers, split, test.pairs, direction, missing);
@@ -111,43 +111,51 @@ fn side<S: Scores, V: Scores>(
         let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
         return Ok(Side { params, setting, pooled });
     }
-    setting = Setting::Transductive; // a matching lets queries compete
-    let (mut answers, mut lambdas) = (Vec::new(), Vec::new());
-    let folds = match (row.lambda, validation, split) {
-        (Choice::Auto, None, Some(split)) => split.folds(),
-        _ => specs.len(),
-    };
-    for fold in 0..folds {
-        let spec = specs[fold.min(specs.len() - 1)];
-        let lists = lists(test, direction, spec);
-        let map = &*fitted(spec).correction.rescore;
-        let candidates = Candidates::new(test.fit.test, direction, map, &lists);
-        if fold > 0 && specs.len() == 1 {
-            // The same correction for every fold: its λ were all chosen with the first.
-            answers.push(Answer::matched(matchings(test, &candidates, lambdas[fold])?, test.pairs));
-            continue;
-        }
-        match (row.lambda, validation, split) {
-            (Choice::Number(lambda), ..) => lambdas.push([lambda; 3]),
-            (Choice::Auto, Some(set), _) => {
-                lambdas.push(matching::validated(set, direction, spec)?)
-            }
-            (Choice::Auto, None, Some(split)) => {
-                let chosen = matching::cross_fitted(test, &candidates, split)?;
-                match specs.len() {
-                    1 => lambdas = chosen,
-                    _ => lambdas.push(chosen[fold]),
-                }
-            }
-            (Choice::Auto, None, None) => unreachable!("who leaves λ open brings a split"),
-        }
-        answers.push(Answer::matched(matchings(test, &candidates, lambdas[fold])?, test.pairs));
-    }
+    let (lambdas, answers): (Vec<_>, Vec<_>) =
+        matched(test, validation, row, direction, &specs, split)?.into_iter().unzip();
     let answers: Vec<_> = answers.iter().collect();
     let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
     params.insert("lambda".into(), lambda_param(&lambdas));
     params.extend(matching::unusual(test.fit.settings));
+    let setting = Setting::Transductive; // a matching lets queries compete
     Ok(Side { params, setting, pooled })
+}
+
+/// λ and matchings for each fold; a single entry where all folds have the same.
+fn matched<S: Scores, V: Scores>(
+    test: &Set<'_, S>,
+    validation: Option<&Set<'_, V>>,
+    row: &Row,
+    direction: Direction,
+    specs: &[Spec],
+    split: Option<&Split>,
+) -> Result<Vec<([f64; 3], Answer)>> {
+    let folds = match (row.lambda, validation, split) {
+        (Choice::Auto, None, Some(split)) => split.folds(),
+        _ => specs.len(),
+    };
+    let spec_of = |fold: usize| specs[fold.min(specs.len() - 1)];
+    let mut found: Vec<Option<([f64; 3], Answer)>> = vec![None; folds];
+    while let Some(first) = found.iter().position(Option::is_none) {
+        // One pass for the candidates serves every fold that has this correction.
+        let spec = spec_of(first);
+        let lists = lists(test, direction, spec);
+        let map = &*test.get(direction, spec).correction.rescore;
+        let candidates = Candidates::new(test.fit.test, direction, map, &lists);
+        let lambdas = match (row.lambda, validation, split) {
+            (Choice::Number(lambda), ..) => vec![[lambda; 3]; folds],
+            (Choice::Auto, Some(set), _) => {
+                vec![matching::validated(set, direction, spec)?; folds]
+            }
+            (Choice::Auto, None, Some(split)) => matching::cross_fitted(test, &candidates, split)?,
+            (Choice::Auto, None, None) => unreachable!("who leaves λ open brings a split"),
+        };
+        for fold in (first..folds).filter(|&fold| spec_of(fold) == spec) {
+            let runs = matchings(test, &candidates, lambdas[fold])?;
+            found[fold] = Some((lambdas[fold], Answer::matched(runs, test.pairs)));
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// A correction's parameters; where corrections themselves are chosen among, its name too.
