@@ -202,3 +202,69 @@ pub(crate) fn chosen(row: &Row, validated: bool) -> Chosen {
         (false, false, _) => Chosen::Default,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Settings;
+    use crate::cli::methods::Base;
+    use crate::{Pairs, ScoreMatrix, TopLists};
+
+    #[derive(clap::Parser)]
+    struct Options {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    /// Half noise, half truth, and image 3 is a hub.
+    fn scores(seed: usize) -> ScoreMatrix {
+        let noise = |at: usize| ((at * 7919 + seed * 104_729) % 1009) as f32 / 1009.0;
+        let lift = |image: usize, text: usize| f32::from(u8::from(text / 3 == image)) * 0.4;
+        let hub = |image: usize| if image == 3 { 0.3 } else { 0.0 };
+        let value = |at: usize| noise(at) + lift(at / 90, at % 90) + hub(at / 90);
+        ScoreMatrix::new(30, 90, (0..30 * 90).map(value).collect()).unwrap()
+    }
+
+    #[test]
+    fn every_fold_is_matched_with_the_lambda_that_others_chose_for_it() {
+        let settings = <Options as clap::Parser>::parse_from(["hubness"]).settings;
+        let pairs = Pairs::uniform(30, 3);
+        let split = Split::new(2, (0..30).map(|image| image % 2).collect()).unwrap();
+        let row = rgm_row(&settings);
+        assert_eq!((&row.specs[..], row.lambda), (&[Spec::PLAIN][..], Choice::Auto));
+        let (mut differ, direction) = (0, Direction::T2i);
+        for seed in 0..10 {
+            let scores = scores(seed);
+            let fit = Fit { test: &scores, banks: Banks::default(), settings: &settings };
+            let mut set = Set::new(fit, &pairs, vec![direction], None);
+            set.prepare(&row.specs, LISTED).unwrap();
+            let lists: TopLists = lists(&set, direction, Spec::PLAIN);
+            let map = &*set.get(direction, Spec::PLAIN).correction.rescore;
+            let candidates = Candidates::new(&scores, direction, map, &lists);
+            let chosen = matching::cross_fitted(&set, &candidates, &split).unwrap();
+            let none = None::<&Set<'_, ScoreMatrix>>;
+            let found = matched(&set, none, &row, direction, &row.specs, Some(&split)).unwrap();
+            assert_eq!(found.len(), 2);
+            for ((lambda, answer), chosen) in found.iter().zip(&chosen) {
+                assert_eq!(lambda, chosen);
+                let Found::Runs(runs) = &answer.found else { panic!("a matching") };
+                assert_eq!(**runs, matchings(&set, &candidates, *chosen).unwrap());
+            }
+            differ += usize::from(found[0].1.hits != found[1].1.hits);
+        }
+        assert!(differ > 2, "folds that choose alike show nothing");
+    }
+
+    fn rgm_row(settings: &Settings) -> Row {
+        let offer = Offer {
+            bank: false,
+            item_bank: false,
+            cosines: true,
+            run: false,
+            large: false,
+            alone: false,
+        };
+        let method = crate::cli::methods::Method::One(Base::Nns, Then::Rgm);
+        rows(&[method], settings, offer).unwrap().remove(1)
+    }
+}
