@@ -3,6 +3,11 @@
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
 mod sequences;
+mod update;
 
 pub use sequences::FusedOps;
 pub(crate) use sequences::{GruGrads, Params};
+pub(crate) use update::UpdateOps;
+#[cfg(test)]
+#[cfg(feature = "flex")]
+pub(crate) use update::composed_adam;
