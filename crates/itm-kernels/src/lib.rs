@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+pub mod attention;
 mod dispatch;
 pub mod gru;
+pub mod linear;
 pub mod math;
 mod product;
 pub mod random;
