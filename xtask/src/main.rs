@@ -1,10 +1,11 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
 //! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
-//! passes its exit code on. Only `tidy` is done here.
+//! passes its exit code on. Only `tidy` and the comparison of `performance` are done here.
 
 mod arrows;
 mod manifest;
+mod performance;
 mod reproduce;
 mod rules;
 mod tidy;
@@ -26,6 +27,8 @@ enum Task {
     Data(Forwarded),
     /// The built-in world: contact sheet, export.
     Scenes(Forwarded),
+    /// Our times and PyTorch's, row by row; all rows also go to `docs/performance.md`.
+    Performance(performance::Arguments),
     /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
     Tidy,
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
+        Task::Performance(arguments) => performance::run(&arguments),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {
