@@ -17,6 +17,10 @@ mod layers;
 mod ops;
 
 #[cfg(feature = "burn")]
-pub use layers::{Gru, masked_mean, normalize_rows, uniform};
+pub use layers::{
+    BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock, gelu,
+    masked_mean, normalize_rows, uniform,
+};
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;
+pub use random::Noise;

@@ -14,6 +14,28 @@ pub fn derive(seed: u64, part: u64) -> u64 {
     mix(mix(seed) ^ mix(part.wrapping_add(0x6A09_E667_F3BC_C909)))
 }
 
+/// Where a layer's dropout takes its randomness from.
+///
+/// A mask is a function of the seed, the layer and the position: a forward pass that is run again for the gradient, or on
+/// another number of threads, drops the same values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noise {
+    /// Nothing is dropped: evaluation.
+    Off,
+    /// A training step's seed, or that of a part of it.
+    Seeded(u64),
+}
+
+impl Noise {
+    /// The noise of a part: a layer of a model, a function of a layer.
+    pub fn part(self, part: u64) -> Self {
+        match self {
+            Self::Off => Self::Off,
+            Self::Seeded(seed) => Self::Seeded(derive(seed, part)),
+        }
+    }
+}
+
 #[inline(always)]
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -1,4 +1,4 @@
-//! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
+//! Recurrent units, unit rows and means over real steps as burn backend extensions.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -124,25 +124,12 @@ impl FusedOps for burn::backend::Cube {}
 #[cfg(feature = "flex")]
 mod flex {
     use burn::backend::Flex;
+    use burn::backend::TensorMetadata;
     use burn::backend::flex::FlexTensor;
-    use burn::backend::{DType, TensorMetadata};
-    use burn::tensor::TensorData;
 
     use super::FusedOps;
+    use crate::ops::flex::{tensor, values};
     use crate::{gru, rows};
-
-    /// Calls `f` with the values, copied only if they are not contiguous.
-    fn values<const N: usize, T>(tensors: [&FlexTensor; N], f: impl FnOnce([&[f32]; N]) -> T) -> T {
-        let contiguous = tensors.map(|x| {
-            assert_eq!(x.dtype(), DType::F32, "the kernels compute in f32");
-            x.to_contiguous()
-        });
-        f(contiguous.each_ref().map(|x| x.as_slice().expect("made contiguous above")))
-    }
-
-    fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
-        FlexTensor::from_data(TensorData::new(values, shape))
-    }
 
     impl FusedOps for Flex {
         fn gru(

@@ -1,11 +1,23 @@
 //! Layers and functions on burn tensors.
 
+mod attention;
+mod block;
+mod dropout;
+mod linear;
+mod norm;
+
 use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 
 use crate::ops::FusedOps;
 use crate::random;
+
+pub use attention::SelfAttention;
+pub use block::{BlockShape, NormOrder, TransformerBlock};
+pub use dropout::Dropout;
+pub use linear::Linear;
+pub use norm::{LayerNorm, gelu};
 
 /// A gated recurrent unit over whole sequences: one operation forward, one backward. Equations: [`crate::gru`].
 ///
