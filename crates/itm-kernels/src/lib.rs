@@ -1,11 +1,18 @@
 #![doc = include_str!("../README.md")]
 
+mod blocks;
 mod dispatch;
+pub mod dropout;
+pub mod gelu;
 pub mod gru;
+pub mod layer_norm;
 pub mod math;
 mod product;
 pub mod random;
 pub mod rows;
+pub mod softmax;
+#[cfg(test)]
+mod testing;
 
 #[cfg(feature = "burn")]
 mod composed;
@@ -19,7 +26,7 @@ mod ops;
 #[cfg(feature = "burn")]
 pub use layers::{
     BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock, gelu,
-    masked_mean, normalize_rows, uniform,
+    masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

@@ -1,8 +1,16 @@
 //! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
 
+mod dropout;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
+mod gelu;
+mod layer_norm;
 mod sequences;
+mod softmax;
 
+pub(crate) use dropout::DropoutOps;
+pub(crate) use gelu::GeluOps;
+pub(crate) use layer_norm::LayerNormOps;
 pub use sequences::FusedOps;
 pub(crate) use sequences::{GruGrads, Params};
+pub(crate) use softmax::SoftmaxOps;
