@@ -30,8 +30,8 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock, gelu,
-    masked_mean, normalize_rows, softmax, uniform,
+    BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
+    TransformerBlock, gelu, masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

@@ -48,7 +48,7 @@ impl Dropout {
         ))
     }
 
-    fn mask(&self, noise: Noise) -> Option<Mask> {
+    pub(crate) fn mask(&self, noise: Noise) -> Option<Mask> {
         match noise {
             Noise::Seeded(seed) if self.rate > 0.0 => Some(Mask::new(self.rate, seed)),
             _ => None,

@@ -16,7 +16,7 @@ use crate::random;
 
 pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
-pub use block::{BlockShape, NormOrder, TransformerBlock};
+pub use block::{BlockShape, Memory, NormOrder, TransformerBlock};
 pub use dropout::Dropout;
 pub use linear::Linear;
 pub use norm::LayerNorm;

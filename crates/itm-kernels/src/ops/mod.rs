@@ -1,6 +1,7 @@
 //! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
 
 mod attention;
+mod block;
 mod dropout;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
@@ -12,6 +13,7 @@ mod softmax;
 mod update;
 
 pub(crate) use attention::AttentionOps;
+pub(crate) use block::{BlockOps, BlockSpec};
 pub(crate) use dropout::DropoutOps;
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
