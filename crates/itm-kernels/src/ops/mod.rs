@@ -1,12 +1,12 @@
 //! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
 
-mod dropout;
+pub(crate) mod dropout;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
-mod gelu;
-mod layer_norm;
+pub(crate) mod gelu;
+pub(crate) mod layer_norm;
 mod sequences;
-mod softmax;
+pub(crate) mod softmax;
 
 pub(crate) use dropout::DropoutOps;
 pub(crate) use gelu::GeluOps;
