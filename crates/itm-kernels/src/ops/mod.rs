@@ -2,14 +2,14 @@
 
 mod attention;
 mod block;
-mod dropout;
+pub(crate) mod dropout;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
-mod gelu;
-mod layer_norm;
+pub(crate) mod gelu;
+pub(crate) mod layer_norm;
 mod linear;
 mod sequences;
-mod softmax;
+pub(crate) mod softmax;
 mod update;
 
 pub(crate) use attention::AttentionOps;
