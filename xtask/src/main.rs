@@ -1,10 +1,12 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
 //! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
-//! passes its exit code on. Only `tidy` is done here, and a Python asked where its libtorch is.
+//! passes its exit code on. Only `tidy` and the comparison of `performance` are done here, and a Python asked where its
+//! libtorch is.
 
 mod arrows;
 mod manifest;
+mod performance;
 mod reproduce;
 mod rules;
 mod tidy;
@@ -37,6 +39,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Our times and PyTorch's, row by row; all rows also go to `docs/performance.md`.
+    Performance(performance::Arguments),
     /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
     Tidy,
 }
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Tch { python, args } => torch::run(&python, args),
+        Task::Performance(arguments) => performance::run(&arguments),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use crate::product::{Into, Matrix, product, product_new, transposed};
+use crate::product::{Into, Matrix, product, product_new, with_transposed};
 
 /// Below this many rows the product with the transposed weight is slower than laying the transpose out first.
 const FEW_ROWS: usize = 2048;
@@ -30,7 +30,7 @@ pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     let (n, i) = (grad.len() / o, weight.len() / o);
     let grad = Matrix::new(grad, n, o);
     if n < FEW_ROWS {
-        product_new(grad, Matrix::new(&transposed(weight, i, o), o, i))
+        with_transposed(weight, i, o, |w| product_new(grad, Matrix::new(w, o, i)))
     } else {
         product_new(grad, Matrix::new(weight, i, o).t())
     }

@@ -1,10 +1,12 @@
 //! Matrix products of slices.
 
+use std::cell::Cell;
+
 use gemm::Parallelism;
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
-use crate::math::{load, store};
+use crate::math::load;
 
 /// A matrix in a slice, as it lies or transposed; its rows may lie apart.
 #[derive(Clone, Copy)]
@@ -146,14 +148,38 @@ unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Ma
 ///
 /// Few rows times a transposed matrix take up to twice their time: laying the matrix out first is less.
 pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
-    const BLOCK: usize = 16; // one cache line of each side
     let mut to = vec![0.0; rows * cols];
-    to.par_chunks_mut((BLOCK * rows).max(1)).enumerate().for_each(|(block, to)| {
-        let j0 = block * BLOCK;
-        transpose_columns(data, cols, j0, rows, to);
-    });
+    transpose(data, rows, cols, &mut to);
     to
+}
+
+/// Calls `f` with the transpose, laid out in memory that the thread keeps for the next one.
+pub(crate) fn with_transposed<T>(
+    data: &[f32],
+    rows: usize,
+    cols: usize,
+    f: impl FnOnce(&[f32]) -> T,
+) -> T {
+    thread_local! {
+        static KEPT: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    }
+    let mut kept = KEPT.take();
+    if kept.len() < rows * cols {
+        kept.resize(rows * cols, 0.0);
+    }
+    let to = &mut kept[..rows * cols];
+    transpose(data, rows, cols, to);
+    let result = f(to);
+    KEPT.set(kept);
+    result
+}
+
+fn transpose(data: &[f32], rows: usize, cols: usize, to: &mut [f32]) {
+    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
+    const COLUMNS: usize = 4 * TILE; // some neighbouring cache lines of each row: one page is visited once for all
+    to.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(part, to)| {
+        transpose_columns(data, cols, part * COLUMNS, rows, to);
+    });
 }
 
 /// The transpose of a matrix, written out, on the calling thread.
@@ -167,25 +193,22 @@ pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
     to
 }
 
+/// Side of a tile: one cache line.
+const TILE: usize = 16;
+
 multiversion! {
     /// Columns from `j0` on of a row-major matrix as the rows of `to`.
     fn transpose_columns[FMA](data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
-        const BLOCK: usize = 16;
-        for i0 in (0..rows).step_by(BLOCK) {
-            let mut tile = [[0.0f32; BLOCK]; BLOCK];
-            let height = BLOCK.min(rows - i0);
-            for (i, row) in tile.iter_mut().enumerate().take(height) {
-                *row = load(&data[..(i0 + i + 1) * cols], (i0 + i) * cols + j0);
-            }
-            for (j, to) in to.chunks_exact_mut(rows).enumerate() {
-                let mut column = [0.0f32; BLOCK];
-                for i in 0..BLOCK {
-                    column[i] = tile[i][j];
+        for i0 in (0..rows).step_by(TILE) {
+            let height = TILE.min(rows - i0);
+            for (j1, to) in (j0..).step_by(TILE).zip(to.chunks_mut(TILE * rows)) {
+                let mut tile = [[0.0f32; TILE]; TILE];
+                for (i, row) in tile.iter_mut().enumerate().take(height) {
+                    *row = load(&data[..(i0 + i + 1) * cols], (i0 + i) * cols + j1);
                 }
-                if height == BLOCK {
-                    store(&mut to[i0..i0 + BLOCK], 0, column);
-                } else {
-                    to[i0..].copy_from_slice(&column[..height]);
+                for (j, to) in to.chunks_exact_mut(rows).enumerate() {
+                    let column: [f32; TILE] = std::array::from_fn(|i| tile[i][j]);
+                    to[i0..][..height].copy_from_slice(&column[..height]);
                 }
             }
         }
