@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+pub mod attention;
 mod dispatch;
 pub mod gru;
+pub mod linear;
 pub mod math;
 mod product;
 pub mod random;
 pub mod rows;
+pub mod update;
 
 #[cfg(feature = "burn")]
 mod composed;
@@ -15,6 +18,8 @@ mod layers;
 // Without a backend the generated dispatch has no arm that would use the arguments.
 #[cfg_attr(not(any(feature = "flex", feature = "cube", feature = "tch")), allow(unused_variables))]
 mod ops;
+#[cfg(feature = "burn")]
+mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
@@ -23,4 +28,6 @@ pub use layers::{
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;
+#[cfg(feature = "burn")]
+pub use optim::{AdamOptions, AdamW, Decayed, Moments, ema};
 pub use random::Noise;

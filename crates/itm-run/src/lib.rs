@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod devices;
+pub mod disk;
 pub mod hubs;
 pub mod log;
 pub mod method;
@@ -16,6 +17,7 @@ pub mod train;
 
 mod encoded;
 mod figures;
+mod finite;
 mod fne_method;
 mod list;
 mod progress;

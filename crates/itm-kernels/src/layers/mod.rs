@@ -133,24 +133,17 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
 
 #[cfg(test)]
 #[cfg(feature = "flex")]
+mod testing;
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests {
+    use super::testing::{close, values};
     use super::*;
     use crate::composed;
     use crate::ops::Params;
 
     const LENGTHS: [usize; 4] = [3, 5, 1, 4];
-
-    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-        x.into_data().try_to_vec().unwrap()
-    }
-
-    fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
-        assert_eq!(got.dims(), want.dims(), "{name}");
-        let (got, want) = (values(got), values(want));
-        let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
-        assert!(error < 1e-5, "{name} is off by {error:e}");
-        assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
-    }
 
     /// The unit in burn's operations, on the dispatch backend: burn differentiates it.
     fn composed_gru(gru: &Gru, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {

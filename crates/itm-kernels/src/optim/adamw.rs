@@ -1,0 +1,267 @@
+//! AdamW with the norm of all gradients clipped.
+
+use burn::backend::Dispatch;
+use burn::backend::tensor::FloatTensor;
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::{Update, updated};
+use crate::ops::UpdateOps;
+use crate::update::AdamStep;
+
+/// Which parameters decay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Decayed {
+    /// All.
+    #[default]
+    All,
+    /// Those of two dimensions or more: weights and tables, but no bias and no factor of a norm.
+    Matrices,
+}
+
+/// Constants of [`AdamW`]; the defaults are PyTorch's Adam: β = 0.9, 0.999, ε = 1e-8, no decay, no clipping.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamOptions {
+    /// β₁, β₂.
+    pub betas: [f64; 2],
+    /// ε
+    pub epsilon: f64,
+    /// λ; 0 is Adam.
+    pub weight_decay: f64,
+    /// What λ acts on.
+    pub decayed: Decayed,
+    /// c: the norm of all gradients is not let above it.
+    pub clip: Option<f64>,
+}
+
+impl Default for AdamOptions {
+    fn default() -> Self {
+        Self {
+            betas: [0.9, 0.999],
+            epsilon: 1e-8,
+            weight_decay: 0.0,
+            decayed: Decayed::All,
+            clip: None,
+        }
+    }
+}
+
+/// Moments of one parameter on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moments {
+    /// Updates the parameter has had: t of its bias corrections.
+    pub steps: u64,
+    /// m
+    pub first: Vec<f32>,
+    /// v
+    pub second: Vec<f32>,
+}
+
+/// Adam (λ = 0) or AdamW over the parameters of one module, in the order of the module.
+///
+/// ```text
+/// g ← g · min(1, c / (‖all g‖ + 1e-6))
+/// m ← β₁ m + (1−β₁) g,   v ← β₂ v + (1−β₂) g²
+/// θ ← (1 − η λ) θ − η · m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + ε)
+/// ```
+///
+/// As PyTorch's `clip_grad_norm_` and `AdamW`: t counts a parameter's own updates, and one without a gradient stays as it
+/// is. On the CPU one pass over each parameter, in place where nobody else holds its values: hand over the module itself,
+/// not a clone. Elsewhere the backend's own operations; moments live on the device.
+///
+/// # Departures
+/// Where the norm of the gradients is not finite, nothing changes: PyTorch writes NaN into every parameter.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::optim::GradientsParams;
+/// use burn::tensor::{Device, Tensor};
+/// use itm_kernels::{AdamOptions, AdamW, Gru};
+///
+/// let device = Device::flex().autodiff();
+/// let gru = Gru::seeded(3, 4, 7, &device);
+/// let mut optimizer = AdamW::new(AdamOptions { clip: Some(2.0), ..Default::default() });
+/// let loss = gru.forward(Tensor::ones([1, 2, 3], &device), &[2]).sum();
+/// let grads = GradientsParams::from_grads(loss.backward(), &gru);
+/// let (gru, norm) = optimizer.step(gru, grads, 1e-3);
+/// assert!(norm.is_finite() && gru.w_ih.val().is_require_grad());
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct AdamW {
+    options: AdamOptions,
+    steps: u64,
+    moments: Vec<Option<State>>,
+}
+
+/// Moments of one parameter, in its shape, where it lives.
+#[derive(Debug, Clone)]
+struct State {
+    steps: u64,
+    first: FloatTensor<Dispatch>,
+    second: FloatTensor<Dispatch>,
+}
+
+impl AdamW {
+    /// Before the first step.
+    pub fn new(options: AdamOptions) -> Self {
+        Self { options, steps: 0, moments: vec![] }
+    }
+
+    /// One update at the rate η; returns the module and the norm of all gradients before clipping.
+    ///
+    /// Gradients are freed one by one as they are used. A norm that is not finite is returned with nothing changed.
+    pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
+        let mut squares = Squares { grads: &grads, sums: vec![], parameters: 0 };
+        module.visit(&mut squares);
+        let (norm, parameters) = (squares.norm(), squares.parameters);
+        if !norm.is_finite() {
+            return (module, norm);
+        }
+        self.steps += 1;
+        self.moments.resize_with(parameters, || None);
+        let scale = self.options.clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0));
+        let (options, moments) = (&self.options, self.moments.iter_mut());
+        (updated(module, &mut Step { options, moments, grads, rate, scale }), norm)
+    }
+
+    /// The constants.
+    pub fn options(&self) -> &AdamOptions {
+        &self.options
+    }
+
+    /// Updates made.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Moments of each parameter in the order of the module, read from the device one at a time; none for a parameter that
+    /// has had no gradient yet.
+    pub fn moments(&self) -> impl Iterator<Item = Option<Moments>> + '_ {
+        let host = |x: &FloatTensor<Dispatch>| {
+            let data = Tensor::<1>::from_dispatch(x.clone()).into_data().convert::<f32>();
+            data.try_into_vec().expect("f32 after conversion")
+        };
+        self.moments.iter().map(move |state| {
+            let State { steps, first, second } = state.as_ref()?;
+            Some(Moments { steps: *steps, first: host(first), second: host(second) })
+        })
+    }
+
+    /// The optimiser of `module` after `steps` updates that left these moments.
+    ///
+    /// # Panics
+    /// If there are not as many moments as parameters or values, or none at all for a fresh optimiser.
+    pub fn restore<M: Module>(
+        options: AdamOptions,
+        module: &M,
+        steps: u64,
+        moments: Vec<Option<Moments>>,
+    ) -> Self {
+        if moments.is_empty() {
+            assert_eq!(steps, 0, "no moments after {steps} updates");
+            return Self::new(options);
+        }
+        let mut restore = Restore { moments: moments.into_iter(), states: vec![] };
+        module.visit(&mut restore);
+        let left = restore.moments.len();
+        assert_eq!(left, 0, "moments of {left} more parameters than the module has");
+        Self { options, steps, moments: restore.states }
+    }
+}
+
+struct Squares<'a> {
+    grads: &'a GradientsParams,
+    sums: Vec<Tensor<1>>,
+    parameters: usize,
+}
+
+impl ModuleVisitor for Squares<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.parameters += 1;
+        if let Some(grad) = self.grads.get::<D>(param.id) {
+            let sum = <Dispatch as UpdateOps>::sum_of_squares(grad.into_dispatch());
+            self.sums.push(Tensor::from_dispatch(sum));
+        }
+    }
+}
+
+impl Squares<'_> {
+    /// The one thing a step reads back from the device.
+    fn norm(&mut self) -> f64 {
+        let sums = std::mem::take(&mut self.sums);
+        if sums.is_empty() {
+            return 0.0;
+        }
+        Tensor::cat(sums, 0).into_data().iter::<f64>().sum::<f64>().sqrt()
+    }
+}
+
+struct Step<'a> {
+    options: &'a AdamOptions,
+    moments: std::slice::IterMut<'a, Option<State>>,
+    grads: GradientsParams,
+    rate: f64,
+    scale: f64,
+}
+
+impl Update for Step<'_> {
+    fn update<const D: usize>(&mut self, id: ParamId, value: Tensor<D>) -> Tensor<D> {
+        let state = self.moments.next().expect("as many parameters as were counted");
+        let Some(grad) = self.grads.remove::<D>(id) else { return value };
+        let (dims, plain) = (value.dims(), value.device().inner());
+        assert_eq!(grad.dims(), dims, "gradient of a parameter");
+        let zeros = || Tensor::<D>::zeros(dims, &plain).into_dispatch();
+        // Taken out: whatever is held twice cannot be updated in place.
+        let State { steps, first, second } =
+            state.take().unwrap_or_else(|| State { steps: 0, first: zeros(), second: zeros() });
+        let steps = steps + 1;
+        let AdamOptions { betas, epsilon, weight_decay, decayed, .. } = *self.options;
+        let decay = if decayed == Decayed::All || D >= 2 { weight_decay } else { 0.0 };
+        let step = AdamStep::new(betas, epsilon, decay, self.rate, self.scale, steps);
+        let (value, first, second) = <Dispatch as UpdateOps>::adam(
+            value.into_dispatch(),
+            grad.into_dispatch(),
+            first,
+            second,
+            step,
+        );
+        let [first, second] =
+            [first, second].map(|x| Tensor::<D>::from_dispatch(x).inner().into_dispatch());
+        *state = Some(State { steps, first, second });
+        Tensor::from_dispatch(value)
+    }
+}
+
+struct Restore {
+    moments: std::vec::IntoIter<Option<Moments>>,
+    states: Vec<Option<State>>,
+}
+
+impl ModuleVisitor for Restore {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let (dims, device) = (param.val().dims(), param.val().device().inner());
+        let moments = self.moments.next().expect("moments for every parameter");
+        self.states.push(moments.map(|m| State {
+            steps: m.steps,
+            first: on_device(m.first, dims, &device),
+            second: on_device(m.second, dims, &device),
+        }));
+    }
+}
+
+fn on_device<const D: usize>(
+    values: Vec<f32>,
+    dims: [usize; D],
+    device: &Device,
+) -> FloatTensor<Dispatch> {
+    let n = values.len();
+    assert_eq!(n, dims.iter().product::<usize>(), "{n} moments of a parameter of shape {dims:?}");
+    Tensor::<D>::from_data(TensorData::new(values, dims), device).into_dispatch()
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+#[path = "tests.rs"] // beside, as the others
+pub(super) mod tests;

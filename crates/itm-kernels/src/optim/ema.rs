@@ -1,0 +1,113 @@
+//! An exponential moving average of a module's parameters.
+
+use std::collections::VecDeque;
+
+use burn::backend::Dispatch;
+use burn::backend::tensor::FloatTensor;
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::tensor::Tensor;
+
+use super::{Update, updated};
+use crate::ops::UpdateOps;
+
+/// Moves every parameter of `target` towards the one of `online`.
+///
+/// ```text
+/// θᵐ ← m θᵐ + (1 − m) θ        in f32
+/// ```
+///
+/// On the CPU in one pass, in place where nobody else holds the values of `target`: hand over the module itself, not a
+/// clone. Parameters are matched by their order, which two modules of one construction share.
+///
+/// # Panics
+/// If `m` is not in `[0, 1]`, or the modules differ in the number or shape of their parameters.
+pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
+    assert!((0.0..=1.0).contains(&m), "momentum {m}, not in 0 to 1");
+    let mut values = Values(VecDeque::new());
+    online.visit(&mut values);
+    let mut towards = Towards { online: values.0, m };
+    let target = updated(target, &mut towards);
+    assert!(towards.online.is_empty(), "{} parameters without a partner", towards.online.len());
+    target
+}
+
+/// Shapes and values in the order of the module.
+struct Values(VecDeque<(Vec<usize>, FloatTensor<Dispatch>)>);
+
+impl ModuleVisitor for Values {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let value = param.val().inner();
+        self.0.push_back((value.dims().to_vec(), value.into_dispatch()));
+    }
+}
+
+struct Towards {
+    online: VecDeque<(Vec<usize>, FloatTensor<Dispatch>)>,
+    m: f64,
+}
+
+impl Update for Towards {
+    fn update<const D: usize>(&mut self, _: ParamId, target: Tensor<D>) -> Tensor<D> {
+        let (shape, online) = self.online.pop_front().expect("a parameter without a partner");
+        let dims = target.dims();
+        assert_eq!(dims.as_slice(), shape, "parameters of shape {dims:?} and {shape:?}");
+        let target = <Dispatch as UpdateOps>::ema(target.into_dispatch(), online, self.m);
+        Tensor::from_dispatch(target)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::optim::adamw::tests::address;
+    use crate::{Linear, uniform};
+
+    fn linear(seed: u64, device: &Device) -> Linear {
+        let weight = Param::from_tensor(uniform([3, 4], 1.0, seed, device));
+        Linear { weight, bias: Param::from_tensor(uniform([4], 1.0, seed + 1, device)) }
+    }
+
+    fn values(m: &Linear) -> Vec<f32> {
+        let both = [m.weight.val().into_data(), m.bias.val().into_data()];
+        both.iter().flat_map(|d| d.iter::<f32>()).collect()
+    }
+
+    /// The storage stays where it is if it is the module's own, and a clone made before keeps its values.
+    #[test]
+    fn in_place_but_not_in_a_clone() {
+        let online = linear(1, &Device::flex().autodiff());
+        let target = ema(online.valid(), &online, 0.5); // shared with `online` at first: a copy
+        let at = address(target.weight.val());
+        let target = ema(target, &linear(3, &Device::flex()), 0.5);
+        assert_eq!(address(target.weight.val()), at);
+
+        let (before, kept) = (values(&target), target.clone());
+        let target = ema(target, &linear(5, &Device::flex()), 0.5);
+        assert_eq!(values(&kept), before);
+        assert_ne!(values(&target), before);
+        assert_eq!(values(&online), values(&linear(1, &Device::flex())));
+    }
+
+    /// The fallback's two passes give the kernel's bits.
+    #[test]
+    fn agrees_with_composed() {
+        let device = Device::flex();
+        let (target, online) = (linear(1, &device), linear(3, &device));
+        let composed =
+            target.weight.val() * 0.995f32 + online.weight.val() * (1.0 - 0.995f64) as f32;
+        let target = ema(target, &online, 0.995);
+        let bits = |t: Tensor<2>| t.into_data().iter::<f32>().map(f32::to_bits).collect::<Vec<_>>();
+        assert_eq!(bits(target.weight.val()), bits(composed));
+    }
+
+    /// A target with gradients keeps asking for them.
+    #[test]
+    fn a_target_on_autodiff_stays_there() {
+        let device = Device::flex().autodiff();
+        let target = ema(linear(1, &device), &linear(3, &device), 0.5);
+        assert!(target.weight.val().is_require_grad());
+    }
+}
