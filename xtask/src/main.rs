@@ -1,9 +1,10 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
 //! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
-//! passes its exit code on. Only `tidy` is done here.
+//! passes its exit code on; `kills` does so with its tests. Only `tidy` is done here.
 
 mod arrows;
+mod kills;
 mod manifest;
 mod reproduce;
 mod rules;
@@ -26,6 +27,8 @@ enum Task {
     Data(Forwarded),
     /// The built-in world: contact sheet, export.
     Scenes(Forwarded),
+    /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
+    Kills(kills::Kills),
     /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
     Tidy,
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
+        Task::Kills(kills) => kills.run(),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {

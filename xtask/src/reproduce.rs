@@ -40,7 +40,7 @@ fn features(args: &[OsString]) -> Result<&'static str> {
 }
 
 /// The child's code; 128 + signal, as a shell says it, if it was killed.
-fn exit_code(status: ExitStatus) -> ExitCode {
+pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return ExitCode::from(128 + signal as u8);
