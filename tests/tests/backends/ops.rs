@@ -2,11 +2,11 @@
 
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, Gru, LayerNorm, Linear, Noise, NormOrder, SelfAttention, TransformerBlock,
-    gelu, masked_mean, normalize_rows, uniform,
+    AdamOptions, AdamW, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Noise, NormOrder,
+    SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, uniform,
 };
 
-use crate::values::{Values, applied, learnt};
+use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
 
 /// One operation: what it gives on a device with autodiff, gradients included.
 pub(crate) struct Case {
@@ -78,7 +78,37 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, None) },
     Case { name: "block, BERT", bound: 2e-5, run: |d| block(d, NormOrder::Post, Some(&LENGTHS)) },
+    Case { name: "adamw, three steps", bound: 1e-5, run: adamw },
+    Case {
+        name: "moving average",
+        bound: 1e-6,
+        run: |d| {
+            let [target, online] = [1, 2].map(|seed| Gru::seeded(7, 19, seed, d));
+            parameters(&ema(target, &online, 0.9))
+        },
+    },
 ];
+
+/// Clipping, decay of matrices alone, and moments that have seen three gradients.
+fn adamw(device: &Device) -> Values {
+    let (clip, decayed) = (Some(2.0), Decayed::Matrices);
+    let options = AdamOptions { weight_decay: 0.1, clip, decayed, ..Default::default() };
+    let (mut optimizer, mut gru) = (AdamW::new(options), Gru::seeded(7, 19, 1, device));
+    let mut values = vec![];
+    for step in 0..3 {
+        let grads = drawn_gradients(&gru, 100 * step);
+        let (updated, norm) = optimizer.step(gru, grads, 1e-2);
+        gru = updated;
+        values.push((format!("norm of step {step}"), vec![norm as f32]));
+    }
+    values.extend(parameters(&gru));
+    for (k, moments) in optimizer.moments().enumerate() {
+        let moments = moments.unwrap();
+        values.push((format!("first moment of parameter {k}"), moments.first));
+        values.push((format!("second moment of parameter {k}"), moments.second));
+    }
+    values
+}
 
 fn attention(device: &Device, keys: Option<&[usize]>, noise: Noise) -> Values {
     let attention = SelfAttention::seeded(39, 3, 0.1, 1, device);
