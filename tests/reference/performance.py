@@ -14,14 +14,17 @@ write it; where there are several ways there are several variants, and the faste
 * `own`: the small modules below: nn.Linear (one for q, k and v), scaled_dot_product_attention, nn.LayerNorm, exact GELU;
 * `transformers`: ViTModel and BertModel with the same attention, without a pooler;
 * `…-adam`: torch.optim.Adam as it comes (one kernel call per operation and tensor), `…-fused`: with fused=True;
-* `…compiled…`: torch.compile(fullgraph=True) of the model, the function or the optimiser's step.
+* `…compiled…`: torch.compile(fullgraph=True) of the model, the function or the optimiser's step;
+* `…kept…`: glibc keeps freed memory instead of returning it, as our binary asks it to.
 
 Gradients are set to None before each step; the loss is the sum of the output; pixels and words get no gradient, sequences
 and the inputs of single operations do.
 """
 
 import argparse
+import ctypes
 import json
+import platform
 import resource
 import statistics
 import sys
@@ -244,9 +247,9 @@ def ema(variant):
 
 
 ROWS_224, ROWS_BERT = 4 * 197, 8 * 32
-PLAIN = ["own", "transformers", "own-compiled"]
-WITH_ADAM = ["own-adam", "own-fused", "transformers-fused", "own-compiled-fused"]
-KERNEL = ["eager", "compiled"]
+PLAIN = ["own", "own-kept", "transformers", "own-compiled", "own-compiled-kept"]
+WITH_ADAM = ["own-adam", "own-fused", "own-kept-fused", "transformers-fused", "own-compiled-fused", "own-compiled-kept-fused"]
+KERNEL = ["eager", "eager-kept", "compiled", "compiled-kept"]
 
 ROWS = {
     "vit-224": (vit(224, 4), PLAIN),
@@ -278,7 +281,7 @@ for rows, k, n, form in [
     (ROWS_BERT, WIDTH, 4 * WIDTH, "dw"),
     (1024, 1024, 1024, "forward"),
 ]:
-    ROWS[f"product-{rows}x{k}x{n}-{form}"] = (matmul(rows, k, n, form), ["eager"])
+    ROWS[f"product-{rows}x{k}x{n}-{form}"] = (matmul(rows, k, n, form), ["eager", "eager-kept"])
 
 
 # Measuring: as the Rust side does.
@@ -296,6 +299,18 @@ def measure(step, seconds):
         step()
         times.append(time.perf_counter() - before)
     return times
+
+
+def keep_freed_memory():
+    """What `itm` does first: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, so that no step faults its buffers in again."""
+    libc = ctypes.CDLL(None)
+    if platform.libc_ver()[0] != "glibc" or not (libc.mallopt(-3, 1 << 30) and libc.mallopt(-1, 2**31 - 1)):
+        raise OSError("only glibc can be asked to keep memory")
+
+
+def blas():
+    """Whose matrix products these are."""
+    return "MKL" if torch.backends.mkl.is_available() else "no MKL"
 
 
 def resident():
@@ -319,8 +334,11 @@ def main():
         parser.error(f"no row {args.row} with a variant {args.variant}: --list names them")
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    line = {"row": args.row, "variant": args.variant, "torch": torch.__version__}
+    line = {"row": args.row, "variant": args.variant, "torch": torch.__version__, "blas": blas()}
+    line["python"] = platform.python_version()
     try:
+        if "kept" in args.variant:
+            keep_freed_memory()
         if "transformers" in args.variant:
             import transformers
 

@@ -9,7 +9,7 @@ use burn::tensor::{Tensor, TensorData};
 use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::optimizer::host;
+use crate::host::host;
 
 /// Tensors on their way into a file.
 #[derive(Default)]
@@ -110,6 +110,11 @@ impl Reader {
             return Err(Error::invalid(place(), wanted, got));
         }
         Ok(view.data().to_vec())
+    }
+
+    /// Whether there is such an entry.
+    pub(crate) fn has(&self, name: &str) -> Result<bool> {
+        Ok(self.tensors()?.tensor(name).is_ok())
     }
 
     pub(crate) fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {

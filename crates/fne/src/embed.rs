@@ -4,8 +4,8 @@ use burn::module::Module;
 use itm_core::data::Features;
 use itm_core::encoders::TokenBatch;
 
+use crate::host::host;
 use crate::model::Dropout;
-use crate::optimizer::host;
 use crate::step::Fne;
 
 /// Rows encoded at once.

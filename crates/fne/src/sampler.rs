@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::draw;
-use crate::optimizer::host;
+use crate::host::host;
 use crate::statistics::Snapshot;
 use crate::weights::{Excluded, Pool, Rule, weights};
 

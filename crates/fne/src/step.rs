@@ -7,13 +7,14 @@ use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use itm_core::encoders::TokenBatch;
 use itm_core::{Error, Result, ema};
+use itm_kernels::{AdamOptions, AdamW};
 
 use self::objective::Kept;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
 use crate::config::FneConfig;
+use crate::host::host;
 use crate::model::{Dropout, Encoders, derive, drop_words};
-use crate::optimizer::{AdamW, host};
 use crate::statistics::{Snapshot, Statistics};
 
 /// Pairs of one step: row i of each belongs to pair i.
@@ -101,7 +102,11 @@ impl Fne {
         Ok(Self {
             momentum: online.clone().valid(),
             online,
-            optimizer: AdamW::new(config.train.weight_decay),
+            optimizer: AdamW::new(AdamOptions {
+                weight_decay: config.train.weight_decay,
+                clip: Some(config.train.grad_clip),
+                ..AdamOptions::default()
+            }),
             bank: Bank::new(sampler.bank_size, config.model.embed_dim, derive(seed, 3)),
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
@@ -119,7 +124,8 @@ impl Fne {
     /// One update of the online encoders.
     ///
     /// # Errors
-    /// If an image id is −100, or the loss is not finite: the message names epoch and step.
+    /// If an image id is −100, or the loss or the norm of its gradients is not finite: the message names epoch and step,
+    /// and the online encoders are as they were.
     ///
     /// # Panics
     /// If the parts of the batch differ in their number of rows, or a text has no word or one
@@ -143,7 +149,9 @@ impl Fne {
         let has_momentum = self.config.sampler.has_momentum();
         if has_momentum {
             let m = self.config.sampler.momentum;
-            self.momentum = ema(self.momentum.clone(), &self.online, m);
+            // Moved out and in: it is averaged in place if nobody else holds it.
+            let momentum = std::mem::replace(&mut self.momentum, self.online.clone());
+            self.momentum = ema(momentum, &self.online, m);
         }
 
         let (loss, active, observation) = if self.config.sampler.in_batch(self.epoch) {
@@ -166,9 +174,13 @@ impl Fne {
         }
         let grads = GradientsParams::from_grads(loss.backward(), &self.online);
         let learning_rate = train.rate(self.epoch);
-        let (online, grad_norm) =
-            self.optimizer.step(self.online.clone(), &grads, learning_rate, train.grad_clip);
+        let online = std::mem::replace(&mut self.online, self.momentum.clone()); // as above
+        let (online, grad_norm) = self.optimizer.step(online, grads, learning_rate);
         self.online = online;
+        if !grad_norm.is_finite() {
+            let place = format!("epoch {}, step {}", self.epoch, self.steps);
+            return Err(Error::invalid(place, "gradients of a finite norm", grad_norm));
+        }
         self.steps += 1;
         let statistics = self.statistics.snapshot();
         Ok(StepReport { loss: value, grad_norm, active, learning_rate, statistics, observation })

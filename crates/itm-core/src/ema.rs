@@ -1,9 +1,6 @@
 //! Momentum encoders: an exponential moving average of parameters.
 
-use std::collections::VecDeque;
-
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::Tensor;
+use burn::module::Module;
 
 /// Moves every parameter of `target` towards the one of `online`.
 ///
@@ -12,53 +9,20 @@ use burn::tensor::Tensor;
 /// ```
 ///
 /// `target` starts as `online.valid()` and stays without gradients. Parameters are matched by their order, which two
-/// modules of one construction share.
+/// modules of one construction share. On the CPU they are averaged in place where nobody else holds them: hand over the
+/// module itself, not a clone.
 ///
 /// # Panics
 /// If `m` is not in `[0, 1]`, or the modules differ in the number or shape of their parameters.
 pub fn ema<M: Module>(target: M, online: &M, m: f64) -> M {
-    assert!((0.0..=1.0).contains(&m), "momentum {m}, not in 0 to 1");
-    let mut values = Values::default();
-    online.visit(&mut values);
-    let mut update = Update { online: values.0, m };
-    let target = target.map(&mut update);
-    assert!(update.online.is_empty(), "{} parameters without a partner", update.online.len());
-    target
-}
-
-/// Parameters in the order of the module, flat: their ranks differ.
-#[derive(Default)]
-struct Values(VecDeque<(Vec<usize>, Tensor<1>)>);
-
-impl ModuleVisitor for Values {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let value = param.val().inner();
-        let dims = value.dims();
-        self.0.push_back((dims.to_vec(), value.reshape([dims.iter().product::<usize>()])));
-    }
-}
-
-struct Update {
-    online: VecDeque<(Vec<usize>, Tensor<1>)>,
-    m: f64,
-}
-
-impl ModuleMapper for Update {
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let (shape, online) = self.online.pop_front().expect("a parameter without a partner");
-        let m = self.m;
-        param.map(|target| {
-            let dims = target.dims();
-            assert_eq!(dims.as_slice(), shape, "parameters of shape {dims:?} and {shape:?}");
-            target.inner() * m + online.reshape(dims) * (1.0 - m)
-        })
-    }
+    itm_kernels::ema(target, online, m)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, TensorData};
+    use burn::module::Param;
+    use burn::tensor::{Device, Tensor, TensorData};
 
     #[derive(Module, Debug)]
     struct Two {

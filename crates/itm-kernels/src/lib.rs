@@ -1,13 +1,20 @@
 #![doc = include_str!("../README.md")]
 
 pub mod attention;
+mod blocks;
 mod dispatch;
+pub mod dropout;
+pub mod gelu;
 pub mod gru;
+pub mod layer_norm;
 pub mod linear;
 pub mod math;
 mod product;
 pub mod random;
 pub mod rows;
+pub mod softmax;
+#[cfg(test)]
+mod testing;
 pub mod update;
 
 #[cfg(feature = "burn")]
@@ -23,8 +30,8 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock, gelu,
-    masked_mean, normalize_rows, uniform,
+    BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
+    TransformerBlock, gelu, masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

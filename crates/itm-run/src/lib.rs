@@ -10,6 +10,7 @@ pub mod hubs;
 pub mod log;
 pub mod method;
 pub mod paper;
+pub mod plan;
 pub mod report;
 pub mod reproduce;
 pub mod run_dir;
@@ -19,6 +20,8 @@ mod encoded;
 mod figures;
 mod finite;
 mod fne_method;
+#[cfg(test)]
+mod kills;
 mod list;
 mod progress;
 mod results;

@@ -14,6 +14,7 @@ use crate::figures;
 use crate::fne_method::FneMethod;
 use crate::log::Log;
 use crate::method::{Embedded, Method, Split};
+use crate::plan::{Bytes, fne as memory};
 use crate::progress;
 use crate::reproduce::Job;
 use crate::results::SeedRun;
@@ -51,6 +52,22 @@ fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
     }
 }
 
+/// What a row's training takes in memory.
+pub(crate) fn memory(
+    config: &Config,
+    row: &str,
+    source: &Source,
+    encoded: &Encoded,
+) -> Result<Bytes> {
+    let Bytes { data, loaded, scores, .. } = memory::data(source, encoded);
+    match config.target.method {
+        MethodName::Fne => {
+            let plan = memory::plan(&config.row(row)?, &memory::Sizes::of(source, encoded));
+            Ok(Bytes { data, loaded, scores, ..plan })
+        }
+    }
+}
+
 /// Steps of all rows and seeds of a job.
 pub(crate) fn steps(
     config: &Config,
@@ -62,12 +79,7 @@ pub(crate) fn steps(
 }
 
 /// A trained row with one seed, and its scores on the test split.
-pub(crate) fn run(
-    job: &Job,
-    encoded: &Encoded,
-    row: &str,
-    seed: u64,
-) -> Result<(SeedRun, ScoreMatrix)> {
+pub(crate) fn run(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatrix)> {
     let started = Instant::now();
     let mut config: FneConfig = job.used.row(row)?;
     config.train.seed = seed;
@@ -75,7 +87,7 @@ pub(crate) fn run(
     let (log, checkpoints) = job.run.row(row, seed)?;
     let truth = job.source.truth.as_ref().map(|truth| &truth.train);
     let name = named(row, seed);
-    let data = &job.source.dataset;
+    let (data, encoded) = (&job.source.dataset, &job.encoded);
     let mut method = FneMethod::new(name.clone(), &config, data, encoded, truth, &job.device)?;
     let validate = |embedded: &Embedded| evaluation(embedded, &job.source.dataset.val.pairs);
     let bar = progress::bar(&name, "steps");
@@ -152,6 +164,7 @@ pub(crate) fn scores(embedded: &Embedded) -> Result<ScoreMatrix> {
     Ok(Tiles::new(images, texts)?.scores())
 }
 
-fn evaluation(embedded: &Embedded, pairs: &Pairs) -> Result<Evaluation> {
+/// Recalls of embedded images and texts.
+pub(crate) fn evaluation(embedded: &Embedded, pairs: &Pairs) -> Result<Evaluation> {
     evaluate(&scores(embedded)?, pairs, itm_core::eval::Protocol::Full, TiePolicy::Index)
 }

@@ -8,9 +8,9 @@ use crate::audit::{Direction, Observation, Observed, Pair};
 use crate::bank::{Bank, Entries};
 use crate::config::{Enqueue, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
+use crate::host::host;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
-use crate::optimizer::host;
 use crate::weights::{Excluded, Pool, weights};
 
 /// Momentum embeddings of the batch.

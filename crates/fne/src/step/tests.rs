@@ -272,7 +272,7 @@ fn every_row_of_the_ablation_learns() {
             gap(&fne)
         };
         let (before, after) = (epoch(0), epoch(1));
-        assert!(before > 0.3 && after > 0.15, "{name}: {before} → {after}");
+        assert!(before > 0.3 && after > 0.1, "{name}: {before} → {after}");
     }
 }
 

@@ -51,7 +51,19 @@ impl SelfAttention {
     /// # Panics
     /// If the width or the number of counts differs, or a count is 0 or more than `l`.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
-        let [b, l, d] = x.dims();
+        let heads = self.heads_of(x.dims(), keys, noise);
+        let qkv = self.qkv.forward(x).into_dispatch();
+        let mixed = <Dispatch as AttentionOps>::self_attention(qkv, heads);
+        self.out.forward(Tensor::from_dispatch(mixed))
+    }
+
+    /// Heads, keys and dropout for input of this shape, checked.
+    pub(crate) fn heads_of(
+        &self,
+        [b, l, d]: [usize; 3],
+        keys: Option<&[usize]>,
+        noise: Noise,
+    ) -> Heads {
         let keys = keys.map_or_else(|| vec![l; b], <[usize]>::to_vec);
         assert_eq!(keys.len(), b, "counts of keys for input of shape {:?}", [b, l, d]);
         for (row, &n) in keys.iter().enumerate() {
@@ -63,10 +75,7 @@ impl SelfAttention {
             }
             _ => None,
         };
-        let heads = Heads { heads: self.heads, keys, dropout };
-        let qkv = self.qkv.forward(x).into_dispatch();
-        let mixed = <Dispatch as AttentionOps>::self_attention(qkv, heads);
-        self.out.forward(Tensor::from_dispatch(mixed))
+        Heads { heads: self.heads, keys, dropout }
     }
 }
 

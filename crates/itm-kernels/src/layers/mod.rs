@@ -1,5 +1,6 @@
 //! Layers and functions on burn tensors.
 
+mod activations;
 mod attention;
 mod block;
 mod dropout;
@@ -13,11 +14,12 @@ use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use crate::ops::FusedOps;
 use crate::random;
 
+pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
-pub use block::{BlockShape, NormOrder, TransformerBlock};
+pub use block::{BlockShape, Memory, NormOrder, TransformerBlock};
 pub use dropout::Dropout;
 pub use linear::Linear;
-pub use norm::{LayerNorm, gelu};
+pub use norm::LayerNorm;
 
 /// A gated recurrent unit over whole sequences: one operation forward, one backward. Equations: [`crate::gru`].
 ///
@@ -131,6 +133,9 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
     }
 }
 
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod elementwise_tests;
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod testing;

@@ -1,16 +1,26 @@
 //! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
 
 mod attention;
+mod block;
+pub(crate) mod dropout;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
+pub(crate) mod gelu;
+pub(crate) mod layer_norm;
 mod linear;
 mod sequences;
+pub(crate) mod softmax;
 mod update;
 
 pub(crate) use attention::AttentionOps;
+pub(crate) use block::{BlockOps, BlockSpec};
+pub(crate) use dropout::DropoutOps;
+pub(crate) use gelu::GeluOps;
+pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
 pub use sequences::FusedOps;
 pub(crate) use sequences::{GruGrads, Params};
+pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;
 #[cfg(test)]
 #[cfg(feature = "flex")]

@@ -99,7 +99,8 @@ fn the_order_of_effects() {
 fn no_failure_costs_the_last_checkpoint() {
     let mut tried = 0;
     for again in [5, 6] {
-        for fails in (0..).map(Fails::At).take(40).chain((0..1000).map(Fails::After)) {
+        let bytes = if again == 6 { 0..600 } else { 0..0 };
+        for fails in (0..30).map(Fails::At).chain(bytes.map(Fails::After)) {
             let dir = tempfile::tempdir().unwrap();
             let good = checkpoints(dir.path());
             write(&good, 4);
@@ -121,9 +122,9 @@ fn no_failure_costs_the_last_checkpoint() {
             assert!(file_names(dir.path()).unwrap().iter().all(|name| !name.contains("tmp")));
         }
     }
-    // 18 effects of step 6 with the removal of 4, 20 of step 5 again (which removes none but its own old one); bytes: 64 +
-    // 32 + 81 of the hash, and a manifest of some 250, each time.
-    assert!(tried > 2 * (17 + 64 + 32 + 81 + 200), "{tried}");
+    // Step 6 takes 17 effects, those of two files and of two manifests, and removes step 4; step 5 again takes two more and
+    // removes its old self. The disk is full for 64, 32 and 81 bytes of files and hash, and those of a manifest.
+    assert!(tried > 17 + 19 + 64 + 32 + 81 + 200, "{tried}");
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn what_a_kill_left_half_written_is_not_seen_and_goes() {
     assert_eq!(file_names(dir.path()).unwrap(), ["step-5"]);
 }
 
-/// Each file cut at every length, each bit turned, each file gone: never a wrong state, always the one before.
+/// Each file cut at every length, a bit of each byte turned, each file gone: never a wrong state, always the one before.
 #[test]
 fn a_damaged_newest_one_falls_back_to_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -159,9 +160,9 @@ fn a_damaged_newest_one_falls_back_to_the_one_before() {
             fs::write(&path, &whole[..length]).unwrap();
             damaged(&path);
         }
-        for bit in 0..8 * whole.len() {
+        for at in 0..whole.len() {
             let mut bytes = whole.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
+            bytes[at] ^= 1 << (at % 8);
             fs::write(&path, bytes).unwrap();
             damaged(&path);
         }

@@ -50,7 +50,9 @@ fn trap_22_resume_equals_an_uninterrupted_run() {
         assert_eq!(bits(values(second.online())), bits(values(whole.online())));
         assert_eq!(bits(values(second.momentum())), bits(values(whole.momentum())));
         assert_eq!(second.bank(), whole.bank());
-        assert_eq!(second.optimizer, whole.optimizer);
+        let moments = |f: &Fne| f.optimizer.moments().collect::<Vec<_>>();
+        assert_eq!(moments(&second), moments(&whole));
+        assert_eq!(second.optimizer.steps(), 8);
         assert_eq!(second.statistics(), whole.statistics());
         assert_eq!(second.progress(), (1, 8));
         assert!(whole.bank().ids()[0] != NEVER);
