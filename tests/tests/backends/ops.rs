@@ -2,8 +2,9 @@
 
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    AdamOptions, AdamW, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Noise, NormOrder,
-    SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, uniform,
+    AdamOptions, AdamW, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
+    NormOrder, SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, softmax,
+    uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -76,8 +77,32 @@ pub(crate) const CASES: &[Case] = &[
         bound: 1e-5,
         run: |d| attention(d, Some(&LENGTHS), Noise::Seeded(5)),
     },
-    Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, None) },
-    Case { name: "block, BERT", bound: 2e-5, run: |d| block(d, NormOrder::Post, Some(&LENGTHS)) },
+    Case {
+        name: "softmax",
+        bound: 1e-5,
+        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, None)),
+    },
+    Case {
+        name: "softmax, padded, a row of it",
+        bound: 1e-5,
+        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, Some(&[20, 37, 0, 1]))),
+    },
+    Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, Memory::Keep, None) },
+    Case {
+        name: "block, BERT",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Post, Memory::Keep, Some(&LENGTHS)),
+    },
+    Case {
+        name: "block, ViT, made again",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Pre, Memory::Recompute, None),
+    },
+    Case {
+        name: "block, BERT, made again",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Post, Memory::Recompute, Some(&LENGTHS)),
+    },
     Case { name: "adamw, three steps", bound: 1e-5, run: adamw },
     Case {
         name: "moving average",
@@ -115,17 +140,11 @@ fn attention(device: &Device, keys: Option<&[usize]>, noise: Noise) -> Values {
     learnt(attention, x([4, 6, 39], device), |m, x| m.forward(x, keys, noise))
 }
 
-fn block(device: &Device, order: NormOrder, keys: Option<&[usize]>) -> Values {
-    let shape = BlockShape {
-        width: 39,
-        heads: 3,
-        mlp: 101,
-        epsilon: 1e-12,
-        order,
-        dropout: 0.1,
-        attention_dropout: 0.1,
-    };
-    let block = TransformerBlock::seeded(&shape, 1, device);
+fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize]>) -> Values {
+    let (width, heads, mlp, epsilon) = (39, 3, 101, 1e-12);
+    let (dropout, attention_dropout) = (0.1, 0.2);
+    let shape = BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout };
+    let block = TransformerBlock { memory, ..TransformerBlock::seeded(&shape, 1, device) };
     learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
 }
 
