@@ -3,6 +3,7 @@
 mod dispatch;
 pub mod gru;
 pub mod math;
+mod panels;
 mod product;
 pub mod random;
 pub mod rows;
@@ -21,8 +22,8 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock, gelu,
-    masked_mean, normalize_rows, uniform,
+    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock,
+    gelu, masked_mean, normalize_rows, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

@@ -2,11 +2,15 @@
 
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
+mod recurrent;
 mod sequences;
 mod update;
 
+pub(crate) use recurrent::{GruGrads, GruOps, Params};
+#[cfg(test)]
+#[cfg(feature = "flex")]
+pub(crate) use recurrent::{composed_backward, composed_saving};
 pub use sequences::FusedOps;
-pub(crate) use sequences::{GruGrads, Params};
 pub(crate) use update::UpdateOps;
 #[cfg(test)]
 #[cfg(feature = "flex")]
