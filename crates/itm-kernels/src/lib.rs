@@ -10,6 +10,7 @@ mod lanes;
 pub mod layer_norm;
 pub mod linear;
 pub mod math;
+mod panels;
 mod product;
 pub mod random;
 pub mod rows;
@@ -31,7 +32,7 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
+    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
     TransformerBlock, gelu, masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]

@@ -8,6 +8,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice, TensorData};
 
+use crate::gru::Direction;
 use crate::ops::{GruGrads, Params};
 use crate::rows::SHORTEST;
 
@@ -50,11 +51,21 @@ fn stack<B: Backend>(steps: Vec<FloatTensor<B>>) -> FloatTensor<B> {
     B::float_cat(steps.collect(), 1)
 }
 
+/// Steps in the order a unit reads them.
+fn steps(direction: Direction, l: usize) -> Vec<usize> {
+    let mut steps: Vec<_> = (0..l).collect();
+    if direction == Direction::Reverse {
+        steps.reverse();
+    }
+    steps
+}
+
 /// States `[b, l, h]` and the gates r, z, n, h W_hn + b_hn as `[b, l, 4h]`.
 pub(crate) fn gru<B: Backend>(
     x: FloatTensor<B>,
     params: Params<B>,
     lengths: &[usize],
+    direction: Direction,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let [b, l, i] = x.shape().dims();
     let [h, _] = params.w_hh.shape().dims();
@@ -66,7 +77,7 @@ pub(crate) fn gru<B: Backend>(
 
     let mut state = zeros::<B>(&from_x, [b, h]);
     let (mut states, mut saved) = (Vec::with_capacity(l), Vec::with_capacity(l));
-    for t in 0..l {
+    for t in steps(direction, l) {
         let from_x = step::<B>(&from_x, t);
         let from_h =
             B::float_add(B::float_matmul(state.clone(), params.w_hh.clone()), b_hh.clone());
@@ -84,6 +95,10 @@ pub(crate) fn gru<B: Backend>(
         states.push(state.clone());
         saved.push(B::float_cat(vec![r, z, n, hidden], 1));
     }
+    if direction == Direction::Reverse {
+        states.reverse();
+        saved.reverse();
+    }
     (stack::<B>(states), stack::<B>(saved))
 }
 
@@ -95,16 +110,21 @@ pub(crate) fn gru_backward<B: Backend>(
     gates: FloatTensor<B>,
     grad: FloatTensor<B>,
     lengths: &[usize],
+    direction: Direction,
 ) -> GruGrads<B> {
     let [b, l, i] = x.shape().dims();
     let [h, _] = params.w_hh.shape().dims();
     let w_hh_t = B::float_transpose(params.w_hh);
     let mut d_state = zeros::<B>(&states, [b, h]);
     let (mut d_input, mut d_hidden, mut before) = (Vec::new(), Vec::new(), Vec::new());
-    for t in (0..l).rev() {
+    for t in steps(direction, l).into_iter().rev() {
         let saved = step::<B>(&gates, t);
         let [r, z, n, hidden] = [0, 1, 2, 3].map(|k| gate::<B>(&saved, k, h));
-        let previous = if t == 0 { zeros::<B>(&states, [b, h]) } else { step::<B>(&states, t - 1) };
+        let previous = match direction {
+            Direction::Forward if t > 0 => step::<B>(&states, t - 1),
+            Direction::Reverse if t + 1 < l => step::<B>(&states, t + 1),
+            _ => zeros::<B>(&states, [b, h]),
+        };
         let d = B::float_add(step::<B>(&grad, t), d_state);
         let [on, off] = running::<B>(&d, lengths, t);
         let (d, held) = (B::float_mul(d.clone(), on), B::float_mul(d, off));
@@ -123,7 +143,9 @@ pub(crate) fn gru_backward<B: Backend>(
         before.push(previous);
     }
     let flat = |mut steps: Vec<FloatTensor<B>>, w: usize| {
-        steps.reverse();
+        if direction == Direction::Forward {
+            steps.reverse(); // they came last to first
+        }
         B::float_reshape(stack::<B>(steps), Shape::new([b * l, w]))
     };
     let (d_input, d_hidden) = (flat(d_input, 3 * h), flat(d_hidden, 3 * h));

@@ -1,12 +1,15 @@
 //! The pass backward through time.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use super::packing::Packing;
-use super::{Weights, rows_per_task};
+use super::packing::{Columns, Direction, Packing};
+use super::{FromPanels, Weights, blocks, both};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, store};
-use crate::product::{Into, Matrix, product, transposed};
+use crate::panels::{self, Panels, ROWS};
+use crate::product::{Into, Matrix, product};
 
 /// Gradients of a loss, shaped as what they belong to.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +28,8 @@ pub struct Gradients {
 
 /// Gradients for the gradient `grad` of the output, from what [`forward_saving`](super::forward_saving) returned.
 ///
-/// A gradient that arrives at a padded step belongs to the last real one, whose state stands there.
+/// A gradient that arrives at a padded step belongs to the last real one, whose state stands there; in reverse to h₀, and is
+/// dropped.
 ///
 /// # Panics
 /// If a shape does not fit the others.
@@ -38,55 +42,127 @@ pub fn backward(
     grad: &[f32],
 ) -> Gradients {
     let (i, h) = weights.sizes(x, packing);
+    let mut d_x = vec![0.0; packing.padded(i)];
+    let columns = Columns::all(h);
+    let rest = direction(x, weights, packing, output, gates, grad, columns, &mut d_x);
+    Gradients { x: d_x, ..rest }
+}
+
+/// Gradients of both directions, from what [`bidirectional_saving`](super::bidirectional_saving) returned; that of the
+/// input, which they share, stands in the first.
+///
+/// # Panics
+/// If a shape does not fit the others.
+pub fn bidirectional_backward(
+    x: &[f32],
+    weights: [&Weights; 2],
+    packing: &Packing,
+    output: &[f32],
+    gates: [&[f32]; 2],
+    grad: &[f32],
+) -> [Gradients; 2] {
+    let (i, h) = weights[0].sizes(x, packing);
+    let mut d_x = vec![0.0; packing.padded(i)];
+    let [(ahead, left), (reverse, right)] = both(packing, h);
+    let first = direction(x, weights[0], &ahead, output, gates[0], grad, left, &mut d_x);
+    let second = direction(x, weights[1], &reverse, output, gates[1], grad, right, &mut d_x);
+    [Gradients { x: d_x, ..first }, second]
+}
+
+/// All gradients but the input's, which is added to `d_x`.
+#[allow(clippy::too_many_arguments)] // what the forward pass had and what it gave
+fn direction(
+    x: &[f32],
+    weights: &Weights,
+    packing: &Packing,
+    output: &[f32],
+    gates: &[f32],
+    grad: &[f32],
+    columns: Columns,
+    d_x: &mut [f32],
+) -> Gradients {
+    let (i, h) = weights.sizes(x, packing);
     let (rows, first) = (packing.rows(), packing.step(0).len());
-    assert_eq!(output.len(), packing.order.len() * packing.steps * h, "values of the output");
+    assert_eq!(output.len(), packing.padded(columns.stride), "values of the output");
     assert_eq!(grad.len(), output.len(), "values of the output's gradient");
     assert_eq!(gates.len(), rows * 4 * h, "values of the gates of {rows} rows");
 
-    let states = packing.pack(output, h);
-    let w_hh_t = transposed(weights.w_hh, h, 3 * h);
+    let states = packing.pack(output, columns);
+    let w_hh_t = (packing.steps > 1).then(|| transposed_panels(weights.w_hh, h));
     let zeros = vec![0.0; first * h];
     let mut d_input = vec![0.0; rows * 3 * h]; // of x W_ih + b_ih
     let mut d_hidden = vec![0.0; rows * 3 * h]; // of h W_hh + b_hh
-    let mut d_state = vec![0.0; first * h];
+    let mut d_state = vec![0.0; first * h]; // all but what comes through W_hh, which is
+    let mut through = vec![0.0; h.div_ceil(panels::WIDTH) * blocks(first) * ROWS * panels::WIDTH];
+    let mut left = vec![0.0; blocks(first) * ROWS * 3 * h]; // d_hidden as the panels want it
+    let mut later = 0; // rows of the step after this
     for t in (0..packing.steps).rev() {
         let range = packing.step(t);
-        add_output_gradient(&mut d_state[..range.len() * h], grad, packing, t, h);
+        let n = range.len();
         let previous = if t == 0 { &zeros } else { &states[packing.step(t - 1).start * h..] };
-        let block = rows_per_task(h);
-        d_state[..range.len() * h]
-            .par_chunks_mut(block * h)
-            .zip(d_input[range.start * 3 * h..range.end * 3 * h].par_chunks_mut(block * 3 * h))
-            .zip(d_hidden[range.start * 3 * h..range.end * 3 * h].par_chunks_mut(block * 3 * h))
-            .zip(gates[range.start * 4 * h..range.end * 4 * h].par_chunks(block * 4 * h))
-            .zip(previous[..range.len() * h].par_chunks(block * h))
-            .for_each(|((((d_state, d_input), d_hidden), gates), previous)| {
-                step_backward(h, gates, previous, d_state, d_input, d_hidden);
+        let came = FromPanels { values: &through, rows: blocks(later) * ROWS, first: 0 };
+        d_state[..n * h]
+            .par_chunks_mut(ROWS * h)
+            .zip(d_input[range.start * 3 * h..range.end * 3 * h].par_chunks_mut(ROWS * 3 * h))
+            .zip(d_hidden[range.start * 3 * h..range.end * 3 * h].par_chunks_mut(ROWS * 3 * h))
+            .zip(gates[range.start * 4 * h..range.end * 4 * h].par_chunks(ROWS * 4 * h))
+            .zip(previous[..n * h].par_chunks(ROWS * h))
+            .zip(left.par_chunks_mut(ROWS * 3 * h))
+            .enumerate()
+            .for_each(|(k, (((((d_state, d_input), d_hidden), gates), previous), left))| {
+                let order = &packing.order[k * ROWS..];
+                for (d, &row) in d_state.chunks_exact_mut(h).zip(order) {
+                    add_output_gradient(d, grad, packing, row, t, columns);
+                }
+                let came = FromPanels { first: k * ROWS, ..came };
+                let running = later.saturating_sub(k * ROWS);
+                step_backward(h, gates, previous, came, running, d_state, d_input, d_hidden);
+                panels::block(left, d_hidden, 3 * h);
             });
-        if t > 0 && !range.is_empty() {
-            let d_hidden = &d_hidden[range.start * 3 * h..range.end * 3 * h];
-            let d_hidden = Matrix::new(d_hidden, range.len(), 3 * h);
-            let d_state = &mut d_state[..range.len() * h];
-            product(d_state, Into::Add, d_hidden, Matrix::new(&w_hh_t, 3 * h, h));
+        later = n;
+        if let (Some(w_hh_t), 1..) = (&w_hh_t, t * n) {
+            let through = &mut through[..w_hh_t.count() * blocks(n) * ROWS * panels::WIDTH];
+            w_hh_t.product(through, &left[..blocks(n) * ROWS * 3 * h]);
         }
     }
-    let packed = packing.pack(x, i);
-    weight_gradients(&packed, weights, packing, &states, &d_input, &d_hidden)
-}
-
-/// Adds the gradient of step `t`'s output to its packed rows, with that of the padding for a sequence that ends there.
-fn add_output_gradient(d_state: &mut [f32], grad: &[f32], packing: &Packing, t: usize, h: usize) {
-    d_state.par_chunks_exact_mut(h).zip(&packing.order).for_each(|(d_state, &row)| {
-        let last = if packing.lengths[row] == t + 1 { packing.steps } else { t + 1 };
-        for from in
-            grad[(row * packing.steps + t) * h..(row * packing.steps + last) * h].chunks_exact(h)
-        {
-            d_state.iter_mut().zip(from).for_each(|(d, g)| *d += g);
-        }
+    let packed = packing.pack(x, Columns::all(i));
+    let (d, from_x) = weight_gradients(&packed, weights, packing, &states, &d_input, &d_hidden);
+    packing.unpack(&from_x, d_x, Columns::all(i), |to, from| {
+        to.iter_mut().zip(from).for_each(|(d, g)| *d += g);
     });
+    d
 }
 
-/// The products over all steps at once.
+/// W_hhᵀ, 48 units a panel.
+fn transposed_panels(w_hh: &[f32], h: usize) -> Panels {
+    Panels::new(3 * h, h.div_ceil(panels::WIDTH), |p, panel| {
+        let units = w_hh.chunks_exact(3 * h).skip(p * panels::WIDTH).take(panels::WIDTH);
+        for (c, from) in units.enumerate() {
+            panel.iter_mut().zip(from).for_each(|(to, &w)| to[c] = w);
+        }
+    })
+}
+
+/// Adds the gradient of step `t`'s output to a packed row, with that of the padding for a sequence that ends there.
+fn add_output_gradient(
+    d: &mut [f32],
+    grad: &[f32],
+    packing: &Packing,
+    row: usize,
+    t: usize,
+    columns: Columns,
+) {
+    let mut add = |at: usize| {
+        d.iter_mut().zip(&grad[at..][..columns.width]).for_each(|(d, g)| *d += g);
+    };
+    let at = packing.place(row, t, columns).start;
+    add(at);
+    if packing.direction == Direction::Forward && packing.lengths[row] == t + 1 {
+        (t + 1..packing.steps).for_each(|later| add(at + (later - t) * columns.stride));
+    }
+}
+
+/// The products over all steps at once; also the gradient of the packed input.
 fn weight_gradients(
     packed: &[f32],
     weights: &Weights,
@@ -94,7 +170,7 @@ fn weight_gradients(
     states: &[f32],
     d_input: &[f32],
     d_hidden: &[f32],
-) -> Gradients {
+) -> (Gradients, Vec<f32>) {
     let h = weights.b_ih.len() / 3;
     let (i, rows, first) = (weights.w_ih.len() / (3 * h), packing.rows(), packing.step(0).len());
     let d_input_m = Matrix::new(d_input, rows, 3 * h);
@@ -103,27 +179,30 @@ fn weight_gradients(
     product(&mut w_ih, Into::Replace, Matrix::new(packed, rows, i).t(), d_input_m);
 
     let mut x = vec![0.0; rows * i];
-    let w_ih_t = transposed(weights.w_ih, i, 3 * h);
-    product(&mut x, Into::Replace, d_input_m, Matrix::new(&w_ih_t, 3 * h, i));
+    product(&mut x, Into::Replace, d_input_m, Matrix::new(weights.w_ih, i, 3 * h).t());
 
-    // The state before every step but the first, whose h₀ is 0.
+    let mut w_hh = vec![0.0; h * 3 * h];
+    if rows > first {
+        let previous = before(states, packing, h);
+        let later = Matrix::new(&d_hidden[first * 3 * h..], rows - first, 3 * h);
+        product(&mut w_hh, Into::Replace, Matrix::new(&previous, rows - first, h).t(), later);
+    }
+    let (b_ih, b_hh) = (column_sums(d_input, 3 * h), column_sums(d_hidden, 3 * h));
+    (Gradients { x: vec![], w_ih, w_hh, b_ih, b_hh }, x)
+}
+
+/// The state before every step but the first, whose h₀ is 0.
+fn before<'a>(states: &'a [f32], packing: &Packing, h: usize) -> Cow<'a, [f32]> {
+    let (rows, first) = (packing.rows(), packing.step(0).len());
+    if packing.step(packing.steps - 1).len() == first {
+        return Cow::Borrowed(&states[..(rows - first) * h]); // all of one length: they lie so
+    }
     let mut previous = Vec::with_capacity((rows - first) * h);
     for t in 1..packing.steps {
         let start = packing.step(t - 1).start;
         previous.extend_from_slice(&states[start * h..(start + packing.step(t).len()) * h]);
     }
-    let mut w_hh = vec![0.0; h * 3 * h];
-    if rows > first {
-        let later = Matrix::new(&d_hidden[first * 3 * h..], rows - first, 3 * h);
-        product(&mut w_hh, Into::Replace, Matrix::new(&previous, rows - first, h).t(), later);
-    }
-    Gradients {
-        x: packing.unpack(&x, i, |_, _| {}),
-        w_ih,
-        w_hh,
-        b_ih: column_sums(d_input, 3 * h),
-        b_hh: column_sums(d_hidden, 3 * h),
-    }
+    Cow::Owned(previous)
 }
 
 /// Sum of the rows: blocks of rows first, then the blocks in their order, whatever the threads.
@@ -140,11 +219,14 @@ fn column_sums(data: &[f32], cols: usize) -> Vec<f32> {
 }
 
 multiversion! {
-    /// From dh′ in `d_state`: the gradients of both pre-activations, and in `d_state` the direct path z ⊙ dh′.
+    /// From dh′ in `d_state`, less what `came` through W_hh to the first `running` rows: the gradients of both
+    /// pre-activations, and in `d_state` the direct path z ⊙ dh′.
     fn step_backward[FMA](
         h: usize,
         gates: &[f32],
         previous: &[f32],
+        came: crate::gru::FromPanels<'_>,
+        running: usize,
         d_state: &mut [f32],
         d_input: &mut [f32],
         d_hidden: &mut [f32],
@@ -158,7 +240,11 @@ multiversion! {
             for j in (0..h).step_by(LANES) {
                 let part = |gate: usize| load(&gates[gate * h..][..h], j);
                 let (r, z, n, hidden) = (part(0), part(1), part(2), part(3));
-                let (old, d) = (load(previous, j), load(d_state, j));
+                let (old, mut d) = (load(previous, j), load(d_state, j));
+                if row < running {
+                    let part = came.part(row, j / panels::WIDTH, j % panels::WIDTH / LANES);
+                    (0..LANES).for_each(|k| d[k] += part[k]);
+                }
                 let [mut dr, mut dz, mut dn, mut dnr, mut direct] = [[0.0f32; LANES]; 5];
                 for k in 0..LANES {
                     dz[k] = d[k] * (old[k] - n[k]) * z[k] * (1.0 - z[k]);

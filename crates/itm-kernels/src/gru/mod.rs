@@ -13,23 +13,31 @@
 //! | W_ir W_iz W_in | `w_ih` | `[i, 3h]` |
 //! | W_hr W_hz W_hn | `w_hh` | `[h, 3h]` |
 //! | b_ir b_iz b_in, b_hr b_hz b_hn | `b_ih`, `b_hh` | `[3h]` |
-//! | h′ of every step | the result | `[b, l, h]`; padded steps repeat the last real one |
+//! | h′ of every step | the result | `[b, l, h]`; a padded step does not change the state |
+//!
+//! Padded steps therefore repeat the last real state; read in reverse, from each sequence's last real step on, they come
+//! before the first and hold h₀ = 0. [`bidirectional`] puts both directions side by side.
 //!
 //! The real steps are packed: longest sequence first, all sequences of one step side by side. So every product runs over
 //! real steps only, and there are few: one for the inputs of all steps, one per step for the state, one for each weight's
-//! gradient over all steps. The number of threads does not change a bit of the results.
+//! gradient over all steps. The state's weights are written out once, in panels. The number of threads does not change a bit of the results.
 
 mod gradients;
 mod packing;
+mod pytorch;
 
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, sigmoid, store, tanh};
+use crate::panels::{self, Panels, ROWS};
 use crate::product::{Into, Matrix, product};
 
-pub use gradients::{Gradients, backward};
-pub use packing::Packing;
+use packing::Columns;
+
+pub use gradients::{Gradients, backward, bidirectional_backward};
+pub use packing::{Direction, Packing};
+pub use pytorch::from_pytorch;
 
 /// Weights of one layer and direction; gates in the order r, z, n.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +76,9 @@ impl Weights<'_> {
 /// If a shape does not fit the others.
 pub fn forward(x: &[f32], weights: &Weights, packing: &Packing) -> Vec<f32> {
     let h = weights.b_ih.len() / 3;
-    run(x, weights, packing, &mut vec![0.0; packing.step(0).len() * 4 * h])
+    let (mut states, mut gates) = (vec![0.0; packing.padded(h)], scratch(packing, h));
+    run(x, weights, packing, &mut gates, &mut states, Columns::all(h));
+    states
 }
 
 /// [`forward`], and what [`backward`] needs: r, z, n and h W_hn + b_hn of every packed row, `[rows, 4h]`.
@@ -77,58 +87,151 @@ pub fn forward(x: &[f32], weights: &Weights, packing: &Packing) -> Vec<f32> {
 /// If a shape does not fit the others.
 pub fn forward_saving(x: &[f32], weights: &Weights, packing: &Packing) -> (Vec<f32>, Vec<f32>) {
     let h = weights.b_ih.len() / 3;
-    let mut gates = vec![0.0; packing.rows() * 4 * h];
-    let output = run(x, weights, packing, &mut gates);
-    (output, gates)
+    let (mut states, mut gates) = (vec![0.0; packing.padded(h)], saved(packing, h));
+    run(x, weights, packing, &mut gates, &mut states, Columns::all(h));
+    (states, gates)
 }
 
-/// `gates` has room for all packed rows, or is scratch for the widest step.
-fn run(x: &[f32], weights: &Weights, packing: &Packing, gates: &mut [f32]) -> Vec<f32> {
+/// The states of a forward and a reverse unit side by side, `[b, l, 2h]`.
+///
+/// # Panics
+/// If a shape does not fit the others.
+pub fn bidirectional(x: &[f32], weights: [&Weights; 2], packing: &Packing) -> Vec<f32> {
+    let h = weights[0].b_ih.len() / 3;
+    let (mut states, mut gates) = (vec![0.0; packing.padded(2 * h)], scratch(packing, h));
+    for (weights, (packing, columns)) in weights.into_iter().zip(both(packing, h)) {
+        run(x, weights, &packing, &mut gates, &mut states, columns);
+    }
+    states
+}
+
+/// [`bidirectional`], and what [`bidirectional_backward`] needs of each direction; see [`forward_saving`].
+///
+/// # Panics
+/// If a shape does not fit the others.
+pub fn bidirectional_saving(
+    x: &[f32],
+    weights: [&Weights; 2],
+    packing: &Packing,
+) -> (Vec<f32>, [Vec<f32>; 2]) {
+    let h = weights[0].b_ih.len() / 3;
+    let mut states = vec![0.0; packing.padded(2 * h)];
+    let mut gates = [saved(packing, h), saved(packing, h)];
+    let directions = weights.into_iter().zip(both(packing, h)).zip(&mut gates);
+    for ((weights, (packing, columns)), gates) in directions {
+        run(x, weights, &packing, gates, &mut states, columns);
+    }
+    (states, gates)
+}
+
+/// Both directions and their halves of the states.
+fn both(packing: &Packing, h: usize) -> [(Packing, Columns); 2] {
+    [Direction::Forward, Direction::Reverse]
+        .map(|d| (packing.clone().towards(d), Columns::half(d, h)))
+}
+
+/// Room for the gates of the widest step.
+fn scratch(packing: &Packing, h: usize) -> Vec<f32> {
+    vec![0.0; packing.step(0).len() * 4 * h]
+}
+
+/// Room for the gates of every step.
+fn saved(packing: &Packing, h: usize) -> Vec<f32> {
+    vec![0.0; packing.rows() * 4 * h]
+}
+
+/// `gates` is [`saved`] or [`scratch`]; the states go to their columns of `to`.
+fn run(
+    x: &[f32],
+    weights: &Weights,
+    packing: &Packing,
+    gates: &mut [f32],
+    to: &mut [f32],
+    columns: Columns,
+) {
     let (i, h) = weights.sizes(x, packing);
+    assert_eq!(columns.width, h, "width of a direction");
     let (rows, first) = (packing.rows(), packing.step(0).len());
     let keep = gates.len() == rows * 4 * h;
 
-    let packed = packing.pack(x, i);
+    let packed = packing.pack(x, Columns::all(i));
     let mut from_x = vec![0.0; rows * 3 * h];
     let w_ih = Matrix::new(weights.w_ih, i, 3 * h);
     product(&mut from_x, Into::Replace, Matrix::new(&packed, rows, i), w_ih);
 
+    let w_hh = (packing.steps > 1).then(|| state_panels(weights.w_hh, h));
     // h₀ stands in front of the states, so that every step reads the rows before its own.
     let mut states = vec![0.0; (first + rows) * h];
-    let mut from_h = vec![0.0; first * 3 * h]; // h₀ W_hh = 0
+    let mut left = vec![0.0; blocks(first) * ROWS * h]; // the states as the panels want them
+    let mut from_h = vec![0.0; h.div_ceil(LANES) * blocks(first) * ROWS * panels::WIDTH]; // h₀ W_hh = 0
     for t in 0..packing.steps {
         let range = packing.step(t);
-        if range.is_empty() {
+        let n = range.len();
+        if n == 0 {
             break;
+        }
+        let blocks = blocks(n);
+        let left = &mut left[..blocks * ROWS * h];
+        let from_h = &mut from_h[..h.div_ceil(LANES) * blocks * ROWS * panels::WIDTH];
+        if let (Some(w_hh), 1..) = (&w_hh, t) {
+            w_hh.product(from_h, left);
         }
         let (before, after) = states.split_at_mut((first + range.start) * h);
         let previous_start = if t == 0 { 0 } else { first + packing.step(t - 1).start };
-        let previous = &before[previous_start * h..][..range.len() * h];
-        let from_h = &mut from_h[..range.len() * 3 * h];
-        if t > 0 {
-            let w_hh = Matrix::new(weights.w_hh, h, 3 * h);
-            product(from_h, Into::Replace, Matrix::new(previous, range.len(), h), w_hh);
-        }
+        let previous = &before[previous_start * h..][..n * h];
         let gates_start = if keep { range.start } else { 0 };
-        let block = rows_per_task(h);
-        after[..range.len() * h]
-            .par_chunks_mut(block * h)
-            .zip(gates[gates_start * 4 * h..][..range.len() * 4 * h].par_chunks_mut(block * 4 * h))
-            .zip(from_x[range.start * 3 * h..range.end * 3 * h].par_chunks(block * 3 * h))
-            .zip(from_h.par_chunks(block * 3 * h))
-            .zip(previous.par_chunks(block * h))
-            .for_each(|((((next, gates), from_x), from_h), previous)| {
+        let from_h = &*from_h;
+        after[..n * h]
+            .par_chunks_mut(ROWS * h)
+            .zip(gates[gates_start * 4 * h..][..n * 4 * h].par_chunks_mut(ROWS * 4 * h))
+            .zip(from_x[range.start * 3 * h..range.end * 3 * h].par_chunks(ROWS * 3 * h))
+            .zip(previous.par_chunks(ROWS * h))
+            .zip(left.par_chunks_mut(ROWS * h))
+            .enumerate()
+            .for_each(|(k, ((((next, gates), from_x), previous), left))| {
+                let from_h = FromPanels { values: from_h, rows: blocks * ROWS, first: k * ROWS };
                 step_forward(h, from_x, from_h, weights.b_ih, weights.b_hh, previous, next, gates);
+                panels::block(left, next, h);
             });
     }
-    packing.unpack(&states[first * h..], h, |padding, last| {
-        padding.chunks_exact_mut(last.len()).for_each(|step| step.copy_from_slice(last));
+    packing.unpack(&states[first * h..], to, columns, |to, from| to.copy_from_slice(from));
+    if packing.direction == Direction::Forward {
+        packing.repeat_last(to, columns);
+    }
+}
+
+/// Blocks of some rows.
+fn blocks(rows: usize) -> usize {
+    rows.div_ceil(ROWS)
+}
+
+/// W_hh with the three gates of 16 units side by side: r, z, n of units 0 to 15, then of the next.
+fn state_panels(w_hh: &[f32], h: usize) -> Panels {
+    Panels::new(h, h.div_ceil(LANES), |p, panel| {
+        let (j, n) = (p * LANES, LANES.min(h - p * LANES));
+        for (to, from) in panel.iter_mut().zip(w_hh.chunks_exact(3 * h)) {
+            for gate in 0..3 {
+                to[gate * LANES..][..n].copy_from_slice(&from[gate * h + j..][..n]);
+            }
+        }
     })
 }
 
-/// Rows of one task: enough to be worth handing over, and no function of the thread count.
-fn rows_per_task(h: usize) -> usize {
-    (4096 / h).max(1)
+/// What [`Panels::product`] gave, `[panels, rows, 48]`, from row `first` on.
+#[derive(Clone, Copy)]
+struct FromPanels<'a> {
+    values: &'a [f32],
+    rows: usize,
+    first: usize,
+}
+
+impl FromPanels<'_> {
+    /// Sixteen columns of a row: part 0, 1 or 2 of a panel.
+    #[inline(always)]
+    fn part(&self, row: usize, panel: usize, part: usize) -> [f32; LANES] {
+        let at = (panel * self.rows + self.first + row) * panels::WIDTH;
+        load(&self.values[at..][..panels::WIDTH], part * LANES)
+    }
 }
 
 multiversion! {
@@ -136,7 +239,7 @@ multiversion! {
     fn step_forward[FMA](
         h: usize,
         from_x: &[f32],
-        from_h: &[f32],
+        from_h: crate::gru::FromPanels<'_>,
         b_ih: &[f32],
         b_hh: &[f32],
         previous: &[f32],
@@ -145,7 +248,6 @@ multiversion! {
     ) {
         for (row, next) in next.chunks_exact_mut(h).enumerate() {
             let from_x = &from_x[row * 3 * h..][..3 * h];
-            let from_h = &from_h[row * 3 * h..][..3 * h];
             let previous = &previous[row * h..][..h];
             let (gate_r, rest) = gates[row * 4 * h..][..4 * h].split_at_mut(h);
             let (gate_z, rest) = rest.split_at_mut(h);
@@ -154,7 +256,7 @@ multiversion! {
             for j in (0..h).step_by(LANES) {
                 let part = |m: &[f32], gate: usize| load(&m[gate * h..][..h], j);
                 let (xr, xz, xn) = (part(from_x, 0), part(from_x, 1), part(from_x, 2));
-                let (hr, hz, hn) = (part(from_h, 0), part(from_h, 1), part(from_h, 2));
+                let [hr, hz, hn] = [0, 1, 2].map(|gate| from_h.part(row, j / LANES, gate));
                 let (br, bz, bn) = (part(b_ih, 0), part(b_ih, 1), part(b_ih, 2));
                 let (cr, cz, cn) = (part(b_hh, 0), part(b_hh, 1), part(b_hh, 2));
                 let old = load(previous, j);

@@ -2,21 +2,53 @@
 
 use rayon::prelude::*;
 
+/// Where a unit begins to read a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// At its first step.
+    #[default]
+    Forward,
+    /// At its last real step.
+    Reverse,
+}
+
+/// Columns `at..at + width` of a padded `[b, l, stride]`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Columns {
+    pub(super) at: usize,
+    pub(super) width: usize,
+    pub(super) stride: usize,
+}
+
+impl Columns {
+    pub(super) fn all(width: usize) -> Self {
+        Self { at: 0, width, stride: width }
+    }
+
+    /// Of two directions side by side.
+    pub(super) fn half(direction: Direction, width: usize) -> Self {
+        let at = if direction == Direction::Reverse { width } else { 0 };
+        Self { at, width, stride: 2 * width }
+    }
+}
+
 /// Where each real step of a padded batch lies when packed.
 #[derive(Debug, Clone)]
 pub struct Packing {
+    pub(super) direction: Direction,
     pub(super) steps: usize,
     pub(super) lengths: Vec<usize>,
     /// Sequences, longest first; the earlier one first among equals.
     pub(super) order: Vec<usize>,
     /// The inverse of `order`.
     rank: Vec<usize>,
-    /// First packed row of each step, and their number at the end: step t has `offset[t + 1] − offset[t]` sequences.
+    /// First packed row of each step, and their number at the end: step t has `offset[t + 1] − offset[t]` sequences. A
+    /// step is counted from where the unit begins.
     offset: Vec<usize>,
 }
 
 impl Packing {
-    /// The packing of sequences with these lengths, padded to `steps`.
+    /// The packing of sequences with these lengths, padded to `steps`, read forwards.
     ///
     /// # Panics
     /// If there is no sequence, or a length is 0 or more than `steps`.
@@ -36,7 +68,32 @@ impl Packing {
         for t in 0..steps {
             offset.push(offset[t] + order.partition_point(|&row| lengths[row] > t));
         }
-        Self { steps, lengths: lengths.to_vec(), order, rank, offset }
+        let (direction, lengths) = (Direction::Forward, lengths.to_vec());
+        Self { direction, steps, lengths, order, rank, offset }
+    }
+
+    /// The same sequences read in a direction.
+    pub fn towards(self, direction: Direction) -> Self {
+        Self { direction, ..self }
+    }
+
+    /// Where the step that a unit reads as number `t` stands in sequence `row`.
+    fn position(&self, row: usize, t: usize) -> usize {
+        match self.direction {
+            Direction::Forward => t,
+            Direction::Reverse => self.lengths[row] - 1 - t,
+        }
+    }
+
+    /// First value of that step in a padded `[b, l, stride]`, and its end.
+    pub(super) fn place(&self, row: usize, t: usize, columns: Columns) -> std::ops::Range<usize> {
+        let start = (row * self.steps + self.position(row, t)) * columns.stride + columns.at;
+        start..start + columns.width
+    }
+
+    /// Values of a padded `[b, l, stride]`.
+    pub(super) fn padded(&self, stride: usize) -> usize {
+        self.order.len() * self.steps * stride
     }
 
     /// Number of real steps.
@@ -49,8 +106,9 @@ impl Packing {
         self.offset[t]..self.offset[t + 1]
     }
 
-    /// Real steps of a padded `[b, l, width]`, packed.
-    pub(super) fn pack(&self, padded: &[f32], width: usize) -> Vec<f32> {
+    /// Real steps of a padded `[b, l, stride]`, packed.
+    pub(super) fn pack(&self, padded: &[f32], columns: Columns) -> Vec<f32> {
+        let width = columns.width;
         let mut packed = vec![0.0; self.rows() * width];
         let mut rest = packed.as_mut_slice();
         let mut by_step = Vec::with_capacity(self.steps);
@@ -60,28 +118,43 @@ impl Packing {
             rest = later;
         }
         by_step.into_par_iter().enumerate().for_each(|(t, step)| {
-            for (row, to) in self.order.iter().zip(step.chunks_exact_mut(width)) {
-                to.copy_from_slice(&padded[(row * self.steps + t) * width..][..width]);
+            for (&row, to) in self.order.iter().zip(step.chunks_exact_mut(width)) {
+                to.copy_from_slice(&padded[self.place(row, t, columns)]);
             }
         });
         packed
     }
 
-    /// Packed rows back in a padded `[b, l, width]`; `fill` is called with what follows the real steps and the last one.
+    /// Calls `f` with each real step of a padded `[b, l, stride]` and its packed row.
     pub(super) fn unpack(
         &self,
         packed: &[f32],
-        width: usize,
-        fill: fn(&mut [f32], &[f32]),
-    ) -> Vec<f32> {
-        let mut padded = vec![0.0; self.order.len() * self.steps * width];
-        padded.par_chunks_exact_mut(self.steps * width).enumerate().for_each(|(row, sequence)| {
-            let (real, padding) = sequence.split_at_mut(self.lengths[row] * width);
-            for (t, to) in real.chunks_exact_mut(width).enumerate() {
-                to.copy_from_slice(&packed[(self.offset[t] + self.rank[row]) * width..][..width]);
+        padded: &mut [f32],
+        columns: Columns,
+        f: impl Fn(&mut [f32], &[f32]) + Sync,
+    ) {
+        let Columns { width, stride, .. } = columns;
+        padded.par_chunks_exact_mut(self.steps * stride).enumerate().for_each(|(row, sequence)| {
+            let start = row * self.steps * stride;
+            for t in 0..self.lengths[row] {
+                let place = self.place(row, t, columns);
+                let from = &packed[(self.offset[t] + self.rank[row]) * width..][..width];
+                f(&mut sequence[place.start - start..place.end - start], from);
             }
-            fill(padding, &real[real.len() - width..]);
         });
-        padded
+    }
+
+    /// Repeats the last real step of a padded `[b, l, stride]` over the padding.
+    pub(super) fn repeat_last(&self, padded: &mut [f32], columns: Columns) {
+        let Columns { at, width, stride } = columns;
+        padded.par_chunks_exact_mut(self.steps * stride).zip(&self.lengths).for_each(
+            |(sequence, &length)| {
+                let (real, padding) = sequence.split_at_mut(length * stride);
+                let last = &real[(length - 1) * stride + at..][..width];
+                for step in padding.chunks_exact_mut(stride) {
+                    step[at..at + width].copy_from_slice(last);
+                }
+            },
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The element-wise and row operations on tensors: kernels and fallbacks against burn's own differentiation.
 
 use burn::backend::tensor::FloatTensor;
+use burn::module::Param;
 
 use super::*;
 use crate::dropout::Mask;

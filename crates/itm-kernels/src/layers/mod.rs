@@ -4,12 +4,12 @@ mod activations;
 mod attention;
 mod block;
 mod dropout;
+mod gru;
 mod linear;
 mod norm;
 
 use burn::backend::Dispatch;
-use burn::module::{Module, Param};
-use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::ops::FusedOps;
 use crate::random;
@@ -18,77 +18,9 @@ pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
 pub use block::{BlockShape, Memory, NormOrder, TransformerBlock};
 pub use dropout::Dropout;
+pub use gru::{BiGru, Gru};
 pub use linear::Linear;
 pub use norm::LayerNorm;
-
-/// A gated recurrent unit over whole sequences: one operation forward, one backward. Equations: [`crate::gru`].
-///
-/// ```
-/// # #[cfg(feature = "flex")] {
-/// use burn::tensor::{Device, Distribution, Tensor};
-/// use itm_kernels::Gru;
-///
-/// let device = Device::flex();
-/// let gru = Gru::seeded(3, 4, 7, &device);
-/// let x = Tensor::<3>::random([2, 5, 3], Distribution::Default, &device);
-/// let states = gru.forward(x, &[5, 2]); // the second sequence has two real steps
-/// assert_eq!(states.dims(), [2, 5, 4]);
-/// # }
-/// ```
-#[derive(Module, Debug)]
-pub struct Gru {
-    /// `[input, 3·hidden]`, gates r, z, n.
-    pub w_ih: Param<Tensor<2>>,
-    /// `[hidden, 3·hidden]`
-    pub w_hh: Param<Tensor<2>>,
-    /// `[3·hidden]`
-    pub b_ih: Param<Tensor<1>>,
-    /// `[3·hidden]`
-    pub b_hh: Param<Tensor<1>>,
-}
-
-impl Gru {
-    /// Weights and biases uniform in ±1/√hidden, as PyTorch, drawn from the device's generator.
-    pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
-        let drawn = Tensor::<1>::random([4], Distribution::Default, device).into_data();
-        let fold = |seed, u: f32| random::derive(seed, u64::from(u.to_bits()));
-        let seed = drawn.convert::<f32>().iter::<f32>().fold(0, fold);
-        Self::seeded(input, hidden, seed, device)
-    }
-
-    /// Weights and biases uniform in ±1/√hidden: a function of the seed alone.
-    pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
-        let bound = 1.0 / (hidden as f32).sqrt();
-        let seed = |part| random::derive(seed, part);
-        Self {
-            w_ih: Param::from_tensor(uniform([input, 3 * hidden], bound, seed(0), device)),
-            w_hh: Param::from_tensor(uniform([hidden, 3 * hidden], bound, seed(1), device)),
-            b_ih: Param::from_tensor(uniform([3 * hidden], bound, seed(2), device)),
-            b_hh: Param::from_tensor(uniform([3 * hidden], bound, seed(3), device)),
-        }
-    }
-
-    /// States of every step, `[b, l, i]` to `[b, l, h]`; the first state is zero.
-    ///
-    /// A padded step repeats the state of the last real one, so the last step holds every sequence's final state. The
-    /// input's gradient is zero on padded steps.
-    ///
-    /// # Panics
-    /// If a length is 0 or more than `l`, or `x` is not `[lengths.len(), l, input]`.
-    pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
-        let (dims, [input, _]) = (x.dims(), self.w_ih.dims());
-        check_lengths(dims, lengths);
-        assert_eq!(dims[2], input, "input of shape {dims:?} for a unit of width {input}");
-        Tensor::from_dispatch(<Dispatch as FusedOps>::gru(
-            x.into_dispatch(),
-            self.w_ih.val().into_dispatch(),
-            self.w_hh.val().into_dispatch(),
-            self.b_ih.val().into_dispatch(),
-            self.b_hh.val().into_dispatch(),
-            lengths.to_vec(),
-        ))
-    }
-}
 
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`.
 ///
@@ -146,94 +78,8 @@ mod tests {
     use super::testing::{close, values};
     use super::*;
     use crate::composed;
-    use crate::ops::Params;
 
     const LENGTHS: [usize; 4] = [3, 5, 1, 4];
-
-    /// The unit in burn's operations, on the dispatch backend: burn differentiates it.
-    fn composed_gru(gru: &Gru, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
-        let params = Params::<Dispatch> {
-            w_ih: gru.w_ih.val().into_dispatch(),
-            w_hh: gru.w_hh.val().into_dispatch(),
-            b_ih: gru.b_ih.val().into_dispatch(),
-            b_hh: gru.b_hh.val().into_dispatch(),
-        };
-        Tensor::from_dispatch(composed::gru::<Dispatch>(x.into_dispatch(), params, lengths).0)
-    }
-
-    /// Output and all gradients: the kernel, and the composed backward pass, against burn's own differentiation.
-    #[test]
-    fn gru_agrees_with_composed_and_autodiff() {
-        let device = Device::flex().autodiff();
-        let gru = Gru::seeded(3, 18, 5, &device);
-        let x = uniform([4, 5, 3], 1.0, 6, &device).require_grad();
-        let weights = uniform([4, 5, 18], 1.0, 7, &device);
-        let fused = gru.forward(x.clone(), &LENGTHS);
-        let composed = composed_gru(&gru, x.clone(), &LENGTHS);
-        close("states", fused.clone(), composed.clone());
-        let got = (fused * weights.clone()).sum().backward();
-        let want = (composed * weights.clone()).sum().backward();
-        close("x", x.grad(&got).unwrap(), x.grad(&want).unwrap());
-        close("w_ih", gru.w_ih.val().grad(&got).unwrap(), gru.w_ih.val().grad(&want).unwrap());
-        close("w_hh", gru.w_hh.val().grad(&got).unwrap(), gru.w_hh.val().grad(&want).unwrap());
-        close("b_ih", gru.b_ih.val().grad(&got).unwrap(), gru.b_ih.val().grad(&want).unwrap());
-        close("b_hh", gru.b_hh.val().grad(&got).unwrap(), gru.b_hh.val().grad(&want).unwrap());
-
-        // The fallback's own backward pass.
-        let plain = |t: Tensor<2>| t.inner().into_dispatch();
-        let params = || Params::<Dispatch> {
-            w_ih: plain(gru.w_ih.val()),
-            w_hh: plain(gru.w_hh.val()),
-            b_ih: gru.b_ih.val().inner().into_dispatch(),
-            b_hh: gru.b_hh.val().inner().into_dispatch(),
-        };
-        let inner = x.clone().inner().into_dispatch();
-        let (states, gates) = composed::gru::<Dispatch>(inner.clone(), params(), &LENGTHS);
-        let grad = weights.inner().into_dispatch();
-        let d = composed::gru_backward::<Dispatch>(inner, params(), states, gates, grad, &LENGTHS);
-        close("composed x", Tensor::<3>::from_dispatch(d.x), x.grad(&want).unwrap());
-        let w_ih = Tensor::<2>::from_dispatch(d.w_ih);
-        close("composed w_ih", w_ih, gru.w_ih.val().grad(&want).unwrap());
-        let w_hh = Tensor::<2>::from_dispatch(d.w_hh);
-        close("composed w_hh", w_hh, gru.w_hh.val().grad(&want).unwrap());
-        let b_ih = Tensor::<1>::from_dispatch(d.b_ih);
-        close("composed b_ih", b_ih, gru.b_ih.val().grad(&want).unwrap());
-        let b_hh = Tensor::<1>::from_dispatch(d.b_hh);
-        close("composed b_hh", b_hh, gru.b_hh.val().grad(&want).unwrap());
-    }
-
-    /// Whatever else asks for a gradient, a tensor's own is the same; checkpointing on the device changes nothing.
-    #[test]
-    fn a_gradient_does_not_depend_on_who_else_asks() {
-        let device = Device::flex().autodiff();
-        let checkpointing = Device::flex().autodiff().gradient_checkpointing();
-        let gradients = |gru: &Gru, x: &Tensor<3>| {
-            let states = gru.forward(x.clone(), &LENGTHS);
-            let grads = (states.clone() * states).sum().backward();
-            (gru.w_hh.val().grad(&grads).map(values), x.grad(&grads).map(values))
-        };
-        let gru = Gru::seeded(3, 4, 1, &device);
-        let x = uniform([4, 5, 3], 1.0, 2, &device);
-        let (w_hh, dx) = gradients(&gru, &x.clone().require_grad());
-        assert!(w_hh.is_some() && dx.is_some());
-        assert_eq!(gradients(&gru, &x), (w_hh.clone(), None));
-        let frozen = gru.clone().no_grad();
-        assert_eq!(gradients(&frozen, &x.require_grad()), (None, dx.clone()));
-        let x = uniform([4, 5, 3], 1.0, 2, &checkpointing).require_grad();
-        assert_eq!(gradients(&Gru::seeded(3, 4, 1, &checkpointing), &x), (w_hh, dx));
-    }
-
-    /// An input that is a view (transposed, and past offset 0) is read as what it shows.
-    #[test]
-    fn views_are_read_as_what_they_show() {
-        let device = Device::flex();
-        let gru = Gru::seeded(3, 4, 1, &device);
-        let wide = uniform([3, 6, 4], 1.0, 2, &device); // as [i, l + 1, b]
-        let view = wide.permute([2, 1, 0]).narrow(1, 1, 5); // [b, l, i]
-        let copy = Tensor::<3>::from_data(view.to_data(), &device);
-        let (got, want) = (gru.forward(view, &LENGTHS), gru.forward(copy, &LENGTHS));
-        assert_eq!(values(got), values(want));
-    }
 
     #[test]
     fn unit_rows_agree_with_composed_and_autodiff() {
@@ -287,53 +133,5 @@ mod tests {
         let grad = weights.inner().into_dispatch();
         let d = composed::masked_mean_backward::<Dispatch>(grad, &LENGTHS, 5);
         close("composed gradient", Tensor::from_dispatch(d), want);
-    }
-
-    /// Without gradients to track nothing is saved, and the answer is the same.
-    #[test]
-    fn inference_equals_training() {
-        let device = Device::flex().autodiff();
-        let gru = Gru::seeded(3, 8, 1, &device);
-        let x = uniform([4, 5, 3], 1.0, 2, &device);
-        let train = values(gru.forward(x.clone(), &LENGTHS));
-        assert_eq!(values(gru.valid().forward(x.inner(), &LENGTHS)), train);
-    }
-
-    #[test]
-    fn initial_weights_depend_on_the_seed_alone() {
-        let device = Device::flex();
-        let all = |g: Gru| {
-            [values(g.w_ih.val()), values(g.w_hh.val()), values(g.b_ih.val()), values(g.b_hh.val())]
-        };
-        let first = all(Gru::seeded(30, 40, 1, &device));
-        Tensor::<1>::random([9], Distribution::Default, &device); // another draw in between
-        assert_eq!(all(Gru::seeded(30, 40, 1, &device)), first);
-        assert_ne!(all(Gru::seeded(30, 40, 2, &device)), first);
-        let bound = 1.0 / 40f32.sqrt();
-        for part in &first {
-            let (mean, largest) =
-                part.iter().fold((0.0, 0.0f32), |(m, l), v| (m + v, l.max(v.abs())));
-            assert!(largest <= bound && largest > 0.9 * bound);
-            assert!((mean / part.len() as f32).abs() < bound * 2.0 / (part.len() as f32).sqrt());
-        }
-        device.seed(3);
-        let drawn = all(Gru::new(30, 40, &device));
-        device.seed(3);
-        assert_eq!(all(Gru::new(30, 40, &device)), drawn);
-        assert_ne!(all(Gru::new(30, 40, &device)), drawn);
-    }
-
-    #[test]
-    #[should_panic(expected = "sequence 2: length 0, not 1 to 5")]
-    fn an_empty_sequence_is_refused() {
-        let device = Device::flex();
-        Gru::seeded(3, 4, 1, &device).forward(Tensor::zeros([3, 5, 3], &device), &[1, 5, 0]);
-    }
-
-    #[test]
-    #[should_panic(expected = "input of shape [1, 5, 2] for a unit of width 3")]
-    fn another_width_is_refused() {
-        let device = Device::flex();
-        Gru::seeded(3, 4, 1, &device).forward(Tensor::zeros([1, 5, 2], &device), &[5]);
     }
 }

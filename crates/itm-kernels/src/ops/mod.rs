@@ -8,6 +8,7 @@ pub(crate) mod flex;
 pub(crate) mod gelu;
 pub(crate) mod layer_norm;
 mod linear;
+mod recurrent;
 mod sequences;
 pub(crate) mod softmax;
 mod update;
@@ -18,8 +19,11 @@ pub(crate) use dropout::DropoutOps;
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
+pub(crate) use recurrent::{GruGrads, GruOps, Params};
+#[cfg(test)]
+#[cfg(feature = "flex")]
+pub(crate) use recurrent::{composed_backward, composed_saving};
 pub use sequences::FusedOps;
-pub(crate) use sequences::{GruGrads, Params};
 pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;
 #[cfg(test)]

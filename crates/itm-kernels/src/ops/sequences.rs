@@ -1,4 +1,4 @@
-//! Recurrent units, unit rows and means over real steps as burn backend extensions.
+//! Unit rows and means over real steps as burn backend extensions.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -8,23 +8,6 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 
 use crate::composed;
-
-/// Weights of a [`crate::Gru`], as primitives of a backend.
-pub(crate) struct Params<B: Backend> {
-    pub(crate) w_ih: FloatTensor<B>,
-    pub(crate) w_hh: FloatTensor<B>,
-    pub(crate) b_ih: FloatTensor<B>,
-    pub(crate) b_hh: FloatTensor<B>,
-}
-
-/// What [`FusedOps::gru_backward`] returns, by name.
-pub(crate) struct GruGrads<B: Backend> {
-    pub(crate) x: FloatTensor<B>,
-    pub(crate) w_ih: FloatTensor<B>,
-    pub(crate) w_hh: FloatTensor<B>,
-    pub(crate) b_ih: FloatTensor<B>,
-    pub(crate) b_hh: FloatTensor<B>,
-}
 
 /// Operations that a backend may have a kernel for; without one they are composed.
 ///
@@ -36,55 +19,6 @@ pub(crate) struct GruGrads<B: Backend> {
     Autodiff
 )]
 pub trait FusedOps: Backend {
-    /// The states of a gated recurrent unit, `[b, l, h]`; see [`crate::gru`].
-    fn gru(
-        x: FloatTensor<Self>,
-        w_ih: FloatTensor<Self>,
-        w_hh: FloatTensor<Self>,
-        b_ih: FloatTensor<Self>,
-        b_hh: FloatTensor<Self>,
-        lengths: Vec<usize>,
-    ) -> FloatTensor<Self> {
-        composed::gru::<Self>(x, Params { w_ih, w_hh, b_ih, b_hh }, &lengths).0
-    }
-
-    /// [`FusedOps::gru`] and its gates.
-    fn gru_saving(
-        x: FloatTensor<Self>,
-        w_ih: FloatTensor<Self>,
-        w_hh: FloatTensor<Self>,
-        b_ih: FloatTensor<Self>,
-        b_hh: FloatTensor<Self>,
-        lengths: Vec<usize>,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        composed::gru::<Self>(x, Params { w_ih, w_hh, b_ih, b_hh }, &lengths)
-    }
-
-    /// Gradients of x, w_ih, w_hh, b_ih, b_hh for the gradient of the states.
-    // What the forward pass had and what it gave; the macro needs the tuple spelt out.
-    #[allow(clippy::too_many_arguments, clippy::type_complexity)]
-    fn gru_backward(
-        x: FloatTensor<Self>,
-        w_ih: FloatTensor<Self>,
-        w_hh: FloatTensor<Self>,
-        b_ih: FloatTensor<Self>,
-        b_hh: FloatTensor<Self>,
-        states: FloatTensor<Self>,
-        gates: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        lengths: Vec<usize>,
-    ) -> (
-        FloatTensor<Self>,
-        FloatTensor<Self>,
-        FloatTensor<Self>,
-        FloatTensor<Self>,
-        FloatTensor<Self>,
-    ) {
-        let params = Params { w_ih, w_hh, b_ih, b_hh };
-        let d = composed::gru_backward::<Self>(x, params, states, gates, grad, &lengths);
-        (d.x, d.w_ih, d.w_hh, d.b_ih, d.b_hh)
-    }
-
     /// Rows of unit length, `[n, d]`, and their norms, `[n, 1]`.
     fn normalize_rows_saving(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         composed::normalize_rows::<Self>(x)
@@ -129,71 +63,9 @@ mod flex {
 
     use super::FusedOps;
     use crate::ops::flex::{tensor, values};
-    use crate::{gru, rows};
+    use crate::rows;
 
     impl FusedOps for Flex {
-        fn gru(
-            x: FlexTensor,
-            w_ih: FlexTensor,
-            w_hh: FlexTensor,
-            b_ih: FlexTensor,
-            b_hh: FlexTensor,
-            lengths: Vec<usize>,
-        ) -> FlexTensor {
-            let [b, l, _] = x.shape().dims();
-            let [h, _] = w_hh.shape().dims();
-            let states = values([&x, &w_ih, &w_hh, &b_ih, &b_hh], |[x, w_ih, w_hh, b_ih, b_hh]| {
-                let weights = gru::Weights { w_ih, w_hh, b_ih, b_hh };
-                gru::forward(x, &weights, &gru::Packing::new(&lengths, l))
-            });
-            tensor(states, [b, l, h])
-        }
-
-        fn gru_saving(
-            x: FlexTensor,
-            w_ih: FlexTensor,
-            w_hh: FlexTensor,
-            b_ih: FlexTensor,
-            b_hh: FlexTensor,
-            lengths: Vec<usize>,
-        ) -> (FlexTensor, FlexTensor) {
-            let [b, l, _] = x.shape().dims();
-            let [h, _] = w_hh.shape().dims();
-            let packing = gru::Packing::new(&lengths, l);
-            let (states, gates) =
-                values([&x, &w_ih, &w_hh, &b_ih, &b_hh], |[x, w_ih, w_hh, b_ih, b_hh]| {
-                    gru::forward_saving(x, &gru::Weights { w_ih, w_hh, b_ih, b_hh }, &packing)
-                });
-            (tensor(states, [b, l, h]), tensor(gates, [packing.rows(), 4 * h]))
-        }
-
-        fn gru_backward(
-            x: FlexTensor,
-            w_ih: FlexTensor,
-            w_hh: FlexTensor,
-            b_ih: FlexTensor,
-            b_hh: FlexTensor,
-            states: FlexTensor,
-            gates: FlexTensor,
-            grad: FlexTensor,
-            lengths: Vec<usize>,
-        ) -> (FlexTensor, FlexTensor, FlexTensor, FlexTensor, FlexTensor) {
-            let [b, l, i] = x.shape().dims();
-            let [h, _] = w_hh.shape().dims();
-            let operands = [&x, &w_ih, &w_hh, &b_ih, &b_hh, &states, &gates, &grad];
-            let d = values(operands, |[x, w_ih, w_hh, b_ih, b_hh, states, gates, grad]| {
-                let weights = gru::Weights { w_ih, w_hh, b_ih, b_hh };
-                gru::backward(x, &weights, &gru::Packing::new(&lengths, l), states, gates, grad)
-            });
-            (
-                tensor(d.x, [b, l, i]),
-                tensor(d.w_ih, [i, 3 * h]),
-                tensor(d.w_hh, [h, 3 * h]),
-                tensor(d.b_ih, [3 * h]),
-                tensor(d.b_hh, [3 * h]),
-            )
-        }
-
         fn normalize_rows_saving(x: FlexTensor) -> (FlexTensor, FlexTensor) {
             let [n, d] = x.shape().dims();
             let (y, norms) = values([&x], |[x]| rows::normalize(x, d));
@@ -226,51 +98,6 @@ mod flex {
 }
 
 impl<B: FusedOps, C: CheckpointStrategy> FusedOps for Autodiff<B, C> {
-    fn gru(
-        x: FloatTensor<Self>,
-        w_ih: FloatTensor<Self>,
-        w_hh: FloatTensor<Self>,
-        b_ih: FloatTensor<Self>,
-        b_hh: FloatTensor<Self>,
-        lengths: Vec<usize>,
-    ) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Gru;
-        /// Inputs, states, gates, lengths.
-        type State<B> = ([FloatTensor<B>; 5], FloatTensor<B>, FloatTensor<B>, Vec<usize>);
-
-        impl<B: FusedOps> Backward<B, 5> for Gru {
-            type State = State<B>;
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 5>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let ([x, w_ih, w_hh, b_ih, b_hh], states, gates, lengths) = ops.state;
-                let d = B::gru_backward(x, w_ih, w_hh, b_ih, b_hh, states, gates, grad, lengths);
-                for (parent, d) in ops.parents.into_iter().zip([d.0, d.1, d.2, d.3, d.4]) {
-                    if let Some(parent) = parent {
-                        grads.register::<B>(parent.id, d);
-                    }
-                }
-            }
-        }
-
-        let nodes = [x.node(), w_ih.node(), w_hh.node(), b_ih.node(), b_hh.node()];
-        let inputs = [x, w_ih, w_hh, b_ih, b_hh].map(|t| t.into_primitive());
-        let [x, w_ih, w_hh, b_ih, b_hh] = inputs.clone();
-        match Gru.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => {
-                let (states, gates) = B::gru_saving(x, w_ih, w_hh, b_ih, b_hh, lengths.clone());
-                prep.finish((inputs, states.clone(), gates, lengths), states)
-            }
-            OpsKind::UnTracked(prep) => prep.finish(B::gru(x, w_ih, w_hh, b_ih, b_hh, lengths)),
-        }
-    }
-
     fn normalize_rows_saving(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         #[derive(Debug)]
         struct Normalize;

@@ -1,0 +1,163 @@
+//! Recurrent units.
+
+use burn::backend::Dispatch;
+use burn::backend::tensor::FloatTensor;
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
+
+use super::{check_lengths, uniform};
+use crate::ops::GruOps;
+use crate::random;
+
+/// A gated recurrent unit over whole sequences: one operation forward, one backward. Equations: [`crate::gru`].
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use itm_kernels::Gru;
+///
+/// let device = Device::flex();
+/// let gru = Gru::seeded(3, 4, 7, &device);
+/// let x = Tensor::<3>::random([2, 5, 3], Distribution::Default, &device);
+/// let states = gru.forward(x, &[5, 2]); // the second sequence has two real steps
+/// assert_eq!(states.dims(), [2, 5, 4]);
+/// # }
+/// ```
+#[derive(Module, Debug)]
+pub struct Gru {
+    /// `[input, 3·hidden]`, gates r, z, n.
+    pub w_ih: Param<Tensor<2>>,
+    /// `[hidden, 3·hidden]`
+    pub w_hh: Param<Tensor<2>>,
+    /// `[3·hidden]`
+    pub b_ih: Param<Tensor<1>>,
+    /// `[3·hidden]`
+    pub b_hh: Param<Tensor<1>>,
+}
+
+impl Gru {
+    /// Weights and biases uniform in ±1/√hidden, as PyTorch, drawn from the device's generator.
+    pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
+        let drawn = Tensor::<1>::random([4], Distribution::Default, device).into_data();
+        let fold = |seed, u: f32| random::derive(seed, u64::from(u.to_bits()));
+        let seed = drawn.convert::<f32>().iter::<f32>().fold(0, fold);
+        Self::seeded(input, hidden, seed, device)
+    }
+
+    /// Weights and biases uniform in ±1/√hidden: a function of the seed alone.
+    pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
+        let bound = 1.0 / (hidden as f32).sqrt();
+        let seed = |part| random::derive(seed, part);
+        Self {
+            w_ih: Param::from_tensor(uniform([input, 3 * hidden], bound, seed(0), device)),
+            w_hh: Param::from_tensor(uniform([hidden, 3 * hidden], bound, seed(1), device)),
+            b_ih: Param::from_tensor(uniform([3 * hidden], bound, seed(2), device)),
+            b_hh: Param::from_tensor(uniform([3 * hidden], bound, seed(3), device)),
+        }
+    }
+
+    /// From [`gru::from_pytorch`](crate::gru::from_pytorch): w_ih, w_hh, b_ih, b_hh.
+    ///
+    /// # Panics
+    /// If a shape does not fit `b_ih`'s.
+    pub fn from_values(values: [Vec<f32>; 4], device: &Device) -> Self {
+        let [w_ih, w_hh, b_ih, b_hh] = values;
+        let wide = b_ih.len();
+        let (i, h) = (w_ih.len() / wide.max(1), wide / 3);
+        let matrix =
+            |values, rows| Tensor::from_data(TensorData::new(values, [rows, wide]), device);
+        let vector = |values| Tensor::from_data(TensorData::new(values, [wide]), device);
+        Self {
+            w_ih: Param::from_tensor(matrix(w_ih, i)),
+            w_hh: Param::from_tensor(matrix(w_hh, h)),
+            b_ih: Param::from_tensor(vector(b_ih)),
+            b_hh: Param::from_tensor(vector(b_hh)),
+        }
+    }
+
+    /// States of every step, `[b, l, i]` to `[b, l, h]`; the first state is zero.
+    ///
+    /// A padded step repeats the state of the last real one, so the last step holds every sequence's final state. The
+    /// input's gradient is zero on padded steps.
+    ///
+    /// # Panics
+    /// If a length is 0 or more than `l`, or `x` is not `[lengths.len(), l, input]`.
+    pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
+        let (dims, [input, _]) = (x.dims(), self.w_ih.dims());
+        check_lengths(dims, lengths);
+        assert_eq!(dims[2], input, "input of shape {dims:?} for a unit of width {input}");
+        let [w_ih, w_hh, b_ih, b_hh] = self.weights();
+        let (x, lengths) = (x.into_dispatch(), lengths.to_vec());
+        Tensor::from_dispatch(<Dispatch as GruOps>::gru(x, w_ih, w_hh, b_ih, b_hh, lengths))
+    }
+
+    /// The weights as primitives.
+    fn weights(&self) -> [FloatTensor<Dispatch>; 4] {
+        [
+            self.w_ih.val().into_dispatch(),
+            self.w_hh.val().into_dispatch(),
+            self.b_ih.val().into_dispatch(),
+            self.b_hh.val().into_dispatch(),
+        ]
+    }
+}
+
+/// A forward and a reverse [`Gru`] over the same sequences, side by side: one operation forward, one backward.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use itm_kernels::BiGru;
+///
+/// let device = Device::flex();
+/// let gru = BiGru::seeded(3, 4, 7, &device);
+/// let x = Tensor::<3>::random([2, 5, 3], Distribution::Default, &device);
+/// let states = gru.forward(x, &[5, 2]); // the second sequence has two real steps
+/// assert_eq!(states.dims(), [2, 5, 8]);
+/// # }
+/// ```
+#[derive(Module, Debug)]
+pub struct BiGru {
+    /// Reads from the first step on.
+    pub ahead: Gru,
+    /// Reads from each sequence's last real step back to its first.
+    pub reverse: Gru,
+}
+
+impl BiGru {
+    /// Weights and biases uniform in ±1/√hidden, as PyTorch, drawn from the device's generator.
+    pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
+        let ahead = Gru::new(input, hidden, device);
+        Self { ahead, reverse: Gru::new(input, hidden, device) }
+    }
+
+    /// Weights and biases uniform in ±1/√hidden: a function of the seed alone.
+    pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
+        let [ahead, reverse] =
+            [4, 5].map(|part| Gru::seeded(input, hidden, random::derive(seed, part), device));
+        Self { ahead, reverse }
+    }
+
+    /// States of every step, `[b, l, i]` to `[b, l, 2h]`: the forward unit's, then the reverse unit's.
+    ///
+    /// On real steps as PyTorch on packed sequences. A padded step changes no state: the forward half repeats the last
+    /// real one, the reverse half, which has not begun there, is zero. The input's gradient is zero on padded steps.
+    ///
+    /// # Panics
+    /// If a length is 0 or more than `l`, `x` is not `[lengths.len(), l, input]`, or the units differ in shape.
+    pub fn forward(&self, x: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
+        let (dims, ahead, reverse) = (x.dims(), self.ahead.w_ih.dims(), self.reverse.w_ih.dims());
+        assert_eq!(ahead, reverse, "input weights of the two units");
+        check_lengths(dims, lengths);
+        assert_eq!(dims[2], ahead[0], "input of shape {dims:?} for a unit of width {}", ahead[0]);
+        let [a, b, c, d] = self.ahead.weights();
+        let [e, f, g, h] = self.reverse.weights();
+        let (x, lengths) = (x.into_dispatch(), lengths.to_vec());
+        Tensor::from_dispatch(<Dispatch as GruOps>::bigru(x, a, b, c, d, e, f, g, h, lengths))
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+#[path = "gru_tests.rs"]
+mod tests;
