@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
-//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum.
+//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum. Features `weights`, `pytorch`, `hub`, `pieces`:
+//! checkpoints and word pieces of Hugging Face folders.
 
 mod error;
 mod pairs;
@@ -11,6 +12,8 @@ pub mod eval;
 pub mod significance;
 pub mod text;
 pub mod tiles;
+#[cfg(feature = "weights")]
+pub mod weights;
 
 #[cfg(feature = "cca")]
 pub mod cca;
