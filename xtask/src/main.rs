@@ -1,10 +1,11 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
 //! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
-//! passes its exit code on. Only `tidy` and the comparison of `performance` are done here, and a Python asked where its
-//! libtorch is.
+//! passes its exit code on; `kills` does so with its tests. Only `tidy` and the comparison of `performance` are done here,
+//! and a Python asked where its libtorch is.
 
 mod arrows;
+mod kills;
 mod manifest;
 mod performance;
 mod reproduce;
@@ -41,6 +42,8 @@ enum Task {
     },
     /// Our times and PyTorch's, row by row; all rows also go to `docs/performance.md`.
     Performance(performance::Arguments),
+    /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
+    Kills(kills::Kills),
     /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
     Tidy,
 }
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Tch { python, args } => torch::run(&python, args),
         Task::Performance(arguments) => performance::run(&arguments),
+        Task::Kills(kills) => kills.run(),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {

@@ -16,6 +16,8 @@ pub mod tiles;
 pub mod cca;
 #[cfg(feature = "scenes")]
 pub mod scenes;
+#[cfg(feature = "images")]
+pub mod vision;
 
 #[cfg(feature = "burn")]
 mod ema;

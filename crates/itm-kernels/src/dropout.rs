@@ -9,7 +9,8 @@
 
 use crate::blocks;
 use crate::dispatch::multiversion;
-use crate::math::{LANES, load, store};
+use crate::lanes::{Lanes, LanesMut};
+use crate::math::LANES;
 use crate::random;
 
 /// A mask: which positions stay.
@@ -86,25 +87,30 @@ fn factors(mask: &Mask, key: u64, at: usize) -> [f32; LANES] {
 
 multiversion! {
     fn drop_some[_FMA](values: &mut [f32], mask: &Mask, key: u64) {
-        for j in (0..values.len()).step_by(LANES) {
-            let (mut x, factors) = (load(values, j), factors(mask, key, j));
+        let mut values = LanesMut::<LANES>::new(values, 0.0);
+        for j in 0..values.len() {
+            let (mut x, factors) = (values.get(j), factors(mask, key, j * LANES));
             for k in 0..LANES {
                 x[k] *= factors[k];
             }
-            store(values, j, x);
+            values.set(j, x);
         }
+        values.finish();
     }
 }
 
 multiversion! {
     fn drop_some_and_add[_FMA](values: &mut [f32], r: &[f32], mask: &Mask, key: u64) {
-        for j in (0..values.len()).step_by(LANES) {
-            let (mut x, r, factors) = (load(values, j), load(r, j), factors(mask, key, j));
+        let (mut values, r) = (LanesMut::<LANES>::new(values, 0.0), Lanes::<LANES>::new(r, 0.0));
+        for j in 0..r.len() {
+            let (mut x, r) = (values.get(j), r.get(j));
+            let factors = factors(mask, key, j * LANES);
             for k in 0..LANES {
                 x[k] = x[k] * factors[k] + r[k]; // two roundings everywhere: as dropout, then sum
             }
-            store(values, j, x);
+            values.set(j, x);
         }
+        values.finish();
     }
 }
 

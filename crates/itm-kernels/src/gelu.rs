@@ -9,7 +9,8 @@
 
 use crate::blocks;
 use crate::dispatch::multiversion;
-use crate::math::{LANES, load, normal, store};
+use crate::lanes::{Lanes, LanesMut};
+use crate::math::{LANES, normal};
 
 /// Largest |x| at which the tail is still computed, as [`normal`] does: beyond it |y − max(x, 0)| < 1e-31.
 const LIMIT: f32 = 12.0;
@@ -34,8 +35,9 @@ pub fn backward(x: &[f32], grad: &mut [f32]) {
 
 multiversion! {
     fn forward_block[FMA](values: &mut [f32]) {
-        for j in (0..values.len()).step_by(LANES) {
-            let (x, mut y) = (load(values, j), [0.0; LANES]);
+        let mut values = LanesMut::<LANES>::new(values, 0.0);
+        for j in 0..values.len() {
+            let (x, mut y) = (values.get(j), [0.0; LANES]);
             for k in 0..LANES {
                 let a = x[k].abs();
                 let (tail, _) = normal::<FMA>(a);
@@ -43,15 +45,17 @@ multiversion! {
                 let positive = if x[k] > 0.0 { x[k] } else { 0.0 };
                 y[k] = positive - a * tail;
             }
-            store(values, j, y);
+            values.set(j, y);
         }
+        values.finish();
     }
 }
 
 multiversion! {
     fn backward_block[FMA](grad: &mut [f32], x: &[f32]) {
-        for j in (0..grad.len()).step_by(LANES) {
-            let (x, mut g) = (load(x, j), load(grad, j));
+        let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
+        for j in 0..x.len() {
+            let (x, mut g) = (x.get(j), grad.get(j));
             for k in 0..LANES {
                 let a = x[k].abs();
                 let (tail, density) = normal::<FMA>(a);
@@ -59,8 +63,9 @@ multiversion! {
                 let negative = tail - a * density; // dy/dx at −|x|; at |x| it is one minus that
                 g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
             }
-            store(grad, j, g);
+            grad.set(j, g);
         }
+        grad.finish();
     }
 }
 

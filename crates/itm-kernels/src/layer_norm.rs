@@ -12,10 +12,14 @@
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
-use crate::math::{LANES, load, load_or, mul_add, store, sum};
+use crate::lanes::{Lanes, LanesMut, sum};
+use crate::math::{LANES, mul_add};
 
 /// Statistics saved for a row: two parts of the mean, then 1 / √(σ² + ε).
 pub const SAVED: usize = 3;
+
+/// Values of a step of the sums: two registers side by side hide the latency of an addition.
+const WIDE: usize = 2 * LANES;
 
 /// Scale, shift and ε of a norm.
 #[derive(Debug, Clone, Copy)]
@@ -102,10 +106,11 @@ multiversion! {
         saved: &mut [f32],
     ) {
         let d = gamma.len();
+        let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
         for ((x, y), saved) in
             x.chunks_exact(d).zip(y.chunks_exact_mut(d)).zip(saved.chunks_exact_mut(SAVED))
         {
-            row::<FMA>(x, gamma, beta, epsilon, y, saved);
+            row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
         }
     }
 }
@@ -121,20 +126,23 @@ multiversion! {
         saved: &mut [f32],
     ) {
         let d = gamma.len();
+        let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
         for (((x, r), y), saved) in x
             .chunks_exact_mut(d)
             .zip(r.chunks_exact(d))
             .zip(y.chunks_exact_mut(d))
             .zip(saved.chunks_exact_mut(SAVED))
         {
-            for j in (0..d).step_by(LANES) {
-                let (mut s, r) = (load(x, j), load(r, j));
+            let (mut s, r) = (LanesMut::<LANES>::new(x, 0.0), Lanes::<LANES>::new(r, 0.0));
+            for j in 0..s.len() {
+                let (mut sum, r) = (s.get(j), r.get(j));
                 for k in 0..LANES {
-                    s[k] += r[k];
+                    sum[k] += r[k];
                 }
-                store(x, j, s);
+                s.set(j, sum);
             }
-            row::<FMA>(x, gamma, beta, epsilon, y, saved);
+            s.finish();
+            row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
         }
     }
 }
@@ -143,55 +151,47 @@ multiversion! {
 #[inline(always)]
 fn row<const FMA: bool>(
     x: &[f32],
-    gamma: &[f32],
-    beta: &[f32],
+    gamma: &Lanes<LANES>,
+    beta: &Lanes<LANES>,
     epsilon: f32,
     y: &mut [f32],
     saved: &mut [f32],
 ) {
-    let d = x.len();
-    let each = 1.0 / d as f32;
-    // Two registers of sums side by side hide the latency of an addition.
-    let mut sums = [[0.0; LANES]; 2];
-    for j in (0..d).step_by(2 * LANES) {
-        for (half, sums) in sums.iter_mut().enumerate() {
-            let x = load_past(x, j + half * LANES, 0.0);
-            for k in 0..LANES {
-                sums[k] = mul_add::<FMA>(x[k], each, sums[k]); // scaled first: no overflow
-            }
+    let each = 1.0 / x.len() as f32;
+    let mut sums = [0.0; WIDE];
+    let lanes = Lanes::<WIDE>::new(x, 0.0);
+    for j in 0..lanes.len() {
+        let x = lanes.get(j);
+        for k in 0..WIDE {
+            sums[k] = mul_add::<FMA>(x[k], each, sums[k]); // scaled first: no overflow
         }
     }
-    let mean = sum(sums[0]) + sum(sums[1]);
-    let (mut rest, mut squares) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
-    for j in (0..d).step_by(2 * LANES) {
-        for half in 0..2 {
-            let x = load_past(x, j + half * LANES, mean);
-            for k in 0..LANES {
-                let c = x[k] - mean;
-                rest[half][k] += c;
-                squares[half][k] = mul_add::<FMA>(c, c, squares[half][k]);
-            }
+    let mean = sum(sums);
+    let (mut rest, mut squares) = ([0.0; WIDE], [0.0; WIDE]);
+    let lanes = Lanes::<WIDE>::new(x, mean);
+    for j in 0..lanes.len() {
+        let x = lanes.get(j);
+        for k in 0..WIDE {
+            let c = x[k] - mean;
+            rest[k] += c;
+            squares[k] = mul_add::<FMA>(c, c, squares[k]);
         }
     }
-    let rest = (sum(rest[0]) + sum(rest[1])) * each;
-    let variance = (sum(squares[0]) + sum(squares[1])) * each - rest * rest;
+    let rest = sum(rest) * each;
+    let variance = sum(squares) * each - rest * rest;
     let variance = if variance < 0.0 { 0.0 } else { variance }; // rounding; NaN stays
     let scale = 1.0 / (variance + epsilon).sqrt();
-    for j in (0..d).step_by(LANES) {
-        let (mut v, gamma, beta) = (load(x, j), load(gamma, j), load(beta, j));
+    let (x, mut y) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(y, 0.0));
+    for j in 0..x.len() {
+        let (mut v, gamma, beta) = (x.get(j), gamma.get(j), beta.get(j));
         for k in 0..LANES {
             let unit = (v[k] - mean - rest) * scale;
             v[k] = mul_add::<FMA>(unit, gamma[k], beta[k]);
         }
-        store(y, j, v);
+        y.set(j, v);
     }
+    y.finish();
     saved.copy_from_slice(&[mean, rest, scale]);
-}
-
-/// [`load_or`] that may start past the end.
-#[inline(always)]
-fn load_past(from: &[f32], at: usize, fill: f32) -> [f32; LANES] {
-    if at < from.len() { load_or(from, at, fill) } else { [fill; LANES] }
 }
 
 multiversion! {
@@ -205,14 +205,17 @@ multiversion! {
         let d = gamma.len();
         let each = 1.0 / d as f32;
         let (d_gamma, d_beta) = partial.split_at_mut(d);
+        let (mut d_gamma, mut d_beta) = (LanesMut::<LANES>::new(d_gamma, 0.0), LanesMut::<LANES>::new(d_beta, 0.0));
+        let gamma = Lanes::<LANES>::new(gamma, 0.0);
         for ((x, grad), saved) in
             x.chunks_exact(d).zip(grad.chunks_exact_mut(d)).zip(saved.chunks_exact(SAVED))
         {
             let (mean, rest, scale) = (saved[0], saved[1], saved[2]);
+            let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
             let (mut sums, mut along) = ([0.0; LANES], [0.0; LANES]);
-            for j in (0..d).step_by(LANES) {
-                let (x, g, gamma) = (load(x, j), load(grad, j), load(gamma, j));
-                let (mut to_gamma, mut to_beta) = (load(d_gamma, j), load(d_beta, j));
+            for j in 0..gamma.len() {
+                let (x, g, gamma) = (x.get(j), grad.get(j), gamma.get(j));
+                let (mut to_gamma, mut to_beta) = (d_gamma.get(j), d_beta.get(j));
                 for k in 0..LANES {
                     let unit = (x[k] - mean - rest) * scale;
                     let scaled = g[k] * gamma[k];
@@ -221,19 +224,23 @@ multiversion! {
                     to_gamma[k] = mul_add::<FMA>(g[k], unit, to_gamma[k]);
                     to_beta[k] += g[k];
                 }
-                store(d_gamma, j, to_gamma);
-                store(d_beta, j, to_beta);
+                d_gamma.set(j, to_gamma);
+                d_beta.set(j, to_beta);
             }
             let (sums, along) = (sum(sums) * each, sum(along) * each);
-            for j in (0..d).step_by(LANES) {
-                let (x, mut g, gamma) = (load(x, j), load(grad, j), load(gamma, j));
+            for j in 0..gamma.len() {
+                let (x, mut g, gamma) = (x.get(j), grad.get(j), gamma.get(j));
                 for k in 0..LANES {
                     let unit = (x[k] - mean - rest) * scale;
-                    g[k] = mul_add::<FMA>(-unit, along, mul_add::<FMA>(g[k], gamma[k], -sums)) * scale;
+                    let own = mul_add::<FMA>(g[k], gamma[k], -sums);
+                    g[k] = mul_add::<FMA>(-unit, along, own) * scale;
                 }
-                store(grad, j, g);
+                grad.set(j, g);
             }
+            grad.finish();
         }
+        d_gamma.finish();
+        d_beta.finish();
     }
 }
 

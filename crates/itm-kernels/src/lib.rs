@@ -6,6 +6,7 @@ mod dispatch;
 pub mod dropout;
 pub mod gelu;
 pub mod gru;
+mod lanes;
 pub mod layer_norm;
 pub mod linear;
 pub mod math;

@@ -107,15 +107,9 @@ fn clamp(x: f32, low: f32, high: f32) -> f32 {
 /// Sixteen values from `at` on, zeros past the end.
 #[inline(always)]
 pub(crate) fn load(from: &[f32], at: usize) -> [f32; LANES] {
-    load_or(from, at, 0.0)
-}
-
-/// [`load`] with another value past the end.
-#[inline(always)]
-pub(crate) fn load_or(from: &[f32], at: usize, fill: f32) -> [f32; LANES] {
     let rest = &from[at..];
     rest.first_chunk().copied().unwrap_or_else(|| {
-        let mut tail = [fill; LANES];
+        let mut tail = [0.0; LANES];
         tail[..rest.len()].copy_from_slice(rest);
         tail
     })
@@ -129,17 +123,6 @@ pub(crate) fn store(to: &mut [f32], at: usize, values: [f32; LANES]) {
         Some(chunk) => *chunk = values,
         None => rest.copy_from_slice(&values[..rest.len()]),
     }
-}
-
-/// The sum, halves added to halves: a fixed order.
-#[inline(always)]
-pub(crate) fn sum(mut values: [f32; LANES]) -> f32 {
-    for half in [8, 4, 2, 1] {
-        for k in 0..half {
-            values[k] += values[k + half];
-        }
-    }
-    values[0]
 }
 
 #[cfg(test)]

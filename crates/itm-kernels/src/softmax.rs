@@ -10,7 +10,8 @@
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
-use crate::math::{LANES, exp, load, load_or, mul_add, store, sum};
+use crate::lanes::{Lanes, LanesMut, sum};
+use crate::math::{LANES, exp, mul_add};
 
 /// Rows of a matrix, and how many entries of each count, from its start.
 #[derive(Debug, Clone, Copy)]
@@ -81,9 +82,10 @@ multiversion! {
         for (k, row) in values.chunks_exact_mut(rows.width).enumerate() {
             let (x, rest) = row.split_at_mut(rows.count(first + k));
             rest.fill(0.0);
+            let mut x = LanesMut::<LANES>::new(x, f32::NEG_INFINITY);
             let mut largest = [f32::NEG_INFINITY; LANES];
-            for j in (0..x.len()).step_by(LANES) {
-                let x = load_or(x, j, f32::NEG_INFINITY);
+            for j in 0..x.len() {
+                let x = x.get(j);
                 for k in 0..LANES {
                     largest[k] = if x[k] > largest[k] { x[k] } else { largest[k] };
                 }
@@ -95,22 +97,23 @@ multiversion! {
                 }
             }
             let (largest, mut sums) = (largest[0], [0.0; LANES]);
-            for j in (0..x.len()).step_by(LANES) {
-                let mut e = load_or(x, j, f32::NEG_INFINITY);
+            for j in 0..x.len() {
+                let mut e = x.get(j);
                 for k in 0..LANES {
                     e[k] = exp::<FMA>(e[k] - largest);
                     sums[k] += e[k];
                 }
-                store(x, j, e);
+                x.set(j, e);
             }
             let scale = 1.0 / sum(sums);
-            for j in (0..x.len()).step_by(LANES) {
-                let mut e = load(x, j);
+            for j in 0..x.len() {
+                let mut e = x.get(j);
                 for k in 0..LANES {
                     e[k] *= scale;
                 }
-                store(x, j, e);
+                x.set(j, e);
             }
+            x.finish();
         }
     }
 }
@@ -121,22 +124,23 @@ multiversion! {
         for (k, (y, grad)) in both.enumerate() {
             let (g, rest) = grad.split_at_mut(rows.count(first + k));
             rest.fill(0.0);
-            let y = &y[..g.len()];
+            let (y, mut g) = (Lanes::<LANES>::new(&y[..g.len()], 0.0), LanesMut::<LANES>::new(g, 0.0));
             let mut along = [0.0; LANES];
-            for j in (0..y.len()).step_by(LANES) {
-                let (y, g) = (load(y, j), load(g, j));
+            for j in 0..y.len() {
+                let (y, g) = (y.get(j), g.get(j));
                 for k in 0..LANES {
                     along[k] = mul_add::<FMA>(y[k], g[k], along[k]);
                 }
             }
             let along = sum(along);
-            for j in (0..y.len()).step_by(LANES) {
-                let (y, mut d) = (load(y, j), load(g, j));
+            for j in 0..y.len() {
+                let (y, mut d) = (y.get(j), g.get(j));
                 for k in 0..LANES {
                     d[k] = y[k] * (d[k] - along);
                 }
-                store(g, j, d);
+                g.set(j, d);
             }
+            g.finish();
         }
     }
 }

@@ -122,10 +122,17 @@ fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
+/// The points that a finished process passed, each with its count.
+fn passed_in(folder: &Path) -> Vec<(String, usize)> {
+    let text = fs::read_to_string(folder.with_extension("points")).unwrap();
+    let split = |line: &str| line.rsplit_once(':').map(|(p, n)| (p.into(), n.parse().unwrap()));
+    text.lines().map(|line| split(line).unwrap()).collect()
+}
+
 /// A checkpoint that was durable is there, whole, and so is every older one that a later kill may need.
 fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
     let saved = fs::read_to_string(folder.with_extension("saved")).unwrap_or_default();
-    let Some(saved) = saved.lines().filter_map(|step| step.parse().ok()).max::<u64>() else {
+    let Some(saved) = saved.lines().filter_map(|step| step.parse::<u64>().ok()).max() else {
         return;
     };
     let checkpoints = Checkpoints::new(folder.join("checkpoints"), IDENTITY.into()).unwrap();
@@ -136,7 +143,7 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let (count, seed) = (number("ITM_KILLS").unwrap_or(12) as usize, number("ITM_KILLS_SEED"));
+    let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
     let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(0));
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
@@ -144,15 +151,26 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     let (status, time) = run(&whole, &Death::Never);
     assert!(status.success(), "{}", fs::read_to_string(whole.with_extension("out")).unwrap());
     let want = tree(&whole);
-    let points = fs::read_to_string(whole.with_extension("points")).unwrap();
-    let points: Vec<(&str, usize)> = points
-        .lines()
-        .map(|line| line.rsplit_once(':').map(|(p, n)| (p, n.parse().unwrap())).unwrap())
-        .collect();
-    assert!(points.len() >= 40, "{points:?}");
+    let mut points = passed_in(&whole);
+    let fresh: BTreeSet<_> = points.iter().map(|(point, _)| point.clone()).collect();
+    // A resumed process passes points of its own.
+    for point in ["step: before", "rename new checkpoint: before"] {
+        let resumed = dir.path().join("resumed");
+        fs::create_dir(&resumed).unwrap();
+        assert_eq!(run(&resumed, &Death::At(point.into(), 12)).0.code(), None);
+        assert!(run(&resumed, &Death::Never).0.success());
+        let known = points.clone();
+        points.extend(
+            passed_in(&resumed)
+                .into_iter()
+                .filter(|new| known.iter().all(|(point, _)| *point != new.0)),
+        );
+        fs::remove_dir_all(&resumed).unwrap();
+    }
+    assert!(fresh.len() >= 50 && points.len() >= fresh.len() + 5, "{points:?}");
 
     let (mut named, mut random, mut runs, mut passed) = (0, 0, 0, BTreeSet::new());
-    let mut waiting: Vec<(&str, usize)> = vec![];
+    let mut waiting: Vec<(String, usize)> = vec![];
     let start = Instant::now();
     while named + random < count {
         let folder = dir.path().join(format!("run-{runs}"));
@@ -167,10 +185,11 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
                     waiting.clone_from(&points);
                     waiting.shuffle(&mut rng);
                 }
-                let &(point, times) = waiting.last().unwrap();
+                let at = waiting.iter().rposition(|(point, _)| kills > 0 || fresh.contains(point));
+                let (point, times) = waiting[at.unwrap_or(waiting.len() - 1)].clone();
                 // A resumed process passes fewer times: near its start there are always some.
                 let most = if kills == 0 { times } else { times.min(3) };
-                Death::At(point.into(), rng.random_range(1..=most))
+                Death::At(point, rng.random_range(1..=most))
             } else {
                 Death::After(time.mul_f64(rng.random_range(0.05..1.0)))
             };
@@ -181,7 +200,7 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
                 (_, Some(0)) => break,
                 (_, Some(_)) => panic!("after {death:?}: {}", failed()),
                 (Death::At(point, _), None) => {
-                    waiting.pop();
+                    waiting.retain(|(waits, _)| waits != point);
                     passed.insert(point.clone());
                     named += 1;
                 }

@@ -2,11 +2,12 @@
 
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, Gru, LayerNorm, Linear, Noise, NormOrder, SelfAttention, TransformerBlock,
-    gelu, masked_mean, normalize_rows, uniform,
+    AdamOptions, AdamW, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
+    NormOrder, SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, softmax,
+    uniform,
 };
 
-use crate::values::{Values, applied, learnt};
+use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
 
 /// One operation: what it gives on a device with autodiff, gradients included.
 pub(crate) struct Case {
@@ -76,26 +77,74 @@ pub(crate) const CASES: &[Case] = &[
         bound: 1e-5,
         run: |d| attention(d, Some(&LENGTHS), Noise::Seeded(5)),
     },
-    Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, None) },
-    Case { name: "block, BERT", bound: 2e-5, run: |d| block(d, NormOrder::Post, Some(&LENGTHS)) },
+    Case {
+        name: "softmax",
+        bound: 1e-5,
+        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, None)),
+    },
+    Case {
+        name: "softmax, padded, a row of it",
+        bound: 1e-5,
+        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, Some(&[20, 37, 0, 1]))),
+    },
+    Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, Memory::Keep, None) },
+    Case {
+        name: "block, BERT",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Post, Memory::Keep, Some(&LENGTHS)),
+    },
+    Case {
+        name: "block, ViT, made again",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Pre, Memory::Recompute, None),
+    },
+    Case {
+        name: "block, BERT, made again",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Post, Memory::Recompute, Some(&LENGTHS)),
+    },
+    Case { name: "adamw, three steps", bound: 1e-5, run: adamw },
+    Case {
+        name: "moving average",
+        bound: 1e-6,
+        run: |d| {
+            let [target, online] = [1, 2].map(|seed| Gru::seeded(7, 19, seed, d));
+            parameters(&ema(target, &online, 0.9))
+        },
+    },
 ];
+
+/// Clipping, decay of matrices alone, and moments that have seen three gradients.
+fn adamw(device: &Device) -> Values {
+    let (clip, decayed) = (Some(2.0), Decayed::Matrices);
+    let options = AdamOptions { weight_decay: 0.1, clip, decayed, ..Default::default() };
+    let (mut optimizer, mut gru) = (AdamW::new(options), Gru::seeded(7, 19, 1, device));
+    let mut values = vec![];
+    for step in 0..3 {
+        let grads = drawn_gradients(&gru, 100 * step);
+        let (updated, norm) = optimizer.step(gru, grads, 1e-2);
+        gru = updated;
+        values.push((format!("norm of step {step}"), vec![norm as f32]));
+    }
+    values.extend(parameters(&gru));
+    for (k, moments) in optimizer.moments().enumerate() {
+        let moments = moments.unwrap();
+        values.push((format!("first moment of parameter {k}"), moments.first));
+        values.push((format!("second moment of parameter {k}"), moments.second));
+    }
+    values
+}
 
 fn attention(device: &Device, keys: Option<&[usize]>, noise: Noise) -> Values {
     let attention = SelfAttention::seeded(39, 3, 0.1, 1, device);
     learnt(attention, x([4, 6, 39], device), |m, x| m.forward(x, keys, noise))
 }
 
-fn block(device: &Device, order: NormOrder, keys: Option<&[usize]>) -> Values {
-    let shape = BlockShape {
-        width: 39,
-        heads: 3,
-        mlp: 101,
-        epsilon: 1e-12,
-        order,
-        dropout: 0.1,
-        attention_dropout: 0.1,
-    };
-    let block = TransformerBlock::seeded(&shape, 1, device);
+fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize]>) -> Values {
+    let (width, heads, mlp, epsilon) = (39, 3, 101, 1e-12);
+    let (dropout, attention_dropout) = (0.1, 0.2);
+    let shape = BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout };
+    let block = TransformerBlock { memory, ..TransformerBlock::seeded(&shape, 1, device) };
     learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
 }
 

@@ -1,6 +1,7 @@
 //! What an operation gives on a device, by name, and how far two of these are apart.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
 use burn::tensor::{Gradients, Tensor};
 use itm_kernels::uniform;
 
@@ -67,7 +68,23 @@ pub(crate) fn parameters<M: Module>(module: &M) -> Values {
     values
 }
 
-pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+/// A gradient in ±0.1 for every parameter, a function of the seed and of its place.
+pub(crate) fn drawn_gradients<M: Module>(module: &M, seed: u64) -> GradientsParams {
+    struct Draw(u64, GradientsParams);
+    impl ModuleVisitor for Draw {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0 += 1;
+            let value = param.val();
+            let grad = uniform(value.dims(), 0.1, self.0, &value.device());
+            self.1.register(param.id, grad.inner());
+        }
+    }
+    let mut draw = Draw(seed, GradientsParams::new());
+    module.visit(&mut draw);
+    draw.1
+}
+
+fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().convert::<f32>().try_to_vec().unwrap()
 }
 

@@ -33,8 +33,8 @@ impl Sizes {
 ///
 /// ```text
 /// banks       = 4 · 2K·d + 16 · K                      rows of both sides; numbers of image and caption
-/// activations = b · (image + text)                     the encoders that learn
-///             + b · (image + text)                     the momentum encoders' forward pass, if there are any
+/// activations = m · (image + text)                     the encoders that learn, m = min(b, micro_batch) pairs at once
+///             + m · (image + text)                     the momentum encoders' forward pass, if there are any
 ///             + 4 · 5n·d + 40 · b·n                    n = b + K candidates: tables, scores both ways, weights
 /// checkpoint  = 2 · the larger file                    both encoders; moments and banks
 /// ```
@@ -50,7 +50,7 @@ pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Bytes {
     let weights = Bytes::of_weights(image.weights() + text.weights());
     let banks = 4 * 2 * k * d + 16 * k;
     let copies = if sampler.has_momentum() { 2 } else { 1 };
-    let items = b * (image.activations() + text.activations(sizes.words as u64));
+    let items = b.min(train.micro_batch as u64) * (image.activations() + text.activations(sizes.words as u64));
     let n = b + k;
     Bytes {
         momentum: weights.parameters, // held without use where the row has none
