@@ -2,10 +2,9 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{
-    AdamOptions, AdamW, Dropout, Gru, LayerNorm, Noise, ema, gelu, normalize_rows, uniform,
+    AdamOptions, AdamW, Dropout, Gru, LayerNorm, Noise, ema, gelu, normalize_rows, softmax, uniform,
 };
 
 use crate::models::{Bert, Vit, WIDTH, WORDS};
@@ -112,7 +111,12 @@ fn operations() -> Vec<Row> {
                 operation([ROWS_224, WIDTH], move |x| norm.forward(x))
             }),
         ),
-        row("softmax", scores, 5, Box::new(|| operation([4 * 12 * 197, 197], |x| softmax(x, 1)))),
+        row(
+            "softmax",
+            scores,
+            5,
+            Box::new(|| operation([4 * 12 * 197, 197], |x| softmax(x, None))),
+        ),
         row(
             "dropout",
             wide,
