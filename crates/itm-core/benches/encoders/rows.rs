@@ -1,11 +1,11 @@
 //! The rows: what is timed, and what it cannot do without. Sizes and names are those of `tests/reference/performance.py`.
 
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::{AdamConfig, GradientsParams, Optimizer};
-use burn::tensor::activation::softmax;
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::ema;
-use itm_kernels::{Dropout, Gru, LayerNorm, Noise, gelu, normalize_rows, uniform};
+use itm_kernels::{
+    AdamOptions, AdamW, Dropout, Gru, LayerNorm, Noise, ema, gelu, normalize_rows, softmax, uniform,
+};
 
 use crate::models::{Bert, Vit, WIDTH, WORDS};
 use crate::products::{self, Product};
@@ -111,7 +111,12 @@ fn operations() -> Vec<Row> {
                 operation([ROWS_224, WIDTH], move |x| norm.forward(x))
             }),
         ),
-        row("softmax", scores, 5, Box::new(|| operation([4 * 12 * 197, 197], |x| softmax(x, 1)))),
+        row(
+            "softmax",
+            scores,
+            5,
+            Box::new(|| operation([4 * 12 * 197, 197], |x| softmax(x, None))),
+        ),
         row(
             "dropout",
             wide,
@@ -138,12 +143,12 @@ fn operation(shape: [usize; 2], mut f: impl FnMut(Tensor<2>) -> Tensor<2> + 'sta
 }
 
 /// A step of a model: the loss is the sum of the output.
-fn training<M: Module + burn::module::AutodiffModule + 'static>(
+fn training<M: Module + 'static>(
     model: M,
     update: Update,
     mut forward: impl FnMut(&M) -> Tensor<3> + 'static,
 ) -> Step {
-    let mut optimiser = AdamConfig::new().with_epsilon(1e-8).init();
+    let mut optimiser = AdamW::new(AdamOptions::default());
     let mut model = Some(model);
     Box::new(move || {
         let Some(now) = model.take() else { return };
@@ -155,7 +160,7 @@ fn training<M: Module + burn::module::AutodiffModule + 'static>(
             }
             Update::Adam => {
                 let grads = GradientsParams::from_grads(grads, &now);
-                optimiser.step(1e-6, now, grads)
+                optimiser.step(now, grads, 1e-6).0
             }
         });
     })
@@ -204,25 +209,29 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     })
 }
 
-/// A gradient for every parameter.
-struct Gradients(GradientsParams);
+/// A gradient for every parameter, to be handed out again and again.
+#[derive(Default)]
+struct Gradients(Vec<Box<dyn Fn(&mut GradientsParams)>>);
 
 impl ModuleVisitor for Gradients {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.0.register(param.id, param.val().inner() * 0.5);
+        let (id, gradient) = (param.id, param.val().inner() * 0.5);
+        self.0.push(Box::new(move |all| all.register(id, gradient.clone())));
     }
 }
 
 fn adam() -> Step {
     let model = Vit::new(224, &Device::flex().autodiff());
     assert_eq!(model.num_params(), VIT_PARAMETERS);
-    let mut gradients = Gradients(GradientsParams::new());
+    let mut gradients = Gradients::default();
     model.visit(&mut gradients);
-    let mut optimiser = AdamConfig::new().with_epsilon(1e-8).init();
+    let mut optimiser = AdamW::new(AdamOptions::default());
     let mut model = Some(model);
     Box::new(move || {
         let Some(now) = model.take() else { return };
-        model = Some(optimiser.step(1e-6, now, gradients.0.clone()));
+        let mut all = GradientsParams::new();
+        gradients.0.iter().for_each(|register| register(&mut all));
+        model = Some(optimiser.step(now, all, 1e-6).0);
     })
 }
 
