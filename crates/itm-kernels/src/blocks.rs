@@ -9,19 +9,13 @@ pub(crate) const BLOCK: usize = 1024;
 const AT_LEAST: usize = 4;
 
 /// A changed copy: `change(index of the block, its values)`.
-///
-/// Blocks are changed on the stack and moved to their place: the result is written once, not first filled with zeros.
 pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
-    let block = |(k, from): (usize, &[f32])| {
-        let mut block = [0.0; BLOCK];
-        let values = &mut block[..from.len()];
-        values.copy_from_slice(from);
-        change(k, values);
-        block
-    };
-    let blocks = from.par_chunks(BLOCK).enumerate().with_min_len(AT_LEAST).map(block);
-    let mut to = blocks.collect::<Vec<_>>().into_flattened();
-    to.truncate(from.len());
+    let mut to = vec![0.0; from.len()];
+    let blocks = to.par_chunks_mut(BLOCK).zip(from.par_chunks(BLOCK)).enumerate();
+    blocks.with_min_len(AT_LEAST).for_each(|(k, (to, from))| {
+        to.copy_from_slice(from);
+        change(k, to);
+    });
     to
 }
 

@@ -9,7 +9,7 @@
 
 use crate::blocks;
 use crate::dispatch::multiversion;
-use crate::lanes::{Lanes, LanesMut};
+use crate::lanes::{Lanes, LanesMut, step};
 use crate::math::LANES;
 use crate::random;
 
@@ -88,12 +88,17 @@ fn factors(mask: &Mask, key: u64, at: usize) -> [f32; LANES] {
 multiversion! {
     fn drop_some[_FMA](values: &mut [f32], mask: &Mask, key: u64) {
         let mut values = LanesMut::<LANES>::new(values, 0.0);
-        for j in 0..values.len() {
-            let (mut x, factors) = (values.get(j), factors(mask, key, j * LANES));
-            for k in 0..LANES {
-                x[k] *= factors[k];
+        let mut at = 0;
+        for part in values.parts() {
+            for values in part {
+                step();
+                let (mut x, factors) = (*values, factors(mask, key, at));
+                for k in 0..LANES {
+                    x[k] *= factors[k];
+                }
+                *values = x;
+                at += LANES;
             }
-            values.set(j, x);
         }
         values.finish();
     }
@@ -102,13 +107,17 @@ multiversion! {
 multiversion! {
     fn drop_some_and_add[_FMA](values: &mut [f32], r: &[f32], mask: &Mask, key: u64) {
         let (mut values, r) = (LanesMut::<LANES>::new(values, 0.0), Lanes::<LANES>::new(r, 0.0));
-        for j in 0..r.len() {
-            let (mut x, r) = (values.get(j), r.get(j));
-            let factors = factors(mask, key, j * LANES);
-            for k in 0..LANES {
-                x[k] = x[k] * factors[k] + r[k]; // two roundings everywhere: as dropout, then sum
+        let mut at = 0;
+        for (values, r) in values.parts().into_iter().zip(r.parts()) {
+            for (values, r) in values.iter_mut().zip(r) {
+                step();
+                let (mut x, r, factors) = (*values, *r, factors(mask, key, at));
+                for k in 0..LANES {
+                    x[k] = x[k] * factors[k] + r[k]; // two roundings everywhere: as dropout, then sum
+                }
+                *values = x;
+                at += LANES;
             }
-            values.set(j, x);
         }
         values.finish();
     }

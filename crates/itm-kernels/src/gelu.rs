@@ -9,7 +9,7 @@
 
 use crate::blocks;
 use crate::dispatch::multiversion;
-use crate::lanes::{Lanes, LanesMut};
+use crate::lanes::{Lanes, LanesMut, step};
 use crate::math::{LANES, normal};
 
 /// Largest |x| at which the tail is still computed, as [`normal`] does: beyond it |y − max(x, 0)| < 1e-31.
@@ -36,16 +36,19 @@ pub fn backward(x: &[f32], grad: &mut [f32]) {
 multiversion! {
     fn forward_block[FMA](values: &mut [f32]) {
         let mut values = LanesMut::<LANES>::new(values, 0.0);
-        for j in 0..values.len() {
-            let (x, mut y) = (values.get(j), [0.0; LANES]);
-            for k in 0..LANES {
-                let a = x[k].abs();
-                let (tail, _) = normal::<FMA>(a);
-                let a = if a > LIMIT { LIMIT } else { a };
-                let positive = if x[k] > 0.0 { x[k] } else { 0.0 };
-                y[k] = positive - a * tail;
+        for part in values.parts() {
+            for values in part {
+                step();
+                let (x, mut y) = (*values, [0.0; LANES]);
+                for k in 0..LANES {
+                    let a = x[k].abs();
+                    let (tail, _) = normal::<FMA>(a);
+                    let a = if a > LIMIT { LIMIT } else { a };
+                    let positive = if x[k] > 0.0 { x[k] } else { 0.0 };
+                    y[k] = positive - a * tail;
+                }
+                *values = y;
             }
-            values.set(j, y);
         }
         values.finish();
     }
@@ -54,16 +57,19 @@ multiversion! {
 multiversion! {
     fn backward_block[FMA](grad: &mut [f32], x: &[f32]) {
         let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
-        for j in 0..x.len() {
-            let (x, mut g) = (x.get(j), grad.get(j));
-            for k in 0..LANES {
-                let a = x[k].abs();
-                let (tail, density) = normal::<FMA>(a);
-                let a = if a > LIMIT { LIMIT } else { a };
-                let negative = tail - a * density; // dy/dx at −|x|; at |x| it is one minus that
-                g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
+        for (x, grad) in x.parts().into_iter().zip(grad.parts()) {
+            for (x, grad) in x.iter().zip(grad) {
+                step();
+                let (x, mut g) = (*x, *grad);
+                for k in 0..LANES {
+                    let a = x[k].abs();
+                    let (tail, density) = normal::<FMA>(a);
+                    let a = if a > LIMIT { LIMIT } else { a };
+                    let negative = tail - a * density; // dy/dx at −|x|; at |x| it is one minus that
+                    g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
+                }
+                *grad = g;
             }
-            grad.set(j, g);
         }
         grad.finish();
     }

@@ -1,33 +1,30 @@
-//! Slices as whole registers, the last one filled up: a loop over them has one body, and no branch on its loads and stores.
+//! Slices as whole registers, the last one filled up.
+//!
+//! A loop over both parts has one body, and plain loads and stores: a branch or a choice of pointers at each would keep the
+//! compiler from using vectors.
+
+use std::hint::black_box;
+use std::slice;
 
 /// A slice in arrays of `N`.
 pub(crate) struct Lanes<'a, const N: usize> {
     whole: &'a [[f32; N]],
     /// What is left over, then the filling.
     last: [f32; N],
-    len: usize,
+    has_last: bool,
 }
 
 impl<'a, const N: usize> Lanes<'a, N> {
     #[inline(always)]
     pub(crate) fn new(from: &'a [f32], fill: f32) -> Self {
         let (whole, rest) = from.as_chunks();
-        let mut last = [fill; N];
-        if !rest.is_empty() {
-            last[..rest.len()].copy_from_slice(rest);
-        }
-        Self { whole, last, len: from.len().div_ceil(N) }
+        Self { whole, last: filled(rest, fill), has_last: !rest.is_empty() }
     }
 
-    /// Number of arrays.
+    /// The whole arrays, then the last.
     #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    #[inline(always)]
-    pub(crate) fn get(&self, k: usize) -> [f32; N] {
-        *self.whole.get(k).unwrap_or(&self.last)
+    pub(crate) fn parts(&self) -> [&[[f32; N]]; 2] {
+        [self.whole, if self.has_last { slice::from_ref(&self.last) } else { &[] }]
     }
 }
 
@@ -42,27 +39,15 @@ impl<'a, const N: usize> LanesMut<'a, N> {
     #[inline(always)]
     pub(crate) fn new(from: &'a mut [f32], fill: f32) -> Self {
         let (whole, rest) = from.as_chunks_mut();
-        let mut last = [fill; N];
-        if !rest.is_empty() {
-            last[..rest.len()].copy_from_slice(rest);
-        }
+        let last = filled(rest, fill);
         Self { whole, rest, last }
     }
 
-    /// Number of arrays.
+    /// The whole arrays, then the last.
     #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.whole.len() + usize::from(!self.rest.is_empty())
-    }
-
-    #[inline(always)]
-    pub(crate) fn get(&self, k: usize) -> [f32; N] {
-        *self.whole.get(k).unwrap_or(&self.last)
-    }
-
-    #[inline(always)]
-    pub(crate) fn set(&mut self, k: usize, values: [f32; N]) {
-        *self.whole.get_mut(k).unwrap_or(&mut self.last) = values;
+    pub(crate) fn parts(&mut self) -> [&mut [[f32; N]]; 2] {
+        let has_last = !self.rest.is_empty();
+        [self.whole, if has_last { slice::from_mut(&mut self.last) } else { &mut [] }]
     }
 
     #[inline(always)]
@@ -71,6 +56,22 @@ impl<'a, const N: usize> LanesMut<'a, N> {
             self.rest.copy_from_slice(&self.last[..self.rest.len()]);
         }
     }
+}
+
+#[inline(always)]
+fn filled<const N: usize>(rest: &[f32], fill: f32) -> [f32; N] {
+    let mut last = [fill; N];
+    if !rest.is_empty() {
+        last[..rest.len()].copy_from_slice(rest);
+    }
+    last
+}
+
+/// Called once a step: the compiler then makes vectors of the values of a step, not of the k-th values of many steps, which it
+/// would have to gather.
+#[inline(always)]
+pub(crate) fn step() {
+    black_box(0u8);
 }
 
 /// The sum, halves added to halves: a fixed order. `N` is a power of two.
@@ -98,14 +99,16 @@ mod tests {
             let mut to = from.clone();
             let lanes = Lanes::<16>::new(&from, -1.0);
             let mut changed = LanesMut::<16>::new(&mut to, -1.0);
-            assert_eq!((lanes.len(), changed.len()), (n.div_ceil(16), n.div_ceil(16)));
             let mut read = Vec::new();
-            for k in 0..lanes.len() {
-                assert_eq!(lanes.get(k), changed.get(k));
-                read.extend(lanes.get(k));
-                changed.set(k, lanes.get(k).map(|v| v + 0.5));
+            for (part, changed) in lanes.parts().into_iter().zip(changed.parts()) {
+                assert_eq!(part, changed);
+                for (values, changed) in part.iter().zip(changed) {
+                    read.extend(*values);
+                    *changed = values.map(|v| v + 0.5);
+                }
             }
             changed.finish();
+            assert_eq!(read.len(), n.next_multiple_of(16));
             assert_eq!(read[..n], from);
             assert!(read[n..].iter().all(|&v| v == -1.0));
             assert!(to.iter().zip(&from).all(|(t, f)| *t == f + 0.5));

@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
-use crate::lanes::{Lanes, LanesMut, sum};
+use crate::lanes::{Lanes, LanesMut, step, sum};
 use crate::math::{LANES, mul_add};
 
 /// Statistics saved for a row: two parts of the mean, then 1 / √(σ² + ε).
@@ -134,12 +134,15 @@ multiversion! {
             .zip(saved.chunks_exact_mut(SAVED))
         {
             let (mut s, r) = (LanesMut::<LANES>::new(x, 0.0), Lanes::<LANES>::new(r, 0.0));
-            for j in 0..s.len() {
-                let (mut sum, r) = (s.get(j), r.get(j));
-                for k in 0..LANES {
-                    sum[k] += r[k];
+            for (s, r) in s.parts().into_iter().zip(r.parts()) {
+                for (s, r) in s.iter_mut().zip(r) {
+                    step();
+                    let (mut sum, r) = (*s, *r);
+                    for k in 0..LANES {
+                        sum[k] += r[k];
+                    }
+                    *s = sum;
                 }
-                s.set(j, sum);
             }
             s.finish();
             row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
@@ -159,22 +162,24 @@ fn row<const FMA: bool>(
 ) {
     let each = 1.0 / x.len() as f32;
     let mut sums = [0.0; WIDE];
-    let lanes = Lanes::<WIDE>::new(x, 0.0);
-    for j in 0..lanes.len() {
-        let x = lanes.get(j);
-        for k in 0..WIDE {
-            sums[k] = mul_add::<FMA>(x[k], each, sums[k]); // scaled first: no overflow
+    for part in Lanes::<WIDE>::new(x, 0.0).parts() {
+        for x in part {
+            step();
+            for k in 0..WIDE {
+                sums[k] = mul_add::<FMA>(x[k], each, sums[k]); // scaled first: no overflow
+            }
         }
     }
     let mean = sum(sums);
     let (mut rest, mut squares) = ([0.0; WIDE], [0.0; WIDE]);
-    let lanes = Lanes::<WIDE>::new(x, mean);
-    for j in 0..lanes.len() {
-        let x = lanes.get(j);
-        for k in 0..WIDE {
-            let c = x[k] - mean;
-            rest[k] += c;
-            squares[k] = mul_add::<FMA>(c, c, squares[k]);
+    for part in Lanes::<WIDE>::new(x, mean).parts() {
+        for x in part {
+            step();
+            for k in 0..WIDE {
+                let c = x[k] - mean;
+                rest[k] += c;
+                squares[k] = mul_add::<FMA>(c, c, squares[k]);
+            }
         }
     }
     let rest = sum(rest) * each;
@@ -182,13 +187,17 @@ fn row<const FMA: bool>(
     let variance = if variance < 0.0 { 0.0 } else { variance }; // rounding; NaN stays
     let scale = 1.0 / (variance + epsilon).sqrt();
     let (x, mut y) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(y, 0.0));
-    for j in 0..x.len() {
-        let (mut v, gamma, beta) = (x.get(j), gamma.get(j), beta.get(j));
-        for k in 0..LANES {
-            let unit = (v[k] - mean - rest) * scale;
-            v[k] = mul_add::<FMA>(unit, gamma[k], beta[k]);
+    let weights = gamma.parts().into_iter().zip(beta.parts());
+    for ((x, y), (gamma, beta)) in x.parts().into_iter().zip(y.parts()).zip(weights) {
+        for (((x, y), gamma), beta) in x.iter().zip(y).zip(gamma).zip(beta) {
+            step();
+            let (mut v, gamma, beta) = (*x, *gamma, *beta);
+            for k in 0..LANES {
+                let unit = (v[k] - mean - rest) * scale;
+                v[k] = mul_add::<FMA>(unit, gamma[k], beta[k]);
+            }
+            *y = v;
         }
-        y.set(j, v);
     }
     y.finish();
     saved.copy_from_slice(&[mean, rest, scale]);
@@ -211,31 +220,42 @@ multiversion! {
             x.chunks_exact(d).zip(grad.chunks_exact_mut(d)).zip(saved.chunks_exact(SAVED))
         {
             let (mean, rest, scale) = (saved[0], saved[1], saved[2]);
-            let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
+            let x = Lanes::<LANES>::new(x, 0.0);
+            let mut grad = LanesMut::<LANES>::new(grad, 0.0);
             let (mut sums, mut along) = ([0.0; LANES], [0.0; LANES]);
-            for j in 0..gamma.len() {
-                let (x, g, gamma) = (x.get(j), grad.get(j), gamma.get(j));
-                let (mut to_gamma, mut to_beta) = (d_gamma.get(j), d_beta.get(j));
-                for k in 0..LANES {
-                    let unit = (x[k] - mean - rest) * scale;
-                    let scaled = g[k] * gamma[k];
-                    sums[k] += scaled;
-                    along[k] = mul_add::<FMA>(scaled, unit, along[k]);
-                    to_gamma[k] = mul_add::<FMA>(g[k], unit, to_gamma[k]);
-                    to_beta[k] += g[k];
+            let inputs = x.parts().into_iter().zip(grad.parts()).zip(gamma.parts());
+            let totals = d_gamma.parts().into_iter().zip(d_beta.parts());
+            for (((x, grad), gamma), (d_gamma, d_beta)) in inputs.zip(totals) {
+                let inputs = x.iter().zip(grad).zip(gamma);
+                for (((x, g), gamma), (d_gamma, d_beta)) in inputs.zip(d_gamma.iter_mut().zip(d_beta)) {
+                    step();
+                    let (x, g, gamma) = (*x, *g, *gamma);
+                    let (mut to_gamma, mut to_beta) = (*d_gamma, *d_beta);
+                    for k in 0..LANES {
+                        let unit = (x[k] - mean - rest) * scale;
+                        let scaled = g[k] * gamma[k];
+                        sums[k] += scaled;
+                        along[k] = mul_add::<FMA>(scaled, unit, along[k]);
+                        to_gamma[k] = mul_add::<FMA>(g[k], unit, to_gamma[k]);
+                        to_beta[k] += g[k];
+                    }
+                    *d_gamma = to_gamma;
+                    *d_beta = to_beta;
                 }
-                d_gamma.set(j, to_gamma);
-                d_beta.set(j, to_beta);
             }
-            let (sums, along) = (sum(sums) * each, sum(along) * each);
-            for j in 0..gamma.len() {
-                let (x, mut g, gamma) = (x.get(j), grad.get(j), gamma.get(j));
-                for k in 0..LANES {
-                    let unit = (x[k] - mean - rest) * scale;
-                    let own = mul_add::<FMA>(g[k], gamma[k], -sums);
-                    g[k] = mul_add::<FMA>(-unit, along, own) * scale;
+            // The subtrahends, already times the scale.
+            let (shift, tilt) = (-sum(sums) * each * scale, -sum(along) * each * scale);
+            for ((x, grad), gamma) in x.parts().into_iter().zip(grad.parts()).zip(gamma.parts()) {
+                for ((x, grad), gamma) in x.iter().zip(grad).zip(gamma) {
+                    step();
+                    let (x, mut g, gamma) = (*x, *grad, *gamma);
+                    for k in 0..LANES {
+                        let unit = (x[k] - mean - rest) * scale;
+                        let others = mul_add::<FMA>(unit, tilt, shift);
+                        g[k] = mul_add::<FMA>(g[k] * gamma[k], scale, others);
+                    }
+                    *grad = g;
                 }
-                grad.set(j, g);
             }
             grad.finish();
         }

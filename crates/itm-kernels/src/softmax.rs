@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
-use crate::lanes::{Lanes, LanesMut, sum};
+use crate::lanes::{Lanes, LanesMut, step, sum};
 use crate::math::{LANES, exp, mul_add};
 
 /// Rows of a matrix, and how many entries of each count, from its start.
@@ -84,34 +84,40 @@ multiversion! {
             rest.fill(0.0);
             let mut x = LanesMut::<LANES>::new(x, f32::NEG_INFINITY);
             let mut largest = [f32::NEG_INFINITY; LANES];
-            for j in 0..x.len() {
-                let x = x.get(j);
-                for k in 0..LANES {
-                    largest[k] = if x[k] > largest[k] { x[k] } else { largest[k] };
+            for part in x.parts() {
+                for x in part {
+                    step();
+                    let x = *x;
+                    for k in 0..LANES {
+                        largest[k] = if x[k] > largest[k] { x[k] } else { largest[k] };
+                    }
                 }
             }
-            for half in [8, 4, 2, 1] {
-                for k in 0..half {
-                    let other = largest[k + half];
-                    largest[k] = if other > largest[k] { other } else { largest[k] };
+            let largest = largest.into_iter().fold(f32::NEG_INFINITY, f32::max);
+            let mut sums = [0.0; LANES];
+            for part in x.parts() {
+                for x in part {
+                    step();
+                    let mut e = *x;
+                    for k in 0..LANES {
+                        e[k] = exp::<FMA>(e[k] - largest);
+                    }
+                    for k in 0..LANES {
+                        sums[k] += e[k];
+                    }
+                    *x = e;
                 }
-            }
-            let (largest, mut sums) = (largest[0], [0.0; LANES]);
-            for j in 0..x.len() {
-                let mut e = x.get(j);
-                for k in 0..LANES {
-                    e[k] = exp::<FMA>(e[k] - largest);
-                    sums[k] += e[k];
-                }
-                x.set(j, e);
             }
             let scale = 1.0 / sum(sums);
-            for j in 0..x.len() {
-                let mut e = x.get(j);
-                for k in 0..LANES {
-                    e[k] *= scale;
+            for part in x.parts() {
+                for x in part {
+                    step();
+                    let mut y = *x;
+                    for k in 0..LANES {
+                        y[k] *= scale;
+                    }
+                    *x = y;
                 }
-                x.set(j, e);
             }
             x.finish();
         }
@@ -124,21 +130,28 @@ multiversion! {
         for (k, (y, grad)) in both.enumerate() {
             let (g, rest) = grad.split_at_mut(rows.count(first + k));
             rest.fill(0.0);
-            let (y, mut g) = (Lanes::<LANES>::new(&y[..g.len()], 0.0), LanesMut::<LANES>::new(g, 0.0));
+            let y = Lanes::<LANES>::new(&y[..g.len()], 0.0);
+            let mut g = LanesMut::<LANES>::new(g, 0.0);
             let mut along = [0.0; LANES];
-            for j in 0..y.len() {
-                let (y, g) = (y.get(j), g.get(j));
-                for k in 0..LANES {
-                    along[k] = mul_add::<FMA>(y[k], g[k], along[k]);
+            for (y, g) in y.parts().into_iter().zip(g.parts()) {
+                for (y, g) in y.iter().zip(g) {
+                    step();
+                    let (y, g) = (*y, *g);
+                    for k in 0..LANES {
+                        along[k] = mul_add::<FMA>(y[k], g[k], along[k]);
+                    }
                 }
             }
             let along = sum(along);
-            for j in 0..y.len() {
-                let (y, mut d) = (y.get(j), g.get(j));
-                for k in 0..LANES {
-                    d[k] = y[k] * (d[k] - along);
+            for (y, g) in y.parts().into_iter().zip(g.parts()) {
+                for (y, g) in y.iter().zip(g) {
+                    step();
+                    let (y, mut d) = (*y, *g);
+                    for k in 0..LANES {
+                        d[k] = y[k] * (d[k] - along);
+                    }
+                    *g = d;
                 }
-                g.set(j, d);
             }
             g.finish();
         }
