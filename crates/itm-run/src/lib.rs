@@ -15,6 +15,7 @@ pub mod run_dir;
 pub mod train;
 
 mod encoded;
+mod features;
 mod figures;
 mod fne_method;
 mod list;
@@ -44,6 +45,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
+        Command::Features(args) => features::features(&args)?,
     }
     Ok(())
 }
