@@ -35,6 +35,8 @@ pub enum Command {
     },
     /// Write the built-in world as an ordinary data set, or draw a contact sheet of it.
     Scenes(ScenesArgs),
+    /// Turn a folder of pictures into features of MobileNetV2: global ones, and a grid of regions.
+    Features(FeaturesArgs),
 }
 
 /// `itm data …`
@@ -105,4 +107,33 @@ pub struct ScenesArgs {
     /// Width and height of an image.
     #[arg(long, default_value_t = 96)]
     pub pixels: u32,
+}
+
+/// `itm features …`
+#[derive(Debug, Args)]
+pub struct FeaturesArgs {
+    /// Folder of the pictures (JPEG, PNG).
+    #[arg(long, value_name = "DIR")]
+    pub images: PathBuf,
+    /// Folder of the network: `mobilenet_v2_1.0_224.safetensors`, `….graph.json`, for `--grid` also `grid_pca128.safetensors`.
+    #[arg(long, value_name = "DIR")]
+    pub weights: PathBuf,
+    /// Write `<name>_ims.npy` and `<name>_ids.txt` here.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// How the files' names begin: the split.
+    #[arg(long, default_value = "train", value_name = "NAME")]
+    pub name: String,
+    /// File names to take, one a line, in this order; all pictures of the folder, sorted, by default.
+    #[arg(long, value_name = "FILE")]
+    pub ids: Option<PathBuf>,
+    /// Write `<name>_grid.npy` too, with `grid_scale.npy` (kept if it is there) and `grid_boxes.npy`.
+    #[arg(long)]
+    pub grid: bool,
+    /// Pictures in memory at a time.
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    pub batch: usize,
+    /// List pictures that cannot be read and go on without them; the first one is an error by default.
+    #[arg(long)]
+    pub skip_bad: bool,
 }

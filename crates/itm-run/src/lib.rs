@@ -17,6 +17,7 @@ pub mod run_dir;
 pub mod train;
 
 mod encoded;
+mod features;
 mod figures;
 mod finite;
 mod fne_method;
@@ -49,6 +50,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
+        Command::Features(args) => features::features(&args)?,
     }
     Ok(())
 }

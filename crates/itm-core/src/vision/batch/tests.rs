@@ -3,8 +3,13 @@ use std::path::Path;
 
 use super::super::golden::Golden;
 use super::*;
-use crate::data::decode_image;
 use crate::vision::{Ahead, Prefetch};
+
+/// A JPEG of 2 × 1 pixels in structure only: start, frame header, scan, end.
+const HOLLOW: &[u8] = &[
+    0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 1, 0, 2, 1, 1, 0x11, 0, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 63,
+    0, 0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56, 0xff, 0xd9,
+];
 
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -65,9 +70,8 @@ fn a_bad_picture_is_named() {
     let dir = folder();
     let whole = fs::read(dir.path().join("rgb.jpg")).unwrap();
     let mut cases = vec![("cut.jpg", whole[..whole.len() / 2].to_vec(), "a whole image")];
-    // The end marker is there, but most of the compressed data is not.
-    let scan = whole.windows(2).position(|w| w == [0xff, 0xda]).unwrap();
-    cases.push(("hollow.jpg", [&whole[..scan + 16], &[0xff, 0xd9]].concat(), "an image"));
+    // Whole in structure, but without the tables that the compressed data needs.
+    cases.push(("hollow.jpg", HOLLOW.to_vec(), "an image"));
     cases.push(("page.jpg", b"<html>".to_vec(), "a JPEG or PNG image"));
     cases.push(("empty.png", Vec::new(), "a JPEG or PNG image"));
     for (name, bytes, expected) in cases {
@@ -76,7 +80,7 @@ fn a_bad_picture_is_named() {
         let ahead = Ahead { workers: 2, results: 2 };
         let mut got =
             Prefetch::new(batch, ahead, |p| PictureBatch::evaluation(&p, &Transform::default()));
-        let line = got.next().unwrap().unwrap_err().to_string();
+        let line = got.next().unwrap().map(|_| ()).unwrap_err().to_string();
         let place = dir.path().join(name).display().to_string();
         assert!(line.starts_with(&place) && line.contains(expected), "{line}");
         assert_eq!(line.lines().count(), 1);

@@ -1,0 +1,249 @@
+//! `itm features`: a folder of pictures becomes features of MobileNetV2, in the files that the loaders read.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use half::f16;
+use itm_core::data::{Npy, decode_image};
+use itm_core::vision::{GRID, GridPca, MobileNet, Scratch, grid_boxes, quantise};
+use itm_core::{Error, Result};
+use rayon::prelude::*;
+
+use crate::checkpoint::write_atomically;
+use crate::cli::FeaturesArgs;
+use crate::progress;
+
+/// Global feature and, where it is asked for, the grid of a picture.
+type Row = (Vec<f32>, Option<Vec<f32>>);
+
+pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
+    if args.batch == 0 {
+        return Err(Error::invalid("--batch", "at least 1", 0));
+    }
+    if args.name.is_empty() || args.name.contains(['/', '\\']) {
+        return Err(Error::invalid("--name", "the beginning of a file name", &args.name));
+    }
+    let names = match &args.ids {
+        Some(file) => listed(file)?,
+        None => found(&args.images)?,
+    };
+    let net = MobileNet::open(&args.weights)?;
+    let pca = args.grid.then(|| GridPca::open(&args.weights, net.channels())).transpose()?;
+    fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
+
+    let file = |end: &str| args.out.join(format!("{}_{end}", args.name));
+    let mut ims = Rows::create(file("ims.npy"), "<f2", &[net.channels()])?;
+    let mut grid = match &pca {
+        // Real values first: their scale is known at the end.
+        Some(pca) => {
+            Some(Rows::create(file("grid_real.npy"), "<f4", &[GRID * GRID, pca.width()])?)
+        }
+        None => None,
+    };
+    let bar = progress::bar(&args.name, "pictures");
+    bar.set_length(names.len() as u64);
+    let (mut kept, mut bad, mut side) = (String::new(), Vec::new(), 0);
+    for batch in names.chunks(args.batch) {
+        let rows: Vec<Result<(Row, usize)>> = batch
+            .par_iter()
+            .with_max_len(1)
+            .map_init(Scratch::default, |scratch, name| {
+                let image = decode_image(args.images.join(name))?;
+                let got = net.features(&image, scratch);
+                let grid = pca.as_ref().map(|pca| pca.project(&got.map));
+                Ok(((got.pooled, grid), got.map.width))
+            })
+            .collect();
+        for (name, row) in batch.iter().zip(rows) {
+            let ((global, windows), width) = match row {
+                Ok(row) => row,
+                Err(error) if args.skip_bad => {
+                    bad.push(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            side = width;
+            ims.write(global.iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()))?;
+            if let (Some(grid), Some(windows)) = (&mut grid, windows) {
+                grid.write(windows.iter().flat_map(|v| v.to_le_bytes()))?;
+            }
+            kept.push_str(name);
+            kept.push('\n');
+        }
+        bar.inc(batch.len() as u64);
+    }
+    bar.finish_and_clear();
+    for error in &bad {
+        progress::say(format!("left out: {error}"));
+    }
+    if kept.is_empty() {
+        return Err(Error::invalid(args.images.display(), "pictures that can be read", "none"));
+    }
+    let count = ims.finish()?;
+    if let Some(grid) = grid {
+        grid.finish()?;
+        quantised(&file("grid_real.npy"), file("grid.npy"), &args.out, side)?;
+    }
+    write_atomically(&file("ids.txt"), kept.as_bytes())?;
+    let left_out = if bad.is_empty() { String::new() } else { format!(", {} left out", bad.len()) };
+    let what = if args.grid { "global and grid features" } else { "global features" };
+    progress::say(format!("{count} pictures{left_out}: {what} in {}", args.out.display()));
+    Ok(())
+}
+
+/// The names of a list, none of them twice.
+fn listed(file: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(file).map_err(Error::io(file))?;
+    let mut seen = HashSet::new();
+    for (i, name) in text.lines().enumerate() {
+        let place = format!("{} line {}", file.display(), i + 1);
+        if name.trim().is_empty() {
+            return Err(Error::invalid(place, "a file name", "an empty line"));
+        }
+        if !seen.insert(name) {
+            return Err(Error::invalid(place, "each picture once", format!("a second {name}")));
+        }
+    }
+    if seen.is_empty() {
+        return Err(Error::invalid(file.display(), "a file name on each line", "an empty file"));
+    }
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// The pictures of a folder by their endings, sorted by name.
+fn found(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        let end = path.extension().unwrap_or_default().to_ascii_lowercase();
+        if ["jpg", "jpeg", "png"].iter().any(|e| end == *e) && path.is_file() {
+            let name = path.file_name().unwrap_or_default().to_str();
+            let name = name.filter(|n| !n.contains(char::is_control));
+            let refuse = || Error::invalid(path.display(), "a name of one line in UTF-8", "another");
+            names.push(name.ok_or_else(refuse)?.to_owned());
+        }
+    }
+    if names.is_empty() {
+        let expected = "pictures (.jpg, .jpeg, .png)";
+        return Err(Error::invalid(folder.display(), expected, "none"));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Real grids → int8 and a scale a dimension: the folder's own where there is one (so that all splits share one), otherwise
+/// the greatest magnitude / 127.
+fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
+    let values = Npy::open(real)?;
+    let width = values.shape()[2];
+    let mut row = vec![0.0; values.row_len()];
+    let path = out.join("grid_scale.npy");
+    let scale = if path.exists() {
+        let scale = Npy::open(&path)?;
+        if scale.shape() != [width] {
+            let got = format!("shape {:?}", scale.shape());
+            return Err(Error::invalid(path.display(), format!("shape [{width}]"), got));
+        }
+        scale.to_vec()?
+    } else {
+        let mut most = vec![0.0f32; width];
+        for i in 0..values.rows() {
+            values.row_into(i, &mut row)?;
+            for window in row.chunks_exact(width) {
+                most.iter_mut().zip(window).for_each(|(most, v)| *most = most.max(v.abs()));
+            }
+        }
+        let scale: Vec<f32> = most.iter().map(|m| m / 127.0).collect();
+        write_atomically(&path, &array("<f4", &[width], scale.iter().flat_map(|v| v.to_le_bytes())))?;
+        scale
+    };
+    let mut grid = Rows::create(to, "|i1", &values.shape()[1..])?;
+    for i in 0..values.rows() {
+        values.row_into(i, &mut row)?;
+        grid.write(quantise(&row, &scale).into_iter().map(|v| v as u8))?;
+    }
+    grid.finish()?;
+    let boxes = grid_boxes(side).concat();
+    let boxes = array("<f4", &[GRID * GRID, 4], boxes.iter().flat_map(|v| v.to_le_bytes()));
+    write_atomically(&out.join("grid_boxes.npy"), &boxes)?;
+    drop(values);
+    fs::remove_file(real).map_err(Error::io(real))
+}
+
+/// A `.npy` file whose number of rows is known when it is finished; until then it has another name.
+struct Rows {
+    path: PathBuf,
+    temporary: PathBuf,
+    file: BufWriter<File>,
+    kind: &'static str,
+    shape: Vec<usize>,
+    row: usize,
+    rows: usize,
+    buffer: Vec<u8>,
+}
+
+impl Rows {
+    fn create(path: PathBuf, kind: &'static str, row: &[usize]) -> Result<Self> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".tmp");
+        let temporary = path.with_file_name(name);
+        let file = File::create(&temporary).map_err(Error::io(&temporary))?;
+        let mut shape = vec![0];
+        shape.extend(row);
+        let (row, buffer) = (row.iter().product(), header(kind, &shape));
+        let mut file = BufWriter::new(file);
+        file.write_all(&buffer).map_err(Error::io(&temporary))?;
+        Ok(Self { path, temporary, file, kind, shape, row, rows: 0, buffer })
+    }
+
+    /// One row, as bytes.
+    fn write(&mut self, bytes: impl Iterator<Item = u8>) -> Result<()> {
+        self.buffer.clear();
+        self.buffer.extend(bytes);
+        let size = self.kind[2..].parse::<usize>().unwrap_or(1) * self.row;
+        assert_eq!(self.buffer.len(), size, "bytes of a row {:?}", &self.shape[1..]);
+        self.rows += 1;
+        self.file.write_all(&self.buffer).map_err(Error::io(&self.temporary))
+    }
+
+    /// Writes the shape, and the file under its own name; says how many rows it has.
+    fn finish(mut self) -> Result<usize> {
+        self.shape[0] = self.rows;
+        let header = header(self.kind, &self.shape);
+        let written = self.file.seek(SeekFrom::Start(0));
+        written
+            .and_then(|_| self.file.write_all(&header))
+            .and_then(|()| self.file.flush())
+            .and_then(|()| self.file.get_ref().sync_all())
+            .and_then(|()| fs::rename(&self.temporary, &self.path))
+            .map_err(Error::io(&self.path))?;
+        Ok(self.rows)
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.temporary); // nothing is left of what was not finished
+    }
+}
+
+/// A whole small array.
+fn array(kind: &str, shape: &[usize], bytes: impl Iterator<Item = u8>) -> Vec<u8> {
+    header(kind, shape).into_iter().chain(bytes).collect()
+}
+
+/// Format 1.0, padded to 128 bytes whatever the shape.
+fn header(kind: &str, shape: &[usize]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    let text =
+        format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", shape.trim_end());
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{text:<117}\n").bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests;
