@@ -111,6 +111,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 /// A number of bytes as a person says it.
 pub(crate) fn bytes(bytes: u64) -> String {
     match bytes as f64 / f64::from(1 << 20) {
+        mib if mib < 1.0 => format!("{:.0} KiB", 1024.0 * mib),
         mib if mib < 1024.0 => format!("{mib:.0} MiB"),
         mib => format!("{:.1} GiB", mib / 1024.0),
     }
@@ -146,6 +147,6 @@ mod tests {
     #[test]
     fn amounts_read_well() {
         assert_eq!([5.4, 90.0, 150.0, 7200.0].map(duration), ["5 s", "90 s", "2.5 min", "2.0 h"]);
-        assert_eq!([1 << 20, 3 << 29].map(bytes), ["1 MiB", "1.5 GiB"]);
+        assert_eq!([5 << 10, 1 << 20, 3 << 29].map(bytes), ["5 KiB", "1 MiB", "1.5 GiB"]);
     }
 }

@@ -74,7 +74,7 @@ fn the_source_is_trained_once_and_never_touched() {
     refused(&["--out", "first"], "new or empty");
     refused(&["--rows", "w/o MMM"], "--rows: expected some of Full");
     refused(&["--table", "4"], "--table: expected 3");
-    let checkpoint = before.iter().find(|(name, _)| name.ends_with("manifest.json")).unwrap();
+    let checkpoint = before.iter().rfind(|(name, _)| name.ends_with("manifest.json")).unwrap();
     let manifest = at("runs").join(&checkpoint.0);
     fs::write(&manifest, &checkpoint.1[..20]).unwrap();
     refused(&["--out", "third"], "manifest.json");
