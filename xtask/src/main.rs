@@ -1,15 +1,20 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
 //! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
-//! passes its exit code on. Only `tidy` is done here.
+//! passes its exit code on; `kills` does so with its tests. Only `tidy` and the comparison of `performance` are done here,
+//! and a Python asked where its libtorch is.
 
 mod arrows;
+mod kills;
 mod manifest;
+mod performance;
 mod reproduce;
 mod rules;
 mod tidy;
+mod torch;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,11 +31,24 @@ enum Task {
     Data(Forwarded),
     /// The built-in world: contact sheet, export.
     Scenes(Forwarded),
+    /// Backend `tch` with the libtorch of a Python's torch 2.9.0: `tch [--python P] -- test`, `-- run <target> …`.
+    Tch {
+        /// A Python that imports torch.
+        #[arg(long, value_name = "PATH", default_value = "python3")]
+        python: PathBuf,
+        /// `test`: the contract test of the backends; `run`: as `reproduce`, with `--backend tch` unless it names another.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Our times and PyTorch's, row by row; all rows also go to `docs/performance.md`.
+    Performance(performance::Arguments),
+    /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
+    Kills(kills::Kills),
     /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
     Tidy,
 }
 
-/// Arguments for `itm`, word by word; `--backend cpu|wgpu|tch|tch-cuda` also picks what is built.
+/// Arguments for `itm`, word by word; `--backend cpu|wgpu[:i]|tch|tch-cuda[:i]|cuda[:i]` also picks what is built.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 struct Forwarded {
@@ -44,6 +62,9 @@ fn main() -> ExitCode {
         Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
+        Task::Tch { python, args } => torch::run(&python, args),
+        Task::Performance(arguments) => performance::run(&arguments),
+        Task::Kills(kills) => kills.run(),
         Task::Tidy => tidy::run(),
     };
     outcome.unwrap_or_else(|error| {

@@ -5,21 +5,48 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 
+use crate::torch::Torch;
+
 /// Builds `itm` with the features of the backend in `args` and runs `itm <command> <args>`.
 ///
 /// Cargo's own output stays visible: a first build takes minutes. The exit code is that of `itm`: 2 for a user's mistake.
 pub(crate) fn run(command: &str, args: Vec<OsString>) -> Result<ExitCode> {
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["run", "--release", "--package", "itm-run", "--no-default-features"])
-        .args(["--features", features(&args)?, "--", command])
-        .args(args)
-        .status()
-        .context("cargo")?;
-    Ok(exit_code(status))
+    run_with(command, args, None)
 }
 
-/// The features of `itm-run` that hold the last `--backend` of the arguments; `cpu` without one.
-fn features(args: &[OsString]) -> Result<&'static str> {
+/// [`run`], against a certain libtorch.
+pub(crate) fn run_with(
+    command: &str,
+    args: Vec<OsString>,
+    torch: Option<Torch>,
+) -> Result<ExitCode> {
+    let backend = backend(&args).unwrap_or_else(|| "cpu".to_owned());
+    let features = features(&backend)?;
+    let mut build = Command::new(cargo());
+    build
+        .args(["run", "--release", "--package", "itm-run", "--no-default-features"])
+        .args(["--features", features, "--", command])
+        .args(args);
+    let torch = match torch {
+        None if features == "tch" && std::env::var_os("LIBTORCH").is_none() => {
+            Some(Torch::of("python3".as_ref())?)
+        }
+        torch => torch,
+    };
+    if let Some(torch) = torch {
+        torch.check(&backend)?;
+        torch.apply(&mut build)?;
+    }
+    Ok(exit_code(build.status().context("cargo")?))
+}
+
+/// The cargo that runs this.
+pub(crate) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// The last `--backend` of the arguments.
+pub(crate) fn backend(args: &[OsString]) -> Option<String> {
     let ours = args.split(|arg| arg == "--").next().unwrap_or_default();
     let mut backend = None;
     for (k, arg) in ours.iter().enumerate() {
@@ -31,16 +58,24 @@ fn features(args: &[OsString]) -> Result<&'static str> {
             backend = Some(value.unwrap_or_else(|| "nothing".to_owned()));
         }
     }
-    Ok(match backend.as_deref() {
-        None | Some("cpu") => "cpu",
-        Some("wgpu") => "wgpu",
-        Some("tch" | "tch-cuda") => "tch",
-        Some(other) => bail!("--backend: expected cpu, wgpu, tch or tch-cuda, got {other}"),
+    backend
+}
+
+/// The features of `itm-run` that hold a backend; `itm` itself reads what follows a colon.
+fn features(backend: &str) -> Result<&'static str> {
+    Ok(match backend.split(':').next().unwrap_or_default() {
+        "cpu" => "cpu",
+        "wgpu" => "wgpu",
+        "tch" | "tch-cuda" => "tch",
+        "cuda" => "cuda",
+        _ => {
+            bail!("--backend: expected cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i], got {backend}")
+        }
     })
 }
 
 /// The child's code; 128 + signal, as a shell says it, if it was killed.
-fn exit_code(status: ExitStatus) -> ExitCode {
+pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return ExitCode::from(128 + signal as u8);
@@ -53,7 +88,8 @@ mod tests {
     use super::*;
 
     fn features_of(line: &str) -> Result<&'static str> {
-        features(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+        let args: Vec<_> = line.split_whitespace().map(OsString::from).collect();
+        features(&backend(&args).unwrap_or_else(|| "cpu".to_owned()))
     }
 
     #[test]
@@ -64,6 +100,9 @@ mod tests {
             ("fne-flickr --backend=wgpu", "wgpu"),
             ("fne-flickr --seeds 3 --backend tch", "tch"),
             ("--backend tch-cuda fne-flickr", "tch"),
+            ("fne-flickr --backend tch-cuda:1", "tch"),
+            ("fne-flickr --backend cuda", "cuda"),
+            ("fne-flickr --backend=wgpu:0", "wgpu"),
             ("--backend cpu --backend wgpu", "wgpu"),
             ("fne-flickr -- --backend nonsense", "cpu"),
         ] {
@@ -73,8 +112,8 @@ mod tests {
 
     #[test]
     fn another_backend_is_refused_in_one_line() {
-        let want = "--backend: expected cpu, wgpu, tch or tch-cuda, got";
-        assert_eq!(features_of("--backend cuda").unwrap_err().to_string(), format!("{want} cuda"));
+        let want = "--backend: expected cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i], got";
+        assert_eq!(features_of("--backend gpu").unwrap_err().to_string(), format!("{want} gpu"));
         assert_eq!(features_of("--backend").unwrap_err().to_string(), format!("{want} nothing"));
     }
 }

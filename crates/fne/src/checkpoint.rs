@@ -38,17 +38,16 @@ impl Writer {
         module.visit(&mut Save { path: vec![prefix.to_string()], writer: self });
     }
 
-    /// Writes the file whole; the caller sees to fsync and rename.
-    pub(crate) fn write(&self, path: &Path, kind: &str) -> Result<()> {
-        let invalid = |e: &dyn std::fmt::Display| Error::invalid(path.display(), "tensors", e);
+    /// The file: what is in it is of this kind.
+    pub(crate) fn contents(&self, kind: &str) -> Result<Vec<u8>> {
+        let invalid = |e: &dyn std::fmt::Display| Error::invalid(kind, "tensors", e);
         let views = self.entries.iter().map(|(name, dtype, shape, bytes)| {
             let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| invalid(&e))?;
             Ok((name.as_str(), view))
         });
         let views: Vec<_> = views.collect::<Result<_>>()?;
         let about = HashMap::from([("format".to_string(), kind.to_string())]);
-        let bytes = safetensors::serialize(views, Some(about)).map_err(|e| invalid(&e))?;
-        fs::write(path, bytes).map_err(Error::io(path))
+        safetensors::serialize(views, Some(about)).map_err(|e| invalid(&e))
     }
 }
 

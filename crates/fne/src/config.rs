@@ -88,6 +88,9 @@ pub struct TrainConfig {
     pub epochs: usize,
     /// Pairs a step.
     pub batch: usize,
+    /// Pairs whose activations are kept at once. Below `batch` memory shrinks and a step takes a forward pass more; the
+    /// loss and its gradient are those of the whole batch, dropout masks aside.
+    pub micro_batch: usize,
     /// Of Adam.
     pub learning_rate: f64,
     /// Epochs (from 0) at whose start the rate is divided by ten.
@@ -227,6 +230,7 @@ impl FneConfig {
         at_least_one("model.word_dim", model.word_dim)?;
         at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
+        at_least_one("train.micro_batch", train.micro_batch)?;
         within("train.learning_rate", train.learning_rate, "above 0", |x| x > 0.0)?;
         within("train.weight_decay", train.weight_decay, "at least 0", |x| x >= 0.0)?;
         within("train.grad_clip", train.grad_clip, "above 0", |x| x > 0.0)?;
@@ -262,7 +266,7 @@ pub(crate) mod tests {
         sampler.bank_size = 12;
         FneConfig {
             model: ModelConfig::new(8, 6),
-            train: TrainConfig { batch: 4, learning_rate: 1e-2, ..preset.train() },
+            train: TrainConfig { batch: 4, micro_batch: 4, learning_rate: 1e-2, ..preset.train() },
             sampler,
         }
     }
@@ -317,6 +321,7 @@ pub(crate) mod tests {
         };
         check("model.embed_dim", &|c| c.model.embed_dim = 0);
         check("train.batch", &|c| c.train.batch = 0);
+        check("train.micro_batch", &|c| c.train.micro_batch = 0);
         check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
         check("train.grad_clip", &|c| c.train.grad_clip = 0.0);
         check("train.dropout", &|c| c.train.dropout = 1.0);

@@ -1,10 +1,11 @@
 //! The state of a run on disk.
 
+use std::fs;
 use std::path::Path;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
-use itm_core::Result;
+use itm_core::{Error, Result};
 use itm_kernels::{AdamW, Moments};
 
 use crate::checkpoint::{Reader, Writer};
@@ -25,11 +26,23 @@ impl Fne {
     /// # Errors
     /// If a file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
+        self.save_with(&mut |name, contents| {
+            let path = folder.join(name);
+            fs::write(&path, contents).map_err(Error::io(path))
+        })
+    }
+
+    /// The same files, each by name and contents for the caller to write.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn save_with(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let mut model = Writer::default();
         model.module("online", &self.online);
         model.module("momentum", &self.momentum);
         model.i64s("progress", &[self.epoch as i64, self.steps as i64]);
-        model.write(&folder.join(MODEL), MODEL_KIND)?;
+        write(MODEL, &model.contents(MODEL_KIND)?)?;
+        drop(model); // as large as the file
 
         let mut state = Writer::default();
         let (k, d) = (self.bank.capacity(), self.bank.width());
@@ -54,7 +67,7 @@ impl Fne {
             updates.push(m.steps as i64);
         }
         state.i64s(UPDATES, &updates);
-        state.write(&folder.join(STATE), STATE_KIND)
+        write(STATE, &state.contents(STATE_KIND)?)
     }
 
     /// Takes up what [`save`](Self::save) wrote. The next step is then, bit for bit, the one an

@@ -1,20 +1,20 @@
 //! One training step, its scores and its state.
 
 mod objective;
+mod parts;
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
 use burn::tensor::Device;
-use itm_core::encoders::TokenBatch;
 use itm_core::{Error, Result, ema};
 use itm_kernels::{AdamOptions, AdamW};
 
 use self::objective::Kept;
+use self::parts::Parts;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
 use crate::config::FneConfig;
 use crate::host::host;
-use crate::model::{Dropout, Encoders, derive, drop_words};
+use crate::model::{Encoders, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
 
 /// Pairs of one step: row i of each belongs to pair i.
@@ -136,16 +136,15 @@ impl Fne {
         let mut features = batch.features.to_vec();
         let dim = features.len() / b;
         features.chunks_exact_mut(dim).for_each(|row| self.config.model.features.apply(row));
-        let tokens = if train.word_dropout > 0.0 {
-            let seed = derive(seed, stream::WORDS);
-            TokenBatch::new(&drop_words(batch.texts, train.word_dropout, seed))
+        let parts = if train.word_dropout > 0.0 {
+            let texts = drop_words(batch.texts, train.word_dropout, derive(seed, stream::WORDS));
+            Parts::new(&features, &texts, train.micro_batch, train.dropout)
         } else {
-            TokenBatch::new(batch.texts)
+            Parts::new(&features, batch.texts, train.micro_batch, train.dropout)
         };
-
-        let noise = |part| Dropout::training(train.dropout, derive(seed, part));
-        let images = self.online.images(&features, noise(stream::ONLINE)); // [b, d]
-        let texts = self.online.texts(&tokens, noise(stream::ONLINE)); // [b, d]
+        let noise = derive(seed, stream::ONLINE);
+        let embedded = parts.embed(&self.online, noise);
+        let (images, texts) = (embedded.images.clone(), embedded.texts.clone());
         let has_momentum = self.config.sampler.has_momentum();
         if has_momentum {
             let m = self.config.sampler.momentum;
@@ -157,11 +156,9 @@ impl Fne {
         let (loss, active, observation) = if self.config.sampler.in_batch(self.epoch) {
             self.in_batch(batch, images, texts, observe)
         } else if has_momentum {
-            let noise = noise(stream::MOMENTUM);
-            let kept = Kept {
-                images: host(self.momentum.images(&features, noise)),
-                texts: host(self.momentum.texts(&tokens, noise)),
-            };
+            let [own_images, own_texts] =
+                parts.embed_plainly(&self.momentum, derive(seed, stream::MOMENTUM));
+            let kept = Kept { images: own_images, texts: own_texts };
             self.with_memory(batch, images, texts, &kept, seed, observe)?
         } else {
             self.without_memory(batch, images, texts, seed, observe)
@@ -172,7 +169,8 @@ impl Fne {
             let place = format!("epoch {}, step {}", self.epoch, self.steps);
             return Err(Error::invalid(place, "a finite loss", value));
         }
-        let grads = GradientsParams::from_grads(loss.backward(), &self.online);
+        let grads = parts.gradients(&self.online, &embedded, &loss, noise);
+        drop((embedded, loss)); // or the graph would hold the parameters that are updated in place
         let learning_rate = train.rate(self.epoch);
         let online = std::mem::replace(&mut self.online, self.momentum.clone()); // as above
         let (online, grad_norm) = self.optimizer.step(online, grads, learning_rate);

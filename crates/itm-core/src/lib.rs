@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
-//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum.
+//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum. Features `weights`, `pytorch`, `hub`, `pieces`:
+//! checkpoints and word pieces of Hugging Face folders.
 
 mod error;
 mod pairs;
@@ -11,11 +12,15 @@ pub mod eval;
 pub mod significance;
 pub mod text;
 pub mod tiles;
+#[cfg(feature = "weights")]
+pub mod weights;
 
 #[cfg(feature = "cca")]
 pub mod cca;
 #[cfg(feature = "scenes")]
 pub mod scenes;
+#[cfg(feature = "images")]
+pub mod vision;
 
 #[cfg(feature = "burn")]
 mod ema;

@@ -1,11 +1,19 @@
 //! Captions as words: cleaning, tokens, the vocabulary.
 
+#[cfg(feature = "pieces")]
+mod pieces;
+mod vectors;
+
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::sha256_hex;
 use crate::{Error, Result};
+
+#[cfg(feature = "pieces")]
+pub use pieces::{FNE_MAX_PIECES, PieceLimit, WordPieces};
+pub use vectors::WordVectors;
 
 /// Words of a caption that [`clean_caption`] keeps.
 pub const FNE_MAX_WORDS: usize = 30;

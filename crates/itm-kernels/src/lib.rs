@@ -1,12 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+pub mod attention;
+mod blocks;
 mod dispatch;
+pub mod dropout;
+pub mod gelu;
 pub mod gru;
+mod lanes;
+pub mod layer_norm;
+pub mod linear;
 pub mod math;
 mod panels;
 mod product;
 pub mod random;
 pub mod rows;
+pub mod softmax;
+#[cfg(test)]
+mod testing;
 pub mod update;
 
 #[cfg(feature = "burn")]
@@ -22,8 +32,8 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, NormOrder, SelfAttention, TransformerBlock,
-    gelu, masked_mean, normalize_rows, uniform,
+    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
+    TransformerBlock, gelu, masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

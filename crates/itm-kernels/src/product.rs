@@ -1,8 +1,14 @@
 //! Matrix products of slices.
 
-use gemm::Parallelism;
+use std::cell::Cell;
 
-/// A matrix in a slice, as it lies or transposed.
+use gemm::Parallelism;
+use rayon::prelude::*;
+
+use crate::dispatch::multiversion;
+use crate::math::load;
+
+/// A matrix in a slice, as it lies or transposed; its rows may lie apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     data: &'a [f32],
@@ -22,6 +28,20 @@ impl<'a> Matrix<'a> {
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
+    /// `cols` values from each `stride`-th one on: columns of a wider row-major matrix.
+    ///
+    /// # Panics
+    /// If `data` ends before the last row does, or rows would overlap.
+    pub(crate) fn strided(data: &'a [f32], rows: usize, cols: usize, stride: usize) -> Self {
+        let needed = if rows == 0 { 0 } else { (rows - 1) * stride + cols };
+        assert!(
+            needed <= data.len() && cols <= stride,
+            "{rows} rows of {cols}, {stride} apart, in {} values",
+            data.len()
+        );
+        Self { data, rows, cols, row_stride: stride, col_stride: 1 }
+    }
+
     /// Rows become columns; nothing moves.
     pub(crate) fn t(self) -> Self {
         let Self { data, rows, cols, row_stride, col_stride } = self;
@@ -36,25 +56,72 @@ pub(crate) enum Into {
     Add,
 }
 
+/// Who computes a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// The calling thread, itself one of many.
+    This,
+    /// All threads of the current pool. Their number changes no bit: none of them splits a sum.
+    All,
+}
+
 /// `to = a · b` or `to += a · b`, row-major, on all threads of the current pool.
 ///
 /// # Panics
 /// If the shapes do not fit.
-#[allow(unsafe_code)] // gemm takes pointers
 pub(crate) fn product(to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
-    assert_eq!(a.cols, b.rows, "product of {} × {} and {} × {}", a.rows, a.cols, b.rows, b.cols);
+    product_on(Threads::All, to, how, a, b);
+}
+
+/// `a · b`, row-major, on all threads of the current pool; the memory is written once.
+///
+/// # Panics
+/// If the shapes do not fit.
+#[allow(unsafe_code)] // the product writes every value
+pub(crate) fn product_new(a: Matrix, b: Matrix) -> Vec<f32> {
+    let n = a.rows * b.cols;
+    if a.cols == 0 {
+        return vec![0.0; n];
+    }
+    let mut to = Vec::with_capacity(n);
+    // SAFETY: the pointer is valid for n values; with `Replace` none is read and each is written, so n are initialised.
+    unsafe {
+        product_at(Threads::All, to.as_mut_ptr(), Into::Replace, a, b);
+        to.set_len(n);
+    }
+    to
+}
+
+/// [`product`] on the threads of one's choice.
+///
+/// # Panics
+/// If the shapes do not fit.
+#[allow(unsafe_code)] // gemm takes pointers
+pub(crate) fn product_on(threads: Threads, to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
     assert_eq!(to.len(), a.rows * b.cols, "{} × {} values of a product", a.rows, b.cols);
+    if how == Into::Replace && a.cols == 0 {
+        return to.fill(0.0); // an empty sum; gemm leaves the values as they are
+    }
+    // SAFETY: `to` has a.rows × b.cols initialised values, by the assertion above.
+    unsafe { product_at(threads, to.as_mut_ptr(), how, a, b) }
+}
+
+/// # Safety
+/// `to` must be valid for writes of `a.rows × b.cols` values, which with `Into::Add` must be initialised.
+#[allow(unsafe_code)] // gemm takes pointers
+unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Matrix) {
+    assert_eq!(a.cols, b.rows, "product of {} × {} and {} × {}", a.rows, a.cols, b.rows, b.cols);
     let add = how == Into::Add;
-    // SAFETY: a `Matrix` can only be made by `new`, which checks that `data` holds rows × cols values, and turned by `t`,
-    // which swaps counts together with strides: (rows − 1)·row_stride + (cols − 1)·col_stride is inside `data`. `to` has
-    // a.rows × b.cols values with strides b.cols and 1, by the assertion above, and is borrowed mutably, so it overlaps
-    // neither operand. All values are initialised f32.
+    // SAFETY: a `Matrix` can only be made by `new` and `strided`, which check that `data` holds its rows, and turned by
+    // `t`, which swaps counts together with strides: (rows − 1)·row_stride + (cols − 1)·col_stride is inside `data`. `to`
+    // is valid for a.rows × b.cols values with strides b.cols and 1, by this function's contract, and as a place for
+    // writing it overlaps neither operand, which are borrowed. All values read are initialised f32.
     unsafe {
         gemm::gemm(
             a.rows,
             b.cols,
             a.cols,
-            to.as_mut_ptr(),
+            to,
             1,
             b.cols as isize,
             add,
@@ -69,25 +136,83 @@ pub(crate) fn product(to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
             false,
             false,
             false,
-            Parallelism::Rayon(0),
+            match threads {
+                Threads::This => Parallelism::None,
+                Threads::All => Parallelism::Rayon(0),
+            },
         );
     }
 }
 
-/// The transpose of a row-major `rows × cols` matrix, written out.
+/// The transpose of a row-major `rows × cols` matrix, written out, on all threads.
+///
+/// Few rows times a transposed matrix take up to twice their time: laying the matrix out first is less.
 pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    const BLOCK: usize = 32; // both sides stay in the first-level cache
     let mut to = vec![0.0; rows * cols];
-    for i0 in (0..rows).step_by(BLOCK) {
-        for j0 in (0..cols).step_by(BLOCK) {
-            for i in i0..(i0 + BLOCK).min(rows) {
-                for j in j0..(j0 + BLOCK).min(cols) {
-                    to[j * rows + i] = data[i * cols + j];
+    transpose(data, rows, cols, &mut to);
+    to
+}
+
+/// Calls `f` with the transpose, laid out in memory that the thread keeps for the next one.
+pub(crate) fn with_transposed<T>(
+    data: &[f32],
+    rows: usize,
+    cols: usize,
+    f: impl FnOnce(&[f32]) -> T,
+) -> T {
+    thread_local! {
+        static KEPT: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    }
+    let mut kept = KEPT.take();
+    if kept.len() < rows * cols {
+        kept.resize(rows * cols, 0.0);
+    }
+    let to = &mut kept[..rows * cols];
+    transpose(data, rows, cols, to);
+    let result = f(to);
+    KEPT.set(kept);
+    result
+}
+
+fn transpose(data: &[f32], rows: usize, cols: usize, to: &mut [f32]) {
+    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
+    const COLUMNS: usize = 4 * TILE; // some neighbouring cache lines of each row: one page is visited once for all
+    to.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(part, to)| {
+        transpose_columns(data, cols, part * COLUMNS, rows, to);
+    });
+}
+
+/// The transpose of a matrix, written out, on the calling thread.
+pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
+    let mut to = vec![0.0; from.rows * from.cols];
+    for (j, to) in to.chunks_exact_mut(from.rows.max(1)).enumerate() {
+        for (i, to) in to.iter_mut().enumerate() {
+            *to = from.data[i * from.row_stride + j * from.col_stride];
+        }
+    }
+    to
+}
+
+/// Side of a tile: one cache line.
+const TILE: usize = 16;
+
+multiversion! {
+    /// Columns from `j0` on of a row-major matrix as the rows of `to`.
+    fn transpose_columns[FMA](data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
+        for i0 in (0..rows).step_by(TILE) {
+            let height = TILE.min(rows - i0);
+            for (j1, to) in (j0..).step_by(TILE).zip(to.chunks_mut(TILE * rows)) {
+                let mut tile = [[0.0f32; TILE]; TILE];
+                for (i, row) in tile.iter_mut().enumerate().take(height) {
+                    *row = load(&data[..(i0 + i + 1) * cols], (i0 + i) * cols + j1);
+                }
+                for (j, to) in to.chunks_exact_mut(rows).enumerate() {
+                    let column: [f32; TILE] = std::array::from_fn(|i| tile[i][j]);
+                    to[i0..][..height].copy_from_slice(&column[..height]);
                 }
             }
         }
     }
-    to
 }
 
 #[cfg(test)]

@@ -8,6 +8,12 @@ pub fn unit(seed: u64, position: u64) -> f32 {
     (bits >> 40) as f32 * (1.0 / (1 << 24) as f32)
 }
 
+/// Dropout's multiplier at a position: 0 with probability `rate`, else `1 / (1 − rate)`.
+#[inline(always)]
+pub fn keep(seed: u64, position: u64, rate: f32) -> f32 {
+    if unit(seed, position) < rate { 0.0 } else { 1.0 / (1.0 - rate) }
+}
+
 /// A seed for a part of something that has a seed: layers, steps.
 #[inline]
 pub fn derive(seed: u64, part: u64) -> u64 {

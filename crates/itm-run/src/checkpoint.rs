@@ -1,17 +1,27 @@
 //! Checkpoints that are either whole or not there.
 //!
-//! A checkpoint is a folder `step-<number>` with the method's files and a manifest of their hashes. It is written under a
-//! temporary name, every file and the folder synced, then renamed and the parent synced: a kill leaves the last one as it was.
+//! A checkpoint is a folder `step-<number>` with the method's files and a manifest of their hashes, itself hashed. It is
+//! written under a temporary name, every file and the folder synced, then renamed and the parent synced, and only then
+//! are older ones removed: a kill or a full disk leaves the last one as it was. Two are kept, so that a newest one that
+//! the disk has damaged since costs some steps and not the run.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::{fs, io};
 
 use itm_core::data::sha256_hex;
 use itm_core::{Error, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use crate::disk::write_atomically;
+use crate::disk::{Disk, Effect, SystemDisk, apply, make_folders, write_file};
+
 const MANIFEST: &str = "manifest.json";
+/// Hash of the manifest, as `sha256sum` writes and checks it.
+const MANIFEST_HASH: &str = "manifest.sha256";
 
 /// What a checkpoint says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,11 +35,77 @@ pub struct Manifest<P> {
     pub files: BTreeMap<String, String>,
 }
 
+/// Where training stood: it may need another checkpoint besides its own.
+pub trait Progress: Serialize + DeserializeOwned {
+    /// The step of that other checkpoint (the best so far).
+    fn needs(&self) -> Option<u64>;
+}
+
+/// A whole checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found<P> {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its step.
+    pub step: u64,
+    /// Where training stood.
+    pub progress: P,
+    /// What is wrong with the newest checkpoint, if this is an older one; names both.
+    pub notice: Option<String>,
+}
+
 /// The checkpoints of one run.
 #[derive(Debug, Clone)]
 pub struct Checkpoints {
     folder: PathBuf,
     identity: String,
+    disk: Rc<dyn Disk>,
+}
+
+/// Takes the files of a checkpoint, one by one.
+#[derive(Debug)]
+pub struct Files<'a> {
+    disk: &'a dyn Disk,
+    folder: &'a Path,
+    hashes: BTreeMap<String, String>,
+}
+
+impl Files<'_> {
+    /// Writes a file of the checkpoint, durably.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
+        write_file(self.disk, &self.folder.join(name), contents)?;
+        self.hashes.insert(name.to_owned(), sha256_hex(contents));
+        Ok(())
+    }
+}
+
+/// Why a checkpoint cannot be resumed from.
+enum Flaw {
+    /// Cut off, changed or gone: an older one may still be whole.
+    Damaged(Error),
+    /// Of another run, or the system refuses to show it: nothing to fall back from.
+    Other(Error),
+}
+
+impl Flaw {
+    fn error(self) -> Error {
+        match self {
+            Self::Damaged(error) | Self::Other(error) => error,
+        }
+    }
+
+    /// A file that is not there or not text is damage; a missing permission or too many open files are not.
+    fn of_file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            let damaged = [ErrorKind::NotFound, ErrorKind::InvalidData, ErrorKind::UnexpectedEof];
+            let damaged = damaged.contains(&source.kind());
+            let error = Error::io(path)(source);
+            if damaged { Self::Damaged(error) } else { Self::Other(error) }
+        }
+    }
 }
 
 impl Checkpoints {
@@ -38,138 +114,193 @@ impl Checkpoints {
     /// # Errors
     /// If the folder cannot be made.
     pub fn new(folder: PathBuf, identity: String) -> Result<Self> {
-        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
-        Ok(Self { folder, identity })
+        Self::on(Rc::new(SystemDisk), folder, identity)
     }
 
-    /// Writes a checkpoint, `fill` writing the method's files into the folder that it is given; returns its path.
+    /// The same on another disk.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn on(disk: Rc<dyn Disk>, folder: PathBuf, identity: String) -> Result<Self> {
+        make_folders(&*disk, &folder)?;
+        Ok(Self { folder, identity, disk })
+    }
+
+    /// Where they are written, and the log with them.
+    pub fn disk(&self) -> Rc<dyn Disk> {
+        self.disk.clone()
+    }
+
+    /// Writes the checkpoint of a step, `fill` adding the method's files; returns its path.
     ///
     /// # Errors
     /// If anything cannot be written (a full disk): earlier checkpoints are as they were.
-    pub fn write<P: Serialize>(
+    pub fn write<P: Progress>(
         &self,
-        name: &str,
-        progress: P,
-        fill: impl FnOnce(&Path) -> Result<()>,
+        step: u64,
+        progress: &P,
+        fill: impl FnOnce(&mut Files) -> Result<()>,
     ) -> Result<PathBuf> {
-        let temporary = self.folder.join(format!("{name}.tmp"));
-        let written = self.write_folder(&temporary, progress, fill);
+        let disk = &*self.disk;
+        let last = self.folder.join(format!("step-{step}"));
+        let [temporary, old] = ["tmp", "old.tmp"].map(|end| last.with_extension(end));
+        let written = self.write_folder(&temporary, progress, fill).and_then(|()| {
+            if last.exists() {
+                self.remove_if_there(&old)?;
+                apply(disk, Effect::Rename(&last, &old))?; // never half of it under its name
+            }
+            apply(disk, Effect::Rename(&temporary, &last))
+        });
         if written.is_err() {
-            _ = fs::remove_dir_all(&temporary); // the first error is the one to tell
+            // Back as it was; the first error is the one to tell.
+            _ = self.remove_if_there(&temporary);
+            if old.exists() && !last.exists() {
+                _ = apply(disk, Effect::Rename(&old, &last));
+            }
         }
         written?;
-        let last = self.folder.join(name);
-        if last.exists() {
-            fs::remove_dir_all(&last).map_err(Error::io(&last))?;
-        }
-        fs::rename(&temporary, &last).map_err(Error::io(&last))?;
-        sync(&self.folder)?;
+        apply(disk, Effect::SyncFolder(&self.folder))?;
+        self.remove_if_there(&old)?;
         Ok(last)
     }
 
-    fn write_folder<P: Serialize>(
+    fn write_folder<P: Progress>(
         &self,
         folder: &Path,
-        progress: P,
-        fill: impl FnOnce(&Path) -> Result<()>,
+        progress: &P,
+        fill: impl FnOnce(&mut Files) -> Result<()>,
     ) -> Result<()> {
-        if folder.exists() {
-            fs::remove_dir_all(folder).map_err(Error::io(folder))?;
-        }
-        fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        fill(folder)?;
-        let mut files = BTreeMap::new();
-        for name in file_names(folder)? {
-            let path = folder.join(&name);
-            files.insert(name, sha256_of(&path)?);
-            sync(&path)?;
-        }
-        let manifest = Manifest { identity: self.identity.clone(), progress, files };
+        let disk = &*self.disk;
+        self.remove_if_there(folder)?;
+        apply(disk, Effect::MakeFolder(folder))?;
+        let mut files = Files { disk, folder, hashes: BTreeMap::new() };
+        fill(&mut files)?;
+        let manifest = Manifest { identity: self.identity.clone(), progress, files: files.hashes };
         let path = folder.join(MANIFEST);
         let text = serde_json::to_string_pretty(&manifest)
             .map_err(|e| Error::invalid(path.display(), "a manifest", e))?;
-        fs::write(&path, text).map_err(Error::io(&path))?;
-        sync(&path)?;
-        sync(folder)
+        write_file(disk, &path, text.as_bytes())?;
+        write_file(disk, &folder.join(MANIFEST_HASH), hash_line(&text).as_bytes())?;
+        apply(disk, Effect::SyncFolder(folder))
     }
 
-    /// Removes every `step-…` checkpoint but the newest `keep` and the best, and what a kill has left half written.
+    fn remove_if_there(&self, path: &Path) -> Result<()> {
+        if path.exists() { apply(&*self.disk, Effect::Remove(path)) } else { Ok(()) }
+    }
+
+    /// Removes what a run that stands at `step` has no use for: every checkpoint but the newest `keep` and those that
+    /// they need, newer ones (damaged, or it would not stand here), and what a kill has left half written.
     ///
     /// # Errors
     /// If a folder cannot be removed.
-    pub fn prune(&self, keep: usize, best: Option<u64>) -> Result<()> {
+    pub fn prune<P: Progress>(&self, step: u64, keep: usize) -> Result<()> {
         let names = file_names(&self.folder)?;
         let steps = steps(&names);
-        let old = steps.iter().take(steps.len().saturating_sub(keep));
-        let old = old.filter(|&&(step, _)| Some(step) != best).map(|&(_, name)| name.as_str());
-        for name in old.chain(names.iter().map(String::as_str).filter(|n| n.ends_with(".tmp"))) {
-            let path = self.folder.join(name);
-            fs::remove_dir_all(&path).map_err(Error::io(&path))?;
+        let mut kept: Vec<u64> =
+            steps.iter().rev().map(|&(s, _)| s).filter(|&s| s <= step).collect();
+        kept.truncate(keep);
+        // One without a readable manifest needs nothing: it cannot be resumed from.
+        let needed = |&step: &u64| self.manifest::<P>(step).ok()?.progress.needs();
+        kept.extend(kept.iter().filter_map(needed).collect::<Vec<_>>());
+        let old = steps.iter().filter(|(step, _)| !kept.contains(step)).map(|&(_, name)| name);
+        for name in old.chain(names.iter().filter(|name| name.ends_with(".tmp"))) {
+            apply(&*self.disk, Effect::Remove(&self.folder.join(name)))?;
         }
         Ok(())
     }
 
-    /// The newest checkpoint, checked: its folder and where training stood.
+    /// The newest whole checkpoint; whole means that the one it needs is whole too.
     ///
     /// # Errors
-    /// If it is damaged or belongs to another run: the file and what is wrong with it.
-    pub fn latest<P: for<'a> Deserialize<'a>>(&self) -> Result<Option<(PathBuf, P)>> {
+    /// If the newest belongs to another run or cannot be read, or if there are some and none is whole: the file and what
+    /// is wrong with it.
+    pub fn latest<P: Progress>(&self) -> Result<Option<Found<P>>> {
         let names = file_names(&self.folder)?;
-        let Some(&(_, name)) = steps(&names).last() else { return Ok(None) };
-        self.read(name).map(Some)
-    }
-
-    /// A checkpoint by name, checked.
-    ///
-    /// # Errors
-    /// As [`latest`](Self::latest), and if it is not there.
-    pub fn read<P: for<'a> Deserialize<'a>>(&self, name: &str) -> Result<(PathBuf, P)> {
-        let folder = self.folder.join(name);
-        let path = folder.join(MANIFEST);
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        let manifest: Manifest<P> = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(path.display(), "a checkpoint's manifest", e))?;
-        if manifest.identity != self.identity {
-            let expected = format!("a checkpoint of `{}`", self.identity);
-            return Err(Error::invalid(
-                path.display(),
-                expected,
-                format!("`{}`", manifest.identity),
-            ));
-        }
-        for (name, expected) in &manifest.files {
-            let path = folder.join(name);
-            let got = sha256_of(&path)?;
-            if got != *expected {
-                let size = fs::metadata(&path).map_or(0, |m| m.len());
-                let got = format!("{got} ({size} bytes): the file is damaged");
-                return Err(Error::invalid(path.display(), format!("SHA-256 {expected}"), got));
+        let mut damage: Option<Error> = None;
+        for &(step, _) in steps(&names).iter().rev() {
+            match self.whole::<P>(step) {
+                Ok(mut found) => {
+                    let on = |e| format!("{e}; going on from {}", found.folder.display());
+                    found.notice = damage.map(on);
+                    return Ok(Some(found));
+                }
+                Err(Flaw::Other(error)) => return Err(error),
+                Err(Flaw::Damaged(error)) => _ = damage.get_or_insert(error),
             }
         }
-        Ok((folder, manifest.progress))
+        damage.map_or(Ok(None), Err)
+    }
+
+    /// The newest checkpoint, whole or not.
+    ///
+    /// # Errors
+    /// If it is damaged or of another run: the file and what is wrong with it.
+    pub fn newest<P: Progress>(&self) -> Result<Option<Found<P>>> {
+        let names = file_names(&self.folder)?;
+        let Some(&(step, _)) = steps(&names).last() else { return Ok(None) };
+        self.whole(step).map(Some).map_err(Flaw::error)
+    }
+
+    /// The checkpoint of a step, checked.
+    ///
+    /// # Errors
+    /// If it is not there, damaged or of another run: the file and what is wrong with it.
+    pub fn read<P: Progress>(&self, step: u64) -> Result<Found<P>> {
+        self.check(step).map_err(Flaw::error)
+    }
+
+    fn whole<P: Progress>(&self, step: u64) -> Result<Found<P>, Flaw> {
+        let found = self.check::<P>(step)?;
+        if let Some(other) = found.progress.needs().filter(|&other| other != step) {
+            self.check::<P>(other)?;
+        }
+        Ok(found)
+    }
+
+    fn check<P: Progress>(&self, step: u64) -> Result<Found<P>, Flaw> {
+        let Manifest { identity, progress, files } = self.manifest(step)?;
+        let folder = self.folder.join(format!("step-{step}"));
+        if identity != self.identity {
+            let expected = format!("a checkpoint of `{}`", self.identity);
+            let (place, got) = (folder.join(MANIFEST), format!("`{identity}`"));
+            return Err(Flaw::Other(Error::invalid(place.display(), expected, got)));
+        }
+        for (name, expected) in &files {
+            let path = folder.join(name);
+            let bytes = fs::read(&path).map_err(Flaw::of_file(&path))?;
+            same_hash(&path, &bytes, expected)?;
+        }
+        Ok(Found { folder, step, progress, notice: None })
+    }
+
+    fn manifest<P: Progress>(&self, step: u64) -> Result<Manifest<P>, Flaw> {
+        let folder = self.folder.join(format!("step-{step}"));
+        let [path, hash] = [MANIFEST, MANIFEST_HASH].map(|name| folder.join(name));
+        let text = fs::read_to_string(&path).map_err(Flaw::of_file(&path))?;
+        let line = fs::read_to_string(&hash).map_err(Flaw::of_file(&hash))?;
+        if line != hash_line(&text) {
+            let expected = line.split(' ').next().unwrap_or_default();
+            same_hash(&path, text.as_bytes(), expected)?;
+            let error = Error::invalid(hash.display(), "a line of `sha256sum`", "another");
+            return Err(Flaw::Damaged(error));
+        }
+        serde_json::from_str(&text).map_err(|e| {
+            Flaw::Damaged(Error::invalid(path.display(), "a checkpoint's manifest", e))
+        })
     }
 }
 
-/// Writes a file so that a kill leaves the old one or the new one.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let written =
-        fs::write(&temporary, contents).map_err(Error::io(path)).and_then(|()| sync(&temporary));
-    if written.is_err() {
-        _ = fs::remove_file(&temporary);
+fn hash_line(manifest: &str) -> String {
+    format!("{}  {MANIFEST}\n", sha256_hex(manifest.as_bytes()))
+}
+
+fn same_hash(path: &Path, bytes: &[u8], expected: &str) -> Result<(), Flaw> {
+    let got = sha256_hex(bytes);
+    if got == expected {
+        return Ok(());
     }
-    written?;
-    fs::rename(&temporary, path).map_err(Error::io(path))?;
-    match path.parent() {
-        Some(folder) if folder.as_os_str().is_empty() => sync(Path::new(".")), // a bare name
-        Some(folder) => sync(folder),
-        None => Ok(()),
-    }
+    let got = format!("{got} ({} bytes): the file is damaged", bytes.len());
+    Err(Flaw::Damaged(Error::invalid(path.display(), format!("SHA-256 {expected}"), got)))
 }
 
 fn steps(names: &[String]) -> Vec<(u64, &String)> {
@@ -187,90 +318,5 @@ fn file_names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn sha256_of(path: &Path) -> Result<String> {
-    fs::read(path).map(|bytes| sha256_hex(&bytes)).map_err(Error::io(path))
-}
-
-fn sync(path: &Path) -> Result<()> {
-    File::open(path).and_then(|f| f.sync_all()).map_err(Error::io(path))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn checkpoints(folder: &Path) -> Checkpoints {
-        Checkpoints::new(folder.to_path_buf(), "toy/Full/0".into()).unwrap()
-    }
-
-    fn write(c: &Checkpoints, step: u64) -> PathBuf {
-        let fill =
-            |dir: &Path| fs::write(dir.join("model"), vec![step as u8; 64]).map_err(Error::io(dir));
-        c.write(&format!("step-{step}"), step, fill).unwrap()
-    }
-
-    #[test]
-    fn the_newest_is_found_by_number_and_the_oldest_pruned() {
-        let dir = tempfile::tempdir().unwrap();
-        let c = checkpoints(dir.path());
-        assert_eq!(c.latest::<u64>().unwrap(), None);
-        for step in [9, 10, 100] {
-            write(&c, step);
-        }
-        c.prune(2, None).unwrap();
-        assert_eq!(file_names(dir.path()).unwrap(), ["step-10", "step-100"]);
-        c.prune(1, Some(10)).unwrap();
-        assert_eq!(file_names(dir.path()).unwrap(), ["step-10", "step-100"]);
-        assert_eq!(c.latest::<u64>().unwrap().unwrap().1, 100);
-    }
-
-    #[test]
-    fn what_a_kill_left_half_written_is_not_seen_and_goes() {
-        let dir = tempfile::tempdir().unwrap();
-        let c = checkpoints(dir.path());
-        write(&c, 5);
-        fs::create_dir(dir.path().join("step-6.tmp")).unwrap();
-        assert_eq!(c.latest::<u64>().unwrap().unwrap().1, 5);
-        c.prune(2, None).unwrap();
-        assert_eq!(file_names(dir.path()).unwrap(), ["step-5"]);
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_last_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let c = checkpoints(dir.path());
-        write(&c, 5);
-        let full = |_: &Path| Err(Error::invalid("model", "space on the disk", "none"));
-        assert!(c.write("step-6", 6u64, full).is_err());
-        assert_eq!(file_names(dir.path()).unwrap(), ["step-5"]);
-    }
-
-    #[test]
-    fn half_a_file_another_run_and_no_manifest_are_one_line_each() {
-        let dir = tempfile::tempdir().unwrap();
-        let c = checkpoints(dir.path());
-        let path = write(&c, 5);
-        let other = Checkpoints::new(dir.path().to_path_buf(), "toy/Full/1".into()).unwrap();
-        let line = other.latest::<u64>().unwrap_err().to_string();
-        assert!(line.contains("toy/Full/1") && line.contains("toy/Full/0"), "{line}");
-        fs::write(path.join("model"), [5; 32]).unwrap();
-        let line = c.latest::<u64>().unwrap_err().to_string();
-        assert!(
-            line.contains("model") && line.contains("32 bytes") && line.contains("damaged"),
-            "{line}"
-        );
-        fs::write(path.join(MANIFEST), "{\"identity\":").unwrap();
-        let line = c.latest::<u64>().unwrap_err().to_string();
-        assert!(line.contains(MANIFEST) && line.lines().count() == 1, "{line}");
-    }
-
-    #[test]
-    fn an_atomic_write_replaces_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("report.json");
-        write_atomically(&path, b"old").unwrap();
-        write_atomically(&path, b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(file_names(dir.path()).unwrap(), ["report.json"]);
-    }
-}
+mod tests;

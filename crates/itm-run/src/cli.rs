@@ -64,7 +64,7 @@ pub struct Reproduce {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// cpu, wgpu, tch or tch-cuda.
+    /// cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i]; `i` counts devices from 0.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
     /// Run directory; a new one below `runs` by default.
@@ -73,6 +73,12 @@ pub struct Reproduce {
     /// Go on with an interrupted run: the one in `--out`, or the newest of this target.
     #[arg(long)]
     pub resume: bool,
+    /// Say what it would take, and train nothing.
+    #[arg(long)]
+    pub plan: bool,
+    /// Bytes that it may take in all, instead of what the machine has left.
+    #[arg(long, value_name = "BYTES")]
+    pub memory_limit: Option<u64>,
 }
 
 /// `itm scenes …`

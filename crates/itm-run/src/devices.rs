@@ -3,28 +3,66 @@
 use burn::tensor::Device;
 use itm_core::{Error, Result};
 
-/// The device of a backend's name: `cpu`, `wgpu`, `tch`, `tch-cuda`.
+#[cfg(any(feature = "wgpu", feature = "tch", feature = "cuda"))]
+mod probe;
+
+/// Backends of this build by name: each is an argument of [`device`].
+pub const BUILT: &[&str] = &[
+    #[cfg(feature = "cpu")]
+    "cpu",
+    #[cfg(feature = "wgpu")]
+    "wgpu",
+    #[cfg(feature = "tch")]
+    "tch",
+    #[cfg(feature = "tch")]
+    "tch-cuda",
+    #[cfg(feature = "cuda")]
+    "cuda",
+];
+
+/// What `--backend` may be.
+const NAMES: &str = "cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i]";
+
+/// The device of a backend's name: `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]`, `cuda[:i]`.
+///
+/// `i` counts the devices that the backend finds, from 0; without it the driver's preference is taken (`wgpu`) or the
+/// first. A GPU has done a small sum before it is returned, so that what is missing is missed here and not in a run.
 ///
 /// # Errors
-/// If the name is unknown or the backend is not in this build: the line says what to build.
+/// If the name is unknown, the backend is not in this build, it has no driver, or there is no such device: the line
+/// says what to build or to install.
 #[allow(deprecated)] // libtorch is deprecated upstream and still the way to CUDA
 pub fn device(name: &str) -> Result<Device> {
-    match name {
+    let (backend, index) = match name.split_once(':') {
+        Some((backend, index)) => (backend, Some(index)),
+        None => (name, None),
+    };
+    let index = match (backend, index.map(str::parse::<usize>)) {
+        ("wgpu" | "tch-cuda" | "cuda", None) => None,
+        ("wgpu" | "tch-cuda" | "cuda", Some(Ok(index))) => Some(index),
+        ("cpu" | "tch", None) => None,
+        _ => return Err(Error::invalid("backend", NAMES, format!("`{name}`"))),
+    };
+    match backend {
         #[cfg(feature = "cpu")]
         "cpu" => Ok(Device::flex()),
-        #[cfg(feature = "wgpu")]
-        "wgpu" => Ok(Device::wgpu(Default::default())),
         #[cfg(feature = "tch")]
         "tch" => Ok(Device::libtorch()),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => probe::find(&probe::WGPU, index),
         #[cfg(feature = "tch")]
-        "tch-cuda" => Ok(Device::libtorch_cuda(0)),
-        #[allow(unreachable_patterns)] // those of this build are answered above
-        "cpu" | "wgpu" | "tch" | "tch-cuda" => {
-            let feature = name.trim_end_matches("-cuda");
-            let expected = format!("a build with `--no-default-features --features {feature}`");
+        "tch-cuda" => probe::find(&probe::TCH_CUDA, index),
+        #[cfg(feature = "cuda")]
+        "cuda" => probe::find(&probe::CUDA, index),
+        unbuilt => {
+            let _ = index; // a build of `cpu` alone has no use for it
+            let feature = if unbuilt == "tch-cuda" { "tch" } else { unbuilt };
+            let expected = format!(
+                "a build with it (`cargo xtask reproduce … --backend {unbuilt}`, or cargo's \
+                 `--no-default-features --features {feature}`)"
+            );
             Err(Error::invalid(format!("backend `{name}`"), expected, "a build without it"))
         }
-        _ => Err(Error::invalid("backend", "cpu, wgpu, tch or tch-cuda", format!("`{name}`"))),
     }
 }
 
@@ -32,11 +70,49 @@ pub fn device(name: &str) -> Result<Device> {
 mod tests {
     use super::*;
 
+    fn line(name: &str) -> String {
+        let line = device(name).unwrap_err().to_string();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        line
+    }
+
     #[test]
-    fn unknown_and_unbuilt_backends_say_what_to_do() {
-        let line = device("gpu").unwrap_err().to_string();
-        assert_eq!(line, "backend: expected cpu, wgpu, tch or tch-cuda, got `gpu`");
-        #[cfg(not(feature = "tch"))]
-        assert!(device("tch-cuda").unwrap_err().to_string().contains("--features tch"));
+    fn an_unknown_backend_is_answered_by_the_names() {
+        let names = "backend: expected cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i], got";
+        for name in ["gpu", "", "cuda:", "wgpu:first", "wgpu:-1", "cpu:0", "tch:0", "cuda:0:0"] {
+            assert_eq!(line(name), format!("{names} `{name}`"));
+        }
+    }
+
+    #[test]
+    fn an_unbuilt_backend_says_what_to_build() {
+        for (name, feature) in
+            [("wgpu", "wgpu"), ("wgpu:3", "wgpu"), ("tch", "tch"), ("tch-cuda:1", "tch")]
+        {
+            let backend = name.split(':').next().unwrap();
+            if BUILT.contains(&backend) {
+                continue;
+            }
+            let line = line(name);
+            assert!(line.starts_with(&format!("backend `{name}`: expected a build with it")));
+            assert!(line.contains(&format!("--backend {backend}`")), "{line}");
+            assert!(line.contains(&format!("--no-default-features --features {feature}`")));
+        }
+    }
+
+    /// One that is built gives a device, or says what it lacks; index 999 exists nowhere.
+    #[test]
+    fn a_missing_driver_or_device_is_one_line() {
+        for name in BUILT {
+            if let Err(error) = device(name) {
+                let line = error.to_string();
+                assert!(line.starts_with(&format!("backend `{name}`: expected ")), "{line}");
+                assert_eq!(line.lines().count(), 1, "{line}");
+            }
+            if !matches!(*name, "cpu" | "tch") {
+                let name = format!("{name}:999");
+                assert!(line(&name).starts_with(&format!("backend `{name}`: expected ")));
+            }
+        }
     }
 }

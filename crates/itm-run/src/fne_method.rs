@@ -6,13 +6,17 @@ use burn::tensor::Device;
 use fne::audit::Observation;
 use fne::{Batch, Fne, FneConfig, Posterior};
 use itm_core::data::Dataset;
-use itm_core::{Relevance, Result};
+use itm_core::{Error, Relevance, Result};
 
+use crate::checkpoint::Files;
 use crate::encoded::Encoded;
+use crate::finite::first_non_finite;
 use crate::method::{Draws, Embedded, Method, Observe, Split, Step};
 
 /// FNE with its data.
 pub(crate) struct FneMethod<'a> {
+    /// Row and seed.
+    name: String,
     model: Fne,
     data: &'a Dataset,
     encoded: &'a Encoded,
@@ -22,6 +26,7 @@ pub(crate) struct FneMethod<'a> {
 
 impl<'a> FneMethod<'a> {
     pub(crate) fn new(
+        name: String,
         config: &FneConfig,
         data: &'a Dataset,
         encoded: &'a Encoded,
@@ -35,13 +40,25 @@ impl<'a> FneMethod<'a> {
             device,
             config.train.seed,
         )?;
-        Ok(Self { model, data, encoded, truth })
+        Ok(Self { name, model, data, encoded, truth })
     }
 
     /// The posterior with the statistics as they stand, if there are enough of them.
     pub(crate) fn posterior(&self) -> Option<Posterior> {
         let sampler = &self.model.config().sampler;
         self.model.statistics().posterior(sampler.prior, sampler.min_count)
+    }
+
+    /// An error of a step, with the row it is of and the first weight that is to blame.
+    fn in_step(&self, error: Error) -> Error {
+        match error {
+            Error::Invalid { place, expected, got } => {
+                let tensor = self.non_finite().map(|name| format!(", first in {name}"));
+                let got = got + &tensor.unwrap_or_default();
+                Error::invalid(format!("{}, {place}", self.name), expected, got)
+            }
+            other => other,
+        }
     }
 
     fn draws(&self, seen: &Observation, truth: &Relevance) -> Draws {
@@ -62,6 +79,15 @@ fn is_true(truth: &Relevance) -> impl Fn(i64, i64) -> bool {
 }
 
 impl Method for FneMethod<'_> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn non_finite(&self) -> Option<String> {
+        let online = first_non_finite("online", self.model.online());
+        online.or_else(|| first_non_finite("momentum", self.model.momentum()))
+    }
+
     fn begin_epoch(&mut self, epoch: usize) {
         self.model.begin_epoch(epoch);
     }
@@ -80,7 +106,7 @@ impl Method for FneMethod<'_> {
         };
         let truth = self.truth.filter(|_| observe != Observe::No);
         let asked = if truth.is_some() { fne::Observe::On } else { fne::Observe::Off };
-        let report = self.model.step(&batch, seed, asked)?;
+        let report = self.model.step(&batch, seed, asked).map_err(|e| self.in_step(e))?;
         let seen = truth.zip(report.observation.as_ref());
         Ok(Step {
             loss: report.loss,
@@ -106,8 +132,8 @@ impl Method for FneMethod<'_> {
         }
     }
 
-    fn save(&self, folder: &Path) -> Result<()> {
-        self.model.save(folder)
+    fn save(&self, files: &mut Files) -> Result<()> {
+        self.model.save_with(&mut |name, contents| files.add(name, contents))
     }
 
     fn load(&mut self, folder: &Path) -> Result<()> {

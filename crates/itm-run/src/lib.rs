@@ -5,10 +5,12 @@ pub mod checkpoint;
 pub mod cli;
 pub mod config;
 pub mod devices;
+pub mod disk;
 pub mod hubs;
 pub mod log;
 pub mod method;
 pub mod paper;
+pub mod plan;
 pub mod report;
 pub mod reproduce;
 pub mod run_dir;
@@ -16,7 +18,10 @@ pub mod train;
 
 mod encoded;
 mod figures;
+mod finite;
 mod fne_method;
+#[cfg(test)]
+mod kills;
 mod list;
 mod progress;
 mod results;

@@ -1,11 +1,14 @@
 //! The run's log: one JSON object a line, cut back to the checkpoint when a run is resumed.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+use crate::disk::{Disk, Effect, apply, sync_parent};
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +52,7 @@ pub enum Line {
 /// An open log.
 #[derive(Debug)]
 pub struct Log {
-    file: File,
+    disk: Rc<dyn Disk>,
     path: PathBuf,
     bytes: u64,
 }
@@ -59,16 +62,24 @@ impl Log {
     ///
     /// # Errors
     /// If the file cannot be opened or is shorter than that.
-    pub fn open(path: &Path, bytes: u64) -> Result<Self> {
-        let file =
-            OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
-        let length = file.metadata().map_err(Error::io(path))?.len();
+    pub fn open(disk: Rc<dyn Disk>, path: &Path, bytes: u64) -> Result<Self> {
+        let length = match fs::metadata(path) {
+            Ok(found) => found.len(),
+            Err(e) if e.kind() == ErrorKind::NotFound && bytes == 0 => {
+                apply(&*disk, Effect::Create(path))?;
+                sync_parent(&*disk, path)?; // or a checkpoint could outlive its log
+                0
+            }
+            Err(e) => return Err(Error::io(path)(e)),
+        };
         if length < bytes {
             let expected = format!("at least {bytes} bytes, as its checkpoint says");
             return Err(Error::invalid(path.display(), expected, length));
         }
-        file.set_len(bytes).map_err(Error::io(path))?;
-        Ok(Self { file, path: path.to_path_buf(), bytes })
+        if length > bytes {
+            apply(&*disk, Effect::Cut(path, bytes))?;
+        }
+        Ok(Self { disk, path: path.to_path_buf(), bytes })
     }
 
     /// Appends a line.
@@ -79,7 +90,7 @@ impl Log {
         let mut text = serde_json::to_string(line)
             .map_err(|e| Error::invalid(self.path.display(), "finite numbers", e))?;
         text.push('\n');
-        self.file.write_all(text.as_bytes()).map_err(Error::io(&self.path))?;
+        apply(&*self.disk, Effect::Append(&self.path, text.as_bytes()))?;
         self.bytes += text.len() as u64;
         Ok(())
     }
@@ -89,7 +100,7 @@ impl Log {
     /// # Errors
     /// If the system cannot sync the file.
     pub fn sync(&mut self) -> Result<u64> {
-        self.file.sync_all().map_err(Error::io(&self.path))?;
+        apply(&*self.disk, Effect::SyncFile(&self.path))?;
         Ok(self.bytes)
     }
 
@@ -113,19 +124,48 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::SystemDisk;
+    use crate::disk::fakes::{Failing, Fails};
 
     #[test]
     fn resuming_cuts_what_came_after_the_checkpoint() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log.jsonl");
         let line = |step| Line::Validation { epoch: 0, step, rsum: 100.5 };
-        let mut log = Log::open(&path, 0).unwrap();
+        let disk: Rc<dyn Disk> = Rc::new(SystemDisk);
+        let open = |bytes| Log::open(disk.clone(), &path, bytes);
+        let line_of = |open: Result<Log>| open.unwrap_err().to_string();
+        assert!(
+            line_of(open(5)).contains("log.jsonl: No such file"),
+            "a checkpoint without its log"
+        );
+        assert!(!path.exists());
+        let mut log = open(0).unwrap();
         log.write(&line(1)).unwrap();
         let bytes = log.sync().unwrap();
         log.write(&line(2)).unwrap();
-        let mut log = Log::open(&path, bytes).unwrap();
+        let mut log = open(bytes).unwrap();
         log.write(&line(3)).unwrap();
         assert_eq!(Log::read(&path).unwrap(), [line(1), line(3)]);
-        assert!(Log::open(&path, 1 << 20).unwrap_err().to_string().contains("log.jsonl"));
+        assert!(line_of(open(1 << 20)).contains("log.jsonl: expected at least 1048576 bytes"));
+    }
+
+    /// A disk that is full in the middle of a line: the line is reported, and cut away on resuming.
+    #[test]
+    fn a_line_that_does_not_fit_is_an_error_and_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log.jsonl");
+        let line = Line::Validation { epoch: 0, step: 1, rsum: 100.5 };
+        let length = serde_json::to_string(&line).unwrap().len() + 1;
+        for room in 0..2 * length {
+            let disk = Rc::new(Failing::new(Fails::After(room)));
+            let mut log = Log::open(disk, &path, 0).unwrap();
+            let written = (0..2).take_while(|_| log.write(&line).is_ok()).count();
+            assert_eq!(written, room / length);
+            let kept = log.sync().unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().len(), room as u64);
+            Log::open(Rc::new(SystemDisk), &path, kept).unwrap();
+            assert_eq!(Log::read(&path).unwrap(), vec![line.clone(); written]);
+        }
     }
 }

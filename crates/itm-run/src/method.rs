@@ -6,6 +6,8 @@ use fne::audit::Candidates;
 use itm_core::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::Files;
+
 /// The splits that a method is asked to embed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
@@ -28,6 +30,12 @@ pub enum Observe {
 
 /// A method under training.
 pub trait Method {
+    /// What a line about it begins with: row and seed.
+    fn name(&self) -> &str;
+
+    /// The first of its weights that holds a NaN or an infinity.
+    fn non_finite(&self) -> Option<String>;
+
     /// Called before the first step of an epoch.
     fn begin_epoch(&mut self, epoch: usize);
 
@@ -40,11 +48,11 @@ pub trait Method {
     /// Unit-norm embeddings of a split.
     fn embed(&self, split: Split) -> Embedded;
 
-    /// Writes everything that a resumed run needs into a folder.
+    /// Hands over the files with everything that a resumed run needs.
     ///
     /// # Errors
     /// If a file cannot be written.
-    fn save(&self, folder: &Path) -> Result<()>;
+    fn save(&self, files: &mut Files) -> Result<()>;
 
     /// Reads what [`save`](Self::save) wrote.
     ///

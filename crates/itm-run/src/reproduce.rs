@@ -9,19 +9,40 @@ use itm_core::{Error, Result};
 use crate::config::{AnyConfig, Config, MOST_SEEDS, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
+use crate::plan::{Bytes, Limit, available};
 use crate::report::{CCA, Figures};
 use crate::results::{Results, RowResult, SeedRun};
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
 use crate::{cli, figures, hubs, progress, report, rows, summary};
 
-/// What a command line comes to, printed before anything is trained.
+/// What a command line comes to, before anything is written.
+pub(crate) struct Planned {
+    /// The target that was asked for.
+    pub(crate) asked: Config,
+    /// The target in use: the same, or its substitute where the data are missing.
+    pub(crate) used: Config,
+    pub(crate) source: Source,
+    pub(crate) encoded: Encoded,
+    pub(crate) backend: String,
+    device: burn::tensor::Device,
+    pub(crate) rows: Vec<String>,
+    pub(crate) seeds: Vec<u64>,
+    /// Steps of all rows and seeds.
+    pub(crate) steps: usize,
+    /// What each row will take in memory.
+    pub(crate) memory: Vec<Bytes>,
+    pub(crate) limit: Limit,
+}
+
+/// What is run: printed before anything is trained.
 pub(crate) struct Job {
     /// The target that was asked for.
     pub(crate) asked: Config,
     /// The target in use: the same, or its substitute where the data are missing.
     pub(crate) used: Config,
     pub(crate) source: Source,
+    pub(crate) encoded: Encoded,
     pub(crate) backend: String,
     pub(crate) device: burn::tensor::Device,
     pub(crate) rows: Vec<String>,
@@ -32,29 +53,63 @@ pub(crate) struct Job {
     pub(crate) estimate: summary::Estimate,
 }
 
-/// Runs a target and writes its reports into the run directory, which is returned.
+impl Job {
+    /// Makes or opens the run directory.
+    fn start(planned: Planned, args: &cli::Reproduce) -> Result<Self> {
+        let identity = Identity {
+            target: planned.asked.name.clone(),
+            config_sha256: planned.used.sha256.clone(),
+            data_sha256: planned.source.dataset.sha256.clone(),
+            backend: planned.backend.clone(),
+        };
+        let run = run_dir(args, identity, &planned.used.text)?;
+        progress::say(summary::resolved(&planned, Some(run.path())));
+        let command = command(args, planned.seeds.len() as u64);
+        let estimate = summary::Estimate::new(planned.steps);
+        let Planned { asked, used, source, encoded, backend, device, rows, seeds, .. } = planned;
+        Ok(Self {
+            asked,
+            used,
+            source,
+            encoded,
+            backend,
+            device,
+            rows,
+            seeds,
+            run,
+            command,
+            estimate,
+        })
+    }
+}
+
+/// Runs a target and writes its reports into the run directory, which is returned: `None` where only the plan was asked
+/// for.
 ///
 /// # Errors
-/// Whatever is wrong with the command line, the configuration, the data or the disk: one line.
-pub fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<PathBuf> {
+/// Whatever is wrong with the command line, the configuration, the data, the memory or the disk: one line.
+pub fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<Option<PathBuf>> {
     match AnyConfig::load(configs, &args.target)? {
         AnyConfig::Trained(asked) => trained(args, *asked, configs),
         AnyConfig::Hubs(asked) => hubs::reproduce(args, &asked, configs),
     }
 }
 
-fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<PathBuf> {
+fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Option<PathBuf>> {
     let started = Instant::now();
-    let job = resolve(args, asked, configs)?;
-    progress::say(summary::resolved(&job));
+    let planned = plan(args, asked, configs)?;
+    if args.plan {
+        progress::say(summary::resolved(&planned, None));
+        return Ok(None);
+    }
+    let job = Job::start(planned, args)?;
     let mut results = Results::new(&job, cca(&job)?);
-    let encoded = Encoded::new(&job.source.dataset, &job.used.target);
     let mut figures = Figures::default();
     for row in &job.rows {
         let row_started = Instant::now();
         let mut result = RowResult::trained(row);
         for &seed in &job.seeds {
-            let (mut run, scores) = rows::run(&job, &encoded, row, seed)?;
+            let (mut run, scores) = rows::run(&job, row, seed)?;
             if figures.examples.is_empty() {
                 figures.examples = figures::examples(row, &scores, &job.source);
             }
@@ -70,7 +125,7 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<PathB
     let palette = report::Palette::of(&std::io::stdout());
     progress::say(report::terminal(&input.report, palette));
     progress::say(format!("Report: {}", job.run.path().join("report.html").display()));
-    Ok(job.run.path().to_path_buf())
+    Ok(Some(job.run.path().to_path_buf()))
 }
 
 /// The closed-form baseline, its parameters chosen on the validation split.
@@ -91,7 +146,7 @@ fn cca(job: &Job) -> Result<RowResult> {
     Ok(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds))
 }
 
-fn resolve(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Job> {
+fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned> {
     check_table(args, asked.target.table)?;
     let count = seeds(args, asked.target.seeds)?;
     let device = device(&args.backend)?;
@@ -101,18 +156,36 @@ fn resolve(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Job> 
     for row in used.rows() {
         rows::check(&used, row, &source)?; // every row's configuration, asked for or not
     }
-    let identity = Identity {
-        target: asked.name.clone(),
-        config_sha256: used.sha256.clone(),
-        data_sha256: source.dataset.sha256.clone(),
+    let encoded = Encoded::new(&source.dataset, &used.target);
+    let limit = limit(args);
+    let memory = rows.iter().map(|row| rows::memory(&used, row, &source, &encoded));
+    let memory = memory.collect::<Result<Vec<_>>>()?;
+    for (row, bytes) in rows.iter().zip(&memory) {
+        bytes.check(&format!("row.{row}"), limit)?;
+    }
+    Ok(Planned {
+        steps: rows::steps(&used, &rows, count as usize, &source)?,
+        seeds: (0..count).collect(),
         backend: args.backend.clone(),
-    };
-    let run = run_dir(args, identity, &used.text)?;
-    let seeds = (0..count).collect();
-    let command = command(args, count);
-    let estimate = summary::Estimate::new(rows::steps(&used, &rows, count as usize, &source)?);
-    let backend = args.backend.clone();
-    Ok(Job { asked, used, source, backend, device, rows, seeds, run, command, estimate })
+        asked,
+        used,
+        source,
+        encoded,
+        device,
+        rows,
+        memory,
+        limit,
+    })
+}
+
+/// The memory that counts: the machine's, where the backend computes in it.
+fn limit(args: &cli::Reproduce) -> Limit {
+    let of_the_machine = ["cpu", "tch"].contains(&args.backend.as_str());
+    match args.memory_limit {
+        Some(bytes) => Limit::Given(bytes),
+        None if of_the_machine => available().map_or(Limit::Unknown, Limit::Available),
+        None => Limit::Unknown,
+    }
 }
 
 /// The run directory that the command line names: a new one, or with `--resume` one that is there.

@@ -14,12 +14,13 @@ use crate::figures;
 use crate::fne_method::FneMethod;
 use crate::log::Log;
 use crate::method::{Embedded, Method, Split};
+use crate::plan::{Bytes, fne as memory};
 use crate::progress;
 use crate::reproduce::Job;
 use crate::results::SeedRun;
 use crate::run_dir::RunDir;
 use crate::source::Source;
-use crate::train::{Plan, Progress, restore, train};
+use crate::train::{Event, Plan, restore, train};
 
 /// Reads a row's configuration and checks it against the data, before anything is trained.
 pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
@@ -31,6 +32,11 @@ pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
             plan(config, &values, source, 0).check().map_err(inside())
         }
     }
+}
+
+/// A row and seed as lines name it.
+fn named(row: &str, seed: u64) -> String {
+    format!("{row}, seed {seed}")
 }
 
 fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
@@ -46,6 +52,22 @@ fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
     }
 }
 
+/// What a row's training takes in memory.
+pub(crate) fn memory(
+    config: &Config,
+    row: &str,
+    source: &Source,
+    encoded: &Encoded,
+) -> Result<Bytes> {
+    let Bytes { data, loaded, scores, .. } = memory::data(source, encoded);
+    match config.target.method {
+        MethodName::Fne => {
+            let plan = memory::plan(&config.row(row)?, &memory::Sizes::of(source, encoded));
+            Ok(Bytes { data, loaded, scores, ..plan })
+        }
+    }
+}
+
 /// Steps of all rows and seeds of a job.
 pub(crate) fn steps(
     config: &Config,
@@ -57,26 +79,27 @@ pub(crate) fn steps(
 }
 
 /// A trained row with one seed, and its scores on the test split.
-pub(crate) fn run(
-    job: &Job,
-    encoded: &Encoded,
-    row: &str,
-    seed: u64,
-) -> Result<(SeedRun, ScoreMatrix)> {
+pub(crate) fn run(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatrix)> {
     let started = Instant::now();
     let mut config: FneConfig = job.used.row(row)?;
     config.train.seed = seed;
     let plan = plan(&job.used, &config, &job.source, seed);
     let (log, checkpoints) = job.run.row(row, seed)?;
     let truth = job.source.truth.as_ref().map(|truth| &truth.train);
-    let mut method = FneMethod::new(&config, &job.source.dataset, encoded, truth, &job.device)?;
+    let name = named(row, seed);
+    let (data, encoded) = (&job.source.dataset, &job.encoded);
+    let mut method = FneMethod::new(name.clone(), &config, data, encoded, truth, &job.device)?;
     let validate = |embedded: &Embedded| evaluation(embedded, &job.source.dataset.val.pairs);
-    let bar = progress::bar(&format!("{row}, seed {seed}"), "steps");
+    let bar = progress::bar(&name, "steps");
     bar.set_length(plan.steps() as u64);
-    let watch = |at: &Progress| {
-        bar.set_position(at.step as u64);
-        if let Some(line) = job.estimate.step() {
-            bar.suspend(|| progress::say(line)); // the bar would be torn apart
+    let say = |line: &str| bar.suspend(|| progress::say(line)); // the bar would be torn apart
+    let watch = |event: Event| match event {
+        Event::Notice(line) => say(line),
+        Event::Step(at) => {
+            bar.set_position(at.step as u64);
+            if let Some(line) = job.estimate.step(plan.steps()) {
+                say(&line);
+            }
         }
     };
     let progress = train(&mut method, &plan, validate, &checkpoints, &log, watch)?;
@@ -91,7 +114,7 @@ pub(crate) fn run(
     let best = progress.best.map_or(f64::NAN, |best| best.rsum);
     let seconds = started.elapsed().as_secs_f64();
     progress::say(format!(
-        "{row}, seed {seed}: rSum {:.1} on test, {best:.1} on validation ({})",
+        "{name}: rSum {:.1} on test, {best:.1} on validation ({})",
         result.evaluation.rsum,
         crate::summary::duration(seconds)
     ));
@@ -123,7 +146,8 @@ impl Trained {
                 let mut values: FneConfig = self.config.row(row)?;
                 values.train.seed = seed;
                 let (data, device) = (&self.source.dataset, &self.device);
-                let mut method = FneMethod::new(&values, data, &self.encoded, None, device)?;
+                let mut method =
+                    FneMethod::new(named(row, seed), &values, data, &self.encoded, None, device)?;
                 let plan = plan(&self.config, &values, &self.source, seed);
                 restore(&mut method, &plan, &self.run.row(row, seed)?.1, &folder)?;
                 Ok([method.embed(Split::Val), method.embed(Split::Test)])
@@ -140,6 +164,7 @@ pub(crate) fn scores(embedded: &Embedded) -> Result<ScoreMatrix> {
     Ok(Tiles::new(images, texts)?.scores())
 }
 
-fn evaluation(embedded: &Embedded, pairs: &Pairs) -> Result<Evaluation> {
+/// Recalls of embedded images and texts.
+pub(crate) fn evaluation(embedded: &Embedded, pairs: &Pairs) -> Result<Evaluation> {
     evaluate(&scores(embedded)?, pairs, itm_core::eval::Protocol::Full, TiePolicy::Index)
 }

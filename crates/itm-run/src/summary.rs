@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::fmt::Write;
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use crate::reproduce::Job;
+use crate::reproduce::Planned;
 use crate::system;
 
-/// Data, backend, rows and seeds of a job, and how many steps that is.
-pub(crate) fn resolved(job: &Job) -> String {
+/// Data, backend, rows and seeds, how many steps that is, what it takes in memory, and where it goes.
+pub(crate) fn resolved(job: &Planned, out: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(line) = &job.source.substitution {
         _ = writeln!(text, "{line}");
@@ -34,49 +35,67 @@ pub(crate) fn resolved(job: &Job) -> String {
         ("backend", format!("{}, {} threads", job.backend, system::threads())),
         ("rows", job.rows.join(" | ")),
         ("seeds", seeds.join(" ")),
-        ("steps", format!("{} in all", job.estimate.steps)),
-        ("out", job.run.path().display().to_string()),
+        ("steps", format!("{} in all", job.steps)),
+        ("memory", memory(job)),
+        ("out", out.map_or("nothing: this is the plan".into(), |out| out.display().to_string())),
     ] {
         _ = writeln!(text, "{key:>8}  {value}");
     }
     text
 }
 
-/// Tells once, soon after the start, how long all rows will take.
+/// A line for each plan that is another than the row's before it.
+fn memory(job: &Planned) -> String {
+    let mut lines = vec![job.limit.to_string()];
+    let mut last = None;
+    for (row, plan) in job.rows.iter().zip(&job.memory) {
+        if last.replace(plan) != Some(plan) {
+            lines.push(format!("{row}: at most {}; {plan}", bytes(plan.peak())));
+        }
+    }
+    lines.join("\n          ")
+}
+
+/// Tells once, soon after the start, how long the row and all rows will take.
 pub(crate) struct Estimate {
     started: Cell<Option<Instant>>,
     done: Cell<usize>,
+    told: Cell<bool>,
     steps: usize,
 }
 
 impl Estimate {
-    /// Steps before the clock starts, and those it then measures.
+    /// Steps before the clock starts, and those it then measures: fewer where they take long.
     const SKIP: usize = 5;
     const MEASURE: usize = 40;
+    const LONG: Duration = Duration::from_secs(10);
+    const FEW: usize = 3;
 
     pub(crate) fn new(steps: usize) -> Self {
-        Self { started: Cell::new(None), done: Cell::new(0), steps }
+        Self { started: Cell::new(None), done: Cell::new(0), told: Cell::new(false), steps }
     }
 
-    /// Counts a step of any row; the estimate, once enough of them are measured.
-    pub(crate) fn step(&self) -> Option<String> {
+    /// Counts a step of a row that has so many; the estimate, once enough steps are measured.
+    pub(crate) fn step(&self, row: usize) -> Option<String> {
         self.done.set(self.done.get() + 1);
-        match self.done.get() {
-            Self::SKIP => self.started.set(Some(Instant::now())),
-            n if n == Self::SKIP + Self::MEASURE => return self.line(),
-            _ => {}
+        if self.done.get() == Self::SKIP {
+            self.started.set(Some(Instant::now()));
+            return None;
         }
-        None
+        let (time, measured) = (self.started.get()?.elapsed(), self.done.get() - Self::SKIP);
+        let enough = measured >= Self::MEASURE || measured >= Self::FEW && time >= Self::LONG;
+        (enough && !self.told.replace(true))
+            .then(|| self.line(time.as_secs_f64() / measured as f64, row))
     }
 
-    fn line(&self) -> Option<String> {
-        let step = self.started.get()?.elapsed().as_secs_f64() / Self::MEASURE as f64;
+    fn line(&self, step: f64, row: usize) -> String {
         let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
-        Some(format!(
-            "estimate: {:.1} ms a step, {} for all rows and seeds; memory so far {memory}",
-            1000.0 * step,
+        format!(
+            "estimate: {} a step, {} for this row and seed, {} for the table; memory so far {memory}",
+            if step < 1.0 { format!("{:.1} ms", 1000.0 * step) } else { format!("{step:.1} s") },
+            duration(step * row as f64),
             duration(step * self.steps as f64)
-        ))
+        )
     }
 }
 
@@ -103,18 +122,25 @@ mod tests {
 
     #[test]
     fn the_estimate_comes_once_and_is_of_all_steps() {
-        let estimate = Estimate::new(200_000);
+        let estimate = Estimate::new(400_000);
         let before = Instant::now();
         let lines: Vec<_> = (0..Estimate::SKIP + 3 * Estimate::MEASURE)
             .filter_map(|_| {
                 std::thread::sleep(std::time::Duration::from_millis(1));
-                estimate.step()
+                estimate.step(200_000)
             })
             .collect();
         assert_eq!(lines.len(), 1);
         let ms: f64 = lines[0]["estimate: ".len()..].split(' ').next().unwrap().parse().unwrap();
         assert!(ms >= 1.0 && ms < before.elapsed().as_secs_f64() * 1000.0, "{}", lines[0]);
-        assert!(lines[0].contains(" min for all rows and seeds") || ms > 30.0, "{}", lines[0]);
+        let of = |part: &str| lines[0].contains(part);
+        assert!(of(" min for this row") && of(" min for the table") || ms > 15.0, "{}", lines[0]);
+        let half = |part: &str| -> f64 {
+            let before = lines[0].split(part).next().unwrap().trim_end_matches(" min");
+            before.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        let ratio = half(" for this row") / half(" for the table");
+        assert!((ratio - 0.5).abs() < 0.04 || ms > 15.0, "{}", lines[0]);
     }
 
     #[test]

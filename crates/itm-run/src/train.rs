@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{self, Checkpoints, Found};
 use crate::log::{Line, Log};
 use crate::method::{Draws, Embedded, Method, Observe, Split};
 
@@ -93,6 +93,24 @@ pub struct Progress {
     epoch_draws: Draws,
 }
 
+impl checkpoint::Progress for Progress {
+    fn needs(&self) -> Option<u64> {
+        self.best.map(|best| best.step as u64)
+    }
+}
+
+/// What a training tells while it runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A line for a person, before the first step.
+    Notice(&'a str),
+    /// A step was made.
+    Step(&'a Progress),
+}
+
+/// Checkpoints kept: the newest, and the one before in case that is damaged.
+const KEPT: usize = 2;
+
 /// An epoch end, by its validation rSum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Best {
@@ -115,24 +133,28 @@ struct Mean {
 /// Trains, or goes on training, and leaves the method as it was at its best epoch end. `watch` is called after every step.
 ///
 /// # Errors
-/// If the loss is not finite, or something cannot be written or read.
+/// If the loss, the gradient or a weight is not finite (the last checkpoint stays, and it is of finite weights), or if
+/// something cannot be written or read.
 pub fn train(
     method: &mut impl Method,
     plan: &Plan,
     validate: impl Fn(&Embedded) -> Result<Evaluation>,
     checkpoints: &Checkpoints,
     log: &Path,
-    mut watch: impl FnMut(&Progress),
+    mut watch: impl FnMut(Event),
 ) -> Result<Progress> {
     let mut at = match checkpoints.latest::<Progress>()? {
-        Some((folder, progress)) => {
+        Some(Found { folder, progress, notice, .. }) => {
             method.load(&folder)?;
+            if let Some(line) = &notice {
+                watch(Event::Notice(line));
+            }
             progress
         }
         None => Progress::default(),
     };
-    checkpoints.prune(1, at.best.map(|best| best.step as u64))?; // what a kill left behind
-    let mut log = Log::open(log, at.log_bytes)?;
+    let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
+    checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
     while at.step < plan.steps() {
         let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
         if first == 0 {
@@ -141,7 +163,7 @@ pub fn train(
         let order = plan.order(epoch);
         for captions in order.chunks_exact(plan.batch).skip(first) {
             step(method, plan, epoch, captions, &mut at, &mut log)?;
-            watch(&at);
+            watch(Event::Step(&at));
             if at.step.is_multiple_of(plan.checkpoint_steps) && at.step % plan.epoch_steps() != 0 {
                 save(method, checkpoints, &mut at, &mut log)?;
             }
@@ -163,8 +185,8 @@ pub fn restore(
     checkpoints: &Checkpoints,
     place: &Path,
 ) -> Result<Progress> {
-    let found = checkpoints.latest::<Progress>()?;
-    let at = found.map(|(_, at)| at).unwrap_or_default();
+    let found = checkpoints.newest::<Progress>()?;
+    let at = found.map(|found| found.progress).unwrap_or_default();
     if at.step < plan.steps() {
         let expected = format!("a training of {} steps", plan.steps());
         return Err(Error::invalid(place.display(), expected, format!("{} so far", at.step)));
@@ -175,8 +197,7 @@ pub fn restore(
 
 fn restore_best(method: &mut impl Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
     let Some(best) = at.best else { return Ok(()) };
-    let (folder, _) = checkpoints.read::<Progress>(&format!("step-{}", best.step))?;
-    method.load(&folder)
+    method.load(&checkpoints.read::<Progress>(best.step as u64)?.folder)
 }
 
 fn step(
@@ -189,6 +210,14 @@ fn step(
 ) -> Result<()> {
     let done =
         method.step(captions, step_seed(plan.seed, at.step), plan.observe(epoch, at.step))?;
+    for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
+        if !value.is_finite() {
+            let tensor = method.non_finite().map(|name| format!(", first in {name}"));
+            let place = format!("{}, epoch {epoch}, step {}", method.name(), at.step);
+            let got = format!("{value}{}", tensor.unwrap_or_default());
+            return Err(Error::invalid(place, format!("a finite {what}"), got));
+        }
+    }
     at.step += 1;
     let mean = &mut at.since_log;
     mean.steps += 1.0;
@@ -245,9 +274,19 @@ fn save(
     at: &mut Progress,
     log: &mut Log,
 ) -> Result<()> {
+    if let Some(tensor) = method.non_finite() {
+        // A step can end in finite loss and gradient and infinite weights: not to be resumed from.
+        let place = format!("{}, step {}", method.name(), at.step);
+        return Err(Error::invalid(
+            place,
+            "finite weights",
+            format!("a NaN or infinity in {tensor}"),
+        ));
+    }
     at.log_bytes = log.sync()?;
-    checkpoints.write(&format!("step-{}", at.step), &*at, |folder| method.save(folder))?;
-    checkpoints.prune(1, at.best.map(|best| best.step as u64))
+    let step = at.step as u64;
+    checkpoints.write(step, &*at, |files| method.save(files))?;
+    checkpoints.prune::<Progress>(step, KEPT)
 }
 
 /// One number from the run's seed and the step: SplitMix64's finaliser over both.
@@ -260,256 +299,4 @@ fn step_seed(seed: u64, step: usize) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-    use std::fs;
-
-    use itm_core::eval::{Protocol, TiePolicy, evaluate};
-    use itm_core::{Pairs, ScoreMatrix};
-
-    use super::*;
-    use crate::method::Step;
-
-    /// Its state is a hash of every call it has seen, in order; embeddings carry the epoch.
-    #[derive(Debug, Clone, Default, PartialEq)]
-    struct Toy {
-        state: u64,
-        epoch: usize,
-        batches: Vec<(Vec<usize>, u64)>,
-        observed: Vec<Observe>,
-        /// Fails at this step, as if the machine had stopped.
-        stop_at: Option<usize>,
-        saves: RefCell<usize>,
-    }
-
-    impl Method for Toy {
-        fn begin_epoch(&mut self, epoch: usize) {
-            self.epoch = epoch;
-            self.state = step_seed(self.state, 1_000_000 + epoch);
-        }
-
-        fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
-            if self.stop_at == Some(self.batches.len()) {
-                return Err(Error::invalid("toy", "to go on", "a kill"));
-            }
-            captions.iter().for_each(|&c| self.state = step_seed(self.state ^ seed, c));
-            self.batches.push((captions.to_vec(), seed));
-            self.observed.push(observe);
-            let value = (self.state >> 40) as f64 / 3.0;
-            let draws = Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5 };
-            let draws = (observe != Observe::No).then_some(draws);
-            let candidates = (observe == Observe::Posterior).then(|| {
-                let mut candidates = Candidates::default();
-                candidates.push(value.ln(), true);
-                candidates
-            });
-            Ok(Step { loss: value, grad_norm: 2.0 * value, active: 0.5, draws, candidates })
-        }
-
-        fn embed(&self, split: Split) -> Embedded {
-            assert_eq!(split, Split::Val, "epochs are chosen on validation");
-            Embedded { dim: 1, images: vec![self.epoch as f32], texts: vec![] }
-        }
-
-        fn save(&self, folder: &Path) -> Result<()> {
-            *self.saves.borrow_mut() += 1;
-            let text = format!("{} {}", self.state, self.epoch);
-            fs::write(folder.join("toy"), text).map_err(Error::io(folder))
-        }
-
-        fn load(&mut self, folder: &Path) -> Result<()> {
-            let text = fs::read_to_string(folder.join("toy")).map_err(Error::io(folder))?;
-            let (state, epoch) = text.split_once(' ').unwrap();
-            (self.state, self.epoch) = (state.parse().unwrap(), epoch.parse().unwrap());
-            Ok(())
-        }
-    }
-
-    const PLAN: Plan = Plan {
-        epochs: 3,
-        batch: 4,
-        captions: 23,
-        seed: 7,
-        checkpoint_steps: 2,
-        log_steps: 3,
-        observe_steps: 2,
-    };
-
-    /// Validation by epoch: the second is the best, and the last equals it.
-    fn validate(embedded: &Embedded) -> Result<Evaluation> {
-        let one = ScoreMatrix::from_rows([[1.0]]);
-        let evaluation = evaluate(&one, &Pairs::uniform(1, 1), Protocol::Full, TiePolicy::Index)?;
-        Ok(Evaluation { rsum: [100.0, 300.0, 300.0][embedded.images[0] as usize], ..evaluation })
-    }
-
-    fn trained(toy: &mut Toy, plan: &Plan, folder: &Path) -> Result<Progress> {
-        let checkpoints = Checkpoints::new(folder.join("checkpoints"), "toy".into())?;
-        train(toy, plan, validate, &checkpoints, &folder.join("log.jsonl"), |_| {})
-    }
-
-    fn seen(plan: Plan) -> Toy {
-        let dir = tempfile::tempdir().unwrap();
-        let mut toy = Toy::default();
-        trained(&mut toy, &plan, dir.path()).unwrap();
-        toy
-    }
-
-    fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
-        let mut files = vec![];
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            match path.is_dir() {
-                false => files.push((name, fs::read(&path).unwrap())),
-                true => files.extend(
-                    tree(&path).into_iter().map(|(f, bytes)| (format!("{name}/{f}"), bytes)),
-                ),
-            }
-        }
-        files.sort();
-        files
-    }
-
-    #[test]
-    fn the_order_depends_on_seed_and_epoch_and_the_partial_batch_is_dropped() {
-        let toy = seen(PLAN);
-        assert_eq!(toy.batches.len(), 3 * (23 / 4));
-        let epochs: Vec<Vec<usize>> = toy
-            .batches
-            .chunks(5)
-            .map(|epoch| epoch.iter().flat_map(|(captions, _)| captions.clone()).collect())
-            .collect();
-        for (number, epoch) in epochs.iter().enumerate() {
-            assert_eq!(epoch[..], PLAN.order(number)[..20]);
-            let mut sorted = epoch.clone();
-            sorted.sort_unstable();
-            sorted.dedup();
-            assert!(sorted.len() == 20 && sorted[19] < 23, "no caption twice: {epoch:?}");
-        }
-        assert!(epochs[0] != epochs[1] && epochs[1] != epochs[2]);
-        let longer = Plan { epochs: 9, checkpoint_steps: 1, log_steps: 1, ..PLAN };
-        assert_eq!(longer.order(1), PLAN.order(1));
-        assert!(Plan { seed: 8, ..PLAN }.order(1) != PLAN.order(1));
-        let mut seeds: Vec<_> = toy.batches.iter().map(|&(_, seed)| seed).collect();
-        let other = seen(Plan { seed: 8, ..PLAN });
-        seeds.extend(other.batches.iter().map(|&(_, seed)| seed));
-        seeds.sort_unstable();
-        seeds.dedup();
-        assert_eq!(seeds.len(), 30, "each step has a seed of its own");
-    }
-
-    #[test]
-    fn the_first_best_epoch_is_restored() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut toy = Toy::default();
-        let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
-        assert_eq!(progress.best, Some(Best { epoch: 1, step: 10, rsum: 300.0 }));
-        let mut half = Toy::default();
-        let two = Plan { epochs: 2, observe_steps: 0, ..PLAN };
-        trained(&mut half, &two, tempfile::tempdir().unwrap().path()).unwrap();
-        assert_eq!((toy.state, toy.epoch), (half.state, 1));
-        let names: Vec<_> =
-            tree(&dir.path().join("checkpoints")).into_iter().map(|f| f.0).collect();
-        let want = ["step-10/manifest.json", "step-10/toy", "step-15/manifest.json", "step-15/toy"];
-        assert_eq!(names, want);
-    }
-
-    #[test]
-    fn an_ended_training_is_restored_and_no_other() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = Path::new("rows/full/seed-0");
-        let checkpoints = Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
-        let restored = |toy: &mut Toy| restore(toy, &PLAN, &checkpoints, place);
-        let mut stopped = Toy { stop_at: Some(11), ..Toy::default() };
-        trained(&mut stopped, &PLAN, dir.path()).unwrap_err();
-        let line = restored(&mut Toy::default()).unwrap_err().to_string();
-        let want = "rows/full/seed-0: expected a training of 15 steps, got 10 so far";
-        assert_eq!(line, want);
-        let mut toy = Toy::default();
-        let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
-        let (before, mut other) = (tree(dir.path()), Toy::default());
-        assert_eq!(restored(&mut other).unwrap(), progress);
-        assert_eq!((other.state, other.epoch), (toy.state, 1), "its best epoch, not its last");
-        assert!(other.batches.is_empty() && tree(dir.path()) == before, "something was done");
-    }
-
-    /// Stopped after every possible step: what is on disk in the end is the same, bit for bit.
-    #[test]
-    fn a_resumed_run_ends_as_an_uninterrupted_one() {
-        let whole_dir = tempfile::tempdir().unwrap();
-        let mut whole = Toy::default();
-        let want = trained(&mut whole, &PLAN, whole_dir.path()).unwrap();
-        for stop in 0..PLAN.steps() {
-            let dir = tempfile::tempdir().unwrap();
-            let mut stopped = Toy { stop_at: Some(stop), ..Toy::default() };
-            assert!(trained(&mut stopped, &PLAN, dir.path()).is_err());
-            let mut resumed = Toy { state: 99, ..Toy::default() };
-            if stop < PLAN.checkpoint_steps {
-                resumed.state = 0; // nothing is loaded: as at the start
-            }
-            let got = trained(&mut resumed, &PLAN, dir.path()).unwrap();
-            assert_eq!(got, want, "stopped at {stop}");
-            assert_eq!((resumed.state, resumed.epoch), (whole.state, whole.epoch));
-            let lost = stop + resumed.batches.len() - PLAN.steps();
-            assert!(lost < PLAN.checkpoint_steps, "{lost} steps lost, stopped at {stop}");
-            assert!(tree(dir.path()) == tree(whole_dir.path()), "stopped at {stop}");
-        }
-    }
-
-    /// A kill after the last checkpoint's rename and before the older ones are gone.
-    #[test]
-    fn what_a_kill_left_behind_is_cleared_by_a_resume() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut toy = Toy::default();
-        trained(&mut toy, &PLAN, dir.path()).unwrap();
-        let want = tree(dir.path());
-        for name in ["step-14", "step-14.tmp", "step-2"] {
-            fs::create_dir(dir.path().join("checkpoints").join(name)).unwrap();
-        }
-        fs::write(dir.path().join("checkpoints/step-14/toy"), "half").unwrap();
-        let mut again = Toy::default();
-        trained(&mut again, &PLAN, dir.path()).unwrap();
-        assert_eq!((again.state, again.batches.len()), (toy.state, 0));
-        assert!(tree(dir.path()) == want);
-    }
-
-    #[test]
-    fn the_log_holds_means_and_every_step_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut toy = Toy::default();
-        let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
-        let log = Log::read(&dir.path().join("log.jsonl")).unwrap();
-        let steps = |line: &Line| match *line {
-            Line::Train { step, grad_norm, loss, .. } => {
-                assert!((grad_norm - 2.0 * loss).abs() < 1e-6 * grad_norm);
-                Some(step)
-            }
-            _ => None,
-        };
-        assert_eq!(log.iter().filter_map(steps).collect::<Vec<_>>(), [3, 6, 9, 12, 15]);
-        let rsums = |line: &Line| match *line {
-            Line::Validation { epoch, step, rsum } => Some((epoch, step, rsum)),
-            _ => None,
-        };
-        let rsums: Vec<_> = log.iter().filter_map(rsums).collect();
-        assert_eq!(rsums, [(0, 5, 100.0), (1, 10, 300.0), (2, 15, 300.0)]);
-        // Steps 0, 2, …, 14 are observed, those of the last epoch with their posterior.
-        let posterior = |o: &Observe| *o == Observe::Posterior;
-        assert_eq!(toy.observed.iter().filter(|&&o| o == Observe::Draws).count(), 5);
-        assert_eq!(toy.observed[10..].iter().filter(|o| posterior(o)).count(), 3);
-        assert_eq!(progress.candidates.count(), 3);
-        assert_eq!(progress.draws.anchors, 16.0);
-        let uniform = |line: &Line| match *line {
-            Line::Draws { uniform_true, hardest_true, .. } => Some((uniform_true, hardest_true)),
-            _ => None,
-        };
-        assert_eq!(log.iter().filter_map(uniform).collect::<Vec<_>>(), [(0.5, 0.25); 3]);
-    }
-
-    #[test]
-    fn a_split_without_a_whole_batch_is_refused() {
-        assert!(Plan { captions: 4, ..PLAN }.check().is_ok());
-        let line = Plan { captions: 3, ..PLAN }.check().unwrap_err().to_string();
-        assert_eq!(line, "training split: expected at least one batch of 4 captions, got 3");
-    }
-}
+mod tests;

@@ -3,28 +3,14 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod common;
+#[path = "common/refused.rs"]
+mod refused;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{files, run, set, small_configs, text};
-
-/// Runs `itm` on bad input: exactly one line on standard error, exit code 2. The line, without `error: `.
-fn refused(configs: &Path, args: &[&str]) -> String {
-    let output = run(configs, args);
-    let line = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    let line = line.strip_prefix("error: ").unwrap_or_else(|| panic!("{args:?}: {line}"));
-    line.trim_end().to_owned()
-}
-
-/// `line` holds every part.
-fn holds(line: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(line.contains(part), "no {part:?} in {line}");
-    }
-}
+use refused::{change, copy, holds, refused};
 
 #[test]
 fn command_lines() {
@@ -117,15 +103,6 @@ fn exported(dir: &Path) -> (PathBuf, PathBuf) {
     (configs, dir.join("scenes"))
 }
 
-fn copy(from: &Path, to: &Path) {
-    _ = fs::remove_dir_all(to);
-    for (name, bytes) in files(from) {
-        let path = to.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    }
-}
-
 /// A `.npy` file, format 1.0.
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
@@ -133,10 +110,6 @@ fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     bytes.extend(format!("{header:<117}\n").bytes());
     bytes.extend(data);
     bytes
-}
-
-fn change(path: &Path, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
-    fs::write(path, edit(fs::read(path).unwrap())).unwrap();
 }
 
 fn without_lines(bytes: Vec<u8>, drop: impl Fn(usize) -> bool) -> Vec<u8> {
@@ -268,143 +241,4 @@ fn a_whole_folder_runs_and_is_called_what_it_is() {
     assert_eq!(report["dataset"], "Scenes");
     let note = "the target is of Flickr8k; the data call themselves Scenes";
     assert!(report["notes"].as_array().unwrap().contains(&note.into()), "{}", report["notes"]);
-}
-
-/// The only checkpoint folder below a run whose name is the largest.
-fn last_checkpoint(run: &Path) -> PathBuf {
-    let folder = run.join("rows/full/seed-0/checkpoints");
-    let step = |p: &PathBuf| -> u64 {
-        p.file_name().unwrap().to_str().unwrap().trim_start_matches("step-").parse().unwrap()
-    };
-    fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).max_by_key(step).unwrap()
-}
-
-const SMALL: [&str; 6] = ["reproduce", "small", "--rows", "Full", "--seeds", "1"];
-
-#[test]
-fn checkpoints_cut_in_half_and_of_other_runs() {
-    type Break = fn(&Path);
-    let dir = tempfile::tempdir().unwrap();
-    let configs = small_configs(dir.path());
-    let output = run(&configs, &[&SMALL[..], &["--out", "whole"]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let half: fn(Vec<u8>) -> Vec<u8> = |b| b[..b.len() / 2].to_vec();
-    let replaced = |path: &Path, from: &str, to: &str| {
-        change(path, |b| {
-            let text = String::from_utf8(b).unwrap();
-            assert!(text.contains(from), "no {from} in {text}");
-            text.replace(from, to).into_bytes()
-        });
-    };
-    let cases: [(Break, &[&str]); 3] = [
-        (
-            |d| fs::remove_file(last_checkpoint(d).join("manifest.json")).unwrap(),
-            &["manifest.json: No such file"],
-        ),
-        (
-            |d| fs::remove_file(last_checkpoint(d).join("state.safetensors")).unwrap(),
-            &["state.safetensors: No such file"],
-        ),
-        (|d| fs::remove_file(d.join("run.json")).unwrap(), &["run.json: No such file"]),
-    ];
-    let (whole, broken) = (dir.path().join("whole"), dir.path().join("broken"));
-    let check = |spoil: &dyn Fn(&Path), parts: &[&str]| {
-        copy(&whole, &broken);
-        spoil(&broken);
-        let before = files(&broken);
-        let line = refused(&configs, &[&SMALL[..], &["--out", "broken", "--resume"]].concat());
-        holds(&line, parts);
-        assert!(files(&broken) == before, "something was overwritten: {line}");
-    };
-    for (spoil, parts) in &cases {
-        check(spoil, parts);
-    }
-    for file in ["model.safetensors", "state.safetensors"] {
-        let cut = |d: &Path| change(&last_checkpoint(d).join(file), half);
-        check(&cut, &["broken/rows/full/seed-0/checkpoints/step-", file, "SHA-256", "damaged"]);
-    }
-    check(&|d| change(&last_checkpoint(d).join("manifest.json"), half), &["manifest.json", "EOF"]);
-    check(
-        &|d| change(&d.join("rows/full/seed-0/log.jsonl"), half),
-        &["log.jsonl", "at least", "got"],
-    );
-    let other_row = |d: &Path| {
-        replaced(&last_checkpoint(d).join("manifest.json"), "Full, seed", "w/o MMM, seed")
-    };
-    check(&other_row, &["manifest.json", "expected a checkpoint of `Full, seed 0", "got `w/o MMM"]);
-    for key in ["config_sha256", "data_sha256", "backend", "target"] {
-        let other = |d: &Path| {
-            change(&d.join("run.json"), |b| {
-                let mut json: serde_json::Value = serde_json::from_slice(&b).unwrap();
-                json[key] = "other".into();
-                json.to_string().into_bytes()
-            });
-        };
-        check(&other, &["broken/run.json", key, "got `other`"]);
-    }
-
-    // Another model under a manifest that is right: the method itself refuses its shapes.
-    let small = fs::read_to_string(configs.join("small.toml")).unwrap();
-    fs::write(configs.join("small.toml"), set(&small, "embed_dim", "24")).unwrap();
-    let identity = |d: &Path| fs::read_to_string(d.join("run.json")).unwrap();
-    let line = refused(&configs, &[&SMALL[..], &["--out", "whole", "--resume"]].concat());
-    holds(&line, &["whole/run.json", "config_sha256"]);
-    let wide: String = line.split("expected `").nth(1).unwrap().chars().take(64).collect();
-    let narrow: serde_json::Value = serde_json::from_str(&identity(&whole)).unwrap();
-    let narrow = narrow["config_sha256"].as_str().unwrap().to_owned();
-    let other_model = |d: &Path| {
-        replaced(&d.join("run.json"), &narrow, &wide);
-        replaced(&last_checkpoint(d).join("manifest.json"), &narrow[..12], &wide[..12]);
-    };
-    check(&other_model, &["model.safetensors", "[704, 24]", "[704, 16]"]);
-}
-
-/// A limit on the size of files stands for the end of the disk: writes fail, the program goes on.
-#[cfg(unix)]
-#[test]
-fn full_disks() {
-    let dir = tempfile::tempdir().unwrap();
-    let configs = small_configs(dir.path());
-    let limited = |blocks: u32, args: &[&str]| {
-        let output = std::process::Command::new("sh")
-            .args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"])
-            .arg(env!("CARGO_BIN_EXE_itm"))
-            .args(args)
-            .current_dir(dir.path())
-            .output()
-            .unwrap();
-        let line = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-        assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-        line
-    };
-    let run_args = |out: &'static str| [&SMALL[..], &["--out", out]].concat();
-    assert!(run(&configs, &run_args("whole")).status.success());
-    let rows = |run: &str| files(&dir.path().join(run).join("rows"));
-
-    // From the start; at the first checkpoint, after which the run goes on as if nothing had been.
-    holds(&limited(0, &run_args("none")), &["none/run.json", "File too large"]);
-    assert!(files(&dir.path().join("none")).is_empty());
-    holds(
-        &limited(40, &run_args("full")),
-        &["full/rows/full/seed-0/checkpoints/", "File too large"],
-    );
-    assert!(rows("full").iter().all(|(name, _)| name.ends_with("log.jsonl")), "half a checkpoint");
-    let output = run(&configs, &[&run_args("full")[..], &["--resume"]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(rows("full") == rows("whole"));
-
-    // At the report: the old one stays, whole.
-    let page = |run: &str| fs::read(dir.path().join(run).join("report.html")).unwrap();
-    let before = page("full");
-    let line = limited(40, &[&run_args("full")[..], &["--resume"]].concat());
-    holds(&line, &["full/report.", "File too large"]);
-    assert!(page("full") == before && rows("full") == rows("whole"));
-
-    holds(
-        &limited(4, &["scenes", "--out", "world", "--test", "1", "--train", "1", "--val", "1"]),
-        &["world/"],
-    );
-    holds(&limited(4, &["scenes", "--sheet", "sheet.png", "--test", "1"]), &["sheet.png"]);
-    assert!(!dir.path().join("sheet.png").exists() && !dir.path().join("sheet.png.tmp").exists());
 }

@@ -78,6 +78,7 @@ impl Preset {
             seed: 3407,
             epochs: 25,
             batch: 32,
+            micro_batch: 32,
             learning_rate: 2e-5,
             decay_epochs: vec![5, 15],
             weight_decay: 0.0,

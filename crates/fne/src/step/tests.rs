@@ -1,3 +1,4 @@
+mod accumulation;
 mod resume;
 
 use burn::tensor::Tensor;

@@ -2,12 +2,13 @@
 
 use burn::module::{Module, Param};
 use burn::nn::{Dropout, DropoutConfig};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{Gru, masked_mean, normalize_rows, random, uniform};
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
-use crate::Encoder;
+use crate::text::WordVectors;
+use crate::{Encoder, Error, Result};
 
 /// What becomes of the states of a caption's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -78,19 +79,36 @@ impl GruText {
         }
     }
 
+    /// The unit with ready vectors for the words that have one; the others keep theirs, random as they are.
+    ///
+    /// # Errors
+    /// If the vectors are of another width, or of another vocabulary.
+    pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
+        let [vocabulary, width] = self.words.dims();
+        let last = vectors.rows.last().map_or(0, |(id, _)| *id as usize);
+        if vectors.width != width || last >= vocabulary {
+            let expected = format!("width {width} for {vocabulary} words");
+            let got = format!("{} for word {last}", vectors.width);
+            return Err(Error::invalid("word vectors", expected, got));
+        }
+        let words = self.words.map(|old| {
+            let device = old.device();
+            let mut values = old.into_data().convert::<f32>().iter::<f32>().collect::<Vec<_>>();
+            for (id, vector) in &vectors.rows {
+                values[*id as usize * width..][..width].copy_from_slice(vector);
+            }
+            let new = Tensor::from_data(TensorData::new(values, [vocabulary, width]), &device);
+            if device.is_autodiff() { new.require_grad() } else { new }
+        });
+        Ok(Self { words, ..self })
+    }
+
     /// Vectors of the words, `[b·l, e]`, before any dropout.
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
     pub fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
-        let [vocabulary, _] = self.words.dims();
-        for (k, &id) in captions.ids.iter().enumerate() {
-            let (row, word) = (k / captions.width, k % captions.width);
-            assert!(
-                (id as usize) < vocabulary,
-                "caption {row}, word {word}: {id} of {vocabulary} words"
-            );
-        }
+        captions.check(self.words.dims()[0]);
         let words = self.words.val();
         words.clone().select(0, captions.to_tensor(&words.device()))
     }

@@ -1,12 +1,22 @@
-//! Encoders that several methods share. They return rows of unit length.
+//! Encoders that several methods share. [`GruText`] and [`Projection`] return rows of unit length, [`Vit`] and [`Bert`]
+//! a row per patch or word piece.
 
+mod bert;
 mod gru_text;
+mod hf;
+mod pool;
+mod positions;
 mod projection;
 mod tokens;
+mod vit;
 
+pub use bert::{Bert, BertShape};
 pub use gru_text::{GruText, GruTextShape, TextPool};
+pub use pool::{ImagePool, PiecePool};
+pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use tokens::TokenBatch;
+pub use vit::{Vit, VitShape};
 
 #[cfg(test)]
 mod tests {
@@ -144,6 +154,30 @@ mod tests {
         assert!(text(1) == text(1) && image(1) == image(1));
         assert!(text(1) != text(2) && image(1) != image(2));
         assert!(image(1).iter().all(|w| w.abs() <= 0.5) && image(1).iter().any(|w| w.abs() > 0.3));
+    }
+
+    /// Words 2 and 4 get vectors, the others keep theirs and all still learn.
+    #[test]
+    fn ready_vectors_replace_the_random_ones() {
+        use crate::text::WordVectors;
+
+        let device = Device::flex().autodiff();
+        let model = || GruText::new(&shape(0.0, TextPool::Mean), 3, &device);
+        let rows = vec![(2, vec![1.0, 2.0, 3.0]), (4, vec![4.0, 5.0, 6.0])];
+        let vectors = WordVectors { width: 3, words: 4, rows };
+        let with = model().with_vectors(&vectors).unwrap();
+        let mut want = values(model().words.val());
+        want[6..9].copy_from_slice(&[1.0, 2.0, 3.0]);
+        want[12..15].copy_from_slice(&[4.0, 5.0, 6.0]);
+        assert_eq!(values(with.words.val()), want);
+        let loss = with.encode(&TokenBatch::new(&CAPTIONS)).sum();
+        assert!(with.words.val().grad(&loss.backward()).is_some());
+
+        let wide = WordVectors { width: 4, ..vectors.clone() };
+        let message = model().with_vectors(&wide).unwrap_err().to_string();
+        assert_eq!(message, "word vectors: expected width 3 for 6 words, got 4 for word 4");
+        let beyond = WordVectors { rows: vec![(6, vec![0.0; 3])], ..vectors };
+        assert!(model().with_vectors(&beyond).is_err());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Self-attention with several heads.
 
+use burn::backend::Dispatch;
 use burn::module::Module;
-use burn::tensor::activation::softmax;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::{Dropout, Linear};
+use crate::attention::Heads;
+use crate::ops::AttentionOps;
 use crate::random::{self, Noise};
 
 /// Scaled dot-product attention of a sequence to itself.
@@ -49,21 +51,91 @@ impl SelfAttention {
     /// # Panics
     /// If the width or the number of counts differs, or a count is 0 or more than `l`.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
-        let [b, l, d] = x.dims();
-        let (h, w) = (self.heads, d / self.heads);
-        let qkv = self.qkv.forward(x).reshape([b, l, 3, h, w]).permute([2, 0, 3, 1, 4]);
-        let part = |k: usize| qkv.clone().narrow(0, k, 1).reshape([b, h, l, w]);
-        let scores = part(0).matmul(part(1).transpose()) / (w as f64).sqrt();
-        let scores = match keys {
-            None => scores,
-            Some(keys) => {
-                let row = |&n: &usize| (0..l).map(move |j| if j < n { 0.0f32 } else { -1e30 });
-                let bias: Vec<f32> = keys.iter().flat_map(row).collect();
-                scores + Tensor::from_data(TensorData::new(bias, [b, 1, 1, l]), &qkv.device())
+        let heads = self.heads_of(x.dims(), keys, noise);
+        let qkv = self.qkv.forward(x).into_dispatch();
+        let mixed = <Dispatch as AttentionOps>::self_attention(qkv, heads);
+        self.out.forward(Tensor::from_dispatch(mixed))
+    }
+
+    /// Heads, keys and dropout for input of this shape, checked.
+    pub(crate) fn heads_of(
+        &self,
+        [b, l, d]: [usize; 3],
+        keys: Option<&[usize]>,
+        noise: Noise,
+    ) -> Heads {
+        let keys = keys.map_or_else(|| vec![l; b], <[usize]>::to_vec);
+        assert_eq!(keys.len(), b, "counts of keys for input of shape {:?}", [b, l, d]);
+        for (row, &n) in keys.iter().enumerate() {
+            assert!((1..=l).contains(&n), "row {row}: {n} keys, not 1 to {l}");
+        }
+        let dropout = match noise {
+            Noise::Seeded(seed) if self.dropout.rate > 0.0 => {
+                Some((self.dropout.rate as f32, seed))
             }
+            _ => None,
         };
-        let weights = self.dropout.forward(softmax(scores, 3), noise.part(0)); // [b, h, l, l]
-        let mixed = weights.matmul(part(2)).permute([0, 2, 1, 3]).reshape([b, l, d]);
-        self.out.forward(mixed)
+        Heads { heads: self.heads, keys, dropout }
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use super::super::testing::{close, values};
+    use super::super::uniform;
+    use super::*;
+    use crate::composed;
+
+    const KEYS: [usize; 2] = [7, 4];
+
+    /// Output and gradients: the kernel, and the composed backward pass, against burn's own differentiation.
+    #[test]
+    fn agrees_with_composed_and_autodiff() {
+        let device = Device::flex().autodiff();
+        for dropout in [None, Some((0.3, 9))] {
+            let heads = Heads { heads: 3, keys: KEYS.to_vec(), dropout };
+            let qkv = uniform([2, 7, 3 * 12], 2.0, 1, &device).require_grad();
+            let weights = uniform([2, 7, 12], 1.0, 2, &device);
+            let fused = <Dispatch as AttentionOps>::self_attention(
+                qkv.clone().into_dispatch(),
+                heads.clone(),
+            );
+            let fused = Tensor::<3>::from_dispatch(fused);
+            let composed =
+                composed::attention::forward::<Dispatch>(qkv.clone().into_dispatch(), &heads);
+            let composed = Tensor::<3>::from_dispatch(composed);
+            close("y", fused.clone(), composed.clone());
+            let got = qkv.grad(&(fused * weights.clone()).sum().backward()).unwrap();
+            let want = qkv.grad(&(composed * weights.clone()).sum().backward()).unwrap();
+            close("d_qkv", got, want.clone());
+            let plain = |x: Tensor<3>| x.inner().into_dispatch();
+            let d = composed::attention::backward::<Dispatch>(
+                plain(qkv.clone()),
+                plain(weights),
+                &heads,
+            );
+            close("composed d_qkv", Tensor::from_dispatch(d), want);
+        }
+    }
+
+    #[test]
+    fn a_row_does_not_depend_on_its_padding_and_dropout_on_its_seed_alone() {
+        let device = Device::flex();
+        let layer = SelfAttention::seeded(12, 3, 0.5, 1, &device);
+        let x = uniform([2, 7, 12], 1.0, 2, &device);
+        let y = layer.forward(x.clone(), Some(&KEYS), Noise::Off);
+        let alone = layer.forward(x.clone().narrow(0, 1, 1).narrow(1, 0, 4), None, Noise::Off);
+        close("alone", alone, y.clone().narrow(0, 1, 1).narrow(1, 0, 4));
+        let train = |seed| values(layer.forward(x.clone(), Some(&KEYS), Noise::Seeded(seed)));
+        assert!(train(1) == train(1) && train(1) != train(2) && train(1) != values(y));
+    }
+
+    #[test]
+    #[should_panic(expected = "row 1: 0 keys, not 1 to 7")]
+    fn a_row_of_padding_alone_is_refused() {
+        let device = Device::flex();
+        let layer = SelfAttention::seeded(12, 3, 0.0, 1, &device);
+        layer.forward(uniform([2, 7, 12], 1.0, 2, &device), Some(&[7, 0]), Noise::Off);
     }
 }

@@ -1,10 +1,12 @@
 //! A transformer's block.
 
-use burn::module::Module;
+use burn::backend::Dispatch;
+use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::{Dropout, LayerNorm, Linear, SelfAttention, gelu};
+use super::{Dropout, LayerNorm, Linear, SelfAttention};
+use crate::ops::{BlockOps, BlockSpec};
 use crate::random::{self, Noise};
 
 /// Where a block normalises.
@@ -15,6 +17,18 @@ pub enum NormOrder {
     Pre,
     /// After each sum, `norm(x + f(x))`: BERT.
     Post,
+}
+
+/// What a block keeps of its forward pass for the gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// All activations: 16 d numbers a position, where m = 4 d.
+    #[default]
+    Keep,
+    /// Its input alone, d numbers; the rest is made again, for about a third more time. Gradient checkpointing: the same
+    /// gradients, dropout included.
+    Recompute,
 }
 
 /// Self-attention and two linear maps with a GELU between them, each with a residual.
@@ -40,6 +54,9 @@ pub struct TransformerBlock {
     /// Where the block normalises.
     #[module(skip)]
     pub order: NormOrder,
+    /// What it keeps for the gradient; [`Memory::Keep`] at first.
+    #[module(skip)]
+    pub memory: Memory,
 }
 
 /// Sizes and choices of a [`TransformerBlock`].
@@ -77,28 +94,165 @@ impl TransformerBlock {
             down: Linear::seeded(mlp, width, seed(2), device),
             dropout: Dropout::new(dropout),
             order,
+            memory: Memory::Keep,
         }
     }
 
     /// `[b, l, d]` to `[b, l, d]`; `keys` as [`SelfAttention::forward`].
+    ///
+    /// # Panics
+    /// If the width or the number of counts differs, or a count is 0 or more than `l`.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
+        let (dims, [d]) = (x.dims(), self.norm_1.gamma.dims());
+        assert_eq!(dims[2], d, "input of shape {dims:?} for a block of width {d}");
+        let spec = BlockSpec {
+            heads: self.attention.heads_of(dims, keys, noise.part(0)),
+            order: self.order,
+            memory: self.memory,
+            epsilon: [self.norm_1.epsilon, self.norm_2.epsilon],
+            masks: [self.dropout.mask(noise.part(1)), self.dropout.mask(noise.part(2))],
+        };
+        let vector = |p: &Param<Tensor<1>>| p.val().into_dispatch();
+        let matrix = |p: &Param<Tensor<2>>| p.val().into_dispatch();
+        let Self { norm_1, attention: SelfAttention { qkv, out, .. }, norm_2, up, down, .. } = self;
+        Tensor::from_dispatch(<Dispatch as BlockOps>::transformer_block(
+            x.into_dispatch(),
+            vector(&norm_1.gamma),
+            vector(&norm_1.beta),
+            matrix(&qkv.weight),
+            vector(&qkv.bias),
+            matrix(&out.weight),
+            vector(&out.bias),
+            vector(&norm_2.gamma),
+            vector(&norm_2.beta),
+            matrix(&up.weight),
+            vector(&up.bias),
+            matrix(&down.weight),
+            vector(&down.bias),
+            spec,
+        ))
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use super::super::testing::{close, values};
+    use super::super::{gelu, uniform};
+    use super::*;
+
+    const KEYS: [usize; 2] = [7, 4];
+
+    fn shape(order: NormOrder, dropout: f64) -> BlockShape {
+        let attention_dropout = dropout;
+        BlockShape {
+            width: 12,
+            heads: 3,
+            mlp: 20,
+            epsilon: 1e-12,
+            order,
+            dropout,
+            attention_dropout,
+        }
+    }
+
+    /// The block in its own layers, as its equations read.
+    fn in_layers(block: &TransformerBlock, x: Tensor<3>, noise: Noise) -> Tensor<3> {
         let attend = |x| {
-            let y = self.attention.forward(x, keys, noise.part(0));
-            self.dropout.forward(y, noise.part(1))
+            let y = block.attention.forward(x, Some(&KEYS), noise.part(0));
+            block.dropout.forward(y, noise.part(1))
         };
         let mlp = |x| {
-            let y = self.down.forward(gelu(self.up.forward(x)));
-            self.dropout.forward(y, noise.part(2))
+            let y = block.down.forward(gelu(block.up.forward(x)));
+            block.dropout.forward(y, noise.part(2))
         };
-        match self.order {
+        match block.order {
             NormOrder::Pre => {
-                let x = x.clone() + attend(self.norm_1.forward(x));
-                x.clone() + mlp(self.norm_2.forward(x))
+                let x = x.clone() + attend(block.norm_1.forward(x));
+                x.clone() + mlp(block.norm_2.forward(x))
             }
             NormOrder::Post => {
-                let x = self.norm_1.forward(x.clone() + attend(x));
-                self.norm_2.forward(x.clone() + mlp(x))
+                let x = block.norm_1.forward(x.clone() + attend(x));
+                block.norm_2.forward(x.clone() + mlp(x))
             }
         }
+    }
+
+    /// Gradients of the input and of one parameter of each kind.
+    fn gradients(block: &TransformerBlock, x: &Tensor<3>, y: Tensor<3>) -> [Vec<f32>; 6] {
+        let weights = uniform(y.dims(), 1.0, 3, &y.device());
+        let grads = (y * weights).sum().backward();
+        let vector = |p: &Param<Tensor<1>>| values(p.val().grad(&grads).unwrap());
+        let matrix = |p: &Param<Tensor<2>>| values(p.val().grad(&grads).unwrap());
+        let SelfAttention { qkv, out, .. } = &block.attention;
+        [
+            values(x.grad(&grads).unwrap()),
+            vector(&block.norm_1.gamma),
+            matrix(&qkv.weight),
+            matrix(&out.weight),
+            vector(&block.up.bias),
+            vector(&block.norm_2.beta),
+        ]
+    }
+
+    #[test]
+    fn both_orders_are_as_their_equations_read_with_dropout_and_without() {
+        let device = Device::flex().autodiff();
+        for order in [NormOrder::Pre, NormOrder::Post] {
+            for (rate, noise) in [(0.0, Noise::Off), (0.3, Noise::Seeded(5)), (0.3, Noise::Off)] {
+                let block = TransformerBlock::seeded(&shape(order, rate), 1, &device);
+                let x = uniform([2, 7, 12], 1.0, 2, &device).require_grad();
+                let y = block.forward(x.clone(), Some(&KEYS), noise);
+                let want = in_layers(&block, x.clone(), noise);
+                close("y", y.clone(), want.clone());
+                let want = gradients(&block, &x, want);
+                for (got, want) in gradients(&block, &x, y).iter().zip(&want) {
+                    let off = got.iter().zip(want).map(|(g, w)| (g - w).abs());
+                    let off = off.fold(0.0, f32::max);
+                    assert!(off < 2e-5, "{order:?}, dropout {rate}: {off:e}");
+                }
+            }
+        }
+    }
+
+    /// Activations made again give the same bits: nothing of the forward pass is lost or drawn anew.
+    #[test]
+    fn recomputing_changes_no_bit_of_a_gradient() {
+        let device = Device::flex().autodiff();
+        for order in [NormOrder::Pre, NormOrder::Post] {
+            let keep = TransformerBlock::seeded(&shape(order, 0.3), 1, &device);
+            let recompute = TransformerBlock { memory: Memory::Recompute, ..keep.clone() };
+            let x = uniform([2, 7, 12], 1.0, 2, &device).require_grad();
+            let [first, second] = [&keep, &recompute].map(|block| {
+                // Two blocks in a row: the second's gradient is the first's.
+                let y = block.forward(x.clone(), Some(&KEYS), Noise::Seeded(5));
+                let y = block.forward(y, Some(&KEYS), Noise::Seeded(6));
+                (values(y.clone()), gradients(block, &x, y))
+            });
+            assert!(first == second, "{order:?}");
+        }
+    }
+
+    /// A frozen block passes the gradient on, and asks for none.
+    #[test]
+    fn a_frozen_block_passes_its_gradient_on() {
+        let device = Device::flex().autodiff();
+        let block = TransformerBlock::seeded(&shape(NormOrder::Pre, 0.0), 1, &device).no_grad();
+        let x = uniform([2, 7, 12], 1.0, 2, &device).require_grad();
+        let d = [Memory::Keep, Memory::Recompute].map(|memory| {
+            let block = TransformerBlock { memory, ..block.clone() };
+            let grads = block.forward(x.clone(), None, Noise::Off).powi_scalar(2).sum().backward();
+            assert!(block.up.weight.val().grad(&grads).is_none());
+            values(x.grad(&grads).unwrap())
+        });
+        assert_eq!(d[0], d[1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "input of shape [2, 7, 11] for a block of width 12")]
+    fn another_width_is_refused() {
+        let device = Device::flex();
+        let block = TransformerBlock::seeded(&shape(NormOrder::Pre, 0.0), 1, &device);
+        block.forward(Tensor::zeros([2, 7, 11], &device), None, Noise::Off);
     }
 }

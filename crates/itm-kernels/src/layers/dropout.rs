@@ -1,11 +1,14 @@
 //! Dropout whose mask is a function of a seed.
 
+use burn::backend::Dispatch;
 use burn::module::Module;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
-use crate::random::{self, Noise};
+use crate::dropout::Mask;
+use crate::ops::DropoutOps;
+use crate::random::Noise;
 
-/// Zeroes a share of the values and scales the others by 1 / (1 − rate).
+/// Zeroes a share of the values and scales the others by 1 / (1 − rate). Equations: [`crate::dropout`].
 #[derive(Module, Debug)]
 pub struct Dropout {
     /// Share that is dropped, in `[0, 1)`.
@@ -20,16 +23,35 @@ impl Dropout {
         Self { rate }
     }
 
-    /// A value at position k stays when `unit(seed, k) ≥ rate`.
+    /// Which values stay is a function of the seed and the position: the same on every backend.
     pub fn forward<const D: usize>(&self, x: Tensor<D>, noise: Noise) -> Tensor<D> {
-        let Noise::Seeded(seed) = noise else { return x };
-        if self.rate == 0.0 {
-            return x;
+        let Some(mask) = self.mask(noise) else { return x };
+        Tensor::from_dispatch(<Dispatch as DropoutOps>::fused_dropout(x.into_dispatch(), mask))
+    }
+
+    /// `r` plus [`Dropout::forward`] of x, in one pass.
+    ///
+    /// # Panics
+    /// If the shapes differ.
+    pub fn forward_sum<const D: usize>(
+        &self,
+        x: Tensor<D>,
+        r: Tensor<D>,
+        noise: Noise,
+    ) -> Tensor<D> {
+        assert_eq!(x.dims(), r.dims(), "shapes of the two summands");
+        let Some(mask) = self.mask(noise) else { return r + x };
+        Tensor::from_dispatch(<Dispatch as DropoutOps>::fused_dropout_sum(
+            x.into_dispatch(),
+            r.into_dispatch(),
+            mask,
+        ))
+    }
+
+    pub(crate) fn mask(&self, noise: Noise) -> Option<Mask> {
+        match noise {
+            Noise::Seeded(seed) if self.rate > 0.0 => Some(Mask::new(self.rate, seed)),
+            _ => None,
         }
-        let (dims, rate) = (x.dims(), self.rate as f32);
-        let keep = |k| if random::unit(seed, k) < rate { 0.0 } else { 1.0 / (1.0 - rate) };
-        let mask: Vec<f32> = (0..dims.iter().product::<usize>() as u64).map(keep).collect();
-        let mask = Tensor::from_data(TensorData::new(mask, dims), &x.device());
-        x * mask
     }
 }

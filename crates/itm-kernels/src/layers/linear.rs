@@ -1,9 +1,11 @@
 //! A linear map of rows.
 
+use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use super::uniform;
+use crate::ops::LinearOps;
 use crate::random;
 
 /// `y = x W + b` over the last axis.
@@ -39,8 +41,53 @@ impl Linear {
         let (mut dims, [i, o]) = (x.dims(), self.weight.dims());
         assert_eq!(dims[D - 1], i, "input of shape {dims:?} for a linear map from {i}");
         let rows = dims[..D - 1].iter().product::<usize>();
-        let y = x.reshape([rows, i]).matmul(self.weight.val()) + self.bias.val().unsqueeze();
+        let y = Tensor::<2>::from_dispatch(<Dispatch as LinearOps>::linear_rows(
+            x.reshape([rows, i]).into_dispatch(),
+            self.weight.val().into_dispatch(),
+            self.bias.val().into_dispatch(),
+        ));
         dims[D - 1] = o;
         y.reshape(dims)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use super::super::testing::close;
+    use super::*;
+
+    #[test]
+    fn agrees_with_burns_own_operations() {
+        let device = Device::flex().autodiff();
+        let layer = Linear::seeded(5, 18, 1, &device);
+        let x = uniform([2, 3, 5], 1.0, 2, &device).require_grad();
+        let weights = uniform([2, 3, 18], 1.0, 3, &device);
+        let fused = layer.forward(x.clone());
+        let own = x.clone().matmul(layer.weight.val().unsqueeze()) + layer.bias.val().unsqueeze();
+        close("y", fused.clone(), own.clone());
+        let got = (fused * weights.clone()).sum().backward();
+        let want = (own * weights).sum().backward();
+        close("x", x.grad(&got).unwrap(), x.grad(&want).unwrap());
+        let (weight, bias) = (layer.weight.val(), layer.bias.val());
+        close("weight", weight.grad(&got).unwrap(), weight.grad(&want).unwrap());
+        close("bias", bias.grad(&got).unwrap(), bias.grad(&want).unwrap());
+    }
+
+    /// A transposed input is read as what it shows.
+    #[test]
+    fn a_view_is_its_copy() {
+        let device = Device::flex();
+        let layer = Linear::seeded(5, 4, 1, &device);
+        let view = uniform([5, 7], 1.0, 2, &device).transpose();
+        let copy = Tensor::<2>::from_data(view.to_data(), &device);
+        close("y", layer.forward(view), layer.forward(copy));
+    }
+
+    #[test]
+    #[should_panic(expected = "input of shape [2, 4] for a linear map from 5")]
+    fn another_width_is_refused() {
+        let device = Device::flex();
+        Linear::seeded(5, 4, 1, &device).forward(Tensor::<2>::zeros([2, 4], &device));
     }
 }

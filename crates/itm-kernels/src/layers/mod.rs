@@ -1,5 +1,6 @@
 //! Layers and functions on burn tensors.
 
+mod activations;
 mod attention;
 mod block;
 mod dropout;
@@ -13,12 +14,13 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::ops::FusedOps;
 use crate::random;
 
+pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
-pub use block::{BlockShape, NormOrder, TransformerBlock};
+pub use block::{BlockShape, Memory, NormOrder, TransformerBlock};
 pub use dropout::Dropout;
 pub use gru::{BiGru, Gru};
 pub use linear::Linear;
-pub use norm::{LayerNorm, gelu};
+pub use norm::LayerNorm;
 
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`.
 ///
@@ -65,23 +67,19 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
 
 #[cfg(test)]
 #[cfg(feature = "flex")]
+mod elementwise_tests;
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod testing;
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests {
+    use super::testing::{close, values};
     use super::*;
     use crate::composed;
 
     const LENGTHS: [usize; 4] = [3, 5, 1, 4];
-
-    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-        x.into_data().try_to_vec().unwrap()
-    }
-
-    fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
-        assert_eq!(got.dims(), want.dims(), "{name}");
-        let (got, want) = (values(got), values(want));
-        let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
-        assert!(error < 1e-5, "{name} is off by {error:e}");
-        assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
-    }
 
     #[test]
     fn unit_rows_agree_with_composed_and_autodiff() {

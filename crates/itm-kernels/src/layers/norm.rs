@@ -1,9 +1,12 @@
-//! Layer normalisation and the exact GELU.
+//! Layer normalisation.
 
+use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
-/// `y = γ (x − μ) / √(σ² + ε) + β` over the last axis, σ² being the mean squared deviation.
+use crate::ops::LayerNormOps;
+
+/// `y = γ (x − μ) / √(σ² + ε) + β` over the last axis, σ² being the mean squared deviation. Equations: [`crate::layer_norm`].
 #[derive(Module, Debug)]
 pub struct LayerNorm {
     /// γ, `[d]`
@@ -27,14 +30,37 @@ impl LayerNorm {
     /// # Panics
     /// If the last axis is not as wide as γ.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        let centred = x.clone() - x.mean_dim(D - 1);
-        let variance = (centred.clone() * centred.clone()).mean_dim(D - 1);
-        let y = centred / (variance + self.epsilon).sqrt();
-        y * self.gamma.val().unsqueeze() + self.beta.val().unsqueeze()
+        let (dims, rows) = self.rows(&x);
+        let (y, _) = <Dispatch as LayerNormOps>::fused_layer_norm(
+            x.reshape(rows).into_dispatch(),
+            self.gamma.val().into_dispatch(),
+            self.beta.val().into_dispatch(),
+            self.epsilon,
+        );
+        Tensor::<2>::from_dispatch(y).reshape(dims)
     }
-}
 
-/// `x Φ(x)` with the normal distribution function Φ: the exact form, by erf.
-pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    x.clone() * ((x / std::f64::consts::SQRT_2).erf() + 1.0) * 0.5
+    /// The norm of `x + r` in one pass.
+    ///
+    /// # Panics
+    /// If the shapes differ, or the last axis is not as wide as γ.
+    pub fn forward_sum<const D: usize>(&self, x: Tensor<D>, r: Tensor<D>) -> Tensor<D> {
+        assert_eq!(x.dims(), r.dims(), "shapes of the two summands");
+        let (dims, rows) = self.rows(&x);
+        let (y, _, _) = <Dispatch as LayerNormOps>::fused_layer_norm_sum(
+            x.reshape(rows).into_dispatch(),
+            r.reshape(rows).into_dispatch(),
+            self.gamma.val().into_dispatch(),
+            self.beta.val().into_dispatch(),
+            self.epsilon,
+        );
+        Tensor::<2>::from_dispatch(y).reshape(dims)
+    }
+
+    /// The shape of `x`, and of its rows.
+    fn rows<const D: usize>(&self, x: &Tensor<D>) -> ([usize; D], [usize; 2]) {
+        let (dims, [d]) = (x.dims(), self.gamma.dims());
+        assert_eq!(dims[D - 1], d, "input of shape {dims:?} for a norm of width {d}");
+        (dims, [dims[..D - 1].iter().product(), d])
+    }
 }

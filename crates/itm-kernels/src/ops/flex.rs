@@ -2,7 +2,7 @@
 
 use burn::backend::DType;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::TensorData;
+use burn::tensor::{Shape, TensorData};
 
 /// Calls `f` with the values, copied only if they are not contiguous.
 pub(crate) fn values<const N: usize, T>(
@@ -16,12 +16,12 @@ pub(crate) fn values<const N: usize, T>(
     f(contiguous.each_ref().map(|x| x.as_slice().expect("made contiguous above")))
 }
 
-pub(crate) fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
-    FlexTensor::from_data(TensorData::new(values, shape))
+pub(crate) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(values, shape.into()))
 }
 
 /// Calls `f` with the values to change: in place where nobody else holds them, else in a copy that takes their stead.
-pub(crate) fn in_place<const N: usize, T>(
+pub(crate) fn change<const N: usize, T>(
     tensors: [&mut FlexTensor; N],
     f: impl FnOnce([&mut [f32]; N]) -> T,
 ) -> T {
@@ -30,4 +30,11 @@ pub(crate) fn in_place<const N: usize, T>(
         *x = x.to_contiguous(); // itself unless it is a view: the storage is then all there is
         x.storage_mut()
     }))
+}
+
+/// [`change`] of one tensor that is handed over.
+pub(crate) fn in_place<T>(x: FlexTensor, f: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
+    let mut x = x;
+    let result = change([&mut x], |[values]| f(values));
+    (x, result)
 }

@@ -1,16 +1,30 @@
 //! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
 
+mod attention;
+mod block;
+pub(crate) mod dropout;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
+pub(crate) mod gelu;
+pub(crate) mod layer_norm;
+mod linear;
 mod recurrent;
 mod sequences;
+pub(crate) mod softmax;
 mod update;
 
+pub(crate) use attention::AttentionOps;
+pub(crate) use block::{BlockOps, BlockSpec};
+pub(crate) use dropout::DropoutOps;
+pub(crate) use gelu::GeluOps;
+pub(crate) use layer_norm::LayerNormOps;
+pub(crate) use linear::LinearOps;
 pub(crate) use recurrent::{GruGrads, GruOps, Params};
 #[cfg(test)]
 #[cfg(feature = "flex")]
 pub(crate) use recurrent::{composed_backward, composed_saving};
 pub use sequences::FusedOps;
+pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;
 #[cfg(test)]
 #[cfg(feature = "flex")]

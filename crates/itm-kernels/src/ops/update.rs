@@ -74,7 +74,7 @@ mod flex {
     use burn::tensor::TensorData;
 
     use super::UpdateOps;
-    use crate::ops::flex::{in_place, values};
+    use crate::ops::flex::{change, values};
     use crate::update::{self, AdamStep};
 
     impl UpdateOps for Flex {
@@ -87,7 +87,7 @@ mod flex {
         ) -> (FlexTensor, FlexTensor, FlexTensor) {
             let (mut theta, mut first, mut second) = (theta, first, second);
             values([&grad], |[grad]| {
-                in_place([&mut theta, &mut first, &mut second], |[theta, first, second]| {
+                change([&mut theta, &mut first, &mut second], |[theta, first, second]| {
                     update::adam(theta, grad, first, second, &step);
                 });
             });
@@ -97,7 +97,7 @@ mod flex {
         fn ema(target: FlexTensor, online: FlexTensor, m: f64) -> FlexTensor {
             let mut target = target;
             values([&online], |[online]| {
-                in_place([&mut target], |[target]| update::ema(target, online, m));
+                change([&mut target], |[target]| update::ema(target, online, m));
             });
             target
         }

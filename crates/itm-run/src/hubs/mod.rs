@@ -32,7 +32,7 @@ pub(crate) fn reproduce(
     args: &cli::Reproduce,
     hubs: &HubsConfig,
     configs: &Path,
-) -> Result<PathBuf> {
+) -> Result<Option<PathBuf>> {
     let started = Instant::now();
     check_table(args, hubs.target.table)?;
     let seeds = seeds(args, hubs.target.seeds)?;
@@ -41,6 +41,10 @@ pub(crate) fn reproduce(
     let rows = rows(args, &known)?;
     let wanted = Wanted::open(args, hubs, configs, rows.clone(), seeds)?;
     let found = wanted.look(args)?;
+    if args.plan {
+        wanted.plan(found, args, configs)?;
+        return Ok(None);
+    }
     let identity = Identity {
         target: hubs.name.clone(),
         config_sha256: hubs.sha256.clone(),
@@ -70,5 +74,5 @@ pub(crate) fn reproduce(
     write_atomically(&run.path().join("report.md"), page.as_bytes())?;
     progress::say(&page);
     progress::say(format!("Report: {}", run.path().join("report.md").display()));
-    Ok(run.path().to_path_buf())
+    Ok(Some(run.path().to_path_buf()))
 }

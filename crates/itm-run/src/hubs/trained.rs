@@ -94,11 +94,15 @@ impl Wanted {
     ) -> Result<Trained> {
         let path = match found {
             Found::Finished(path) => path,
-            Found::Unfinished(path) => self.train(args, configs, Some(path))?,
+            Found::Unfinished(path) => {
+                self.train(args, configs, Some(path.clone()))?;
+                path
+            }
             Found::None => {
                 let (name, rows) = (&self.asked.name, self.rows.join(", "));
                 progress::say(format!("No finished run of {name} with {rows}: it runs first."));
-                self.train(args, configs, None)?
+                let trained = self.train(args, configs, None)?;
+                trained.expect("only a plan has no folder")
             }
         };
         let run = RunDir::open(path, self.identity, &self.used.text)?;
@@ -107,12 +111,27 @@ impl Wanted {
         Ok(Trained { config: self.used, source: self.source, encoded, run, device })
     }
 
+    /// Says what would be trained, or that nothing would.
+    ///
+    /// # Errors
+    /// If a training would not fit.
+    pub(super) fn plan(&self, found: Found, args: &cli::Reproduce, configs: &Path) -> Result<()> {
+        match found {
+            Found::Finished(path) => {
+                progress::say(format!("Nothing is trained: models of {}", path.display()));
+            }
+            Found::Unfinished(path) => _ = self.train(args, configs, Some(path))?,
+            Found::None => _ = self.train(args, configs, None)?,
+        }
+        Ok(())
+    }
+
     fn train(
         &self,
         args: &cli::Reproduce,
         configs: &Path,
         resumed: Option<PathBuf>,
-    ) -> Result<PathBuf> {
+    ) -> Result<Option<PathBuf>> {
         let source = cli::Reproduce {
             target: self.asked.name.clone(),
             table: None,
@@ -122,6 +141,8 @@ impl Wanted {
             backend: args.backend.clone(),
             resume: resumed.is_some(),
             out: resumed,
+            plan: args.plan,
+            memory_limit: args.memory_limit,
         };
         reproduce::reproduce(&source, configs)
     }

@@ -2,6 +2,8 @@
 //!
 //! Padding must be finite here, since it is masked out by multiplying with zero.
 
+pub(crate) mod attention;
+
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice, TensorData};

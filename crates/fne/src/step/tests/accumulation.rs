@@ -1,0 +1,73 @@
+use burn::optim::GradientsParams;
+
+use super::*;
+
+const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/// Four steps of eight pairs, so many at a time: losses, norms of the gradients, weights.
+fn trained(config: &FneConfig, micro_batch: usize) -> (Vec<f64>, Vec<f32>) {
+    let mut config = config.clone();
+    config.train.micro_batch = micro_batch;
+    let mut fne = fne(&config);
+    let reports: Vec<StepReport> = (0..4)
+        .map(|s| {
+            fne.begin_epoch(s as usize);
+            step(&mut fne, &ALL, 50 + s).unwrap()
+        })
+        .collect();
+    let numbers = reports.iter().flat_map(|r| [r.loss, r.grad_norm, r.active]).collect();
+    (numbers, values(fne.online()))
+}
+
+/// The loss compares all pairs with each other and the bank, and its gradient is that of the whole batch: warm-up, bank and
+/// batch as the pool, in parts that divide the batch and that do not.
+#[test]
+fn a_batch_in_parts_is_the_large_batch() {
+    for (preset, bank) in [(Preset::Default, 12), (Preset::Paper, 12), (Preset::Default, 0)] {
+        let mut config = tiny(preset);
+        config.sampler.bank_size = bank;
+        config.sampler.warmup_epochs = 1;
+        let (want, weights) = trained(&config, 8);
+        assert!(want[0] > 0.0);
+        for micro_batch in [4, 3, 1] {
+            let (got, by_parts) = trained(&config, micro_batch);
+            for (got, want) in got.iter().zip(&want) {
+                assert!((got - want).abs() < 1e-5 * want.abs().max(1.0), "{got} and {want}");
+            }
+            let off = far(&by_parts, &weights);
+            assert!(off < 1e-4, "{preset:?}, bank {bank}, parts of {micro_batch}: {off:e}");
+        }
+        assert!(far(&weights, &values(fne(&config).online())) > 1e-3, "nothing was learnt");
+    }
+}
+
+/// With dropout the second pass drops what the first did: the gradient is that of one graph over all parts.
+#[test]
+fn the_second_pass_has_the_noise_of_the_first() {
+    let (data, online) = (data(), fne(&tiny(Preset::Default)).online);
+    let parts = Parts::new(&data.features, &data.texts, 3, 0.5);
+    let loss =
+        |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();
+    let flat = |grads: &GradientsParams| {
+        let text = &online.text;
+        let word = host(grads.get::<2>(text.words.id).unwrap());
+        let gate = host(grads.get::<2>(text.gru.w_hh.id).unwrap());
+        [word, gate, host(grads.get::<2>(online.image.linear.weight.id).unwrap())].concat()
+    };
+
+    let embedded = parts.embed(&online, 9);
+    let value = loss(&embedded.images, &embedded.texts);
+    let got = flat(&parts.gradients(&online, &embedded, &value, 9));
+
+    let [images, texts] = parts.in_one_graph(&online, 9);
+    assert_eq!(host(images.clone()), host(embedded.images));
+    let grads = loss(&images, &texts).backward();
+    let want = flat(&GradientsParams::from_grads(grads, &online));
+    let largest = want.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+    assert!(largest > 0.1 && far(&got, &want) < 1e-5 * largest, "{}", far(&got, &want));
+
+    let embedded = parts.embed(&online, 9);
+    let value = loss(&embedded.images, &embedded.texts);
+    let other = flat(&parts.gradients(&online, &embedded, &value, 10));
+    assert!(far(&other, &want) > 1e-3 * largest, "another seed drops other values");
+}

@@ -1,0 +1,245 @@
+//! The rows: what is timed, and what it cannot do without. Sizes and names are those of `tests/reference/performance.py`.
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_kernels::{
+    AdamOptions, AdamW, Dropout, Gru, LayerNorm, Noise, ema, gelu, normalize_rows, softmax, uniform,
+};
+
+use crate::models::{Bert, Vit, WIDTH, WORDS};
+use crate::products::{self, Product};
+use crate::traffic::Traffic;
+
+type Step = Box<dyn FnMut()>;
+
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// Builds everything and gives one step.
+    pub(crate) ours: Box<dyn Fn() -> Step>,
+    pub(crate) floor: Floor,
+}
+
+/// What a row cannot do without.
+pub(crate) enum Floor {
+    Products(Vec<Product>),
+    Traffic(Traffic),
+}
+
+impl Floor {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Products(_) => "products",
+            Self::Traffic(_) => "traffic",
+        }
+    }
+
+    pub(crate) fn step(&self) -> Step {
+        match self {
+            Self::Products(all) => products::step(all),
+            Self::Traffic(traffic) => traffic.step(),
+        }
+    }
+}
+
+/// Whether a step ends with the optimiser.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Update {
+    No,
+    Adam,
+}
+
+/// Sequences of a batch of 4 images of 224 px and of 8 captions of 32 words.
+const ROWS_224: usize = 4 * 197;
+const ROWS_BERT: usize = 8 * 32;
+const VIT_PARAMETERS: usize = 85_798_656; // of ViT-B/16 without a head
+
+pub(crate) fn rows() -> Vec<Row> {
+    let mut all = Vec::new();
+    for (size, batch) in [(224, 4), (384, 1)] {
+        let n = (size / 16usize).pow(2);
+        let mut floor = products::transformer(batch, n + 1);
+        let [output, _, weights] = products::linear(batch * n, WIDTH, WIDTH); // pixels get no gradient
+        floor.extend([output, weights]);
+        let name = format!("vit-{size}");
+        all.push(row(&name, floor.clone(), move || vit(size, batch, Update::No)));
+        all.push(row(&(name + "-adam"), floor, move || vit(size, batch, Update::Adam)));
+    }
+    let floor = products::transformer(8, 32);
+    all.push(row("bert", floor.clone(), || bert(Update::No)));
+    all.push(row("bert-adam", floor, || bert(Update::Adam)));
+    let lengths: [Vec<usize>; 2] = [vec![20; 64], (0..64).map(|b| 5 + 7 * b % 16).collect()];
+    for (name, lengths) in ["bigru", "bigru-lengths"].into_iter().zip(lengths) {
+        all.push(row(name, products::bigru(&lengths, 300, 1024), move || bigru(lengths.clone())));
+    }
+    all.extend(operations());
+    for (rows, i, o, forms) in [
+        (ROWS_224, WIDTH, 4 * WIDTH, &["forward", "dx", "dw"][..]),
+        (ROWS_224, 4 * WIDTH, WIDTH, &["forward"]),
+        (ROWS_BERT, WIDTH, 4 * WIDTH, &["forward", "dx", "dw"]),
+        (1024, 1024, 1024, &["forward"]),
+    ] {
+        for (form, product) in forms.iter().zip(products::linear(rows, i, o)) {
+            let name = format!("product-{rows}x{i}x{o}-{form}");
+            all.push(row(&name, vec![product], move || matmul(rows, i, o, form)));
+        }
+    }
+    all
+}
+
+fn row(name: &str, floor: Vec<Product>, ours: impl Fn() -> Step + 'static) -> Row {
+    Row { name: name.to_owned(), ours: Box::new(ours), floor: Floor::Products(floor) }
+}
+
+/// Operations at the sizes of ViT-B/16, 4 images of 224 px; unit rows at those of 36 regions of 64 images.
+fn operations() -> Vec<Row> {
+    let row = |name: &str, values, passes, ours: Box<dyn Fn() -> Step>| Row {
+        name: name.to_owned(),
+        ours,
+        floor: Floor::Traffic(Traffic { values, passes }),
+    };
+    // Forward reads x and writes y; backward reads what it needs (x or y) and the gradient and writes one.
+    let (wide, narrow, scores) = (ROWS_224 * 4 * WIDTH, ROWS_224 * WIDTH, 4 * 12 * 197 * 197);
+    vec![
+        row("gelu", wide, 5, Box::new(|| operation([ROWS_224, 4 * WIDTH], gelu))),
+        row(
+            "layer-norm",
+            narrow,
+            5,
+            Box::new(|| {
+                let norm = LayerNorm::new(WIDTH, 1e-12, &Device::flex().autodiff());
+                operation([ROWS_224, WIDTH], move |x| norm.forward(x))
+            }),
+        ),
+        row(
+            "softmax",
+            scores,
+            5,
+            Box::new(|| operation([4 * 12 * 197, 197], |x| softmax(x, None))),
+        ),
+        row(
+            "dropout",
+            wide,
+            4,
+            Box::new(|| {
+                let (dropout, mut seed) = (Dropout::new(0.1), 0);
+                operation([ROWS_224, 4 * WIDTH], move |x| {
+                    seed += 1;
+                    dropout.forward(x, Noise::Seeded(seed))
+                })
+            }),
+        ),
+        row("l2-norm", 64 * 36 * 1024, 5, Box::new(|| operation([64 * 36, 1024], normalize_rows))),
+        row("adam", VIT_PARAMETERS, 7, Box::new(adam)), // reads p, g, m, v; writes p, m, v
+        row("ema", VIT_PARAMETERS, 3, Box::new(momentum)),
+    ]
+}
+
+fn operation(shape: [usize; 2], mut f: impl FnMut(Tensor<2>) -> Tensor<2> + 'static) -> Step {
+    let x = uniform(shape, 1.0, 1, &Device::flex().autodiff()).require_grad();
+    Box::new(move || {
+        std::hint::black_box(f(x.clone()).backward());
+    })
+}
+
+/// A step of a model: the loss is the sum of the output.
+fn training<M: Module + 'static>(
+    model: M,
+    update: Update,
+    mut forward: impl FnMut(&M) -> Tensor<3> + 'static,
+) -> Step {
+    let mut optimiser = AdamW::new(AdamOptions::default());
+    let mut model = Some(model);
+    Box::new(move || {
+        let Some(now) = model.take() else { return };
+        let grads = forward(&now).sum().backward();
+        model = Some(match update {
+            Update::No => {
+                std::hint::black_box(grads);
+                now
+            }
+            Update::Adam => {
+                let grads = GradientsParams::from_grads(grads, &now);
+                optimiser.step(now, grads, 1e-6).0
+            }
+        });
+    })
+}
+
+fn vit(size: usize, batch: usize, update: Update) -> Step {
+    let device = Device::flex().autodiff();
+    let pixels = uniform([batch, 3, size, size], 1.0, 1, &device);
+    training(Vit::new(size, &device), update, move |model| model.forward(pixels.clone()))
+}
+
+fn bert(update: Update) -> Step {
+    let device = Device::flex().autodiff();
+    let words: Vec<i64> = (0..ROWS_BERT).map(|k| (k * 7919 % WORDS) as i64).collect();
+    let words = Tensor::from_data(TensorData::new(words, [8, 32]), &device);
+    let mut seed = 0;
+    training(Bert::new(&device), update, move |model| {
+        seed += 1;
+        model.forward(words.clone(), Noise::Seeded(seed))
+    })
+}
+
+fn bigru(lengths: Vec<usize>) -> Step {
+    let device = Device::flex().autodiff();
+    let x = uniform([64, 20, 300], 1.0, 1, &device).require_grad();
+    let (there, back) = (Gru::seeded(300, 1024, 1, &device), Gru::seeded(300, 1024, 2, &device));
+    Box::new(move || {
+        let states =
+            [there.forward(x.clone(), &lengths), back.forward(x.clone().flip([1]), &lengths)];
+        std::hint::black_box(Tensor::cat(states.to_vec(), 2).sum().backward());
+    })
+}
+
+/// The products of a linear layer, as the layers call them.
+fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
+    let device = Device::flex();
+    let (x, w) = (uniform([rows, i], 1.0, 1, &device), uniform([i, o], 1.0, 2, &device));
+    let y = uniform([rows, o], 1.0, 3, &device);
+    Box::new(move || {
+        let (x, w, y) = (x.clone(), w.clone(), y.clone());
+        std::hint::black_box(match form {
+            "forward" => x.matmul(w),
+            "dx" => y.matmul(w.transpose()),
+            _ => x.transpose().matmul(y),
+        });
+    })
+}
+
+/// A gradient for every parameter, to be handed out again and again.
+#[derive(Default)]
+struct Gradients(Vec<Box<dyn Fn(&mut GradientsParams)>>);
+
+impl ModuleVisitor for Gradients {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let (id, gradient) = (param.id, param.val().inner() * 0.5);
+        self.0.push(Box::new(move |all| all.register(id, gradient.clone())));
+    }
+}
+
+fn adam() -> Step {
+    let model = Vit::new(224, &Device::flex().autodiff());
+    assert_eq!(model.num_params(), VIT_PARAMETERS);
+    let mut gradients = Gradients::default();
+    model.visit(&mut gradients);
+    let mut optimiser = AdamW::new(AdamOptions::default());
+    let mut model = Some(model);
+    Box::new(move || {
+        let Some(now) = model.take() else { return };
+        let mut all = GradientsParams::new();
+        gradients.0.iter().for_each(|register| register(&mut all));
+        model = Some(optimiser.step(now, all, 1e-6).0);
+    })
+}
+
+fn momentum() -> Step {
+    let online = Vit::new(224, &Device::flex());
+    let mut target = Some(Vit::new(224, &Device::flex()));
+    Box::new(move || {
+        let Some(now) = target.take() else { return };
+        target = Some(ema(now, &online, 0.995));
+    })
+}

@@ -1,0 +1,28 @@
+//! Memory traffic by itself: a copy of as many bytes as an operation reads and writes.
+
+use rayon::prelude::*;
+
+/// Tensors of `values` numbers, of which an operation reads or writes `passes`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traffic {
+    pub(crate) values: usize,
+    pub(crate) passes: usize,
+}
+
+impl Traffic {
+    /// A copy is a read and a write: half as many values as the operation touches, in buffers of a tensor's size.
+    pub(crate) fn step(self) -> Box<dyn FnMut()> {
+        const BLOCK: usize = 1 << 14;
+        let (from, mut to) = (vec![1.0f32; self.values], vec![0.0f32; self.values]);
+        Box::new(move || {
+            let mut left = self.values * self.passes / 2;
+            while left > 0 {
+                let n = left.min(self.values);
+                let blocks = to[..n].par_chunks_mut(BLOCK).zip(from[..n].par_chunks(BLOCK));
+                blocks.for_each(|(to, from)| to.copy_from_slice(from));
+                std::hint::black_box(&mut to);
+                left -= n;
+            }
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! The BERT encoder.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{
+    BlockShape, Dropout, LayerNorm, Noise, NormOrder, TransformerBlock, random, uniform,
+};
+use serde::{Deserialize, Serialize};
+
+use super::TokenBatch;
+
+/// Sizes and choices of a [`Bert`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BertShape {
+    /// Number of word pieces.
+    pub vocabulary: usize,
+    /// Most word pieces of a caption.
+    pub positions: usize,
+    /// Kinds of text; captions are all of kind 0.
+    pub kinds: usize,
+    /// Width d.
+    pub width: usize,
+    /// Number of blocks.
+    pub layers: usize,
+    /// Heads, which divide d.
+    pub heads: usize,
+    /// Width between the two linear maps of a block.
+    pub mlp: usize,
+    /// ε of the layer norms.
+    pub epsilon: f64,
+    /// Share dropped of embeddings and of what each block adds.
+    pub dropout: f64,
+    /// Share dropped of the attention weights.
+    pub attention_dropout: f64,
+}
+
+impl BertShape {
+    /// BERT base uncased: 109 million parameters.
+    pub fn base_uncased() -> Self {
+        Self {
+            vocabulary: 30_522,
+            positions: 512,
+            kinds: 2,
+            width: 768,
+            layers: 12,
+            heads: 12,
+            mlp: 3072,
+            epsilon: 1e-12,
+            dropout: 0.1,
+            attention_dropout: 0.1,
+        }
+    }
+}
+
+/// Captions to a row per word piece.
+///
+/// ```text
+/// x_j = drop(norm(E[id_j] + P[j] + T[0]));   x ← block(x) for each block;   W = x
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | E | `words` | `[vocabulary, d]` |
+/// | P | `positions` | `[positions, d]` |
+/// | T | `kinds` | `[kinds, d]` |
+/// | W | result | `[b, l, d]` |
+///
+/// Padded positions are attended to by nobody but have rows of their own, so a caption's real rows do not depend on its
+/// batch. What stands for a caption is [`PiecePool`](super::PiecePool)'s affair.
+#[derive(Module, Debug)]
+pub struct Bert {
+    /// `[vocabulary, d]`
+    pub words: Param<Tensor<2>>,
+    /// `[positions, d]`
+    pub positions: Param<Tensor<2>>,
+    /// `[kinds, d]`
+    pub kinds: Param<Tensor<2>>,
+    /// Of the embeddings.
+    pub norm: LayerNorm,
+    /// On the embeddings.
+    pub dropout: Dropout,
+    /// Each normalises last.
+    pub blocks: Vec<TransformerBlock>,
+    /// Sizes.
+    #[module(skip)]
+    pub shape: BertShape,
+}
+
+impl Bert {
+    /// Embeddings uniform in ±0.02, linear maps as [`itm_kernels::Linear::seeded`]: a function of the seed alone.
+    ///
+    /// # Panics
+    /// If the heads do not divide the width, or a dropout is not in `[0, 1)`.
+    pub fn seeded(shape: &BertShape, seed: u64, device: &Device) -> Self {
+        let d = shape.width;
+        let block = BlockShape {
+            width: d,
+            heads: shape.heads,
+            mlp: shape.mlp,
+            epsilon: shape.epsilon,
+            order: NormOrder::Post,
+            dropout: shape.dropout,
+            attention_dropout: shape.attention_dropout,
+        };
+        let seed = |part| random::derive(seed, part);
+        let rows = |n, part| Param::from_tensor(uniform([n, d], 0.02, seed(part), device));
+        let block = |i| TransformerBlock::seeded(&block, seed(3 + i as u64), device);
+        Self {
+            words: rows(shape.vocabulary, 0),
+            positions: rows(shape.positions, 1),
+            kinds: rows(shape.kinds, 2),
+            norm: LayerNorm::new(d, shape.epsilon, device),
+            dropout: Dropout::new(shape.dropout),
+            blocks: (0..shape.layers).map(block).collect(),
+            shape: shape.clone(),
+        }
+    }
+
+    /// Word pieces to `[b, l, d]`, not pooled.
+    ///
+    /// # Panics
+    /// If a piece's number is not in the vocabulary, or a caption is longer than there are positions.
+    pub fn forward(&self, captions: &TokenBatch, noise: Noise) -> Tensor<3> {
+        let (b, l, d) = (captions.len(), captions.width, self.shape.width);
+        captions.check(self.shape.vocabulary);
+        let most = self.shape.positions;
+        assert!(l <= most, "captions of {l} word pieces for {most} positions");
+        let words = self.words.val();
+        let ids = captions.to_tensor(&words.device());
+        let words = words.select(0, ids).reshape([b, l, d]);
+        let positions = self.positions.val().narrow(0, 0, l) + self.kinds.val().narrow(0, 0, 1);
+        let x = self.norm.forward(words + positions.unsqueeze());
+        let mut x = self.dropout.forward(x, noise.part(0)); // [b, l, d]
+        for (block, part) in self.blocks.iter().zip(1..) {
+            x = block.forward(x, Some(&captions.lengths), noise.part(part));
+        }
+        x
+    }
+}

@@ -1,0 +1,241 @@
+//! `config.json`, as far as it matters here; other fields are passed over.
+
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::encoders::{BertShape, VitShape};
+use crate::{Error, Result};
+
+/// Fields of both architectures.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Common {
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    #[serde(default = "gelu")]
+    hidden_act: String,
+    layer_norm_eps: f64,
+    hidden_dropout_prob: f64,
+    attention_probs_dropout_prob: f64,
+}
+
+fn gelu() -> String {
+    "gelu".into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn absolute() -> String {
+    "absolute".into()
+}
+
+fn rgb() -> usize {
+    3
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BertConfig {
+    model_type: String,
+    #[serde(default)]
+    architectures: Option<Vec<String>>,
+    #[serde(flatten)]
+    common: Common,
+    vocab_size: usize,
+    max_position_embeddings: usize,
+    type_vocab_size: usize,
+    #[serde(default = "absolute")]
+    position_embedding_type: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct VitConfig {
+    model_type: String,
+    #[serde(default)]
+    architectures: Option<Vec<String>>,
+    #[serde(flatten)]
+    common: Common,
+    image_size: Sides,
+    patch_size: Sides,
+    #[serde(default = "rgb")]
+    num_channels: usize,
+    #[serde(default = "yes")]
+    qkv_bias: bool,
+}
+
+/// One number, or height and width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Sides {
+    Square(usize),
+    Both([usize; 2]),
+}
+
+impl Sides {
+    fn both(self) -> [usize; 2] {
+        match self {
+            Self::Square(side) => [side; 2],
+            Self::Both(sides) => sides,
+        }
+    }
+}
+
+/// What a configuration calls its architecture.
+pub(super) trait Architecture: DeserializeOwned {
+    const NAME: &'static str;
+}
+
+impl Architecture for BertConfig {
+    const NAME: &'static str = "bert";
+}
+
+impl Architecture for VitConfig {
+    const NAME: &'static str = "vit";
+}
+
+/// Reads a folder's `config.json`; the architecture is asked for before anything else.
+pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
+    let path = folder.join("config.json");
+    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let place = path.display();
+    let value: Value =
+        serde_json::from_slice(&text).map_err(|e| Error::invalid(place, "JSON", e))?;
+    let architecture = value.get("model_type").map_or("none".to_string(), Value::to_string);
+    if architecture != format!("\"{}\"", C::NAME) {
+        let expected = format!("a model of the architecture \"{}\"", C::NAME);
+        return Err(Error::invalid(path.display(), expected, architecture));
+    }
+    let expected = format!("the configuration of a \"{}\"", C::NAME);
+    serde_json::from_value(value).map_err(|e| Error::invalid(path.display(), expected, e))
+}
+
+/// One line for a choice that is not known here.
+fn known(folder: &Path, field: &str, expected: &str, got: String) -> Result<()> {
+    if got == expected {
+        return Ok(());
+    }
+    let place = format!("{}: {field}", folder.join("config.json").display());
+    Err(Error::invalid(place, expected, got))
+}
+
+impl Common {
+    fn check(&self, folder: &Path) -> Result<()> {
+        let field = |field: &str, expected: &str, got| known(folder, field, expected, got);
+        field("hidden_act", "gelu", self.hidden_act.clone())?;
+        let (d, heads) = (self.hidden_size, self.num_attention_heads);
+        if d == 0 || heads == 0 || !d.is_multiple_of(heads) {
+            let expected = "a divisor of the hidden_size";
+            return field("num_attention_heads", expected, format!("{heads}, {d}"));
+        }
+        let shares = [
+            ("hidden_dropout_prob", self.hidden_dropout_prob),
+            ("attention_probs_dropout_prob", self.attention_probs_dropout_prob),
+        ];
+        match shares.into_iter().find(|(_, share)| !(0.0..1.0).contains(share)) {
+            Some((name, share)) => field(name, "a share below 1", share.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl BertConfig {
+    pub(super) fn shape(&self, folder: &Path) -> Result<BertShape> {
+        let c = &self.common;
+        c.check(folder)?;
+        let positions = self.position_embedding_type.clone();
+        known(folder, "position_embedding_type", "absolute", positions)?;
+        let tables = [self.vocab_size, self.max_position_embeddings, self.type_vocab_size];
+        if tables.contains(&0) {
+            let fields = "vocab_size, max_position_embeddings, type_vocab_size";
+            let place = format!("{}: {fields}", folder.join("config.json").display());
+            return Err(Error::invalid(place, "none of them 0", format!("{tables:?}")));
+        }
+        Ok(BertShape {
+            vocabulary: self.vocab_size,
+            positions: self.max_position_embeddings,
+            kinds: self.type_vocab_size,
+            width: c.hidden_size,
+            layers: c.num_hidden_layers,
+            heads: c.num_attention_heads,
+            mlp: c.intermediate_size,
+            epsilon: c.layer_norm_eps,
+            dropout: c.hidden_dropout_prob,
+            attention_dropout: c.attention_probs_dropout_prob,
+        })
+    }
+
+    pub(super) fn of(shape: &BertShape) -> Self {
+        Self {
+            model_type: Self::NAME.into(),
+            architectures: Some(vec!["BertModel".into()]),
+            common: Common {
+                hidden_size: shape.width,
+                num_hidden_layers: shape.layers,
+                num_attention_heads: shape.heads,
+                intermediate_size: shape.mlp,
+                hidden_act: gelu(),
+                layer_norm_eps: shape.epsilon,
+                hidden_dropout_prob: shape.dropout,
+                attention_probs_dropout_prob: shape.attention_dropout,
+            },
+            vocab_size: shape.vocabulary,
+            max_position_embeddings: shape.positions,
+            type_vocab_size: shape.kinds,
+            position_embedding_type: absolute(),
+        }
+    }
+}
+
+impl VitConfig {
+    pub(super) fn shape(&self, folder: &Path) -> Result<VitShape> {
+        let c = &self.common;
+        c.check(folder)?;
+        known(folder, "qkv_bias", "true", self.qkv_bias.to_string())?;
+        let ([p, across], image) = (self.patch_size.both(), self.image_size.both());
+        if p != across || p == 0 || image.iter().any(|&side| side < p) || self.num_channels == 0 {
+            let (fields, got) = ("patch_size, image_size", format!("{p} x {across}, {image:?}"));
+            let place = format!("{}: {fields}", folder.join("config.json").display());
+            return Err(Error::invalid(place, "a square patch within the image", got));
+        }
+        Ok(VitShape {
+            image,
+            patch: p,
+            channels: self.num_channels,
+            width: c.hidden_size,
+            layers: c.num_hidden_layers,
+            heads: c.num_attention_heads,
+            mlp: c.intermediate_size,
+            epsilon: c.layer_norm_eps,
+            dropout: c.hidden_dropout_prob,
+            attention_dropout: c.attention_probs_dropout_prob,
+        })
+    }
+
+    pub(super) fn of(shape: &VitShape) -> Self {
+        let [h, w] = shape.image;
+        Self {
+            model_type: Self::NAME.into(),
+            architectures: Some(vec!["ViTModel".into()]),
+            common: Common {
+                hidden_size: shape.width,
+                num_hidden_layers: shape.layers,
+                num_attention_heads: shape.heads,
+                intermediate_size: shape.mlp,
+                hidden_act: gelu(),
+                layer_norm_eps: shape.epsilon,
+                hidden_dropout_prob: shape.dropout,
+                attention_probs_dropout_prob: shape.attention_dropout,
+            },
+            image_size: if h == w { Sides::Square(h) } else { Sides::Both([h, w]) },
+            patch_size: Sides::Square(shape.patch),
+            num_channels: shape.channels,
+            qkv_bias: true,
+        }
+    }
+}

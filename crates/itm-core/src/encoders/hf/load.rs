@@ -1,0 +1,132 @@
+//! Weights from files into a module.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{Tensor, TensorData};
+
+use super::{Reshaped, transposed};
+use crate::Result;
+use crate::weights::names::Names;
+use crate::weights::{LoadReport, Misshaped, WeightFiles};
+
+/// The module with the files' values; one tensor at a time is in memory beside it.
+pub(super) fn load<M: Module>(
+    module: M,
+    files: &WeightFiles,
+    names: &Names,
+    reshaped: Reshaped<'_>,
+) -> Result<(M, LoadReport)> {
+    let theirs = names.canonical(files.names());
+    let place = files.place();
+    let mut load = Load {
+        path: vec![],
+        files,
+        names,
+        reshaped,
+        theirs: &theirs,
+        taken: BTreeSet::new(),
+        report: LoadReport { place, ..LoadReport::default() },
+        failed: None,
+    };
+    let module = module.map(&mut load);
+    let Load { mut report, taken, failed, .. } = load;
+    if let Some(e) = failed {
+        return Err(e);
+    }
+    for (name, original) in theirs.iter().filter(|(name, _)| !taken.contains(*name)) {
+        let list =
+            if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
+        list.push(original.clone());
+    }
+    Ok((module, report.complete()?))
+}
+
+struct Load<'a> {
+    path: Vec<String>,
+    files: &'a WeightFiles,
+    names: &'a Names,
+    reshaped: Reshaped<'a>,
+    /// Canonical names → the file's.
+    theirs: &'a BTreeMap<String, String>,
+    taken: BTreeSet<String>,
+    report: LoadReport,
+    failed: Option<crate::Error>,
+}
+
+impl Load<'_> {
+    /// The values of one of our parameters, `[rows, columns]`, from the tensors of the file that lie side by side in it.
+    /// `None` if one of them is not there or has another shape; the report then says which.
+    fn values(&mut self, ours: &str, dims: &[usize]) -> Result<Option<Vec<f32>>> {
+        let theirs = self.names.of(ours);
+        let (rows, columns) = if let [rows, columns] = *dims { (rows, columns) } else { (1, dims[0]) };
+        let part = columns / theirs.len();
+        let expected = (self.reshaped)(ours).unwrap_or_else(|| match dims.len() {
+            1 => vec![part],
+            _ if transposed(ours) => vec![part, rows],
+            _ => vec![rows, part],
+        });
+        let mut whole = true;
+        for name in &theirs {
+            whole &= self.fits(name, &expected);
+        }
+        if !whole {
+            return Ok(None);
+        }
+        let mut out = vec![0.0; rows * columns];
+        for (k, name) in theirs.iter().enumerate() {
+            let values = self.files.f32s(&self.theirs[name])?;
+            for (i, row) in out.chunks_exact_mut(columns).enumerate() {
+                let row = &mut row[k * part..(k + 1) * part];
+                if dims.len() == 2 && transposed(ours) {
+                    row.iter_mut().enumerate().for_each(|(o, w)| *w = values[o * rows + i]);
+                } else {
+                    row.copy_from_slice(&values[i * part..(i + 1) * part]);
+                }
+            }
+        }
+        self.report.loaded += theirs.len();
+        Ok(Some(out))
+    }
+
+    /// Whether a tensor is there as it must be; notes it if not.
+    fn fits(&mut self, name: &str, expected: &[usize]) -> bool {
+        let Some(original) = self.theirs.get(name) else {
+            self.report.missing.push(name.to_string());
+            return false;
+        };
+        self.taken.insert(name.to_string());
+        let fits = self.files.shape(original) == Some(expected) && self.files.is_real(original);
+        if !fits {
+            let got = self.files.describe(original).unwrap_or_default();
+            let (name, expected) = (original.clone(), expected.to_vec());
+            self.report.misshaped.push(Misshaped { name, expected, got });
+        }
+        fits
+    }
+}
+
+impl ModuleMapper for Load<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (dims, device) = (param.val().dims(), param.val().device());
+        match self.values(&self.path.join("."), &dims) {
+            Ok(Some(values)) => param.map(|_| {
+                let value = Tensor::from_data(TensorData::new(values, dims), &device);
+                if device.is_autodiff() { value.require_grad() } else { value }
+            }),
+            Ok(None) => param,
+            Err(e) => {
+                self.failed.get_or_insert(e);
+                param
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! ViT and BERT from Hugging Face folders and back.
+
+mod config;
+mod load;
+mod save;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use burn::tensor::Device;
+
+use self::config::{BertConfig, VitConfig};
+use super::{Bert, BertShape, Vit, VitShape};
+use crate::Result;
+use crate::weights::names::Names;
+use crate::weights::{LoadReport, WeightFiles};
+
+const BERT: Names = Names {
+    prefix: "bert.",
+    parameters: &[
+        ("words", "embeddings.word_embeddings.weight"),
+        ("positions", "embeddings.position_embeddings.weight"),
+        ("kinds", "embeddings.token_type_embeddings.weight"),
+    ],
+    layers: &[
+        ("norm", &["embeddings.LayerNorm"]),
+        (
+            "attention.qkv",
+            &["attention.self.query", "attention.self.key", "attention.self.value"],
+        ),
+        ("attention.out", &["attention.output.dense"]),
+        ("norm_1", &["attention.output.LayerNorm"]),
+        ("up", &["intermediate.dense"]),
+        ("down", &["output.dense"]),
+        ("norm_2", &["output.LayerNorm"]),
+    ],
+    unused: &["pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids"],
+};
+
+const VIT: Names = Names {
+    prefix: "vit.",
+    parameters: &[
+        ("class", "embeddings.cls_token"),
+        ("positions", "embeddings.position_embeddings"),
+    ],
+    layers: &[
+        ("patches", &["embeddings.patch_embeddings.projection"]),
+        ("norm", &["layernorm"]),
+        ("norm_1", &["layernorm_before"]),
+        (
+            "attention.qkv",
+            &["attention.attention.query", "attention.attention.key", "attention.attention.value"],
+        ),
+        ("attention.out", &["attention.output.dense"]),
+        ("norm_2", &["layernorm_after"]),
+        ("up", &["intermediate.dense"]),
+        ("down", &["output.dense"]),
+    ],
+    unused: &["pooler.", "classifier.", "decoder.", "embeddings.mask_token"],
+};
+
+/// Shape of a parameter in the file, where it is not the one that follows from ours.
+type Reshaped<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
+
+impl VitShape {
+    /// Reads the sizes of a folder's `config.json`.
+    ///
+    /// # Errors
+    /// No such file, another architecture, or a choice that [`Vit`] does not know.
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
+        config::read::<VitConfig>(folder.as_ref())?.shape(folder.as_ref())
+    }
+}
+
+impl BertShape {
+    /// Reads the sizes of a folder's `config.json`.
+    ///
+    /// # Errors
+    /// No such file, another architecture, or a choice that [`Bert`] does not know.
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
+        config::read::<BertConfig>(folder.as_ref())?.shape(folder.as_ref())
+    }
+}
+
+impl Vit {
+    /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
+    ///
+    /// # Errors
+    /// As [`VitShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped: all of them are named.
+    pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
+        let folder = folder.as_ref();
+        let shape = VitShape::read(folder)?;
+        let (model, files) = (Self::seeded(&shape, 0, device), WeightFiles::open(folder)?);
+        load::load(model, &files, &VIT, &|name| vit_form(&shape, name))
+    }
+
+    /// Writes `config.json` and `model.safetensors` as `transformers` reads them, without a pooler.
+    ///
+    /// # Errors
+    /// What the operating system refuses.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let config = VitConfig::of(&self.shape);
+        save::save(self, folder.as_ref(), &config, &VIT, &|name| vit_form(&self.shape, name))
+    }
+}
+
+impl Bert {
+    /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
+    ///
+    /// # Errors
+    /// As [`BertShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped: all of them are named.
+    pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
+        let folder = folder.as_ref();
+        let model = Self::seeded(&BertShape::read(folder)?, 0, device);
+        load::load(model, &WeightFiles::open(folder)?, &BERT, &|_| None)
+    }
+
+    /// Writes `config.json` and `model.safetensors` as `transformers` reads them, without a pooler.
+    ///
+    /// # Errors
+    /// What the operating system refuses.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        save::save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
+    }
+}
+
+/// A convolution's weight, and the leading axes of one that broadcast over a batch.
+fn vit_form(shape: &VitShape, name: &str) -> Option<Vec<usize>> {
+    let (d, [h, w]) = (shape.width, shape.grid());
+    match name {
+        "patches.weight" => Some(vec![d, shape.channels, shape.patch, shape.patch]),
+        "class" => Some(vec![1, 1, d]),
+        "positions" => Some(vec![1, 1 + h * w, d]),
+        _ => None,
+    }
+}
+
+/// Whether a matrix stands in the file as `[out, in]`: linear maps do, tables of rows do not.
+fn transposed(name: &str) -> bool {
+    name.ends_with(".weight")
+}

@@ -1,0 +1,121 @@
+//! One row from the rows of an image or a caption.
+
+use burn::tensor::{Tensor, TensorData};
+use itm_kernels::masked_mean;
+use serde::{Deserialize, Serialize};
+
+use super::TokenBatch;
+
+/// What stands for an image, FNE Eq. (1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImagePool {
+    /// The mean over class token and patches: FNE's program.
+    #[default]
+    All,
+    /// The mean over the patches: FNE as printed.
+    Patches,
+    /// The class token.
+    Class,
+}
+
+impl ImagePool {
+    /// `[b, 1 + n, d]`, the class token first, to `[b, d]`.
+    ///
+    /// # Panics
+    /// If there is no patch to average.
+    pub fn pool(self, states: Tensor<3>) -> Tensor<2> {
+        let [b, l, d] = states.dims();
+        let rows = match self {
+            Self::All => states.mean_dim(1),
+            Self::Patches => {
+                assert!(l > 1, "states {:?} hold no patch", [b, l, d]);
+                states.narrow(1, 1, l - 1).mean_dim(1)
+            }
+            Self::Class => states.narrow(1, 0, 1),
+        };
+        rows.reshape([b, d])
+    }
+}
+
+/// What stands for a caption, FNE Eq. (1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PiecePool {
+    /// The mean over all real pieces, `[CLS]` and `[SEP]` among them.
+    #[default]
+    Masked,
+    /// The mean over padding too: FNE's program. The embedding depends on the batch's longest caption.
+    All,
+    /// The mean over the real pieces between `[CLS]` and `[SEP]`, FNE as printed; if there is none, over those two.
+    Words,
+}
+
+impl PiecePool {
+    /// `[b, l, d]` to `[b, d]`; the first and the last piece of a caption are `[CLS]` and `[SEP]`.
+    ///
+    /// # Panics
+    /// If there are not as many captions as states, or they are of another width.
+    pub fn pool(self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
+        let [b, l, d] = states.dims();
+        let (n, width) = (captions.len(), captions.width);
+        assert_eq!((b, l), (n, width), "states {:?} of captions [{n}, {width}]", [b, l, d]);
+        match self {
+            Self::Masked => masked_mean(states, &captions.lengths),
+            Self::All => states.mean_dim(1).reshape([b, d]),
+            Self::Words => {
+                let row = |&n: &usize| {
+                    let words = if n > 2 { 1..n - 1 } else { 0..n };
+                    let share = 1.0 / words.len() as f32;
+                    (0..l).map(move |j| if words.contains(&j) { share } else { 0.0 })
+                };
+                let shares: Vec<f32> = captions.lengths.iter().flat_map(row).collect();
+                let shares = TensorData::new(shares, [b, 1, l]);
+                let shares = Tensor::<3>::from_data(shares, &states.device());
+                shares.matmul(states).reshape([b, d])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::Device;
+
+    fn pooled(pool: impl Fn(Tensor<3>) -> Tensor<2>, rows: &[f32], shape: [usize; 3]) -> Vec<f32> {
+        let states = TensorData::new(rows.to_vec(), shape);
+        let pooled = pool(Tensor::from_data(states, &Device::flex()));
+        assert_eq!(pooled.dims(), [shape[0], shape[2]]);
+        pooled.into_data().try_to_vec().unwrap()
+    }
+
+    /// By hand: rows (1, 10), (2, 20), (6, 60).
+    #[test]
+    fn golden_images() {
+        let of = |pool: ImagePool| {
+            pooled(|x| pool.pool(x), &[1., 10., 2., 20., 6., 60.], [1, 3, 2])
+        };
+        assert_eq!(of(ImagePool::All), [3., 30.]);
+        assert_eq!(of(ImagePool::Patches), [4., 40.]);
+        assert_eq!(of(ImagePool::Class), [1., 10.]);
+    }
+
+    /// By hand: four pieces; two and padding; one.
+    #[test]
+    fn golden_captions() {
+        let batch = TokenBatch::new(&[&[2, 7, 8, 3][..], &[2, 3], &[2]]);
+        let rows = [1., 2., 6., 11., 4., 8., 100., 200., 5., 100., 100., 200.];
+        let of = |pool: PiecePool| pooled(|x| pool.pool(x, &batch), &rows, [3, 4, 1]);
+        assert_eq!(of(PiecePool::Masked), [5., 6., 5.]);
+        assert_eq!(of(PiecePool::All), [5., 78., 101.25]);
+        assert_eq!(of(PiecePool::Words), [4., 6., 5.]);
+    }
+
+    #[test]
+    #[should_panic(expected = "states [1, 3, 2] of captions [1, 2]")]
+    fn states_of_other_captions_are_refused() {
+        let states = Tensor::zeros([1, 3, 2], &Device::flex());
+        PiecePool::All.pool(states, &TokenBatch::new(&[&[1, 2]]));
+    }
+}

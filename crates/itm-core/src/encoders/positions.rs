@@ -1,0 +1,111 @@
+//! Position embeddings of a grid, resized to another.
+
+use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+/// How far apart the resized grid's points lie in the old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PositionStep {
+    /// `old / new`: `interpolate_pos_encoding` of today's Hugging Face programs, which name the size.
+    #[default]
+    Size,
+    /// `old / (new + 0.1)`: that of the earlier ones, which gave a factor with a tenth added against rounding.
+    Factor,
+}
+
+/// Bicubic interpolation of a grid of rows: `[h·w, d]` to `[h'·w', d]`, as PyTorch's (a = −0.75, no antialiasing, pixel
+/// centres at ½, points outside the grid repeat its border).
+///
+/// ```text
+/// P'[y, x] = Σ k(j − v) k(i − u) P[j, i],   v = (y + ½) step_h − ½,   u = (x + ½) step_w − ½
+/// k(t) = (a+2)|t|³ − (a+3)t² + 1   for |t| ≤ 1;   a|t|³ − 5at² + 8a|t| − 4a   for |t| < 2
+/// ```
+///
+/// One product with a constant matrix `[h'·w', h·w]`, so that the gradient reaches the old grid.
+///
+/// # Panics
+/// If the rows are not a grid of the size `from`, or a size is 0.
+pub fn resize_positions(
+    positions: Tensor<2>,
+    from: [usize; 2],
+    to: [usize; 2],
+    step: PositionStep,
+) -> Tensor<2> {
+    let [rows, _] = positions.dims();
+    assert_eq!(rows, from[0] * from[1], "{rows} position embeddings for a grid of {from:?}");
+    assert!(to[0] > 0 && to[1] > 0 && rows > 0, "a grid of {from:?} resized to {to:?}");
+    if from == to {
+        return positions;
+    }
+    let axis = [0, 1].map(|k| weights(from[k], to[k], step));
+    let mut matrix = vec![0.0f32; to[0] * to[1] * rows];
+    for (y, down) in axis[0].chunks_exact(from[0]).enumerate() {
+        for (x, across) in axis[1].chunks_exact(from[1]).enumerate() {
+            let row = &mut matrix[(y * to[1] + x) * rows..][..rows];
+            for (out, &weight) in row.chunks_exact_mut(from[1]).zip(down) {
+                out.iter_mut().zip(across).for_each(|(o, w)| *o = (weight * w) as f32);
+            }
+        }
+    }
+    let matrix = TensorData::new(matrix, [to[0] * to[1], rows]);
+    Tensor::<2>::from_data(matrix, &positions.device()).matmul(positions)
+}
+
+/// Weights of one axis, `[new, old]`.
+fn weights(old: usize, new: usize, step: PositionStep) -> Vec<f64> {
+    const A: f64 = -0.75;
+    let kernel = |t: f64| match t.abs() {
+        t if t <= 1.0 => ((A + 2.0) * t - (A + 3.0)) * t * t + 1.0,
+        t if t < 2.0 => ((A * t - 5.0 * A) * t + 8.0 * A) * t - 4.0 * A,
+        _ => 0.0,
+    };
+    let step = match step {
+        PositionStep::Size => old as f64 / new as f64,
+        PositionStep::Factor => old as f64 / (new as f64 + 0.1),
+    };
+    let mut out = vec![0.0; new * old];
+    for (point, row) in out.chunks_exact_mut(old).enumerate() {
+        let at = (point as f64 + 0.5) * step - 0.5;
+        for tap in -1..=2 {
+            let place = at.floor() + f64::from(tap);
+            row[place.clamp(0.0, (old - 1) as f64) as usize] += kernel(place - at);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::Device;
+
+    /// By hand, two points to four, step ½. The first lies at −¼, its taps at −1¾, −¾, ¼ and 1¼ from it, where k is
+    /// −0.03515625, 0.26171875, 0.87890625, −0.10546875; the border takes the first three. The second lies at ¼, its taps
+    /// at −1¼, −¼, ¾ and 1¾, of which the border takes two and the last point two.
+    #[test]
+    fn golden_two_points_to_four() {
+        let got = weights(2, 4, PositionStep::Size);
+        assert_eq!(got[..4], [1.10546875, -0.10546875, 0.7734375, 0.2265625]);
+        let mirrored: Vec<_> = got[..4].iter().rev().copied().collect();
+        assert_eq!(got[4..], mirrored);
+    }
+
+    #[test]
+    fn every_point_weighs_one_and_the_steps_differ() {
+        for (old, new) in [(4, 6), (4, 3), (24, 14), (1, 5), (5, 1)] {
+            for step in [PositionStep::Size, PositionStep::Factor] {
+                let all = weights(old, new, step);
+                assert!(all.chunks(old).all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-12));
+            }
+        }
+        assert_ne!(weights(4, 6, PositionStep::Size), weights(4, 6, PositionStep::Factor));
+    }
+
+    #[test]
+    #[should_panic(expected = "5 position embeddings for a grid of [2, 3]")]
+    fn another_grid_is_refused() {
+        let rows = Tensor::zeros([5, 2], &Device::flex());
+        resize_positions(rows, [2, 3], [4, 6], PositionStep::Size);
+    }
+}

@@ -1,0 +1,169 @@
+//! The vision transformer.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{
+    BlockShape, Dropout, LayerNorm, Linear, Noise, NormOrder, TransformerBlock, random, uniform,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{PositionStep, resize_positions};
+
+/// Sizes and choices of a [`Vit`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VitShape {
+    /// Height and width, in pixels, of the images that the position embeddings are for.
+    pub image: [usize; 2],
+    /// Side of a patch, in pixels.
+    pub patch: usize,
+    /// Channels of an image.
+    pub channels: usize,
+    /// Width d.
+    pub width: usize,
+    /// Number of blocks.
+    pub layers: usize,
+    /// Heads, which divide d.
+    pub heads: usize,
+    /// Width between the two linear maps of a block.
+    pub mlp: usize,
+    /// ε of the layer norms.
+    pub epsilon: f64,
+    /// Share dropped of embeddings and of what each block adds.
+    pub dropout: f64,
+    /// Share dropped of the attention weights.
+    pub attention_dropout: f64,
+}
+
+impl VitShape {
+    /// ViT-B/16 at 384 px, as FNE takes it: 86 million parameters.
+    pub fn base_16_384() -> Self {
+        Self {
+            image: [384, 384],
+            patch: 16,
+            channels: 3,
+            width: 768,
+            layers: 12,
+            heads: 12,
+            mlp: 3072,
+            epsilon: 1e-12,
+            dropout: 0.0,
+            attention_dropout: 0.0,
+        }
+    }
+
+    /// Patches down and across; pixels that fill no patch are left out.
+    pub fn grid(&self) -> [usize; 2] {
+        self.image.map(|side| side / self.patch)
+    }
+}
+
+/// Images to a row per patch, and one for the class token before them.
+///
+/// ```text
+/// x = [c; patches W + b] + P;   x ← block(x) for each block;   V = norm(x)
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | W, b | `patches` | channels · patch² → d |
+/// | c | `class` | `[d]` |
+/// | P | `positions` | `[1 + n, d]` |
+/// | V | result | `[b, 1 + n, d]` |
+///
+/// Images of another size have another number of patches; P is resized to it by [`resize_positions`]. What stands for an
+/// image is [`ImagePool`](super::ImagePool)'s affair.
+#[derive(Module, Debug)]
+pub struct Vit {
+    /// Channels · patch² → d: channel, then row, then column.
+    pub patches: Linear,
+    /// `[d]`
+    pub class: Param<Tensor<1>>,
+    /// `[1 + n, d]`: the class token, then the grid row by row.
+    pub positions: Param<Tensor<2>>,
+    /// On the embeddings.
+    pub dropout: Dropout,
+    /// Each normalises first.
+    pub blocks: Vec<TransformerBlock>,
+    /// After the last block.
+    pub norm: LayerNorm,
+    /// Sizes.
+    #[module(skip)]
+    pub shape: VitShape,
+    /// How P is resized.
+    #[module(skip)]
+    pub step: PositionStep,
+}
+
+impl Vit {
+    /// Class token and positions uniform in ±0.02, linear maps as [`Linear::seeded`]: a function of the seed alone.
+    ///
+    /// # Panics
+    /// If the heads do not divide the width, the image holds no patch, or a dropout is not in `[0, 1)`.
+    pub fn seeded(shape: &VitShape, seed: u64, device: &Device) -> Self {
+        let ([h, w], d) = (shape.grid(), shape.width);
+        assert!(h * w > 0, "images of {:?} hold no patch of {}", shape.image, shape.patch);
+        let block = BlockShape {
+            width: d,
+            heads: shape.heads,
+            mlp: shape.mlp,
+            epsilon: shape.epsilon,
+            order: NormOrder::Pre,
+            dropout: shape.dropout,
+            attention_dropout: shape.attention_dropout,
+        };
+        let seed = |part| random::derive(seed, part);
+        let block = |i| TransformerBlock::seeded(&block, seed(3 + i as u64), device);
+        let pixels = shape.channels * shape.patch * shape.patch;
+        Self {
+            patches: Linear::seeded(pixels, d, seed(0), device),
+            class: Param::from_tensor(uniform([d], 0.02, seed(1), device)),
+            positions: Param::from_tensor(uniform([1 + h * w, d], 0.02, seed(2), device)),
+            dropout: Dropout::new(shape.dropout),
+            blocks: (0..shape.layers).map(block).collect(),
+            norm: LayerNorm::new(d, shape.epsilon, device),
+            shape: shape.clone(),
+            step: PositionStep::Size,
+        }
+    }
+
+    /// `[b, channels, h, w]`, normalised pixels, to `[b, 1 + n, d]`; pixels at the right and the bottom that fill no patch
+    /// are left out.
+    ///
+    /// # Panics
+    /// If the channels differ, or an image holds no patch.
+    pub fn forward(&self, images: Tensor<4>, noise: Noise) -> Tensor<3> {
+        let ([b, _, height, width], d) = (images.dims(), self.shape.width);
+        let grid = [height / self.shape.patch, width / self.shape.patch];
+        let patches = self.patches.forward(self.unfold(images)); // [b·n, d]
+        let patches = patches.reshape([b, grid[0] * grid[1], d]);
+        let class = self.class.val().reshape([1, 1, d]).expand([b, 1, d]);
+        let x = Tensor::cat(vec![class, patches], 1) + self.positions_of(grid).unsqueeze();
+        let mut x = self.dropout.forward(x, noise.part(0)); // [b, 1 + n, d]
+        for (block, part) in self.blocks.iter().zip(1..) {
+            x = block.forward(x, None, noise.part(part));
+        }
+        self.norm.forward(x)
+    }
+
+    /// The pixels of each patch as a row, `[b·n, channels · patch²]`: the convolution is one product of these.
+    fn unfold(&self, images: Tensor<4>) -> Tensor<2> {
+        let (dims, p) = (images.dims(), self.shape.patch);
+        let [b, c, h, w] = [dims[0], dims[1], dims[2] / p, dims[3] / p];
+        assert!(c == self.shape.channels && h * w > 0, "images {dims:?} for {:?}", self.shape);
+        let whole = images.narrow(2, 0, h * p).narrow(3, 0, w * p);
+        let tiles = whole.reshape([b, c, h, p, w, p]).permute([0, 2, 4, 1, 3, 5]); // [b, h, w, c, p, p]
+        tiles.reshape([b * h * w, c * p * p])
+    }
+
+    /// P for a grid, `[1 + n, d]`.
+    fn positions_of(&self, grid: [usize; 2]) -> Tensor<2> {
+        let (own, positions) = (self.shape.grid(), self.positions.val());
+        if grid == own {
+            return positions;
+        }
+        let class = positions.clone().narrow(0, 0, 1);
+        let patches = positions.narrow(0, 1, own[0] * own[1]);
+        Tensor::cat(vec![class, resize_positions(patches, own, grid, self.step)], 0)
+    }
+}

@@ -1,0 +1,242 @@
+//! Captions as BERT's word pieces.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::processors::bert::BertProcessing;
+use tokenizers::{AddedToken, Tokenizer};
+
+use crate::{Error, Result};
+
+/// Word pieces of a caption that FNE keeps, `[CLS]` and `[SEP]` among them.
+pub const FNE_MAX_PIECES: usize = 30;
+
+/// How many word pieces of a caption are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PieceLimit {
+    /// At most that many, `[CLS]` and `[SEP]` among them; at least 2.
+    At(usize),
+    /// All: FNE's program in training.
+    None,
+}
+
+impl Default for PieceLimit {
+    /// [`FNE_MAX_PIECES`]
+    fn default() -> Self {
+        Self::At(FNE_MAX_PIECES)
+    }
+}
+
+/// Captions to the numbers of BERT's word pieces.
+///
+/// ```text
+/// caption → cleaned, lower-case and without accents (uncased) → words and signs → the longest piece first → [CLS] … [SEP]
+/// ```
+///
+/// FNE cleans the caption before that: [`clean_caption`](super::clean_caption). A word without pieces is one `[UNK]`; a
+/// caption without a word is `[CLS] [SEP]`.
+#[derive(Debug, Clone)]
+pub struct WordPieces {
+    tokenizer: Tokenizer,
+    end: u32,
+}
+
+/// `tokenizer_config.json`, as far as it matters here.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Options {
+    do_lower_case: bool,
+    tokenize_chinese_chars: bool,
+    strip_accents: Option<bool>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { do_lower_case: true, tokenize_chinese_chars: true, strip_accents: None }
+    }
+}
+
+impl WordPieces {
+    /// Reads a folder's `tokenizer.json`, or else its `vocab.txt` and, if there is one, `tokenizer_config.json`, which
+    /// says whether the words are lower-case (they are if nothing says so).
+    ///
+    /// # Errors
+    /// Neither file, a damaged one, a vocabulary without `[UNK]`, `[CLS]` or `[SEP]`.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
+        let (path, tokenizer) = if whole.exists() {
+            let tokenizer = Tokenizer::from_file(&whole);
+            let refused = |e| Error::invalid(whole.display(), "a tokenizer", e);
+            (whole.clone(), tokenizer.map_err(refused)?)
+        } else {
+            fs::metadata(&vocabulary).map_err(Error::io(&vocabulary))?;
+            let tokenizer = built(&vocabulary, &options(folder)?)?;
+            (vocabulary, tokenizer)
+        };
+        let mut tokenizer = tokenizer;
+        let refused = |e| Error::invalid(path.display(), "a tokenizer", e);
+        tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
+        let end = tokenizer.token_to_id("[SEP]");
+        let end = end.ok_or_else(|| Error::invalid(path.display(), "a piece [SEP]", "none"))?;
+        Ok(Self { tokenizer, end })
+    }
+
+    /// Number of word pieces: at most the rows of the embedding table.
+    pub fn vocabulary(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// The numbers of a caption's pieces, `[CLS]` first and `[SEP]` last, not padded.
+    ///
+    /// # Errors
+    /// If the folder's tokenizer cannot read the caption: no piece for an unknown word.
+    ///
+    /// # Panics
+    /// If the limit leaves no room for `[CLS]` and `[SEP]`.
+    pub fn encode(&self, caption: &str, limit: PieceLimit) -> Result<Vec<u32>> {
+        let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
+        let mut ids = self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec();
+        if let PieceLimit::At(most) = limit {
+            assert!(most >= 2, "a limit of {most} word pieces leaves no room for [CLS] and [SEP]");
+            if ids.len() > most {
+                ids.truncate(most - 1);
+                ids.push(self.end);
+            }
+        }
+        Ok(ids)
+    }
+}
+
+fn options(folder: &Path) -> Result<Options> {
+    let path = folder.join("tokenizer_config.json");
+    if !path.exists() {
+        return Ok(Options::default());
+    }
+    let text = fs::read(&path).map_err(Error::io(&path))?;
+    let expected = "a tokenizer's configuration";
+    serde_json::from_slice(&text).map_err(|e| Error::invalid(path.display(), expected, e))
+}
+
+fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
+    let refused = |e| Error::invalid(vocabulary.display(), "a word piece a line", e);
+    let model = WordPiece::from_file(&vocabulary.display().to_string());
+    let model = model.unk_token("[UNK]".into()).build().map_err(refused)?;
+    let mut tokenizer = Tokenizer::new(model);
+    let special = |name: &str| {
+        let missing = || Error::invalid(vocabulary.display(), format!("a piece {name}"), "none");
+        Ok((name.to_string(), tokenizer.token_to_id(name).ok_or_else(missing)?))
+    };
+    let [_, start, end] = [special("[UNK]")?, special("[CLS]")?, special("[SEP]")?];
+    let Options { do_lower_case, tokenize_chinese_chars, strip_accents } = *options;
+    let normalizer =
+        BertNormalizer::new(true, tokenize_chinese_chars, strip_accents, do_lower_case);
+    tokenizer.with_normalizer(Some(normalizer)).map_err(refused)?;
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    tokenizer.with_post_processor(Some(BertProcessing::new(end, start)));
+    // Written in a caption they stand for themselves, as in `transformers`.
+    let specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+    let specials = specials.into_iter().filter(|name| tokenizer.token_to_id(name).is_some());
+    let specials: Vec<_> = specials.map(|name| AddedToken::from(name, true)).collect();
+    tokenizer.add_special_tokens(specials).map_err(refused)?;
+    Ok(tokenizer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::text::clean_caption;
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf/pieces")
+    }
+
+    #[derive(Deserialize)]
+    struct Golden {
+        captions: Vec<String>,
+        uncased: Vec<Vec<u32>>,
+        uncased_12: Vec<Vec<u32>>,
+        cased: Vec<Vec<u32>>,
+        cased_12: Vec<Vec<u32>>,
+    }
+
+    fn golden() -> Golden {
+        serde_json::from_slice(&fs::read(folder().join("pieces.json")).unwrap()).unwrap()
+    }
+
+    fn cased(config: &str) -> WordPieces {
+        let own = TempDir::new().unwrap();
+        fs::copy(folder().join("vocab.txt"), own.path().join("vocab.txt")).unwrap();
+        fs::write(own.path().join("tokenizer_config.json"), config).unwrap();
+        WordPieces::open(&own).unwrap()
+    }
+
+    /// From `BertTokenizer` (`tests/reference/transformers_fixtures.py`, which tests it against the plain algorithm).
+    #[test]
+    fn golden_captions() {
+        let golden = golden();
+        let kept = cased(r#"{"do_lower_case": false, "model_max_length": 512}"#);
+        for (name, pieces, whole, short) in [
+            ("uncased", WordPieces::open(folder()).unwrap(), &golden.uncased, &golden.uncased_12),
+            ("cased", kept, &golden.cased, &golden.cased_12),
+            (
+                "tokenizer.json",
+                WordPieces::open(folder().join("cased")).unwrap(),
+                &golden.cased,
+                &golden.cased_12,
+            ),
+        ] {
+            for (caption, (whole, short)) in golden.captions.iter().zip(whole.iter().zip(short)) {
+                let of = |limit| pieces.encode(caption, limit).unwrap();
+                assert_eq!(&of(PieceLimit::None), whole, "{name}: {caption:?}");
+                assert_eq!(&of(PieceLimit::At(12)), short, "{name}: {caption:?}");
+                assert_eq!(of(PieceLimit::default()).len(), whole.len().min(30), "{caption:?}");
+            }
+        }
+        assert_ne!(golden.cased, golden.uncased);
+    }
+
+    /// By hand: accents stay if the configuration says so, and then `café` is a word of its own.
+    #[test]
+    fn the_configuration_chooses() {
+        let lines = fs::read_to_string(folder().join("vocab.txt")).unwrap();
+        let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;
+        let ids = |pieces: &WordPieces| pieces.encode("Café", PieceLimit::None).unwrap()[1];
+        assert_eq!(ids(&cased("{}")), number("cafe"));
+        assert_eq!(ids(&cased(r#"{"strip_accents": false}"#)), number("café"));
+        assert_eq!(cased("{}").vocabulary(), lines.lines().count());
+    }
+
+    /// FNE: an empty caption gives `[CLS] [SEP]`; cleaning comes first.
+    #[test]
+    fn captions_are_cleaned_first() {
+        let pieces = WordPieces::open(folder()).unwrap();
+        let of = |caption: &str| pieces.encode(&clean_caption(caption), PieceLimit::default()).unwrap();
+        assert_eq!(of(" . "), [2, 3]);
+        assert_eq!(of("A dog, runs!"), of("a dog runs"));
+    }
+
+    #[test]
+    fn faulty_folders_are_named() {
+        let own = TempDir::new().unwrap();
+        let message = || {
+            let line = WordPieces::open(&own).unwrap_err().to_string();
+            line.replace(&*own.path().display().to_string(), "FOLDER")
+        };
+        assert!(message().starts_with("FOLDER/vocab.txt: No such file"));
+        fs::write(own.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n").unwrap();
+        assert_eq!(message(), "FOLDER/vocab.txt: expected a piece [SEP], got none");
+        fs::write(own.path().join("tokenizer_config.json"), "{").unwrap();
+        assert!(message().starts_with("FOLDER/tokenizer_config.json: expected a tokenizer's"));
+        fs::write(own.path().join("tokenizer.json"), "{}").unwrap();
+        assert!(message().starts_with("FOLDER/tokenizer.json: expected a tokenizer, got "));
+    }
+}

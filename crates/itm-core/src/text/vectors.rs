@@ -1,0 +1,217 @@
+//! Ready word vectors, such as GloVe's, for the words of a vocabulary.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::Vocabulary;
+use crate::data::Npy;
+use crate::{Error, Result};
+
+/// Vectors of some of a [`Vocabulary`]'s words; the others keep what they have.
+///
+/// ```
+/// use itm_core::text::{Vocabulary, VocabularyOptions, WordVectors};
+///
+/// let vocabulary = Vocabulary::build(["a dog", "a dax"], VocabularyOptions::default());
+/// let file = std::env::temp_dir().join("itm-core-doc-vectors.txt");
+/// std::fs::write(&file, "the 0.1 0.2\ndog 0.3 0.4\na 0.5 0.6\n").unwrap();
+/// let vectors = WordVectors::read(&file, &vocabulary)?;
+/// assert_eq!(vectors.to_string(), "vectors of width 2 for 2 of 3 words");
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct WordVectors {
+    /// Values a word has.
+    pub width: usize,
+    /// Words of the vocabulary, without padding and the like.
+    pub words: usize,
+    /// Numbers of the words that were found, and their vectors, in rising order.
+    pub rows: Vec<(u32, Vec<f32>)>,
+}
+
+impl WordVectors {
+    /// Reads what a vocabulary needs of a file; its name's end says what it is:
+    ///
+    /// | end | form |
+    /// |---|---|
+    /// | `.json` | `{"word": [v1, …, vn], …}` |
+    /// | `.npy` | `[V, n]`: a row for each entry of the vocabulary, those for padding and unknown words first |
+    /// | any other | GloVe's text: `word v1 … vn`, a word a line; read line by line, and the first of equal words counts |
+    ///
+    /// # Errors
+    /// A file that cannot be read, a line or word with another number of values than the first, a value that is not
+    /// finite, another number of rows, no vector at all.
+    pub fn read(path: impl AsRef<Path>, vocabulary: &Vocabulary) -> Result<Self> {
+        let path = path.as_ref();
+        let mut found = Found { path, vocabulary, width: None, rows: BTreeMap::new() };
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("json") => found.json()?,
+            Some("npy") => found.npy()?,
+            _ => found.text()?,
+        }
+        let Found { width, rows, .. } = found;
+        let Some(width) = width else {
+            return Err(Error::invalid(path.display(), "word vectors", "none"));
+        };
+        let words = vocabulary.len() - vocabulary.options().specials.names().len();
+        Ok(Self { width, words, rows: rows.into_iter().collect() })
+    }
+}
+
+impl fmt::Display for WordVectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { width, words, rows } = self;
+        write!(f, "vectors of width {width} for {} of {words} words", rows.len())
+    }
+}
+
+struct Found<'a> {
+    path: &'a Path,
+    vocabulary: &'a Vocabulary,
+    width: Option<usize>,
+    rows: BTreeMap<u32, Vec<f32>>,
+}
+
+impl Found<'_> {
+    /// Takes a vector in, if its word is known and has none yet.
+    fn add(&mut self, word: &str, place: &dyn fmt::Display, vector: Vec<f32>) -> Result<()> {
+        let width = *self.width.get_or_insert(vector.len());
+        let place = || format!("{}, {place}", self.path.display());
+        if width == 0 || vector.len() != width {
+            return Err(Error::invalid(place(), format!("{} values", width.max(1)), vector.len()));
+        }
+        if let Some(v) = vector.iter().find(|v| !v.is_finite()) {
+            return Err(Error::invalid(place(), "finite numbers", v));
+        }
+        if let Some(&id) = self.vocabulary.index.get(word)
+            && self.vocabulary.count(word) > 0
+        {
+            self.rows.entry(id).or_insert(vector);
+        }
+        Ok(())
+    }
+
+    fn text(&mut self) -> Result<()> {
+        let file = File::open(self.path).map_err(Error::io(self.path))?;
+        for (k, line) in BufReader::new(file).lines().enumerate() {
+            let line = line.map_err(Error::io(self.path))?;
+            let place = format!("line {}", k + 1);
+            let (word, values) = line.split_once(' ').unwrap_or((&line, ""));
+            // Of words that nobody asked for only the number of values matters, and only at the first line.
+            if self.width.is_some() && !self.vocabulary.index.contains_key(word) {
+                continue;
+            }
+            let number = |text: &str| {
+                let refused = |_| {
+                    let place = format!("{}, {place}", self.path.display());
+                    Error::invalid(place, "a number", format!("\"{text}\""))
+                };
+                text.parse::<f32>().map_err(refused)
+            };
+            let vector = values.split_whitespace().map(number).collect::<Result<_>>()?;
+            self.add(word, &place, vector)?;
+        }
+        Ok(())
+    }
+
+    fn json(&mut self) -> Result<()> {
+        let file = File::open(self.path).map_err(Error::io(self.path))?;
+        let all: BTreeMap<String, Vec<f32>> = serde_json::from_reader(BufReader::new(file))
+            .map_err(|e| Error::invalid(self.path.display(), "words with lists of numbers", e))?;
+        for (word, vector) in all {
+            self.add(&word, &format!("word \"{word}\""), vector)?;
+        }
+        Ok(())
+    }
+
+    fn npy(&mut self) -> Result<()> {
+        let (rows, words) = (Npy::open(self.path)?, self.vocabulary.words());
+        let shape = rows.shape();
+        if shape.len() != 2 || shape[0] != words.len() {
+            let expected = format!("[{}, n], a row for each entry", words.len());
+            return Err(Error::invalid(self.path.display(), expected, format!("{shape:?}")));
+        }
+        let mut vector = vec![0.0; rows.row_len()];
+        for (k, word) in words.iter().enumerate() {
+            rows.row_into(k, &mut vector)?;
+            self.add(word, &format!("row {k}"), vector.clone())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::text::VocabularyOptions;
+
+    /// Numbers: `<pad>` 0, `<unk>` 1, a 2, dog 3, dax 4 (by count, then alphabetically).
+    fn vocabulary() -> Vocabulary {
+        let options = VocabularyOptions { min_count: 1, ..VocabularyOptions::default() };
+        let vocabulary = Vocabulary::build(["a dog", "a dog", "a dax"], options);
+        assert_eq!(vocabulary.words()[2..], ["a", "dog", "dax"]);
+        vocabulary
+    }
+
+    fn read(name: &str, bytes: &[u8]) -> Result<WordVectors> {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        WordVectors::read(&path, &vocabulary())
+    }
+
+    fn message(name: &str, bytes: &[u8]) -> String {
+        let line = read(name, bytes).unwrap_err().to_string();
+        line.split_once(name).unwrap().1.to_string()
+    }
+
+    #[test]
+    fn text_and_json_give_the_known_words() {
+        let text = "the 9 9\ndog 0.25 -4e-1\n<unk> 7 7\na 1 2\ndog 5 5\n";
+        let json = r#"{"dog": [0.25, -0.4], "the": [9, 9], "<pad>": [7, 7], "a": [1, 2]}"#;
+        let want = vec![(2, vec![1.0, 2.0]), (3, vec![0.25, -0.4])];
+        for (name, bytes) in [("v.txt", text), ("v.json", json), ("v.50d", text)] {
+            let got = read(name, bytes.as_bytes()).unwrap();
+            assert_eq!(got, WordVectors { width: 2, words: 3, rows: want.clone() }, "{name}");
+            assert_eq!(got.to_string(), "vectors of width 2 for 2 of 3 words");
+        }
+    }
+
+    #[test]
+    fn rows_of_an_array_follow_the_vocabulary() {
+        let array = |rows: usize| {
+            let shape = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 2)}}");
+            let header = format!("{shape:<117}\n"); // the values start at 128
+            let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+            bytes.extend(header.into_bytes());
+            bytes.extend((0..rows * 2).flat_map(|k| (k as f32).to_le_bytes()));
+            bytes
+        };
+        let got = read("v.npy", &array(5)).unwrap();
+        assert_eq!(got.rows, [(2, vec![4.0, 5.0]), (3, vec![6.0, 7.0]), (4, vec![8.0, 9.0])]);
+        assert_eq!(message("v.npy", &array(4)), ": expected [5, n], a row for each entry, got [4, 2]");
+    }
+
+    #[test]
+    fn faults_are_named_with_their_place() {
+        for (name, text, want) in [
+            ("v.txt", "a 1 2\ndog 1\n", ", line 2: expected 2 values, got 1"),
+            ("v.txt", "a\n", ", line 1: expected 1 values, got 0"),
+            ("v.txt", "a 1 x\n", ", line 1: expected a number, got \"x\""),
+            ("v.txt", "a 1 NaN\n", ", line 1: expected finite numbers, got NaN"),
+            ("v.txt", "", ": expected word vectors, got none"),
+            ("v.json", "{}", ": expected word vectors, got none"),
+            ("v.json", r#"{"a": [1], "b": []}"#, ", word \"b\": expected 1 values, got 0"),
+        ] {
+            assert_eq!(message(name, text.as_bytes()), want);
+        }
+        assert!(message("v.json", b"[1]").starts_with(": expected words with lists of numbers"));
+    }
+}

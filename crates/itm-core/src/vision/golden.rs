@@ -1,0 +1,164 @@
+//! What Pillow and the Python twins say: `tests/reference/vision.py` wrote the file.
+
+use image::RgbImage;
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Deserialize)]
+pub(super) struct Golden {
+    resize: Vec<Resize>,
+    operations: Vec<Operations>,
+    chain: Vec<Chain>,
+    pub(super) files: Vec<PictureFile>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Pixels {
+    width: u32,
+    height: u32,
+    pixels: String,
+}
+
+#[derive(Deserialize)]
+struct Resize {
+    from: Pixels,
+    region: [f32; 4],
+    to: Pixels,
+}
+
+#[derive(Deserialize)]
+struct Operations {
+    from: Pixels,
+    to: Vec<Applied>,
+}
+
+#[derive(Deserialize)]
+struct Applied {
+    operation: String,
+    variant: String,
+    picture: Pixels,
+}
+
+#[derive(Deserialize)]
+struct Chain {
+    crop: [u32; 4],
+    flip: bool,
+    operations: Vec<(String, String)>,
+    size: u32,
+    picture: Pixels,
+    floats: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PictureFile {
+    pub(super) name: String,
+    bytes: String,
+    pub(super) picture: Pixels,
+    pub(super) within: u8,
+}
+
+impl Golden {
+    pub(super) fn read() -> Self {
+        serde_json::from_str(include_str!("../../tests/golden/vision.json")).unwrap()
+    }
+}
+
+impl Pixels {
+    pub(super) fn image(&self) -> RgbImage {
+        RgbImage::from_raw(self.width, self.height, bytes(&self.pixels)).unwrap()
+    }
+}
+
+impl PictureFile {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        bytes(&self.bytes)
+    }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().as_chunks::<2>().0.iter();
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+fn operation(name: &str) -> Operation {
+    *Operation::ALL.iter().find(|o| format!("{o:?}") == name).unwrap()
+}
+
+fn sign(name: &str) -> Sign {
+    if name == "Minus" { Sign::Minus } else { Sign::Plus }
+}
+
+/// Where two pictures differ, for the message of an assertion.
+fn differences(got: &RgbImage, want: &RgbImage) -> Vec<(u32, u32, [u8; 3], [u8; 3])> {
+    assert_eq!(got.dimensions(), want.dimensions());
+    let both = got.enumerate_pixels().zip(want.pixels());
+    both.filter(|((_, _, a), b)| a != b).map(|((x, y, a), b)| (x, y, a.0, b.0)).collect()
+}
+
+#[test]
+fn resizes_equal_pillows() {
+    for Resize { from, region: [left, top, right, bottom], to } in Golden::read().resize {
+        let (from, to) = (from.image(), to.image());
+        let region = Region { left, top, right, bottom };
+        let got = resize_region(&from, region, to.width(), to.height());
+        assert_eq!(differences(&got, &to), [], "{:?} {region:?}", from.dimensions());
+        if [left, top, right, bottom] == [0.0, 0.0, from.width() as f32, from.height() as f32] {
+            assert_eq!(resize(&from, to.width(), to.height()), to);
+        }
+    }
+}
+
+#[test]
+fn operations_equal_their_definitions() {
+    let mut seen = Vec::new();
+    for Operations { from, to } in Golden::read().operations {
+        let from = from.image();
+        for Applied { operation: name, variant, picture } in to {
+            let overflow = if variant == "wrap" { Overflow::Wrap } else { Overflow::Saturate };
+            let got = operation(&name).apply(&from, sign(&variant), overflow);
+            assert_eq!(differences(&got, &picture.image()), [], "{name} {variant}");
+            seen.push((name, variant));
+        }
+    }
+    // Ten operations, five of them with two signs, two of the others with wrap-around; on two pictures.
+    assert_eq!(seen.len(), 2 * (10 + 5 + 2));
+}
+
+/// The option is another result, and nothing but its two operations knows it.
+#[test]
+fn wrapping_changes_two_operations_alone() {
+    let from = Golden::read().operations[0].from.image();
+    for op in Operation::ALL {
+        let [a, b] =
+            [Overflow::Saturate, Overflow::Wrap].map(|o| op.apply(&from, Sign::Plus, o));
+        let wraps = matches!(op, Operation::AutoContrast | Operation::Sharpness);
+        assert_eq!(a != b, wraps, "{op:?}");
+    }
+    // The second channel of the golden picture has no 0: wrapped, it turns white.
+    let white = Operation::AutoContrast.apply(&from, Sign::Plus, Overflow::Wrap);
+    assert!(white.pixels().all(|p| p.0[1] == 255) && white.pixels().any(|p| p.0[0] < 100));
+}
+
+#[test]
+fn the_chain_equals_its_twin() {
+    let b = Golden::read().operations[1].from.image();
+    let a = Golden::read().operations[0].from.image();
+    for (from, chain) in [&b, &b, &a].into_iter().zip(Golden::read().chain) {
+        let [left, top, width, height] = chain.crop;
+        let draw = Draw {
+            crop: Crop { left, top, width, height },
+            flip: chain.flip,
+            operations: chain.operations.iter().map(|(o, s)| (operation(o), sign(s))).collect(),
+        };
+        let transform = Transform { size: chain.size, ..Transform::default() };
+        let augment = Augment { transform, ..Augment::default() };
+        let got = augment.picture(from, &draw);
+        assert_eq!(differences(&got, &chain.picture.image()), [], "{draw:?}");
+        let mut floats = vec![0.0; transform.len()];
+        transform.floats(&got, &mut floats);
+        for (got, want) in floats.iter().step_by(7).zip(&chain.floats) {
+            assert!((got - want).abs() < 2e-6, "{draw:?}: {got}, want {want}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Pictures for the encoders: Pillow's resize, FNE's transforms, batches prepared ahead, MobileNetV2 features.
+//!
+//! | step | here |
+//! |---|---|
+//! | file → 8-bit RGB | [`decode_image`](crate::data::decode_image): grey is repeated, alpha dropped, 16 bits rounded to 8 |
+//! | 8-bit RGB → n × n | [`resize()`], [`resize_region`]: Pillow's bicubic, equal in every byte |
+//! | evaluation: → floats | [`Transform`] |
+//! | training: crop, flip, two random operations → floats | [`Augment`], a function of a seed |
+//! | ahead of the step, on worker threads | [`Prefetch`], [`PictureBatch`] |
+//! | global and grid features without training | [`MobileNet`], [`GridPca`] |
+
+mod augment;
+mod batch;
+mod geometry;
+mod grid;
+mod mobilenet;
+mod operations;
+mod prefetch;
+mod resize;
+mod transform;
+
+pub use augment::{Augment, Crop, Draw};
+pub use batch::{Picture, PictureBatch};
+pub use grid::{GRID, GridPca, grid_boxes, quantise};
+pub use mobilenet::{Activations, FeatureMap, MobileNet, Scratch};
+pub use operations::{Operation, Overflow, Sign};
+pub use prefetch::{Ahead, Prefetch};
+pub use resize::{Region, resize, resize_region};
+pub use transform::{Normalization, Transform};
+
+#[cfg(test)]
+mod golden;

@@ -1,0 +1,173 @@
+//! The ten operations of FNE's training transform, at magnitude 7 of 10.
+
+use image::RgbImage;
+
+use super::geometry::{SHIFT, rotate, shear_x, shear_y, translate};
+
+/// What may happen to a training picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Nothing.
+    Identity,
+    /// Every channel stretched to 0..255.
+    AutoContrast,
+    /// Every channel's histogram flattened.
+    Equalize,
+    /// × 1.36.
+    Brightness,
+    /// 1.36 times the distance from the blurred picture.
+    Sharpness,
+    /// Columns move by 0.21 of their row.
+    ShearX,
+    /// Rows move by 0.21 of their column.
+    ShearY,
+    /// 7 pixels.
+    TranslateX,
+    /// 7 pixels.
+    TranslateY,
+    /// 21°.
+    Rotate,
+}
+
+/// Direction of a geometric operation; the others have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// +
+    Plus,
+    /// −
+    Minus,
+}
+
+/// What becomes of results outside 0..255 in [`Operation::AutoContrast`] and [`Operation::Sharpness`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overflow {
+    /// They stay at the bound.
+    #[default]
+    Saturate,
+    /// They wrap around, as in FNE's program (unsigned bytes, by mistake): auto-contrast turns a channel whose minimum is
+    /// above 0 white, sharpness keeps the result modulo 256.
+    Wrap,
+}
+
+impl Operation {
+    /// In the order in which they are drawn.
+    pub const ALL: [Self; 10] = [
+        Self::Identity,
+        Self::AutoContrast,
+        Self::Equalize,
+        Self::Brightness,
+        Self::Sharpness,
+        Self::ShearX,
+        Self::ShearY,
+        Self::TranslateX,
+        Self::TranslateY,
+        Self::Rotate,
+    ];
+
+    /// The picture after the operation.
+    ///
+    /// | operation | result |
+    /// |---|---|
+    /// | AutoContrast | ⌊255 · (p − min) / (max − min)⌋; constant channels stay |
+    /// | Equalize | (step/2 + number of pixels below p) / step, step = (number of pixels − those of the highest level) / 255, all whole; unchanged if step = 0 |
+    /// | Brightness | ⌊1.36 · p⌋ |
+    /// | Sharpness | ⌊d + 1.36 · (p − d)⌋, d = round((Σ of 8 neighbours + 5 · p)/13); the outermost pixels stay |
+    /// | ShearX, ShearY | (x, y) goes to (x ± 0.21 · y, y) or (x, y ± 0.21 · x) |
+    /// | TranslateX, TranslateY | plus: 7 pixels to the left, or up |
+    /// | Rotate | plus: counter-clockwise by 21° about (w/2, h/2) |
+    ///
+    /// Geometric operations look every pixel up in the source, bilinearly, rounded to the nearest level; outside is grey 128.
+    pub fn apply(self, image: &RgbImage, sign: Sign, overflow: Overflow) -> RgbImage {
+        let signed = match sign {
+            Sign::Plus => 1.0,
+            Sign::Minus => -1.0,
+        };
+        match self {
+            Self::Identity => image.clone(),
+            Self::AutoContrast => by_table(image, |channel| auto_contrast(channel, overflow)),
+            Self::Equalize => by_table(image, equalize),
+            Self::Brightness => {
+                by_table(image, |_| std::array::from_fn(|v| (v * 34 / 25).min(255) as u8))
+            }
+            Self::Sharpness => sharpen(image, overflow),
+            Self::ShearX => shear_x(image, 0.21 * signed),
+            Self::ShearY => shear_y(image, 0.21 * signed),
+            Self::TranslateX => translate(image, -SHIFT * signed, 0.0),
+            Self::TranslateY => translate(image, 0.0, -SHIFT * signed),
+            Self::Rotate => rotate(image, 21.0 * signed),
+        }
+    }
+}
+
+/// Every channel through its own table, made from its histogram.
+fn by_table(image: &RgbImage, table: impl Fn(&[u32; 256]) -> [u8; 256]) -> RgbImage {
+    let mut histograms = [[0u32; 256]; 3];
+    for pixel in image.as_raw().as_chunks::<3>().0 {
+        for c in 0..3 {
+            histograms[c][usize::from(pixel[c])] += 1;
+        }
+    }
+    let tables = histograms.each_ref().map(table);
+    let mut out = image.clone();
+    for pixel in out.as_chunks_mut::<3>().0 {
+        for c in 0..3 {
+            pixel[c] = tables[c][usize::from(pixel[c])];
+        }
+    }
+    out
+}
+
+fn identity() -> [u8; 256] {
+    std::array::from_fn(|v| v as u8)
+}
+
+fn auto_contrast(histogram: &[u32; 256], overflow: Overflow) -> [u8; 256] {
+    let low = histogram.iter().position(|&n| n > 0).unwrap_or(0);
+    let high = histogram.iter().rposition(|&n| n > 0).unwrap_or(0);
+    if high <= low {
+        return identity();
+    }
+    if overflow == Overflow::Wrap && low > 0 {
+        return [255; 256]; // −low as a byte is 256 − low: every level of the channel lands above 255
+    }
+    std::array::from_fn(|v| (255 * v.saturating_sub(low) / (high - low)).min(255) as u8)
+}
+
+/// Pillow's rule: `step` is a 255th of all pixels but those of the highest level.
+fn equalize(histogram: &[u32; 256]) -> [u8; 256] {
+    let total: u32 = histogram.iter().sum();
+    let last = histogram.iter().rev().find(|&&n| n > 0).copied().unwrap_or(0);
+    let step = (total - last) / 255;
+    if step == 0 {
+        return identity();
+    }
+    let mut below = step / 2;
+    histogram.map(|count| {
+        let level = (below / step).min(255) as u8;
+        below += count;
+        level
+    })
+}
+
+fn sharpen(image: &RgbImage, overflow: Overflow) -> RgbImage {
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    let mut out = image.clone();
+    let source = image.as_raw();
+    let row = 3 * width;
+    for y in 1..height.saturating_sub(1) {
+        for at in y * row + 3..(y + 1) * row - 3 {
+            let line = |from: usize| -> i32 {
+                i32::from(source[from - 3]) + i32::from(source[from]) + i32::from(source[from + 3])
+            };
+            let p = i32::from(source[at]);
+            let sum = line(at - row) + line(at) + line(at + row) + 4 * p;
+            let blurred = (2 * sum + 13) / 26; // the nearest: a 13th has no halves
+            let sharp = (34 * p - 9 * blurred) / 25; // towards zero; d + 34/25 · (p − d)
+            out.as_mut()[at] = match overflow {
+                Overflow::Saturate => sharp.clamp(0, 255) as u8,
+                Overflow::Wrap => sharp as u8,
+            };
+        }
+    }
+    out
+}

@@ -1,0 +1,177 @@
+//! Work done ahead of who needs it, in order.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::{Error, Result};
+
+/// How far ahead, and by how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ahead {
+    /// Threads; 0 counts as 1.
+    pub workers: usize,
+    /// Results that may be ready or in work and not yet taken: what bounds the memory. 0 counts as 1.
+    pub results: usize,
+}
+
+/// Results of `jobs` in their order, prepared by worker threads while the consumer does something else.
+///
+/// What comes out does not depend on the number of workers. The first error ends it: results before it still come, then the
+/// error, then nothing. A panic of a worker is such an error. Dropping stops the workers after the job they are at.
+///
+/// ```
+/// use itm_core::vision::{Ahead, Prefetch};
+///
+/// let jobs = (0..100).collect::<Vec<u64>>();
+/// let ahead = Ahead { workers: 2, results: 4 };
+/// let squares = Prefetch::new(jobs, ahead, |job| Ok(job * job));
+/// assert_eq!(squares.map(|r| r.unwrap()).take(4).collect::<Vec<_>>(), [0, 1, 4, 9]);
+/// ```
+pub struct Prefetch<T> {
+    shared: Arc<Shared<T>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    /// Something was taken or the end came: workers look again.
+    room: Condvar,
+    /// A result is there: the consumer looks again.
+    ready: Condvar,
+}
+
+struct State<T> {
+    begun: usize,
+    taken: usize,
+    /// No job begins from here on: known when the jobs run out, or at an error.
+    end: usize,
+    done: BTreeMap<usize, Result<T>>,
+}
+
+impl<T> Shared<T> {
+    /// No job runs while the lock is held, so what a panic could leave behind is whole.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send + 'static> Prefetch<T> {
+    /// Starts the workers.
+    pub fn new<J: Send + 'static>(
+        jobs: impl IntoIterator<Item = J, IntoIter: Send + 'static>,
+        ahead: Ahead,
+        prepare: impl Fn(J) -> Result<T> + Send + Sync + 'static,
+    ) -> Self {
+        let state = State { begun: 0, taken: 0, end: usize::MAX, done: BTreeMap::new() };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            room: Condvar::new(),
+            ready: Condvar::new(),
+        });
+        let jobs = Arc::new(Mutex::new(jobs.into_iter()));
+        let prepare = Arc::new(prepare);
+        let workers = (0..ahead.workers.max(1)).map(|_| {
+            let (shared, jobs, prepare) = (shared.clone(), jobs.clone(), prepare.clone());
+            thread::spawn(move || work(&shared, &jobs, ahead.results.max(1), &*prepare))
+        });
+        let workers = workers.collect();
+        Self { shared, workers }
+    }
+}
+
+fn work<T, J>(
+    shared: &Shared<T>,
+    jobs: &Mutex<impl Iterator<Item = J>>,
+    results: usize,
+    prepare: &impl Fn(J) -> Result<T>,
+) {
+    loop {
+        let mut state = shared.lock();
+        while state.begun < state.end && state.begun >= state.taken + results {
+            state = shared.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.begun >= state.end {
+            return;
+        }
+        // Number and job are taken under one lock: the order of the jobs is that of the results.
+        let number = state.begun;
+        let next = catch_unwind(AssertUnwindSafe(|| {
+            jobs.lock().unwrap_or_else(PoisonError::into_inner).next()
+        }));
+        state.begun += 1;
+        let result = match next {
+            Ok(None) => {
+                state.end = number;
+                None
+            }
+            Ok(Some(job)) => {
+                drop(state);
+                let result = caught(format!("job {number}"), || prepare(job));
+                state = shared.lock();
+                Some(result)
+            }
+            Err(panic) => Some(Err(panicked(format!("job {number}"), &*panic))),
+        };
+        if let Some(result) = result {
+            if result.is_err() {
+                state.end = state.end.min(number + 1);
+            }
+            state.done.insert(number, result);
+        }
+        drop(state);
+        shared.room.notify_all();
+        shared.ready.notify_all();
+    }
+}
+
+impl<T> Iterator for Prefetch<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        let mut state = self.shared.lock();
+        loop {
+            let number = state.taken;
+            if number >= state.end {
+                return None;
+            }
+            if let Some(result) = state.done.remove(&number) {
+                state.taken += 1;
+                drop(state);
+                self.shared.room.notify_all();
+                return Some(result);
+            }
+            state = self.shared.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl<T> Drop for Prefetch<T> {
+    fn drop(&mut self) {
+        self.shared.lock().end = 0;
+        self.shared.room.notify_all();
+        for worker in self.workers.drain(..) {
+            _ = worker.join(); // it catches what panics
+        }
+    }
+}
+
+/// Runs `work`; a panic becomes an error at `place`.
+pub(super) fn caught<T>(
+    place: impl std::fmt::Display,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(place, &*panic)))
+}
+
+fn panicked(place: impl std::fmt::Display, panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let got = format!("a panic: {}", text.unwrap_or("without a message"));
+    Error::invalid(place, "work that ends", got)
+}
+
+#[cfg(test)]
+mod tests;

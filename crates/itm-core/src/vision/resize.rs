@@ -1,0 +1,205 @@
+//! Pillow's antialiased bicubic resize, equal in every byte.
+
+use image::RgbImage;
+
+use crate::tiles::widest;
+
+/// Pillow's fixed point: a weight of 1 is 2²².
+const PRECISION: u32 = 22;
+
+/// Rows that the horizontal pass takes at once; 3 · 16 bytes are whole registers.
+const BAND: usize = 16;
+
+/// Bytes of a row that the vertical pass sums in registers.
+const BLOCK: usize = 64;
+
+/// A part of a picture in its own pixels, with fractions: Pillow's `box`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Region {
+    /// First column.
+    pub left: f32,
+    /// First row.
+    pub top: f32,
+    /// End of the columns.
+    pub right: f32,
+    /// End of the rows.
+    pub bottom: f32,
+}
+
+/// The whole picture at another size; the aspect ratio is not kept.
+///
+/// ```text
+/// out[i] = Σₓ k((x + ½ − c)/f) · in[x] / Σₓ k((x + ½ − c)/f)      c = (i + ½) · s,  s = size in / size out,  f = max(s, 1)
+/// k(x) = 1.5·x³ − 2.5·x² + 1              for x = |x| < 1
+///      = −0.5·x³ + 2.5·x² − 4·x + 2       for 1 ≤ x < 2           (bicubic, a = −0.5)
+/// ```
+///
+/// Columns first, rounded to 8 bits, then rows. Weights have 22 fractional bits, so that the result equals
+/// `Image.resize((width, height), Image.Resampling.BICUBIC)` of Pillow in every byte.
+///
+/// # Panics
+/// If a side is 0, of the picture or of the result.
+///
+/// ```
+/// use image::RgbImage;
+/// use itm_core::vision::resize;
+///
+/// let picture = RgbImage::from_raw(2, 1, vec![0, 0, 0, 200, 100, 50]).unwrap();
+/// assert_eq!(resize(&picture, 1, 1).into_raw(), [100, 50, 25]);
+/// ```
+pub fn resize(image: &RgbImage, width: u32, height: u32) -> RgbImage {
+    let (right, bottom) = (image.width() as f32, image.height() as f32);
+    resize_region(image, Region { left: 0.0, top: 0.0, right, bottom }, width, height)
+}
+
+/// A part of the picture at another size, as Pillow's `resize(…, box=…)`.
+///
+/// The kernel also reads the pixels that lie around the region. Cutting first and resizing then (as the random crop of
+/// [`Augment`](super::Augment)) gives other bytes along the edges.
+///
+/// # Panics
+/// If a side is 0, or the region is empty or not inside the picture.
+pub fn resize_region(image: &RgbImage, region: Region, width: u32, height: u32) -> RgbImage {
+    let (w, h) = image.dimensions();
+    let Region { left, top, right, bottom } = region;
+    let inside = 0.0 <= left && left < right && right <= w as f32;
+    let inside = inside && 0.0 <= top && top < bottom && bottom <= h as f32;
+    assert!(inside, "{region:?} of a picture of {w} × {h}");
+    assert!(width > 0 && height > 0, "a picture of {width} × {height}");
+    let across = Taps::new(w, left, right, width);
+    let down = Taps::new(h, top, bottom, height);
+    let (first, last) = down.span();
+    let rows = &image.as_raw()[first * 3 * w as usize..last * 3 * w as usize];
+    let mut wide = vec![0; (last - first) * 3 * width as usize];
+    let mut out = vec![0; (3 * width * height) as usize];
+    widest(
+        #[inline(always)]
+        || {
+            horizontal(rows, w as usize, &across, &mut wide);
+            vertical(&wide, 3 * width as usize, first, &down, &mut out);
+        },
+    );
+    RgbImage::from_raw(width, height, out).expect("three bytes a pixel")
+}
+
+/// Which pixels of a line make each pixel of the result, and their weights.
+struct Taps {
+    starts: Vec<usize>,
+    counts: Vec<usize>,
+    /// `stride` for each pixel of the result.
+    weights: Vec<i32>,
+    stride: usize,
+}
+
+impl Taps {
+    fn new(size: u32, from: f32, to: f32, out: u32) -> Self {
+        let scale = f64::from(to - from) / f64::from(out);
+        let wider = scale.max(1.0);
+        let support = 2.0 * wider;
+        let stride = support.ceil() as usize * 2 + 1;
+        let (mut starts, mut counts) = (Vec::new(), Vec::new());
+        let mut weights = vec![0; stride * out as usize];
+        let mut exact = vec![0.0; stride];
+        for (i, weights) in weights.chunks_exact_mut(stride).enumerate() {
+            let centre = f64::from(from) + (i as f64 + 0.5) * scale;
+            let start = (centre - support + 0.5).max(0.0) as usize;
+            let end = ((centre + support + 0.5) as usize).min(size as usize);
+            let exact = &mut exact[..end - start];
+            for (x, weight) in exact.iter_mut().enumerate() {
+                *weight = kernel(((x + start) as f64 - centre + 0.5) * (1.0 / wider));
+            }
+            let sum: f64 = exact.iter().sum();
+            for (fixed, weight) in weights.iter_mut().zip(exact.iter()) {
+                let scaled = weight / sum * f64::from(1 << PRECISION);
+                *fixed = (scaled + 0.5f64.copysign(scaled)) as i32; // towards zero: half away from it
+            }
+            starts.push(start);
+            counts.push(end - start);
+        }
+        Self { starts, counts, weights, stride }
+    }
+
+    /// Start and weights of one pixel of the result.
+    #[inline(always)]
+    fn of(&self, i: usize) -> (usize, &[i32]) {
+        (self.starts[i], &self.weights[i * self.stride..][..self.counts[i]])
+    }
+
+    /// First and end of what is read at all.
+    fn span(&self) -> (usize, usize) {
+        let last = self.starts.len() - 1;
+        (self.starts[0], self.starts[last] + self.counts[last])
+    }
+}
+
+/// Keys' cubic with a = −0.5, in the order of operations that Pillow has.
+fn kernel(x: f64) -> f64 {
+    const A: f64 = -0.5;
+    let x = x.abs();
+    if x < 1.0 {
+        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        (((x - 5.0) * x + 8.0) * x - 4.0) * A
+    } else {
+        0.0
+    }
+}
+
+#[inline(always)]
+fn to_byte(sum: i32) -> u8 {
+    (sum >> PRECISION).clamp(0, 255) as u8
+}
+
+/// Rows of `width` pixels become rows of as many as there are taps. A band is turned on its side for it, so that neighbours
+/// in memory have one weight.
+#[inline(always)]
+fn horizontal(rows: &[u8], width: usize, taps: &Taps, out: &mut [u8]) {
+    let out_width = taps.starts.len();
+    let mut columns = vec![[0u8; 3 * BAND]; width];
+    for (band, out) in rows.chunks(BAND * 3 * width).zip(out.chunks_mut(BAND * 3 * out_width)) {
+        for (r, row) in band.chunks_exact(3 * width).enumerate() {
+            for (column, pixel) in columns.iter_mut().zip(row.as_chunks::<3>().0) {
+                column[3 * r..3 * r + 3].copy_from_slice(pixel);
+            }
+        }
+        for i in 0..out_width {
+            let (start, weights) = taps.of(i);
+            let mut sums = [1 << (PRECISION - 1); 3 * BAND];
+            for (&weight, column) in weights.iter().zip(&columns[start..]) {
+                for (sum, &v) in sums.iter_mut().zip(column) {
+                    *sum += weight * i32::from(v);
+                }
+            }
+            let bytes = sums.map(to_byte);
+            for (row, pixel) in out.chunks_exact_mut(3 * out_width).zip(bytes.as_chunks::<3>().0) {
+                row[3 * i..3 * i + 3].copy_from_slice(pixel);
+            }
+        }
+    }
+}
+
+/// Rows of `length` bytes, of which the first is row `first` of the picture, become as many rows as there are taps.
+#[inline(always)]
+fn vertical(rows: &[u8], length: usize, first: usize, taps: &Taps, out: &mut [u8]) {
+    for (i, out) in out.chunks_exact_mut(length).enumerate() {
+        let (start, weights) = taps.of(i);
+        let rows = &rows[(start - first) * length..];
+        let whole = length - length % BLOCK;
+        let (blocks, rest) = out.split_at_mut(whole);
+        for (b, out) in blocks.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+            let mut sums = [1 << (PRECISION - 1); BLOCK];
+            for (&weight, row) in weights.iter().zip(rows.chunks_exact(length)) {
+                let bytes = &row[b * BLOCK..][..BLOCK];
+                for (sum, &v) in sums.iter_mut().zip(bytes) {
+                    *sum += weight * i32::from(v);
+                }
+            }
+            *out = sums.map(to_byte);
+        }
+        for (j, out) in rest.iter_mut().enumerate() {
+            let terms = weights.iter().zip(rows.chunks_exact(length));
+            let sum: i32 = terms.map(|(&weight, row)| weight * i32::from(row[whole + j])).sum();
+            *out = to_byte(sum + (1 << (PRECISION - 1)));
+        }
+    }
+}

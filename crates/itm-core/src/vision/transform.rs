@@ -1,0 +1,118 @@
+//! The transform of evaluation: one size, and floats as the encoder expects them.
+
+use image::RgbImage;
+
+use super::resize::resize;
+
+/// What is subtracted from each channel and what it is divided by, after the scale 0..1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Normalization {
+    /// Subtracted.
+    pub mean: [f32; 3],
+    /// Divides.
+    pub std: [f32; 3],
+}
+
+impl Normalization {
+    /// CLIP's constants: what FNE's program uses.
+    pub const CLIP: Self = Self {
+        mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
+        std: [0.268_629_54, 0.261_302_58, 0.275_777_1],
+    };
+    /// −1..1: what ViT's published weights were trained with.
+    pub const HALF: Self = Self { mean: [0.5; 3], std: [0.5; 3] };
+}
+
+/// 8-bit RGB of any size → `[3, size, size]` floats.
+///
+/// ```text
+/// out[c, y, x] = (resize(image)[y, x, c] / 255 − mean[c]) / std[c]
+/// ```
+///
+/// # Departures
+/// FNE normalises with CLIP's constants although its ViT expects 0.5/0.5: both are here, the former by default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transform {
+    /// Width and height of the result; 384 by default.
+    pub size: u32,
+    /// Of the channels; [`Normalization::CLIP`] by default.
+    pub normalization: Normalization,
+}
+
+impl Default for Transform {
+    fn default() -> Self {
+        Self { size: 384, normalization: Normalization::CLIP }
+    }
+}
+
+impl Transform {
+    /// Numbers in a result: `3 · size · size`.
+    pub fn len(&self) -> usize {
+        3 * (self.size as usize).pow(2)
+    }
+
+    /// Whether a result would be empty: it never is but for size 0.
+    pub fn is_empty(&self) -> bool {
+        self.size == 0
+    }
+
+    /// Resizes without keeping the aspect ratio, and writes the floats.
+    ///
+    /// # Panics
+    /// If `out` is not as long as [`Transform::len`] says, or a side is 0.
+    pub fn apply(&self, image: &RgbImage, out: &mut [f32]) {
+        self.floats(&resize(image, self.size, self.size), out);
+    }
+
+    /// The floats of a picture that has the size already.
+    pub(super) fn floats(&self, image: &RgbImage, out: &mut [f32]) {
+        let side = self.size;
+        assert_eq!(image.dimensions(), (side, side), "a picture for size {side}");
+        assert_eq!(out.len(), self.len(), "out for [3, {side}, {side}]");
+        let Normalization { mean, std } = self.normalization;
+        let plane = (side * side) as usize;
+        for (c, out) in out.chunks_exact_mut(plane).enumerate() {
+            let table: [f32; 256] =
+                std::array::from_fn(|v| (v as f32 / 255.0 - mean[c]) / std[c]);
+            for (value, pixel) in out.iter_mut().zip(image.as_raw().as_chunks::<3>().0) {
+                *value = table[usize::from(pixel[c])];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (p/255 − m)/s by hand: red 255 with CLIP's constants (1 − 0.48145466)/0.26862954 = 1.930336; blue 51 with
+    /// halves (0.2 − 0.5)/0.5 = −0.6.
+    #[test]
+    fn golden_normalisation_and_channel_order() {
+        let pixels = [[255, 0, 51], [0, 255, 51], [255, 0, 51], [0, 0, 51]];
+        let image = RgbImage::from_raw(2, 2, pixels.concat()).unwrap();
+        let mut out = [0.0; 12];
+        Transform { size: 2, ..Transform::default() }.apply(&image, &mut out);
+        let (low, high) = (-0.481_454_66 / 0.268_629_54, 1.930_336_3);
+        for (got, want) in out.iter().zip([high, low, high, low]) {
+            assert!((got - want).abs() < 1e-6, "{out:?}");
+        }
+        Transform { size: 2, normalization: Normalization::HALF }.apply(&image, &mut out);
+        let want = [1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, -1.0, -0.6, -0.6, -0.6, -0.6];
+        assert!(out.iter().zip(want).all(|(got, want)| (got - want).abs() < 1e-6), "{out:?}");
+    }
+
+    #[test]
+    fn the_defaults_are_fnes() {
+        let Transform { size, normalization } = Transform::default();
+        assert_eq!((size, normalization), (384, Normalization::CLIP));
+        assert_eq!(Transform::default().len(), 3 * 384 * 384);
+    }
+
+    #[test]
+    #[should_panic(expected = "out for [3, 2, 2]")]
+    fn a_short_buffer_is_refused() {
+        let transform = Transform { size: 2, normalization: Normalization::HALF };
+        transform.apply(&RgbImage::new(1, 1), &mut [0.0; 11]);
+    }
+}

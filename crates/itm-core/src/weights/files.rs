@@ -1,0 +1,226 @@
+//! The tensors of a folder, whatever kind of file they are in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::safe::SafeFile;
+use crate::{Error, Result};
+
+#[cfg(feature = "pytorch")]
+mod pytorch;
+#[cfg(feature = "pytorch")]
+use pytorch::PickledFile;
+#[cfg(not(feature = "pytorch"))]
+use unread::PickledFile;
+
+/// The weights of a folder, by name.
+///
+/// Of `model.safetensors`, `model.safetensors.index.json` with its shards, `pytorch_model.bin` and
+/// `pytorch_model.bin.index.json` the first that is there. Files are mapped, not read: only the tensor that is asked for
+/// is ever in memory. f16, bf16 and f64 become f32.
+///
+/// ```no_run
+/// use itm_core::weights::WeightFiles;
+///
+/// let weights = WeightFiles::open("bert-base-uncased")?;
+/// for name in weights.names() {
+///     println!("{name} {:?}", weights.shape(name));
+/// }
+/// let words = weights.f32s("embeddings.word_embeddings.weight")?;
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct WeightFiles {
+    folder: PathBuf,
+    files: Vec<WeightFile>,
+    tensors: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug)]
+enum WeightFile {
+    Safe(SafeFile),
+    Pickled(PickledFile),
+}
+
+#[derive(Debug)]
+struct Entry {
+    file: usize,
+    dtype: String,
+    shape: Vec<usize>,
+}
+
+impl WeightFiles {
+    /// Opens the folder's files and reads their headers.
+    ///
+    /// # Errors
+    /// No file with weights, a damaged or truncated one, a shard that is missing or lacks what the index says it holds,
+    /// a tensor in two files.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        fs::read_dir(folder).map_err(Error::io(folder))?;
+        let mut weights =
+            Self { folder: folder.to_path_buf(), files: vec![], tensors: BTreeMap::new() };
+        for (name, kind) in KINDS {
+            let path = folder.join(name);
+            if path.exists() {
+                weights.add(&path, kind)?;
+                return Ok(weights);
+            }
+        }
+        let names = KINDS.map(|(name, _)| name).join(", ");
+        Err(Error::invalid(folder.display(), names, "none of them"))
+    }
+
+    /// Whether the folder holds a file with weights.
+    pub(super) fn present(folder: &Path) -> bool {
+        KINDS.iter().any(|(name, _)| folder.join(name).exists())
+    }
+
+    /// The folder, for messages.
+    pub fn place(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    /// Names of all tensors, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// Shape of a tensor.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|entry| entry.shape.as_slice())
+    }
+
+    /// Type and shape of a tensor as the file has it: `F16 [768]`.
+    pub fn describe(&self, name: &str) -> Option<String> {
+        self.tensors.get(name).map(|entry| format!("{} {:?}", entry.dtype, entry.shape))
+    }
+
+    /// Whether the tensor is of a type that becomes f32.
+    pub fn is_real(&self, name: &str) -> bool {
+        let real = |e: &Entry| ["F32", "F16", "BF16", "F64"].contains(&e.dtype.as_str());
+        self.tensors.get(name).is_some_and(real)
+    }
+
+    /// The values of a tensor, row-major.
+    ///
+    /// # Errors
+    /// No such tensor, one that holds no real numbers, a file that cannot be read.
+    pub fn f32s(&self, name: &str) -> Result<Vec<f32>> {
+        let place = self.folder.display();
+        let Some(entry) = self.tensors.get(name) else {
+            return Err(Error::invalid(place, format!("a tensor {name}"), "none"));
+        };
+        let values = match &self.files[entry.file] {
+            WeightFile::Safe(file) => file.f32s(name)?,
+            WeightFile::Pickled(file) => file.f32s(name)?,
+        };
+        let refused = || {
+            let place = format!("{place}: {name}");
+            Error::invalid(place, "F32, F16, BF16 or F64", &entry.dtype)
+        };
+        values.ok_or_else(refused)
+    }
+
+    fn add(&mut self, path: &Path, kind: Kind) -> Result<()> {
+        let file = match kind {
+            Kind::Safe => WeightFile::Safe(SafeFile::open(path)?),
+            Kind::Pickled => WeightFile::Pickled(PickledFile::open(path)?),
+            Kind::SafeIndex => return self.add_shards(path, Kind::Safe),
+            Kind::PickledIndex => return self.add_shards(path, Kind::Pickled),
+        };
+        let names = match &file {
+            WeightFile::Safe(file) => file.names(),
+            WeightFile::Pickled(file) => file.names(),
+        };
+        for name in names {
+            let (dtype, shape) = match &file {
+                WeightFile::Safe(file) => file.entry(&name)?,
+                WeightFile::Pickled(file) => file.entry(&name)?,
+            };
+            let entry = Entry { file: self.files.len(), dtype, shape };
+            if self.tensors.insert(name.clone(), entry).is_some() {
+                let expected = format!("a tensor {name} in one file");
+                return Err(Error::invalid(self.folder.display(), expected, "two"));
+            }
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    fn add_shards(&mut self, index: &Path, kind: Kind) -> Result<()> {
+        let text = fs::read(index).map_err(Error::io(index))?;
+        let parsed: Index = serde_json::from_slice(&text)
+            .map_err(|e| Error::invalid(index.display(), "an index of shards", e))?;
+        for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {
+            // An index comes from elsewhere: it may not lead out of its folder.
+            if shard.is_empty() || shard.contains(['/', '\\']) || shard == ".." {
+                return Err(Error::invalid(index.display(), "names of files beside it", shard));
+            }
+            self.add(&self.folder.join(shard), kind)?;
+        }
+        let absent = parsed.weight_map.keys().filter(|name| !self.tensors.contains_key(*name));
+        let absent: Vec<_> = absent.map(String::as_str).collect();
+        if absent.is_empty() {
+            return Ok(());
+        }
+        let got = format!("none of the name {}", absent.join(", "));
+        Err(Error::invalid(index.display(), "its tensors in the shards", got))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Safe,
+    SafeIndex,
+    Pickled,
+    PickledIndex,
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("model.safetensors", Kind::Safe),
+    ("model.safetensors.index.json", Kind::SafeIndex),
+    ("pytorch_model.bin", Kind::Pickled),
+    ("pytorch_model.bin.index.json", Kind::PickledIndex),
+];
+
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+/// Stands for the reader of pickled files in a build without it.
+#[cfg(not(feature = "pytorch"))]
+mod unread {
+    use std::path::Path;
+
+    use crate::{Error, Result};
+
+    #[derive(Debug)]
+    pub(super) enum PickledFile {}
+
+    impl PickledFile {
+        pub(super) fn open(path: &Path) -> Result<Self> {
+            let expected = "model.safetensors, or a build with the feature `pytorch` of itm-core";
+            Err(Error::invalid(path.display(), expected, "a pickled file alone"))
+        }
+
+        pub(super) fn names(&self) -> Vec<String> {
+            match *self {}
+        }
+
+        pub(super) fn entry(&self, _: &str) -> Result<(String, Vec<usize>)> {
+            match *self {}
+        }
+
+        pub(super) fn f32s(&self, _: &str) -> Result<Option<Vec<f32>>> {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

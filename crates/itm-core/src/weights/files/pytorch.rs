@@ -1,0 +1,54 @@
+//! `pytorch_model.bin`: a pickle that no Python runs; its tensors are read one at a time.
+
+use std::path::Path;
+
+use half::{bf16, f16};
+use pytorch_reader::{DType, PytorchReader, Tensor};
+
+use crate::weights::safe::chunked;
+use crate::{Error, Result};
+
+#[derive(Debug)]
+pub(super) struct PickledFile {
+    place: String,
+    reader: PytorchReader,
+}
+
+impl PickledFile {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let reader = PytorchReader::new(path)
+            .map_err(|e| Error::invalid(&place, "a PyTorch file of tensors", e))?;
+        Ok(Self { place, reader })
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names = self.reader.keys();
+        names.sort();
+        names
+    }
+
+    fn tensor(&self, name: &str) -> Result<&Tensor> {
+        let missing = || Error::invalid(&self.place, format!("a tensor {name}"), "none");
+        self.reader.get(name).ok_or_else(missing)
+    }
+
+    pub(super) fn entry(&self, name: &str) -> Result<(String, Vec<usize>)> {
+        let tensor = self.tensor(name)?;
+        Ok((format!("{:?}", tensor.dtype()), tensor.shape().to_vec()))
+    }
+
+    /// The values as f32; `None` if they are no real numbers.
+    pub(super) fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>> {
+        let tensor = self.tensor(name)?;
+        let read = || tensor.read().map_err(Error::io(&self.place));
+        // The reader gives the bytes in this machine's order.
+        Ok(match tensor.dtype() {
+            DType::F32 => Some(chunked(&read()?, f32::from_ne_bytes)),
+            DType::F64 => Some(chunked(&read()?, |b| f64::from_ne_bytes(b) as f32)),
+            DType::F16 => Some(chunked(&read()?, |b| f16::from_ne_bytes(b).to_f32())),
+            DType::BF16 => Some(chunked(&read()?, |b| bf16::from_ne_bytes(b).to_f32())),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! Folders of published models: a path, or a name that a cache knows.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::WeightFiles;
+use crate::{Error, Result};
+
+/// Whether a model that the cache lacks may be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Yes, in a build with the feature `hub`.
+    #[default]
+    Allowed,
+    /// No: what is not in the cache is an error.
+    Offline,
+}
+
+/// The cache of published models, in the layout that Hugging Face's programs share.
+///
+/// ```text
+/// CACHE/models--ORG--NAME/refs/REVISION            one line: the commit
+/// CACHE/models--ORG--NAME/snapshots/COMMIT/…       the files
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hub {
+    /// `HF_HUB_CACHE`, or `HF_HOME` and `hub`, or `.cache/huggingface/hub` below the home folder.
+    pub cache: PathBuf,
+    /// Offline if `HF_HUB_OFFLINE` is 1, on, yes or true.
+    pub network: Network,
+}
+
+impl Hub {
+    /// The cache and the mode that the environment names.
+    pub fn from_env() -> Self {
+        Self::from_variables(|name| env::var(name).ok(), env::home_dir())
+    }
+
+    fn from_variables(get: impl Fn(&str) -> Option<String>, home: Option<PathBuf>) -> Self {
+        let set = |name| get(name).filter(|value| !value.trim().is_empty());
+        let below = |folder: String| Path::new(&folder).join("hub");
+        let cached = || set("XDG_CACHE_HOME").map(|c| Path::new(&c).join("huggingface/hub"));
+        let default = || home.unwrap_or_default().join(".cache/huggingface/hub");
+        let cache = set("HF_HUB_CACHE").map(PathBuf::from);
+        let cache = cache.or_else(|| set("HF_HOME").map(below)).or_else(cached);
+        let on = |value: String| ["1", "on", "yes", "true"].contains(&&*value.to_lowercase());
+        let offline = set("HF_HUB_OFFLINE").is_some_and(on);
+        let network = if offline { Network::Offline } else { Network::Allowed };
+        Self { cache: cache.unwrap_or_else(default), network }
+    }
+
+    /// The folder of a model: `model` itself if it is one, else what the cache holds for `org/name@revision`, else, if
+    /// that is allowed, a download, which goes on where an earlier one stopped. Without `@` the revision is `main`.
+    ///
+    /// The cache is asked first: a branch that has moved on since is not looked up again.
+    ///
+    /// # Errors
+    /// Neither a folder nor such a name; a model that the cache lacks when offline or in a build without the feature
+    /// `hub`; a download that fails.
+    pub fn folder(&self, model: &str) -> Result<PathBuf> {
+        if Path::new(model).is_dir() {
+            return Ok(model.into());
+        }
+        let name = Published::parse(model)?;
+        if let Some(folder) = name.cached(&self.cache) {
+            return Ok(folder);
+        }
+        match self.network {
+            Network::Allowed => fetch(&self.cache, &name),
+            Network::Offline => Err(self.lacks(&name, "offline")),
+        }
+    }
+
+    fn lacks(&self, name: &Published, why: &str) -> Error {
+        let Published { id, revision } = name;
+        let expected = format!("its config.json and weights in {}", self.cache.display());
+        Error::invalid(format!("{id}@{revision}"), expected, format!("nothing whole, and {why}"))
+    }
+}
+
+#[cfg(feature = "hub")]
+use super::download::fetch;
+
+/// Without the feature nothing is fetched.
+#[cfg(not(feature = "hub"))]
+fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
+    let hub = Hub { cache: cache.into(), network: Network::Offline };
+    Err(hub.lacks(name, "this build cannot fetch: itm-core's feature `hub` is not in it"))
+}
+
+/// A model by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Published {
+    /// `org/name`
+    pub(super) id: String,
+    /// A branch, a tag or a commit.
+    pub(super) revision: String,
+}
+
+impl Published {
+    fn parse(model: &str) -> Result<Self> {
+        let (id, revision) = model.split_once('@').unwrap_or((model, "main"));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        // Both become parts of paths: no part may be empty or lead elsewhere.
+        let part = |p: &str| !p.is_empty() && !p.starts_with('.') && p.chars().all(plain);
+        if id.split('/').count() == 2 && id.split('/').all(part) && revision.split('/').all(part) {
+            return Ok(Self { id: id.into(), revision: revision.into() });
+        }
+        Err(Error::invalid(format!("model \"{model}\""), "a folder or org/name@revision", "neither"))
+    }
+
+    /// The snapshot's folder, if it has configuration and weights.
+    fn cached(&self, cache: &Path) -> Option<PathBuf> {
+        let model = cache.join(format!("models--{}", self.id.replace('/', "--")));
+        let commit = fs::read_to_string(model.join("refs").join(&self.revision));
+        let commit = commit.map_or_else(|_| self.revision.clone(), |line| line.trim().to_string());
+        let folder = model.join("snapshots").join(commit);
+        let whole = folder.join("config.json").exists() && WeightFiles::present(&folder);
+        whole.then_some(folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn put(path: PathBuf, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_the_cache() {
+        let cache = TempDir::new().unwrap();
+        let hub = Hub { cache: cache.path().into(), network: Network::Offline };
+        let model = cache.path().join("models--some-org--a.model");
+        let snapshot = model.join("snapshots/0a1b2c");
+        let lacks = |spec: &str, name: &str| {
+            let message = hub.folder(spec).unwrap_err().to_string();
+            let expected = format!("its config.json and weights in {}", cache.path().display());
+            let want = format!("{name}: expected {expected}, got nothing whole, and offline");
+            assert_eq!(message, want);
+        };
+        lacks("some-org/a.model", "some-org/a.model@main");
+        put(model.join("refs/main"), "0a1b2c\n");
+        put(model.join("refs/refs/pr/1"), "0a1b2c");
+        put(snapshot.join("config.json"), "{}");
+        lacks("some-org/a.model", "some-org/a.model@main"); // no weights yet
+        put(snapshot.join("model.safetensors"), "");
+        for spec in ["", "@main", "@0a1b2c", "@refs/pr/1"] {
+            assert_eq!(hub.folder(&format!("some-org/a.model{spec}")).unwrap(), snapshot);
+        }
+        lacks("some-org/a.model@v2", "some-org/a.model@v2");
+        lacks("other/a.model", "other/a.model@main");
+        let itself = snapshot.display().to_string();
+        assert_eq!(hub.folder(&itself).unwrap(), snapshot);
+    }
+
+    #[cfg(not(feature = "hub"))]
+    #[test]
+    fn a_build_that_cannot_fetch_says_so() {
+        let cache = TempDir::new().unwrap();
+        let hub = Hub { cache: cache.path().into(), network: Network::Allowed };
+        let message = hub.folder("a/b").unwrap_err().to_string();
+        assert!(message.ends_with("this build cannot fetch: itm-core's feature `hub` is not in it"));
+    }
+
+    #[test]
+    fn what_is_neither_folder_nor_name_is_refused() {
+        let hub = Hub { cache: "cache".into(), network: Network::Offline };
+        for model in ["a", "a/b/c", "../b", "a/..", "a/b@", "a/b@../x", "/no/such", "a b/c", ""] {
+            let want = format!("model \"{model}\": expected a folder or org/name@revision, got neither");
+            assert_eq!(hub.folder(model).unwrap_err().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn the_environment_names_cache_and_mode() {
+        let hub = |variables: &[(&str, &str)]| {
+            let find = |name: &str| variables.iter().find(|v| v.0 == name).map(|v| v.1.to_string());
+            Hub::from_variables(find, Some("/home".into()))
+        };
+        let cache = |path: &str, network| Hub { cache: path.into(), network };
+        let allowed = |path| cache(path, Network::Allowed);
+        assert_eq!(hub(&[]), allowed("/home/.cache/huggingface/hub"));
+        assert_eq!(hub(&[("XDG_CACHE_HOME", "/x")]), allowed("/x/huggingface/hub"));
+        assert_eq!(hub(&[("HF_HOME", "/hf"), ("XDG_CACHE_HOME", "/x")]), allowed("/hf/hub"));
+        assert_eq!(hub(&[("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/c")]), allowed("/c"));
+        for (value, network) in [
+            ("1", Network::Offline),
+            ("ON", Network::Offline),
+            ("True", Network::Offline),
+            ("0", Network::Allowed),
+            ("", Network::Allowed),
+        ] {
+            let got = hub(&[("HF_HUB_CACHE", "/c"), ("HF_HUB_OFFLINE", value)]);
+            assert_eq!(got, cache("/c", network), "{value}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a checkpoint held, against what a model needs.
+
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// A tensor that is there, but not as the model needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misshaped {
+    /// Its name in the file.
+    pub name: String,
+    /// The shape the model's configuration gives it.
+    pub expected: Vec<usize>,
+    /// Type and shape in the file.
+    pub got: String,
+}
+
+/// What became of the tensors of a checkpoint: a few lines for a person.
+///
+/// ```
+/// use itm_core::weights::LoadReport;
+///
+/// let report = LoadReport {
+///     place: "bert".into(),
+///     loaded: 37,
+///     unused: vec!["pooler.dense.bias".into(), "pooler.dense.weight".into()],
+///     ..LoadReport::default()
+/// };
+/// assert_eq!(
+///     report.to_string(),
+///     "bert: 37 tensors read\n  2 of other heads, not needed: pooler.dense.bias, pooler.dense.weight"
+/// );
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoadReport {
+    /// The folder.
+    pub place: String,
+    /// How many tensors of the file went into the model.
+    pub loaded: usize,
+    /// Needed, but not in the file.
+    pub missing: Vec<String>,
+    /// In the file with another shape, or of a type that holds no real numbers.
+    pub misshaped: Vec<Misshaped>,
+    /// In the file and known not to be needed: poolers, classifiers, language model heads.
+    pub unused: Vec<String>,
+    /// In the file and unknown.
+    pub unexpected: Vec<String>,
+}
+
+impl LoadReport {
+    /// Itself, if the model got everything that it needs.
+    ///
+    /// # Errors
+    /// If a tensor is missing or misshaped: one line that names all of them.
+    pub fn complete(self) -> Result<Self> {
+        if self.missing.is_empty() && self.misshaped.is_empty() {
+            return Ok(self);
+        }
+        let needed = self.loaded + self.missing.len() + self.misshaped.len();
+        let missing = self.missing.iter().map(|name| format!("no {name}"));
+        let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
+        let faults: Vec<_> = missing.chain(self.misshaped.iter().map(shape)).collect();
+        let expected = format!("the {needed} tensors that its config.json asks for");
+        Err(Error::invalid(&self.place, expected, faults.join("; ")))
+    }
+}
+
+impl fmt::Display for LoadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} tensors read", self.place, self.loaded)?;
+        let mut line = |what: &str, names: &[String]| match names.len() {
+            0 => Ok(()),
+            n => write!(f, "\n  {n} {what}: {}", names.join(", ")),
+        };
+        line("missing", &self.missing)?;
+        let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
+        line("misshaped", &self.misshaped.iter().map(shape).collect::<Vec<_>>())?;
+        line("of other heads, not needed", &self.unused)?;
+        line("unexpected", &self.unexpected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_named_in_one_line() {
+        let misshaped =
+            Misshaped { name: "c".into(), expected: vec![2, 3], got: "F32 [3, 2]".into() };
+        let report = LoadReport {
+            place: "folder".into(),
+            loaded: 4,
+            missing: vec!["a".into(), "b".into()],
+            misshaped: vec![misshaped],
+            unused: vec![],
+            unexpected: vec!["d".into()],
+        };
+        let text = "folder: 4 tensors read\n  2 missing: a, b\n  1 misshaped: c of F32 [3, 2], not [2, 3]\n  \
+                    1 unexpected: d";
+        assert_eq!(report.to_string(), text);
+        assert_eq!(
+            report.clone().complete().unwrap_err().to_string(),
+            "folder: expected the 7 tensors that its config.json asks for, got no a; no b; \
+             c of F32 [3, 2], not [2, 3]"
+        );
+        let fine = LoadReport { missing: vec![], misshaped: vec![], ..report };
+        assert_eq!(fine.clone().complete().unwrap(), fine);
+    }
+}

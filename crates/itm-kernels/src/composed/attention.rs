@@ -1,0 +1,125 @@
+//! Self-attention in burn's own primitives.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{Shape, Slice, TensorData};
+
+use crate::attention::Heads;
+use crate::random;
+
+/// `[b, l, 3d]` to `[b, l, d]`.
+pub(crate) fn forward<B: Backend>(qkv: FloatTensor<B>, heads: &Heads) -> FloatTensor<B> {
+    let parts = Parts::<B>::new(qkv, heads);
+    let (weights, _) = parts.weights(heads);
+    parts.joined(vec![B::float_matmul(weights, parts.v.clone())])
+}
+
+/// Gradient of `qkv`.
+pub(crate) fn backward<B: Backend>(
+    qkv: FloatTensor<B>,
+    grad: FloatTensor<B>,
+    heads: &Heads,
+) -> FloatTensor<B> {
+    let parts = Parts::<B>::new(qkv, heads);
+    let (dropped, kept) = parts.weights(heads);
+    let grad = parts.split(grad, 0);
+    let dv = B::float_matmul(transposed::<B>(dropped), grad.clone());
+    let da = B::float_matmul(grad, transposed::<B>(parts.v.clone()));
+    let da = match mask::<B>(&da, parts.sizes, heads) {
+        Some(mask) => B::float_mul(da, mask),
+        None => da,
+    };
+    let along = B::float_sum_dim(B::float_mul(kept.clone(), da.clone()), 3);
+    let ds = B::float_mul(kept, B::float_sub(da, along));
+    let ds = B::float_mul_scalar(ds, parts.scale().into());
+    let dq = B::float_matmul(ds.clone(), parts.k.clone());
+    let dk = B::float_matmul(transposed::<B>(ds), parts.q.clone());
+    parts.joined(vec![dq, dk, dv])
+}
+
+/// Queries, keys, values as `[b, heads, l, w]`.
+struct Parts<B: Backend> {
+    q: FloatTensor<B>,
+    k: FloatTensor<B>,
+    v: FloatTensor<B>,
+    /// b, l, heads, w
+    sizes: [usize; 4],
+}
+
+impl<B: Backend> Parts<B> {
+    fn new(qkv: FloatTensor<B>, heads: &Heads) -> Self {
+        let [b, l, d3] = qkv.shape().dims();
+        let sizes = [b, l, heads.heads, d3 / 3 / heads.heads];
+        let [q, k, v] = [0, 1, 2].map(|which| split::<B>(qkv.clone(), which, sizes));
+        Self { q, k, v, sizes }
+    }
+
+    fn split(&self, x: FloatTensor<B>, which: usize) -> FloatTensor<B> {
+        split::<B>(x, which, self.sizes)
+    }
+
+    /// Several `[b, heads, l, w]` side by side: `[b, l, parts·d]`.
+    fn joined(&self, parts: Vec<FloatTensor<B>>) -> FloatTensor<B> {
+        let [b, l, heads, w] = self.sizes;
+        let flat = |x| {
+            let x = B::float_permute(x, &[0, 2, 1, 3]);
+            B::float_reshape(x, Shape::new([b, l, heads * w]))
+        };
+        let mut parts: Vec<_> = parts.into_iter().map(flat).collect();
+        match parts.len() {
+            1 => parts.remove(0),
+            _ => B::float_cat(parts, 2),
+        }
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / (self.sizes[3] as f32).sqrt()
+    }
+
+    /// Attention weights `[b, heads, l, l]` after and before dropout.
+    fn weights(&self, heads: &Heads) -> (FloatTensor<B>, FloatTensor<B>) {
+        let scores = B::float_matmul(self.q.clone(), transposed::<B>(self.k.clone()));
+        let scores = B::float_mul_scalar(scores, self.scale().into());
+        let [b, l, ..] = self.sizes;
+        let bias = |&n: &usize| (0..l).map(move |j| if j < n { 0.0f32 } else { -1e30 });
+        let bias =
+            TensorData::new::<f32, _>(heads.keys.iter().flat_map(bias).collect(), [b, 1, 1, l]);
+        let scores = B::float_add(scores.clone(), B::float_from_data(bias, &scores.device()));
+        let highest = B::float_max_dim(scores.clone(), 3);
+        let e = B::float_exp(B::float_sub(scores, highest));
+        let kept = B::float_div(e.clone(), B::float_sum_dim(e, 3));
+        match mask::<B>(&kept, self.sizes, heads) {
+            Some(mask) => (B::float_mul(kept.clone(), mask), kept),
+            None => (kept.clone(), kept),
+        }
+    }
+}
+
+/// The columns of one of the parts of `[b, l, parts·d]` as `[b, heads, l, w]`.
+fn split<B: Backend>(
+    x: FloatTensor<B>,
+    which: usize,
+    [b, l, heads, w]: [usize; 4],
+) -> FloatTensor<B> {
+    let d = heads * w;
+    let columns = Slice::from(which * d..(which + 1) * d);
+    let x = B::float_slice(x, &[Slice::from(0..b), Slice::from(0..l), columns]);
+    B::float_permute(B::float_reshape(x, Shape::new([b, l, heads, w])), &[0, 2, 1, 3])
+}
+
+fn transposed<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_permute(x, &[0, 1, 3, 2])
+}
+
+/// Dropout's multipliers, `[b, heads, l, l]`: those of the kernel.
+fn mask<B: Backend>(
+    like: &FloatTensor<B>,
+    [b, l, heads, _]: [usize; 4],
+    spec: &Heads,
+) -> Option<FloatTensor<B>> {
+    let (rate, seed) = spec.dropout?;
+    let n = (b * heads * l * l) as u64;
+    let mask = (0..n).map(|k| random::keep(seed, k, rate)).collect();
+    let mask = TensorData::new::<f32, _>(mask, [b, heads, l, l]);
+    Some(B::float_from_data(mask, &like.device()))
+}

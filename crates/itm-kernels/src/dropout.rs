@@ -1,0 +1,118 @@
+//! Dropout whose mask is a function of (seed, position): it is computed again, not stored.
+//!
+//! ```text
+//! y = x / (1 − rate) where bits(seed, position) ≥ rate · 2³², else 0
+//! ```
+//!
+//! The bits: a key of 64 bits of each block of 1,024 positions from the seed by SplitMix64; within the block three rounds of
+//! multiplication and shift in 32 bits, which every instruction set has in vectors.
+
+use crate::blocks;
+use crate::dispatch::multiversion;
+use crate::lanes::{Lanes, LanesMut};
+use crate::math::LANES;
+use crate::random;
+
+/// A mask: which positions stay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mask {
+    seed: u64,
+    /// Bits below it are dropped.
+    threshold: u32,
+    scale: f32,
+}
+
+impl Mask {
+    /// # Panics
+    /// If the rate is not in `[0, 1)`.
+    pub fn new(rate: f64, seed: u64) -> Self {
+        assert!((0.0..1.0).contains(&rate), "dropout {rate}, not in 0 to 1");
+        let threshold = (rate * 4_294_967_296.0).round() as u32; // saturates
+        Self { seed, threshold, scale: (1.0 / (1.0 - rate)) as f32 }
+    }
+
+    /// The factor of each of the first `n` positions: 0 or 1 / (1 − rate).
+    pub fn factors(&self, n: usize) -> Vec<f32> {
+        self.applied(&vec![1.0; n])
+    }
+
+    /// `x` times the factors.
+    pub fn applied(&self, x: &[f32]) -> Vec<f32> {
+        blocks::changed(x, |k, block| drop_some(block, self, self.key(k)))
+    }
+
+    /// [`Mask::applied`] in place. The gradient is the same function of the gradient.
+    pub fn apply(&self, x: &mut [f32]) {
+        blocks::change(x, |k, block| drop_some(block, self, self.key(k)));
+    }
+
+    /// `x` times the factors, plus `r`, in place.
+    ///
+    /// # Panics
+    /// If the sizes differ.
+    pub fn apply_and_add(&self, x: &mut [f32], r: &[f32]) {
+        assert_eq!(x.len(), r.len(), "values of the two summands");
+        blocks::change(x, |k, block| {
+            let r = &r[k * blocks::BLOCK..][..block.len()];
+            drop_some_and_add(block, r, self, self.key(k));
+        });
+    }
+
+    fn key(&self, block: usize) -> u64 {
+        random::derive(self.seed, block as u64)
+    }
+}
+
+/// Random bits of a position within a block of that key.
+#[inline(always)]
+fn bits(key: u64, position: u32) -> u32 {
+    let mut x = position.wrapping_add(key as u32);
+    x = (x ^ (x >> 17)).wrapping_mul(0xED5A_D4BB);
+    x ^= (key >> 32) as u32;
+    x = (x ^ (x >> 11)).wrapping_mul(0xAC4C_1B51);
+    x = (x ^ (x >> 15)).wrapping_mul(0x3184_8BAB);
+    x ^ (x >> 14)
+}
+
+/// Factors of sixteen positions.
+#[inline(always)]
+fn factors(mask: &Mask, key: u64, at: usize) -> [f32; LANES] {
+    let mut factors = [0.0; LANES];
+    for (k, factor) in factors.iter_mut().enumerate() {
+        let stays = bits(key, (at + k) as u32) >= mask.threshold;
+        *factor = if stays { mask.scale } else { 0.0 };
+    }
+    factors
+}
+
+multiversion! {
+    fn drop_some[_FMA](values: &mut [f32], mask: &Mask, key: u64) {
+        let mut values = LanesMut::<LANES>::new(values, 0.0);
+        for j in 0..values.len() {
+            let (mut x, factors) = (values.get(j), factors(mask, key, j * LANES));
+            for k in 0..LANES {
+                x[k] *= factors[k];
+            }
+            values.set(j, x);
+        }
+        values.finish();
+    }
+}
+
+multiversion! {
+    fn drop_some_and_add[_FMA](values: &mut [f32], r: &[f32], mask: &Mask, key: u64) {
+        let (mut values, r) = (LanesMut::<LANES>::new(values, 0.0), Lanes::<LANES>::new(r, 0.0));
+        for j in 0..r.len() {
+            let (mut x, r) = (values.get(j), r.get(j));
+            let factors = factors(mask, key, j * LANES);
+            for k in 0..LANES {
+                x[k] = x[k] * factors[k] + r[k]; // two roundings everywhere: as dropout, then sum
+            }
+            values.set(j, x);
+        }
+        values.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests;

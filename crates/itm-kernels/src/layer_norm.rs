@@ -1,0 +1,248 @@
+//! Layer normalisation of rows.
+//!
+//! ```text
+//! y = γ x̂ + β,   x̂ = (x − μ) / √(σ² + ε),   σ² = mean of (x − μ)²
+//! dx = (γ g − mean(γ g) − x̂ · mean(γ g x̂)) / √(σ² + ε),   dγ = Σ g x̂,   dβ = Σ g
+//! ```
+//!
+//! Without cancellation: μ is the sum of a first mean and of the mean of what is left after subtracting it, and σ² is that of
+//! the rest. So ε = 1e-12 is safe on rows whose mean is a million times their spread. Where σ² is beyond the range of `f32`
+//! (values above 1e19) a row gives β and the gradient 0.
+
+use rayon::prelude::*;
+
+use crate::dispatch::multiversion;
+use crate::lanes::{Lanes, LanesMut, sum};
+use crate::math::{LANES, mul_add};
+
+/// Statistics saved for a row: two parts of the mean, then 1 / √(σ² + ε).
+pub const SAVED: usize = 3;
+
+/// Values of a step of the sums: two registers side by side hide the latency of an addition.
+const WIDE: usize = 2 * LANES;
+
+/// Scale, shift and ε of a norm.
+#[derive(Debug, Clone, Copy)]
+pub struct Norm<'a> {
+    /// γ, `[d]`
+    pub gamma: &'a [f32],
+    /// β, `[d]`
+    pub beta: &'a [f32],
+    /// ε
+    pub epsilon: f32,
+}
+
+/// Rows of `x` normalised, and their statistics, `[n, SAVED]`.
+///
+/// # Panics
+/// If `x` is not a number of rows of d values, or β has another width.
+pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
+    let (width, block) = sizes(x.len(), norm.gamma, norm.beta);
+    let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
+    y.par_chunks_mut(block * width)
+        .zip(x.par_chunks(block * width))
+        .zip(saved.par_chunks_mut(block * SAVED))
+        .for_each(|((y, x), saved)| rows(x, norm.gamma, norm.beta, norm.epsilon, y, saved));
+    (y, saved)
+}
+
+/// Adds `r` to `x` and gives [`forward`] of the sum, in one pass.
+///
+/// # Panics
+/// As [`forward`], or if the sizes of `x` and `r` differ.
+pub fn forward_sum(x: &mut [f32], r: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
+    let (width, block) = sizes(x.len(), norm.gamma, norm.beta);
+    assert_eq!(x.len(), r.len(), "values of the two summands");
+    let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
+    y.par_chunks_mut(block * width)
+        .zip(x.par_chunks_mut(block * width))
+        .zip(r.par_chunks(block * width))
+        .zip(saved.par_chunks_mut(block * SAVED))
+        .for_each(|(((y, x), r), saved)| {
+            sum_rows(x, r, norm.gamma, norm.beta, norm.epsilon, y, saved);
+        });
+    (y, saved)
+}
+
+/// Turns the gradient of y into that of x, and gives those of γ and β.
+///
+/// # Panics
+/// If the sizes differ.
+pub fn backward(x: &[f32], gamma: &[f32], saved: &[f32], grad: &mut [f32]) -> (Vec<f32>, Vec<f32>) {
+    let (width, block) = sizes(x.len(), gamma, gamma);
+    assert_eq!(x.len(), grad.len(), "values of the gradient");
+    assert_eq!(saved.len(), x.len() / width * SAVED, "statistics");
+    // A block's sums over its rows: dγ, then dβ. Added up below in the order of the blocks.
+    let mut partial = vec![0.0; (x.len() / width).div_ceil(block) * 2 * width];
+    grad.par_chunks_mut(block * width)
+        .zip(x.par_chunks(block * width))
+        .zip(saved.par_chunks(block * SAVED))
+        .zip(partial.par_chunks_exact_mut(2 * width))
+        .for_each(|(((grad, x), saved), partial)| rows_backward(x, gamma, saved, grad, partial));
+    let mut total = vec![0.0f64; 2 * width];
+    for partial in partial.chunks_exact(2 * width) {
+        total.iter_mut().zip(partial).for_each(|(t, &p)| *t += f64::from(p));
+    }
+    let mut d_gamma: Vec<f32> = total.into_iter().map(|t| t as f32).collect();
+    let d_beta = d_gamma.split_off(width);
+    (d_gamma, d_beta)
+}
+
+/// Width, and rows of a block: 16 thousand values or more, at most 64 blocks; no function of the thread count.
+fn sizes(values: usize, gamma: &[f32], beta: &[f32]) -> (usize, usize) {
+    let width = gamma.len();
+    assert_eq!(width, beta.len(), "widths of γ and β");
+    assert!(width > 0 && values.is_multiple_of(width), "{values} values in rows of {width}");
+    (width, (16_384 / width).max((values / width).div_ceil(64)).max(1))
+}
+
+multiversion! {
+    fn rows[FMA](
+        x: &[f32],
+        gamma: &[f32],
+        beta: &[f32],
+        epsilon: f32,
+        y: &mut [f32],
+        saved: &mut [f32],
+    ) {
+        let d = gamma.len();
+        let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
+        for ((x, y), saved) in
+            x.chunks_exact(d).zip(y.chunks_exact_mut(d)).zip(saved.chunks_exact_mut(SAVED))
+        {
+            row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
+        }
+    }
+}
+
+multiversion! {
+    fn sum_rows[FMA](
+        x: &mut [f32],
+        r: &[f32],
+        gamma: &[f32],
+        beta: &[f32],
+        epsilon: f32,
+        y: &mut [f32],
+        saved: &mut [f32],
+    ) {
+        let d = gamma.len();
+        let (gamma, beta) = (Lanes::<LANES>::new(gamma, 0.0), Lanes::<LANES>::new(beta, 0.0));
+        for (((x, r), y), saved) in x
+            .chunks_exact_mut(d)
+            .zip(r.chunks_exact(d))
+            .zip(y.chunks_exact_mut(d))
+            .zip(saved.chunks_exact_mut(SAVED))
+        {
+            let (mut s, r) = (LanesMut::<LANES>::new(x, 0.0), Lanes::<LANES>::new(r, 0.0));
+            for j in 0..s.len() {
+                let (mut sum, r) = (s.get(j), r.get(j));
+                for k in 0..LANES {
+                    sum[k] += r[k];
+                }
+                s.set(j, sum);
+            }
+            s.finish();
+            row::<FMA>(x, &gamma, &beta, epsilon, y, saved);
+        }
+    }
+}
+
+/// Three passes over a row, which stays in the first cache.
+#[inline(always)]
+fn row<const FMA: bool>(
+    x: &[f32],
+    gamma: &Lanes<LANES>,
+    beta: &Lanes<LANES>,
+    epsilon: f32,
+    y: &mut [f32],
+    saved: &mut [f32],
+) {
+    let each = 1.0 / x.len() as f32;
+    let mut sums = [0.0; WIDE];
+    let lanes = Lanes::<WIDE>::new(x, 0.0);
+    for j in 0..lanes.len() {
+        let x = lanes.get(j);
+        for k in 0..WIDE {
+            sums[k] = mul_add::<FMA>(x[k], each, sums[k]); // scaled first: no overflow
+        }
+    }
+    let mean = sum(sums);
+    let (mut rest, mut squares) = ([0.0; WIDE], [0.0; WIDE]);
+    let lanes = Lanes::<WIDE>::new(x, mean);
+    for j in 0..lanes.len() {
+        let x = lanes.get(j);
+        for k in 0..WIDE {
+            let c = x[k] - mean;
+            rest[k] += c;
+            squares[k] = mul_add::<FMA>(c, c, squares[k]);
+        }
+    }
+    let rest = sum(rest) * each;
+    let variance = sum(squares) * each - rest * rest;
+    let variance = if variance < 0.0 { 0.0 } else { variance }; // rounding; NaN stays
+    let scale = 1.0 / (variance + epsilon).sqrt();
+    let (x, mut y) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(y, 0.0));
+    for j in 0..x.len() {
+        let (mut v, gamma, beta) = (x.get(j), gamma.get(j), beta.get(j));
+        for k in 0..LANES {
+            let unit = (v[k] - mean - rest) * scale;
+            v[k] = mul_add::<FMA>(unit, gamma[k], beta[k]);
+        }
+        y.set(j, v);
+    }
+    y.finish();
+    saved.copy_from_slice(&[mean, rest, scale]);
+}
+
+multiversion! {
+    fn rows_backward[FMA](
+        x: &[f32],
+        gamma: &[f32],
+        saved: &[f32],
+        grad: &mut [f32],
+        partial: &mut [f32],
+    ) {
+        let d = gamma.len();
+        let each = 1.0 / d as f32;
+        let (d_gamma, d_beta) = partial.split_at_mut(d);
+        let (mut d_gamma, mut d_beta) = (LanesMut::<LANES>::new(d_gamma, 0.0), LanesMut::<LANES>::new(d_beta, 0.0));
+        let gamma = Lanes::<LANES>::new(gamma, 0.0);
+        for ((x, grad), saved) in
+            x.chunks_exact(d).zip(grad.chunks_exact_mut(d)).zip(saved.chunks_exact(SAVED))
+        {
+            let (mean, rest, scale) = (saved[0], saved[1], saved[2]);
+            let (x, mut grad) = (Lanes::<LANES>::new(x, 0.0), LanesMut::<LANES>::new(grad, 0.0));
+            let (mut sums, mut along) = ([0.0; LANES], [0.0; LANES]);
+            for j in 0..gamma.len() {
+                let (x, g, gamma) = (x.get(j), grad.get(j), gamma.get(j));
+                let (mut to_gamma, mut to_beta) = (d_gamma.get(j), d_beta.get(j));
+                for k in 0..LANES {
+                    let unit = (x[k] - mean - rest) * scale;
+                    let scaled = g[k] * gamma[k];
+                    sums[k] += scaled;
+                    along[k] = mul_add::<FMA>(scaled, unit, along[k]);
+                    to_gamma[k] = mul_add::<FMA>(g[k], unit, to_gamma[k]);
+                    to_beta[k] += g[k];
+                }
+                d_gamma.set(j, to_gamma);
+                d_beta.set(j, to_beta);
+            }
+            let (sums, along) = (sum(sums) * each, sum(along) * each);
+            for j in 0..gamma.len() {
+                let (x, mut g, gamma) = (x.get(j), grad.get(j), gamma.get(j));
+                for k in 0..LANES {
+                    let unit = (x[k] - mean - rest) * scale;
+                    let own = mul_add::<FMA>(g[k], gamma[k], -sums);
+                    g[k] = mul_add::<FMA>(-unit, along, own) * scale;
+                }
+                grad.set(j, g);
+            }
+            grad.finish();
+        }
+        d_gamma.finish();
+        d_beta.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! The element-wise and row operations on tensors: kernels and fallbacks against burn's own differentiation.
+
+use burn::backend::tensor::FloatTensor;
+use burn::module::Param;
+
+use super::*;
+use crate::dropout::Mask;
+use crate::ops;
+use crate::random::Noise;
+
+type Primitive = FloatTensor<Dispatch>;
+
+fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_to_vec().unwrap()
+}
+
+fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
+    assert_eq!(got.dims(), want.dims(), "{name}");
+    let (got, want) = (values(got), values(want));
+    let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+    assert!(error < 1e-5, "{name} is off by {error:e}");
+    assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
+}
+
+/// Kernel, fallback and the fallback's backward pass of a function of one tensor, against burn's differentiation of the
+/// fallback.
+fn check(
+    name: &str,
+    x: Tensor<2>,
+    fused: impl Fn(Tensor<2>) -> Tensor<2>,
+    composed: impl Fn(Primitive) -> Primitive,
+    composed_backward: impl Fn(Primitive, Primitive, Primitive) -> Primitive,
+) {
+    let device = Device::flex().autodiff();
+    let c = uniform(x.dims(), 1.0, 99, &device);
+    let x = x.require_grad();
+    let y = fused(x.clone());
+    let want_y = Tensor::<2>::from_dispatch(composed(x.clone().into_dispatch()));
+    close(name, y.clone(), want_y.clone());
+    let got = x.grad(&(y * c.clone()).sum().backward()).unwrap();
+    let want = x.grad(&(want_y.clone() * c.clone()).sum().backward()).unwrap();
+    close(&format!("{name}'s gradient"), got, want.clone());
+    let plain = |t: Tensor<2>| t.inner().into_dispatch();
+    let d = composed_backward(plain(x.clone()), plain(want_y), plain(c.clone()));
+    close(&format!("{name}'s composed gradient"), Tensor::from_dispatch(d), want.clone());
+
+    // A view, past offset 0 and transposed, for x and through it for the gradient.
+    let [n, w] = x.dims();
+    let edge = Tensor::zeros([w, 1], &device);
+    let wide = Tensor::cat(vec![edge, x.detach().transpose()], 1).detach().require_grad();
+    let view = wide.clone().narrow(1, 1, n).transpose();
+    let grads = (fused(view).transpose() * c.transpose()).sum().backward();
+    let got = wide.grad(&grads).unwrap().narrow(1, 1, n).transpose();
+    close(&format!("{name}'s gradient through a view"), got, want);
+}
+
+#[test]
+fn gelu_agrees_with_composed_and_autodiff() {
+    let x = uniform([7, 45], 4.0, 1, &Device::flex().autodiff());
+    check("gelu", x, gelu, ops::gelu::composed::<Dispatch>, |x, _, g| {
+        ops::gelu::composed_backward::<Dispatch>(x, g)
+    });
+}
+
+/// Where the device recomputes cheap results instead of keeping them, the gradient is the same.
+#[test]
+fn gelu_is_recomputed_on_a_device_that_keeps_little() {
+    let gradient = |device: &Device| {
+        let x = uniform([5, 40], 3.0, 1, device).require_grad();
+        let grads = gelu(gelu(x.clone() * 2.0)).powi_scalar(2).sum().backward();
+        values(x.grad(&grads).unwrap())
+    };
+    let device = Device::flex().autodiff();
+    assert_eq!(gradient(&device.clone().gradient_checkpointing()), gradient(&device));
+}
+
+#[test]
+fn softmax_agrees_with_composed_and_autodiff() {
+    for counts in [None, Some(vec![45, 0, 17]), Some(vec![16, 1, 2, 3, 4, 44])] {
+        let x = uniform([6, 45], 3.0, 1, &Device::flex().autodiff());
+        let counts = || counts.clone();
+        check(
+            &format!("softmax of {:?}", counts()),
+            x,
+            |x| softmax(x, counts().as_deref()),
+            |x| ops::softmax::composed::<Dispatch>(x, counts()),
+            |_, y, g| ops::softmax::composed_backward::<Dispatch>(y, g, counts()),
+        );
+    }
+}
+
+/// The fallback does not read what does not count, and a row of which nothing counts is zero: as the kernel.
+#[test]
+fn the_fallback_of_softmax_masks_as_the_kernel() {
+    let device = Device::flex();
+    let x = [[1.0, 1.0, f32::NAN], [f32::NAN, f32::NAN, f32::NAN], [0.0, 0.0, 0.0]];
+    let x = || Tensor::<2>::from_floats(x, &device);
+    let counts = || Some(vec![2, 0, 3]);
+    let want = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
+    assert_eq!(values(softmax(x(), counts().as_deref())), want);
+    let y = ops::softmax::composed::<Dispatch>(x().into_dispatch(), counts());
+    let d = ops::softmax::composed_backward::<Dispatch>(y.clone(), x().into_dispatch(), counts());
+    assert_eq!(values(Tensor::<2>::from_dispatch(y)), want);
+    assert_eq!(values(Tensor::<2>::from_dispatch(d)), [0.0; 9]);
+}
+
+/// `b` counts for scores `[b, h, l, l]`.
+#[test]
+fn counts_hold_for_consecutive_rows() {
+    let x = uniform([2, 3, 4, 5], 1.0, 1, &Device::flex());
+    let y = softmax(x.clone(), Some(&[5, 2]));
+    let first = softmax(x.clone().narrow(0, 0, 1), None);
+    assert_eq!(values(y.clone().narrow(0, 0, 1)), values(first));
+    let second = softmax(x.narrow(0, 1, 1).narrow(3, 0, 2), None);
+    close("second", y.clone().narrow(0, 1, 1).narrow(3, 0, 2), second);
+    assert!(values(y.narrow(0, 1, 1).narrow(3, 2, 3)).iter().all(|&v| v == 0.0));
+}
+
+#[test]
+#[should_panic(expected = "count Some(6) for rows of shape [2, 5]")]
+fn a_count_beyond_the_row_is_refused() {
+    softmax(Tensor::<2>::zeros([2, 5], &Device::flex()), Some(&[1, 6]));
+}
+
+/// y and the gradients of x, γ and β, as a function of x and as one of a sum.
+#[test]
+fn layer_norm_agrees_with_composed_and_autodiff() {
+    let device = Device::flex().autodiff();
+    let mut norm = LayerNorm::new(45, 1e-12, &device);
+    norm.gamma = Param::from_tensor(uniform([45], 1.0, 1, &device));
+    norm.beta = Param::from_tensor(uniform([45], 1.0, 2, &device));
+    let params = || (norm.gamma.val().into_dispatch(), norm.beta.val().into_dispatch());
+    let composed = |x: Primitive| {
+        let (gamma, beta) = params();
+        ops::layer_norm::composed::<Dispatch>(x, gamma, beta, 1e-12).0
+    };
+    let composed_backward = |x: Primitive, grad: Primitive| {
+        let gamma = norm.gamma.val().inner().into_dispatch();
+        let beta = norm.beta.val().inner().into_dispatch();
+        let (_, saved) =
+            ops::layer_norm::composed::<Dispatch>(x.clone(), gamma.clone(), beta, 1e-12);
+        ops::layer_norm::composed_backward::<Dispatch>(x, gamma, saved, grad)
+    };
+    let x = uniform([7, 45], 1.0, 3, &device);
+    check("norm", x.clone(), |x| norm.forward(x), composed, |x, _, g| composed_backward(x, g).0);
+    let r = uniform([7, 45], 1.0, 4, &device).require_grad();
+    let plus = |x: Primitive| composed((Tensor::<2>::from_dispatch(x) + r.clone()).into_dispatch());
+    check(
+        "norm of a sum",
+        x.clone(),
+        |x| norm.forward_sum(x, r.clone()),
+        plus,
+        |x, _, g| {
+            let x = Tensor::<2>::from_dispatch(x) + r.clone().inner();
+            composed_backward(x.into_dispatch(), g).0
+        },
+    );
+
+    let x = x.require_grad();
+    let c = uniform([7, 45], 1.0, 5, &device);
+    let gradients = |y: Tensor<2>| {
+        let grads = (y * c.clone()).sum().backward();
+        let of = |p: &Param<Tensor<1>>| p.val().grad(&grads).unwrap();
+        (of(&norm.gamma), of(&norm.beta), r.grad(&grads))
+    };
+    let want = gradients(Tensor::from_dispatch(plus(x.clone().into_dispatch())));
+    let got = gradients(norm.forward_sum(x.clone(), r.clone()));
+    close("γ of a sum", got.0, want.0.clone());
+    close("β of a sum", got.1, want.1.clone());
+    close("second summand", got.2.unwrap(), want.2.unwrap());
+    let sum = x.clone() + r.clone();
+    let got = gradients(norm.forward(sum.clone()));
+    close("γ", got.0, want.0.clone());
+    close("β", got.1, want.1.clone());
+    let d = composed_backward(sum.inner().into_dispatch(), c.clone().inner().into_dispatch());
+    close("composed γ", Tensor::from_dispatch(d.1), want.0);
+    close("composed β", Tensor::from_dispatch(d.2), want.1);
+}
+
+/// The sum takes the place of a summand only if nobody else sees that summand.
+#[test]
+fn a_summand_that_others_see_is_not_changed() {
+    let device = Device::flex();
+    let norm = LayerNorm::new(20, 1e-5, &device);
+    let of = |seed| uniform([3, 20], 1.0, seed, &device);
+    let want = values(norm.forward(of(1) + of(2)));
+    let (x, r) = (of(1), of(2));
+    for (a, b) in [(x.clone(), r.clone()), (x.clone(), of(2)), (of(1), r.clone())] {
+        assert_eq!(values(norm.forward_sum(a, b)), want);
+    }
+    assert_eq!(values(norm.forward_sum(x.clone(), x.clone())), values(norm.forward(of(1) + of(1))));
+    let dropout = Dropout::new(0.5);
+    let noise = Noise::Seeded(1);
+    let dropped = values(dropout.forward(of(1), noise));
+    assert_eq!(values(dropout.forward(x.clone(), noise)), dropped);
+    gelu(x.clone());
+    softmax(x.clone(), None);
+    assert_eq!((values(x), values(r)), (values(of(1)), values(of(2))));
+}
+
+#[test]
+fn layers_keep_the_shape() {
+    let device = Device::flex();
+    let x = uniform([2, 3, 4, 20], 1.0, 1, &device);
+    let norm = LayerNorm::new(20, 1e-5, &device);
+    let flat = |x: Tensor<4>| x.reshape([24, 20]);
+    let y = norm.forward(x.clone());
+    assert_eq!(values(flat(y)), values(norm.forward(flat(x.clone()))));
+    assert_eq!(values(flat(gelu(x.clone()))), values(gelu(flat(x.clone()))));
+}
+
+#[test]
+#[should_panic(expected = "input of shape [2, 19] for a norm of width 20")]
+fn another_width_is_refused() {
+    let device = Device::flex();
+    LayerNorm::new(20, 1e-5, &device).forward(Tensor::<2>::zeros([2, 19], &device));
+}
+
+/// The mask on tensors is the vector half's; the gradient has the same zeros; the sum adds the other tensor.
+#[test]
+fn dropout_agrees_with_composed_and_autodiff() {
+    for (rate, seed) in [(0.1, 3), (0.5, 4)] {
+        let (dropout, noise) = (Dropout::new(rate), Noise::Seeded(seed));
+        let mask = Mask::new(rate, seed);
+        let composed = |x| ops::dropout::composed::<Dispatch>(x, mask);
+        let x = uniform([7, 45], 1.0, 1, &Device::flex().autodiff());
+        check("dropout", x.clone(), |x| dropout.forward(x, noise), composed, |_, _, g| composed(g));
+        let r = uniform([7, 45], 1.0, 2, &Device::flex().autodiff()).require_grad();
+        let plus = |x| (Tensor::<2>::from_dispatch(composed(x)) + r.clone()).into_dispatch();
+        let sum = |x| dropout.forward_sum(x, r.clone(), noise);
+        check("sum", x.clone(), sum, plus, |_, _, g| composed(g));
+        let c = uniform([7, 45], 1.0, 3, &Device::flex().autodiff());
+        let grads = (sum(x) * c.clone()).sum().backward();
+        assert_eq!(values(r.grad(&grads).unwrap()), values(c), "the other summand's gradient");
+    }
+}
+
+#[test]
+fn dropout_off_is_the_identity() {
+    let device = Device::flex();
+    let x = uniform([3, 20], 1.0, 1, &device);
+    let r = uniform([3, 20], 1.0, 2, &device);
+    for (rate, noise) in [(0.5, Noise::Off), (0.0, Noise::Seeded(1))] {
+        let dropout = Dropout::new(rate);
+        assert_eq!(values(dropout.forward(x.clone(), noise)), values(x.clone()));
+        let sum = dropout.forward_sum(x.clone(), r.clone(), noise);
+        assert_eq!(values(sum), values(x.clone() + r.clone()));
+    }
+    let on = Dropout::new(0.5);
+    let dropped = values(on.forward(x.clone(), Noise::Seeded(1)));
+    assert_ne!(dropped, values(on.forward(x.clone(), Noise::Seeded(2))), "another seed");
+    assert_eq!(dropped, values(on.forward(x, Noise::Seeded(1))), "the same seed");
+}

@@ -1,0 +1,115 @@
+//! A linear map of rows: products with the bias inside.
+//!
+//! ```text
+//! y = x W + b;   dx = g Wᵀ,   dW = xᵀ g,   db = Σ_rows g
+//! ```
+
+use rayon::prelude::*;
+
+use crate::product::{Into, Matrix, product, product_new, with_transposed};
+
+/// Below this many rows the product with the transposed weight is slower than laying the transpose out first.
+const FEW_ROWS: usize = 2048;
+
+/// `x W + b`: `[n, i]` and `[i, o]` to `[n, o]`.
+///
+/// # Panics
+/// If a shape does not fit the others.
+pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+    let (n, i, o) = sizes(x, weight, bias.len());
+    let mut y = bias.repeat(n);
+    product(&mut y, Into::Add, Matrix::new(x, n, i), Matrix::new(weight, i, o));
+    y
+}
+
+/// The gradient of the input, `g Wᵀ`.
+///
+/// # Panics
+/// If the gradient is not a number of rows as wide as the weight's.
+pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
+    let (n, i) = (grad.len() / o, weight.len() / o);
+    let grad = Matrix::new(grad, n, o);
+    if n < FEW_ROWS {
+        with_transposed(weight, i, o, |w| product_new(grad, Matrix::new(w, o, i)))
+    } else {
+        product_new(grad, Matrix::new(weight, i, o).t())
+    }
+}
+
+/// The gradient of the weight, `xᵀ g`.
+///
+/// # Panics
+/// If the two have other numbers of rows.
+pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
+    let n = grad.len() / o;
+    let i = if n == 0 { 0 } else { x.len() / n };
+    product_new(Matrix::new(x, n, i).t(), Matrix::new(grad, n, o))
+}
+
+/// The gradient of the bias: sums of the columns, in a fixed order.
+///
+/// # Panics
+/// If the gradient is not a number of rows.
+pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
+    assert!(o > 0 && grad.len().is_multiple_of(o), "{} values in rows of {o}", grad.len());
+    // Sums of blocks of rows, then of the blocks: errors grow with the blocks' number, not the rows'.
+    const ROWS: usize = 32;
+    let blocks: Vec<Vec<f32>> = grad.par_chunks(ROWS * o).map(|rows| add_rows(rows, o)).collect();
+    add_rows(&blocks.concat(), o)
+}
+
+fn add_rows(rows: &[f32], o: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; o];
+    for row in rows.chunks_exact(o) {
+        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+    }
+    sums
+}
+
+fn sizes(x: &[f32], weight: &[f32], o: usize) -> (usize, usize, usize) {
+    assert!(o > 0 && weight.len().is_multiple_of(o), "{} weights for {o} outputs", weight.len());
+    let i = weight.len() / o;
+    assert!(i > 0 && x.len().is_multiple_of(i), "{} inputs in rows of {i}", x.len());
+    (x.len() / i, i, o)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: x = [1 2; 3 4; 5 6], W = [1 0 2; 0 1 3], b = (10, 20, 30); the gradient is 1 in its first column, 2 in its last.
+    #[test]
+    fn golden() {
+        let (x, w) = ([1., 2., 3., 4., 5., 6.], [1., 0., 2., 0., 1., 3.]);
+        let y = forward(&x, &w, &[10., 20., 30.]);
+        assert_eq!(y, [11., 22., 38., 13., 24., 48., 15., 26., 58.]);
+        let g = [1., 0., 2., 1., 0., 2., 1., 0., 2.];
+        assert_eq!(input_gradient(&g, &w, 3), [5., 6., 5., 6., 5., 6.]);
+        assert_eq!(weight_gradient(&x, &g, 3), [9., 0., 18., 12., 0., 24.]);
+        assert_eq!(bias_gradient(&g, 3), [3., 0., 6.]);
+    }
+
+    /// Many rows take the other way to the input's gradient and several blocks of sums.
+    #[test]
+    fn many_rows_are_as_few() {
+        let (i, o) = (3, 5);
+        let w: Vec<f32> = (0..15).map(|k| (k % 7) as f32).collect();
+        let row = [1., 0., -1., 2., 1.];
+        let few = input_gradient(&row, &w, o);
+        let many = input_gradient(&row.repeat(FEW_ROWS), &w, o);
+        assert!(many.chunks(i).all(|r| r == few));
+        assert_eq!(bias_gradient(&row.repeat(FEW_ROWS), o), row.map(|v| v * FEW_ROWS as f32));
+    }
+
+    #[test]
+    fn no_rows_are_no_sum() {
+        assert!(forward(&[], &[1.0; 6], &[0.0; 3]).is_empty());
+        assert_eq!(bias_gradient(&[], 3), [0.0; 3]);
+    }
+
+    #[test]
+    #[should_panic(expected = "7 inputs in rows of 2")]
+    fn a_broken_input_is_refused() {
+        forward(&[0.0; 7], &[1.0; 6], &[0.0; 3]);
+    }
+}

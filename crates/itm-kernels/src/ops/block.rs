@@ -1,0 +1,227 @@
+//! A transformer's block as a burn backend extension: its activations kept, or made again for the gradient.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::ops::FloatTensorOps;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, AutodiffBackend, Backend, TensorMetadata, backend_extension};
+use burn::tensor::Shape;
+
+use super::{AttentionOps, DropoutOps, GeluOps, LayerNormOps, LinearOps};
+use crate::attention::Heads;
+use crate::dropout::Mask;
+use crate::layers::{Memory, NormOrder};
+
+/// What a block needs to know beside its tensors.
+#[derive(Debug, Clone)]
+pub(crate) struct BlockSpec {
+    pub(crate) heads: Heads,
+    pub(crate) order: NormOrder,
+    pub(crate) memory: Memory,
+    /// ε of the two norms.
+    pub(crate) epsilon: [f64; 2],
+    /// Dropout of the output of attention and of the linear maps.
+    pub(crate) masks: [Option<Mask>; 2],
+}
+
+/// Number of a block's parameters.
+pub(crate) const PARAMETERS: usize = 12;
+
+/// A transformer's block; equations in [`crate::TransformerBlock`].
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    LibTorch: cfg(feature = "tch"),
+    Cube: cfg(feature = "cube"),
+    Autodiff
+)]
+pub(crate) trait BlockOps:
+    Backend + LinearOps + AttentionOps + GeluOps + LayerNormOps + DropoutOps
+{
+    /// `[b, l, d]` to `[b, l, d]`: norms, the packed linear map, the outer one, up and down, weight before bias.
+    #[allow(clippy::too_many_arguments)] // the macro needs them spelt out
+    fn transformer_block(
+        x: FloatTensor<Self>,
+        gamma_1: FloatTensor<Self>,
+        beta_1: FloatTensor<Self>,
+        qkv_weight: FloatTensor<Self>,
+        qkv_bias: FloatTensor<Self>,
+        out_weight: FloatTensor<Self>,
+        out_bias: FloatTensor<Self>,
+        gamma_2: FloatTensor<Self>,
+        beta_2: FloatTensor<Self>,
+        up_weight: FloatTensor<Self>,
+        up_bias: FloatTensor<Self>,
+        down_weight: FloatTensor<Self>,
+        down_bias: FloatTensor<Self>,
+        spec: BlockSpec,
+    ) -> FloatTensor<Self> {
+        let parameters = [
+            gamma_1,
+            beta_1,
+            qkv_weight,
+            qkv_bias,
+            out_weight,
+            out_bias,
+            gamma_2,
+            beta_2,
+            up_weight,
+            up_bias,
+            down_weight,
+            down_bias,
+        ];
+        block::<Self>(x, parameters, &spec)
+    }
+}
+
+/// The block in a backend's operations; under autodiff they are recorded one by one.
+fn block<B: BlockOps>(
+    x: FloatTensor<B>,
+    parameters: [FloatTensor<B>; PARAMETERS],
+    spec: &BlockSpec,
+) -> FloatTensor<B> {
+    let [b, l, d] = x.shape().dims();
+    let [gamma_1, beta_1, qkv_w, qkv_b, out_w, out_b, gamma_2, beta_2, up_w, up_b, down_w, down_b] =
+        parameters;
+    let [epsilon_1, epsilon_2] = spec.epsilon;
+    let attend = |x: FloatTensor<B>| {
+        let qkv = B::linear_rows(x, qkv_w, qkv_b);
+        let mixed =
+            B::self_attention(B::float_reshape(qkv, Shape::new([b, l, 3 * d])), spec.heads.clone());
+        B::linear_rows(B::float_reshape(mixed, Shape::new([b * l, d])), out_w, out_b)
+    };
+    let mlp = |x: FloatTensor<B>| {
+        B::linear_rows(B::fused_gelu(B::linear_rows(x, up_w, up_b)), down_w, down_b)
+    };
+    let x = B::float_reshape(x, Shape::new([b * l, d]));
+    let [mask_1, mask_2] = spec.masks;
+    let y = match spec.order {
+        NormOrder::Pre => {
+            let unit = B::fused_layer_norm(x.clone(), gamma_1, beta_1, epsilon_1).0;
+            let x = add::<B>(attend(unit), x, mask_1);
+            let unit = B::fused_layer_norm(x.clone(), gamma_2, beta_2, epsilon_2).0;
+            add::<B>(mlp(unit), x, mask_2)
+        }
+        NormOrder::Post => {
+            let x = norm_of_sum::<B>(attend(x.clone()), x, mask_1, [gamma_1, beta_1], epsilon_1);
+            norm_of_sum::<B>(mlp(x.clone()), x, mask_2, [gamma_2, beta_2], epsilon_2)
+        }
+    };
+    B::float_reshape(y, Shape::new([b, l, d]))
+}
+
+/// `x + dropout(f)`.
+fn add<B: BlockOps>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> FloatTensor<B> {
+    match mask {
+        Some(mask) => B::fused_dropout_sum(f, x, mask),
+        None => B::float_add(x, f),
+    }
+}
+
+/// `N(x + dropout(f))`.
+fn norm_of_sum<B: BlockOps>(
+    f: FloatTensor<B>,
+    x: FloatTensor<B>,
+    mask: Option<Mask>,
+    [gamma, beta]: [FloatTensor<B>; 2],
+    epsilon: f64,
+) -> FloatTensor<B> {
+    match mask {
+        Some(mask) => B::fused_layer_norm(B::fused_dropout_sum(f, x, mask), gamma, beta, epsilon).0,
+        None => B::fused_layer_norm_sum(x, f, gamma, beta, epsilon).0,
+    }
+}
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
+impl BlockOps for burn::backend::LibTorch {}
+
+#[cfg(feature = "cube")]
+impl BlockOps for burn::backend::Cube {}
+
+#[cfg(feature = "flex")]
+impl BlockOps for burn::backend::Flex {}
+
+impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
+    fn transformer_block(
+        x: FloatTensor<Self>,
+        gamma_1: FloatTensor<Self>,
+        beta_1: FloatTensor<Self>,
+        qkv_weight: FloatTensor<Self>,
+        qkv_bias: FloatTensor<Self>,
+        out_weight: FloatTensor<Self>,
+        out_bias: FloatTensor<Self>,
+        gamma_2: FloatTensor<Self>,
+        beta_2: FloatTensor<Self>,
+        up_weight: FloatTensor<Self>,
+        up_bias: FloatTensor<Self>,
+        down_weight: FloatTensor<Self>,
+        down_bias: FloatTensor<Self>,
+        spec: BlockSpec,
+    ) -> FloatTensor<Self> {
+        let parameters = [
+            gamma_1,
+            beta_1,
+            qkv_weight,
+            qkv_bias,
+            out_weight,
+            out_bias,
+            gamma_2,
+            beta_2,
+            up_weight,
+            up_bias,
+            down_weight,
+            down_bias,
+        ];
+        if spec.memory == Memory::Keep {
+            return block::<Self>(x, parameters, &spec);
+        }
+        let mut nodes = vec![x.node()];
+        nodes.extend(parameters.iter().map(|p| p.node()));
+        let nodes = nodes.try_into().expect("the input and the parameters");
+        let x = x.into_primitive();
+        let parameters = parameters.map(|p| p.into_primitive());
+        let y = block::<B>(x.clone(), parameters.clone(), &spec);
+        match Recomputed.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((x, parameters, spec), y),
+            OpsKind::UnTracked(prep) => prep.finish(y),
+        }
+    }
+}
+
+/// A block of which only the input is kept.
+#[derive(Debug)]
+struct Recomputed;
+
+impl<B: BlockOps> Backward<B, { PARAMETERS + 1 }> for Recomputed {
+    type State = (FloatTensor<B>, [FloatTensor<B>; PARAMETERS], BlockSpec);
+
+    /// Differentiates the block anew, as a graph of its own: Σ g ⊙ y has the gradients that g passes on.
+    fn backward(
+        self,
+        ops: Ops<Self::State, { PARAMETERS + 1 }>,
+        grads: &mut Gradients,
+        _: &mut Checkpointer,
+    ) {
+        type Again<B> = Autodiff<B>;
+        let grad = grads.consume::<B>(&ops.node);
+        let (x, parameters, spec) = ops.state;
+        let mut wanted = ops.parents.iter().map(Option::is_some);
+        let mut leaf = |x| {
+            let x = Again::<B>::from_inner(x);
+            if wanted.next() == Some(true) { x.require_grad() } else { x }
+        };
+        let x = leaf(x);
+        let parameters = parameters.map(leaf);
+        let y = block::<Again<B>>(x.clone(), parameters.clone(), &spec);
+        let sum = Again::<B>::float_sum(Again::<B>::float_mul(y, Again::<B>::from_inner(grad)));
+        let mut again = sum.backward();
+        for (parent, leaf) in ops.parents.into_iter().zip(std::iter::once(x).chain(parameters)) {
+            if let Some(parent) = parent {
+                let d = leaf.grad_remove(&mut again).expect("a leaf that asks for its gradient");
+                grads.register::<B>(parent.id, d);
+            }
+        }
+    }
+}

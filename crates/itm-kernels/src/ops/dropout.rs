@@ -1,0 +1,136 @@
+//! Dropout as a burn backend extension.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::tensor::TensorData;
+
+use crate::dropout::Mask;
+
+/// Dropout by [`Mask`]: on every backend the same values stay.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    LibTorch: cfg(feature = "tch"),
+    Cube: cfg(feature = "cube"),
+    Autodiff
+)]
+pub(crate) trait DropoutOps: Backend {
+    /// `x` times the factors; the gradient is the same function of the gradient.
+    fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
+        composed::<Self>(x, mask)
+    }
+
+    /// `r` plus `x` times the factors.
+    fn fused_dropout_sum(
+        x: FloatTensor<Self>,
+        r: FloatTensor<Self>,
+        mask: Mask,
+    ) -> FloatTensor<Self> {
+        Self::float_add(composed::<Self>(x, mask), r)
+    }
+}
+
+pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, mask: Mask) -> FloatTensor<B> {
+    let shape = x.shape();
+    let factors = TensorData::new(mask.factors(shape.num_elements()), shape);
+    let factors = B::float_from_data(factors, &x.device());
+    B::float_mul(x, factors)
+}
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
+impl DropoutOps for burn::backend::LibTorch {}
+
+#[cfg(feature = "cube")]
+impl DropoutOps for burn::backend::Cube {}
+
+#[cfg(feature = "flex")]
+mod flex {
+    use burn::backend::flex::FlexTensor;
+    use burn::backend::{Flex, TensorMetadata};
+
+    use super::{DropoutOps, Mask};
+    use crate::ops::flex::{in_place, tensor, values};
+
+    impl DropoutOps for Flex {
+        fn fused_dropout(x: FlexTensor, mask: Mask) -> FlexTensor {
+            if x.is_unique() {
+                return in_place(x, |x| mask.apply(x)).0;
+            }
+            tensor(values([&x], |[x]| mask.applied(x)), x.shape())
+        }
+
+        fn fused_dropout_sum(x: FlexTensor, r: FlexTensor, mask: Mask) -> FlexTensor {
+            values([&r], |[r]| in_place(x, |x| mask.apply_and_add(x, r)).0)
+        }
+    }
+}
+
+impl<B: DropoutOps, C: CheckpointStrategy> DropoutOps for Autodiff<B, C> {
+    fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Dropout;
+
+        impl<B: DropoutOps> Backward<B, 1> for Dropout {
+            type State = Mask;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                if let [Some(parent)] = ops.parents {
+                    grads.register::<B>(parent.id, B::fused_dropout(grad, ops.state));
+                }
+            }
+        }
+
+        let node = x.node();
+        let y = B::fused_dropout(x.into_primitive(), mask);
+        match Dropout.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(mask, y),
+            OpsKind::UnTracked(prep) => prep.finish(y),
+        }
+    }
+
+    fn fused_dropout_sum(
+        x: FloatTensor<Self>,
+        r: FloatTensor<Self>,
+        mask: Mask,
+    ) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct DropoutSum;
+
+        impl<B: DropoutOps> Backward<B, 2> for DropoutSum {
+            type State = Mask;
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 2>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                let [x, r] = ops.parents;
+                if let Some(x) = x {
+                    grads.register::<B>(x.id, B::fused_dropout(grad.clone(), ops.state));
+                }
+                if let Some(r) = r {
+                    grads.register::<B>(r.id, grad);
+                }
+            }
+        }
+
+        let nodes = [x.node(), r.node()];
+        let y = B::fused_dropout_sum(x.into_primitive(), r.into_primitive(), mask);
+        match DropoutSum.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(mask, y),
+            OpsKind::UnTracked(prep) => prep.finish(y),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Layer normalisation of rows as a burn backend extension.
+
+use burn::backend::autodiff::NodeId;
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::tensor::{Shape, Slice};
+
+/// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
+///
+/// Both forward passes also return the statistics of the rows, whose layout only a backend's own backward pass knows.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    LibTorch: cfg(feature = "tch"),
+    Cube: cfg(feature = "cube"),
+    Autodiff
+)]
+pub(crate) trait LayerNormOps: Backend {
+    /// y and the statistics.
+    fn fused_layer_norm(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed::<Self>(x, gamma, beta, epsilon)
+    }
+
+    /// y of the sum `x + r`, the statistics, the sum.
+    fn fused_layer_norm_sum(
+        x: FloatTensor<Self>,
+        r: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let x = Self::float_add(x, r);
+        let (y, saved) = composed::<Self>(x.clone(), gamma, beta, epsilon);
+        (y, saved, x)
+    }
+
+    /// The gradients of x, γ and β for that of y.
+    fn fused_layer_norm_backward(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        saved: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        composed_backward::<Self>(x, gamma, saved, grad)
+    }
+}
+
+/// `[d]` to `[1, d]`.
+fn row<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    let [d] = x.shape().dims();
+    B::float_reshape(x, Shape::new([1, d]))
+}
+
+/// y and `[n, 2]`: μ and 1 / √(σ² + ε).
+pub(crate) fn composed<B: Backend>(
+    x: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    beta: FloatTensor<B>,
+    epsilon: f64,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let mean = B::float_mean_dim(x.clone(), 1);
+    let centred = B::float_sub(x, mean.clone());
+    let variance = B::float_mean_dim(B::float_mul(centred.clone(), centred.clone()), 1);
+    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into())));
+    let unit = B::float_mul(centred, scale.clone());
+    let y = B::float_add(B::float_mul(unit, row::<B>(gamma)), row::<B>(beta));
+    (y, B::float_cat(vec![mean, scale], 1))
+}
+
+pub(crate) fn composed_backward<B: Backend>(
+    x: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    saved: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let [n, d] = x.shape().dims();
+    let column = |k| B::float_slice(saved.clone(), &[Slice::from(0..n), Slice::from(k..k + 1)]);
+    let (mean, scale) = (column(0), column(1));
+    let unit = B::float_mul(B::float_sub(x, mean), scale.clone());
+    let over_rows = |x| B::float_reshape(B::float_sum_dim(x, 0), Shape::new([d]));
+    let d_gamma = over_rows(B::float_mul(grad.clone(), unit.clone()));
+    let d_beta = over_rows(grad.clone());
+    let scaled = B::float_mul(grad, row::<B>(gamma));
+    let along = B::float_mean_dim(B::float_mul(scaled.clone(), unit.clone()), 1);
+    let centred = B::float_sub(scaled.clone(), B::float_mean_dim(scaled, 1));
+    let d_x = B::float_mul(B::float_sub(centred, B::float_mul(unit, along)), scale);
+    (d_x, d_gamma, d_beta)
+}
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
+impl LayerNormOps for burn::backend::LibTorch {}
+
+#[cfg(feature = "cube")]
+impl LayerNormOps for burn::backend::Cube {}
+
+#[cfg(feature = "flex")]
+mod flex {
+    use burn::backend::flex::FlexTensor;
+    use burn::backend::{Flex, TensorMetadata};
+
+    use super::LayerNormOps;
+    use crate::layer_norm::{self, Norm, SAVED};
+    use crate::ops::flex::{in_place, tensor, values};
+
+    impl LayerNormOps for Flex {
+        fn fused_layer_norm(
+            x: FlexTensor,
+            gamma: FlexTensor,
+            beta: FlexTensor,
+            epsilon: f64,
+        ) -> (FlexTensor, FlexTensor) {
+            let [n, d] = x.shape().dims();
+            let (y, saved) = values([&x, &gamma, &beta], |[x, gamma, beta]| {
+                layer_norm::forward(x, Norm { gamma, beta, epsilon: epsilon as f32 })
+            });
+            (tensor(y, [n, d]), tensor(saved, [n, SAVED]))
+        }
+
+        fn fused_layer_norm_sum(
+            x: FlexTensor,
+            r: FlexTensor,
+            gamma: FlexTensor,
+            beta: FlexTensor,
+            epsilon: f64,
+        ) -> (FlexTensor, FlexTensor, FlexTensor) {
+            let [n, d] = x.shape().dims();
+            let (x, r) = if x.is_unique() { (x, r) } else { (r, x) }; // the sum takes a place that is free
+            let (x, (y, saved)) = values([&r, &gamma, &beta], |[r, gamma, beta]| {
+                let norm = Norm { gamma, beta, epsilon: epsilon as f32 };
+                in_place(x, |x| layer_norm::forward_sum(x, r, norm))
+            });
+            (tensor(y, [n, d]), tensor(saved, [n, SAVED]), x)
+        }
+
+        fn fused_layer_norm_backward(
+            x: FlexTensor,
+            gamma: FlexTensor,
+            saved: FlexTensor,
+            grad: FlexTensor,
+        ) -> (FlexTensor, FlexTensor, FlexTensor) {
+            let [d] = gamma.shape().dims();
+            let (d_x, (d_gamma, d_beta)) = values([&x, &gamma, &saved], |[x, gamma, saved]| {
+                in_place(grad, |grad| layer_norm::backward(x, gamma, saved, grad))
+            });
+            (d_x, tensor(d_gamma, [d]), tensor(d_beta, [d]))
+        }
+    }
+}
+
+impl<B: LayerNormOps, C: CheckpointStrategy> LayerNormOps for Autodiff<B, C> {
+    fn fused_layer_norm(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        #[derive(Debug)]
+        struct LayerNorm;
+
+        impl<B: LayerNormOps> Backward<B, 3> for LayerNorm {
+            /// x, γ, statistics.
+            type State = (NodeId, FloatTensor<B>, FloatTensor<B>);
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 3>,
+                grads: &mut Gradients,
+                checkpointer: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                let (x, gamma, saved) = ops.state;
+                let x = checkpointer.retrieve_node_output(x);
+                let d = B::fused_layer_norm_backward(x, gamma, saved, grad);
+                for (parent, d) in ops.parents.into_iter().zip([d.0, d.1, d.2]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, d);
+                    }
+                }
+            }
+        }
+
+        let nodes = [x.node(), gamma.node(), beta.node()];
+        let (gamma, beta) = (gamma.into_primitive(), beta.into_primitive());
+        let forward = |x: FloatTensor<Self>| {
+            B::fused_layer_norm(x.into_primitive(), gamma.clone(), beta, epsilon)
+        };
+        let (y, saved) = match LayerNorm.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(mut prep) => {
+                let state = prep.checkpoint(&x);
+                let (y, saved) = forward(x);
+                (prep.finish((state, gamma, saved.clone()), y), saved)
+            }
+            OpsKind::UnTracked(prep) => {
+                let (y, saved) = forward(x);
+                (prep.finish(y), saved)
+            }
+        };
+        (y, FloatTensor::<Self>::new(saved))
+    }
+
+    fn fused_layer_norm_sum(
+        x: FloatTensor<Self>,
+        r: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        #[derive(Debug)]
+        struct LayerNormSum;
+
+        impl<B: LayerNormOps> Backward<B, 4> for LayerNormSum {
+            /// Sum, γ, statistics.
+            type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 4>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                let (sum, gamma, saved) = ops.state;
+                let d = B::fused_layer_norm_backward(sum, gamma, saved, grad);
+                for (parent, d) in ops.parents.into_iter().zip([d.0.clone(), d.0, d.1, d.2]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, d);
+                    }
+                }
+            }
+        }
+
+        let nodes = [x.node(), r.node(), gamma.node(), beta.node()];
+        let [x, r, gamma, beta] = [x, r, gamma, beta].map(|t| t.into_primitive());
+        let (y, saved, sum) = B::fused_layer_norm_sum(x, r, gamma.clone(), beta, epsilon);
+        let constants = [&saved, &sum].map(|t| FloatTensor::<Self>::new(t.clone()));
+        let y = match LayerNormSum.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((sum, gamma, saved), y),
+            OpsKind::UnTracked(prep) => prep.finish(y),
+        };
+        let [saved, sum] = constants;
+        (y, saved, sum)
+    }
+}

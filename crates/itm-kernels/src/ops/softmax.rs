@@ -1,0 +1,140 @@
+//! Softmax of rows as a burn backend extension.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::{BoolTensor, FloatTensor};
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::tensor::{Shape, TensorData};
+
+/// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    LibTorch: cfg(feature = "tch"),
+    Cube: cfg(feature = "cube"),
+    Autodiff
+)]
+pub(crate) trait SoftmaxOps: Backend {
+    /// The weights.
+    fn fused_softmax(x: FloatTensor<Self>, counts: Option<Vec<usize>>) -> FloatTensor<Self> {
+        composed::<Self>(x, counts)
+    }
+
+    /// The gradient of the values for that of the weights `y`.
+    fn fused_softmax_backward(
+        y: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+        counts: Option<Vec<usize>>,
+    ) -> FloatTensor<Self> {
+        composed_backward::<Self>(y, grad, counts)
+    }
+}
+
+pub(crate) fn composed<B: Backend>(
+    x: FloatTensor<B>,
+    counts: Option<Vec<usize>>,
+) -> FloatTensor<B> {
+    let ignored = counts.map(|counts| ignored::<B>(&x, &counts));
+    // Low, but finite: a row of which nothing counts has a difference of 0, not of two infinities.
+    let x = fill::<B>(x, ignored.clone(), -1e30);
+    let largest = B::float_max_dim(x.clone(), 1);
+    let e = fill::<B>(B::float_exp(B::float_sub(x, largest)), ignored, 0.0);
+    // At least 1 where anything counts.
+    let total = B::float_clamp_min(B::float_sum_dim(e.clone(), 1), 0.5f32.into());
+    B::float_div(e, total)
+}
+
+pub(crate) fn composed_backward<B: Backend>(
+    y: FloatTensor<B>,
+    grad: FloatTensor<B>,
+    counts: Option<Vec<usize>>,
+) -> FloatTensor<B> {
+    let ignored = counts.map(|counts| ignored::<B>(&y, &counts));
+    let grad = fill::<B>(grad, ignored, 0.0);
+    let along = B::float_sum_dim(B::float_mul(y.clone(), grad.clone()), 1);
+    B::float_mul(y, B::float_sub(grad, along))
+}
+
+/// True where an entry of `[n, w]` does not count.
+fn ignored<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> BoolTensor<B> {
+    let [n, w] = like.shape().dims();
+    let (c, each) = (counts.len(), n / counts.len());
+    let mask: Vec<bool> =
+        counts.iter().flat_map(|&count| (0..w).map(move |k| k >= count)).collect();
+    let mask = B::bool_from_data(TensorData::new(mask, [c, 1, w]), &like.device());
+    B::bool_reshape(B::bool_expand(mask, Shape::new([c, each, w])), Shape::new([n, w]))
+}
+
+fn fill<B: Backend>(x: FloatTensor<B>, mask: Option<BoolTensor<B>>, value: f32) -> FloatTensor<B> {
+    match mask {
+        None => x,
+        Some(mask) => B::float_mask_fill(x, mask, value.into()),
+    }
+}
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
+impl SoftmaxOps for burn::backend::LibTorch {}
+
+#[cfg(feature = "cube")]
+impl SoftmaxOps for burn::backend::Cube {}
+
+#[cfg(feature = "flex")]
+mod flex {
+    use burn::backend::flex::FlexTensor;
+    use burn::backend::{Flex, TensorMetadata};
+
+    use super::SoftmaxOps;
+    use crate::ops::flex::{in_place, values};
+    use crate::softmax::{self, Rows};
+
+    impl SoftmaxOps for Flex {
+        fn fused_softmax(x: FlexTensor, counts: Option<Vec<usize>>) -> FlexTensor {
+            let [n, w] = x.shape().dims();
+            let rows = Rows::new(n * w, w, counts.as_deref());
+            in_place(x, |x| softmax::forward(x, rows)).0
+        }
+
+        fn fused_softmax_backward(
+            y: FlexTensor,
+            grad: FlexTensor,
+            counts: Option<Vec<usize>>,
+        ) -> FlexTensor {
+            let [n, w] = y.shape().dims();
+            let rows = Rows::new(n * w, w, counts.as_deref());
+            values([&y], |[y]| in_place(grad, |grad| softmax::backward(y, grad, rows)).0)
+        }
+    }
+}
+
+impl<B: SoftmaxOps, C: CheckpointStrategy> SoftmaxOps for Autodiff<B, C> {
+    fn fused_softmax(x: FloatTensor<Self>, counts: Option<Vec<usize>>) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Softmax;
+
+        impl<B: SoftmaxOps> Backward<B, 1> for Softmax {
+            type State = (FloatTensor<B>, Option<Vec<usize>>);
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                let (y, counts) = ops.state;
+                if let [Some(parent)] = ops.parents {
+                    grads.register::<B>(parent.id, B::fused_softmax_backward(y, grad, counts));
+                }
+            }
+        }
+
+        let node = x.node();
+        let y = B::fused_softmax(x.into_primitive(), counts.clone());
+        match Softmax.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((y.clone(), counts), y),
+            OpsKind::UnTracked(prep) => prep.finish(y),
+        }
+    }
+}

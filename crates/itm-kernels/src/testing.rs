@@ -1,0 +1,63 @@
+//! Helpers of the kernels' tests.
+
+use std::collections::BTreeMap;
+
+use crate::random::unit;
+
+pub(crate) type Golden = BTreeMap<String, Vec<f64>>;
+
+/// Values of `tests/golden/<name>.json`, written by the script of that name in `tests/reference`.
+pub(crate) fn golden(name: &str) -> Golden {
+    let path = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+pub(crate) fn f32s(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&v| v as f32).collect()
+}
+
+pub(crate) fn counts(values: &[f64]) -> Vec<usize> {
+    values.iter().map(|&v| v as usize).collect()
+}
+
+/// Uniform in ±1/2.
+pub(crate) fn random(n: usize, seed: u64) -> Vec<f32> {
+    (0..n as u64).map(|k| unit(seed, k) - 0.5).collect()
+}
+
+/// Largest error beside the size of what is wanted (absolute below 1).
+pub(crate) fn worst(got: &[f32], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let error = |(&g, &w): (&f32, &f64)| (f64::from(g) - w).abs() / w.abs().max(1.0);
+    got.iter().zip(want).map(error).fold(0.0, |worst, e| if e <= worst { worst } else { e })
+}
+
+/// Runs the check with each copy of the kernels that this CPU can run; blocks stay on the calling thread.
+pub(crate) fn on_every_instruction_set(check: impl Fn() + Sync) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::dispatch::{FORCED, Level};
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for level in [Level::Avx512, Level::Avx2, Level::Baseline] {
+            pool.install(|| {
+                FORCED.set(Some(level));
+                check();
+                FORCED.set(None);
+            });
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    check();
+}
+
+/// Asserts that the bits do not depend on the number of threads.
+pub(crate) fn on_every_thread_count(compute: impl Fn() -> Vec<f32> + Sync) {
+    let bits = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(&compute).into_iter().map(f32::to_bits).collect::<Vec<_>>()
+    };
+    let one = bits(1);
+    for threads in [2, 3, 5] {
+        assert!(bits(threads) == one, "{threads} threads give other bits than one");
+    }
+}

@@ -1,0 +1,117 @@
+//! Devices behind a driver: found, counted, and tried once.
+
+use std::any::Any;
+use std::panic::{catch_unwind, set_hook, take_hook};
+use std::sync::{Mutex, PoisonError};
+
+use burn::tensor::{Device, DeviceType, Tensor};
+use itm_core::{Error, Result};
+
+/// A backend whose devices may be missing.
+pub(super) struct Driven {
+    name: &'static str,
+    kind: DeviceType,
+    /// The device for no index.
+    preferred: fn() -> Device,
+    /// What a machine without one needs.
+    needs: &'static str,
+}
+
+#[cfg(feature = "wgpu")]
+pub(super) const WGPU: Driven = Driven {
+    name: "wgpu",
+    kind: DeviceType::Wgpu,
+    preferred: || Device::wgpu(Default::default()),
+    needs: "a driver for Vulkan (Debian: `libvulkan1` and the card's, or `mesa-vulkan-drivers`, which \
+            needs no card), Metal or DirectX 12",
+};
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
+pub(super) const TCH_CUDA: Driven = Driven {
+    name: "tch-cuda",
+    kind: DeviceType::LibTorch,
+    preferred: || Device::libtorch_cuda(0),
+    needs: "an NVIDIA driver, and at build and run time a libtorch built for CUDA (README, \
+            Backends)",
+};
+
+#[cfg(feature = "cuda")]
+pub(super) const CUDA: Driven = Driven {
+    name: "cuda",
+    kind: DeviceType::Cuda,
+    preferred: || Device::cuda(0),
+    needs: "an NVIDIA driver (`libcuda.so.1`), NVRTC on the loader's path and CUDA's headers in \
+            `$CUDA_PATH/include`",
+};
+
+/// The device, after a sum on it.
+///
+/// # Errors
+/// If there is none, none of that index, or the sum fails.
+pub(super) fn find(backend: &Driven, index: Option<usize>) -> Result<Device> {
+    let place = || match index {
+        Some(index) => format!("backend `{}:{index}`", backend.name),
+        None => format!("backend `{}`", backend.name),
+    };
+    // Enumerating and the first use of a device load libraries that are not ours: what panics there is an answer too.
+    let found = quietly(|| Device::enumerate(backend.kind.clone()))
+        .map_err(|panic| Error::invalid(place(), backend.needs, panic))?;
+    let device = match index {
+        _ if found.is_empty() => {
+            return Err(Error::invalid(place(), backend.needs, "a machine without it"));
+        }
+        None => (backend.preferred)(),
+        Some(index) => found.get(index).cloned().ok_or_else(|| {
+            let last = format!("`{}:0`", backend.name);
+            let expected = match found.len() - 1 {
+                0 => format!("{last}, the only device"),
+                last_index => format!("{last} to `:{last_index}`"),
+            };
+            Error::invalid(place(), expected, format!("device {index}"))
+        })?,
+    };
+    match quietly(|| sum(&device)) {
+        Ok(Ok(3.0)) => Ok(device),
+        Ok(Ok(other)) => Err(Error::invalid(place(), "1 + 2 = 3 of the device", other)),
+        Ok(Err(failure)) | Err(failure) => Err(Error::invalid(place(), backend.needs, failure)),
+    }
+}
+
+/// 1 + 2 as the device sees it.
+fn sum(device: &Device) -> std::result::Result<f32, String> {
+    let sum = Tensor::<1>::from_floats([1.0, 2.0], device).sum();
+    let data = sum.try_into_data().map_err(|error| error.to_string())?;
+    Ok(data.iter::<f32>().next().unwrap_or(f32::NAN))
+}
+
+/// Runs `f`; a panic in it is told as its message instead of being printed.
+fn quietly<T>(f: impl FnOnce() -> T) -> std::result::Result<T, String> {
+    static HOOK: Mutex<()> = Mutex::new(()); // the hook is one for all threads
+    let _alone = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
+    let printing = take_hook();
+    set_hook(Box::new(|_| {}));
+    let outcome = catch_unwind(std::panic::AssertUnwindSafe(f));
+    set_hook(printing);
+    outcome.map_err(|panic| message(panic.as_ref()))
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let first = text.unwrap_or("a panic without a message").lines().next().unwrap_or_default();
+    first.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_and_not_passed_on() {
+        assert_eq!(quietly(|| 7), Ok(7));
+        assert_eq!(quietly(|| panic!("no driver\nmore")), Err::<(), _>("no driver".into()));
+        let code = quietly(|| panic!("error {}", 5));
+        assert_eq!(code, Err::<(), _>("error 5".into()));
+    }
+}

@@ -1,0 +1,167 @@
+//! What a run does to the file system, one effect at a time: a test can record it, let it fail, or end it anywhere.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use itm_core::{Error, Result};
+
+/// One change of the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect<'a> {
+    /// Makes a folder; its parent is there.
+    MakeFolder(&'a Path),
+    /// Makes a file, or empties the one that is there.
+    Create(&'a Path),
+    /// Writes behind the end of a file.
+    Append(&'a Path, &'a [u8]),
+    /// Cuts a file to so many bytes.
+    Cut(&'a Path, u64),
+    /// Makes the contents of a file durable.
+    SyncFile(&'a Path),
+    /// Makes the names in a folder durable.
+    SyncFolder(&'a Path),
+    /// Gives a file or folder another name in the same folder.
+    Rename(&'a Path, &'a Path),
+    /// Removes a file, or a folder with all that is in it.
+    Remove(&'a Path),
+}
+
+impl<'a> Effect<'a> {
+    /// The file or folder that an error is about.
+    pub fn path(self) -> &'a Path {
+        match self {
+            Self::MakeFolder(path) | Self::Create(path) | Self::Append(path, _) => path,
+            Self::Cut(path, _) | Self::SyncFile(path) | Self::SyncFolder(path) => path,
+            Self::Rename(path, _) | Self::Remove(path) => path,
+        }
+    }
+}
+
+/// Where effects go.
+pub trait Disk: Debug {
+    /// Carries one out.
+    ///
+    /// # Errors
+    /// What the operating system says: a full disk, no permission.
+    fn apply(&self, effect: Effect<'_>) -> io::Result<()>;
+}
+
+/// The disk of the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
+        let behind = |path: &Path| OpenOptions::new().append(true).open(path);
+        match effect {
+            Effect::MakeFolder(path) => fs::create_dir(path),
+            Effect::Create(path) => File::create(path).map(drop),
+            Effect::Append(path, bytes) => behind(path)?.write_all(bytes),
+            Effect::Cut(path, length) => behind(path)?.set_len(length),
+            Effect::SyncFile(path) => behind(path)?.sync_all(),
+            Effect::SyncFolder(path) => sync_folder(path),
+            Effect::Rename(from, to) => fs::rename(from, to),
+            Effect::Remove(path) if path.is_dir() => fs::remove_dir_all(path),
+            Effect::Remove(path) => fs::remove_file(path),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Elsewhere a folder is no file that could be opened and synced.
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Carries an effect out; an error names the path.
+pub(crate) fn apply(disk: &dyn Disk, effect: Effect<'_>) -> Result<()> {
+    disk.apply(effect).map_err(Error::io(effect.path()))
+}
+
+/// Bytes handed to the disk at once.
+const CHUNK: usize = 1 << 24;
+
+/// Writes a whole file and makes its contents durable. Its name is not, before the folder is synced.
+pub(crate) fn write_file(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
+    apply(disk, Effect::Create(path))?;
+    contents.chunks(CHUNK).try_for_each(|chunk| apply(disk, Effect::Append(path, chunk)))?;
+    apply(disk, Effect::SyncFile(path))
+}
+
+/// Makes a folder and those above it that are missing, durably.
+pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
+    let there = |path: &&Path| path.as_os_str().is_empty() || path.is_dir();
+    let mut missing: Vec<_> = path.ancestors().take_while(|path| !there(path)).collect();
+    while let Some(folder) = missing.pop() {
+        apply(disk, Effect::MakeFolder(folder))?;
+        sync_parent(disk, folder)?;
+    }
+    Ok(())
+}
+
+/// Makes the name of a file or folder durable.
+pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => {
+            apply(disk, Effect::SyncFolder(Path::new("."))) // a bare name
+        }
+        Some(parent) => apply(disk, Effect::SyncFolder(parent)),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file so that a kill leaves the old one or the new one.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
+    let disk = &SystemDisk;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let written = write_file(disk, &temporary, contents)
+        .and_then(|()| apply(disk, Effect::Rename(&temporary, path)));
+    if written.is_err() {
+        _ = apply(disk, Effect::Remove(&temporary)); // the first error is the one to tell
+    }
+    written?;
+    sync_parent(disk, path)
+}
+
+#[cfg(test)]
+pub(crate) mod fakes;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_atomic_write_replaces_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("report.json");
+        write_atomically(&path, b"old").unwrap();
+        write_atomically(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let line = write_atomically(&path.join("below"), b"").unwrap_err().to_string();
+        assert!(line.contains("report.json") && line.lines().count() == 1, "{line}");
+    }
+
+    #[test]
+    fn missing_folders_are_made_from_the_top_and_each_name_is_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = fakes::Recorder::new(dir.path());
+        let folder = dir.path().join("a/b");
+        make_folders(&disk, &folder).unwrap();
+        make_folders(&disk, &folder).unwrap(); // there is nothing left to do
+        assert!(folder.is_dir());
+        assert_eq!(disk.lines(), ["make a", "sync folder .", "make a/b", "sync folder a"]);
+    }
+}

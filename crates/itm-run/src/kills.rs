@@ -1,0 +1,233 @@
+//! Trainings that are killed again and again and must end as if nothing had been.
+//!
+//! This test binary runs itself: [`child`] is a small training that dies at a named point, or whenever its parent likes.
+//! Nothing of this is in the library or the program: the points stand in a [`Disk`](crate::disk::Disk) and a
+//! [`Method`](crate::method::Method) around the real ones.
+//!
+//! `ITM_KILLS` is the number of kills (`cargo xtask kills --count N --seed S`), `ITM_KILLS_SEED` chooses them.
+
+mod mortal;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use fne::FneConfig;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use self::mortal::{Life, MortalDisk, MortalMethod};
+use crate::checkpoint::Checkpoints;
+use crate::config::{Config, ScenesConfig};
+use crate::encoded::Encoded;
+use crate::fne_method::FneMethod;
+use crate::method::{Embedded, Method};
+use crate::rows::evaluation;
+use crate::source::Source;
+use crate::train::{Plan, Progress, train};
+
+const FOLDER: &str = "ITM_KILLS_FOLDER";
+const POINT: &str = "ITM_KILL_AT";
+const IDENTITY: &str = "Full, seed 0, killed";
+
+/// The training of a killed process. Without the variable of its folder there is nothing to do.
+#[test]
+fn child() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let mut config = Config::load(&configs, "fne-scenes").unwrap();
+    config.target.scenes = Some(ScenesConfig { seed: 0, train: 24, val: 6, test: 4, pixels: 32 });
+    let mut row: FneConfig = config.row("Full").unwrap();
+    (row.model.embed_dim, row.model.word_dim) = (16, 8);
+    (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (64, 1, 10);
+    let (_, source) = Source::open(&config, None, &configs).unwrap();
+    let encoded = Encoded::new(&source.dataset, &config.target);
+    let plan = Plan {
+        epochs: 3,
+        batch: 8,
+        captions: source.dataset.train.pairs.texts(),
+        seed: 0,
+        checkpoint_steps: 4,
+        log_steps: 3,
+        observe_steps: 4,
+    };
+    let truth = source.truth.as_ref().map(|truth| &truth.train);
+    let device = Device::flex();
+    let name = "Full, seed 0".into();
+    let method = FneMethod::new(name, &row, &source.dataset, &encoded, truth, &device).unwrap();
+    let mut method = MortalMethod::new(method, life.clone());
+
+    let disk = MortalDisk::new(life.clone());
+    let checkpoints = Checkpoints::on(disk, folder.join("checkpoints"), IDENTITY.into()).unwrap();
+    let validate = |embedded: &Embedded| evaluation(embedded, &source.dataset.val.pairs);
+    let log = folder.join("log.jsonl");
+    life.point("training: start");
+    let progress = train(&mut method, &plan, validate, &checkpoints, &log, |_| {}).unwrap();
+    life.point("training: end");
+    // What training leaves behind in memory, for the comparison.
+    let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
+    end.write(0, &progress, |files| method.alive().save(files)).unwrap();
+    life.write_trace(&folder.with_extension("points"));
+}
+
+/// How a process dies.
+#[derive(Debug)]
+enum Death {
+    /// At the so-many-th time that it passes a point.
+    At(String, usize),
+    /// So long after its start.
+    After(Duration),
+    Never,
+}
+
+/// Runs the child on a folder; its end, and how long it took.
+fn run(folder: &Path, death: &Death) -> (ExitStatus, Duration) {
+    let out = fs::File::create(folder.with_extension("out")).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["kills::child", "--exact", "--nocapture"]).env(FOLDER, folder);
+    command.stdout(out.try_clone().unwrap()).stderr(out).env_remove(POINT);
+    if let Death::At(point, count) = death {
+        command.env(POINT, format!("{point}:{count}"));
+    }
+    let start = Instant::now();
+    let mut child = command.spawn().unwrap();
+    if let Death::After(time) = death {
+        std::thread::sleep(*time);
+        _ = child.kill(); // it may have ended by then
+    }
+    (child.wait().unwrap(), start.elapsed())
+}
+
+/// Every file below a folder, sorted by name.
+fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = vec![];
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push((path.clone(), fs::read(path).unwrap()));
+            }
+        }
+    }
+    files.iter_mut().for_each(|(path, _)| *path = path.strip_prefix(folder).unwrap().into());
+    files.sort();
+    files
+}
+
+/// The points that a finished process passed, each with its count.
+fn passed_in(folder: &Path) -> Vec<(String, usize)> {
+    let text = fs::read_to_string(folder.with_extension("points")).unwrap();
+    let split = |line: &str| line.rsplit_once(':').map(|(p, n)| (p.into(), n.parse().unwrap()));
+    text.lines().map(|line| split(line).unwrap()).collect()
+}
+
+/// A checkpoint that was durable is there, whole, and so is every older one that a later kill may need.
+fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
+    let saved = fs::read_to_string(folder.with_extension("saved")).unwrap_or_default();
+    let Some(saved) = saved.lines().filter_map(|step| step.parse::<u64>().ok()).max() else {
+        return;
+    };
+    let checkpoints = Checkpoints::new(folder.join("checkpoints"), IDENTITY.into()).unwrap();
+    let found = checkpoints.newest::<Progress>().unwrap().unwrap();
+    assert!(found.step >= saved, "step {saved} was durable, {} is found: {death:?}", found.step);
+}
+
+#[test]
+fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
+    let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(0));
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    fs::create_dir(&whole).unwrap();
+    let (status, time) = run(&whole, &Death::Never);
+    assert!(status.success(), "{}", fs::read_to_string(whole.with_extension("out")).unwrap());
+    let want = tree(&whole);
+    let mut points = passed_in(&whole);
+    let fresh: BTreeSet<_> = points.iter().map(|(point, _)| point.clone()).collect();
+    // A resumed process passes points of its own.
+    for point in ["step: before", "rename new checkpoint: before"] {
+        let resumed = dir.path().join("resumed");
+        fs::create_dir(&resumed).unwrap();
+        assert_eq!(run(&resumed, &Death::At(point.into(), 12)).0.code(), None);
+        assert!(run(&resumed, &Death::Never).0.success());
+        let known = points.clone();
+        points.extend(
+            passed_in(&resumed)
+                .into_iter()
+                .filter(|new| known.iter().all(|(point, _)| *point != new.0)),
+        );
+        fs::remove_dir_all(&resumed).unwrap();
+    }
+    assert!(fresh.len() >= 50 && points.len() >= fresh.len() + 5, "{points:?}");
+
+    let (mut named, mut random, mut runs, mut passed) = (0, 0, 0, BTreeSet::new());
+    let mut waiting: Vec<(String, usize)> = vec![];
+    let start = Instant::now();
+    while named + random < count {
+        let folder = dir.path().join(format!("run-{runs}"));
+        fs::create_dir(&folder).unwrap();
+        let mut kills = 0;
+        loop {
+            // Up to five kills in a run, half of them at points: each point once before any comes again.
+            let death = if kills == 5 || named + random == count {
+                Death::Never
+            } else if named <= random {
+                if waiting.is_empty() {
+                    waiting.clone_from(&points);
+                    waiting.shuffle(&mut rng);
+                }
+                let at = waiting.iter().rposition(|(point, _)| kills > 0 || fresh.contains(point));
+                let (point, times) = waiting[at.unwrap_or(waiting.len() - 1)].clone();
+                // A resumed process passes fewer times: near its start there are always some.
+                let most = if kills == 0 { times } else { times.min(3) };
+                Death::At(point, rng.random_range(1..=most))
+            } else {
+                Death::After(time.mul_f64(rng.random_range(0.05..1.0)))
+            };
+            let (status, _) = run(&folder, &death);
+            no_checkpoint_is_lost(&folder, &death);
+            let failed = || fs::read_to_string(folder.with_extension("out")).unwrap();
+            match (&death, status.code()) {
+                (_, Some(0)) => break,
+                (_, Some(_)) => panic!("after {death:?}: {}", failed()),
+                (Death::At(point, _), None) => {
+                    waiting.retain(|(waits, _)| waits != point);
+                    passed.insert(point.clone());
+                    named += 1;
+                }
+                (Death::After(_), None) => random += 1,
+                (Death::Never, None) => panic!("it died by itself: {}", failed()),
+            }
+            kills += 1;
+        }
+        runs += 1;
+        let got = tree(&folder);
+        let names = |files: &[(PathBuf, Vec<u8>)]| -> Vec<_> {
+            files.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&got), names(&want), "after {kills} kills");
+        for ((name, got), (_, want)) in got.iter().zip(&want) {
+            assert!(got == want, "{} differs after {kills} kills", name.display());
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        // A run that ended before its kill leaves the point waiting; another is tried first.
+        waiting.shuffle(&mut rng);
+    }
+    eprintln!(
+        "{} kills in {runs} runs: {named} at {} of {} named points, {random} at random moments; lost checkpoints 0, \
+         differing bits 0 ({:.0} s)",
+        named + random,
+        passed.len(),
+        points.len(),
+        start.elapsed().as_secs_f64()
+    );
+}

@@ -1,0 +1,184 @@
+//! A disk and a method that die at named points.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use itm_core::Result;
+
+use crate::checkpoint::Files;
+use crate::disk::{Disk, Effect, SystemDisk};
+use crate::method::{Embedded, Method, Observe, Split, Step};
+
+/// Points that were passed, and the one at which it ends.
+#[derive(Debug)]
+pub(super) struct Life {
+    end: Option<(String, usize)>,
+    passed: RefCell<BTreeMap<String, usize>>,
+    /// A line for each step whose checkpoint was durable.
+    saved: PathBuf,
+}
+
+impl Life {
+    /// `end` is `name:count`.
+    pub(super) fn new(end: Option<String>, saved: PathBuf) -> Rc<Self> {
+        let end = end.map(|end| {
+            let (name, count) = end.rsplit_once(':').unwrap();
+            (name.to_owned(), count.parse().unwrap())
+        });
+        Rc::new(Self { end, passed: RefCell::default(), saved })
+    }
+
+    /// Passes a point, or dies there: at once, with nothing flushed or dropped.
+    pub(super) fn point(&self, name: &str) {
+        let mut passed = self.passed.borrow_mut();
+        let count = passed.entry(name.to_owned()).or_default();
+        *count += 1;
+        if self.end.as_ref().is_some_and(|(end, n)| end == name && n == count) {
+            std::process::abort();
+        }
+    }
+
+    /// The points that were passed, each with its count.
+    pub(super) fn write_trace(&self, path: &Path) {
+        let passed = self.passed.borrow();
+        let lines: String = passed.iter().map(|(name, n)| format!("{name}:{n}\n")).collect();
+        fs::write(path, lines).unwrap();
+    }
+
+    fn saved(&self, step: &str) {
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.saved).unwrap();
+        file.write_all(format!("{step}\n").as_bytes()).unwrap();
+    }
+}
+
+/// The machine's disk, with a point before and after every effect, and one in the middle where there is a middle.
+#[derive(Debug)]
+pub(super) struct MortalDisk {
+    life: Rc<Life>,
+    renamed: RefCell<Option<String>>,
+}
+
+impl MortalDisk {
+    pub(super) fn new(life: Rc<Life>) -> Rc<Self> {
+        Rc::new(Self { life, renamed: RefCell::default() })
+    }
+
+    /// What a point calls a path: `model.safetensors`, `new checkpoint`, `checkpoint`, `checkpoints`, …
+    fn kind(path: &Path) -> String {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match name.strip_prefix("step-") {
+            Some(step) if step.ends_with(".tmp") => "new checkpoint".into(),
+            Some(_) => "checkpoint".into(),
+            None if ["checkpoints", "log.jsonl"].contains(&&*name) || name.contains('.') => {
+                name.into()
+            }
+            None => "run".into(),
+        }
+    }
+}
+
+impl Disk for MortalDisk {
+    fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
+        let what = match effect {
+            Effect::MakeFolder(_) => "make",
+            Effect::Create(_) => "create",
+            Effect::Append(..) => "write",
+            Effect::Cut(..) => "cut",
+            Effect::SyncFile(_) | Effect::SyncFolder(_) => "sync",
+            Effect::Rename(..) => "rename",
+            Effect::Remove(_) => "remove",
+        };
+        let name = format!("{what} {}", Self::kind(effect.path()));
+        self.life.point(&format!("{name}: before"));
+        match effect {
+            Effect::Append(path, bytes) => {
+                let (first, second) = bytes.split_at(bytes.len() / 2);
+                SystemDisk.apply(Effect::Append(path, first))?;
+                self.life.point(&format!("{name}: half"));
+                SystemDisk.apply(Effect::Append(path, second))?;
+            }
+            Effect::Remove(path) if path.is_dir() => {
+                let mut files: Vec<_> = fs::read_dir(path)?.flatten().map(|e| e.path()).collect();
+                files.sort();
+                files.truncate(files.len().div_ceil(2));
+                files.iter().try_for_each(fs::remove_file)?;
+                self.life.point(&format!("{name}: half"));
+                SystemDisk.apply(effect)?;
+            }
+            effect => SystemDisk.apply(effect)?,
+        }
+        if let Effect::Rename(_, to) = effect {
+            *self.renamed.borrow_mut() = to.to_string_lossy().rsplit_once('-').map(|p| p.1.into());
+        }
+        if let (Effect::SyncFolder(_), Some(step)) = (effect, self.renamed.take()) {
+            self.life.saved(&step);
+        }
+        self.life.point(&format!("{name}: after"));
+        Ok(())
+    }
+}
+
+/// A method with a point before and after each of its parts.
+pub(super) struct MortalMethod<M> {
+    method: M,
+    life: Rc<Life>,
+}
+
+impl<M: Method> MortalMethod<M> {
+    pub(super) fn new(method: M, life: Rc<Life>) -> Self {
+        Self { method, life }
+    }
+
+    /// The method by itself.
+    pub(super) fn alive(&self) -> &M {
+        &self.method
+    }
+}
+
+impl<M: Method> Method for MortalMethod<M> {
+    fn name(&self) -> &str {
+        self.method.name()
+    }
+
+    fn non_finite(&self) -> Option<String> {
+        self.method.non_finite()
+    }
+
+    fn begin_epoch(&mut self, epoch: usize) {
+        self.life.point("epoch: before");
+        self.method.begin_epoch(epoch);
+        self.life.point("epoch: after");
+    }
+
+    fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
+        self.life.point("step: before");
+        let step = self.method.step(captions, seed, observe)?;
+        self.life.point("step: made, not counted");
+        Ok(step)
+    }
+
+    fn embed(&self, split: Split) -> Embedded {
+        self.life.point("validation: before");
+        let embedded = self.method.embed(split);
+        self.life.point("validation: after");
+        embedded
+    }
+
+    fn save(&self, files: &mut Files) -> Result<()> {
+        self.life.point("save: before");
+        self.method.save(files)?;
+        self.life.point("save: after");
+        Ok(())
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<()> {
+        self.life.point("load: before");
+        self.method.load(folder)?;
+        self.life.point("load: after");
+        Ok(())
+    }
+}

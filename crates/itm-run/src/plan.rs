@@ -1,0 +1,178 @@
+//! What a training will take, from its configuration alone: bytes by what they are for, and whether they fit.
+
+pub mod encoders;
+pub(crate) mod fne;
+mod memory;
+
+use itm_core::{Error, Result};
+
+pub use memory::available;
+
+use crate::summary::bytes;
+
+/// Bytes of a training, by what they are for.
+///
+/// ```text
+/// peak = parameters + momentum + optimiser + banks + data + program + max(gradients + activations, checkpoint, scores)
+/// ```
+///
+/// Activations are an upper estimate; so is the peak, but for what an allocator keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// Weights that learn.
+    pub parameters: u64,
+    /// A gradient for each.
+    pub gradients: u64,
+    /// Two moments for each (Adam).
+    pub optimiser: u64,
+    /// The moving average of the weights, if the method has one.
+    pub momentum: u64,
+    /// Embeddings that are remembered.
+    pub banks: u64,
+    /// What a step keeps between its forward and its backward pass, and what either needs for a while: at most.
+    pub activations: u64,
+    /// Features and captions, as loaded and as the method takes them in.
+    pub data: u64,
+    /// What a checkpoint holds in memory while it is written.
+    pub checkpoint: u64,
+    /// The largest matrix of scores in an evaluation.
+    pub scores: u64,
+    /// Part of `data` that is in memory already.
+    pub loaded: u64,
+}
+
+impl Bytes {
+    /// The program, its threads' stacks and the buffers of matrix products.
+    pub const PROGRAM: u64 = 64 << 20;
+
+    /// For so many weights under Adam: parameters, gradients and moments, and a checkpoint of them.
+    ///
+    /// A checkpoint is put together in memory, once as named tensors and once as a file.
+    pub fn of_weights(count: u64) -> Self {
+        let parameters = 4 * count;
+        let optimiser = 2 * parameters;
+        let checkpoint = 2 * (parameters + optimiser);
+        Self { parameters, gradients: parameters, optimiser, checkpoint, ..Self::default() }
+    }
+
+    /// The largest of the moments: a step, a checkpoint, an evaluation.
+    pub fn peak(&self) -> u64 {
+        let moment = (self.gradients + self.activations).max(self.checkpoint).max(self.scores);
+        let held = self.parameters + self.momentum + self.optimiser + self.banks + self.data;
+        held + Self::PROGRAM + moment
+    }
+
+    /// Refuses what does not fit; `place` is what it is the plan of.
+    ///
+    /// # Errors
+    /// If the peak is above the limit: all the numbers, in one line.
+    pub fn check(&self, place: &str, limit: Limit) -> Result<()> {
+        let (needed, most, whose) = match limit {
+            Limit::Unknown => return Ok(()),
+            Limit::Given(most) => (self.peak(), most, "given"),
+            Limit::Available(most) => (self.peak() - self.loaded, most, "available"),
+        };
+        if needed <= most {
+            return Ok(());
+        }
+        let expected = format!("a plan of at most {} ({most} bytes {whose})", bytes(most));
+        let got = format!(
+            "{} ({needed} bytes): {self}; a smaller batch, bank or model takes less",
+            bytes(needed)
+        );
+        Err(Error::invalid(format!("memory, {place}"), expected, got))
+    }
+}
+
+impl std::fmt::Display for Bytes {
+    /// Every part that is not nothing: `parameters 12 MiB, gradients 12 MiB, …`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            ("parameters", self.parameters),
+            ("gradients", self.gradients),
+            ("optimiser", self.optimiser),
+            ("momentum copy", self.momentum),
+            ("banks", self.banks),
+            ("activations at most", self.activations),
+            ("data", self.data),
+            ("program", Self::PROGRAM),
+            ("for a while: a checkpoint", self.checkpoint),
+            ("scores", self.scores),
+        ];
+        let parts = parts.iter().filter(|(_, n)| *n > 0);
+        let parts: Vec<_> = parts.map(|(name, n)| format!("{name} {}", bytes(*n))).collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// How much memory there is for a training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The system does not tell, or the memory is not the machine's but a device's.
+    Unknown,
+    /// `--memory-limit`: for all of the plan.
+    Given(u64),
+    /// What the machine has to give: for what is not loaded yet.
+    Available(u64),
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("available unknown"),
+            Self::Given(n) => write!(f, "limit {}", bytes(*n)),
+            Self::Available(n) => write!(f, "available {}", bytes(*n)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Bytes = Bytes {
+        parameters: 100 << 20,
+        gradients: 100 << 20,
+        optimiser: 200 << 20,
+        momentum: 100 << 20,
+        banks: 10 << 20,
+        activations: 300 << 20,
+        data: 50 << 20,
+        checkpoint: 600 << 20,
+        scores: 20 << 20,
+        loaded: 30 << 20,
+    };
+
+    /// By hand: 100 + 100 + 200 + 10 + 50 + 64 held, and the largest of 100 + 300, 600 and 20.
+    #[test]
+    fn the_peak_is_of_the_largest_moment() {
+        assert_eq!(PLAN.peak(), 1124 << 20);
+        assert_eq!(Bytes { activations: 501 << 20, ..PLAN }.peak(), 1125 << 20);
+        assert_eq!(Bytes { scores: 700 << 20, ..PLAN }.peak(), 1224 << 20);
+    }
+
+    /// 1,000 weights: 4 kB each of values and gradients, 8 kB of moments, twice the 12 kB that a checkpoint keeps.
+    #[test]
+    fn weights_come_with_their_gradients_and_moments() {
+        let plan = Bytes::of_weights(1000);
+        assert_eq!((plan.parameters, plan.gradients, plan.optimiser), (4000, 4000, 8000));
+        assert_eq!(plan.checkpoint, 24_000);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_numbers() {
+        let peak = PLAN.peak();
+        PLAN.check("row.Full", Limit::Unknown).unwrap();
+        PLAN.check("row.Full", Limit::Given(peak)).unwrap();
+        PLAN.check("row.Full", Limit::Available(peak - PLAN.loaded)).unwrap();
+        PLAN.check("row.Full", Limit::Available(peak - PLAN.loaded - 1)).unwrap_err();
+        let line = PLAN.check("row.Full", Limit::Given(1 << 30)).unwrap_err().to_string();
+        assert_eq!(
+            line,
+            "memory, row.Full: expected a plan of at most 1.0 GiB (1073741824 bytes given), got 1.1 GiB (1178599424 bytes): \
+             parameters 100 MiB, gradients 100 MiB, optimiser 200 MiB, momentum copy 100 MiB, banks 10 MiB, \
+             activations at most 300 MiB, data 50 MiB, program 64 MiB, for a while: a checkpoint 600 MiB, scores 20 MiB; \
+             a smaller batch, bank or model takes less"
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! The plan of False Negative Elimination over given features.
+
+use fne::FneConfig;
+use itm_core::data::Features;
+
+use super::Bytes;
+use super::encoders::{GruText, Projection};
+use crate::encoded::Encoded;
+use crate::source::Source;
+
+/// Sizes that the configuration does not hold.
+pub(crate) struct Sizes {
+    /// Width of the image features.
+    pub(crate) features: usize,
+    /// Words of the vocabulary.
+    pub(crate) vocabulary: usize,
+    /// Longest caption, in words.
+    pub(crate) words: usize,
+}
+
+impl Sizes {
+    pub(crate) fn of(source: &Source, encoded: &Encoded) -> Self {
+        let longest = encoded.train.words.iter().map(Vec::len).max();
+        Self {
+            features: source.dataset.train.features.dim,
+            vocabulary: encoded.vocabulary.len(),
+            words: longest.unwrap_or(0),
+        }
+    }
+}
+
+/// Bytes of a row's training, without its data.
+///
+/// ```text
+/// banks       = 4 · 2K·d + 16 · K                      rows of both sides; numbers of image and caption
+/// activations = m · (image + text)                     the encoders that learn, m = min(b, micro_batch) pairs at once
+///             + m · (image + text)                     the momentum encoders' forward pass, if there are any
+///             + 4 · 5n·d + 40 · b·n                    n = b + K candidates: tables, scores both ways, weights
+/// checkpoint  = 2 · the larger file                    both encoders; moments and banks
+/// ```
+pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Bytes {
+    let FneConfig { model, train, sampler } = config;
+    let [d, b, k] = [model.embed_dim, train.batch, sampler.bank_size].map(|x| x as u64);
+    let image = Projection { features: sizes.features as u64, width: d };
+    let text = GruText {
+        vocabulary: sizes.vocabulary as u64,
+        word_width: model.word_dim as u64,
+        hidden: d,
+    };
+    let weights = Bytes::of_weights(image.weights() + text.weights());
+    let banks = 4 * 2 * k * d + 16 * k;
+    let copies = if sampler.has_momentum() { 2 } else { 1 };
+    let items = b.min(train.micro_batch as u64) * (image.activations() + text.activations(sizes.words as u64));
+    let n = b + k;
+    Bytes {
+        momentum: weights.parameters, // held without use where the row has none
+        banks,
+        activations: copies * items + 4 * 5 * n * d + 40 * b * n,
+        checkpoint: 2 * (2 * weights.parameters).max(weights.optimiser + banks),
+        ..weights
+    }
+}
+
+/// The part of a plan that is the same for all rows: data and evaluation.
+///
+/// ```text
+/// data   = 4 · (values as given + values as taken in + numbers of words) + text of the captions
+/// scores = 12 · images · texts of the larger split      two tables of f32 and one on its way
+/// ```
+pub(crate) fn data(source: &Source, encoded: &Encoded) -> Bytes {
+    let data = &source.dataset;
+    let parts = [&data.train, &data.val, &data.test];
+    let values = |features: &Features| 4 * features.values.len() as u64;
+    let given: u64 = parts.iter().map(|part| values(&part.features)).sum();
+    let captions: usize = parts.iter().flat_map(|part| &part.captions).map(String::len).sum();
+    let taken: u64 = [&encoded.train, &encoded.val, &encoded.test]
+        .iter()
+        .map(|part| {
+            values(&part.features) + 4 * part.words.iter().map(Vec::len).sum::<usize>() as u64
+        })
+        .sum();
+    let scores = [&data.val, &data.test].map(|part| part.pairs.images() * part.pairs.texts());
+    let data = given + taken + captions as u64;
+    let scores = 12 * scores.into_iter().max().unwrap_or(0) as u64;
+    Bytes { data, loaded: data, scores, ..Bytes::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use burn::module::Module;
+    use burn::tensor::Device;
+    use fne::Fne;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn config(row: &str) -> FneConfig {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        Config::load(&configs, "fne-scenes").unwrap().row(row).unwrap()
+    }
+
+    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12 };
+
+    /// The formula's weights are those of the model that is built.
+    #[test]
+    fn weights_are_the_models() {
+        let config = config("Full");
+        let model = Fne::new(&config, 200, 150, &Device::flex(), 0).unwrap();
+        let plan = plan(&config, &SIZES);
+        assert_eq!(plan.parameters, 4 * model.online().num_params() as u64);
+        assert_eq!(plan.momentum, 4 * model.momentum().num_params() as u64);
+    }
+
+    /// By hand for b = 128, K = 1,024, d = 128, e = 64: banks 1,048,576 + 16,384; an image 4 · (1,000 + 512) = 6,048 bytes, a
+    /// text 4 · 12 · (384 + 2,176) = 122,880; twice 128 of both 33,005,568; n = 1,152: 2,949,120 + 5,898,240.
+    #[test]
+    fn golden_full_row_and_without_memory() {
+        let full = plan(&config("Full"), &SIZES);
+        assert_eq!(full.banks, 1_064_960);
+        assert_eq!(full.activations, 33_005_568 + 2_949_120 + 5_898_240);
+        // (201 · 128 + 150 · 64 + 384 · 192 + 768) weights; two moments each and the banks are the larger file.
+        let parameters = 4 * (25_728 + 9_600 + 73_728 + 768);
+        assert_eq!(full.parameters, parameters);
+        assert_eq!(full.checkpoint, 2 * (2 * parameters + 1_064_960));
+        let without = plan(&config("w/o MMM"), &SIZES);
+        assert_eq!(without.banks, 0);
+        assert_eq!(without.activations, 16_502_784 + 20 * 128 * 128 + 40 * 128 * 128);
+    }
+}

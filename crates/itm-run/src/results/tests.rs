@@ -1,0 +1,85 @@
+use itm_core::Pairs;
+use itm_core::eval::Protocol;
+
+use super::*;
+
+const IMAGES: usize = 40;
+
+/// One caption an image; of every `every` images one is ranked second both ways.
+fn run(seed: u64, every: usize) -> SeedRun {
+    let pairs = Pairs::uniform(IMAGES, 1);
+    let wrong = |i: usize| i.is_multiple_of(every);
+    let score = |i: usize, t: usize| match (i + 1) % IMAGES == t {
+        _ if i == t => 1.0,
+        true if wrong(i) => 2.0,
+        _ => 0.0,
+    };
+    let values = (0..IMAGES * IMAGES).map(|k| score(k / IMAGES, k % IMAGES)).collect();
+    let scores = ScoreMatrix::new(IMAGES, IMAGES, values).unwrap();
+    let ranks = Protocol::Full.ranks(&scores, &pairs).unwrap();
+    SeedRun {
+        seed,
+        evaluation: Evaluation::new(&ranks, TiePolicy::Index),
+        hits: Hits::new(&ranks, TiePolicy::Index).unwrap(),
+        truth: None,
+        progress: None,
+        curve: None,
+        similarities: None,
+        prior: None,
+    }
+}
+
+fn row(name: &str, kind: Kind, runs: Vec<SeedRun>) -> RowResult {
+    RowResult { kind, runs, ..RowResult::trained(name) }
+}
+
+/// 10, 8 and 5 of 40 images wrong: R@1 of both directions 75, 80, 87.5; the baseline's 50.
+#[test]
+fn three_seeds_stand_against_the_one_run_of_a_baseline() {
+    let full = row("Full", Kind::Trained, vec![run(0, 4), run(1, 5), run(2, 8)]);
+    let cca = RowResult::baseline(CCA, run(0, 2), 0.0, 0.0);
+    let c = comparison(&full, &cca).unwrap();
+    let want = 2.0 * ((75.0 + 80.0 + 87.5) / 3.0 - 50.0);
+    assert!((c.rsum - want).abs() < 1e-9, "{} {want}", c.rsum);
+    let [low, high] = c.ci95.unwrap();
+    assert!(0.0 < low && low < c.rsum && c.rsum < high, "{low} {high}");
+    assert!(c.p_value.unwrap() < 0.01, "{:?}", c.p_value);
+    assert_eq!((c.row.as_str(), c.minus.as_str()), ("Full", CCA));
+    let same = comparison(&cca, &cca).unwrap();
+    assert_eq!((same.rsum, same.ci95, same.p_value), (0.0, Some([0.0, 0.0]), Some(1.0)));
+}
+
+#[test]
+fn the_first_row_meets_every_other_and_every_row_the_baseline() {
+    let mut results = Results {
+        rows: vec![RowResult::baseline(CCA, run(0, 2), 0.0, 0.0)],
+        chance: baselines::chance(&Pairs::uniform(IMAGES, 1)),
+    };
+    assert!(results.comparisons().unwrap().is_empty());
+    for (name, every) in [("Full", 8), ("A", 4), ("B", 5)] {
+        results.push(row(name, Kind::Trained, vec![run(0, every), run(1, every + 1)]));
+    }
+    let compared = results.comparisons().unwrap();
+    let names: Vec<_> = compared.iter().map(|c| (c.row.as_str(), c.minus.as_str())).collect();
+    let want = [("Full", "A"), ("Full", "B"), ("Full", CCA), ("A", CCA), ("B", CCA)];
+    assert_eq!(names, want);
+    assert!(compared[0].rsum > 0.0 && compared[3].rsum > 0.0);
+}
+
+#[test]
+fn draws_add_up_over_seeds() {
+    let with_draws = |seed, anchors: f64, drawn| {
+        let draws = crate::method::Draws { anchors, drawn, uniform: 1.0, hardest: anchors };
+        let mut progress = Progress::default();
+        progress.draws = draws;
+        SeedRun { progress: Some(progress), ..run(seed, 2) }
+    };
+    let row = row("Full", Kind::Trained, vec![with_draws(0, 10.0, 2.0), with_draws(1, 30.0, 3.0)]);
+    let mut truth = Truth::default();
+    row.add_draws(&mut truth);
+    row.add_posterior(&mut truth);
+    assert_eq!(truth.drawn_true_share, Some(5.0 / 40.0));
+    assert_eq!(truth.uniform_true_share, Some(2.0 / 40.0));
+    assert_eq!((truth.hardest_true_share, truth.draws), (Some(1.0), Some(40)));
+    assert_eq!((truth.posterior_auc, truth.candidates), (None, None), "nothing was seen");
+}

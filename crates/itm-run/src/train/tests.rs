@@ -1,0 +1,359 @@
+use std::fs;
+use std::rc::Rc;
+
+use itm_core::eval::{Protocol, TiePolicy, evaluate};
+use itm_core::{Pairs, ScoreMatrix};
+
+use super::*;
+use crate::checkpoint::Files;
+use crate::disk::fakes::{Failing, Fails, Unsynced};
+use crate::method::Step;
+
+/// Its state is a hash of every call it has seen, in order; embeddings carry the epoch.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Toy {
+    state: u64,
+    epoch: usize,
+    batches: Vec<(Vec<usize>, u64)>,
+    observed: Vec<Observe>,
+    /// Fails at this step, as if the machine had stopped.
+    stop_at: Option<usize>,
+    /// Calls, from 1, that give a loss or a gradient that is not finite.
+    bad_loss_at: Option<usize>,
+    bad_gradient_at: Option<usize>,
+    /// Its weights are not finite from this step on.
+    infinite_from: Option<usize>,
+}
+
+impl Method for Toy {
+    fn name(&self) -> &str {
+        "toy"
+    }
+
+    fn non_finite(&self) -> Option<String> {
+        let broken = self.infinite_from.is_some_and(|from| self.batches.len() >= from);
+        broken.then(|| "toy.weight".into())
+    }
+
+    fn begin_epoch(&mut self, epoch: usize) {
+        self.epoch = epoch;
+        self.state = step_seed(self.state, 1_000_000 + epoch);
+    }
+
+    fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
+        if self.stop_at == Some(self.batches.len()) {
+            return Err(Error::invalid("toy", "to go on", "a kill"));
+        }
+        captions.iter().for_each(|&c| self.state = step_seed(self.state ^ seed, c));
+        self.batches.push((captions.to_vec(), seed));
+        self.observed.push(observe);
+        let value = (self.state >> 40) as f64 / 3.0;
+        let at = |step: Option<usize>| step == Some(self.batches.len());
+        let loss = if at(self.bad_loss_at) { f64::NAN } else { value };
+        let grad_norm = if at(self.bad_gradient_at) { f64::INFINITY } else { 2.0 * value };
+        let draws = Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5 };
+        let draws = (observe != Observe::No).then_some(draws);
+        let candidates = (observe == Observe::Posterior).then(|| {
+            let mut candidates = Candidates::default();
+            candidates.push(value.ln(), true);
+            candidates
+        });
+        Ok(Step { loss, grad_norm, active: 0.5, draws, candidates })
+    }
+
+    fn embed(&self, split: Split) -> Embedded {
+        assert_eq!(split, Split::Val, "epochs are chosen on validation");
+        Embedded { dim: 1, images: vec![self.epoch as f32], texts: vec![] }
+    }
+
+    fn save(&self, files: &mut Files) -> Result<()> {
+        files.add("toy", format!("{} {}", self.state, self.epoch).as_bytes())
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<()> {
+        let text = fs::read_to_string(folder.join("toy")).map_err(Error::io(folder))?;
+        let (state, epoch) = text.split_once(' ').unwrap();
+        (self.state, self.epoch) = (state.parse().unwrap(), epoch.parse().unwrap());
+        Ok(())
+    }
+}
+
+const PLAN: Plan = Plan {
+    epochs: 3,
+    batch: 4,
+    captions: 23,
+    seed: 7,
+    checkpoint_steps: 2,
+    log_steps: 3,
+    observe_steps: 2,
+};
+
+/// Validation by epoch: the second is the best, and the last equals it.
+fn validate(embedded: &Embedded) -> Result<Evaluation> {
+    let one = ScoreMatrix::from_rows([[1.0]]);
+    let evaluation = evaluate(&one, &Pairs::uniform(1, 1), Protocol::Full, TiePolicy::Index)?;
+    Ok(Evaluation { rsum: [100.0, 300.0, 300.0][embedded.images[0] as usize], ..evaluation })
+}
+
+fn trained(toy: &mut Toy, plan: &Plan, folder: &Path) -> Result<Progress> {
+    let checkpoints = Checkpoints::on(Rc::new(Unsynced), folder.join("checkpoints"), "toy".into())?;
+    train(toy, plan, validate, &checkpoints, &folder.join("log.jsonl"), |_| {})
+}
+
+fn seen(plan: Plan) -> Toy {
+    let dir = tempfile::tempdir().unwrap();
+    let mut toy = Toy::default();
+    trained(&mut toy, &plan, dir.path()).unwrap();
+    toy
+}
+
+fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        match path.is_dir() {
+            false => files.push((name, fs::read(&path).unwrap())),
+            true => files
+                .extend(tree(&path).into_iter().map(|(f, bytes)| (format!("{name}/{f}"), bytes))),
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn the_order_depends_on_seed_and_epoch_and_the_partial_batch_is_dropped() {
+    let toy = seen(PLAN);
+    assert_eq!(toy.batches.len(), 3 * (23 / 4));
+    let epochs: Vec<Vec<usize>> = toy
+        .batches
+        .chunks(5)
+        .map(|epoch| epoch.iter().flat_map(|(captions, _)| captions.clone()).collect())
+        .collect();
+    for (number, epoch) in epochs.iter().enumerate() {
+        assert_eq!(epoch[..], PLAN.order(number)[..20]);
+        let mut sorted = epoch.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert!(sorted.len() == 20 && sorted[19] < 23, "no caption twice: {epoch:?}");
+    }
+    assert!(epochs[0] != epochs[1] && epochs[1] != epochs[2]);
+    let longer = Plan { epochs: 9, checkpoint_steps: 1, log_steps: 1, ..PLAN };
+    assert_eq!(longer.order(1), PLAN.order(1));
+    assert!(Plan { seed: 8, ..PLAN }.order(1) != PLAN.order(1));
+    let mut seeds: Vec<_> = toy.batches.iter().map(|&(_, seed)| seed).collect();
+    let other = seen(Plan { seed: 8, ..PLAN });
+    seeds.extend(other.batches.iter().map(|&(_, seed)| seed));
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 30, "each step has a seed of its own");
+}
+
+#[test]
+fn the_first_best_epoch_is_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut toy = Toy::default();
+    let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
+    assert_eq!(progress.best, Some(Best { epoch: 1, step: 10, rsum: 300.0 }));
+    let mut half = Toy::default();
+    let two = Plan { epochs: 2, observe_steps: 0, ..PLAN };
+    trained(&mut half, &two, tempfile::tempdir().unwrap().path()).unwrap();
+    assert_eq!((toy.state, toy.epoch), (half.state, 1));
+    let names: Vec<_> = tree(&dir.path().join("checkpoints")).into_iter().map(|f| f.0).collect();
+    let whole = |step: u64| {
+        ["manifest.json", "manifest.sha256", "toy"].map(|file| format!("step-{step}/{file}"))
+    };
+    assert_eq!(names, [10, 14, 15].map(whole).concat(), "the best, the newest and one before");
+}
+
+#[test]
+fn an_ended_training_is_restored_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Path::new("rows/full/seed-0");
+    let checkpoints = Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
+    let restored = |toy: &mut Toy| restore(toy, &PLAN, &checkpoints, place);
+    let mut stopped = Toy { stop_at: Some(11), ..Toy::default() };
+    trained(&mut stopped, &PLAN, dir.path()).unwrap_err();
+    let line = restored(&mut Toy::default()).unwrap_err().to_string();
+    let want = "rows/full/seed-0: expected a training of 15 steps, got 10 so far";
+    assert_eq!(line, want);
+    let mut toy = Toy::default();
+    let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
+    let (before, mut other) = (tree(dir.path()), Toy::default());
+    assert_eq!(restored(&mut other).unwrap(), progress);
+    assert_eq!((other.state, other.epoch), (toy.state, 1), "its best epoch, not its last");
+    assert!(other.batches.is_empty() && tree(dir.path()) == before, "something was done");
+}
+
+/// Stopped after every possible step: what is on disk in the end is the same, bit for bit.
+#[test]
+fn a_resumed_run_ends_as_an_uninterrupted_one() {
+    let whole_dir = tempfile::tempdir().unwrap();
+    let mut whole = Toy::default();
+    let want = trained(&mut whole, &PLAN, whole_dir.path()).unwrap();
+    for stop in 0..PLAN.steps() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut stopped = Toy { stop_at: Some(stop), ..Toy::default() };
+        assert!(trained(&mut stopped, &PLAN, dir.path()).is_err());
+        let mut resumed = Toy { state: 99, ..Toy::default() };
+        if stop < PLAN.checkpoint_steps {
+            resumed.state = 0; // nothing is loaded: as at the start
+        }
+        let got = trained(&mut resumed, &PLAN, dir.path()).unwrap();
+        assert_eq!(got, want, "stopped at {stop}");
+        assert_eq!((resumed.state, resumed.epoch), (whole.state, whole.epoch));
+        let lost = stop + resumed.batches.len() - PLAN.steps();
+        assert!(lost < PLAN.checkpoint_steps, "{lost} steps lost, stopped at {stop}");
+        assert!(tree(dir.path()) == tree(whole_dir.path()), "stopped at {stop}");
+    }
+}
+
+/// A kill after the last checkpoint's rename and before the older ones are gone.
+#[test]
+fn what_a_kill_left_behind_is_cleared_by_a_resume() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut toy = Toy::default();
+    trained(&mut toy, &PLAN, dir.path()).unwrap();
+    let want = tree(dir.path());
+    for name in ["step-13", "step-13.tmp", "step-2"] {
+        fs::create_dir(dir.path().join("checkpoints").join(name)).unwrap();
+    }
+    fs::write(dir.path().join("checkpoints/step-13/toy"), "half").unwrap();
+    let mut again = Toy::default();
+    trained(&mut again, &PLAN, dir.path()).unwrap();
+    assert_eq!((again.state, again.batches.len()), (toy.state, 0));
+    assert!(tree(dir.path()) == want);
+}
+
+#[test]
+fn the_log_holds_means_and_every_step_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut toy = Toy::default();
+    let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
+    let log = Log::read(&dir.path().join("log.jsonl")).unwrap();
+    let steps = |line: &Line| match *line {
+        Line::Train { step, grad_norm, loss, .. } => {
+            assert!((grad_norm - 2.0 * loss).abs() < 1e-6 * grad_norm);
+            Some(step)
+        }
+        _ => None,
+    };
+    assert_eq!(log.iter().filter_map(steps).collect::<Vec<_>>(), [3, 6, 9, 12, 15]);
+    let rsums = |line: &Line| match *line {
+        Line::Validation { epoch, step, rsum } => Some((epoch, step, rsum)),
+        _ => None,
+    };
+    let rsums: Vec<_> = log.iter().filter_map(rsums).collect();
+    assert_eq!(rsums, [(0, 5, 100.0), (1, 10, 300.0), (2, 15, 300.0)]);
+    // Steps 0, 2, …, 14 are observed, those of the last epoch with their posterior.
+    let posterior = |o: &Observe| *o == Observe::Posterior;
+    assert_eq!(toy.observed.iter().filter(|&&o| o == Observe::Draws).count(), 5);
+    assert_eq!(toy.observed[10..].iter().filter(|o| posterior(o)).count(), 3);
+    assert_eq!(progress.candidates.count(), 3);
+    assert_eq!(progress.draws.anchors, 16.0);
+    let uniform = |line: &Line| match *line {
+        Line::Draws { uniform_true, hardest_true, .. } => Some((uniform_true, hardest_true)),
+        _ => None,
+    };
+    assert_eq!(log.iter().filter_map(uniform).collect::<Vec<_>>(), [(0.5, 0.25); 3]);
+}
+
+/// The run stops with one line; the checkpoint before it stays, and nothing of the step that failed is logged.
+#[test]
+fn what_is_not_finite_stops_the_run() {
+    let toys = [
+        (
+            Toy { bad_loss_at: Some(8), ..Toy::default() },
+            "toy, epoch 1, step 7: expected a finite loss, got NaN",
+        ),
+        (
+            Toy { bad_gradient_at: Some(8), infinite_from: Some(8), ..Toy::default() },
+            "toy, epoch 1, step 7: expected a finite gradient norm, got inf, first in toy.weight",
+        ),
+        (
+            Toy { infinite_from: Some(8), ..Toy::default() }, // nothing shows before the checkpoint
+            "toy, step 8: expected finite weights, got a NaN or infinity in toy.weight",
+        ),
+    ];
+    for (mut toy, want) in toys {
+        let dir = tempfile::tempdir().unwrap();
+        let error = trained(&mut toy, &PLAN, dir.path()).unwrap_err();
+        assert_eq!(error.to_string(), want);
+        let checkpoints = Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
+        let found = checkpoints.latest::<Progress>().unwrap().unwrap();
+        assert_eq!((found.step, found.notice), (6, None), "{want}");
+    }
+}
+
+/// A disk that is full at every number of bytes: one line, and a resumed run ends as an uninterrupted one.
+#[test]
+fn a_full_disk_costs_nothing_but_time() {
+    let whole = tempfile::tempdir().unwrap();
+    let want = trained(&mut Toy::default(), &PLAN, whole.path()).unwrap();
+    let mut failed = 0;
+    for room in (0..).step_by(397) {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Rc::new(Failing::new(Fails::After(room)));
+        let folder = dir.path().join("checkpoints");
+        let checkpoints = Checkpoints::on(disk, folder, "toy".into()).unwrap();
+        let log = dir.path().join("log.jsonl");
+        match train(&mut Toy::default(), &PLAN, validate, &checkpoints, &log, |_| {}) {
+            Ok(_) => break,
+            Err(error) => {
+                let line = error.to_string();
+                assert!(line.contains("no storage space") && line.lines().count() == 1, "{line}");
+                failed += 1;
+            }
+        }
+        assert_eq!(trained(&mut Toy::default(), &PLAN, dir.path()).unwrap(), want, "{room} bytes");
+        assert!(tree(dir.path()) == tree(whole.path()), "{room} bytes");
+    }
+    assert!(failed > 10, "{failed}");
+}
+
+/// A file of the newest checkpoint is lost: the run says so, goes on from the one before and ends as it would have.
+#[test]
+fn a_damaged_newest_checkpoint_costs_some_steps() {
+    let whole = tempfile::tempdir().unwrap();
+    let want = trained(&mut Toy::default(), &PLAN, whole.path()).unwrap();
+    // Stopped after step 5 the newest is the first epoch's end, which is its best; at 11 and 13 the best is an older one.
+    for (stop, newest, older) in [(3, 2, 0), (5, 5, 4), (11, 10, 8), (13, 12, 10)] {
+        for file in ["toy", "manifest.json", "manifest.sha256"] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut stopped = Toy { stop_at: Some(stop), ..Toy::default() };
+            trained(&mut stopped, &PLAN, dir.path()).unwrap_err();
+            fs::remove_file(dir.path().join(format!("checkpoints/step-{newest}/{file}"))).unwrap();
+            let mut lines = vec![];
+            let mut first = None;
+            let mut toy = Toy::default();
+            let checkpoints =
+                Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
+            let log = dir.path().join("log.jsonl");
+            let watch = |event: Event| match event {
+                Event::Notice(line) => lines.push(line.to_owned()),
+                Event::Step(at) => _ = first.get_or_insert(at.step),
+            };
+            let got = train(&mut toy, &PLAN, validate, &checkpoints, &log, watch);
+            if older == 0 {
+                let line = got.unwrap_err().to_string();
+                assert!(line.contains("step-2") && line.contains(file), "none is whole: {line}");
+                continue;
+            }
+            assert_eq!(got.unwrap(), want);
+            assert_eq!(lines.len(), 1);
+            for part in [format!("step-{newest}/{file}"), format!("step-{older}")] {
+                assert!(lines[0].contains(&part), "{}", lines[0]);
+            }
+            assert_eq!(first, Some(older + 1));
+            assert!(tree(dir.path()) == tree(whole.path()), "stopped at {stop}");
+        }
+    }
+}
+
+#[test]
+fn a_split_without_a_whole_batch_is_refused() {
+    assert!(Plan { captions: 4, ..PLAN }.check().is_ok());
+    let line = Plan { captions: 3, ..PLAN }.check().unwrap_err().to_string();
+    assert_eq!(line, "training split: expected at least one batch of 4 captions, got 3");
+}

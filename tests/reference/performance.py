@@ -1,0 +1,357 @@
+"""PyTorch's time and memory for what `crates/itm-core/benches/encoders` times: one row, one variant, one process.
+
+    python tests/reference/performance.py --list
+    python tests/reference/performance.py vit-224 own --threads 2 --seconds 4
+    cargo xtask performance --python python          # all rows of both sides, interleaved, one table
+
+Needs torch; the variants `transformers…` need transformers, the compiled ones a C++ compiler. Prints one line of JSON: best
+and median seconds of a step, peak resident memory of the process (getrusage), what was resident before anything was built
+(that is, after the imports), calls, threads, versions; or an `error`.
+
+Every row is what its name says at the sizes of the Rust side, in float32, on random numbers, as a user of PyTorch would
+write it; where there are several ways there are several variants, and the fastest of them is the peer:
+
+* `own`: the small modules below: nn.Linear (one for q, k and v), scaled_dot_product_attention, nn.LayerNorm, exact GELU;
+* `transformers`: ViTModel and BertModel with the same attention, without a pooler;
+* `…-adam`: torch.optim.Adam as it comes (one kernel call per operation and tensor), `…-fused`: with fused=True;
+* `…compiled…`: torch.compile(fullgraph=True) of the model, the function or the optimiser's step;
+* `…kept…`: glibc keeps freed memory instead of returning it, as our binary asks it to.
+
+Gradients are set to None before each step; the loss is the sum of the output; pixels and words get no gradient, sequences
+and the inputs of single operations do.
+"""
+
+import argparse
+import ctypes
+import json
+import platform
+import resource
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+WIDTH, HEADS, LAYERS, PATCH, WORDS, POSITIONS = 768, 12, 12, 16, 30522, 512
+EPSILON, DROPOUT = 1e-12, 0.1
+
+
+# Models.
+
+
+class Attention(nn.Module):
+    def __init__(self, dropout):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.dropout = dropout
+
+    def forward(self, x):
+        b, l, _ = x.shape
+        q, k, v = self.qkv(x).view(b, l, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)  # [b, h, l, e] each
+        rate = self.dropout if self.training else 0.0
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate)
+        return self.out(y.transpose(1, 2).reshape(b, l, WIDTH))
+
+
+class Block(nn.Module):
+    """A transformer block: norms before the two parts (ViT) or after them (BERT)."""
+
+    def __init__(self, dropout, norm_first):
+        super().__init__()
+        self.norm_1, self.norm_2 = nn.LayerNorm(WIDTH, eps=EPSILON), nn.LayerNorm(WIDTH, eps=EPSILON)
+        self.attention = Attention(dropout)
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.dropout, self.norm_first = nn.Dropout(dropout), norm_first
+
+    def feed(self, x):
+        return self.down(F.gelu(self.up(x)))
+
+    def forward(self, x):
+        if self.norm_first:
+            x = x + self.dropout(self.attention(self.norm_1(x)))
+            return x + self.dropout(self.feed(self.norm_2(x)))
+        x = self.norm_1(x + self.dropout(self.attention(x)))
+        return self.norm_2(x + self.dropout(self.feed(x)))
+
+
+class Vit(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.patches = nn.Conv2d(3, WIDTH, PATCH, PATCH)
+        self.cls = nn.Parameter(torch.zeros(1, 1, WIDTH))
+        self.positions = nn.Parameter(torch.zeros(1, (size // PATCH) ** 2 + 1, WIDTH))
+        self.blocks = nn.ModuleList(Block(0.0, True) for _ in range(LAYERS))
+        self.norm = nn.LayerNorm(WIDTH, eps=EPSILON)
+
+    def forward(self, pixels):
+        x = self.patches(pixels).flatten(2).transpose(1, 2)  # [b, l - 1, d]
+        x = torch.cat([self.cls.expand(len(x), -1, -1), x], 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.norm(x)
+
+
+class Bert(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.types = nn.Embedding(WORDS, WIDTH), nn.Embedding(2, WIDTH)
+        self.positions = nn.Embedding(POSITIONS, WIDTH)
+        self.norm, self.dropout = nn.LayerNorm(WIDTH, eps=EPSILON), nn.Dropout(DROPOUT)
+        self.blocks = nn.ModuleList(Block(DROPOUT, False) for _ in range(LAYERS))
+
+    def forward(self, words):
+        positions = torch.arange(words.shape[1])
+        x = self.words(words) + self.positions(positions) + self.types(torch.zeros_like(words))
+        x = self.dropout(self.norm(x))
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class BiGru(nn.Module):
+    """All states, `[b, l, 2h]`, of sequences that are all of full length or have a length each."""
+
+    def __init__(self, lengths):
+        super().__init__()
+        self.gru, self.lengths = nn.GRU(300, 1024, batch_first=True, bidirectional=True), lengths
+
+    def forward(self, x):
+        if self.lengths is None:
+            return self.gru(x)[0]
+        packed = nn.utils.rnn.pack_padded_sequence(x, self.lengths, batch_first=True, enforce_sorted=False)
+        return nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+
+
+def from_transformers(row, size):
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    if row == "vit":
+        config = transformers.ViTConfig(image_size=size, attn_implementation="sdpa")
+        model = transformers.ViTModel(config, add_pooling_layer=False)
+    else:
+        config = transformers.BertConfig(attn_implementation="sdpa")
+        model = transformers.BertModel(config, add_pooling_layer=False)
+    return Last(model)
+
+
+class Last(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x).last_hidden_state
+
+
+# Rows: each gives a function of a variant that builds everything and returns one step.
+
+
+def training(model, x, variant):
+    """Forward and backward, and with `-adam` or `-fused` in the variant an optimiser's step."""
+    model.train()
+    run = torch.compile(model, fullgraph=True) if "compiled" in variant else model
+    optimiser = None
+    if variant.endswith(("-adam", "-fused")):
+        optimiser = torch.optim.Adam(model.parameters(), lr=1e-6, fused=variant.endswith("-fused"))
+
+    def step():
+        model.zero_grad(set_to_none=True)
+        x.grad = None
+        run(x).sum().backward()
+        if optimiser is not None:
+            optimiser.step()
+
+    return step
+
+
+def vit(size, batch):
+    def build(variant):
+        model = from_transformers("vit", size) if "transformers" in variant else Vit(size)
+        return training(model, torch.rand(batch, 3, size, size), variant)
+
+    return build
+
+
+def bert(batch, length):
+    def build(variant):
+        model = from_transformers("bert", None) if "transformers" in variant else Bert()
+        return training(model, torch.randint(0, WORDS, (batch, length)), variant)
+
+    return build
+
+
+def gru(lengths):
+    def build(variant):
+        return training(BiGru(lengths), torch.rand(64, 20, 300).requires_grad_(), variant)
+
+    return build
+
+
+def operation(shape, function, parameters=()):
+    """One function of a tensor, forward and backward from a gradient of ones."""
+
+    def build(variant):
+        x, ones = torch.rand(shape).requires_grad_(), torch.ones(shape)
+        weights = [torch.ones(n).requires_grad_() for n in parameters]
+        run = torch.compile(function, fullgraph=True) if "compiled" in variant else function
+
+        def step():
+            for t in (x, *weights):
+                t.grad = None
+            run(x, *weights).backward(ones)
+
+        return step
+
+    return build
+
+
+def matmul(m, k, n, form):
+    """The product of a linear layer of weights `[n, k]` as PyTorch holds them: output, or a gradient."""
+
+    def build(_):
+        x, w, y = torch.rand(m, k), torch.rand(n, k), torch.rand(m, n)
+        return {
+            "forward": lambda: x @ w.t(),
+            "dx": lambda: y @ w,
+            "dw": lambda: y.t() @ x,
+        }[form]
+
+    return build
+
+
+def adam(variant):
+    model = Vit(224)
+    for p in model.parameters():
+        p.grad = torch.rand_like(p)
+    optimiser = torch.optim.Adam(
+        model.parameters(), lr=1e-6, fused=variant == "fused", foreach=variant in ("foreach", "compiled")
+    )
+    return torch.compile(optimiser.step) if variant == "compiled" else optimiser.step
+
+
+def ema(variant):
+    online, target = [p.data for p in Vit(224).parameters()], [p.data for p in Vit(224).parameters()]
+
+    def loop():
+        for t, o in zip(target, online):
+            t.lerp_(o, 0.005)
+
+    def foreach():
+        torch._foreach_lerp_(target, online, 0.005)
+
+    step = loop if variant == "loop" else foreach
+    return torch.no_grad()(torch.compile(step, fullgraph=True) if variant == "compiled" else step)
+
+
+ROWS_224, ROWS_BERT = 4 * 197, 8 * 32
+PLAIN = ["own", "own-kept", "transformers", "own-compiled", "own-compiled-kept"]
+WITH_ADAM = ["own-adam", "own-fused", "own-kept-fused", "transformers-fused", "own-compiled-fused", "own-compiled-kept-fused"]
+KERNEL = ["eager", "eager-kept", "compiled", "compiled-kept"]
+
+ROWS = {
+    "vit-224": (vit(224, 4), PLAIN),
+    "vit-224-adam": (vit(224, 4), WITH_ADAM),
+    "vit-384": (vit(384, 1), PLAIN),
+    "vit-384-adam": (vit(384, 1), WITH_ADAM),
+    "bert": (bert(8, 32), PLAIN),
+    "bert-adam": (bert(8, 32), WITH_ADAM),
+    "bigru": (gru(None), KERNEL),
+    "bigru-lengths": (gru([5 + 7 * b % 16 for b in range(64)]), KERNEL),
+    "gelu": (operation((ROWS_224, 4 * WIDTH), F.gelu), KERNEL),
+    "layer-norm": (
+        operation((ROWS_224, WIDTH), lambda x, w, b: F.layer_norm(x, (WIDTH,), w, b, EPSILON), (WIDTH, WIDTH)),
+        KERNEL,
+    ),
+    "softmax": (operation((4 * HEADS * 197, 197), lambda x: x.softmax(-1)), KERNEL),
+    "dropout": (operation((ROWS_224, 4 * WIDTH), lambda x: F.dropout(x, DROPOUT)), KERNEL),
+    "l2-norm": (operation((64 * 36, 1024), lambda x: F.normalize(x, dim=-1)), KERNEL),
+    "adam": (adam, ["loop", "foreach", "fused", "compiled"]),
+    "ema": (ema, ["loop", "foreach", "compiled"]),
+}
+for rows, k, n, form in [
+    (ROWS_224, WIDTH, 4 * WIDTH, "forward"),
+    (ROWS_224, WIDTH, 4 * WIDTH, "dx"),
+    (ROWS_224, WIDTH, 4 * WIDTH, "dw"),
+    (ROWS_224, 4 * WIDTH, WIDTH, "forward"),
+    (ROWS_BERT, WIDTH, 4 * WIDTH, "forward"),
+    (ROWS_BERT, WIDTH, 4 * WIDTH, "dx"),
+    (ROWS_BERT, WIDTH, 4 * WIDTH, "dw"),
+    (1024, 1024, 1024, "forward"),
+]:
+    ROWS[f"product-{rows}x{k}x{n}-{form}"] = (matmul(rows, k, n, form), ["eager", "eager-kept"])
+
+
+# Measuring: as the Rust side does.
+
+
+def measure(step, seconds):
+    """Seconds of every call: at least three, and until `seconds` have passed; a warm-up before."""
+    start, times = time.perf_counter(), []
+    step()
+    while time.perf_counter() - start < min(0.5, seconds):
+        step()
+    start = time.perf_counter()
+    while len(times) < 3 or time.perf_counter() - start < seconds:
+        before = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - before)
+    return times
+
+
+def keep_freed_memory():
+    """What `itm` does first: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, so that no step faults its buffers in again."""
+    libc = ctypes.CDLL(None)
+    if platform.libc_ver()[0] != "glibc" or not (libc.mallopt(-3, 1 << 30) and libc.mallopt(-1, 2**31 - 1)):
+        raise OSError("only glibc can be asked to keep memory")
+
+
+def blas():
+    """Whose matrix products these are."""
+    return "MKL" if torch.backends.mkl.is_available() else "no MKL"
+
+
+def resident():
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("row", nargs="?")
+    parser.add_argument("variant", nargs="?")
+    parser.add_argument("--list", action="store_true", help="rows and their variants, a line each")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    args = parser.parse_args()
+    if args.list:
+        for row, (_, variants) in ROWS.items():
+            print(row, *variants)
+        return
+    if args.row not in ROWS or args.variant not in ROWS[args.row][1]:
+        parser.error(f"no row {args.row} with a variant {args.variant}: --list names them")
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    line = {"row": args.row, "variant": args.variant, "torch": torch.__version__, "blas": blas()}
+    line["python"] = platform.python_version()
+    try:
+        if "kept" in args.variant:
+            keep_freed_memory()
+        if "transformers" in args.variant:
+            import transformers
+
+            line["transformers"] = transformers.__version__
+        before = resident()
+        times = measure(ROWS[args.row][0](args.variant), args.seconds)
+        line |= {"best": min(times), "median": statistics.median(times), "calls": len(times)}
+        line |= {"peak_bytes": resident(), "start_bytes": before, "threads": torch.get_num_threads()}
+    except Exception as error:  # the reason goes into the table
+        reason = str(error).strip().splitlines() or [""]
+        line["error"] = f"{type(error).__name__}: {reason[0]}"
+    print(json.dumps(line))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+//! Every operation of `itm-kernels`: an entry each.
+
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{
+    AdamOptions, AdamW, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
+    NormOrder, SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, softmax,
+    uniform,
+};
+
+use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
+
+/// One operation: what it gives on a device with autodiff, gradients included.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// Largest deviation from `cpu`, of [`crate::values::deviation`].
+    pub(crate) bound: f64,
+    pub(crate) run: fn(&Device) -> Values,
+}
+
+/// Widths are odd on purpose: no tile, no vector fits them.
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "gru",
+        bound: 1e-5,
+        run: |d| learnt(Gru::seeded(7, 19, 1, d), x([4, 6, 7], d), |m, x| m.forward(x, &LENGTHS)),
+    },
+    Case { name: "normalize_rows", bound: 1e-5, run: |d| applied(x([5, 37], d), normalize_rows) },
+    Case {
+        name: "normalize_rows, a zero row",
+        bound: 1e-5,
+        run: |d| {
+            let rows = Tensor::<2>::cat(vec![x([2, 37], d), Tensor::zeros([1, 37], d)], 0);
+            applied(Tensor::<2>::from_data(rows.into_data(), d), normalize_rows)
+        },
+    },
+    Case {
+        name: "masked_mean",
+        bound: 1e-5,
+        run: |d| applied(x([4, 6, 37], d), |x| masked_mean(x, &LENGTHS)),
+    },
+    Case {
+        name: "linear",
+        bound: 1e-5,
+        run: |d| learnt(Linear::seeded(130, 71, 1, d), x([3, 43, 130], d), |m, x| m.forward(x)),
+    },
+    Case {
+        name: "layer_norm",
+        bound: 1e-5,
+        run: |d| learnt(LayerNorm::new(131, 1e-12, d), x([3, 6, 131], d), |m, x| m.forward(x)),
+    },
+    Case {
+        // Rows far from zero, where E[x²] − E[x]² has no digit left.
+        name: "layer_norm, mean 100",
+        bound: 1e-4, // the input itself has 24 bits: 100 ± 1 leaves 17 of the deviation
+        run: |d| {
+            let far = Tensor::<3>::from_data((x([3, 6, 131], d) + 100.0).into_data(), d);
+            learnt(LayerNorm::new(131, 1e-12, d), far, |m, x| m.forward(x))
+        },
+    },
+    Case { name: "gelu", bound: 1e-5, run: |d| applied(uniform([9, 77], 6.0, 7, d), gelu) },
+    Case {
+        name: "dropout",
+        bound: 1e-6,
+        run: |d| {
+            let dropout = Dropout::new(0.3);
+            applied(x([9, 77], d), |x| dropout.forward(x, Noise::Seeded(5)))
+        },
+    },
+    Case { name: "attention", bound: 1e-5, run: |d| attention(d, None, Noise::Off) },
+    Case {
+        name: "attention, padded",
+        bound: 1e-5,
+        run: |d| attention(d, Some(&LENGTHS), Noise::Off),
+    },
+    Case {
+        name: "attention, padded, dropout",
+        bound: 1e-5,
+        run: |d| attention(d, Some(&LENGTHS), Noise::Seeded(5)),
+    },
+    Case {
+        name: "softmax",
+        bound: 1e-5,
+        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, None)),
+    },
+    Case {
+        name: "softmax, padded, a row of it",
+        bound: 1e-5,
+        run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, Some(&[20, 37, 0, 1]))),
+    },
+    Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, Memory::Keep, None) },
+    Case {
+        name: "block, BERT",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Post, Memory::Keep, Some(&LENGTHS)),
+    },
+    Case {
+        name: "block, ViT, made again",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Pre, Memory::Recompute, None),
+    },
+    Case {
+        name: "block, BERT, made again",
+        bound: 2e-5,
+        run: |d| block(d, NormOrder::Post, Memory::Recompute, Some(&LENGTHS)),
+    },
+    Case { name: "adamw, three steps", bound: 1e-5, run: adamw },
+    Case {
+        name: "moving average",
+        bound: 1e-6,
+        run: |d| {
+            let [target, online] = [1, 2].map(|seed| Gru::seeded(7, 19, seed, d));
+            parameters(&ema(target, &online, 0.9))
+        },
+    },
+];
+
+/// Clipping, decay of matrices alone, and moments that have seen three gradients.
+fn adamw(device: &Device) -> Values {
+    let (clip, decayed) = (Some(2.0), Decayed::Matrices);
+    let options = AdamOptions { weight_decay: 0.1, clip, decayed, ..Default::default() };
+    let (mut optimizer, mut gru) = (AdamW::new(options), Gru::seeded(7, 19, 1, device));
+    let mut values = vec![];
+    for step in 0..3 {
+        let grads = drawn_gradients(&gru, 100 * step);
+        let (updated, norm) = optimizer.step(gru, grads, 1e-2);
+        gru = updated;
+        values.push((format!("norm of step {step}"), vec![norm as f32]));
+    }
+    values.extend(parameters(&gru));
+    for (k, moments) in optimizer.moments().enumerate() {
+        let moments = moments.unwrap();
+        values.push((format!("first moment of parameter {k}"), moments.first));
+        values.push((format!("second moment of parameter {k}"), moments.second));
+    }
+    values
+}
+
+fn attention(device: &Device, keys: Option<&[usize]>, noise: Noise) -> Values {
+    let attention = SelfAttention::seeded(39, 3, 0.1, 1, device);
+    learnt(attention, x([4, 6, 39], device), |m, x| m.forward(x, keys, noise))
+}
+
+fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize]>) -> Values {
+    let (width, heads, mlp, epsilon) = (39, 3, 101, 1e-12);
+    let (dropout, attention_dropout) = (0.1, 0.2);
+    let shape = BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout };
+    let block = TransformerBlock { memory, ..TransformerBlock::seeded(&shape, 1, device) };
+    learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
+}
+
+/// Real steps of four sequences of six.
+const LENGTHS: [usize; 4] = [3, 6, 1, 4];
+
+/// The input.
+fn x<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+    uniform(shape, 1.0, 7, device)
+}

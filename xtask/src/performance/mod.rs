@@ -1,0 +1,142 @@
+//! `cargo xtask performance`: our time and memory beside PyTorch's, every measurement a process of its own.
+//!
+//! The rows are those of `crates/itm-core/benches/encoders` and of its twin `tests/reference/performance.py`. A round runs ours,
+//! the bare matrix products of the row, and every variant of PyTorch, one after the other; the best of all rounds counts.
+
+mod machine;
+mod process;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use process::{Program, build_bench};
+use table::{Measured, Row};
+
+/// A variant this much slower than the best of its kind in one round is not run again.
+const HOPELESS: f64 = 1.3;
+
+/// Our times and PyTorch's, row by row.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The Python interpreter: one with torch, and transformers for its models.
+    #[arg(long)]
+    python: PathBuf,
+    /// Only these rows, by comma; `docs/performance.md` is written if all are run.
+    #[arg(long, value_delimiter = ',', value_name = "ROW")]
+    rows: Vec<String>,
+    /// Rounds; the best counts.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Threads of both sides [default: all of the machine].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Seconds that a process repeats its step for; three steps at least.
+    #[arg(long, value_name = "S", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Seconds after which a process is stopped and its cell becomes `-`.
+    #[arg(long, value_name = "S", default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+}
+
+/// Measures the rows and prints the table.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
+    let threads = match arguments.threads {
+        Some(threads) => usize::from(threads),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let torch = Program::python(&arguments.python, root, threads, arguments.limit);
+    let torch_rows = torch.rows()?; // before minutes of building
+    check(&arguments.rows, &torch_rows)?;
+    let ours = Program::ours(build_bench(root)?, threads, arguments.limit);
+    let our_rows = ours.rows()?;
+    if our_rows.iter().map(|r| &r.0).ne(torch_rows.iter().map(|r| &r.0)) {
+        bail!("the two sides have different rows: {our_rows:?}, {torch_rows:?}");
+    }
+
+    let all = arguments.rows.is_empty();
+    let wanted = |name: &String| all || arguments.rows.contains(name);
+    let mut rows = Vec::new();
+    for ((name, with), (_, variants)) in our_rows.into_iter().zip(torch_rows) {
+        if wanted(&name) {
+            rows.push(measure(&ours, &torch, &name, &with, &variants, arguments));
+        }
+    }
+    let command = command(arguments, threads);
+    let text = format!(
+        "{}\n{}",
+        machine::describe(root, threads, &rows),
+        table::render(&rows, &command, arguments.repeat)
+    );
+    println!("{text}");
+    if all {
+        let path = root.join("docs/performance.md");
+        let page = std::fs::read_to_string(&path).context("docs/performance.md")?;
+        std::fs::write(&path, table::between_markers(&page, &text)?)
+            .context("docs/performance.md")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All rounds of one row. What cannot be measured keeps its reason instead.
+fn measure(
+    ours: &Program,
+    torch: &Program,
+    name: &str,
+    with: &[String],
+    variants: &[String],
+    arguments: &Arguments,
+) -> Row {
+    let sides = with.iter().map(|variant| (ours, variant));
+    let mut contenders: Vec<(&Program, Measured)> = sides
+        .chain(variants.iter().map(|variant| (torch, variant)))
+        .map(|(program, variant)| (program, Measured::new(variant)))
+        .collect();
+    for round in 1..=arguments.repeat {
+        for (program, measured) in contenders.iter_mut().filter(|(_, m)| m.in_the_race) {
+            eprintln!("{name}: round {round} of {}: {}", arguments.repeat, measured.variant);
+            measured.add(program.measure(name, &measured.variant, arguments.seconds));
+        }
+        let mut all: Vec<&mut Measured> = contenders.iter_mut().map(|(_, m)| m).collect();
+        table::drop_hopeless(&mut all, HOPELESS);
+    }
+    Row { name: name.to_owned(), measured: contenders.into_iter().map(|(_, m)| m).collect() }
+}
+
+fn check(wanted: &[String], known: &[(String, Vec<String>)]) -> Result<()> {
+    for name in wanted {
+        if !known.iter().any(|(row, _)| row == name) {
+            let names: Vec<&str> = known.iter().map(|(row, _)| row.as_str()).collect();
+            bail!("--rows: expected some of {}, got {name}", names.join(", "));
+        }
+    }
+    Ok(())
+}
+
+/// The command line that gives this table, without the path of one machine's interpreter.
+fn command(arguments: &Arguments, threads: usize) -> String {
+    let mut line = "cargo xtask performance --python python".to_owned();
+    if !arguments.rows.is_empty() {
+        line += &format!(" --rows {}", arguments.rows.join(","));
+    }
+    let Arguments { repeat, seconds, .. } = arguments;
+    line + &format!(" --repeat {repeat} --threads {threads} --seconds {seconds}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_row_is_refused_in_one_line() {
+        let known = [("vit".to_owned(), vec![]), ("bert".to_owned(), vec![])];
+        assert!(check(&["bert".to_owned()], &known).is_ok());
+        assert_eq!(
+            check(&["bert".to_owned(), "gpt".to_owned()], &known).unwrap_err().to_string(),
+            "--rows: expected some of vit, bert, got gpt"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! One measurement: a fresh process of either side, and the line of JSON it prints.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// Freed memory stays with the process, as in the binary `itm`; PyTorch's `kept` variants do the same.
+const KEEP_MEMORY: [(&str, &str); 2] =
+    [("MALLOC_MMAP_THRESHOLD_", "1073741824"), ("MALLOC_TRIM_THRESHOLD_", "4294967295")];
+
+/// A side of the comparison: how its processes are started.
+#[derive(Debug)]
+pub(super) struct Program {
+    path: PathBuf,
+    first: Vec<OsString>,
+    environment: Vec<(&'static str, String)>,
+    threads: usize,
+    limit: Duration,
+}
+
+impl Program {
+    pub(super) fn ours(path: PathBuf, threads: usize, limit: u64) -> Self {
+        let mut side = Self::new(path, threads, limit);
+        side.environment.extend(KEEP_MEMORY.map(|(key, value)| (key, value.to_owned())));
+        side
+    }
+
+    pub(super) fn python(path: &Path, root: &Path, threads: usize, limit: u64) -> Self {
+        let script = root.join("tests/reference/performance.py");
+        Self { first: vec![script.into()], ..Self::new(path.to_owned(), threads, limit) }
+    }
+
+    fn new(path: PathBuf, threads: usize, limit: u64) -> Self {
+        let environment = ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"]
+            .map(|key| (key, threads.to_string()))
+            .to_vec();
+        Self { path, first: vec![], environment, threads, limit: Duration::from_secs(limit) }
+    }
+
+    /// Names of the rows, each with its variants.
+    pub(super) fn rows(&self) -> Result<Vec<(String, Vec<String>)>> {
+        let text = self.output(&["--list"]).map_err(|reason| {
+            let place = self.path.display();
+            anyhow::anyhow!("{place}: expected a program that lists its rows, got {reason}")
+        })?;
+        let rows = text.lines().filter_map(|line| {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            Some((words.next()?, words.collect()))
+        });
+        Ok(rows.collect())
+    }
+
+    /// What one process measured, or why there is no number, in one line.
+    pub(super) fn measure(&self, row: &str, variant: &str, seconds: u32) -> Result<Value, String> {
+        let (threads, seconds) = (self.threads.to_string(), seconds.to_string());
+        let args = [row, variant, "--threads", &threads, "--seconds", &seconds];
+        let line = parse(&self.output(&args)?)?;
+        match line["threads"].as_u64() {
+            Some(t) if t == self.threads as u64 => Ok(line),
+            other => Err(format!("{other:?} threads instead of {threads}")),
+        }
+    }
+
+    /// The output; the last line of the errors, or that the time was up, if the process failed.
+    fn output(&self, args: &[&str]) -> Result<String, String> {
+        let mut child = Command::new(&self.path)
+            .args(&self.first)
+            .args(args)
+            .envs(self.environment.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
+        let start = Instant::now();
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if start.elapsed() < self.limit => {
+                    thread::sleep(Duration::from_millis(50));
+                }
+                Ok(None) => {
+                    // It may just have ended by itself: then there is nothing to stop.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(format!("not done after {} s", self.limit.as_secs()));
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        };
+        let text = |thread: thread::JoinHandle<String>| thread.join().unwrap_or_default();
+        let (out, err) = (text(out), text(err));
+        if status.success() {
+            return Ok(out);
+        }
+        let last = err.lines().rev().find(|line| !line.trim().is_empty());
+        Err(last.map_or_else(|| status.to_string(), |line| line.trim().to_owned()))
+    }
+}
+
+/// The measurement in a program's output: its last line that is JSON.
+fn parse(output: &str) -> Result<Value, String> {
+    let line = output.lines().rev().find(|line| line.starts_with('{')).ok_or("no measurement")?;
+    let line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    match line["error"].as_str() {
+        Some(reason) => Err(reason.to_owned()),
+        None if line["best"].as_f64().is_some_and(|best| best > 0.0) => Ok(line),
+        None => Err("a measurement without a time".to_owned()),
+    }
+}
+
+/// Reads to the end beside the process, which would wait for a full pipe otherwise.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes); // what came before an error is what there is
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Builds the benchmark as `itm` is built, and says where it lies.
+pub(super) fn build_bench(root: &Path) -> Result<PathBuf> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(root)
+        .args(["build", "--release", "--package", "itm-core", "--bench", "encoders"])
+        .args(["--features", "burn,itm-kernels/flex"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .stderr(Stdio::inherit()) // a first build takes minutes
+        .output()
+        .context("cargo")?;
+    if !output.status.success() {
+        bail!("the benchmark does not build");
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let built = messages.lines().filter_map(executable).next_back();
+    built.context("cargo names no executable of the benchmark")
+}
+
+fn executable(message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_ours =
+        message["target"]["name"] == "encoders" && message["target"]["kind"][0] == "bench";
+    message["executable"].as_str().filter(|_| is_ours).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_json_counts() {
+        let line = parse("warning\n{\"best\": 1}\n{\"best\": 0.5, \"row\": \"x\"}\n").unwrap();
+        assert_eq!(line["best"], 0.5);
+        assert_eq!(parse("").unwrap_err(), "no measurement");
+        assert_eq!(parse("{\"error\": \"no compiler\"}").unwrap_err(), "no compiler");
+        assert_eq!(parse("{\"row\": \"x\"}").unwrap_err(), "a measurement without a time");
+    }
+
+    #[test]
+    fn the_benchmark_is_found_among_cargos_messages() {
+        let message = |kind: &str| {
+            format!(
+                r#"{{"reason": "compiler-artifact", "target": {{"name": "encoders", "kind": ["{kind}"]}}, "executable": "e"}}"#
+            )
+        };
+        assert_eq!(executable(&message("bench")), Some(PathBuf::from("e")));
+        assert_eq!(executable(&message("bin")), None);
+        assert_eq!(executable("no JSON"), None);
+    }
+
+    /// What a Python without torch says last is the reason; so is that the program does not exist.
+    #[cfg(unix)]
+    #[test]
+    fn a_failing_program_gives_one_line() {
+        let shell = |script: &str, limit| Program {
+            first: vec!["-c".into(), script.into()],
+            ..Program::new("sh".into(), 1, limit)
+        };
+        let failing = shell("echo Traceback >&2; echo 'no module torch' >&2; exit 1", 9);
+        assert_eq!(
+            failing.rows().unwrap_err().to_string(),
+            "sh: expected a program that lists its rows, got no module torch"
+        );
+        let absent = Program::new("no-such-program".into(), 1, 9);
+        assert_eq!(absent.rows().unwrap_err().to_string().lines().count(), 1);
+        let slow = shell("sleep 20", 1);
+        assert_eq!(slow.measure("x", "y", 1).unwrap_err(), "not done after 1 s");
+        let other = shell("echo '{\"best\": 1, \"threads\": 3}'", 9);
+        assert_eq!(other.measure("x", "y", 1).unwrap_err(), "Some(3) threads instead of 1");
+    }
+}
