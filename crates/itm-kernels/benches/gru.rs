@@ -15,7 +15,7 @@ use burn::nn::gru::GruConfig;
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor};
 use gemm::Parallelism;
-use itm_kernels::{Gru, uniform};
+use itm_kernels::{BiGru, Gru, uniform};
 
 struct Size {
     batch: usize,
@@ -24,12 +24,21 @@ struct Size {
     hidden: usize,
     /// Shortest and longest sequence: lengths are spread evenly.
     lengths: [usize; 2],
+    units: Units,
 }
 
-const SIZES: [Size; 3] = [
-    Size { batch: 128, steps: 16, input: 300, hidden: 256, lengths: [16, 16] },
-    Size { batch: 128, steps: 16, input: 300, hidden: 256, lengths: [6, 16] },
-    Size { batch: 64, steps: 20, input: 300, hidden: 1024, lengths: [20, 20] },
+#[derive(Clone, Copy, PartialEq)]
+enum Units {
+    Forward,
+    Both,
+}
+
+#[rustfmt::skip]
+const SIZES: [Size; 4] = [
+    Size { batch: 128, steps: 16, input: 300, hidden: 256, lengths: [16, 16], units: Units::Forward },
+    Size { batch: 128, steps: 16, input: 300, hidden: 256, lengths: [6, 16], units: Units::Forward },
+    Size { batch: 64, steps: 20, input: 300, hidden: 1024, lengths: [20, 20], units: Units::Forward },
+    Size { batch: 64, steps: 20, input: 300, hidden: 1024, lengths: [20, 20], units: Units::Both },
 ];
 
 fn main() {
@@ -57,12 +66,13 @@ enum Pass {
 }
 
 fn row(size: &Size, pass: Pass) {
-    let &Size { batch, steps, input, hidden, lengths: [shortest, longest] } = size;
+    let &Size { batch, steps, input, hidden, lengths: [shortest, longest], units } = size;
     let device = Device::flex();
     let device = if pass == Pass::Train { device.autodiff() } else { device };
     let lengths: Vec<usize> =
         (0..batch).map(|b| shortest + b * (longest - shortest) / (batch - 1)).collect();
-    let gru = Gru::seeded(input, hidden, 1, &device);
+    let both = BiGru::seeded(input, hidden, 1, &device);
+    let gru = both.ahead.clone();
     let theirs = GruConfig::new(input, hidden, true).init(&device);
     let x = uniform([batch, steps, input], 1.0, 2, &device);
     let x = if pass == Pass::Train { x.require_grad() } else { x };
@@ -75,11 +85,19 @@ fn row(size: &Size, pass: Pass) {
     };
     let real = lengths.iter().sum::<usize>();
     let mut products = Products::new(real, input, hidden, pass);
+    let times = if units == Units::Both { 2 } else { 1 };
+    let twice = |f: &mut dyn FnMut()| (0..times).for_each(|_| f());
     let mut contenders: [(&mut dyn FnMut(), Duration); 4] = [
-        (&mut || finish(gru.forward(x.clone(), &lengths)), Duration::MAX),
-        (&mut || finish(composed(&gru, x.clone())), Duration::MAX),
-        (&mut || finish(theirs.forward(x.clone(), None)), Duration::MAX),
-        (&mut || products.run(), Duration::MAX),
+        (
+            &mut || match units {
+                Units::Forward => finish(gru.forward(x.clone(), &lengths)),
+                Units::Both => finish(both.forward(x.clone(), &lengths)),
+            },
+            Duration::MAX,
+        ),
+        (&mut || twice(&mut || finish(composed(&gru, x.clone()))), Duration::MAX),
+        (&mut || twice(&mut || finish(theirs.forward(x.clone(), None))), Duration::MAX),
+        (&mut || twice(&mut || products.run()), Duration::MAX),
     ];
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(6) {
@@ -90,7 +108,7 @@ fn row(size: &Size, pass: Pass) {
         }
     }
     let [ours, composed, theirs, products] = contenders.map(|(_, best)| best.as_secs_f64() * 1e3);
-    let name = format!("{batch} × {shortest}–{longest} of {steps}, {input} → {hidden}");
+    let name = format!("{batch} × {shortest}–{longest} of {steps}, {input} → {times}·{hidden}");
     println!(
         "{name:32} {ours:9.2} {composed:9.2} {theirs:9.2} {products:9.2}  {:.2}",
         ours / products

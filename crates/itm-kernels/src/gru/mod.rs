@@ -211,7 +211,8 @@ fn state_panels(w_hh: &[f32], h: usize) -> Panels {
         let (j, n) = (p * LANES, LANES.min(h - p * LANES));
         for (to, from) in panel.iter_mut().zip(w_hh.chunks_exact(3 * h)) {
             for gate in 0..3 {
-                to[gate * LANES..][..n].copy_from_slice(&from[gate * h + j..][..n]);
+                let part = load(&from[gate * h + j..][..n], 0);
+                store(&mut to[gate * LANES..][..LANES], 0, part);
             }
         }
     })

@@ -141,3 +141,44 @@ fn a_short_input_is_refused() {
     let weights = Weights { w_ih: &[0.0; 12], w_hh: &[0.0; 12], b_ih: &[0.0; 6], b_hh: &[0.0; 6] };
     forward(&[0.0; 11], &weights, &Packing::new(&[3, 1], 3));
 }
+
+/// Nineteen sequences, three blocks of rows, units over the edge of a panel: each one's states and the gradient of its
+/// input are those it has alone, and the gradients of the weights are the sums of those it has alone.
+#[test]
+fn a_batch_is_its_sequences_side_by_side() {
+    let (l, i, h) = (4, 3, 50);
+    let lengths: Vec<usize> = (0..19).map(|b| 1 + b * 7 % 4).collect();
+    let parts: Vec<_> = (0..2)
+        .map(|d| [i * 3 * h, h * 3 * h, 3 * h, 3 * h].map(|n| random(n, 10 * d + n as u64)))
+        .collect();
+    let [one, two] =
+        [&parts[0], &parts[1]].map(|[w_ih, w_hh, b_ih, b_hh]| Weights { w_ih, w_hh, b_ih, b_hh });
+    let run = |x: &[f32], grad: &[f32], lengths: &[usize]| {
+        let packing = Packing::new(lengths, l);
+        let (states, [a, b]) = bidirectional_saving(x, [&one, &two], &packing);
+        let d = bidirectional_backward(x, [&one, &two], &packing, &states, [&a, &b], grad);
+        (states, d)
+    };
+    let (x, grad) = (random(19 * l * i, 7), random(19 * l * 2 * h, 8));
+    let (states, [ahead, reverse]) = run(&x, &grad, &lengths);
+
+    let f64s = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+    let mut sums = [&ahead, &reverse]
+        .map(|g| [&g.w_ih, &g.w_hh, &g.b_ih, &g.b_hh].map(|v| vec![0.0f64; v.len()]));
+    for (b, &n) in lengths.iter().enumerate() {
+        let rows = |v: &[f32], w: usize| v[b * l * w..(b + 1) * l * w].to_vec();
+        let (alone, d) = run(&rows(&x, i), &rows(&grad, 2 * h), &[n]);
+        assert!(worst(&rows(&states, 2 * h), &f64s(&alone)) < 1e-6, "sequence {b}");
+        assert!(worst(&rows(&ahead.x, i), &f64s(&d[0].x)) < 1e-5, "sequence {b}");
+        for (sums, d) in sums.iter_mut().zip(&d) {
+            for (sum, d) in sums.iter_mut().zip([&d.w_ih, &d.w_hh, &d.b_ih, &d.b_hh]) {
+                sum.iter_mut().zip(d).for_each(|(s, &d)| *s += f64::from(d));
+            }
+        }
+    }
+    for (got, want) in [&ahead, &reverse].into_iter().zip(&sums) {
+        for (got, want) in [&got.w_ih, &got.w_hh, &got.b_ih, &got.b_hh].into_iter().zip(want) {
+            assert!(worst(got, want) < 1e-4);
+        }
+    }
+}
