@@ -31,6 +31,8 @@ enum Task {
     Data(Forwarded),
     /// The built-in world: contact sheet, export.
     Scenes(Forwarded),
+    /// Features of MobileNetV2 for a folder of pictures.
+    Features(Forwarded),
     /// Backend `tch` with the libtorch of a Python's torch 2.9.0: `tch [--python P] -- test`, `-- run <target> …`.
     Tch {
         /// A Python that imports torch.
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
+        Task::Features(forwarded) => reproduce::run("features", forwarded.args),
         Task::Tch { python, args } => torch::run(&python, args),
         Task::Performance(arguments) => performance::run(&arguments),
         Task::Kills(kills) => kills.run(),
