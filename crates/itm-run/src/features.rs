@@ -37,9 +37,7 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
     let mut ims = Rows::create(file("ims.npy"), "<f2", &[net.channels()])?;
     let mut grid = match &pca {
         // Real values first: their scale is known at the end.
-        Some(pca) => {
-            Some(Rows::create(file("grid_real.npy"), "<f4", &[GRID * GRID, pca.width()])?)
-        }
+        Some(pca) => Some(Rows::create(file("grid_real.npy"), "<f4", &[GRID * GRID, pca.width()])?),
         None => None,
     };
     let bar = progress::bar(&args.name, "pictures");
@@ -122,7 +120,8 @@ fn found(folder: &Path) -> Result<Vec<String>> {
         if ["jpg", "jpeg", "png"].iter().any(|e| end == *e) && path.is_file() {
             let name = path.file_name().unwrap_or_default().to_str();
             let name = name.filter(|n| !n.contains(char::is_control));
-            let refuse = || Error::invalid(path.display(), "a name of one line in UTF-8", "another");
+            let refuse =
+                || Error::invalid(path.display(), "a name of one line in UTF-8", "another");
             names.push(name.ok_or_else(refuse)?.to_owned());
         }
     }
@@ -157,7 +156,10 @@ fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
             }
         }
         let scale: Vec<f32> = most.iter().map(|m| m / 127.0).collect();
-        write_atomically(&path, &array("<f4", &[width], scale.iter().flat_map(|v| v.to_le_bytes())))?;
+        write_atomically(
+            &path,
+            &array("<f4", &[width], scale.iter().flat_map(|v| v.to_le_bytes())),
+        )?;
         scale
     };
     let mut grid = Rows::create(to, "|i1", &values.shape()[1..])?;

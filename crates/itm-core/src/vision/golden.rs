@@ -130,8 +130,7 @@ fn operations_equal_their_definitions() {
 fn wrapping_changes_two_operations_alone() {
     let from = Golden::read().operations[0].from.image();
     for op in Operation::ALL {
-        let [a, b] =
-            [Overflow::Saturate, Overflow::Wrap].map(|o| op.apply(&from, Sign::Plus, o));
+        let [a, b] = [Overflow::Saturate, Overflow::Wrap].map(|o| op.apply(&from, Sign::Plus, o));
         let wraps = matches!(op, Operation::AutoContrast | Operation::Sharpness);
         assert_eq!(a != b, wraps, "{op:?}");
     }

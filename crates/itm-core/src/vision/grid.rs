@@ -26,6 +26,10 @@ pub struct GridPca {
 impl GridPca {
     /// Reads `grid_pca128.safetensors` (`mean` `[channels]`, `components` `[components, channels]`) of a folder.
     ///
+    /// # Departures
+    /// The file of the data says `[128, 1280]`, but its numbers lie as `[1280, 128]` does: a transposed view was saved without
+    /// being copied. Whichever order gives components of length 1 is taken; the stated one if neither or both do.
+    ///
     /// # Errors
     /// A missing or malformed file, or one for another number of channels.
     pub fn open(folder: impl AsRef<Path>, channels: usize) -> Result<Self> {
@@ -49,7 +53,11 @@ impl GridPca {
         }
         let rows = floats(place, &tensors, "components", &[width, channels])?;
         let transposed = (0..width * channels).map(|at| rows[at % width * channels + at / width]);
-        Ok(Self { mean, components: transposed.collect(), width })
+        let transposed: Vec<_> = transposed.collect();
+        // Components have length 1: that tells the two orders apart.
+        let components =
+            if is_unit(&rows, width) && !is_unit(&transposed, width) { rows } else { transposed };
+        Ok(Self { mean, components, width })
     }
 
     /// Numbers of a window.
@@ -88,6 +96,15 @@ impl GridPca {
     }
 }
 
+/// Whether the columns of `[channels, width]` have length 1.
+fn is_unit(columns: &[f32], width: usize) -> bool {
+    let mut squares = vec![0.0f32; width];
+    for row in columns.chunks_exact(width) {
+        squares.iter_mut().zip(row).for_each(|(sum, v)| *sum += v * v);
+    }
+    squares.iter().all(|sum| (sum - 1.0).abs() < 0.01)
+}
+
 fn span(g: usize, side: usize) -> std::ops::Range<usize> {
     g * side / GRID..((g + 1) * side).div_ceil(GRID)
 }
@@ -111,6 +128,7 @@ pub fn grid_boxes(side: usize) -> Vec<[f32; 4]> {
 /// If `values` is not rows of as many numbers as `scale`.
 pub fn quantise(values: &[f32], scale: &[f32]) -> Vec<i8> {
     assert!(values.len().is_multiple_of(scale.len()), "{} values by {}", values.len(), scale.len());
-    let one = |(v, &s): (&f32, &f32)| if s > 0.0 { (v / s).round().clamp(-127.0, 127.0) } else { 0.0 };
+    let one =
+        |(v, &s): (&f32, &f32)| if s > 0.0 { (v / s).round().clamp(-127.0, 127.0) } else { 0.0 };
     values.iter().zip(scale.iter().cycle()).map(|pair| one(pair) as i8).collect()
 }

@@ -72,8 +72,7 @@ impl Transform {
         let Normalization { mean, std } = self.normalization;
         let plane = (side * side) as usize;
         for (c, out) in out.chunks_exact_mut(plane).enumerate() {
-            let table: [f32; 256] =
-                std::array::from_fn(|v| (v as f32 / 255.0 - mean[c]) / std[c]);
+            let table: [f32; 256] = std::array::from_fn(|v| (v as f32 / 255.0 - mean[c]) / std[c]);
             for (value, pixel) in out.iter_mut().zip(image.as_raw().as_chunks::<3>().0) {
                 *value = table[usize::from(pixel[c])];
             }

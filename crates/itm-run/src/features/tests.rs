@@ -120,9 +120,17 @@ fn a_folder_becomes_files_that_the_loader_reads() {
     }
     let boxes = Npy::open(run.out("grid_boxes.npy")).unwrap();
     assert_eq!((boxes.shape(), boxes.to_vec().unwrap()[2]), (&[36, 4][..], 2.0 / 7.0));
-    let mut left: Vec<_> = fs::read_dir(run.out("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let mut left: Vec<_> =
+        fs::read_dir(run.out("")).unwrap().map(|e| e.unwrap().file_name()).collect();
     left.sort();
-    let want = ["grid_boxes.npy", "grid_scale.npy", "val_caps.txt", "val_grid.npy", "val_ids.txt", "val_ims.npy"];
+    let want = [
+        "grid_boxes.npy",
+        "grid_scale.npy",
+        "val_caps.txt",
+        "val_grid.npy",
+        "val_ids.txt",
+        "val_ims.npy",
+    ];
     assert_eq!(left, want);
 }
 
@@ -134,7 +142,8 @@ fn splits_share_a_scale_and_a_list_decides_the_order() {
     let [scale, ims] = ["grid_scale.npy", "val_ims.npy"].map(|f| fs::read(run.out(f)).unwrap());
     let list = run.dir.path().join("list.txt");
     fs::write(&list, "c.png\na.png\n").unwrap();
-    let args = FeaturesArgs { name: "test".into(), ids: Some(list.clone()), batch: 64, ..run.args() };
+    let args =
+        FeaturesArgs { name: "test".into(), ids: Some(list.clone()), batch: 64, ..run.args() };
     features(&args).unwrap();
     assert_eq!(fs::read(run.out("grid_scale.npy")).unwrap(), scale);
     assert_eq!(fs::read_to_string(run.out("test_ids.txt")).unwrap(), "c.png\na.png\n");

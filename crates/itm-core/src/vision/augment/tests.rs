@@ -96,10 +96,8 @@ fn golden_central_crops() {
 
 #[test]
 fn one_pixel_is_a_picture() {
-    let augment = Augment {
-        transform: Transform { size: 5, ..Transform::default() },
-        ..Augment::default()
-    };
+    let augment =
+        Augment { transform: Transform { size: 5, ..Transform::default() }, ..Augment::default() };
     let image = RgbImage::from_pixel(1, 1, image::Rgb([255, 0, 128]));
     for seed in 0..200 {
         let mut out = [f32::NAN; 75];

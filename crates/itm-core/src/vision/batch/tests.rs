@@ -96,5 +96,8 @@ fn a_panic_names_the_picture() {
         assert!(image.width() > 1, "one column");
     });
     let line = line.unwrap_err().to_string();
-    assert!(line.ends_with("pixel.png: expected work that ends, got a panic: one column"), "{line}");
+    assert!(
+        line.ends_with("pixel.png: expected work that ends, got a panic: one column"),
+        "{line}"
+    );
 }

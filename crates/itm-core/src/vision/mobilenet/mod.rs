@@ -145,7 +145,8 @@ impl MobileNet {
         picture.values.clear();
         picture.values.extend(image.as_raw().iter().map(|&v| f32::from(v) / 127.5 - 1.0));
         for (i, node) in self.nodes[..=end].iter().enumerate() {
-            let mut out = FeatureMap { values: free.pop().unwrap_or_default(), ..FeatureMap::default() };
+            let mut out =
+                FeatureMap { values: free.pop().unwrap_or_default(), ..FeatureMap::default() };
             let input = |k: usize| match node.inputs[k] {
                 Source::Picture => &picture,
                 Source::Node(at) => &slots[at],

@@ -52,7 +52,10 @@ fn golden_tiny_graph() {
     for case in Case::all() {
         let image = case.image();
         let got = net.activations(&image, &mut scratch);
-        assert_eq!([got.map.height, got.map.width, got.map.channels], [case.map[0], case.map[1], 11]);
+        assert_eq!(
+            [got.map.height, got.map.width, got.map.channels],
+            [case.map[0], case.map[1], 11]
+        );
         let every_fifth: Vec<_> = got.map.values.iter().copied().step_by(5).collect();
         near(&every_fifth, &case.values);
         near(&got.pooled, &case.pooled);
@@ -92,18 +95,42 @@ fn what_does_not_fit_is_refused_in_one_line() {
         line
     };
     for (from, to, want) in [
-        (r#""inputs": ["conv.00"]"#, r#""inputs": ["conv.99"]"#, "an operation above gives, got conv.99"),
+        (
+            r#""inputs": ["conv.00"]"#,
+            r#""inputs": ["conv.99"]"#,
+            "an operation above gives, got conv.99",
+        ),
         (r#""inputs": ["conv.00"]"#, r#""inputs": []"#, "expected 1 inputs, got 0"),
         (r#""op": "dw""#, r#""op": "pool""#, "expected conv, dw, add or mean, got pool"),
         ("[8, 3, 3, 3]", "[8, 4, 3, 3]", "expected a shape that begins [8, 3], got [8, 4, 3, 3]"),
         ("[8, 3, 3, 3]", "[8, 3, 3, 1]", "a square kernel"),
         (r#""stride": 2"#, r#""stride": 0"#, "a stride of 1 to 8"),
         (r#", "stride": 2"#, "", "expected `stride`, got none"),
-        (r#""weights": "conv.03""#, r#""weights": "conv.77""#, "w.safetensors conv.77.weight: expected a tensor"),
-        (r#""weights": "conv.03""#, r#""weights": "conv.01""#, "conv.01.weight: expected shape [19, 5, 1, 1]"),
-        (r#"["conv.02", "conv.05"]"#, r#"["conv.02", "conv.03"]"#, "two inputs of one width and stride"),
-        (r#""output": "conv.01""#, r#""output": "conv.00""#, "expected a name of its own, got conv.00"),
-        (r#""output": "global_pool"}, "#, r#""output": "global_pool"}, {"op": "mean", "inputs": ["global_pool"], "output": "x"}, "#, "a feature map to pool"),
+        (
+            r#""weights": "conv.03""#,
+            r#""weights": "conv.77""#,
+            "w.safetensors conv.77.weight: expected a tensor",
+        ),
+        (
+            r#""weights": "conv.03""#,
+            r#""weights": "conv.01""#,
+            "conv.01.weight: expected shape [19, 5, 1, 1]",
+        ),
+        (
+            r#"["conv.02", "conv.05"]"#,
+            r#"["conv.02", "conv.03"]"#,
+            "two inputs of one width and stride",
+        ),
+        (
+            r#""output": "conv.01""#,
+            r#""output": "conv.00""#,
+            "expected a name of its own, got conv.00",
+        ),
+        (
+            r#""output": "global_pool"}, "#,
+            r#""output": "global_pool"}, {"op": "mean", "inputs": ["global_pool"], "output": "x"}, "#,
+            "a feature map to pool",
+        ),
     ] {
         let changed = json.replacen(from, to, 1);
         assert_ne!(changed, json, "{from}");
@@ -130,4 +157,24 @@ fn golden_boxes_and_quantisation() {
     assert_eq!(boxes[35], [seventh(5), seventh(5), 1.0, 1.0]);
     let values = [1.0, -0.26, 3.0, 400.0, 0.24, -3.0];
     assert_eq!(quantise(&values, &[2.0, 0.1, 0.0]), [1, -3, 0, 127, 2, 0]);
+}
+
+/// Two components of three channels, saved as stated and in the order of the other axis: one projection.
+/// Window 0 of a map of one place (3, 5, 8) with mean (1, 1, 1): (2, 4, 7) · (0.6, 0, 0.8) = 6.8, · (0, −1, 0) = −4.
+#[test]
+fn golden_projection_in_either_order() {
+    use safetensors::tensor::{Dtype, TensorView};
+    let map = FeatureMap { height: 1, width: 1, channels: 3, values: vec![3.0, 5.0, 8.0] };
+    for components in [[0.6f32, 0.0, 0.8, 0.0, -1.0, 0.0], [0.6, 0.0, 0.0, -1.0, 0.8, 0.0]] {
+        let bytes =
+            |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+        let (mean, components) = (bytes(&[1.0; 3]), bytes(&components));
+        let view =
+            |shape: &[usize], data| TensorView::new(Dtype::F32, shape.to_vec(), data).unwrap();
+        let tensors = [("mean", view(&[3], &mean)), ("components", view(&[2, 3], &components))];
+        let file = safetensors::serialize(tensors, None).unwrap();
+        let grid = GridPca::new("pca", &file, 3).unwrap().project(&map);
+        assert_eq!(grid.len(), 72);
+        near(&grid[..2], &[6.8, -4.0]);
+    }
 }
