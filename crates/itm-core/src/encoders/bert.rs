@@ -1,7 +1,7 @@
 //! The BERT encoder.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{
     BlockShape, Dropout, LayerNorm, Noise, NormOrder, TransformerBlock, random, uniform,
 };
@@ -67,7 +67,7 @@ impl BertShape {
 /// | W | result | `[b, l, d]` |
 ///
 /// Padded positions are attended to by nobody but have rows of their own, so a caption's real rows do not depend on its
-/// batch. What stands for a caption is [`PiecePool`](super::PiecePool)'s affair.
+/// batch. Padding's own row of E gets no gradient, as in PyTorch. What stands for a caption is [`PiecePool`](super::PiecePool)'s affair.
 #[derive(Module, Debug)]
 pub struct Bert {
     /// `[vocabulary, d]`
@@ -129,6 +129,7 @@ impl Bert {
         let words = self.words.val();
         let ids = captions.to_tensor(&words.device());
         let words = words.select(0, ids).reshape([b, l, d]);
+        let words = self.without_padding(words, captions);
         let positions = self.positions.val().narrow(0, 0, l) + self.kinds.val().narrow(0, 0, 1);
         let x = self.norm.forward(words + positions.unsqueeze());
         let mut x = self.dropout.forward(x, noise.part(0)); // [b, l, d]
@@ -136,5 +137,17 @@ impl Bert {
             x = block.forward(x, Some(&captions.lengths), noise.part(part));
         }
         x
+    }
+
+    /// The same values; positions of piece 0, padding, pass no gradient on to its row.
+    fn without_padding(&self, words: Tensor<3>, captions: &TokenBatch) -> Tensor<3> {
+        if !captions.ids.contains(&0) {
+            return words;
+        }
+        let real: Vec<f32> =
+            captions.ids.iter().map(|&id| if id == 0 { 0.0 } else { 1.0 }).collect();
+        let real = TensorData::new(real, [captions.len(), captions.width, 1]);
+        let real = Tensor::<3>::from_data(real, &words.device());
+        words.clone().detach() * (-real.clone() + 1.0) + words * real
     }
 }

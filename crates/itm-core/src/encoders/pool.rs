@@ -93,9 +93,8 @@ mod tests {
     /// By hand: rows (1, 10), (2, 20), (6, 60).
     #[test]
     fn golden_images() {
-        let of = |pool: ImagePool| {
-            pooled(|x| pool.pool(x), &[1., 10., 2., 20., 6., 60.], [1, 3, 2])
-        };
+        let of =
+            |pool: ImagePool| pooled(|x| pool.pool(x), &[1., 10., 2., 20., 6., 60.], [1, 3, 2]);
         assert_eq!(of(ImagePool::All), [3., 30.]);
         assert_eq!(of(ImagePool::Patches), [4., 40.]);
         assert_eq!(of(ImagePool::Class), [1., 10.]);

@@ -53,13 +53,22 @@ impl TokenBatch {
     /// A number of values that is no multiple of the width or differs from the mask's, a caption that is all padding, or
     /// one whose padding does not stand at its end.
     pub fn from_mask(ids: Vec<u32>, mask: &[u8], width: usize) -> Result<Self> {
-        if width == 0 || ids.is_empty() || !ids.len().is_multiple_of(width) || ids.len() != mask.len() {
+        if width == 0
+            || ids.is_empty()
+            || !ids.len().is_multiple_of(width)
+            || ids.len() != mask.len()
+        {
             let got = format!("{} and {} values", ids.len(), mask.len());
-            return Err(Error::invalid("captions", format!("ids and mask in rows of {width}"), got));
+            return Err(Error::invalid(
+                "captions",
+                format!("ids and mask in rows of {width}"),
+                got,
+            ));
         }
         let length = |(row, mask): (usize, &[u8])| {
             let real = mask.iter().take_while(|&&m| m == 1).count();
-            let refused = |expected, got| Err(Error::invalid(format!("caption {row}"), expected, got));
+            let refused =
+                |expected, got| Err(Error::invalid(format!("caption {row}"), expected, got));
             match mask[real..].iter().find(|&&m| m != 0) {
                 Some(_) => refused("a mask of ones, then zeros", format!("{mask:?}")),
                 None if real == 0 => refused("a word", "padding alone".to_string()),

@@ -100,7 +100,8 @@ impl WordPieces {
     /// If the limit leaves no room for `[CLS]` and `[SEP]`.
     pub fn encode(&self, caption: &str, limit: PieceLimit) -> Result<Vec<u32>> {
         let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
-        let mut ids = self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec();
+        let mut ids =
+            self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec();
         if let PieceLimit::At(most) = limit {
             assert!(most >= 2, "a limit of {most} word pieces leaves no room for [CLS] and [SEP]");
             if ids.len() > most {
@@ -219,7 +220,8 @@ mod tests {
     #[test]
     fn captions_are_cleaned_first() {
         let pieces = WordPieces::open(folder()).unwrap();
-        let of = |caption: &str| pieces.encode(&clean_caption(caption), PieceLimit::default()).unwrap();
+        let of =
+            |caption: &str| pieces.encode(&clean_caption(caption), PieceLimit::default()).unwrap();
         assert_eq!(of(" . "), [2, 3]);
         assert_eq!(of("A dog, runs!"), of("a dog runs"));
     }

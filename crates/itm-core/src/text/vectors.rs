@@ -196,7 +196,10 @@ mod tests {
         };
         let got = read("v.npy", &array(5)).unwrap();
         assert_eq!(got.rows, [(2, vec![4.0, 5.0]), (3, vec![6.0, 7.0]), (4, vec![8.0, 9.0])]);
-        assert_eq!(message("v.npy", &array(4)), ": expected [5, n], a row for each entry, got [4, 2]");
+        assert_eq!(
+            message("v.npy", &array(4)),
+            ": expected [5, n], a row for each entry, got [4, 2]"
+        );
     }
 
     #[test]

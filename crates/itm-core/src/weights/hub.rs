@@ -107,7 +107,11 @@ impl Published {
         if id.split('/').count() == 2 && id.split('/').all(part) && revision.split('/').all(part) {
             return Ok(Self { id: id.into(), revision: revision.into() });
         }
-        Err(Error::invalid(format!("model \"{model}\""), "a folder or org/name@revision", "neither"))
+        Err(Error::invalid(
+            format!("model \"{model}\""),
+            "a folder or org/name@revision",
+            "neither",
+        ))
     }
 
     /// The snapshot's folder, if it has configuration and weights.
@@ -165,14 +169,17 @@ mod tests {
         let cache = TempDir::new().unwrap();
         let hub = Hub { cache: cache.path().into(), network: Network::Allowed };
         let message = hub.folder("a/b").unwrap_err().to_string();
-        assert!(message.ends_with("this build cannot fetch: itm-core's feature `hub` is not in it"));
+        assert!(
+            message.ends_with("this build cannot fetch: itm-core's feature `hub` is not in it")
+        );
     }
 
     #[test]
     fn what_is_neither_folder_nor_name_is_refused() {
         let hub = Hub { cache: "cache".into(), network: Network::Offline };
         for model in ["a", "a/b/c", "../b", "a/..", "a/b@", "a/b@../x", "/no/such", "a b/c", ""] {
-            let want = format!("model \"{model}\": expected a folder or org/name@revision, got neither");
+            let want =
+                format!("model \"{model}\": expected a folder or org/name@revision, got neither");
             assert_eq!(hub.folder(model).unwrap_err().to_string(), want);
         }
     }

@@ -35,8 +35,7 @@ pub(super) fn load<M: Module>(
         return Err(e);
     }
     for (name, original) in theirs.iter().filter(|(name, _)| !taken.contains(*name)) {
-        let list =
-            if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
+        let list = if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
         list.push(original.clone());
     }
     Ok((module, report.complete()?))
@@ -59,7 +58,8 @@ impl Load<'_> {
     /// `None` if one of them is not there or has another shape; the report then says which.
     fn values(&mut self, ours: &str, dims: &[usize]) -> Result<Option<Vec<f32>>> {
         let theirs = self.names.of(ours);
-        let (rows, columns) = if let [rows, columns] = *dims { (rows, columns) } else { (1, dims[0]) };
+        let (rows, columns) =
+            if let [rows, columns] = *dims { (rows, columns) } else { (1, dims[0]) };
         let part = columns / theirs.len();
         let expected = (self.reshaped)(ours).unwrap_or_else(|| match dims.len() {
             1 => vec![part],
@@ -85,7 +85,6 @@ impl Load<'_> {
                 }
             }
         }
-        self.report.loaded += theirs.len();
         Ok(Some(out))
     }
 
@@ -97,7 +96,9 @@ impl Load<'_> {
         };
         self.taken.insert(name.to_string());
         let fits = self.files.shape(original) == Some(expected) && self.files.is_real(original);
-        if !fits {
+        if fits {
+            self.report.loaded += 1;
+        } else {
             let got = self.files.describe(original).unwrap_or_default();
             let (name, expected) = (original.clone(), expected.to_vec());
             self.report.misshaped.push(Misshaped { name, expected, got });

@@ -25,10 +25,7 @@ const BERT: Names = Names {
     ],
     layers: &[
         ("norm", &["embeddings.LayerNorm"]),
-        (
-            "attention.qkv",
-            &["attention.self.query", "attention.self.key", "attention.self.value"],
-        ),
+        ("attention.qkv", &["attention.self.query", "attention.self.key", "attention.self.value"]),
         ("attention.out", &["attention.output.dense"]),
         ("norm_1", &["attention.output.LayerNorm"]),
         ("up", &["intermediate.dense"]),

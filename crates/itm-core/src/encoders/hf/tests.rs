@@ -26,7 +26,9 @@ impl Golden {
         let bytes = fs::read(golden_folder().join(name)).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let values = |view: &TensorView<'_>| match view.dtype() {
-            Dtype::F32 => view.data().as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect(),
+            Dtype::F32 => {
+                view.data().as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
+            }
             Dtype::I64 => {
                 view.data().as_chunks().0.iter().map(|&b| i64::from_le_bytes(b) as f32).collect()
             }
@@ -198,12 +200,14 @@ fn golden_bert_gradients() {
 fn a_caption_does_not_depend_on_its_batch() {
     let (golden, device) = (Golden::read("bert.safetensors"), Device::flex());
     let (model, batch) = (bert(&device), golden.captions());
-    for (pool, same) in [(PiecePool::Masked, true), (PiecePool::Words, true), (PiecePool::All, false)]
+    for (pool, same) in
+        [(PiecePool::Masked, true), (PiecePool::Words, true), (PiecePool::All, false)]
     {
         let embed = |batch: &TokenBatch| host(pool.pool(model.forward(batch, Noise::Off), batch));
         let together = embed(&batch);
         let rows = batch.ids.chunks_exact(batch.width).zip(&batch.lengths);
-        let alone: Vec<f32> = rows.flat_map(|(row, &n)| embed(&TokenBatch::new(&[&row[..n]]))).collect();
+        let alone: Vec<f32> =
+            rows.flat_map(|(row, &n)| embed(&TokenBatch::new(&[&row[..n]]))).collect();
         let error = alone.iter().zip(&together).map(|(a, t)| (a - t).abs()).fold(0.0, f32::max);
         assert!((error < 1e-5) == same, "{pool:?}: {error}");
     }
@@ -259,7 +263,11 @@ fn what_is_saved_is_what_was_loaded() {
 }
 
 /// A folder with the golden's configuration, changed, and tensors as given.
-fn folder(name: &str, config: &[(&str, &str)], tensors: &BTreeMap<String, (Vec<usize>, Vec<f32>)>) -> TempDir {
+fn folder(
+    name: &str,
+    config: &[(&str, &str)],
+    tensors: &BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+) -> TempDir {
     let folder = TempDir::new().unwrap();
     let text = fs::read(golden_folder().join(name).join("config.json")).unwrap();
     let mut fields: serde_json::Value = serde_json::from_slice(&text).unwrap();
@@ -267,7 +275,8 @@ fn folder(name: &str, config: &[(&str, &str)], tensors: &BTreeMap<String, (Vec<u
         fields[field] = serde_json::from_str(value).unwrap();
     }
     fs::write(folder.path().join("config.json"), fields.to_string()).unwrap();
-    let half = |values: &[f32]| values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
+    let half =
+        |values: &[f32]| values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
     let bytes: Vec<(&String, &Vec<usize>, Vec<u8>)> =
         tensors.iter().map(|(name, (shape, values))| (name, shape, half(values))).collect();
     let views = bytes.iter().map(|(name, shape, bytes)| {
@@ -297,7 +306,8 @@ fn old_names_halves_and_heads_are_read() {
     let halves = folder("bert", &[], &tensors);
     let (model, report) = Bert::open(&halves, &device).unwrap();
     assert_eq!(report.loaded, 5 + 2 * 16);
-    let unused = ["cls.seq_relationship.bias", "bert.pooler.dense.bias", "bert.pooler.dense.weight"];
+    let unused =
+        ["cls.seq_relationship.bias", "bert.pooler.dense.bias", "bert.pooler.dense.weight"];
     assert_eq!(report.unused, [unused[0], unused[1], unused[2]]);
     assert_eq!(report.unexpected, ["bert.something"]);
     let rounded = |x: f32| f16::from_f32(x).to_f32();
@@ -331,7 +341,10 @@ fn every_missing_and_misshaped_tensor_is_named() {
     // A configuration of more words than the file has.
     let other = folder("bert", &[("vocab_size", "61")], &all(&golden_folder().join("bert")));
     let got = message(&other, Bert::open(&other, &Device::flex()));
-    assert!(got.contains("embeddings.word_embeddings.weight of F16 [60, 32], not [61, 32]"), "{got}");
+    assert!(
+        got.contains("embeddings.word_embeddings.weight of F16 [60, 32], not [61, 32]"),
+        "{got}"
+    );
 }
 
 #[test]
@@ -364,7 +377,9 @@ fn another_architecture_or_choice_is_one_line() {
     let wide = folder("vit", &[("image_size", "[48, 32]")], &none);
     assert_eq!(VitShape::read(&wide).unwrap().grid(), [6, 4]);
     let empty = TempDir::new().unwrap();
-    assert!(message(&empty, Bert::open(&empty, &Device::flex())).starts_with("FOLDER/config.json: "));
+    assert!(
+        message(&empty, Bert::open(&empty, &Device::flex())).starts_with("FOLDER/config.json: ")
+    );
 }
 
 /// By hand: a block is 4d² + 4d (attention), 2dm + m + d (between), 4d (norms) = 7,087,872; BERT base without pooler has
