@@ -106,9 +106,9 @@ pub(super) fn drop_hopeless(all: &mut [&mut Measured], factor: f64) {
 /// The table, the reasons of its gaps, and every variant.
 pub(super) fn render(rows: &[Row], command: &str, repeat: u32) -> String {
     let mut text = format!(
-        "`{command}`: the best of {repeat} rounds.\n\n\
+        "`{command}`: the best of {repeat} round(s).\n\n\
          | row | ours ms | PyTorch ms, eager | compiled | ratio | ours MiB | PyTorch MiB | ratio | what it cannot do without |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+         |---|---:|---:|---:|---:|---:|---:|---:|---|\n"
     );
     for row in rows {
         text += &line(row);

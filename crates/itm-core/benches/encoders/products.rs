@@ -79,18 +79,20 @@ pub(crate) fn bigru(lengths: &[usize], input: usize, hidden: usize) -> Vec<Produ
     all.into_iter().map(|product| product.times(2)).collect()
 }
 
-/// One pass over all of them; every product has buffers of its own, which its repetitions share.
+/// One pass over all of them, on the same warm operands: a lower bound.
 pub(crate) fn step(products: &[Product]) -> Box<dyn FnMut()> {
-    let buffers = |p: &Product| {
-        let [m, k, n] = p.sizes;
-        [m * k, k * n, m * n].map(|size| vec![1.0f32; size * p.batch])
+    let products = products.to_vec();
+    let largest = |size: fn([usize; 3]) -> usize| {
+        let sizes = products.iter().map(|p| size(p.sizes) * p.batch);
+        vec![1.0f32; sizes.max().unwrap_or(0)]
     };
-    let mut all: Vec<_> = products.iter().map(|p| (*p, buffers(p))).collect();
+    let mut buffers =
+        [largest(|[m, k, _]| m * k), largest(|[_, k, n]| k * n), largest(|[m, _, n]| m * n)];
     Box::new(move || {
-        for (product, buffers) in &mut all {
+        for product in &products {
             for _ in 0..product.times {
-                multiply(product, buffers);
-                std::hint::black_box(&mut *buffers);
+                multiply(product, &mut buffers);
+                std::hint::black_box(&mut buffers);
             }
         }
     })
@@ -98,8 +100,9 @@ pub(crate) fn step(products: &[Product]) -> Box<dyn FnMut()> {
 
 /// A single product takes all threads; of several, each takes one.
 fn multiply(product: &Product, [a, b, c]: &mut [Vec<f32>; 3]) {
-    let [m, k, n] = product.sizes;
-    if product.batch == 1 {
+    let ([m, k, n], batch) = (product.sizes, product.batch);
+    let (a, b, c) = (&a[..m * k * batch], &b[..k * n * batch], &mut c[..m * n * batch]);
+    if batch == 1 {
         return multiply_one(product, a, b, c, Parallelism::Rayon(0));
     }
     let operands = a.par_chunks(m * k).zip(b.par_chunks(k * n));
