@@ -229,6 +229,11 @@ fn dropout_is_a_function_of_the_seed() {
     assert_eq!(states(Noise::Seeded(1)), states(Noise::Seeded(1)));
     assert_ne!(states(Noise::Seeded(1)), states(Noise::Seeded(2)));
     assert_ne!(states(Noise::Seeded(1)), states(Noise::Off));
+    // Of the attention weights alone: the noise reaches the blocks.
+    let shape = BertShape { dropout: 0.0, attention_dropout: 0.5, ..model.shape.clone() };
+    let model = Bert::seeded(&shape, 1, &device);
+    let states = |noise| host(model.forward(&batch, noise));
+    assert_ne!(states(Noise::Seeded(1)), states(Noise::Off));
     let image = Vit::seeded(&VitShape { dropout: 0.5, ..vit(&device).shape }, 1, &device);
     let states = |noise| host(image.forward(golden_images(&device), noise));
     assert_ne!(states(Noise::Seeded(1)), states(Noise::Off));
