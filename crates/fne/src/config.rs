@@ -307,7 +307,7 @@ pub(crate) mod tests {
                 checked += 1;
             }
         });
-        assert_eq!(checked, 3 + 4 + 9 + 18);
+        assert_eq!(checked, 3 + 4 + 10 + 18);
     }
 
     #[test]
