@@ -38,7 +38,7 @@ fn weights(folder: &Path) {
     file("grid_pca128.safetensors", &[("mean", &[4]), ("components", &[2, 4])]);
 }
 
-/// 8 × 8 greys as PNG files without compression would be long: written by the scenes' own encoder.
+/// 8 × 8 pictures of one channel each, as PNG files.
 fn pictures(folder: &Path) {
     let sizes = itm_core::scenes::Sizes { train: 3, val: 0, test: 0, pixels: 96 };
     let world = itm_core::scenes::Scenes::generate(4, sizes);
