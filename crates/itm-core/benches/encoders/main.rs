@@ -12,7 +12,6 @@
 
 #![allow(clippy::print_stdout)] // a benchmark prints its result
 
-mod models;
 mod products;
 mod rows;
 mod traffic;

@@ -2,12 +2,13 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+use itm_core::encoders::{Bert, BertShape, TokenBatch, Vit, VitShape};
 use itm_kernels::{
-    AdamOptions, AdamW, Dropout, Gru, LayerNorm, Noise, ema, gelu, normalize_rows, softmax, uniform,
+    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, ema, gelu, normalize_rows, softmax,
+    uniform,
 };
 
-use crate::models::{Bert, Vit, WIDTH, WORDS};
 use crate::products::{self, Product};
 use crate::traffic::Traffic;
 
@@ -52,6 +53,8 @@ enum Update {
 /// Sequences of a batch of 4 images of 224 px and of 8 captions of 32 words.
 const ROWS_224: usize = 4 * 197;
 const ROWS_BERT: usize = 8 * 32;
+const WIDTH: usize = 768;
+const WORDS: usize = 30_522;
 const VIT_PARAMETERS: usize = 85_798_656; // of ViT-B/16 without a head
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -169,28 +172,33 @@ fn training<M: Module + 'static>(
 fn vit(size: usize, batch: usize, update: Update) -> Step {
     let device = Device::flex().autodiff();
     let pixels = uniform([batch, 3, size, size], 1.0, 1, &device);
-    training(Vit::new(size, &device), update, move |model| model.forward(pixels.clone()))
+    let shape = VitShape { image: [size, size], ..VitShape::base_16_384() };
+    let model = Vit::seeded(&shape, 1, &device);
+    training(model, update, move |model| model.forward(pixels.clone(), Noise::Off))
 }
 
 fn bert(update: Update) -> Step {
     let device = Device::flex().autodiff();
-    let words: Vec<i64> = (0..ROWS_BERT).map(|k| (k * 7919 % WORDS) as i64).collect();
-    let words = Tensor::from_data(TensorData::new(words, [8, 32]), &device);
+    let pieces: Vec<Vec<u32>> = (0..ROWS_BERT as u32)
+        .map(|k| 1 + k * 7919 % (WORDS as u32 - 1))
+        .collect::<Vec<_>>()
+        .chunks(32)
+        .map(<[u32]>::to_vec)
+        .collect();
+    let captions = TokenBatch::new(&pieces);
     let mut seed = 0;
-    training(Bert::new(&device), update, move |model| {
+    training(Bert::seeded(&BertShape::base_uncased(), 1, &device), update, move |model| {
         seed += 1;
-        model.forward(words.clone(), Noise::Seeded(seed))
+        model.forward(&captions, Noise::Seeded(seed))
     })
 }
 
 fn bigru(lengths: Vec<usize>) -> Step {
     let device = Device::flex().autodiff();
     let x = uniform([64, 20, 300], 1.0, 1, &device).require_grad();
-    let (there, back) = (Gru::seeded(300, 1024, 1, &device), Gru::seeded(300, 1024, 2, &device));
+    let model = BiGru::seeded(300, 1024, 1, &device);
     Box::new(move || {
-        let states =
-            [there.forward(x.clone(), &lengths), back.forward(x.clone().flip([1]), &lengths)];
-        std::hint::black_box(Tensor::cat(states.to_vec(), 2).sum().backward());
+        std::hint::black_box(model.forward(x.clone(), &lengths).sum().backward());
     })
 }
 
