@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    AdamOptions, AdamW, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
+    AdamOptions, AdamW, BiGru, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
     NormOrder, SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, softmax,
     uniform,
 };
@@ -23,6 +23,11 @@ pub(crate) const CASES: &[Case] = &[
         name: "gru",
         bound: 1e-5,
         run: |d| learnt(Gru::seeded(7, 19, 1, d), x([4, 6, 7], d), |m, x| m.forward(x, &LENGTHS)),
+    },
+    Case {
+        name: "gru, both directions",
+        bound: 1e-5,
+        run: |d| learnt(BiGru::seeded(7, 19, 1, d), x([4, 6, 7], d), |m, x| m.forward(x, &LENGTHS)),
     },
     Case { name: "normalize_rows", bound: 1e-5, run: |d| applied(x([5, 37], d), normalize_rows) },
     Case {

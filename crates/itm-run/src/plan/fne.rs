@@ -50,7 +50,8 @@ pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Bytes {
     let weights = Bytes::of_weights(image.weights() + text.weights());
     let banks = 4 * 2 * k * d + 16 * k;
     let copies = if sampler.has_momentum() { 2 } else { 1 };
-    let items = b.min(train.micro_batch as u64) * (image.activations() + text.activations(sizes.words as u64));
+    let items = b.min(train.micro_batch as u64)
+        * (image.activations() + text.activations(sizes.words as u64));
     let n = b + k;
     Bytes {
         momentum: weights.parameters, // held without use where the row has none
