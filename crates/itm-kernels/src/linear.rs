@@ -42,7 +42,7 @@ pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
 /// If the two have other numbers of rows.
 pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
     let n = grad.len() / o;
-    let i = if n == 0 { 0 } else { x.len() / n };
+    let i = x.len().checked_div(n).unwrap_or(0);
     product_new(Matrix::new(x, n, i).t(), Matrix::new(grad, n, o))
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn normal<const FMA: bool>(a: f32) -> (f32, f32) {
     for c in P {
         p = mul_add::<FMA>(p, u, c);
     }
-    (e * (r * p), e * 0.398_942_28) // 1 / √(2π)
+    (e * (r * p), e * 0.398_942_3) // 1 / √(2π)
 }
 
 /// `(2ⁿ, eʳ − 1)` with `x = n·ln 2 + r`, `|r| ≤ ln 2 / 2`, for `−87 ≤ x ≤ 88`.

@@ -3,6 +3,8 @@
 //! A step of a recurrent unit multiplies some dozens of rows with all weights. A general product would spend as long on
 //! rearranging the weights as on multiplying; here they lie in panels that are read front to back, step after step.
 
+#![allow(clippy::needless_range_loop)] // registers are counted
+
 use rayon::prelude::*;
 
 /// Columns of a panel: three AVX-512 registers, six of AVX2.

@@ -7,6 +7,8 @@
 //! Sums and the maximum go over the entries that count. The others are never read: their weight and their gradient are zero,
 //! and so are those of a row of which nothing counts.
 
+#![allow(clippy::needless_range_loop)] // lanes and registers are counted
+
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;

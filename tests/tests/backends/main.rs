@@ -57,7 +57,9 @@ fn one_training_step() {
     for (name, config) in training::rows() {
         for epoch in [0, config.sampler.warmup_epochs] {
             let what = format!("{name}, epoch {epoch}");
-            compare(&what, training::BOUND, |device| training::step(&config, epoch, device));
+            let step = |device: &Device| training::step(&config, epoch, device);
+            compare(&what, training::BOUND, |device| step(device).into_iter().next().unwrap());
+            compare(&what, training::WEIGHTS, |device| step(device).into_iter().last().unwrap());
         }
     }
 }

@@ -11,8 +11,12 @@ use itm_core::{Pairs, ScoreMatrix};
 use crate::common::{self, DIM, VOCABULARY};
 use crate::values::{Values, parameters};
 
-/// Of a step's results; see [`step`].
-pub(crate) const BOUND: f64 = 1e-4;
+/// Of a step's loss and norm of the gradients.
+pub(crate) const BOUND: f64 = 1e-5;
+
+/// Of the weights after it. Adam's first update is the rate times the sign of a gradient, however small: where a gradient is
+/// nothing but rounding, so is its sign, and twice the rate is a hundredth of the largest weight.
+pub(crate) const WEIGHTS: f64 = 2e-2;
 
 /// Images of the evaluation: more than the model can tell apart.
 const IMAGES: usize = 60;
@@ -25,17 +29,16 @@ pub(crate) fn rows() -> Vec<(String, FneConfig)> {
     rows
 }
 
-/// Loss, norm of the gradients and all weights after one step.
-pub(crate) fn step(config: &FneConfig, epoch: usize, device: &Device) -> Values {
+/// Loss and norm of the gradients of one step, and all weights after it.
+pub(crate) fn step(config: &FneConfig, epoch: usize, device: &Device) -> [Values; 2] {
     let mut model = Fne::new(config, DIM, VOCABULARY, device, 3).unwrap();
     model.begin_epoch(epoch);
     let report = common::step(&mut model, 5);
-    let mut values = vec![
+    let numbers = vec![
         ("loss".to_owned(), vec![report.loss as f32]),
         ("norm of the gradients".to_owned(), vec![report.grad_norm as f32]),
     ];
-    values.extend(parameters(model.online()));
-    values
+    [numbers, parameters(model.online())]
 }
 
 /// A model after some steps.

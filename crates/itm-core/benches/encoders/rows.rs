@@ -172,9 +172,14 @@ fn training<M: Module + 'static>(
 fn vit(size: usize, batch: usize, update: Update) -> Step {
     let device = Device::flex().autodiff();
     let pixels = uniform([batch, 3, size, size], 1.0, 1, &device);
+    training(vit_base(size, &device), update, move |model| {
+        model.forward(pixels.clone(), Noise::Off)
+    })
+}
+
+fn vit_base(size: usize, device: &Device) -> Vit {
     let shape = VitShape { image: [size, size], ..VitShape::base_16_384() };
-    let model = Vit::seeded(&shape, 1, &device);
-    training(model, update, move |model| model.forward(pixels.clone(), Noise::Off))
+    Vit::seeded(&shape, 1, device)
 }
 
 fn bert(update: Update) -> Step {
@@ -219,7 +224,9 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
 
 /// A gradient for every parameter, to be handed out again and again.
 #[derive(Default)]
-struct Gradients(Vec<Box<dyn Fn(&mut GradientsParams)>>);
+struct Gradients(Vec<Register>);
+
+type Register = Box<dyn Fn(&mut GradientsParams)>;
 
 impl ModuleVisitor for Gradients {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
@@ -229,7 +236,7 @@ impl ModuleVisitor for Gradients {
 }
 
 fn adam() -> Step {
-    let model = Vit::new(224, &Device::flex().autodiff());
+    let model = vit_base(224, &Device::flex().autodiff());
     assert_eq!(model.num_params(), VIT_PARAMETERS);
     let mut gradients = Gradients::default();
     model.visit(&mut gradients);
@@ -244,8 +251,8 @@ fn adam() -> Step {
 }
 
 fn momentum() -> Step {
-    let online = Vit::new(224, &Device::flex());
-    let mut target = Some(Vit::new(224, &Device::flex()));
+    let online = vit_base(224, &Device::flex());
+    let mut target = Some(vit_base(224, &Device::flex()));
     Box::new(move || {
         let Some(now) = target.take() else { return };
         target = Some(ema(now, &online, 0.995));

@@ -17,7 +17,7 @@ impl Normalization {
     /// CLIP's constants: what FNE's program uses.
     pub const CLIP: Self = Self {
         mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
-        std: [0.268_629_54, 0.261_302_58, 0.275_777_1],
+        std: [0.268_629_54, 0.261_302_6, 0.275_777_1],
     };
     /// −1..1: what ViT's published weights were trained with.
     pub const HALF: Self = Self { mean: [0.5; 3], std: [0.5; 3] };

@@ -48,7 +48,7 @@ pub(crate) fn composed_backward<B: Backend>(
 ) -> FloatTensor<B> {
     let square = B::float_mul(x.clone(), x.clone());
     let density = B::float_exp(B::float_mul_scalar(square, (-0.5f32).into()));
-    let density = B::float_mul_scalar(density, 0.398_942_28_f32.into()); // 1 / √(2π)
+    let density = B::float_mul_scalar(density, 0.398_942_3_f32.into()); // 1 / √(2π)
     let slope = B::float_add(distribution::<B>(x.clone()), B::float_mul(x, density));
     B::float_mul(grad, slope)
 }

@@ -4,7 +4,7 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-use burn::backend::tensor::{BoolTensor, FloatTensor};
+use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::{Shape, TensorData};
 
@@ -35,11 +35,18 @@ pub(crate) fn composed<B: Backend>(
     x: FloatTensor<B>,
     counts: Option<Vec<usize>>,
 ) -> FloatTensor<B> {
-    let ignored = counts.map(|counts| ignored::<B>(&x, &counts));
+    let kept = counts.map(|counts| kept::<B>(&x, &counts));
     // Low, but finite: a row of which nothing counts has a difference of 0, not of two infinities.
-    let x = fill::<B>(x, ignored.clone(), -1e30);
+    let x = match kept.clone() {
+        None => x,
+        Some(kept) => {
+            let low =
+                B::float_mul_scalar(B::float_sub_scalar(kept.clone(), 1.0f32.into()), 1e30.into());
+            B::float_add(B::float_mul(x, kept), low)
+        }
+    };
     let largest = B::float_max_dim(x.clone(), 1);
-    let e = fill::<B>(B::float_exp(B::float_sub(x, largest)), ignored, 0.0);
+    let e = times::<B>(B::float_exp(B::float_sub(x, largest)), kept);
     // At least 1 where anything counts.
     let total = B::float_clamp_min(B::float_sum_dim(e.clone(), 1), 0.5f32.into());
     B::float_div(e, total)
@@ -50,26 +57,28 @@ pub(crate) fn composed_backward<B: Backend>(
     grad: FloatTensor<B>,
     counts: Option<Vec<usize>>,
 ) -> FloatTensor<B> {
-    let ignored = counts.map(|counts| ignored::<B>(&y, &counts));
-    let grad = fill::<B>(grad, ignored, 0.0);
+    let kept = counts.map(|counts| kept::<B>(&y, &counts));
+    let grad = times::<B>(grad, kept);
     let along = B::float_sum_dim(B::float_mul(y.clone(), grad.clone()), 1);
     B::float_mul(y, B::float_sub(grad, along))
 }
 
-/// True where an entry of `[n, w]` does not count.
-fn ignored<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> BoolTensor<B> {
+/// 1 where an entry of `[n, w]` counts, else 0: not every backend takes truth values from the host.
+fn kept<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> FloatTensor<B> {
     let [n, w] = like.shape().dims();
     let (c, each) = (counts.len(), n / counts.len());
-    let mask: Vec<bool> =
-        counts.iter().flat_map(|&count| (0..w).map(move |k| k >= count)).collect();
-    let mask = B::bool_from_data(TensorData::new(mask, [c, 1, w]), &like.device());
-    B::bool_reshape(B::bool_expand(mask, Shape::new([c, each, w])), Shape::new([n, w]))
+    let mask: Vec<f32> = counts
+        .iter()
+        .flat_map(|&count| (0..w).map(move |k| if k < count { 1.0 } else { 0.0 }))
+        .collect();
+    let mask = B::float_from_data(TensorData::new(mask, [c, 1, w]), &like.device());
+    B::float_reshape(B::float_expand(mask, Shape::new([c, each, w])), Shape::new([n, w]))
 }
 
-fn fill<B: Backend>(x: FloatTensor<B>, mask: Option<BoolTensor<B>>, value: f32) -> FloatTensor<B> {
+fn times<B: Backend>(x: FloatTensor<B>, mask: Option<FloatTensor<B>>) -> FloatTensor<B> {
     match mask {
         None => x,
-        Some(mask) => B::float_mask_fill(x, mask, value.into()),
+        Some(mask) => B::float_mul(x, mask),
     }
 }
 

@@ -179,6 +179,7 @@ pub(super) fn depthwise(
                     }
                     out[c..c + LANES].copy_from_slice(&sums);
                 }
+                #[allow(clippy::needless_range_loop)] // the channel counts in four places
                 for c in whole..channels {
                     let mut sum = weights.bias[c];
                     for ky in rows.clone() {

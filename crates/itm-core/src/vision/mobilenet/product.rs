@@ -12,7 +12,11 @@ use gemm::Parallelism;
 /// If the lengths do not fit `width`.
 #[allow(unsafe_code)] // gemm takes pointers
 pub(in crate::vision) fn product(rows: &[f32], weights: &[f32], width: usize, out: &mut [f32]) {
-    assert!(width > 0 && weights.len() % width == 0, "{} weights of {width}", weights.len());
+    assert!(
+        width > 0 && weights.len().is_multiple_of(width),
+        "{} weights of {width}",
+        weights.len()
+    );
     let (n, depth) = (out.len() / width, weights.len() / width);
     assert_eq!(out.len(), n * width, "out of rows of {width}");
     assert_eq!(rows.len(), n * depth, "{n} rows of {depth} for a product");
