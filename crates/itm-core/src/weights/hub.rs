@@ -188,11 +188,11 @@ mod tests {
     fn the_environment_names_cache_and_mode() {
         let hub = |variables: &[(&str, &str)]| {
             let find = |name: &str| variables.iter().find(|v| v.0 == name).map(|v| v.1.to_string());
-            Hub::from_variables(find, Some("/home".into()))
+            Hub::from_variables(find, Some("/of/me".into()))
         };
         let cache = |path: &str, network| Hub { cache: path.into(), network };
         let allowed = |path| cache(path, Network::Allowed);
-        assert_eq!(hub(&[]), allowed("/home/.cache/huggingface/hub"));
+        assert_eq!(hub(&[]), allowed("/of/me/.cache/huggingface/hub"));
         assert_eq!(hub(&[("XDG_CACHE_HOME", "/x")]), allowed("/x/huggingface/hub"));
         assert_eq!(hub(&[("HF_HOME", "/hf"), ("XDG_CACHE_HOME", "/x")]), allowed("/hf/hub"));
         assert_eq!(hub(&[("HF_HOME", "/hf"), ("HF_HUB_CACHE", "/c")]), allowed("/c"));
