@@ -5,22 +5,11 @@ use burn::module::Param;
 
 use super::*;
 use crate::dropout::Mask;
+use crate::layers::testing::{close, values};
 use crate::ops;
 use crate::random::Noise;
 
 type Primitive = FloatTensor<Dispatch>;
-
-fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_to_vec().unwrap()
-}
-
-fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
-    assert_eq!(got.dims(), want.dims(), "{name}");
-    let (got, want) = (values(got), values(want));
-    let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
-    assert!(error < 1e-5, "{name} is off by {error:e}");
-    assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
-}
 
 /// Kernel, fallback and the fallback's backward pass of a function of one tensor, against burn's differentiation of the
 /// fallback.

@@ -5,21 +5,10 @@ use burn::tensor::Gradients;
 use super::*;
 use crate::composed;
 use crate::gru::{Direction, from_pytorch};
+use crate::layers::testing::{close, values};
 use crate::ops::{Params, composed_backward, composed_saving};
 
 const LENGTHS: [usize; 4] = [3, 5, 1, 4];
-
-fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_to_vec().unwrap()
-}
-
-fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
-    assert_eq!(got.dims(), want.dims(), "{name}");
-    let (got, want) = (values(got), values(want));
-    let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
-    assert!(error < 1e-5, "{name} is off by {error:e}");
-    assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
-}
 
 /// The unit in burn's operations, on the dispatch backend: burn differentiates it.
 fn composed_gru(gru: &Gru, x: Tensor<3>, lengths: &[usize], direction: Direction) -> Tensor<3> {
