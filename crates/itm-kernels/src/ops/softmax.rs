@@ -63,7 +63,8 @@ pub(crate) fn composed_backward<B: Backend>(
     B::float_mul(y, B::float_sub(grad, along))
 }
 
-/// 1 where an entry of `[n, w]` counts, else 0: not every backend takes truth values from the host.
+/// 1 where an entry of `[n, w]` counts, else 0: not every backend takes truth values from the host. What does not count must
+/// be finite here.
 fn kept<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> FloatTensor<B> {
     let [n, w] = like.shape().dims();
     let (c, each) = (counts.len(), n / counts.len());
