@@ -266,14 +266,14 @@ fn every_row_of_the_ablation_learns() {
         let mut fne = fne(&config);
         let mut epoch = |number| {
             fne.begin_epoch(number);
-            for s in 0..150 {
+            for s in 0..200 {
                 let pairs = if s % 2 == 0 { EVEN } else { [1, 3, 5, 7] };
                 step(&mut fne, &pairs, 1000 * number as u64 + s).unwrap();
             }
             gap(&fne)
         };
         let (before, after) = (epoch(0), epoch(1));
-        assert!(before > 0.3 && after > 0.1, "{name}: {before} → {after}");
+        assert!(before > 0.3 && after > 0.15, "{name}: {before} → {after}");
     }
 }
 
