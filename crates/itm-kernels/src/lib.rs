@@ -4,6 +4,7 @@ pub mod attention;
 mod blocks;
 mod dispatch;
 pub mod dropout;
+pub mod embedding;
 pub mod gelu;
 pub mod gru;
 mod lanes;
@@ -33,7 +34,7 @@ mod optim;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
-    TransformerBlock, gelu, masked_mean, normalize_rows, softmax, uniform,
+    TransformerBlock, embedding, gelu, masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;
