@@ -11,6 +11,7 @@ mod lanes;
 pub mod layer_norm;
 pub mod linear;
 pub mod math;
+pub mod memory;
 mod panels;
 mod product;
 pub mod random;
