@@ -1,8 +1,11 @@
 //! The memory of past momentum embeddings: two ring buffers that move together.
 
+use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::{Error, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use crate::host::host;
 
 /// Id of a row that was never written. No image may have it.
 pub const NEVER: i64 = -100;
@@ -18,14 +21,36 @@ pub const NEVER: i64 = -100;
 ///
 /// Rows start as unit-norm Gaussian vectors with id [`NEVER`]: until overwritten they act as
 /// random negatives near similarity 0. A batch may have any size; one larger than the bank leaves
-/// its last `k` rows.
+/// its last `k` rows. Embeddings stay on the device of the encoders, without gradients, and are overwritten in place.
 ///
 /// # Departures
 /// The released code wants `k` to be a multiple of the batch size. Caption numbers are kept beside
 /// the image ids, for audits only.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Bank {
-    pub(crate) width: usize,
+    images: Tensor<2>,
+    texts: Tensor<2>,
+    ids: Vec<i64>,
+    captions: Vec<i64>,
+    cursor: usize,
+}
+
+/// Rows for [`Bank::push`], one pair each.
+#[derive(Debug, Clone)]
+pub struct Entries<'a> {
+    /// Momentum embeddings of the images, `[b, d]`, without gradients.
+    pub images: Tensor<2>,
+    /// Momentum embeddings of the texts, `[b, d]`, without gradients.
+    pub texts: Tensor<2>,
+    /// Image ids, `[b]`.
+    pub ids: &'a [i64],
+    /// Caption numbers, `[b]`.
+    pub captions: &'a [i64],
+}
+
+/// What a [`Bank`] holds, on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Contents {
     pub(crate) images: Vec<f32>,
     pub(crate) texts: Vec<f32>,
     pub(crate) ids: Vec<i64>,
@@ -33,27 +58,36 @@ pub struct Bank {
     pub(crate) cursor: usize,
 }
 
-/// Rows for [`Bank::push`], one pair each.
-#[derive(Debug, Clone, Copy)]
-pub struct Entries<'a> {
-    /// Momentum embeddings of the images, `[b, d]`.
-    pub images: &'a [f32],
-    /// Momentum embeddings of the texts, `[b, d]`.
-    pub texts: &'a [f32],
-    /// Image ids, `[b]`.
-    pub ids: &'a [i64],
-    /// Caption numbers, `[b]`.
-    pub captions: &'a [i64],
-}
-
 impl Bank {
     /// `capacity` random unit rows of `width`; the same seed gives the same rows.
-    pub fn new(capacity: usize, width: usize, seed: u64) -> Self {
+    pub fn new(capacity: usize, width: usize, seed: u64, device: &Device) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut rows = || (0..capacity).flat_map(|_| unit_row(width, &mut rng)).collect();
+        let mut rows = || {
+            let values: Vec<f32> = (0..capacity).flat_map(|_| unit_row(width, &mut rng)).collect();
+            table(values, width, device)
+        };
         let (images, texts) = (rows(), rows());
         let (ids, captions) = (vec![NEVER; capacity], vec![NEVER; capacity]);
-        Self { width, images, texts, ids, captions, cursor: 0 }
+        Self { images, texts, ids, captions, cursor: 0 }
+    }
+
+    /// The bank with these contents.
+    pub(crate) fn with(self, contents: Contents) -> Self {
+        let (width, device) = (self.width(), self.images.device());
+        let Contents { images, texts, ids, captions, cursor } = contents;
+        let [images, texts] = [images, texts].map(|rows| table(rows, width, &device));
+        Self { images, texts, ids, captions, cursor }
+    }
+
+    /// Everything in it, read from the device.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents {
+            images: host(self.images.clone()),
+            texts: host(self.texts.clone()),
+            ids: self.ids.clone(),
+            captions: self.captions.clone(),
+            cursor: self.cursor,
+        }
     }
 
     /// Number of rows, written or not.
@@ -63,7 +97,7 @@ impl Bank {
 
     /// Width d of a row.
     pub fn width(&self) -> usize {
-        self.width
+        self.images.dims()[1]
     }
 
     /// Where the next pair goes.
@@ -71,14 +105,14 @@ impl Bank {
         self.cursor
     }
 
-    /// M_V, row-major.
-    pub fn images(&self) -> &[f32] {
-        &self.images
+    /// M_V, `[k, d]`. A bank whose table is held elsewhere is copied when it is next written.
+    pub fn images(&self) -> Tensor<2> {
+        self.images.clone()
     }
 
-    /// M_W, row-major.
-    pub fn texts(&self) -> &[f32] {
-        &self.texts
+    /// M_W, `[k, d]`. A bank whose table is held elsewhere is copied when it is next written.
+    pub fn texts(&self) -> Tensor<2> {
+        self.texts.clone()
     }
 
     /// M_id; [`NEVER`] where nothing was written.
@@ -97,26 +131,41 @@ impl Bank {
     /// If an id is [`NEVER`]; nothing is written then.
     ///
     /// # Panics
-    /// If the slices differ in their number of rows.
+    /// If the parts differ in their number of rows, or have another width.
     pub fn push(&mut self, entries: Entries) -> Result<()> {
-        let (b, d, k) = (entries.ids.len(), self.width, self.capacity());
+        let (b, d, k) = (entries.ids.len(), self.width(), self.capacity());
         assert_eq!(entries.captions.len(), b, "one caption number a pair");
-        assert_eq!(entries.images.len(), b * d, "images are [{b}, {d}]");
-        assert_eq!(entries.texts.len(), b * d, "texts are [{b}, {d}]");
+        assert_eq!(entries.images.dims(), [b, d], "images");
+        assert_eq!(entries.texts.dims(), [b, d], "texts");
         check_ids(entries.ids)?;
         if k == 0 {
             return Ok(());
         }
-        for i in 0..b {
-            let (at, from) = (self.cursor * d..(self.cursor + 1) * d, i * d..(i + 1) * d);
-            self.images[at.clone()].copy_from_slice(&entries.images[from.clone()]);
-            self.texts[at].copy_from_slice(&entries.texts[from]);
-            self.ids[self.cursor] = entries.ids[i];
-            self.captions[self.cursor] = entries.captions[i];
-            self.cursor = (self.cursor + 1) % k;
+        let mut next = b.saturating_sub(k); // what comes before is overwritten at once
+        self.cursor = (self.cursor + next) % k;
+        while next < b {
+            let (at, n) = (self.cursor, (b - next).min(k - self.cursor));
+            write(&mut self.images, at, entries.images.clone().narrow(0, next, n));
+            write(&mut self.texts, at, entries.texts.clone().narrow(0, next, n));
+            self.ids[at..at + n].copy_from_slice(&entries.ids[next..next + n]);
+            self.captions[at..at + n].copy_from_slice(&entries.captions[next..next + n]);
+            (self.cursor, next) = ((at + n) % k, next + n);
         }
         Ok(())
     }
+}
+
+/// Rows of a table from `at` on, in place if nobody else holds it.
+fn write(table: &mut Tensor<2>, at: usize, rows: Tensor<2>) {
+    let [n, d] = rows.dims();
+    let whole = std::mem::replace(table, rows.clone()); // or it would be held twice
+    *table = whole.slice_assign([at..at + n, 0..d], rows);
+}
+
+/// Rows on a device, without gradients.
+fn table(rows: Vec<f32>, width: usize, device: &Device) -> Tensor<2> {
+    let shape = [rows.len() / width.max(1), width];
+    Tensor::from_data(TensorData::new(rows, shape), device)
 }
 
 /// Refuses the id that marks unwritten rows.
@@ -159,25 +208,31 @@ mod tests {
     use super::*;
     use crate::golden::{floats, golden, integers};
 
+    fn new(capacity: usize, width: usize, seed: u64) -> Bank {
+        Bank::new(capacity, width, seed, &Device::flex())
+    }
+
     fn push(bank: &mut Bank, ids: &[i64]) {
         let values: Vec<f32> = ids.iter().map(|&id| id as f32).collect();
         let texts: Vec<f32> = values.iter().map(|x| -x).collect();
         let captions: Vec<i64> = ids.iter().map(|id| 10 * id).collect();
-        bank.push(Entries { images: &values, texts: &texts, ids, captions: &captions }).unwrap();
+        let [images, texts] = [values, texts].map(|rows| table(rows, 1, &Device::flex()));
+        bank.push(Entries { images, texts, ids, captions: &captions }).unwrap();
     }
 
     /// `tests/reference/fne.py`, `ring`: B = 5 does not divide K = 12; four steps.
     #[test]
     fn trap_11_ring_wraps_around() {
         let golden = &golden()["ring"];
-        let mut bank = Bank::new(12, 1, 0);
+        let mut bank = new(12, 1, 0);
         for step in golden.as_array().unwrap() {
             push(&mut bank, &integers(&step["push"]));
             assert_eq!(bank.cursor() as u64, step["cursor"].as_u64().unwrap());
             assert_eq!(bank.ids(), integers(&step["ids"]));
+            let Contents { images, texts, .. } = bank.contents();
             for (j, want) in floats(&step["ids"]).into_iter().enumerate() {
                 if bank.ids()[j] != NEVER {
-                    assert_eq!((bank.images()[j], bank.texts()[j]), (want, -want));
+                    assert_eq!((images[j], texts[j]), (want, -want));
                     assert_eq!(bank.captions()[j], 10 * bank.ids()[j]);
                 }
             }
@@ -186,34 +241,53 @@ mod tests {
 
     #[test]
     fn trap_06_the_unwritten_id_is_refused() {
-        let mut bank = Bank::new(4, 1, 0);
-        let before = bank.clone();
+        let mut bank = new(4, 1, 0);
+        let before = bank.contents();
+        let rows = table(vec![1.0, 2.0], 1, &Device::flex());
         let entries =
-            Entries { images: &[1.0, 2.0], texts: &[1.0, 2.0], ids: &[3, -100], captions: &[0, 1] };
+            Entries { images: rows.clone(), texts: rows, ids: &[3, -100], captions: &[0, 1] };
         let message = bank.push(entries).unwrap_err().to_string();
         assert!(message.contains("row 1") && message.contains("-100"), "{message}");
-        assert_eq!(bank, before);
+        assert_eq!(bank.contents(), before);
     }
 
     #[test]
     fn a_batch_larger_than_the_bank_leaves_its_last_rows() {
-        let mut bank = Bank::new(3, 1, 0);
+        let mut bank = new(3, 1, 0);
         push(&mut bank, &[1, 2, 3, 4, 5]);
         assert_eq!((bank.ids(), bank.cursor()), (&[4, 5, 3][..], 2));
-        let mut none = Bank::new(0, 1, 0);
+        let mut none = new(0, 1, 0);
         push(&mut none, &[1, 2]);
         assert_eq!(none.capacity(), 0);
     }
 
+    /// No copy of a bank a step: the tables stay where they are, and one that is held elsewhere keeps its values.
+    #[test]
+    fn rows_are_overwritten_in_place() {
+        use burn::backend::Flex;
+        let address = |x: Tensor<2>| x.try_into_primitive::<Flex>().unwrap().bytes().as_ptr();
+        let mut bank = new(12, 1, 0);
+        let at = address(bank.images());
+        for _ in 0..4 {
+            push(&mut bank, &[1, 2, 3, 4, 5]);
+            assert_eq!(address(bank.images()), at);
+        }
+        let held = bank.images();
+        let before = host(held.clone());
+        push(&mut bank, &[6, 7, 8, 9, 10]);
+        assert_eq!(host(held), before);
+        assert_ne!(bank.contents().images, before);
+    }
+
     #[test]
     fn start_rows_are_random_unit_vectors_of_the_seed() {
-        let bank = Bank::new(400, 16, 7);
-        assert_eq!(bank, Bank::new(400, 16, 7));
-        assert_ne!(bank, Bank::new(400, 16, 8));
-        assert_ne!(bank.images(), bank.texts());
-        assert!(bank.ids().iter().chain(bank.captions()).all(|&id| id == NEVER));
+        let bank = new(400, 16, 7).contents();
+        assert_eq!(bank, new(400, 16, 7).contents());
+        assert_ne!(bank, new(400, 16, 8).contents());
+        assert_ne!(bank.images, bank.texts);
+        assert!(bank.ids.iter().chain(&bank.captions).all(|&id| id == NEVER));
         let mut mean = [0.0f64; 16];
-        for row in bank.images().chunks(16) {
+        for row in bank.images.chunks(16) {
             let norm: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
             assert!((norm - 1.0).abs() < 1e-5);
             mean.iter_mut().zip(row).for_each(|(m, &x)| *m += f64::from(x) / 400.0);
@@ -226,7 +300,7 @@ mod tests {
         /// The bank is the queue of the last k pairs.
         #[test]
         fn is_a_queue(k in 1usize..9, batches in vec(vec(0i64..1000, 0..12), 0..6)) {
-            let mut bank = Bank::new(k, 1, 0);
+            let mut bank = new(k, 1, 0);
             let mut queue = VecDeque::from(vec![NEVER; k]);
             for ids in batches {
                 push(&mut bank, &ids);

@@ -1,14 +1,18 @@
 //! What a config file says: every key is required, an unknown one is an error.
 
+mod model;
 mod preset;
 
-use itm_core::encoders::TextPool;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Reset, Variance};
-use crate::weights::{Rule, Tie};
+use crate::weights::{Density, Rule, Tie};
 
+pub use model::{
+    Augmentation, BertConfig, FeatureTransform, FeaturesConfig, GruConfig, ImageConfig,
+    ModelConfig, Pixels, Projected, TextConfig, TrainTruncate, VitConfig, Weights,
+};
 pub use preset::Preset;
 
 /// Everything [`Fne`](crate::Fne) needs to know.
@@ -21,61 +25,6 @@ pub struct FneConfig {
     pub train: TrainConfig,
     /// Negatives: bank, statistics, weights.
     pub sampler: SamplerConfig,
-}
-
-/// Encoders over precomputed global image features and word numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelConfig {
-    /// Width d of the joint space; also that of the GRU's state.
-    pub embed_dim: usize,
-    /// Width of a word vector.
-    pub word_dim: usize,
-    /// What is done to a row of image features first.
-    pub features: FeatureTransform,
-    /// How a text's word states become one vector.
-    pub text_pool: TextPool,
-}
-
-impl ModelConfig {
-    /// Features as they are, mean over words.
-    pub fn new(embed_dim: usize, word_dim: usize) -> Self {
-        Self { embed_dim, word_dim, features: FeatureTransform::Raw, text_pool: TextPool::Mean }
-    }
-}
-
-/// What is done to a row of image features before the projection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FeatureTransform {
-    /// Nothing.
-    Raw,
-    /// Divided by its norm.
-    L2,
-    /// `√max(x, 0)`, then divided by its norm: tames the few large values of rectified features.
-    SqrtL2,
-}
-
-impl FeatureTransform {
-    /// Transforms one row in place; a row of zeros stays one.
-    ///
-    /// ```
-    /// let mut row = [9.0, 16.0, -1.0];
-    /// fne::FeatureTransform::SqrtL2.apply(&mut row);
-    /// assert_eq!(row, [0.6, 0.8, 0.0]);
-    /// ```
-    pub fn apply(self, row: &mut [f32]) {
-        if self == Self::Raw {
-            return;
-        }
-        if self == Self::SqrtL2 {
-            row.iter_mut().for_each(|x| *x = x.max(0.0).sqrt());
-        }
-        let norm = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        if norm > 0.0 {
-            row.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
-        }
-    }
 }
 
 /// The course of training.
@@ -100,10 +49,24 @@ pub struct TrainConfig {
     /// Largest norm of all gradients together.
     pub grad_clip: f64,
     /// Share of image features and of word vectors' values set to 0 in training, in the online and
-    /// the momentum encoders alike.
+    /// the momentum encoders alike. ViT and BERT have rates of their own, which their weights name.
     pub dropout: f64,
-    /// Share of words replaced by `<unk>` in training.
+    /// Share of words replaced by `<unk>` in training, for the gated recurrent unit.
     pub word_dropout: f64,
+    /// P24: whether dropout stays on in an epoch that was validated in its middle.
+    pub dropout_after_validation: DropoutAfterValidation,
+}
+
+/// P24: what becomes of dropout after the first validation within an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropoutAfterValidation {
+    /// It stays on.
+    #[default]
+    On,
+    /// It is off to the end of the epoch, in the online and the momentum encoders (released code, by mistake). The program
+    /// validates after every step whose number, counted over all epochs, is a multiple of a third of an epoch.
+    Off,
 }
 
 impl TrainConfig {
@@ -195,6 +158,8 @@ pub struct SamplerConfig {
     pub margin_cut: bool,
     /// n⁺ must exceed this before the posterior is used.
     pub min_count: u64,
+    /// How the posterior is evaluated.
+    pub density: Density,
     /// How the variance is accumulated.
     pub variance: Variance,
     /// When the statistics start anew.
@@ -204,8 +169,9 @@ pub struct SamplerConfig {
 impl SamplerConfig {
     /// The part that weighs candidates.
     pub fn rule(&self) -> Rule {
-        let Self { prior, lambda, tie, tau, alpha, margin, margin_cut, min_count, .. } = *self;
-        Rule { prior, lambda, tie, tau, alpha, margin, margin_cut, min_count }
+        let Self { prior, lambda, tie, tau, alpha, margin, margin_cut, min_count, density, .. } =
+            *self;
+        Rule { prior, lambda, tie, tau, alpha, margin, margin_cut, min_count, density }
     }
 
     /// Whether the in-batch loss is used in `epoch`.
@@ -226,8 +192,7 @@ impl FneConfig {
     /// Names the key, its range and its value.
     pub fn validate(&self) -> Result<()> {
         let Self { model, train, sampler } = self;
-        at_least_one("model.embed_dim", model.embed_dim)?;
-        at_least_one("model.word_dim", model.word_dim)?;
+        model.validate()?;
         at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
@@ -237,6 +202,14 @@ impl FneConfig {
         let share = |x: f64| (0.0..1.0).contains(&x);
         within("train.dropout", train.dropout, "in [0, 1)", share)?;
         within("train.word_dropout", train.word_dropout, "in [0, 1)", share)?;
+        if matches!(model.text, TextConfig::Bert(_)) {
+            let none = "0: word pieces have no <unk> of their own";
+            within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
+            if matches!(model.image, ImageConfig::Vit(_)) {
+                let none = "0: the weights of ViT and BERT name their rates";
+                within("train.dropout", train.dropout, none, |x| x == 0.0)?;
+            }
+        }
         within("sampler.margin", sampler.margin, "at least 0", |x| x >= 0.0)?;
         within("sampler.momentum", sampler.momentum, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;
         within("sampler.prior", sampler.prior, "in (0, 1)", |x| x > 0.0 && x < 1.0)?;
@@ -255,98 +228,4 @@ fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Re
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// A model small enough for tests.
-    pub(crate) fn tiny(preset: Preset) -> FneConfig {
-        let mut sampler = preset.sampler();
-        sampler.bank_size = 12;
-        FneConfig {
-            model: ModelConfig::new(8, 6),
-            train: TrainConfig { batch: 4, micro_batch: 4, learning_rate: 1e-2, ..preset.train() },
-            sampler,
-        }
-    }
-
-    fn every_object(value: &Value, path: &mut Vec<String>, visit: &mut impl FnMut(&[String])) {
-        if let Value::Object(map) = value {
-            visit(path);
-            for (key, inner) in map {
-                path.push(key.clone());
-                every_object(inner, path, visit);
-                path.pop();
-            }
-        }
-    }
-
-    fn at<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Value {
-        path.iter().fold(value, |v, key| &mut v[key.as_str()])
-    }
-
-    #[test]
-    fn every_key_is_required_and_no_other_is_known() {
-        let whole = serde_json::to_value(tiny(Preset::Default)).unwrap();
-        let back: FneConfig = serde_json::from_value(whole.clone()).unwrap();
-        assert_eq!(back, tiny(Preset::Default));
-        let mut checked = 0;
-        every_object(&whole, &mut vec![], &mut |path| {
-            let mut more = whole.clone();
-            at(&mut more, path)["colour"] = json!(1);
-            let e = serde_json::from_value::<FneConfig>(more).unwrap_err().to_string();
-            assert!(e.contains("colour"), "{e}");
-            let keys: Vec<String> =
-                at(&mut whole.clone(), path).as_object().unwrap().keys().cloned().collect();
-            for key in keys {
-                let mut less = whole.clone();
-                at(&mut less, path).as_object_mut().unwrap().remove(&key);
-                let e = serde_json::from_value::<FneConfig>(less).unwrap_err().to_string();
-                assert!(e.contains(&key), "{e}");
-                checked += 1;
-            }
-        });
-        assert_eq!(checked, 3 + 4 + 10 + 18);
-    }
-
-    #[test]
-    fn bad_values_name_their_key() {
-        let check = |key: &str, change: &dyn Fn(&mut FneConfig)| {
-            let mut config = tiny(Preset::Default);
-            config.validate().unwrap();
-            change(&mut config);
-            let e = config.validate().unwrap_err().to_string();
-            assert!(e.starts_with(key), "{e}");
-        };
-        check("model.embed_dim", &|c| c.model.embed_dim = 0);
-        check("train.batch", &|c| c.train.batch = 0);
-        check("train.micro_batch", &|c| c.train.micro_batch = 0);
-        check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
-        check("train.grad_clip", &|c| c.train.grad_clip = 0.0);
-        check("train.dropout", &|c| c.train.dropout = 1.0);
-        check("sampler.prior", &|c| c.sampler.prior = 0.0);
-        check("sampler.momentum", &|c| c.sampler.momentum = 1.5);
-        check("sampler.lambda", &|c| c.sampler.lambda = -0.1);
-    }
-
-    #[test]
-    fn the_rate_falls_at_the_start_of_decay_epochs() {
-        let train = Preset::Official.train();
-        for (epoch, want) in [(0, 2e-5), (4, 2e-5), (5, 2e-6), (14, 2e-6), (15, 2e-7), (24, 2e-7)] {
-            assert!((train.rate(epoch) / want - 1.0).abs() < 1e-12, "epoch {epoch}");
-        }
-    }
-
-    #[test]
-    fn features_are_transformed_row_by_row() {
-        let mut row = [3.0, -4.0];
-        FeatureTransform::Raw.apply(&mut row);
-        assert_eq!(row, [3.0, -4.0]);
-        FeatureTransform::L2.apply(&mut row);
-        assert_eq!(row, [0.6, -0.8]);
-        let mut zero = [0.0, -1.0];
-        FeatureTransform::SqrtL2.apply(&mut zero);
-        assert_eq!(zero, [0.0, 0.0]);
-    }
-}
+pub(crate) mod tests;

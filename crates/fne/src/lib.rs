@@ -21,19 +21,23 @@ mod weights;
 
 pub use burn::tensor::Device;
 pub use itm_core::data::Features;
-pub use itm_core::encoders::TextPool;
+pub use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
 pub use itm_core::{Error, Result};
+pub use itm_kernels::Memory;
 
 pub use bank::{Bank, Entries, NEVER};
 pub use config::{
-    Enqueue, FeatureTransform, FneConfig, ModelConfig, Negatives, Positive, Preset, SamplerConfig,
-    TrainConfig, WarmupLoss,
+    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, FeatureTransform, FeaturesConfig,
+    FneConfig, GruConfig, ImageConfig, ModelConfig, Negatives, Pixels, Positive, Preset, Projected,
+    SamplerConfig, TextConfig, TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};
-pub use model::{Dropout, Encoders, UNKNOWN};
+pub use model::{
+    BertEncoder, Dropout, Encoders, ImageEncoder, Images, TextEncoder, UNKNOWN, VitEncoder,
+};
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
 pub use sampler::FneSampler;
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
 pub use step::{Batch, Fne, Observe, StepReport};
-pub use weights::{Excluded, Pool, Rule, Tie, weights};
+pub use weights::{Density, Excluded, Pool, Rule, Tie, weights};

@@ -1,13 +1,22 @@
-//! The encoders: a linear map of global image features, a GRU over words.
+//! The encoders: of global features or pixels, of words or word pieces.
+
+mod image;
+mod text;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::Encoder;
-use itm_core::encoders::{GruText, GruTextShape, Projection, TokenBatch};
+use burn::tensor::{Device, Tensor};
+use itm_core::Result;
+use itm_core::encoders::TokenBatch;
+use itm_core::weights::LoadReport;
+use itm_kernels::Noise;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::config::ModelConfig;
+
+pub(crate) use image::Prepared;
+pub use image::{ImageEncoder, Images, VitEncoder};
+pub use text::{BertEncoder, TextEncoder};
 
 /// Number that stands for words outside the vocabulary; 0 is padding.
 pub const UNKNOWN: u32 = 1;
@@ -15,11 +24,14 @@ pub const UNKNOWN: u32 = 1;
 /// Both sides of the model. Online and momentum encoders are two of these.
 #[derive(Module, Debug)]
 pub struct Encoders {
-    /// Image features to v̄.
-    pub image: Projection,
-    /// Words to w̄.
-    pub text: GruText,
+    /// Images to v̄.
+    pub image: ImageEncoder,
+    /// Captions to w̄.
+    pub text: TextEncoder,
 }
+
+/// An encoder, and what was read of published weights.
+type Loaded<E> = (E, Option<LoadReport>);
 
 /// Seed of one use of the random generator: `part` tells uses of one seed apart.
 pub(crate) fn derive(seed: u64, part: u64) -> u64 {
@@ -34,9 +46,9 @@ pub(crate) fn derive(seed: u64, part: u64) -> u64 {
 pub enum Dropout {
     /// None.
     Off,
-    /// A share of all values, by a seed; what is left is scaled up.
+    /// Some, by a seed; what is left is scaled up. ViT and BERT drop the shares that their weights name.
     On {
-        /// Share that is set to 0.
+        /// Share of features and of word vectors' values that is set to 0; may be 0.
         share: f64,
         /// Seed of the masks.
         seed: u64,
@@ -44,56 +56,52 @@ pub enum Dropout {
 }
 
 impl Dropout {
-    /// Training mode of a share that may be 0.
-    pub fn training(share: f64, seed: u64) -> Self {
-        if share > 0.0 { Self::On { share, seed } } else { Self::Off }
-    }
-
     /// Factors of `n` values: 0 or `1 / (1 − share)`.
     fn factors(self, n: usize, part: u64) -> Option<Vec<f32>> {
         let Self::On { share, seed } = self else { return None };
+        if share == 0.0 {
+            return None;
+        }
         let mut rng = ChaCha8Rng::seed_from_u64(derive(seed, part));
         let (bound, kept) = ((share * 65536.0) as u16, (1.0 / (1.0 - share)) as f32);
         Some((0..n).map(|_| if rng.random::<u16>() < bound { 0.0 } else { kept }).collect())
     }
+
+    /// What ViT and BERT are told.
+    fn noise(self, part: u64) -> Noise {
+        match self {
+            Self::Off => Noise::Off,
+            Self::On { seed, .. } => Noise::Seeded(derive(seed, part)),
+        }
+    }
 }
 
 impl Encoders {
-    /// Random weights: a function of the seed.
-    pub fn new(
+    /// Random weights, a function of the seed, or published ones, with a report of each folder read.
+    ///
+    /// `image_dim` is the width of a row of features; with pictures nobody asks for it.
+    ///
+    /// # Errors
+    /// If published weights are not to be found or not whole, or of another size than the configuration says.
+    pub fn open(
         config: &ModelConfig,
         image_dim: usize,
         vocabulary: usize,
         seed: u64,
         device: &Device,
-    ) -> Self {
-        let shape = GruTextShape {
-            vocabulary,
-            word_width: config.word_dim,
-            hidden: config.embed_dim,
-            dropout: 0.0, // ours has seeds
-            pool: config.text_pool,
-        };
-        Self {
-            image: Projection::new(image_dim, config.embed_dim, derive(seed, 1), device),
-            text: GruText::new(&shape, derive(seed, 2), device),
-        }
+    ) -> Result<(Self, Vec<LoadReport>)> {
+        let d = config.embed_dim;
+        let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
+        let (text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
+        Ok((Self { image, text }, of_image.into_iter().chain(of_text).collect()))
     }
 
-    /// v̄ of transformed features, `[b, d]`, rows of unit length.
+    /// v̄, `[b, d]`, rows of unit length.
     ///
     /// # Panics
-    /// If `features` does not hold whole rows of the projection's width.
-    pub fn images(&self, features: &[f32], dropout: Dropout) -> Tensor<2> {
-        let weight = self.image.linear.weight.val();
-        let [dim, _] = weight.dims();
-        assert!(features.len().is_multiple_of(dim), "features are rows of {dim}");
-        let mut rows = features.to_vec();
-        if let Some(factors) = dropout.factors(rows.len(), 1) {
-            rows.iter_mut().zip(factors).for_each(|(x, f)| *x *= f);
-        }
-        let shape = [rows.len() / dim, dim];
-        self.image.encode(Tensor::from_data(TensorData::new(rows, shape), &weight.device()))
+    /// If the images are of the other kind, of another width or size, or no whole ones.
+    pub fn images(&self, images: Images, dropout: Dropout) -> Tensor<2> {
+        self.image.encode(images, dropout)
     }
 
     /// w̄, `[b, d]`, rows of unit length.
@@ -101,16 +109,7 @@ impl Encoders {
     /// # Panics
     /// If a word's number is not in the vocabulary.
     pub fn texts(&self, tokens: &TokenBatch, dropout: Dropout) -> Tensor<2> {
-        let vectors = self.text.vectors(tokens);
-        let shape = vectors.dims();
-        let vectors = match dropout.factors(shape[0] * shape[1], 2) {
-            Some(factors) => {
-                let device = vectors.device();
-                vectors * Tensor::from_data(TensorData::new(factors, shape), &device)
-            }
-            None => vectors,
-        };
-        self.text.encode_vectors(vectors, tokens)
+        self.text.encode(tokens, dropout)
     }
 }
 
@@ -130,7 +129,7 @@ mod tests {
     use crate::config::tests::tiny;
 
     fn encoders() -> Encoders {
-        Encoders::new(&tiny(Preset::Default).model, 5, 20, 7, &Device::flex())
+        Encoders::open(&tiny(Preset::Default).model, 5, 20, 7, &Device::flex()).unwrap().0
     }
 
     fn host(t: Tensor<2>) -> Vec<f32> {
@@ -153,21 +152,21 @@ mod tests {
 
     #[test]
     fn dropout_follows_its_seed_and_share() {
-        let on = |seed| Dropout::training(0.25, seed).factors(40_000, 1).unwrap();
+        let on = |seed| (Dropout::On { share: 0.25, seed }).factors(40_000, 1).unwrap();
         assert_eq!(on(1), on(1));
         assert_ne!(on(1), on(2));
         let zeros = on(1).iter().filter(|&&f| f == 0.0).count();
         // 40,000 · 0.25 = 10,000, deviation 87.
         assert!((9560..=10440).contains(&zeros), "{zeros}");
         assert!(on(1).iter().all(|&f| f == 0.0 || (f - 4.0 / 3.0).abs() < 1e-6));
-        assert_eq!(Dropout::training(0.0, 1), Dropout::Off);
+        assert!((Dropout::On { share: 0.0, seed: 1 }).factors(3, 1).is_none());
         assert!(Dropout::Off.factors(3, 1).is_none());
 
         let model = encoders();
         let tokens = TokenBatch::new(&[vec![3, 4, 5]]);
         let texts = |d| host(model.texts(&tokens, d));
-        let images = |d| host(model.images(&[1.0, 2.0, 3.0, 4.0, 5.0], d));
-        let half = Dropout::training(0.5, 3);
+        let images = |d| host(model.images(Images::Features(&[1.0, 2.0, 3.0, 4.0, 5.0]), d));
+        let half = Dropout::On { share: 0.5, seed: 3 };
         assert_ne!(texts(half), texts(Dropout::Off));
         assert_ne!(images(half), images(Dropout::Off));
         assert_eq!((texts(half), images(half)), (texts(half), images(half)));
@@ -189,8 +188,9 @@ mod tests {
     fn weights_follow_the_seed() {
         let tokens = TokenBatch::new(&[vec![3, 4]]);
         let of = |seed| {
-            let model = Encoders::new(&tiny(Preset::Default).model, 5, 20, seed, &Device::flex());
-            let images = host(model.images(&[0.1, 0.2, 0.3, 0.4, 0.5], Dropout::Off));
+            let config = tiny(Preset::Default).model;
+            let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();
+            let images = host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), Dropout::Off));
             (host(model.texts(&tokens, Dropout::Off)), images)
         };
         assert_eq!(of(7), of(7));

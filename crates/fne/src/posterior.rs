@@ -115,6 +115,17 @@ impl Posterior {
         out.iter_mut().for_each(|o| *o = sigmoid(*o));
     }
 
+    /// P(c|s) as Eq. 9 reads, with densities in f32: NaN where both are 0, about 13 deviations from both means.
+    pub fn quotient(&self, s: f32) -> f32 {
+        let density = |g: &Gaussian| {
+            let (mean, deviation) = (g.mean as f32, g.deviation as f32);
+            let z = (s - mean) / deviation;
+            (-0.5 * z * z - deviation.ln() - 0.5 * std::f32::consts::TAU.ln()).exp()
+        };
+        let (positive, negative) = (density(&self.positive), density(&self.negative));
+        positive / (positive + ((1.0 - self.prior) / self.prior) as f32 * negative)
+    }
+
     fn standardised(&self, s: f64) -> (f64, f64) {
         let z = |g: &Gaussian| (s - g.mean) / g.deviation;
         (z(&self.positive), z(&self.negative))
@@ -209,6 +220,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// P20: near the means the quotient of f32 densities is the posterior; 20 deviations from both it is 0/0.
+    #[test]
+    fn the_quotient_of_f32_densities_is_nan_far_away() {
+        let posterior = example(1e-4, 0.0004, 0.0004); // deviations 0.02, means 0.55 and 0.2
+        for s in [0.3f32, 0.36, 0.4, 0.5] {
+            let (got, want) = (f64::from(posterior.quotient(s)), posterior.probability(s.into()));
+            assert!((got - want).abs() < 1e-4 * want.max(1e-3), "{s}: {got} and {want}");
+        }
+        assert!(posterior.quotient(0.95).is_nan(), "20 deviations above the higher mean");
+        assert!(posterior.probability(0.95) > 0.999);
     }
 
     proptest! {

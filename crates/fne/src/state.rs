@@ -6,6 +6,7 @@ use std::path::Path;
 use itm_core::checkpoint::{Reader, Writer};
 use itm_core::{Error, Result};
 
+use crate::bank::Contents;
 use crate::statistics::Snapshot;
 use crate::step::Fne;
 
@@ -41,12 +42,13 @@ impl Fne {
 
         let mut state = Writer::default();
         let (k, d) = (self.bank.capacity(), self.bank.width());
-        state.f32s("bank.images", &[k, d], &self.bank.images);
-        state.f32s("bank.texts", &[k, d], &self.bank.texts);
-        state.i64s("bank.ids", &self.bank.ids);
-        state.i64s("bank.captions", &self.bank.captions);
+        let bank = self.bank.contents();
+        state.f32s("bank.images", &[k, d], &bank.images);
+        state.f32s("bank.texts", &[k, d], &bank.texts);
+        state.i64s("bank.ids", &bank.ids);
+        state.i64s("bank.captions", &bank.captions);
         let optimizer = self.optimizer.steps() as i64;
-        let counters = [self.epoch as i64, self.steps as i64, self.bank.cursor as i64, optimizer];
+        let counters = [self.epoch as i64, self.steps as i64, bank.cursor as i64, optimizer];
         state.i64s("progress", &counters);
         let seen = self.statistics.snapshot();
         for (name, m) in [("positive", seen.positive), ("negative", seen.negative)] {
@@ -81,15 +83,18 @@ impl Fne {
             u64::try_from(counters[at]).map_err(|_| refused())
         };
         (next.epoch, next.steps) = (natural(0)? as usize, natural(1)?);
-        next.bank.cursor = natural(2)? as usize;
-        if next.bank.cursor >= k.max(1) {
+        let cursor = natural(2)? as usize;
+        if cursor >= k.max(1) {
             let below = format!("a bank position below {k}");
-            return Err(state.refuse("progress", below, next.bank.cursor));
+            return Err(state.refuse("progress", below, cursor));
         }
-        next.bank.images = state.f32s("bank.images", &[k, d])?;
-        next.bank.texts = state.f32s("bank.texts", &[k, d])?;
-        next.bank.ids = state.i64s("bank.ids", k)?;
-        next.bank.captions = state.i64s("bank.captions", k)?;
+        next.bank = next.bank.with(Contents {
+            images: state.f32s("bank.images", &[k, d])?,
+            texts: state.f32s("bank.texts", &[k, d])?,
+            ids: state.i64s("bank.ids", k)?,
+            captions: state.i64s("bank.captions", k)?,
+            cursor,
+        });
         let moments = |name: &str| -> Result<crate::Moments> {
             let count = state.i64s(&format!("statistics.{name}.count"), 1)?[0] as u64;
             let f = state.f64s(&format!("statistics.{name}"), 3)?;

@@ -5,24 +5,25 @@ mod parts;
 
 use burn::module::Module;
 use burn::tensor::Device;
+use itm_core::weights::LoadReport;
 use itm_core::{Error, Result, ema};
 use itm_kernels::{AdamOptions, AdamW};
 
-use self::objective::Kept;
+use self::objective::{Chance, Kept};
 use self::parts::Parts;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
-use crate::config::FneConfig;
+use crate::config::{DropoutAfterValidation, FneConfig};
 use crate::host::host;
-use crate::model::{Encoders, derive, drop_words};
+use crate::model::{Dropout, Encoders, Images, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
 
 /// Pairs of one step: row i of each belongs to pair i.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// Image features, `[b, image_dim]` row-major, as they stand in the data.
-    pub features: &'a [f32],
-    /// Word numbers of each caption; 1 stands for an unknown word.
+    /// Features or pixels, as the configuration's kind of images.
+    pub images: Images<'a>,
+    /// Word numbers of each caption; 1 stands for an unknown word. BERT's pieces from `[CLS]` to `[SEP]`, not cut.
     pub texts: &'a [&'a [u32]],
     /// Image ids, `[b]`; anything but −100.
     pub image_ids: &'a [i64],
@@ -70,6 +71,8 @@ pub struct Fne {
     pub(crate) statistics: Statistics,
     pub(crate) epoch: usize,
     pub(crate) steps: u64,
+    steps_per_epoch: Option<u64>,
+    loaded: Vec<LoadReport>,
 }
 
 /// Streams of a step's seed.
@@ -82,12 +85,14 @@ mod stream {
 }
 
 impl Fne {
-    /// Random encoders, momentum copies of them, an unwritten bank: a function of `seed`.
+    /// Random encoders or published ones, momentum copies of them, an unwritten bank: a function of `seed`.
     ///
-    /// `device` is one without autodiff or with; the step differentiates by itself.
+    /// `image_dim` is the width of a row of features; with pictures nobody asks for it. `vocabulary` counts words or word
+    /// pieces. `device` is one without autodiff or with; the step differentiates by itself.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with.
+    /// If the config holds a value nothing can be trained with, or published weights are not to be found, not whole, or of
+    /// another size than the config says.
     pub fn new(
         config: &FneConfig,
         image_dim: usize,
@@ -97,8 +102,9 @@ impl Fne {
     ) -> Result<Self> {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let online = Encoders::new(&config.model, image_dim, vocabulary, seed, &device);
-        let sampler = &config.sampler;
+        let (online, loaded) =
+            Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
+        let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
             online,
@@ -107,12 +113,19 @@ impl Fne {
                 clip: Some(config.train.grad_clip),
                 ..AdamOptions::default()
             }),
-            bank: Bank::new(sampler.bank_size, config.model.embed_dim, derive(seed, 3)),
+            bank: Bank::new(sampler.bank_size, d, derive(seed, 3), &device.inner()),
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
             epoch: 0,
             steps: 0,
+            steps_per_epoch: None,
+            loaded,
         })
+    }
+
+    /// Tells how many steps an epoch has: `dropout_after_validation = "off"` counts by it.
+    pub fn with_epochs_of(self, steps: usize) -> Self {
+        Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
     /// Starts an epoch, counted from 0: statistics start anew, the bank stays.
@@ -124,44 +137,53 @@ impl Fne {
     /// One update of the online encoders.
     ///
     /// # Errors
-    /// If an image id is −100, or the loss or the norm of its gradients is not finite: the message names epoch and step,
-    /// and the online encoders are as they were.
+    /// If an image id is −100, a caption has no word or more than BERT has positions, or the loss or the norm of its
+    /// gradients is not finite: the message names epoch and step, and the online encoders are as they were.
     ///
     /// # Panics
-    /// If the parts of the batch differ in their number of rows, or a text has no word or one
-    /// outside the vocabulary.
+    /// If the parts of the batch differ in their number of rows, the images are of another kind or size than the
+    /// configuration says, or a word's number is outside the vocabulary.
     pub fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<StepReport> {
-        let b = batch.check(&self.config, self.online.image.linear.weight.dims()[0])?;
+        self.step_by(batch, &Chance::Seeded(seed), observe)
+    }
+
+    /// [`step`](Self::step), with negatives that may be given.
+    fn step_by(&mut self, batch: &Batch, chance: &Chance, observe: Observe) -> Result<StepReport> {
+        let (seed, b) = (chance.seed(), batch.check(&self.online)?);
         let train = self.config.train.clone();
-        let mut features = batch.features.to_vec();
-        let dim = features.len() / b;
-        features.chunks_exact_mut(dim).for_each(|row| self.config.model.features.apply(row));
-        let parts = if train.word_dropout > 0.0 {
-            let texts = drop_words(batch.texts, train.word_dropout, derive(seed, stream::WORDS));
-            Parts::new(&features, &texts, train.micro_batch, train.dropout)
-        } else {
-            Parts::new(&features, batch.texts, train.micro_batch, train.dropout)
+        let images = self.config.model.image.prepared(batch.images, b);
+        let mut texts: Vec<_> =
+            batch.texts.iter().map(|text| self.config.model.text.training(text)).collect();
+        if train.word_dropout > 0.0 {
+            texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
+        }
+        let parts = Parts::new(&images, &texts, train.micro_batch, &self.config.model.text);
+        let dropped = self.drops()?;
+        let noise = |stream| match dropped {
+            true => Dropout::On { share: train.dropout, seed: derive(seed, stream) },
+            false => Dropout::Off,
         };
-        let noise = derive(seed, stream::ONLINE);
-        let embedded = parts.embed(&self.online, noise);
-        let (images, texts) = (embedded.images.clone(), embedded.texts.clone());
+
+        // Before the online encoders' graph is there: its activations and those of this pass are not held together.
         let has_momentum = self.config.sampler.has_momentum();
+        let in_batch = self.config.sampler.in_batch(self.epoch);
         if has_momentum {
             let m = self.config.sampler.momentum;
             // Moved out and in: it is averaged in place if nobody else holds it.
             let momentum = std::mem::replace(&mut self.momentum, self.online.clone());
             self.momentum = ema(momentum, &self.online, m);
         }
-
-        let (loss, active, observation) = if self.config.sampler.in_batch(self.epoch) {
-            self.in_batch(batch, images, texts, observe)
-        } else if has_momentum {
-            let [own_images, own_texts] =
-                parts.embed_plainly(&self.momentum, derive(seed, stream::MOMENTUM));
-            let kept = Kept { images: own_images, texts: own_texts };
-            self.with_memory(batch, images, texts, &kept, seed, observe)?
-        } else {
-            self.without_memory(batch, images, texts, seed, observe)
+        let kept = (has_momentum && !in_batch).then(|| {
+            let [images, texts] = parts.joined(&self.momentum, noise(stream::MOMENTUM));
+            Kept { images, texts }
+        });
+        let noise = noise(stream::ONLINE);
+        let embedded = parts.embed(&self.online, noise);
+        let (images, texts) = (embedded.images.clone(), embedded.texts.clone());
+        let (loss, active, observation) = match kept {
+            _ if in_batch => self.in_batch(batch, images, texts, observe),
+            Some(kept) => self.with_memory(batch, images, texts, kept, chance, observe)?,
+            None => self.without_memory(batch, images, texts, chance, observe),
         };
 
         let value = f64::from(host(loss.clone())[0]);
@@ -184,6 +206,24 @@ impl Fne {
         Ok(StepReport { loss: value, grad_norm, active, learning_rate, statistics, observation })
     }
 
+    /// Whether the next step drops anything: P24.
+    ///
+    /// ```text
+    /// off   if a multiple of ⌊n/3⌋ lies in (e·n, k],   k steps made, e the epoch, n its steps
+    /// ```
+    fn drops(&self) -> Result<bool> {
+        if self.config.train.dropout_after_validation == DropoutAfterValidation::On {
+            return Ok(true);
+        }
+        let Some(n) = self.steps_per_epoch else {
+            let key = "train.dropout_after_validation";
+            let got = "\"off\" for epochs of unknown length";
+            return Err(Error::invalid(key, "the number of steps of an epoch", got));
+        };
+        let (third, begin) = (n / 3, self.epoch as u64 * n);
+        Ok(third == 0 || self.steps / third <= begin / third)
+    }
+
     /// Width d of an embedding.
     pub fn width(&self) -> usize {
         self.config.model.embed_dim
@@ -197,6 +237,11 @@ impl Fne {
     /// The statistics now.
     pub fn statistics(&self) -> Snapshot {
         self.statistics.snapshot()
+    }
+
+    /// What was read of published weights.
+    pub fn loaded(&self) -> &[LoadReport] {
+        &self.loaded
     }
 
     /// The memory.
@@ -222,15 +267,31 @@ impl Fne {
 
 impl Batch<'_> {
     /// The number of pairs.
-    fn check(&self, config: &FneConfig, image_dim: usize) -> Result<usize> {
+    fn check(&self, online: &Encoders) -> Result<usize> {
         let b = self.image_ids.len();
-        assert!(b > 0, "a batch has at least one pair (config: {})", config.train.batch);
-        assert_eq!(self.features.len(), b * image_dim, "features are [{b}, {image_dim}]");
+        assert!(b > 0, "a batch has at least one pair");
+        if let (Some(dim), Images::Features(values)) = (online.image.feature_width(), self.images) {
+            assert_eq!(values.len(), b * dim, "features are [{b}, {dim}]");
+        }
         assert_eq!(self.texts.len(), b, "one text a pair");
         assert_eq!(self.caption_ids.len(), b, "one caption number a pair");
         check_ids(self.image_ids)?;
+        check_texts(self.texts, online)?;
         Ok(b)
     }
+}
+
+/// Refuses captions without a word, and those with more than there are positions.
+pub(crate) fn check_texts<C: AsRef<[u32]>>(texts: &[C], online: &Encoders) -> Result<()> {
+    let most = online.text.most_words().unwrap_or(usize::MAX);
+    let bad = texts.iter().position(|text| !(1..=most).contains(&text.as_ref().len()));
+    let Some(row) = bad else { return Ok(()) };
+    let (place, got) = (format!("caption {row} of the batch"), texts[row].as_ref().len());
+    let expected = match got {
+        0 => "at least one word; [CLS] and [SEP] or <unk> for a text without any".to_owned(),
+        _ => format!("at most {most} word pieces"),
+    };
+    Err(Error::invalid(place, expected, got))
 }
 
 #[cfg(test)]

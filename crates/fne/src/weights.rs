@@ -17,6 +17,17 @@ pub enum Tie {
     NonEasy,
 }
 
+/// How P(c|s) is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Density {
+    /// In log-odds, which saturate.
+    #[default]
+    LogOdds,
+    /// As a quotient of f32 densities (released code): far from both means 0/0, and the candidate stays easy.
+    F32,
+}
+
 /// The numbers of Eq. 11–13.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
@@ -36,6 +47,8 @@ pub struct Rule {
     pub margin_cut: bool,
     /// The posterior is used once n⁺ exceeds this.
     pub min_count: u64,
+    /// How P(c|s) is evaluated.
+    pub density: Density,
 }
 
 /// X: which candidates are no negatives of which anchors.
@@ -161,7 +174,7 @@ impl Pool<'_> {
 /// | μ⁺, n⁺ | `seen.positive` |          |
 ///
 /// Returns ρ, `[b, n]`, without randomness; [`draw`](crate::draw()) draws from it. λ is compared
-/// in log-odds.
+/// in log-odds, or in 1 − P with [`Density::F32`].
 ///
 /// # Panics
 /// If the slices of `pool` do not fit together, or there is no candidate.
@@ -233,6 +246,9 @@ impl Kept {
             exp_nonpositive(-alpha * d * d)
         }));
         let Some(posterior) = posterior else { return };
+        if rule.density == Density::F32 {
+            return self.weigh_by_quotients(rule, posterior);
+        }
         self.logits.resize(self.scores.len(), 0.0);
         posterior.log_odds_into(&self.scores, &mut self.logits);
         let lambda = log_odds(rule.lambda) as f32;
@@ -241,6 +257,19 @@ impl Kept {
             let non_easy = (logit > lambda) | (tie & (logit == lambda));
             let rho = exp_nonpositive(-tau * sigmoid(logit));
             *w = if non_easy { rho } else { *w };
+        }
+    }
+
+    /// No comparison with NaN holds: such a candidate keeps the weight of an easy one.
+    fn weigh_by_quotients(&mut self, rule: &Rule, posterior: &Posterior) {
+        let (easy, tau) = ((1.0 - rule.lambda) as f32, rule.tau as f32);
+        let tie = rule.tie == Tie::NonEasy;
+        for (w, &s) in self.weights.iter_mut().zip(&self.scores) {
+            let p = posterior.quotient(s);
+            let mismatch = 1.0 - p;
+            if mismatch < easy || (tie && mismatch == easy) {
+                *w = (-tau * p).exp();
+            }
         }
     }
 }

@@ -1,10 +1,16 @@
 //! Paper, released program, and that program without its defects.
 
+use itm_core::encoders::{ImagePool, PiecePool};
+use itm_kernels::Memory;
 use serde::{Deserialize, Serialize};
 
-use super::{Enqueue, Negatives, Positive, SamplerConfig, TrainConfig, WarmupLoss};
+use super::{
+    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, FneConfig, ImageConfig, ModelConfig,
+    Negatives, Pixels, Positive, Projected, SamplerConfig, TextConfig, TrainConfig, TrainTruncate,
+    VitConfig, WarmupLoss, Weights,
+};
 use crate::statistics::{Reset, Variance};
-use crate::weights::Tie;
+use crate::weights::{Density, Tie};
 
 /// Named sets of values, for pre-trained encoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +34,8 @@ impl Preset {
     /// | λ, τ, P = λ | 0.001, 0.5, easy | 0.01, 1, non-easy |
     /// | margin cut | on | off |
     /// | s⁺ | online × momentum | online × online |
+    ///
+    /// `official` evaluates densities in f32, the others in log-odds.
     ///
     /// ```
     /// use fne::Preset;
@@ -53,12 +61,15 @@ impl Preset {
             alpha: 0.5,
             margin_cut: true,
             min_count: 200,
+            density: Density::F32,
             variance: Variance::Official,
             reset: Reset::Epoch,
         };
         match self {
-            Self::Official | Self::Default => official,
+            Self::Official => official,
+            Self::Default => SamplerConfig { density: Density::LogOdds, ..official },
             Self::Paper => SamplerConfig {
+                density: Density::LogOdds,
                 bank_size: 8192,
                 enqueue: Enqueue::Before,
                 positive: Positive::Online,
@@ -72,8 +83,58 @@ impl Preset {
         }
     }
 
-    /// The course of training, the same in all presets.
+    /// ViT-B/16 at 384 px and BERT base uncased, with published weights.
+    ///
+    /// | | official | default | paper |
+    /// |---|---|---|---|
+    /// | v̄: mean over | class token and patches | the same | patches |
+    /// | w̄: mean over | all pieces, padding too | real pieces | real pieces between `[CLS]` and `[SEP]` |
+    /// | projection | none, d = 768 | none, d = 768 | linear, d = 1024 |
+    /// | captions of training | not cut | cut to 30 pieces | cut to 30 pieces |
+    /// | augmentation | wraps around | saturates | saturates |
+    pub fn model(self) -> ModelConfig {
+        let (image_pool, text_pool, projection, embed_dim) = match self {
+            Self::Official => (ImagePool::All, PiecePool::All, Projected::None, 768),
+            Self::Default => (ImagePool::All, PiecePool::Masked, Projected::None, 768),
+            Self::Paper => (ImagePool::Patches, PiecePool::Words, Projected::Linear, 1024),
+        };
+        let (augment, train_truncate) = match self {
+            Self::Official => (Augmentation::Wraparound, TrainTruncate::Off),
+            Self::Default | Self::Paper => (Augmentation::Saturating, TrainTruncate::On),
+        };
+        ModelConfig {
+            embed_dim,
+            image: ImageConfig::Vit(VitConfig {
+                weights: Weights::Pretrained("google/vit-base-patch16-384".into()),
+                image_size: 384,
+                pixels: Pixels::Clip,
+                augment,
+                pool: image_pool,
+                projection,
+                activations: Memory::Keep,
+            }),
+            text: TextConfig::Bert(BertConfig {
+                weights: Weights::Pretrained("google-bert/bert-base-uncased".into()),
+                max_pieces: 30,
+                train_truncate,
+                pool: text_pool,
+                projection,
+                activations: Memory::Keep,
+            }),
+        }
+    }
+
+    /// All three sections.
+    pub fn config(self) -> FneConfig {
+        FneConfig { model: self.model(), train: self.train(), sampler: self.sampler() }
+    }
+
+    /// The course of training; `official` loses its dropout after the first validation of an epoch.
     pub fn train(self) -> TrainConfig {
+        let dropout_after_validation = match self {
+            Self::Official => DropoutAfterValidation::Off,
+            Self::Default | Self::Paper => DropoutAfterValidation::On,
+        };
         TrainConfig {
             seed: 3407,
             epochs: 25,
@@ -85,6 +146,7 @@ impl Preset {
             grad_clip: 2.0,
             dropout: 0.0,
             word_dropout: 0.0,
+            dropout_after_validation,
         }
     }
 }
@@ -95,10 +157,11 @@ mod tests {
 
     /// By the equations and §A.2 on one side, the released program on the other.
     #[test]
-    fn presets_differ_where_paper_and_program_do() {
+    fn samplers_differ_where_paper_and_program_do() {
         let (o, p, d) =
             (Preset::Official.sampler(), Preset::Paper.sampler(), Preset::Default.sampler());
-        assert_eq!(o, d);
+        assert_eq!(o, SamplerConfig { density: Density::F32, ..d.clone() });
+        assert_eq!((d.density, p.density), (Density::LogOdds, Density::LogOdds));
         assert_eq!((o.bank_size, p.bank_size), (8224, 8192));
         assert_eq!((o.enqueue, p.enqueue), (Enqueue::After, Enqueue::Before));
         assert_eq!((o.warmup_epochs, p.warmup_epochs), (1, 0));
@@ -108,5 +171,43 @@ mod tests {
         assert_eq!((o.positive, p.positive), (Positive::Momentum, Positive::Online));
         assert_eq!((o.prior, o.alpha, o.margin, o.momentum), (1e-4, 0.5, 0.2, 0.995));
         assert_eq!((o.min_count, o.variance, o.reset), (200, Variance::Official, Reset::Epoch));
+        assert_eq!((p.mask_same_image_everywhere, p.negatives), (false, Negatives::Fne));
+    }
+
+    #[test]
+    fn encoders_and_training_differ_where_paper_and_program_do() {
+        let of = |preset: Preset| {
+            let FneConfig { model, train, .. } = preset.config();
+            preset.config().validate().unwrap();
+            match (model.image, model.text) {
+                (ImageConfig::Vit(vit), TextConfig::Bert(bert)) => {
+                    (model.embed_dim, vit, bert, train)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let (d_o, vit_o, bert_o, train_o) = of(Preset::Official);
+        let (d_d, vit_d, bert_d, train_d) = of(Preset::Default);
+        let (d_p, vit_p, bert_p, train_p) = of(Preset::Paper);
+        assert_eq!((d_o, d_d, d_p), (768, 768, 1024));
+        assert_eq!(vit_d, VitConfig { augment: Augmentation::Saturating, ..vit_o.clone() });
+        assert_eq!((vit_o.augment, vit_o.pool), (Augmentation::Wraparound, ImagePool::All));
+        assert_eq!((vit_o.image_size, vit_o.pixels), (384, Pixels::Clip));
+        let patches = VitConfig {
+            pool: ImagePool::Patches,
+            projection: Projected::Linear,
+            ..vit_d.clone()
+        };
+        assert_eq!((vit_p, vit_d.projection), (patches, Projected::None));
+        assert_eq!((bert_o.pool, bert_o.train_truncate), (PiecePool::All, TrainTruncate::Off));
+        assert_eq!((bert_d.pool, bert_d.train_truncate), (PiecePool::Masked, TrainTruncate::On));
+        assert_eq!((bert_p.pool, bert_p.train_truncate), (PiecePool::Words, TrainTruncate::On));
+        assert_eq!((bert_d.projection, bert_p.projection), (Projected::None, Projected::Linear));
+        assert_eq!(bert_o.max_pieces, 30);
+        assert_eq!(train_o.dropout_after_validation, DropoutAfterValidation::Off);
+        assert_eq!(train_d.dropout_after_validation, DropoutAfterValidation::On);
+        assert_eq!(train_p, train_d);
+        assert_eq!((train_d.epochs, train_d.batch, train_d.grad_clip), (25, 32, 2.0));
+        assert_eq!((train_d.learning_rate, &train_d.decay_epochs[..]), (2e-5, &[5, 15][..]));
     }
 }

@@ -1,6 +1,6 @@
 //! The losses of a step, and the choices they take: in the batch, and over the memory.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 
 use super::{Batch, Fne, Observe, stream};
@@ -13,38 +13,92 @@ use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
 use crate::weights::{Excluded, Pool, weights};
 
-/// Momentum embeddings of the batch.
+/// Momentum embeddings of the batch, without gradients.
 pub(super) struct Kept {
-    pub(super) images: Vec<f32>,
-    pub(super) texts: Vec<f32>,
+    pub(super) images: Tensor<2>,
+    pub(super) texts: Tensor<2>,
 }
 
-/// What the anchors of a step choose from.
-struct Choices {
-    images: Vec<f32>,
-    texts: Vec<f32>,
-    ids: Vec<i64>,
-    captions: Vec<i64>,
+/// What decides a step's negatives and noise.
+pub(super) enum Chance {
+    /// All of it.
+    Seeded(u64),
+    /// The noise; the negatives are these columns, of images and of texts as anchors. What a reference is compared with.
+    #[cfg(test)]
+    Given(u64, [Vec<usize>; 2]),
 }
 
-impl Choices {
-    fn of_bank(bank: &Bank) -> Self {
-        Self {
-            images: bank.images.clone(),
-            texts: bank.texts.clone(),
-            ids: bank.ids.clone(),
-            captions: bank.captions.clone(),
+impl Chance {
+    pub(super) fn seed(&self) -> u64 {
+        match self {
+            Self::Seeded(seed) => *seed,
+            #[cfg(test)]
+            Self::Given(seed, _) => *seed,
         }
     }
 
-    fn of_batch_and_bank(batch: Entries, bank: &Bank) -> Self {
-        Self {
-            images: [batch.images, &bank.images].concat(),
-            texts: [batch.texts, &bank.texts].concat(),
-            ids: [batch.ids, &bank.ids].concat(),
-            captions: [batch.captions, &bank.captions].concat(),
+    /// The columns of a direction, if they are given.
+    fn given(&self, direction: Direction) -> Option<Vec<usize>> {
+        match self {
+            Self::Seeded(_) => None,
+            #[cfg(test)]
+            Self::Given(_, columns) => Some(columns[direction as usize].clone()),
         }
     }
+}
+
+/// Candidates of one direction: the rows of one table after those of another, never copied together.
+struct Candidates(Vec<Tensor<2>>);
+
+impl Candidates {
+    fn new(batch: &Tensor<2>, bank: Tensor<2>, enqueue: Enqueue) -> Self {
+        match enqueue {
+            Enqueue::Before => Self(vec![bank]),
+            Enqueue::After => Self(vec![batch.clone(), bank]),
+        }
+    }
+
+    /// S, `[b, n]` row-major.
+    fn scores(&self, anchors: &Tensor<2>) -> Vec<f32> {
+        let b = anchors.dims()[0];
+        let of = |table: &Tensor<2>| (table.dims()[0], host(anchors.clone().matmul(table.clone().transpose())));
+        let tables: Vec<_> = self.0.iter().map(of).collect();
+        let row = |i: usize| tables.iter().flat_map(move |(n, s)| &s[i * n..(i + 1) * n]).copied();
+        (0..b).flat_map(row).collect()
+    }
+
+    /// The rows of these columns, `[b, d]`.
+    fn rows(&self, columns: &[usize], device: &Device) -> Tensor<2> {
+        let row = |&column: &usize| {
+            let mut rest = column;
+            let holds = |table: &&Tensor<2>| {
+                let n = table.dims()[0];
+                let here = rest < n;
+                rest -= if here { 0 } else { n };
+                here
+            };
+            let table = self.0.iter().find(holds).expect("a column of the pool");
+            table.clone().narrow(0, rest, 1)
+        };
+        let rows = Tensor::cat(columns.iter().map(row).collect(), 0);
+        if device.is_autodiff() { Tensor::from_inner(rows) } else { rows }
+    }
+}
+
+/// Image ids and caption numbers of the candidates.
+fn numbers(batch: &Batch, bank: &Bank, enqueue: Enqueue) -> [Vec<i64>; 2] {
+    match enqueue {
+        Enqueue::Before => [bank.ids().to_vec(), bank.captions().to_vec()],
+        Enqueue::After => {
+            [[batch.image_ids, bank.ids()].concat(), [batch.caption_ids, bank.captions()].concat()]
+        }
+    }
+}
+
+/// Scores of one direction on the host.
+struct Scored {
+    scores: Vec<f32>,
+    positive: Vec<f32>,
 }
 
 /// Scores of one direction on the host, and the choice made.
@@ -95,76 +149,55 @@ impl Fne {
         batch: &Batch,
         images: Tensor<2>,
         texts: Tensor<2>,
-        kept: &Kept,
-        seed: u64,
+        kept: Kept,
+        chance: &Chance,
         observe: Observe,
     ) -> Result<(Tensor<1>, f64, Option<Observation>)> {
         let device = images.device();
-        let d = self.bank.width();
         let entries = Entries {
-            images: &kept.images,
-            texts: &kept.texts,
+            images: kept.images.clone(),
+            texts: kept.texts.clone(),
             ids: batch.image_ids,
             captions: batch.caption_ids,
         };
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
-            self.bank.push(entries)?;
+            self.bank.push(entries.clone())?;
         }
-        let pool = match enqueue {
-            Enqueue::Before => Choices::of_bank(&self.bank),
-            Enqueue::After => Choices::of_batch_and_bank(entries, &self.bank),
-        };
+        let [ids, captions] = numbers(batch, &self.bank, enqueue);
+        let to_texts = Candidates::new(&kept.texts, self.bank.texts(), enqueue);
+        let to_images = Candidates::new(&kept.images, self.bank.images(), enqueue);
         let (v, w) = (images.clone().inner(), texts.clone().inner());
-        let (host_v, host_w) = (host(v.clone()), host(w.clone()));
         self.observe_statistics(batch, &host(v.clone().matmul(w.clone().transpose())));
 
-        let plain = v.device();
-        let scores = |anchors: Tensor<2>, candidates: &[f32]| {
-            let table = table(candidates, d, &plain);
-            host(anchors.matmul(table.transpose()))
+        let (positive_i2t, positive_t2i) = match self.config.sampler.positive {
+            Positive::Online => {
+                let positive = row_dots(images.clone(), texts.clone());
+                (positive.clone(), positive)
+            }
+            Positive::Momentum => {
+                let [own_images, own_texts] = [kept.images, kept.texts].map(Tensor::from_inner);
+                (row_dots(images.clone(), own_texts), row_dots(texts.clone(), own_images))
+            }
         };
-        let online = self.config.sampler.positive == Positive::Online;
-        let (own_w, own_v) = if online { (&host_w, &host_v) } else { (&kept.texts, &kept.images) };
-        let i2t = self.side(
-            batch,
-            &pool.ids,
-            scores(v, &pool.texts),
-            dots(&host_v, own_w, d),
-            derive(seed, stream::IMAGE_TO_TEXT),
-        );
-        let t2i = self.side(
-            batch,
-            &pool.ids,
-            scores(w, &pool.images),
-            dots(&host_w, own_v, d),
-            derive(seed, stream::TEXT_TO_IMAGE),
-        );
+        let plain = |positive: &Tensor<2>| host(positive.clone().inner());
+        let i2t = Scored { scores: to_texts.scores(&v), positive: plain(&positive_i2t) };
+        let i2t = self.choose(batch, &ids, i2t, Direction::ImageToText, chance);
+        let t2i = Scored { scores: to_images.scores(&w), positive: plain(&positive_t2i) };
+        let t2i = self.choose(batch, &ids, t2i, Direction::TextToImage, chance);
 
-        let (positive_i2t, positive_t2i) = if online {
-            let positive = row_dots(images.clone(), texts.clone());
-            (positive.clone(), positive)
-        } else {
-            (
-                row_dots(images.clone(), table(&kept.texts, d, &device)),
-                row_dots(texts.clone(), table(&kept.images, d, &device)),
-            )
-        };
-        let negatives = |rows: &[f32], side: &Side| {
-            let rows = side.chosen.iter().flat_map(|&j| rows[j * d..(j + 1) * d].to_vec());
-            table(&rows.collect::<Vec<f32>>(), d, &device)
-        };
-        let to_texts = negatives(&pool.texts, &i2t);
-        let to_images = negatives(&pool.images, &t2i);
         let margin = self.config.sampler.margin;
-        let h = drawn_hinges(images, positive_i2t, to_texts, &i2t.masked(batch, &pool.ids), margin);
-        let g = drawn_hinges(texts, positive_t2i, to_images, &t2i.masked(batch, &pool.ids), margin);
+        let (texts_drawn, images_drawn) =
+            (to_texts.rows(&i2t.chosen, &device), to_images.rows(&t2i.chosen, &device));
+        drop((to_texts, to_images)); // or the bank would be copied when it is written
+        let h = drawn_hinges(images, positive_i2t, texts_drawn, &i2t.masked(batch, &ids), margin);
+        let g = drawn_hinges(texts, positive_t2i, images_drawn, &t2i.masked(batch, &ids), margin);
         if enqueue == Enqueue::After {
             self.bank.push(entries)?;
         }
         let observation = (observe == Observe::On).then(|| {
-            let same = |i: usize, j: usize| batch.image_ids[i] == pool.ids[j];
-            self.observation(batch, (&pool.ids, &pool.captions), [i2t, t2i], &same)
+            let same = |i: usize, j: usize| batch.image_ids[i] == ids[j];
+            self.observation(batch, (&ids, &captions), [i2t, t2i], &same)
         });
         let (loss, active) = reduce(h, g);
         Ok((loss, active, observation))
@@ -176,7 +209,7 @@ impl Fne {
         batch: &Batch,
         images: Tensor<2>,
         texts: Tensor<2>,
-        seed: u64,
+        chance: &Chance,
         observe: Observe,
     ) -> (Tensor<1>, f64, Option<Observation>) {
         let b = batch.image_ids.len();
@@ -185,9 +218,10 @@ impl Fne {
         let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
         let ids = batch.image_ids;
         let across = transposed(&scores, b);
-        let i2t =
-            self.side(batch, ids, scores, positive.clone(), derive(seed, stream::IMAGE_TO_TEXT));
-        let t2i = self.side(batch, ids, across, positive, derive(seed, stream::TEXT_TO_IMAGE));
+        let i2t = Scored { scores, positive: positive.clone() };
+        let i2t = self.choose(batch, ids, i2t, Direction::ImageToText, chance);
+        let t2i = Scored { scores: across, positive };
+        let t2i = self.choose(batch, ids, t2i, Direction::TextToImage, chance);
         let positive = row_dots(images.clone(), texts.clone());
         let to_texts = gather(texts.clone(), &i2t.chosen);
         let to_images = gather(images.clone(), &t2i.chosen);
@@ -210,24 +244,29 @@ impl Fne {
     }
 
     /// Chooses one candidate per anchor.
-    fn side(
+    fn choose(
         &self,
         batch: &Batch,
         candidates: &[i64],
-        scores: Vec<f32>,
-        positive: Vec<f32>,
-        seed: u64,
+        Scored { scores, positive }: Scored,
+        direction: Direction,
+        chance: &Chance,
     ) -> Side {
         let excluded = Excluded::SameImage { anchors: batch.image_ids, candidates };
         let pool = Pool { scores: &scores, positive: &positive, excluded };
-        let sampler = &self.config.sampler;
-        let chosen = match sampler.negatives {
-            Negatives::Fne => {
-                let rho = weights(&pool, &sampler.rule(), &self.statistics.snapshot());
-                draw(&rho, candidates.len(), seed)
+        let (sampler, n) = (&self.config.sampler, candidates.len());
+        let stream = match direction {
+            Direction::ImageToText => stream::IMAGE_TO_TEXT,
+            Direction::TextToImage => stream::TEXT_TO_IMAGE,
+        };
+        let seed = derive(chance.seed(), stream);
+        let chosen = match (chance.given(direction), sampler.negatives) {
+            (Some(columns), _) => columns,
+            (None, Negatives::Fne) => {
+                draw(&weights(&pool, &sampler.rule(), &self.statistics.snapshot()), n, seed)
             }
-            Negatives::Uniform => draw(&pool.uniform(), candidates.len(), seed),
-            Negatives::Hardest | Negatives::InBatch => pool.hardest(sampler.margin),
+            (None, Negatives::Uniform) => draw(&pool.uniform(), n, seed),
+            (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin),
         };
         Side { scores, positive, chosen }
     }
@@ -281,18 +320,6 @@ fn reduce(i2t: Tensor<2>, t2i: Tensor<2>) -> (Tensor<1>, f64) {
 
 fn count_active(hinges: &Tensor<2>) -> usize {
     host(hinges.clone().inner()).iter().filter(|&&h| h > 0.0).count()
-}
-
-fn table(rows: &[f32], width: usize, device: &Device) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(rows.to_vec(), [rows.len() / width, width]), device)
-}
-
-/// a_i · c_i of each row, summed in f64.
-pub(super) fn dots(a: &[f32], c: &[f32], width: usize) -> Vec<f32> {
-    let dot = |(a, c): (&[f32], &[f32])| {
-        a.iter().zip(c).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>() as f32
-    };
-    a.chunks_exact(width).zip(c.chunks_exact(width)).map(dot).collect()
 }
 
 fn transposed(scores: &[f32], b: usize) -> Vec<f32> {

@@ -40,7 +40,7 @@ fn golden_weights() {
         };
         let seen = Snapshot { positive: class("seen_positive"), negative: class("seen_negative") };
         let preset = match case["preset"].as_str().unwrap() {
-            "official" => Preset::Official,
+            "official" => Preset::Default, // the same numbers, in log-odds
             "paper" => Preset::Paper,
             other => panic!("{other}"),
         };
@@ -62,6 +62,21 @@ fn trap_03_posterior_only_above_200() {
     let p = 1.0 / (1.0 + (9999f64.ln() - 7.5).exp());
     assert!((f64::from(above[0]) - (-0.5 * p).exp()).abs() < 1e-6, "{above:?}");
     assert!(at[0] != above[0]);
+}
+
+/// P20, by hand: statistics 0.5 ± 0.01 and 0.2 ± 0.01. At 0.9 both f32 densities are 0, P is 0/0, and the easy weight
+/// exp(−0.5 · 0.2²) stays; in log-odds P is 1 and the weight exp(−0.5). At 0.42 both say P ≈ 1.
+#[test]
+fn densities_in_f32_leave_far_candidates_easy() {
+    let seen = Snapshot { positive: moments(300, 0.5, 0.01), negative: moments(600, 0.2, 0.01) };
+    let pool = Pool { scores: &[0.9, 0.42], positive: &[0.7], excluded: same(&[1], &[2, 3]) };
+    let (f32s, odds) = (rule(Preset::Official), rule(Preset::Default));
+    assert_eq!((f32s.density, odds.density), (Density::F32, Density::LogOdds));
+    let (quotient, logistic) = (weights(&pool, &f32s, &seen), weights(&pool, &odds, &seen));
+    assert!((quotient[0] - (-0.02f32).exp()).abs() < 1e-6, "{quotient:?}");
+    for other in [quotient[1], logistic[0], logistic[1]] {
+        assert!((other - (-0.5f32).exp()).abs() < 1e-6, "{quotient:?} {logistic:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use burn::optim::GradientsParams;
 
 use super::*;
+use crate::model::{ImageEncoder, TextEncoder};
 
 const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
@@ -45,29 +46,35 @@ fn a_batch_in_parts_is_the_large_batch() {
 #[test]
 fn the_second_pass_has_the_noise_of_the_first() {
     let (data, online) = (data(), fne(&tiny(Preset::Default)).online);
-    let parts = Parts::new(&data.features, &data.texts, 3, 0.5);
+    let config = tiny(Preset::Default).model;
+    let images = config.image.prepared(Images::Features(&data.features), 8);
+    let parts = Parts::new(&images, &data.texts, 3, &config.text);
+    let noise = |seed| Dropout::On { share: 0.5, seed };
     let loss =
         |v: &Tensor<2>, w: &Tensor<2>| v.clone().matmul(w.clone().transpose()).powi_scalar(3).sum();
     let flat = |grads: &GradientsParams| {
-        let text = &online.text;
+        let (ImageEncoder::Features(image), TextEncoder::Gru(text)) = (&online.image, &online.text)
+        else {
+            panic!("{online:?}");
+        };
         let word = host(grads.get::<2>(text.words.id).unwrap());
         let gate = host(grads.get::<2>(text.gru.w_hh.id).unwrap());
-        [word, gate, host(grads.get::<2>(online.image.linear.weight.id).unwrap())].concat()
+        [word, gate, host(grads.get::<2>(image.linear.weight.id).unwrap())].concat()
     };
 
-    let embedded = parts.embed(&online, 9);
+    let embedded = parts.embed(&online, noise(9));
     let value = loss(&embedded.images, &embedded.texts);
-    let got = flat(&parts.gradients(&online, &embedded, &value, 9));
+    let got = flat(&parts.gradients(&online, &embedded, &value, noise(9)));
 
-    let [images, texts] = parts.in_one_graph(&online, 9);
+    let [images, texts] = parts.joined(&online, noise(9));
     assert_eq!(host(images.clone()), host(embedded.images));
     let grads = loss(&images, &texts).backward();
     let want = flat(&GradientsParams::from_grads(grads, &online));
     let largest = want.iter().fold(0.0f32, |m, x| m.max(x.abs()));
     assert!(largest > 0.1 && far(&got, &want) < 1e-5 * largest, "{}", far(&got, &want));
 
-    let embedded = parts.embed(&online, 9);
+    let embedded = parts.embed(&online, noise(9));
     let value = loss(&embedded.images, &embedded.texts);
-    let other = flat(&parts.gradients(&online, &embedded, &value, 10));
+    let other = flat(&parts.gradients(&online, &embedded, &value, noise(10)));
     assert!(far(&other, &want) > 1e-3 * largest, "another seed drops other values");
 }

@@ -1,0 +1,340 @@
+//! `[model]`: which encoders, where their weights come from, what becomes of their rows.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
+use itm_core::vision::{Augment, Normalization, Overflow, Transform};
+use itm_core::weights::Hub;
+use itm_core::{Error, Result};
+use itm_kernels::Memory;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{at_least_one, within};
+
+/// Both encoders; any kind of one goes with any kind of the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Width d of the joint space: of both encoders' embeddings and of the banks.
+    pub embed_dim: usize,
+    /// Images to v̄.
+    pub image: ImageConfig,
+    /// Captions to w̄.
+    pub text: TextConfig,
+}
+
+/// `[model.image]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ImageConfig {
+    /// A linear map of given global features.
+    Features(FeaturesConfig),
+    /// A vision transformer over pixels.
+    Vit(VitConfig),
+}
+
+/// `[model.text]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TextConfig {
+    /// Word vectors and a gated recurrent unit of width d.
+    Gru(GruConfig),
+    /// BERT over word pieces.
+    Bert(BertConfig),
+}
+
+/// A linear map of given global features to d.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeaturesConfig {
+    /// What is done to a row first.
+    pub transform: FeatureTransform,
+}
+
+/// A gated recurrent unit over word vectors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GruConfig {
+    /// Width of a word vector.
+    pub word_dim: usize,
+    /// How a caption's states become one vector.
+    pub pool: TextPool,
+}
+
+/// ViT: what it sees of a picture, what becomes of its rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VitConfig {
+    /// A folder, `org/name@revision`, or a table of sizes for random weights.
+    pub weights: Weights<VitShape>,
+    /// P5: height and width of its input; position embeddings of another size are interpolated.
+    pub image_size: usize,
+    /// P6: what pixels are normalised by.
+    pub pixels: Pixels,
+    /// P25: the random part of the training transform.
+    pub augment: Augmentation,
+    /// P1: the positions whose mean is v̄.
+    pub pool: ImagePool,
+    /// P4: a fully connected layer to d.
+    pub projection: Projected,
+    /// What a block keeps of its forward pass.
+    pub activations: Memory,
+}
+
+/// BERT: what it reads of a caption, what becomes of its rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BertConfig {
+    /// A folder, `org/name@revision`, or a table of sizes for random weights.
+    pub weights: Weights<BertShape>,
+    /// Word pieces that are kept of a caption, `[CLS]` and `[SEP]` among them.
+    pub max_pieces: usize,
+    /// P3: whether training keeps no more than `max_pieces` either.
+    pub train_truncate: TrainTruncate,
+    /// P1, P2: the positions whose mean is w̄.
+    pub pool: PiecePool,
+    /// P4: a fully connected layer to d.
+    pub projection: Projected,
+    /// What a block keeps of its forward pass.
+    pub activations: Memory,
+}
+
+/// Where weights come from. In a file a text is a folder or `org/name@revision`, a table the sizes of a random model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Weights<S> {
+    /// Published ones.
+    Pretrained(String),
+    /// Random ones of these sizes, a function of the seed.
+    Random(S),
+}
+
+impl<S> Weights<S> {
+    /// The folder of published weights, which may be fetched first; `None` for random ones.
+    ///
+    /// # Errors
+    /// Those of [`Hub::folder`].
+    pub fn folder(&self) -> Result<Option<PathBuf>> {
+        match self {
+            Self::Pretrained(name) => Hub::from_env().folder(name).map(Some),
+            Self::Random(_) => Ok(None),
+        }
+    }
+}
+
+impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
+    /// By hand: an untagged enum would name neither the missing nor the unknown key of a table.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Either<S>(PhantomData<S>);
+        impl<'de, S: Deserialize<'de>> Visitor<'de> for Either<S> {
+            type Value = Weights<S>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a folder, org/name@revision, or a table of sizes")
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
+                Ok(Weights::Pretrained(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
+                S::deserialize(MapAccessDeserializer::new(map)).map(Weights::Random)
+            }
+        }
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// P4: between the mean and the joint space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Projected {
+    /// Nothing: d is the encoder's width (released code).
+    #[default]
+    None,
+    /// `x W + b` to d, part of the encoder: it has a momentum copy (paper).
+    Linear,
+}
+
+/// P6: what is subtracted from pixels in 0..1 and what divides them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pixels {
+    /// CLIP's constants (released code).
+    #[default]
+    Clip,
+    /// 0.5 and 0.5, which ViT's published weights were trained with.
+    Half,
+}
+
+/// P25: the random part of the training transform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Augmentation {
+    /// Crop, flip, two operations that saturate at 0 and 255.
+    #[default]
+    Saturating,
+    /// The same, two of the operations wrapping around at 256 (released code).
+    Wraparound,
+    /// None: pictures as in evaluation. Ours.
+    Off,
+}
+
+/// P3: whether captions are cut to `max_pieces` in training, as they are in evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrainTruncate {
+    /// They are.
+    #[default]
+    On,
+    /// They are not (released code).
+    Off,
+}
+
+impl ModelConfig {
+    /// A linear map of features as they are, and a mean over the states of a gated recurrent unit.
+    pub fn new(embed_dim: usize, word_dim: usize) -> Self {
+        Self {
+            embed_dim,
+            image: ImageConfig::Features(FeaturesConfig { transform: FeatureTransform::Raw }),
+            text: TextConfig::Gru(GruConfig { word_dim, pool: TextPool::Mean }),
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        at_least_one("model.embed_dim", self.embed_dim)?;
+        if let ImageConfig::Vit(vit) = &self.image {
+            at_least_one("model.image.image_size", vit.image_size)?;
+            if let Weights::Random(shape) = &vit.weights {
+                let rates = [shape.dropout, shape.attention_dropout];
+                check_shape("model.image", shape.width, shape.heads, rates)?;
+                at_least_one("model.image.weights.patch", shape.patch)?;
+                let least = shape.image.into_iter().min().unwrap_or(0);
+                fits("model.image.weights.image", shape.patch, least)?;
+                vit.check(shape, self.embed_dim)?;
+            }
+        }
+        match &self.text {
+            TextConfig::Gru(gru) => at_least_one("model.text.word_dim", gru.word_dim),
+            TextConfig::Bert(bert) => {
+                let wanted = "at least 2, for [CLS] and [SEP]";
+                within("model.text.max_pieces", bert.max_pieces as f64, wanted, |n| n >= 2.0)?;
+                let Weights::Random(shape) = &bert.weights else { return Ok(()) };
+                let rates = [shape.dropout, shape.attention_dropout];
+                check_shape("model.text", shape.width, shape.heads, rates)?;
+                bert.check(shape, self.embed_dim)
+            }
+        }
+    }
+}
+
+impl VitConfig {
+    /// The picture of training: a function of a seed, or [`Augmentation::Off`]'s `None`.
+    pub fn augment(&self) -> Option<Augment> {
+        let overflow = match self.augment {
+            Augmentation::Off => return None,
+            Augmentation::Saturating => Overflow::Saturate,
+            Augmentation::Wraparound => Overflow::Wrap,
+        };
+        Some(Augment { transform: self.transform(), overflow })
+    }
+
+    /// The picture of evaluation.
+    pub fn transform(&self) -> Transform {
+        let normalization = match self.pixels {
+            Pixels::Clip => Normalization::CLIP,
+            Pixels::Half => Normalization::HALF,
+        };
+        Transform { size: self.image_size as u32, normalization }
+    }
+
+    /// Whether weights of this shape fit the rest of the configuration.
+    pub(crate) fn check(&self, shape: &VitShape, embed_dim: usize) -> Result<()> {
+        fits("model.image.image_size", shape.patch, self.image_size)?;
+        if shape.channels != 3 {
+            return Err(Error::invalid("model.image.weights", "3 channels", shape.channels));
+        }
+        self.projection.check("model.image", shape.width, embed_dim)
+    }
+}
+
+impl BertConfig {
+    /// Whether weights of this shape fit the rest of the configuration.
+    pub(crate) fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
+        if self.max_pieces > shape.positions {
+            let expected = format!("at most {}, the positions of its weights", shape.positions);
+            return Err(Error::invalid("model.text.max_pieces", expected, self.max_pieces));
+        }
+        self.projection.check("model.text", shape.width, embed_dim)
+    }
+}
+
+impl Projected {
+    fn check(self, side: &str, width: usize, embed_dim: usize) -> Result<()> {
+        if self == Self::Linear || width == embed_dim {
+            return Ok(());
+        }
+        let expected = format!("{width}, the width of {side} without a projection");
+        Err(Error::invalid("model.embed_dim", expected, embed_dim))
+    }
+}
+
+fn check_shape(side: &str, width: usize, heads: usize, rates: [f64; 2]) -> Result<()> {
+    if heads == 0 || width == 0 || !width.is_multiple_of(heads) {
+        let place = format!("{side}.weights.heads");
+        return Err(Error::invalid(place, format!("a divisor of the width {width}"), heads));
+    }
+    for (key, rate) in ["dropout", "attention_dropout"].into_iter().zip(rates) {
+        let key = format!("{side}.weights.{key}");
+        within(&key, rate, "in [0, 1)", |x| (0.0..1.0).contains(&x))?;
+    }
+    Ok(())
+}
+
+fn fits(key: &str, patch: usize, side: usize) -> Result<()> {
+    if side < patch {
+        return Err(Error::invalid(key, format!("at least a patch of {patch}"), side));
+    }
+    Ok(())
+}
+
+/// What is done to a row of image features before the projection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureTransform {
+    /// Nothing.
+    Raw,
+    /// Divided by its norm.
+    L2,
+    /// `√max(x, 0)`, then divided by its norm: tames the few large values of rectified features.
+    SqrtL2,
+}
+
+impl FeatureTransform {
+    /// Transforms one row in place; a row of zeros stays one.
+    ///
+    /// ```
+    /// let mut row = [9.0, 16.0, -1.0];
+    /// fne::FeatureTransform::SqrtL2.apply(&mut row);
+    /// assert_eq!(row, [0.6, 0.8, 0.0]);
+    /// ```
+    pub fn apply(self, row: &mut [f32]) {
+        if self == Self::Raw {
+            return;
+        }
+        if self == Self::SqrtL2 {
+            row.iter_mut().for_each(|x| *x = x.max(0.0).sqrt());
+        }
+        let norm = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            row.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Images to v̄: a linear map of global features, or ViT over pixels.
+
+use std::borrow::Cow;
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::encoders::{ImagePool, Projection, Vit, VitShape};
+use itm_core::vision::PictureBatch;
+use itm_core::weights::LoadReport;
+use itm_core::{Encoder, Result};
+use itm_kernels::{Linear, normalize_rows};
+
+use super::{Dropout, Loaded, derive};
+use crate::config::{ImageConfig, Projected, VitConfig, Weights};
+
+/// Images of a batch, one row each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Images<'a> {
+    /// Global features, `[b, image_dim]` row-major, as they stand in the data.
+    Features(&'a [f32]),
+    /// Normalised pixels.
+    Pixels {
+        /// Height and width.
+        size: usize,
+        /// `[b, 3, size, size]`
+        values: &'a [f32],
+    },
+}
+
+impl<'a> From<&'a PictureBatch> for Images<'a> {
+    fn from(pictures: &'a PictureBatch) -> Self {
+        Self::Pixels { size: pictures.size, values: &pictures.values }
+    }
+}
+
+impl<'a> Images<'a> {
+    /// Values of one image, if `count` of them are here; nothing is left over.
+    pub(crate) fn width(self, count: usize) -> usize {
+        let (values, size) = match self {
+            Self::Features(values) => (values, None),
+            Self::Pixels { size, values } => (values, Some(size)),
+        };
+        let n = values.len();
+        let width = size.map_or(n / count.max(1), |size| 3 * size * size);
+        assert_eq!(n, count * width, "{n} values for {count} images of {width}");
+        width
+    }
+
+    /// Images `first` to `first + count`, of `width` values each.
+    pub(crate) fn part(self, first: usize, count: usize, width: usize) -> Self {
+        let range = first * width..(first + count) * width;
+        match self {
+            Self::Features(values) => Self::Features(&values[range]),
+            Self::Pixels { size, values } => Self::Pixels { size, values: &values[range] },
+        }
+    }
+}
+
+impl ImageConfig {
+    /// Features as the projection takes them; pixels as they are.
+    pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> Prepared<'a> {
+        let width = images.width(count);
+        let images = match (self, images) {
+            (Self::Features(config), Images::Features(values)) => {
+                let mut rows = values.to_vec();
+                rows.chunks_exact_mut(width.max(1)).for_each(|r| config.transform.apply(r));
+                Values::Features(Cow::Owned(rows))
+            }
+            (Self::Vit(_), Images::Pixels { size, values }) => Values::Pixels(size, values),
+            (Self::Features(_), Images::Pixels { size, .. }) => {
+                panic!("pictures of {size} px for model.image.kind = \"features\"")
+            }
+            (Self::Vit(_), Images::Features(_)) => {
+                panic!("features of width {width} for model.image.kind = \"vit\"")
+            }
+        };
+        Prepared { images, width }
+    }
+}
+
+/// Images ready for their encoder.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared<'a> {
+    images: Values<'a>,
+    width: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Values<'a> {
+    Features(Cow<'a, [f32]>),
+    Pixels(usize, &'a [f32]),
+}
+
+impl Prepared<'_> {
+    /// Some of the images.
+    pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
+        let images = match &self.images {
+            Values::Features(values) => Images::Features(values),
+            Values::Pixels(size, values) => Images::Pixels { size: *size, values },
+        };
+        images.part(first, count, self.width)
+    }
+}
+
+/// The image side of [`Encoders`](super::Encoders).
+#[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)] // two of them exist
+pub enum ImageEncoder {
+    /// Of global features.
+    Features(Projection),
+    /// Of pixels.
+    Vit(VitEncoder),
+}
+
+/// ViT, a mean over its rows, and perhaps a fully connected layer after it.
+///
+/// ```text
+/// v̄ = (1/m) Σ v_i,   v̄ ← v̄ W + b  with a projection,   then v̄ / ‖v̄‖
+/// ```
+#[derive(Module, Debug)]
+pub struct VitEncoder {
+    /// Pixels to a row per patch.
+    pub vit: Vit,
+    /// W, b
+    pub projection: Option<Linear>,
+    /// The rows whose mean is taken.
+    #[module(skip)]
+    pub pool: ImagePool,
+    /// Height and width of its input.
+    #[module(skip)]
+    pub size: usize,
+}
+
+impl ImageEncoder {
+    /// Random or published weights; the report of the latter.
+    pub(super) fn open(
+        config: &ImageConfig,
+        (image_dim, embed_dim): (usize, usize),
+        seed: u64,
+        device: &Device,
+    ) -> Result<Loaded<Self>> {
+        let config = match config {
+            ImageConfig::Features(_) => {
+                let projection = Projection::new(image_dim, embed_dim, derive(seed, 1), device);
+                return Ok((Self::Features(projection), None));
+            }
+            ImageConfig::Vit(config) => config,
+        };
+        let (mut vit, report) = vit(config, embed_dim, derive(seed, 1), device)?;
+        vit.blocks.iter_mut().for_each(|block| block.memory = config.activations);
+        let projection = (config.projection == Projected::Linear)
+            .then(|| Linear::seeded(vit.shape.width, embed_dim, derive(seed, 6), device));
+        let VitConfig { pool, image_size: size, .. } = *config;
+        Ok((Self::Vit(VitEncoder { vit, projection, pool, size }), report))
+    }
+
+    /// v̄, `[b, d]`, rows of unit length.
+    ///
+    /// # Panics
+    /// If the images are of the other kind, of another width or size, or no whole ones.
+    pub fn encode(&self, images: Images, dropout: Dropout) -> Tensor<2> {
+        match (self, images) {
+            (Self::Features(projection), Images::Features(values)) => {
+                encode_features(projection, values, dropout)
+            }
+            (Self::Vit(encoder), Images::Pixels { size, values }) => {
+                encoder.encode(size, values, dropout)
+            }
+            (Self::Features(_), Images::Pixels { size, .. }) => {
+                panic!("pictures of {size} px for an encoder of features")
+            }
+            (Self::Vit(_), Images::Features(values)) => {
+                panic!("{} features for an encoder of pictures", values.len())
+            }
+        }
+    }
+
+    /// Width of a row of features; none for pictures.
+    pub(crate) fn feature_width(&self) -> Option<usize> {
+        match self {
+            Self::Features(projection) => Some(projection.linear.weight.dims()[0]),
+            Self::Vit(_) => None,
+        }
+    }
+}
+
+fn vit(
+    config: &VitConfig,
+    embed_dim: usize,
+    seed: u64,
+    device: &Device,
+) -> Result<(Vit, Option<LoadReport>)> {
+    match (&config.weights, config.weights.folder()?) {
+        (_, Some(folder)) => {
+            config.check(&VitShape::read(&folder)?, embed_dim)?; // before hundreds of megabytes are read
+            let (vit, report) = Vit::open(&folder, device)?;
+            Ok((vit, Some(report)))
+        }
+        (Weights::Random(shape), None) => Ok((Vit::seeded(shape, seed, device), None)),
+        (Weights::Pretrained(name), None) => unreachable!("published weights {name} have a folder"),
+    }
+}
+
+fn encode_features(projection: &Projection, features: &[f32], dropout: Dropout) -> Tensor<2> {
+    let weight = projection.linear.weight.val();
+    let [dim, _] = weight.dims();
+    assert!(features.len().is_multiple_of(dim), "features are rows of {dim}");
+    let mut rows = features.to_vec();
+    if let Some(factors) = dropout.factors(rows.len(), 1) {
+        rows.iter_mut().zip(factors).for_each(|(x, f)| *x *= f);
+    }
+    let shape = [rows.len() / dim, dim];
+    projection.encode(Tensor::from_data(TensorData::new(rows, shape), &weight.device()))
+}
+
+impl VitEncoder {
+    fn encode(&self, size: usize, values: &[f32], dropout: Dropout) -> Tensor<2> {
+        assert_eq!(size, self.size, "pictures of {size} px for an encoder of {}", self.size);
+        let shape = [values.len() / (3 * size * size), 3, size, size];
+        let pixels = TensorData::new(values.to_vec(), shape);
+        let pixels = Tensor::<4>::from_data(pixels, &self.vit.class.val().device());
+        let rows = self.pool.pool(self.vit.forward(pixels, dropout.noise(3)));
+        normalize_rows(match &self.projection {
+            Some(projection) => projection.forward(rows),
+            None => rows,
+        })
+    }
+}
