@@ -4,7 +4,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use fne::audit::Observation;
-use fne::{Batch, Fne, FneConfig, Posterior};
+use fne::{Batch, Fne, FneConfig, Images, Posterior};
 use itm_core::data::Dataset;
 use itm_core::{Error, Relevance, Result};
 
@@ -40,6 +40,7 @@ impl<'a> FneMethod<'a> {
             device,
             config.train.seed,
         )?;
+        let model = model.with_epochs_of(data.train.pairs.texts() / config.train.batch);
         Ok(Self { name, model, data, encoded, truth })
     }
 
@@ -98,8 +99,9 @@ impl Method for FneMethod<'_> {
         let words: Vec<_> =
             captions.iter().map(|&c| self.encoded.train.words[c].as_slice()).collect();
         let rows = images.iter().flat_map(|&i| self.encoded.train.features.row(i));
+        let rows: Vec<f32> = rows.copied().collect();
         let batch = Batch {
-            features: &rows.copied().collect::<Vec<_>>(),
+            images: Images::Features(&rows),
             texts: &words,
             image_ids: &images.iter().map(|&i| i as i64).collect::<Vec<_>>(),
             caption_ids: &captions.iter().map(|&c| c as i64).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use burn::tensor::Device;
-use fne::FneConfig;
+use fne::{FneConfig, ImageConfig, TextConfig};
 use itm_core::eval::{Evaluation, TiePolicy, evaluate};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
@@ -29,6 +29,7 @@ pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
             let (values, place): (FneConfig, _) = (config.row(row)?, format!("row.{row}"));
             let inside = || config.inside(&place);
             values.validate().map_err(inside())?;
+            given_features(&values).map_err(inside())?;
             plan(config, &values, source, 0).check().map_err(inside())
         }
     }
@@ -37,6 +38,15 @@ pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
 /// A row and seed as lines name it.
 fn named(row: &str, seed: u64) -> String {
     format!("{row}, seed {seed}")
+}
+
+/// The runner hands out given features and words.
+fn given_features(values: &FneConfig) -> Result<()> {
+    match (&values.model.image, &values.model.text) {
+        (ImageConfig::Features(_), TextConfig::Gru(_)) => Ok(()),
+        (ImageConfig::Vit(_), _) => Err(Error::invalid("model.image.kind", "features", "vit")),
+        (_, TextConfig::Bert(_)) => Err(Error::invalid("model.text.kind", "gru", "bert")),
+    }
 }
 
 fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
