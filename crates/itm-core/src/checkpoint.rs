@@ -85,12 +85,16 @@ struct Save<'a> {
 }
 
 impl ModuleVisitor for Save<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_string());
+    fn enter_module(&mut self, name: &str, container: &str) {
+        if named(container) {
+            self.path.push(name.to_string());
+        }
     }
 
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
+    fn exit_module(&mut self, _: &str, container: &str) {
+        if named(container) {
+            self.path.pop();
+        }
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
@@ -204,12 +208,16 @@ struct Load<'a> {
 }
 
 impl ModuleMapper for Load<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_string());
+    fn enter_module(&mut self, name: &str, container: &str) {
+        if named(container) {
+            self.path.push(name.to_string());
+        }
     }
 
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
+    fn exit_module(&mut self, _: &str, container: &str) {
+        if named(container) {
+            self.path.pop();
+        }
     }
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
@@ -225,6 +233,11 @@ impl ModuleMapper for Load<'_> {
             }
         }
     }
+}
+
+/// Whether a part is named in a path: the variant of an enum is not, so that a module may become one of several kinds.
+fn named(container: &str) -> bool {
+    !container.starts_with("Enum:")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fne::{Batch, Fne, FneConfig, TrainConfig};
+use fne::{Batch, Fne, FneConfig, Images, TrainConfig};
 use itm_core::data::Dataset;
 use itm_core::{Error, Relevance, Result};
 
@@ -56,6 +56,7 @@ impl<'a> FneMethod<'a> {
         let data = &source.dataset;
         let (features, words) = (data.train.features.dim, encoded.vocabulary.len());
         let model = Fne::new(config, features, words, device, config.train.seed)?;
+        let model = model.with_epochs_of(data.train.pairs.texts() / config.train.batch);
         Ok(Self { name, model, data, encoded, truth })
     }
 
@@ -96,8 +97,9 @@ impl Method for FneMethod<'_> {
         let words: Vec<_> =
             captions.iter().map(|&c| self.encoded.train.words[c].as_slice()).collect();
         let rows = images.iter().flat_map(|&i| self.encoded.train.features.row(i));
+        let rows: Vec<f32> = rows.copied().collect();
         let batch = Batch {
-            features: &rows.copied().collect::<Vec<_>>(),
+            images: Images::Features(&rows),
             texts: &words,
             image_ids: &images.iter().map(|&i| i as i64).collect::<Vec<_>>(),
             caption_ids: &captions.iter().map(|&c| c as i64).collect::<Vec<_>>(),

@@ -42,7 +42,7 @@ fn child() {
     let mut config = Config::load(&configs, "fne-scenes").unwrap();
     config.target.scenes = Some(ScenesConfig { seed: 0, train: 24, val: 6, test: 4, pixels: 32 });
     let mut row: FneConfig = config.row("Full").unwrap();
-    (row.model.embed_dim, row.model.word_dim) = (16, 8);
+    row.model = fne::ModelConfig::new(16, 8);
     (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (64, 1, 10);
     let (_, source) = Source::open(&config, None, &configs).unwrap();
     let encoded = Encoded::new(&source.dataset, &config.target);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use fne::{Batch, Fne, FneConfig, Observe};
+use fne::{Batch, Fne, FneConfig, Images, Observe};
 use itm_core::data::Features;
 use itm_core::eval::{Protocol, TiePolicy, evaluate as evaluation};
 use itm_core::{Pairs, ScoreMatrix};
@@ -49,7 +49,7 @@ pub(crate) fn train(config: &FneConfig, device: &Device) -> Fne {
     let ids: Vec<i64> = (0..IMAGES as i64).collect();
     for seed in 0..10 {
         let batch =
-            Batch { features: &features.values, texts: &texts, image_ids: &ids, caption_ids: &ids };
+            Batch { images: Images::Features(&features.values), texts: &texts, image_ids: &ids, caption_ids: &ids };
         model.step(&batch, seed, Observe::Off).unwrap();
     }
     model

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fne::{Batch, Fne, FneConfig, Observe, StepReport};
+use fne::{Batch, Fne, FneConfig, Images, Observe, StepReport};
 use itm_core::data::Features;
 use itm_run::config::{AnyConfig, Config};
 
@@ -44,6 +44,6 @@ pub(crate) fn step(model: &mut Fne, seed: u64) -> StepReport {
     let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
     let ids: Vec<i64> = (0..PAIRS as i64).collect();
     let batch =
-        Batch { features: &features.values, texts: &texts, image_ids: &ids, caption_ids: &ids };
+        Batch { images: Images::Features(&features.values), texts: &texts, image_ids: &ids, caption_ids: &ids };
     model.step(&batch, seed, Observe::Off).unwrap()
 }

@@ -1,4 +1,7 @@
 mod accumulation;
+mod options;
+mod pictures;
+mod reference;
 mod resume;
 
 use burn::tensor::Tensor;

@@ -146,3 +146,20 @@ fn negative_counts_are_refused() {
     let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
     assert!(e.ends_with("optimizer.updates: expected 0 to 3 updates, got -1"), "{e}");
 }
+
+/// One of several kinds of module has the names of that kind alone: files of before there were several go on fitting.
+#[test]
+fn the_variant_of_an_enum_is_no_part_of_a_name() {
+    use burn::module::Module;
+    #[derive(Module, Debug)]
+    enum Either {
+        Linear(Linear),
+    }
+    let (layer, _) = trained(1);
+    let (_folder, path) = written(|w| w.module("layer", &layer));
+    let reader = Reader::open(&path, KIND).unwrap();
+    let Either::Linear(back) = reader.module("layer", Either::Linear(trained(2).0)).unwrap();
+    assert_eq!(bits(&host(back.weight.val())), bits(&host(layer.weight.val())));
+    let (_folder, path) = written(|w| w.module("layer", &Either::Linear(layer.clone())));
+    assert!(Reader::open(&path, KIND).unwrap().module("layer", back).is_ok());
+}

@@ -1,6 +1,6 @@
 //! The plan of False Negative Elimination over given features.
 
-use fne::FneConfig;
+use fne::{FneConfig, TextConfig};
 
 use super::encoders::{GruText, Projection};
 use super::{Bytes, Sizes};
@@ -18,11 +18,12 @@ pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Bytes {
     let FneConfig { model, train, sampler } = config;
     let [d, b, k] = [model.embed_dim, train.batch, sampler.bank_size].map(|x| x as u64);
     let image = Projection { features: sizes.features as u64, width: d };
-    let text = GruText {
-        vocabulary: sizes.vocabulary as u64,
-        word_width: model.word_dim as u64,
-        hidden: d,
+    // Pictures and word pieces are refused before a plan is made.
+    let word_width = match &model.text {
+        TextConfig::Gru(gru) => gru.word_dim as u64,
+        TextConfig::Bert(_) => 0,
     };
+    let text = GruText { vocabulary: sizes.vocabulary as u64, word_width, hidden: d };
     let weights = Bytes::of_weights(image.weights() + text.weights());
     let banks = 4 * 2 * k * d + 16 * k;
     let copies = if sampler.has_momentum() { 2 } else { 1 };

@@ -1,0 +1,122 @@
+//! Every option of bank, statistics, weights and optimiser changes what a run gives; and batches that are hard to train on.
+
+use super::*;
+use crate::{Reset, Variance};
+
+/// Twenty-four steps in three epochs of batches with two captions of one image.
+fn run(config: &FneConfig) -> (Vec<f64>, Vec<Snapshot>, Vec<f32>) {
+    let mut fne = fne(config);
+    let (mut losses, mut seen) = (vec![], vec![]);
+    for s in 0..24 {
+        if s % 8 == 0 {
+            fne.begin_epoch(s as usize / 8);
+        }
+        let pairs = [[0, 1, 4, 7], [2, 5, 6, 3], [0, 3, 4, 6]][s as usize % 3];
+        let report = step(&mut fne, &pairs, 100 + s).unwrap();
+        losses.push(report.loss);
+        seen.push(report.statistics);
+    }
+    (losses, seen, values(fne.online()))
+}
+
+/// One epoch of warm-up, a posterior that is soon in use and has something to say.
+fn base() -> FneConfig {
+    let mut config = tiny(Preset::Default);
+    let sampler = &mut config.sampler;
+    (sampler.warmup_epochs, sampler.min_count, sampler.prior) = (1, 1, 0.2);
+    (sampler.lambda, sampler.margin) = (0.05, 0.4);
+    config
+}
+
+#[test]
+fn every_option_of_the_memory_changes_the_output() {
+    type Change = fn(&mut FneConfig);
+    let changes: [(&str, Change); 22] = [
+        ("P7 bank_size", |c| c.sampler.bank_size = 10),
+        ("P8 enqueue", |c| c.sampler.enqueue = Enqueue::Before),
+        ("P9 warmup_epochs", |c| c.sampler.warmup_epochs = 0),
+        ("P10 lambda", |c| c.sampler.lambda = 1.0),
+        ("P11 tau", |c| c.sampler.tau = 3.0),
+        ("P12 margin_cut", |c| c.sampler.margin_cut = false),
+        ("P14 min_count", |c| c.sampler.min_count = 200),
+        ("P15 mask_same_image_everywhere", |c| c.sampler.mask_same_image_everywhere = true),
+        ("P17 variance", |c| c.sampler.variance = Variance::Welford),
+        ("P18 reset", |c| c.sampler.reset = Reset::Never),
+        ("P19 positive", |c| c.sampler.positive = Positive::Online),
+        ("P21 epochs' rates", |c| c.train.decay_epochs = vec![1]),
+        ("P21 learning_rate", |c| c.train.learning_rate = 1e-3),
+        ("P22 grad_clip", |c| c.train.grad_clip = 1e-3),
+        ("Eq. 3 margin", |c| c.sampler.margin = 0.3),
+        ("Eq. 10 prior", |c| c.sampler.prior = 0.9),
+        ("Eq. 12 alpha", |c| c.sampler.alpha = 20.0),
+        ("Eq. 14 momentum", |c| c.sampler.momentum = 0.5),
+        ("Table 3 w/o FNE", |c| c.sampler.negatives = Negatives::Hardest),
+        ("Table 3 w/o MMM", |c| c.sampler.bank_size = 0),
+        ("Table 3 w/o MMM+FNE", |c| c.sampler.negatives = Negatives::InBatch),
+        ("warmup_loss", |c| c.sampler.warmup_loss = WarmupLoss::Sum),
+    ];
+    let whole = run(&base());
+    assert_eq!(run(&base()), whole);
+    for (name, change) in changes {
+        let mut config = base();
+        change(&mut config);
+        assert!(run(&config) != whole, "{name}");
+    }
+}
+
+/// A bank shorter than the batch keeps its last pairs; they are all that a later batch finds, or with `before` the pool.
+#[test]
+fn a_bank_shorter_than_the_batch_holds_its_last_pairs() {
+    for (enqueue, candidates) in [(Enqueue::After, 4 + 3), (Enqueue::Before, 3)] {
+        let mut config = base();
+        (config.sampler.warmup_epochs, config.sampler.bank_size) = (0, 3);
+        config.sampler.enqueue = enqueue;
+        let mut fne = fne(&config);
+        for seed in 0..3 {
+            let report = step(&mut fne, &EVEN, seed).unwrap();
+            let seen = report.observation.unwrap().image_to_text;
+            assert_eq!(seen.candidates.len(), candidates, "{enqueue:?}");
+            assert!(report.loss.is_finite());
+        }
+        let mut ids = fne.bank().ids().to_vec();
+        ids.rotate_left(fne.bank().cursor());
+        assert_eq!(ids, [1, 2, 3]);
+    }
+}
+
+/// A batch of one image: the batch holds no negative, the bank does. Without a bank there is nothing to learn from: loss and
+/// gradient are 0 and no weight moves.
+#[test]
+fn a_batch_of_one_image_has_its_negatives_in_the_bank_alone() {
+    let one = [0, 1, 0, 1];
+    let mut config = base();
+    config.sampler.warmup_epochs = 0;
+    let report = step(&mut fne(&config), &one, 1).unwrap();
+    let seen = report.observation.unwrap();
+    for o in [&seen.image_to_text, &seen.text_to_image] {
+        assert!(o.chosen.iter().all(|&j| j >= 4), "{:?}", o.chosen);
+    }
+    config.sampler.bank_size = 0;
+    let mut alone = fne(&config);
+    let before = values(alone.online());
+    let report = step(&mut alone, &one, 1).unwrap();
+    assert_eq!((report.loss, report.grad_norm, report.active), (0.0, 0.0, 0.0));
+    assert_eq!(values(alone.online()), before);
+}
+
+/// Statistics that never pass `min_count` leave every negative easy: then nothing of the posterior decides anything.
+#[test]
+fn statistics_that_stay_small_leave_the_posterior_out() {
+    let mut config = base();
+    config.sampler.min_count = 200;
+    let (losses, seen, weights) = run(&config);
+    assert!(seen.iter().all(|s| s.positive.count <= 200));
+    assert!(seen.iter().any(|s| s.positive.count > 1));
+    let changes: [fn(&mut FneConfig); 3] =
+        [|c| c.sampler.prior = 0.9, |c| c.sampler.lambda = 0.0, |c| c.sampler.tau = 9.0];
+    for change in changes {
+        let mut other = config.clone();
+        change(&mut other);
+        assert!(run(&other) == (losses.clone(), seen.clone(), weights.clone()));
+    }
+}

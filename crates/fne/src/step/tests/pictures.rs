@@ -1,0 +1,414 @@
+//! ViT and BERT end to end: what each of their options changes, and the traps that need them.
+
+use itm_core::encoders::TokenBatch;
+use itm_core::vision::PictureBatch;
+
+use super::*;
+use crate::config::{
+    BertConfig, DropoutAfterValidation, ImageConfig, Projected, TextConfig, TrainTruncate,
+    VitConfig, Weights,
+};
+use crate::model::{ImageEncoder, TextEncoder};
+use crate::{BertShape, ImagePool, Memory, PiecePool, VitShape};
+
+/// Captions of the eight pairs: `[CLS]` 2, `[SEP]` 3; the last is longer than `max_pieces`.
+const CAPTIONS: [&[u32]; 8] = [
+    &[2, 7, 11, 3],
+    &[2, 8, 3],
+    &[2, 9, 12, 13, 3],
+    &[2, 3],
+    &[2, 14, 15, 3],
+    &[2, 16, 3],
+    &[2, 17, 18, 19, 3],
+    &[2, 20, 21, 22, 23, 24, 25, 3],
+];
+
+pub(super) fn vit(config: &mut FneConfig) -> &mut VitConfig {
+    match &mut config.model.image {
+        ImageConfig::Vit(vit) => vit,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn bert(config: &mut FneConfig) -> &mut BertConfig {
+    match &mut config.model.text {
+        TextConfig::Bert(bert) => bert,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A preset with encoders of one block and width 8 for pictures of 16 px.
+pub(super) fn small(preset: Preset, dropout: f64) -> FneConfig {
+    let mut config = FneConfig { model: preset.model(), ..tiny(preset) };
+    config.model.embed_dim = if preset == Preset::Paper { 6 } else { 8 };
+    config.sampler.warmup_epochs = 0;
+    config.train.dropout_after_validation = DropoutAfterValidation::On;
+    let (layers, heads, mlp, epsilon) = (1, 2, 12, 1e-12);
+    vit(&mut config).weights = Weights::Random(VitShape {
+        image: [16, 16],
+        patch: 8,
+        channels: 3,
+        width: 8,
+        layers,
+        heads,
+        mlp,
+        epsilon,
+        dropout: 0.0,
+        attention_dropout: 0.0,
+    });
+    vit(&mut config).image_size = 16;
+    let attention_dropout = dropout;
+    bert(&mut config).weights = Weights::Random(BertShape {
+        vocabulary: 30,
+        positions: 10,
+        kinds: 2,
+        width: 8,
+        layers,
+        heads,
+        mlp,
+        epsilon,
+        dropout,
+        attention_dropout,
+    });
+    bert(&mut config).max_pieces = 6;
+    config
+}
+
+pub(super) fn new(config: &FneConfig) -> Fne {
+    Fne::new(config, 0, 30, &Device::flex(), 7).unwrap()
+}
+
+fn pictures(which: &[usize], size: usize) -> PictureBatch {
+    let pixel = |image: usize, k: usize| ((image * 31 + k * 7 * (image + 1)) % 23) as f32 / 9.0 - 1.2;
+    let values = which.iter().flat_map(|&p| (0..3 * size * size).map(move |k| pixel(p / 2, k)));
+    PictureBatch { images: which.len(), size, values: values.collect() }
+}
+
+pub(super) fn picture_step(
+    fne: &mut Fne,
+    which: &[usize],
+    seed: u64,
+    observe: Observe,
+) -> Result<StepReport> {
+    let size = vit(&mut fne.config().clone()).image_size;
+    let (pictures, texts) = (pictures(which, size), which.iter().map(|&p| CAPTIONS[p]));
+    let batch = Batch {
+        images: Images::from(&pictures),
+        texts: &texts.collect::<Vec<_>>(),
+        image_ids: &which.iter().map(|&p| p as i64 / 2).collect::<Vec<_>>(),
+        caption_ids: &which.iter().map(|&p| p as i64).collect::<Vec<_>>(),
+    };
+    fne.step(&batch, seed, observe)
+}
+
+const PAIRS: [usize; 4] = [0, 2, 5, 7];
+
+/// Losses of three steps, and all embeddings after them.
+fn output(config: &FneConfig) -> (Vec<f64>, Vec<f32>) {
+    let mut fne = new(config);
+    let losses =
+        (0..3).map(|s| picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap().loss).collect();
+    let size = vit(&mut config.clone()).image_size;
+    let images = fne.embed_pictures([Ok(pictures(&PAIRS, size))]).unwrap();
+    (losses, [images, fne.embed_texts(&CAPTIONS)].concat())
+}
+
+/// P1–P5: every option of the encoders gives another loss in training.
+#[test]
+fn every_option_of_the_encoders_changes_the_output() {
+    type Change = fn(&mut FneConfig);
+    let changes: [(&str, Change); 7] = [
+        ("P1 model.image.pool = patches", |c| vit(c).pool = ImagePool::Patches),
+        ("P1 model.image.pool = class", |c| vit(c).pool = ImagePool::Class),
+        ("P1 model.text.pool = words", |c| bert(c).pool = PiecePool::Words),
+        ("P1 P2 model.text.pool = all", |c| bert(c).pool = PiecePool::All),
+        ("P3 model.text.train_truncate = off", |c| bert(c).train_truncate = TrainTruncate::Off),
+        ("P4 projection = linear", |c| {
+            (vit(c).projection, bert(c).projection) = (Projected::Linear, Projected::Linear);
+        }),
+        ("P5 model.image.image_size = 24", |c| vit(c).image_size = 24),
+    ];
+    let base = output(&small(Preset::Default, 0.0));
+    assert_eq!(base, output(&small(Preset::Default, 0.0)), "a function of the configuration");
+    for (name, change) in changes {
+        let mut config = small(Preset::Default, 0.0);
+        change(&mut config);
+        let got = output(&config);
+        assert!((got.0[0] - base.0[0]).abs() > 1e-5, "{name}: {:?} and {:?}", got.0, base.0);
+        assert!(got.1 != base.1, "{name}");
+    }
+}
+
+/// P2 and trap 15. With `all` a caption's embedding depends on how wide its batch is; in evaluation every batch is as wide
+/// as `max_pieces`. With `masked` and `words` padding does not matter.
+#[test]
+fn trap_15_padding_counts_with_all_alone() {
+    let alone = TokenBatch::new(&[CAPTIONS[0]]);
+    let beside = TokenBatch::new(&[CAPTIONS[0], CAPTIONS[6]]);
+    for (pool, moves) in
+        [(PiecePool::Masked, false), (PiecePool::Words, false), (PiecePool::All, true)]
+    {
+        let mut config = small(Preset::Default, 0.0);
+        bert(&mut config).pool = pool;
+        let fne = new(&config);
+        let of = |tokens: &TokenBatch| host(fne.online().texts(tokens, Dropout::Off));
+        let off = far(&of(&alone), &of(&beside)[..8]);
+        assert_eq!(off > 1e-4, moves, "{pool:?}: {off:e}");
+
+        let all = fne.embed_texts(&CAPTIONS);
+        for (i, caption) in CAPTIONS.iter().enumerate() {
+            let off = far(&fne.embed_texts(&[caption]), &all[8 * i..8 * i + 8]);
+            assert!(off < 1e-5, "{pool:?}, caption {i} in evaluation: {off:e}");
+        }
+        let wide = of(&TokenBatch::padded_to(&[CAPTIONS[0]], 6));
+        assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_pieces");
+    }
+}
+
+/// P3. Evaluation always cuts; training does with `on`: then the last pieces before `[SEP]` get no gradient.
+#[test]
+fn captions_are_cut_in_training_too_unless_told_otherwise() {
+    for (truncate, learns) in [(TrainTruncate::On, false), (TrainTruncate::Off, true)] {
+        let mut config = small(Preset::Default, 0.0);
+        bert(&mut config).train_truncate = truncate;
+        let mut fne = new(&config);
+        let word = |fne: &Fne| match &fne.online().text {
+            TextEncoder::Bert(bert) => host(bert.bert.words.val())[24 * 8..25 * 8].to_vec(),
+            other => panic!("{other:?}"),
+        };
+        let before = word(&fne); // piece 24 stands at place 6 of the last caption
+        picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+        assert_eq!(word(&fne) != before, learns, "{truncate:?}");
+        let cut: &[u32] = &[2, 20, 21, 22, 23, 3];
+        assert!(far(&fne.embed_texts(&[cut]), &fne.embed_texts(&[CAPTIONS[7]])) < 1e-6);
+    }
+}
+
+/// P4. The layers are part of the encoders: a momentum copy, a gradient, ±1/√8 at first, and banks of their width.
+#[test]
+fn projections_belong_to_the_encoders() {
+    let config = small(Preset::Paper, 0.0);
+    let mut fne = new(&config);
+    assert_eq!((fne.width(), fne.bank().width()), (6, 6));
+    let weight = |encoders: &Encoders| match (&encoders.image, &encoders.text) {
+        (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
+            let of = |linear: &Option<itm_kernels::Linear>| {
+                let linear = linear.as_ref().unwrap();
+                [host(linear.weight.val()), host(linear.bias.val())].concat()
+            };
+            [of(&image.projection), of(&text.projection)].concat()
+        }
+        other => panic!("{other:?}"),
+    };
+    let before = weight(fne.online());
+    assert_eq!(before.len(), 2 * (8 * 6 + 6));
+    let largest = before.iter().fold(0.0f32, |m, w| m.max(w.abs()));
+    assert!((0.3..=8f32.sqrt().recip()).contains(&largest), "{largest}");
+    assert_eq!(weight(fne.momentum()), before);
+    picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+    assert!(far(&weight(fne.online()), &before) > 1e-3);
+    assert!(far(&weight(fne.momentum()), &before) < 1e-6, "trap 9");
+}
+
+/// P24, by hand. Epochs of 6 steps are validated after steps 2, 4, 6, 8, …; those of 7 too, so the second, of steps 8 to 14,
+/// loses its dropout after its first step. Where nothing is dropped, the seed decides nothing: neither the loss nor, with the
+/// momentum encoder's embeddings, the bank.
+#[test]
+fn dropout_ends_with_the_first_validation_of_an_epoch() {
+    let on = |steps: usize, mode| {
+        let mut config = small(Preset::Default, 0.5);
+        config.sampler.negatives = Negatives::Hardest;
+        config.train.dropout_after_validation = mode;
+        let mut fne = new(&config).with_epochs_of(steps);
+        let mut drops = vec![];
+        for step in 0..2 * steps {
+            if step % steps == 0 {
+                fne.begin_epoch(step / steps);
+            }
+            let mut other = fne.clone();
+            let [a, b] = [(&mut fne, 1), (&mut other, 2)].map(|(fne, seed)| {
+                let report = picture_step(fne, &PAIRS, seed, Observe::Off).unwrap();
+                (report.loss, fne.bank().contents().texts)
+            });
+            assert_eq!(a.0 != b.0, a.1 != b.1, "online and momentum encoders have one mode");
+            drops.push(a.0 != b.0);
+        }
+        drops.iter().map(|&on| if on { '+' } else { '-' }).collect::<String>()
+    };
+    assert_eq!(on(6, DropoutAfterValidation::Off), "++----++----");
+    assert_eq!(on(7, DropoutAfterValidation::Off), "++-----+------");
+    assert_eq!(on(2, DropoutAfterValidation::Off), "++++", "too short for a validation in it");
+    assert_eq!(on(3, DropoutAfterValidation::On), "++++++");
+
+    let mut config = small(Preset::Default, 0.5);
+    config.train.dropout_after_validation = DropoutAfterValidation::Off;
+    let e = picture_step(&mut new(&config), &PAIRS, 1, Observe::Off).unwrap_err().to_string();
+    assert!(e.starts_with("train.dropout_after_validation: expected the number of steps"), "{e}");
+}
+
+/// Trap 16 with BERT's own dropout: without it and with θᵐ = θ both encoders say the same; with it each has its own mask.
+#[test]
+fn trap_16_momentum_drops_what_bert_says() {
+    let positives = |dropout| {
+        let mut config = small(Preset::Default, dropout);
+        config.sampler.momentum = 1.0;
+        let seen = picture_step(&mut new(&config), &PAIRS, 1, Observe::On).unwrap();
+        let seen = seen.observation.unwrap();
+        (seen.image_to_text.positive, seen.text_to_image.positive)
+    };
+    let (i2t, t2i) = positives(0.0);
+    assert!(far(&i2t, &t2i) < 1e-6);
+    let (i2t, t2i) = positives(0.4);
+    assert!(far(&i2t, &t2i) > 1e-3, "the texts' masks differ, v·wᵐ is not vᵐ·w");
+}
+
+/// Trap 2 and trap 9 with ViT and BERT, every parameter.
+#[test]
+fn trap_02_and_09_with_vit_and_bert() {
+    let mut fne = new(&small(Preset::Default, 0.1));
+    let start = values(fne.online());
+    picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+    let first = values(fne.online());
+    assert!(far(&first, &start) > 1e-3 && far(&values(fne.momentum()), &start) < 1e-6);
+    let bank = fne.bank().contents();
+    fne.begin_epoch(1);
+    assert_eq!((fne.bank().contents(), fne.statistics()), (bank, Snapshot::default()));
+    picture_step(&mut fne, &PAIRS, 2, Observe::Off).unwrap();
+    let want: Vec<f32> = start.iter().zip(&first).map(|(s, f)| 0.995 * s + 0.005 * f).collect();
+    assert!(far(&values(fne.momentum()), &want) < 1e-6 && far(&want, &start) > 1e-5);
+}
+
+/// Trap 22: two steps, a checkpoint, two more, are four steps; dropout on, `all`, projections.
+#[test]
+fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
+    for preset in [Preset::Official, Preset::Paper] {
+        let config = small(preset, 0.2);
+        let run = |fne: &mut Fne, steps: std::ops::Range<u64>| -> Vec<u64> {
+            steps
+                .map(|s| picture_step(fne, &PAIRS, s, Observe::Off).unwrap().loss.to_bits())
+                .collect()
+        };
+        let mut whole = new(&config);
+        let losses = run(&mut whole, 0..4);
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = new(&config);
+        let mut again = run(&mut first, 0..2);
+        first.save(folder.path()).unwrap();
+        let mut second = Fne::new(&config, 0, 30, &Device::flex(), 8).unwrap();
+        second.load(folder.path()).unwrap();
+        again.extend(run(&mut second, 2..4));
+        assert_eq!(again, losses, "{preset:?}");
+        let bits = |fne: &Fne| -> Vec<u32> {
+            [values(fne.online()), values(fne.momentum())].concat().iter().map(|x| x.to_bits()).collect()
+        };
+        assert!(bits(&whole) == bits(&second), "{preset:?}");
+    }
+}
+
+/// A batch in parts is the whole one, padding included: with `all` every part is as wide as the batch.
+#[test]
+fn pictures_in_parts_are_the_large_batch() {
+    for pool in [PiecePool::Masked, PiecePool::All] {
+        let run = |micro_batch| {
+            let mut config = small(Preset::Default, 0.0);
+            (config.train.micro_batch, bert(&mut config).pool) = (micro_batch, pool);
+            let mut fne = new(&config);
+            let reports = (0..3).map(|s| picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap());
+            reports.flat_map(|r| [r.loss, r.grad_norm]).collect::<Vec<_>>()
+        };
+        let want = run(4);
+        for size in [3, 1] {
+            for (got, want) in run(size).iter().zip(&want) {
+                assert!((got - want).abs() < 1e-5 * want.max(1.0), "{pool:?}, {size}: {got}, {want}");
+            }
+        }
+    }
+}
+
+/// Activations made again change no bit of the losses or the weights, dropout included.
+#[test]
+fn recomputed_activations_change_nothing() {
+    let run = |memory| {
+        let mut config = small(Preset::Default, 0.3);
+        (vit(&mut config).activations, bert(&mut config).activations) = (memory, memory);
+        let fne = new(&config);
+        match (&fne.online().image, &fne.online().text) {
+            (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
+                assert!(image.vit.blocks.iter().all(|block| block.memory == memory));
+                assert!(text.bert.blocks.iter().all(|block| block.memory == memory));
+            }
+            other => panic!("{other:?}"),
+        }
+        output(&config)
+    };
+    assert!(run(Memory::Keep) == run(Memory::Recompute));
+}
+
+/// Any image side goes with any text side.
+#[test]
+fn kinds_of_encoders_can_be_mixed() {
+    let whole = small(Preset::Default, 0.1);
+    let plain = crate::ModelConfig::new(8, 5);
+    for (image, text) in
+        [(whole.model.image.clone(), plain.text.clone()), (plain.image.clone(), whole.model.text.clone())]
+    {
+        let mut config = whole.clone();
+        (config.model.image, config.model.text) = (image, text);
+        config.train.dropout = 0.1;
+        let mut fne = Fne::new(&config, DIM, 30, &Device::flex(), 7).unwrap();
+        let (pictures, data) = (pictures(&PAIRS, 16), data());
+        let features: Vec<f32> =
+            PAIRS.iter().flat_map(|&p| data.features[p * DIM..(p + 1) * DIM].to_vec()).collect();
+        let images = match config.model.image {
+            ImageConfig::Vit(_) => Images::from(&pictures),
+            ImageConfig::Features(_) => Images::Features(&features),
+        };
+        let texts = PAIRS.map(|p| CAPTIONS[p]);
+        let ids = [0, 1, 2, 3];
+        let batch = Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids };
+        let before = values(fne.online());
+        fne.step(&batch, 1, Observe::Off).unwrap();
+        assert!(far(&values(fne.online()), &before) > 1e-4);
+    }
+}
+
+#[test]
+#[should_panic(expected = "pictures of 24 px for an encoder of 16")]
+fn pictures_of_another_size_are_refused() {
+    let fne = new(&small(Preset::Default, 0.0));
+    _ = fne.embed_pictures([Ok(pictures(&PAIRS, 24))]);
+}
+
+#[test]
+#[should_panic(expected = "features of width 3 for model.image.kind = \"vit\"")]
+fn features_are_no_pictures() {
+    let mut fne = new(&small(Preset::Default, 0.0));
+    let batch = Batch {
+        images: Images::Features(&[1.0, 2.0, 3.0]),
+        texts: &[&[2, 3]],
+        image_ids: &[0],
+        caption_ids: &[0],
+    };
+    _ = fne.step(&batch, 1, Observe::Off);
+}
+
+/// A caption without a word (cleaned to nothing, and nothing put in its place) and one of more pieces than positions.
+#[test]
+fn captions_that_no_encoder_can_read_are_refused() {
+    let mut config = small(Preset::Default, 0.0);
+    bert(&mut config).train_truncate = TrainTruncate::Off;
+    let mut fne = new(&config);
+    let pictures = pictures(&[0, 2], 16);
+    let mut refused = |second: &[u32]| {
+        let batch = Batch {
+            images: Images::from(&pictures),
+            texts: &[&[2, 3], second],
+            image_ids: &[0, 1],
+            caption_ids: &[0, 1],
+        };
+        fne.step(&batch, 1, Observe::Off).unwrap_err().to_string()
+    };
+    let want = "caption 1 of the batch: expected at least one word; [CLS] and [SEP] or <unk> for a text without any, got 0";
+    assert_eq!(refused(&[]), want);
+    assert_eq!(refused(&[5; 11]), "caption 1 of the batch: expected at most 10 word pieces, got 11");
+}
