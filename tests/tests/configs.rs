@@ -51,7 +51,7 @@ fn a_substitute_is_a_target_with_the_same_rows() {
 /// The rows of the FNE targets differ in what their names say and in nothing else.
 #[test]
 fn fne_rows_differ_in_one_key() {
-    for name in ["fne-flickr", "fne-flickr8k", "fne-scenes"] {
+    for name in ["fne-flickr", "fne-flickr-features", "fne-flickr8k", "fne-scenes"] {
         let config = Config::load(&configs(), name).unwrap();
         let row = |name| config.row::<FneConfig>(name).unwrap();
         let full = row("Full");

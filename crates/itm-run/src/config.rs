@@ -75,6 +75,8 @@ pub enum ImageFeatures {
     Given,
     /// Roots, centred by the training split, of unit length: [`itm_core::data::CentredRoots`].
     CentredRoots,
+    /// No features: a method sees the pictures themselves.
+    Pictures,
 }
 
 /// The data sets a target can name.

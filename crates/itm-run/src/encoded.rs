@@ -1,40 +1,154 @@
-//! The splits as a method takes them in: transformed features, captions as numbers of words.
+//! The splits as a method takes them in: transformed features, captions as numbers of words or of word pieces.
 
+use std::path::PathBuf;
+
+use itm_core::Result;
 use itm_core::data::{CentredRoots, Dataset, Features, Part};
-use itm_core::text::{Vocabulary, VocabularyOptions};
+use itm_core::text::{PieceLimit, Vocabulary, VocabularyOptions, WordPieces, clean_caption};
+use rayon::prelude::*;
 
 use crate::config::{ImageFeatures, Target};
 
+/// How a method reads captions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Captions {
+    /// As words of the training captions.
+    Words,
+    /// As the word pieces of a BERT whose vocabulary lies in this folder; none is cut off here.
+    Pieces(PathBuf),
+    /// As words of the training captions between a first and a last mark: for a BERT of random weights, which has no
+    /// vocabulary of its own.
+    MarkedWords,
+}
+
 /// One split.
 pub(crate) struct EncodedPart {
+    /// Of width 0 where a method sees pictures.
     pub(crate) features: Features,
     pub(crate) words: Vec<Vec<u32>>,
 }
 
 /// All splits; vocabulary and mean come from the training split alone.
 pub(crate) struct Encoded {
-    pub(crate) vocabulary: Vocabulary,
+    /// Number of words or word pieces.
+    pub(crate) vocabulary: usize,
     pub(crate) train: EncodedPart,
     pub(crate) val: EncodedPart,
     pub(crate) test: EncodedPart,
 }
 
 impl Encoded {
-    pub(crate) fn new(data: &Dataset, target: &Target) -> Self {
-        let options = VocabularyOptions { min_count: target.min_word_count, ..Default::default() };
-        let vocabulary = Vocabulary::build(&data.train.captions, options);
-        let centred = match target.features {
-            ImageFeatures::Given => None,
-            ImageFeatures::CentredRoots => Some(CentredRoots::of(&data.train.features)),
+    /// Encodes all splits.
+    ///
+    /// # Errors
+    /// If the folder of the word pieces holds none, or a caption has none.
+    pub(crate) fn new(data: &Dataset, target: &Target, captions: &Captions) -> Result<Self> {
+        let reader = Reader::new(data, target, captions)?;
+        let centred = (target.features == ImageFeatures::CentredRoots)
+            .then(|| CentredRoots::of(&data.train.features));
+        let part = |part: &Part| -> Result<EncodedPart> {
+            let features = match target.features {
+                ImageFeatures::Pictures => Features { dim: 0, values: vec![] },
+                ImageFeatures::Given | ImageFeatures::CentredRoots => match &centred {
+                    None => part.features.clone(),
+                    Some(centred) => centred.apply(&part.features),
+                },
+            };
+            let words = part.captions.par_iter().map(|caption| reader.read(caption));
+            Ok(EncodedPart { features, words: words.collect::<Result<_>>()? })
         };
-        let part = |part: &Part| EncodedPart {
-            features: match &centred {
-                None => part.features.clone(),
-                Some(centred) => centred.apply(&part.features),
-            },
-            words: part.captions.iter().map(|c| vocabulary.encode(c, target.max_words)).collect(),
+        let (train, val, test) = (part(&data.train)?, part(&data.val)?, part(&data.test)?);
+        Ok(Self { vocabulary: reader.size(), train, val, test })
+    }
+}
+
+enum Reader {
+    Words { vocabulary: Vocabulary, most: usize },
+    Pieces(Box<WordPieces>),
+    MarkedWords { vocabulary: Vocabulary, most: usize },
+}
+
+impl Reader {
+    fn new(data: &Dataset, target: &Target, captions: &Captions) -> Result<Self> {
+        let words = || {
+            let options =
+                VocabularyOptions { min_count: target.min_word_count, ..Default::default() };
+            Vocabulary::build(&data.train.captions, options)
         };
-        let (train, val, test) = (part(&data.train), part(&data.val), part(&data.test));
-        Self { vocabulary, train, val, test }
+        let most = target.max_words;
+        Ok(match captions {
+            Captions::Words => Self::Words { vocabulary: words(), most },
+            Captions::Pieces(folder) => Self::Pieces(Box::new(WordPieces::open(folder)?)),
+            Captions::MarkedWords => Self::MarkedWords { vocabulary: words(), most },
+        })
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Words { vocabulary, .. } => vocabulary.len(),
+            Self::Pieces(pieces) => pieces.vocabulary(),
+            Self::MarkedWords { vocabulary, .. } => vocabulary.len() + 2,
+        }
+    }
+
+    fn read(&self, caption: &str) -> Result<Vec<u32>> {
+        match self {
+            Self::Words { vocabulary, most } => Ok(vocabulary.encode(caption, *most)),
+            Self::Pieces(pieces) => pieces.encode(&clean_caption(caption), PieceLimit::None),
+            Self::MarkedWords { vocabulary, most } => {
+                let first = vocabulary.len() as u32;
+                let words = vocabulary.encode(caption, *most);
+                Ok(std::iter::once(first).chain(words).chain([first + 1]).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use itm_core::scenes::{Scenes, Sizes};
+
+    use super::*;
+    use crate::config::Config;
+
+    fn target(features: ImageFeatures) -> Target {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let target = Config::load(&configs, "fne-scenes").unwrap().target;
+        Target { features, ..target }
+    }
+
+    fn data() -> Dataset {
+        Scenes::generate(0, Sizes { train: 20, val: 3, test: 3, pixels: 32 }).dataset()
+    }
+
+    #[test]
+    fn marks_stand_around_the_same_words() {
+        let (data, target) = (data(), target(ImageFeatures::Given));
+        let plain = Encoded::new(&data, &target, &Captions::Words).unwrap();
+        let marked = Encoded::new(&data, &target, &Captions::MarkedWords).unwrap();
+        assert_eq!(marked.vocabulary, plain.vocabulary + 2);
+        let n = plain.vocabulary as u32;
+        for (plain, marked) in plain.val.words.iter().zip(&marked.val.words) {
+            assert_eq!(*marked, [&[n], plain.as_slice(), &[n + 1]].concat());
+        }
+    }
+
+    /// By hand: `a` is piece 4, every other word the unknown piece 1; cleaning takes the full stop away.
+    #[test]
+    fn pieces_are_those_of_the_folder_and_features_stay_away() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n").unwrap();
+        let mut data = data();
+        data.test.captions[0] = "A x-ray.".into();
+        let captions = Captions::Pieces(folder.path().into());
+        let encoded = Encoded::new(&data, &target(ImageFeatures::Pictures), &captions).unwrap();
+        assert_eq!(encoded.vocabulary, 5);
+        assert_eq!(encoded.test.words[0], [2, 4, 1, 1, 3]);
+        assert_eq!((encoded.test.features.dim, encoded.test.features.rows()), (0, 0));
+        let none = Captions::Pieces("no/such".into());
+        assert!(Encoded::new(&data, &target(ImageFeatures::Given), &none).is_err());
     }
 }

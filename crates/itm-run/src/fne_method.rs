@@ -2,14 +2,19 @@
 
 use std::path::Path;
 
-use fne::{Batch, Fne, FneConfig, Images, TrainConfig};
+use fne::{
+    Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, TextConfig, TrainConfig,
+};
 use itm_core::data::Dataset;
 use itm_core::{Error, Relevance, Result};
 
 use crate::checkpoint::Files;
-use crate::encoded::Encoded;
+use crate::encoded::{Captions, Encoded};
 use crate::finite::first_non_finite;
-use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Split, Step};
+use crate::method::{
+    Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Sees, Split, Step,
+};
+use crate::pictures::{Pictures, View};
 use crate::plan::{Bytes, Sizes};
 use crate::report::PosteriorCurve;
 use crate::{figures, plan};
@@ -30,7 +35,22 @@ impl Recipe for FneConfig {
         self.train.seed = seed;
     }
 
-    fn memory(&self, sizes: &Sizes) -> Bytes {
+    fn sees(&self) -> Sees {
+        match &self.model.image {
+            ImageConfig::Features(_) => Sees::Features,
+            ImageConfig::Vit(_) => Sees::Pictures,
+        }
+    }
+
+    fn captions(&self) -> Result<Captions> {
+        let TextConfig::Bert(bert) = &self.model.text else { return Ok(Captions::Words) };
+        Ok(match bert.weights.folder()? {
+            Some(folder) => Captions::Pieces(folder),
+            None => Captions::MarkedWords,
+        })
+    }
+
+    fn memory(&self, sizes: &Sizes) -> Result<Bytes> {
         plan::fne::plan(self, sizes)
     }
 
@@ -46,6 +66,8 @@ pub(crate) struct FneMethod<'a> {
     model: Fne,
     data: &'a Dataset,
     encoded: &'a Encoded,
+    /// If the model sees them.
+    pictures: Option<Pictures>,
     /// For the audit only: nothing of it reaches the model.
     truth: Option<&'a Relevance>,
 }
@@ -54,10 +76,14 @@ impl<'a> FneMethod<'a> {
     fn new(config: &FneConfig, inputs: Inputs<'a>) -> Result<Self> {
         let Inputs { name, source, encoded, truth, device } = inputs;
         let data = &source.dataset;
-        let (features, words) = (data.train.features.dim, encoded.vocabulary.len());
+        let (features, words) = (encoded.train.features.dim, encoded.vocabulary);
+        let pictures = match view(&config.model) {
+            Some(view) => Some(Pictures::new(source, view)?),
+            None => None,
+        };
         let model = Fne::new(config, features, words, device, config.train.seed)?;
         let model = model.with_epochs_of(data.train.pairs.texts() / config.train.batch);
-        Ok(Self { name, model, data, encoded, truth })
+        Ok(Self { name, model, data, encoded, pictures, truth })
     }
 
     /// An error of a step, with the row it is of and the first weight that is to blame.
@@ -69,6 +95,16 @@ impl<'a> FneMethod<'a> {
                 Error::invalid(format!("{}, {place}", self.name), expected, got)
             }
             other => other,
+        }
+    }
+}
+
+/// How the model sees pictures, if it does.
+fn view(model: &ModelConfig) -> Option<View> {
+    match &model.image {
+        ImageConfig::Features(_) => None,
+        ImageConfig::Vit(vit) => {
+            Some(View { augment: vit.augment(), transform: vit.transform() })
         }
     }
 }
@@ -91,15 +127,33 @@ impl Method for FneMethod<'_> {
         self.model.begin_epoch(epoch);
     }
 
+    fn ahead(&mut self, steps: &mut dyn Iterator<Item = (&[usize], u64)>) {
+        let pairs = &self.data.train.pairs;
+        let images = |captions: &[usize]| captions.iter().map(|&c| pairs.image_of(c)).collect();
+        if let Some(pictures) = &mut self.pictures {
+            pictures.ahead(steps.map(|(captions, seed)| (images(captions), seed)).collect());
+        }
+    }
+
     fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
         let train = &self.data.train;
         let images: Vec<usize> = captions.iter().map(|&c| train.pairs.image_of(c)).collect();
+        let (pixels, rows);
+        let seen = match &mut self.pictures {
+            Some(pictures) => {
+                pixels = pictures.step(&images, seed)?;
+                Images::from(&pixels)
+            }
+            None => {
+                let features = images.iter().flat_map(|&i| self.encoded.train.features.row(i));
+                rows = features.copied().collect::<Vec<f32>>();
+                Images::Features(&rows)
+            }
+        };
         let words: Vec<_> =
             captions.iter().map(|&c| self.encoded.train.words[c].as_slice()).collect();
-        let rows = images.iter().flat_map(|&i| self.encoded.train.features.row(i));
-        let rows: Vec<f32> = rows.copied().collect();
         let batch = Batch {
-            images: Images::Features(&rows),
+            images: seen,
             texts: &words,
             image_ids: &images.iter().map(|&i| i as i64).collect::<Vec<_>>(),
             caption_ids: &captions.iter().map(|&c| c as i64).collect::<Vec<_>>(),
@@ -122,16 +176,19 @@ impl Method for FneMethod<'_> {
         })
     }
 
-    fn embed(&self, split: Split) -> Embedded {
+    fn embed(&self, split: Split) -> Result<Embedded> {
         let part = match split {
             Split::Val => &self.encoded.val,
             Split::Test => &self.encoded.test,
         };
-        Embedded {
+        Ok(Embedded {
             dim: self.model.config().model.embed_dim,
-            images: self.model.embed_images(&part.features),
+            images: match &self.pictures {
+                Some(pictures) => self.model.embed_pictures(pictures.of(split))?,
+                None => self.model.embed_images(&part.features),
+            },
             texts: self.model.embed_texts(&part.words),
-        }
+        })
     }
 
     /// With the statistics as they stand, if there are enough of them.

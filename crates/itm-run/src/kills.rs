@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
 use crate::config::{Config, ScenesConfig};
-use crate::encoded::Encoded;
+use crate::encoded::{Captions, Encoded};
 use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Recipe};
 use crate::rows::evaluation;
 use crate::source::Source;
@@ -45,7 +45,7 @@ fn child() {
     row.model = fne::ModelConfig::new(16, 8);
     (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (64, 1, 10);
     let (_, source) = Source::open(&config, None, &configs).unwrap();
-    let encoded = Encoded::new(&source.dataset, &config.target);
+    let encoded = Encoded::new(&source.dataset, &config.target, &Captions::Words).unwrap();
     let plan = Plan {
         course: Course { epochs: 3, batch: 8, last: LastBatch::Dropped },
         captions: source.dataset.train.pairs.texts(),

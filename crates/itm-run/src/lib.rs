@@ -24,6 +24,7 @@ mod fne_method;
 #[cfg(test)]
 mod kills;
 mod list;
+mod pictures;
 mod progress;
 mod results;
 mod rows;

@@ -8,7 +8,7 @@ use itm_core::{Relevance, Result};
 use serde::de::DeserializeOwned;
 
 use crate::checkpoint::Files;
-use crate::encoded::Encoded;
+use crate::encoded::{Captions, Encoded};
 use crate::plan::{Bytes, Sizes};
 use crate::report::PosteriorCurve;
 use crate::source::Source;
@@ -28,11 +28,30 @@ pub(crate) trait Recipe: DeserializeOwned {
     /// Makes it the recipe of another seed.
     fn set_seed(&mut self, seed: u64);
 
+    /// What it sees of an image.
+    fn sees(&self) -> Sees {
+        Sees::Features
+    }
+
+    /// How it reads captions.
+    fn captions(&self) -> Result<Captions> {
+        Ok(Captions::Words)
+    }
+
     /// What a training takes in memory, without its data.
-    fn memory(&self, sizes: &Sizes) -> Bytes;
+    fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
 
     /// A fresh model.
     fn build<'a>(&self, inputs: Inputs<'a>) -> Result<Self::Method<'a>>;
+}
+
+/// What a method sees of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sees {
+    /// A row of features.
+    Features,
+    /// The picture.
+    Pictures,
 }
 
 /// How long a method trains.
@@ -99,6 +118,10 @@ pub trait Method {
     /// Called before the first step of an epoch.
     fn begin_epoch(&mut self, epoch: usize);
 
+    /// Told, before the first of them, which steps are left of an epoch: captions and seed of each, in order. What takes long
+    /// to make ready can be begun.
+    fn ahead(&mut self, _steps: &mut dyn Iterator<Item = (&[usize], u64)>) {}
+
     /// One training step on these captions and their images; all its randomness comes from `seed`.
     ///
     /// # Errors
@@ -106,7 +129,10 @@ pub trait Method {
     fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step>;
 
     /// Unit-norm embeddings of a split.
-    fn embed(&self, split: Split) -> Embedded;
+    ///
+    /// # Errors
+    /// If a picture cannot be read.
+    fn embed(&self, split: Split) -> Result<Embedded>;
 
     /// P(match | similarity) as the method has learnt it, if it has such a thing.
     fn posterior(&self) -> Option<PosteriorCurve> {

@@ -130,8 +130,11 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     Ok(Some(job.run.path().to_path_buf()))
 }
 
-/// The closed-form baseline, its parameters chosen on the validation split.
-fn cca(job: &Job) -> Result<RowResult> {
+/// The closed-form baseline, its parameters chosen on the validation split; none where there are no features.
+fn cca(job: &Job) -> Result<Option<RowResult>> {
+    if job.source.dataset.train.features.dim == 0 {
+        return Ok(None);
+    }
     let started = Instant::now();
     let spinner = progress::spinner("CCA (closed form)");
     let data = &job.source.dataset;
@@ -145,7 +148,7 @@ fn cca(job: &Job) -> Result<RowResult> {
         cca.validation_rsum(),
         summary::duration(seconds)
     ));
-    Ok(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds))
+    Ok(Some(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds)))
 }
 
 fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned> {
@@ -159,7 +162,7 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     for row in used.rows() {
         (runner.check)(&used, row, &source)?; // every row's configuration, asked for or not
     }
-    let encoded = Encoded::new(&source.dataset, &used.target);
+    let encoded = crate::rows::encoded(&used, &source)?;
     let limit = limit(args);
     let memory = rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
     let memory = memory.collect::<Result<Vec<_>>>()?;

@@ -206,8 +206,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    pub(crate) fn new(job: &Job, cca: RowResult) -> Self {
-        Self { rows: vec![cca], chance: baselines::chance(&job.source.dataset.test.pairs) }
+    pub(crate) fn new(job: &Job, cca: Option<RowResult>) -> Self {
+        Self { rows: cca.into_iter().collect(), chance: baselines::chance(&job.source.dataset.test.pairs) }
     }
 
     pub(crate) fn push(&mut self, row: RowResult) {

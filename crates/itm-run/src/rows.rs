@@ -9,10 +9,10 @@ use itm_core::eval::{Evaluation, TiePolicy, evaluate};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
-use crate::config::{Config, Method as MethodName};
-use crate::encoded::Encoded;
+use crate::config::{Config, ImageFeatures, Method as MethodName};
+use crate::encoded::{Captions, Encoded};
 use crate::log::Log;
-use crate::method::{Course, Embedded, Inputs, Method, Recipe, Split};
+use crate::method::{Course, Embedded, Inputs, Method, Recipe, Sees, Split};
 use crate::plan::{self, Bytes, Sizes};
 use crate::reproduce::Job;
 use crate::results::SeedRun;
@@ -25,6 +25,8 @@ use crate::{figures, progress};
 pub(crate) struct Runner {
     /// Reads a row's configuration and checks it against the data, before anything is trained.
     pub(crate) check: fn(&Config, &str, &Source) -> Result<()>,
+    /// How a row reads captions.
+    captions: fn(&Config, &str) -> Result<Captions>,
     /// What a row's training takes in memory.
     pub(crate) memory: fn(&Config, &str, &Source, &Encoded) -> Result<Bytes>,
     /// Steps of a row with one seed.
@@ -46,6 +48,7 @@ impl Runner {
     fn with<R: Recipe>() -> Self {
         Self {
             check: check::<R>,
+            captions: captions::<R>,
             memory: memory::<R>,
             steps: steps::<R>,
             run: run::<R>,
@@ -58,6 +61,14 @@ fn check<R: Recipe>(config: &Config, row: &str, source: &Source) -> Result<()> {
     let (values, place): (R, _) = (config.row(row)?, format!("row.{row}"));
     let inside = || config.inside(&place);
     values.validate().map_err(inside())?;
+    let (sees, features) = (values.sees(), config.target.features);
+    if (sees == Sees::Pictures) != (features == ImageFeatures::Pictures) {
+        let wanted = match sees {
+            Sees::Pictures => "\"pictures\", which the row's image encoder sees",
+            Sees::Features => "features, which the row's image encoder sees",
+        };
+        return Err(inside()(Error::invalid("target.features", wanted, format!("{features:?}"))));
+    }
     plan(config, values.course(), source, 0).check().map_err(inside())
 }
 
@@ -78,6 +89,31 @@ fn plan(config: &Config, course: Course, source: &Source, seed: u64) -> Plan {
     }
 }
 
+/// The splits as the rows of a target read them.
+///
+/// # Errors
+/// If two rows read captions in different ways, or captions cannot be read.
+pub(crate) fn encoded(config: &Config, source: &Source) -> Result<Encoded> {
+    let captions = Runner::of(config.target.method).captions;
+    let mut rows = config.rows();
+    let first = rows.next().expect("a target has a row");
+    let wanted = captions(config, first)?;
+    for row in rows {
+        let got = captions(config, row)?;
+        if got != wanted {
+            let place = config.place(&format!("row.{row}"));
+            let expected = format!("captions read as in row.{first}, {wanted:?}");
+            return Err(Error::invalid(place, expected, format!("{got:?}")));
+        }
+    }
+    Encoded::new(&source.dataset, &config.target, &wanted)
+}
+
+fn captions<R: Recipe>(config: &Config, row: &str) -> Result<Captions> {
+    let place = format!("row.{row}");
+    config.row::<R>(row)?.captions().map_err(config.inside(&place))
+}
+
 fn memory<R: Recipe>(
     config: &Config,
     row: &str,
@@ -85,7 +121,7 @@ fn memory<R: Recipe>(
     encoded: &Encoded,
 ) -> Result<Bytes> {
     let Bytes { data, loaded, scores, .. } = plan::data(source, encoded);
-    let plan = config.row::<R>(row)?.memory(&Sizes::of(source, encoded));
+    let plan = config.row::<R>(row)?.memory(&Sizes::of(source, encoded))?;
     Ok(Bytes { data, loaded, scores, ..plan })
 }
 
@@ -123,7 +159,7 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let progress = train(&mut method, &plan, validate, &checkpoints, &log, watch)?;
     bar.finish_and_clear();
 
-    let scores = scores(&method.embed(Split::Test))?;
+    let scores = scores(&method.embed(Split::Test)?)?;
     let mut result = SeedRun::evaluate(job, seed, &scores)?;
     result.curve = Some(figures::curve(row, seed, &Log::read(&log)?, plan.epoch_steps()));
     let posterior = method.posterior();
@@ -176,7 +212,7 @@ fn embed<R: Recipe>(
     let mut method = recipe.build(Inputs { name, source, encoded, truth: None, device })?;
     let plan = plan(config, recipe.course(), source, seed);
     restore(&mut method, &plan, &run.row(row, seed)?.1, folder)?;
-    Ok([method.embed(Split::Val), method.embed(Split::Test)])
+    Ok([method.embed(Split::Val)?, method.embed(Split::Test)?])
 }
 
 /// All scores of embedded images and texts.

@@ -1,13 +1,17 @@
 //! Where a target's data come from: a folder, or the built-in world.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use itm_core::data::{Dataset, ImageFolder, LoadOptions, Part, load_precomp, probe_image};
-use itm_core::scenes::Scenes;
+use itm_core::data::{
+    Dataset, ImageFolder, LoadOptions, Part, load_pictures, load_precomp, probe_image,
+};
+use itm_core::scenes::{Scenes, Split as ScenesSplit};
+use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result};
 use rayon::prelude::*;
 
-use crate::config::{Config, DatasetName};
+use crate::config::{Config, DatasetName, ImageFeatures};
 use crate::progress;
 use crate::report::Picture;
 
@@ -54,7 +58,7 @@ impl Source {
         }
         let folder = data.map_or_else(|| Path::new("data").join(name.folder()), Path::to_path_buf);
         if data.is_some() || folder.is_dir() {
-            return Ok((asked.clone(), Self::folder(name, &folder)?));
+            return Ok((asked.clone(), Self::folder(name, asked.target.features, &folder)?));
         }
         let missing = format!(
             "{} is not in `{}`: `cargo xtask data` says how to get it",
@@ -99,8 +103,12 @@ impl Source {
         })
     }
 
-    fn folder(asked: DatasetName, folder: &Path) -> Result<Self> {
-        let loaded = load_precomp(folder, &LoadOptions::default())?;
+    fn folder(asked: DatasetName, features: ImageFeatures, folder: &Path) -> Result<Self> {
+        let options = LoadOptions::default();
+        let loaded = match features {
+            ImageFeatures::Pictures => load_pictures(folder, options.captions_per_image)?,
+            ImageFeatures::Given | ImageFeatures::CentredRoots => load_precomp(folder, &options)?,
+        };
         let mut notes = loaded.notes;
         let (known, title) = match &loaded.declared {
             None => (Some(asked), asked.title().to_owned()),
@@ -112,6 +120,9 @@ impl Source {
         if known != Some(asked) {
             let asked = asked.title();
             notes.push(format!("the target is of {asked}; the data call themselves {title}"));
+        }
+        if features == ImageFeatures::Pictures {
+            notes.push("no features: the closed-form CCA row is left out".into());
         }
         check_pictures(&loaded.dataset.test, &loaded.images)?;
         Ok(Self {
@@ -127,6 +138,28 @@ impl Source {
 
     pub(crate) fn substituted(&self) -> bool {
         self.substitution.is_some()
+    }
+
+    /// The pictures of a split as a model sees them.
+    ///
+    /// # Errors
+    /// If there is no file for one of them.
+    pub(crate) fn pictures(&self, part: &Part) -> Result<Vec<PictureSource>> {
+        match &self.pictures {
+            Pictures::Scenes(scenes) => {
+                let split = scenes.splits().into_iter().find(|split| is(split, part));
+                let split = split.expect("one of the splits of these scenes");
+                let drawn = (0..split.len()).into_par_iter().map(|i| split.image(i).rgb());
+                Ok(drawn.map(|image| PictureSource::Decoded(Arc::new(image))).collect())
+            }
+            Pictures::Files(folder) => {
+                let picture = |name: &String| match folder.image_path(name) {
+                    Some(path) => Ok(PictureSource::File(path)),
+                    None => Err(Error::invalid(name, "a picture", "no such file")),
+                };
+                part.images.iter().map(picture).collect()
+            }
+        }
     }
 
     /// A test image as a report shows it; without bytes where the file is not at hand.
@@ -146,6 +179,10 @@ impl Source {
             }
         }
     }
+}
+
+fn is(split: &ScenesSplit, part: &Part) -> bool {
+    split.len() == part.images.len() && part.images.first() == Some(&split.file_name(0))
 }
 
 /// Pictures may be missing; one that is there and broken would only show after hours, in the report.

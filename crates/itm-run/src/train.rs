@@ -168,8 +168,10 @@ pub fn train(
             method.begin_epoch(epoch);
         }
         let order = plan.order(epoch);
-        let batches = order.chunks(plan.course.batch).take(plan.epoch_steps());
-        for captions in batches.skip(first) {
+        let batches = order.chunks(plan.course.batch).take(plan.epoch_steps()).skip(first);
+        let seeds = (at.step..).map(|step| step_seed(plan.seed, step));
+        method.ahead(&mut batches.clone().zip(seeds));
+        for captions in batches {
             step(method, plan, epoch, captions, &mut at, &mut log)?;
             watch(Event::Step(&at));
             if at.step.is_multiple_of(plan.checkpoint_steps) && at.step % plan.epoch_steps() != 0 {
@@ -259,7 +261,7 @@ fn end_epoch(
     at: &mut Progress,
     log: &mut Log,
 ) -> Result<()> {
-    let rsum = validate(&method.embed(Split::Val))?.rsum;
+    let rsum = validate(&method.embed(Split::Val)?)?.rsum;
     log.write(&Line::Validation { epoch, step: at.step, rsum })?;
     if at.best.is_none_or(|best| rsum > best.rsum) {
         at.best = Some(Best { epoch, step: at.step, rsum });

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fne::{Batch, Fne, FneConfig, Images, Observe, StepReport};
+use fne::{Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, Observe, StepReport};
 use itm_core::data::Features;
 use itm_run::config::{AnyConfig, Config};
 
@@ -14,14 +14,20 @@ pub(crate) fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
-/// Every row of every target that trains, by name.
+/// Every row of every target that trains, by name; with small encoders where they are those of pictures.
 pub(crate) fn rows() -> Vec<(String, FneConfig)> {
+    let small = |mut row: FneConfig| {
+        if !matches!(row.model.image, ImageConfig::Features(_)) {
+            row.model = ModelConfig::new(16, 8);
+        }
+        row
+    };
     let mut rows = vec![];
     for name in Config::names(&configs()).unwrap() {
         let AnyConfig::Trained(config) = AnyConfig::load(&configs(), &name).unwrap() else {
             continue;
         };
-        rows.extend(config.rows().map(|row| (format!("{name}, {row}"), config.row(row).unwrap())));
+        rows.extend(config.rows().map(|row| (format!("{name}, {row}"), small(config.row(row).unwrap()))));
     }
     rows
 }

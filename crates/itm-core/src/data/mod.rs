@@ -3,7 +3,8 @@
 //! | data | reader |
 //! |---|---|
 //! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
-//! | one split of it, features left in the mapped file | [`PrecompSplit`] |
+//! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
+//! | one split of precomputed features, features left in the mapped file | [`PrecompSplit`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
 //! | annotation files of the FNE program | [`FneAnnotations`] |
 //! | embeddings of another program | [`EmbeddingFiles`] |
@@ -30,6 +31,7 @@ mod names;
 mod npy;
 mod npy_header;
 mod pairs_npy;
+mod pictures;
 mod precomp;
 mod precomp_split;
 
@@ -49,6 +51,7 @@ pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
 pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;
 pub use pairs_npy::{EmbeddingFiles, EmbeddingPair, PairsFrom};
+pub use pictures::load_pictures;
 pub use precomp::{Extra, LoadOptions, Loaded, TestSet, load, load_precomp};
 pub use precomp_split::{PrecompSplit, RowLayout};
 
@@ -75,10 +78,10 @@ impl Features {
     }
 }
 
-/// One split of a data set over precomputed global features.
+/// One split of a data set, over precomputed global features or over pictures alone.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// One row an image.
+    /// One row an image; of width 0 where there are only pictures.
     pub features: Features,
     /// Name of each image: its file name, as it stands in the data.
     pub images: Vec<String>,

@@ -197,7 +197,7 @@ fn val_name(folder: &Path) -> Result<&'static str> {
     Err(Error::invalid(folder.display(), "val_ims.npy or dev_ims.npy", "neither"))
 }
 
-fn folder_name(dir: &Path) -> String {
+pub(super) fn folder_name(dir: &Path) -> String {
     let full = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
     full.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy().into_owned())
 }

@@ -27,6 +27,13 @@ impl Image {
         [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
     }
 
+    /// The picture for [`vision`](crate::vision).
+    #[cfg(feature = "images")]
+    pub fn rgb(self) -> image::RgbImage {
+        image::RgbImage::from_raw(self.side, self.side, self.pixels)
+            .expect("three bytes for each of side × side pixels")
+    }
+
     /// The picture as a PNG file.
     pub fn png(&self) -> Vec<u8> {
         png(self.side, self.side, &self.pixels)

@@ -1,6 +1,8 @@
 //! Pictures of a batch, from files to the floats of a tensor.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use image::RgbImage;
 
@@ -12,10 +14,35 @@ use crate::data::decode_image;
 /// One picture of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// JPEG or PNG.
-    pub path: PathBuf,
+    /// Where its pixels are.
+    pub source: PictureSource,
     /// Decides the augmentation; evaluation takes no notice.
     pub seed: u64,
+}
+
+/// Where the pixels of a picture are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PictureSource {
+    /// In a JPEG or PNG file.
+    File(PathBuf),
+    /// In memory.
+    Decoded(Arc<RgbImage>),
+}
+
+impl PictureSource {
+    fn pixels(&self) -> Result<Cow<'_, RgbImage>> {
+        match self {
+            Self::File(path) => decode_image(path).map(Cow::Owned),
+            Self::Decoded(image) => Ok(Cow::Borrowed(image)),
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Decoded(image) => format!("a picture of {} × {}", image.width(), image.height()),
+        }
+    }
 }
 
 /// A batch as an encoder takes it.
@@ -67,8 +94,8 @@ impl PictureBatch {
     ) -> Result<Self> {
         let mut values = vec![0.0; pictures.len() * transform.len()];
         for (picture, out) in pictures.iter().zip(values.chunks_exact_mut(transform.len())) {
-            caught(picture.path.display(), || {
-                floats(&decode_image(&picture.path)?, picture.seed, out);
+            caught(picture.source.place(), || {
+                floats(&*picture.source.pixels()?, picture.seed, out);
                 Ok(())
             })?;
         }

@@ -20,7 +20,7 @@ mod resize;
 mod transform;
 
 pub use augment::{Augment, Crop, Draw};
-pub use batch::{Picture, PictureBatch};
+pub use batch::{Picture, PictureBatch, PictureSource};
 pub use grid::{GRID, GridPca, grid_boxes, quantise};
 pub use mobilenet::{Activations, FeatureMap, MobileNet, Scratch};
 pub use operations::{Operation, Overflow, Sign};

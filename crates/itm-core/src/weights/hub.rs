@@ -27,6 +27,8 @@ pub enum Network {
 pub struct Hub {
     /// `HF_HUB_CACHE`, or `HF_HOME` and `hub`, or `.cache/huggingface/hub` below the home folder.
     pub cache: PathBuf,
+    /// `weights` below the working folder: what a person has put there by hand.
+    pub beside: PathBuf,
     /// Offline if `HF_HUB_OFFLINE` is 1, on, yes or true.
     pub network: Network,
 }
@@ -47,11 +49,12 @@ impl Hub {
         let on = |value: String| ["1", "on", "yes", "true"].contains(&&*value.to_lowercase());
         let offline = set("HF_HUB_OFFLINE").is_some_and(on);
         let network = if offline { Network::Offline } else { Network::Allowed };
-        Self { cache: cache.unwrap_or_else(default), network }
+        Self { cache: cache.unwrap_or_else(default), beside: "weights".into(), network }
     }
 
-    /// The folder of a model: `model` itself if it is one, else what the cache holds for `org/name@revision`, else, if
-    /// that is allowed, a download, which goes on where an earlier one stopped. Without `@` the revision is `main`.
+    /// The folder of a model: `model` itself if it is one, else for `org/name@revision` the folder `weights/name`, else what
+    /// the cache holds, else, if that is allowed, a download, which goes on where an earlier one stopped. Without `@` the
+    /// revision is `main`.
     ///
     /// The cache is asked first: a branch that has moved on since is not looked up again.
     ///
@@ -63,6 +66,10 @@ impl Hub {
             return Ok(model.into());
         }
         let name = Published::parse(model)?;
+        let beside = self.beside.join(name.last());
+        if name.revision == "main" && beside.is_dir() {
+            return Ok(beside);
+        }
         if let Some(folder) = name.cached(&self.cache) {
             return Ok(folder);
         }
@@ -74,7 +81,9 @@ impl Hub {
 
     fn lacks(&self, name: &Published, why: &str) -> Error {
         let Published { id, revision } = name;
-        let expected = format!("its config.json and weights in {}", self.cache.display());
+        let (beside, cache) = (self.beside.join(name.last()), self.cache.display());
+        let expected =
+            format!("its config.json and weights in {} or the cache {cache}", beside.display());
         Error::invalid(format!("{id}@{revision}"), expected, format!("nothing whole, and {why}"))
     }
 }
@@ -85,7 +94,7 @@ use super::download::fetch;
 /// Without the feature nothing is fetched.
 #[cfg(not(feature = "hub"))]
 fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
-    let hub = Hub { cache: cache.into(), network: Network::Offline };
+    let hub = Hub { cache: cache.into(), network: Network::Offline, ..Hub::from_env() };
     Err(hub.lacks(name, "this build cannot fetch: itm-core's feature `hub` is not in it"))
 }
 
@@ -114,6 +123,11 @@ impl Published {
         ))
     }
 
+    /// The name without its owner.
+    fn last(&self) -> &str {
+        self.id.rsplit('/').next().unwrap_or(&self.id)
+    }
+
     /// The snapshot's folder, if it has configuration and weights.
     fn cached(&self, cache: &Path) -> Option<PathBuf> {
         let model = cache.join(format!("models--{}", self.id.replace('/', "--")));
@@ -139,12 +153,15 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_in_the_cache() {
         let cache = TempDir::new().unwrap();
-        let hub = Hub { cache: cache.path().into(), network: Network::Offline };
+        let hub =
+            Hub { cache: cache.path().into(), beside: "none".into(), network: Network::Offline };
         let model = cache.path().join("models--some-org--a.model");
         let snapshot = model.join("snapshots/0a1b2c");
         let lacks = |spec: &str, name: &str| {
             let message = hub.folder(spec).unwrap_err().to_string();
-            let expected = format!("its config.json and weights in {}", cache.path().display());
+            let cache = cache.path().display();
+            let expected =
+                format!("its config.json and weights in none/a.model or the cache {cache}");
             let want = format!("{name}: expected {expected}, got nothing whole, and offline");
             assert_eq!(message, want);
         };
@@ -163,11 +180,25 @@ mod tests {
         assert_eq!(hub.folder(&itself).unwrap(), snapshot);
     }
 
+    /// What lies in `weights` is the model of that name, unless another revision is asked for.
+    #[test]
+    fn a_folder_beside_comes_before_the_cache() {
+        let folder = TempDir::new().unwrap();
+        let (beside, cache) = (folder.path().join("weights"), folder.path().join("cache"));
+        put(beside.join("a.model/config.json"), "{}");
+        let hub = Hub { cache, beside: beside.clone(), network: Network::Offline };
+        assert_eq!(hub.folder("org/a.model").unwrap(), beside.join("a.model"));
+        assert_eq!(hub.folder("org/a.model@main").unwrap(), beside.join("a.model"));
+        hub.folder("org/a.model@v2").unwrap_err();
+        hub.folder("org/b.model").unwrap_err();
+    }
+
     #[cfg(not(feature = "hub"))]
     #[test]
     fn a_build_that_cannot_fetch_says_so() {
         let cache = TempDir::new().unwrap();
-        let hub = Hub { cache: cache.path().into(), network: Network::Allowed };
+        let hub =
+            Hub { cache: cache.path().into(), beside: "none".into(), network: Network::Allowed };
         let message = hub.folder("a/b").unwrap_err().to_string();
         assert!(
             message.ends_with("this build cannot fetch: itm-core's feature `hub` is not in it")
@@ -176,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_neither_folder_nor_name_is_refused() {
-        let hub = Hub { cache: "cache".into(), network: Network::Offline };
+        let hub = Hub { cache: "cache".into(), beside: "none".into(), network: Network::Offline };
         for model in ["a", "a/b/c", "../b", "a/..", "a/b@", "a/b@../x", "/no/such", "a b/c", ""] {
             let want =
                 format!("model \"{model}\": expected a folder or org/name@revision, got neither");
@@ -190,7 +221,8 @@ mod tests {
             let find = |name: &str| variables.iter().find(|v| v.0 == name).map(|v| v.1.to_string());
             Hub::from_variables(find, Some("/of/me".into()))
         };
-        let cache = |path: &str, network| Hub { cache: path.into(), network };
+        let cache =
+            |path: &str, network| Hub { cache: path.into(), beside: "weights".into(), network };
         let allowed = |path| cache(path, Network::Allowed);
         assert_eq!(hub(&[]), allowed("/of/me/.cache/huggingface/hub"));
         assert_eq!(hub(&[("XDG_CACHE_HOME", "/x")]), allowed("/x/huggingface/hub"));

@@ -8,7 +8,6 @@ use itm_core::{Error, Result};
 use super::HubsConfig;
 use crate::config::Config;
 use crate::devices::device;
-use crate::encoded::Encoded;
 use crate::rows::Trained;
 use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
@@ -106,7 +105,7 @@ impl Wanted {
             }
         };
         let run = RunDir::open(path, self.identity, &self.used.text)?;
-        let encoded = Encoded::new(&self.source.dataset, &self.used.target);
+        let encoded = crate::rows::encoded(&self.used, &self.source)?;
         let device = device(&args.backend)?;
         Ok(Trained { config: self.used, source: self.source, encoded, run, device })
     }
@@ -247,7 +246,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let wanted = wanted();
         let run = RunDir::create(dir.path().join("run"), wanted.identity, "").unwrap();
-        let encoded = Encoded::new(&wanted.source.dataset, &wanted.used.target);
+        let encoded = crate::rows::encoded(&wanted.used, &wanted.source).unwrap();
         let config = wanted.used;
         let (source, device) = (wanted.source, device("cpu").unwrap());
         let trained = Trained { config, source, encoded, run, device };

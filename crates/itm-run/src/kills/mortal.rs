@@ -154,6 +154,10 @@ impl<M: Method> Method for MortalMethod<M> {
         self.life.point("epoch: after");
     }
 
+    fn ahead(&mut self, steps: &mut dyn Iterator<Item = (&[usize], u64)>) {
+        self.method.ahead(steps);
+    }
+
     fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
         self.life.point("step: before");
         let step = self.method.step(captions, seed, observe)?;
@@ -161,11 +165,11 @@ impl<M: Method> Method for MortalMethod<M> {
         Ok(step)
     }
 
-    fn embed(&self, split: Split) -> Embedded {
+    fn embed(&self, split: Split) -> Result<Embedded> {
         self.life.point("validation: before");
-        let embedded = self.method.embed(split);
+        let embedded = self.method.embed(split)?;
         self.life.point("validation: after");
-        embedded
+        Ok(embedded)
     }
 
     fn save(&self, files: &mut Files) -> Result<()> {

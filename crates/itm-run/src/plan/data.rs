@@ -21,7 +21,7 @@ impl Sizes {
         let longest = encoded.train.words.iter().map(Vec::len).max();
         Self {
             features: source.dataset.train.features.dim,
-            vocabulary: encoded.vocabulary.len(),
+            vocabulary: encoded.vocabulary,
             words: longest.unwrap_or(0),
         }
     }

@@ -115,7 +115,7 @@ impl Vit {
     }
 }
 
-/// BERT with its pooler.
+/// BERT without its pooler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bert {
     /// Its blocks.
@@ -133,10 +133,10 @@ impl Bert {
         Self { blocks, vocabulary: 30_522, positions: 512 }
     }
 
-    /// Weights: word pieces, positions, two kinds of text, first norm, blocks, pooler.
+    /// Weights: word pieces, positions, two kinds of text, first norm, blocks.
     pub fn weights(&self) -> u64 {
         let d = self.blocks.width;
-        (self.vocabulary + self.positions + 2) * d + 2 * d + self.blocks.weights() + d * d + d
+        (self.vocabulary + self.positions + 2) * d + 2 * d + self.blocks.weights()
     }
 
     /// Bytes of one text: sum of the three embeddings, first norm, blocks.
@@ -201,14 +201,14 @@ mod tests {
 
     /// By hand, with the papers' round numbers of 86 and 110 million: a block is 4 · 768² + 4 · 768 + 2 · 768 · 3072 + 3072 +
     /// 768 + 4 · 768 = 7,087,872. ViT: 769 · 768 = 590,592 … of patches (768 + 1 rows), 768, 197 · 768 = 151,296, 1,536.
-    /// BERT: 31,036 · 768 = 23,835,648, 1,536, pooler 590,592.
+    /// BERT: 31,036 · 768 = 23,835,648, 1,536.
     #[test]
     fn weights_of_the_papers_models() {
         let vit = Vit::base_16(224);
         assert_eq!(vit.blocks.weights(), 12 * 7_087_872);
         assert_eq!(vit.weights(), 85_798_656);
         assert_eq!(Vit::base_16(384).weights(), 85_798_656 + (577 - 197) * 768);
-        assert_eq!(Bert::base().weights(), 109_482_240);
+        assert_eq!(Bert::base().weights(), 108_891_648);
     }
 
     /// By hand, ViT-B/16 at 224 pixels, an image: t = 197, td = 151,296, tm = 605,184; a block is 8 · 151,296 + 2 · 605,184 +

@@ -1,9 +1,13 @@
-//! The plan of False Negative Elimination over given features.
+//! The plan of False Negative Elimination.
 
-use fne::{FneConfig, TextConfig};
+use fne::{FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainTruncate, Weights};
+use itm_core::Result;
+use itm_core::encoders::{BertShape, VitShape};
+use itm_kernels::Memory;
 
-use super::encoders::{GruText, Projection};
+use super::encoders::{Bert, GruText, Kept, Projection, Scores, Transformer, Vit};
 use super::{Bytes, Sizes};
+use crate::pictures::BATCHES_AHEAD;
 
 /// Bytes of a row's training, without its data.
 ///
@@ -13,29 +17,118 @@ use super::{Bytes, Sizes};
 ///             + m · (image + text)                     the momentum encoders' forward pass, if there are any
 ///             + 4 · 5n·d + 40 · b·n                    n = b + K candidates: tables, scores both ways, weights
 /// checkpoint  = 2 · the larger file                    both encoders; moments and banks
+/// pictures    = 4 · 4 · b · 3 · size²                  of the next steps, where it sees pictures
 /// ```
-pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Bytes {
+///
+/// # Errors
+/// If published weights are not to be found, or their sizes cannot be read.
+pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
     let FneConfig { model, train, sampler } = config;
     let [d, b, k] = [model.embed_dim, train.batch, sampler.bank_size].map(|x| x as u64);
-    let image = Projection { features: sizes.features as u64, width: d };
-    // Pictures and word pieces are refused before a plan is made.
-    let word_width = match &model.text {
-        TextConfig::Gru(gru) => gru.word_dim as u64,
-        TextConfig::Bert(_) => 0,
-    };
-    let text = GruText { vocabulary: sizes.vocabulary as u64, word_width, hidden: d };
-    let weights = Bytes::of_weights(image.weights() + text.weights());
+    let (image, text) = (image(model, sizes)?, text(model, sizes)?);
+    let weights = Bytes::of_weights(image.weights + text.weights);
     let banks = 4 * 2 * k * d + 16 * k;
     let copies = if sampler.has_momentum() { 2 } else { 1 };
-    let items = b.min(train.micro_batch as u64)
-        * (image.activations() + text.activations(sizes.words as u64));
+    let items = b.min(train.micro_batch as u64) * (image.item + text.item);
     let n = b + k;
-    Bytes {
+    Ok(Bytes {
         momentum: weights.parameters, // held without use where the row has none
         banks,
-        activations: copies * items + 4 * 5 * n * d + 40 * b * n,
+        activations: copies * items + 4 * 5 * n * d + 40 * b * n + image.ahead * b,
         checkpoint: 2 * (2 * weights.parameters).max(weights.optimiser + banks),
         ..weights
+    })
+}
+
+/// What an encoder takes.
+struct Side {
+    /// Values that learn.
+    weights: u64,
+    /// Bytes of one item in a step.
+    item: u64,
+    /// Bytes of one item that is ready before its step.
+    ahead: u64,
+}
+
+fn image(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
+    let config = match &model.image {
+        ImageConfig::Features(_) => {
+            let map =
+                Projection { features: sizes.features as u64, width: model.embed_dim as u64 };
+            return Ok(Side { weights: map.weights(), item: map.activations(), ahead: 0 });
+        }
+        ImageConfig::Vit(config) => config,
+    };
+    let shape = sizes_of(&config.weights, |folder| VitShape::read(folder))?;
+    let VitShape { width, layers, heads, mlp, .. } = shape;
+    let (pixels, patch) = (config.image_size as u64, shape.patch as u64);
+    let vit = Vit { blocks: blocks(width, layers, heads, mlp), pixels, patch };
+    let map = projection(config.projection, width, model.embed_dim);
+    Ok(Side {
+        weights: vit.weights() + map,
+        item: vit.activations(kept(config.activations), Scores::Fused),
+        ahead: BATCHES_AHEAD as u64 * 4 * 3 * pixels * pixels,
+    })
+}
+
+fn text(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
+    let config = match &model.text {
+        TextConfig::Gru(gru) => {
+            let text = GruText {
+                vocabulary: sizes.vocabulary as u64,
+                word_width: gru.word_dim as u64,
+                hidden: model.embed_dim as u64,
+            };
+            let item = text.activations(sizes.words as u64);
+            return Ok(Side { weights: text.weights(), item, ahead: 0 });
+        }
+        TextConfig::Bert(config) => config,
+    };
+    let shape = sizes_of(&config.weights, |folder| BertShape::read(folder))?;
+    let BertShape { width, layers, heads, mlp, .. } = shape;
+    let bert = Bert {
+        blocks: blocks(width, layers, heads, mlp),
+        vocabulary: shape.vocabulary as u64,
+        positions: shape.positions as u64,
+    };
+    let pieces = match config.train_truncate {
+        TrainTruncate::On => sizes.words.min(config.max_pieces),
+        TrainTruncate::Off => sizes.words,
+    };
+    let item = bert.activations(pieces as u64, kept(config.activations), Scores::Fused);
+    let map = projection(config.projection, width, model.embed_dim);
+    Ok(Side { weights: bert.weights() + map, item, ahead: 0 })
+}
+
+fn sizes_of<S: Clone>(
+    weights: &Weights<S>,
+    read: impl Fn(&std::path::Path) -> Result<S>,
+) -> Result<S> {
+    match weights {
+        Weights::Random(shape) => Ok(shape.clone()),
+        Weights::Pretrained(_) => {
+            let folder = weights.folder()?.expect("published weights have a folder");
+            read(&folder)
+        }
+    }
+}
+
+fn blocks(width: usize, layers: usize, heads: usize, mlp: usize) -> Transformer {
+    let [width, layers, heads, mlp] = [width, layers, heads, mlp].map(|x| x as u64);
+    Transformer { width, layers, heads, mlp }
+}
+
+fn projection(kind: Projected, from: usize, to: usize) -> u64 {
+    match kind {
+        Projected::None => 0,
+        Projected::Linear => (from as u64 + 1) * to as u64,
+    }
+}
+
+fn kept(memory: Memory) -> Kept {
+    match memory {
+        Memory::Keep => Kept::All,
+        Memory::Recompute => Kept::BlockInputs,
     }
 }
 
@@ -62,7 +155,7 @@ mod tests {
     fn weights_are_the_models() {
         let config = config("Full");
         let model = Fne::new(&config, 200, 150, &Device::flex(), 0).unwrap();
-        let plan = plan(&config, &SIZES);
+        let plan = plan(&config, &SIZES).unwrap();
         assert_eq!(plan.parameters, 4 * model.online().num_params() as u64);
         assert_eq!(plan.momentum, 4 * model.momentum().num_params() as u64);
     }
@@ -71,14 +164,14 @@ mod tests {
     /// text 4 · 12 · (384 + 2,176) = 122,880; twice 128 of both 33,005,568; n = 1,152: 2,949,120 + 5,898,240.
     #[test]
     fn golden_full_row_and_without_memory() {
-        let full = plan(&config("Full"), &SIZES);
+        let full = plan(&config("Full"), &SIZES).unwrap();
         assert_eq!(full.banks, 1_064_960);
         assert_eq!(full.activations, 33_005_568 + 2_949_120 + 5_898_240);
         // (201 · 128 + 150 · 64 + 384 · 192 + 768) weights; two moments each and the banks are the larger file.
         let parameters = 4 * (25_728 + 9_600 + 73_728 + 768);
         assert_eq!(full.parameters, parameters);
         assert_eq!(full.checkpoint, 2 * (2 * parameters + 1_064_960));
-        let without = plan(&config("w/o MMM"), &SIZES);
+        let without = plan(&config("w/o MMM"), &SIZES).unwrap();
         assert_eq!(without.banks, 0);
         assert_eq!(without.activations, 16_502_784 + 20 * 128 * 128 + 40 * 128 * 128);
     }

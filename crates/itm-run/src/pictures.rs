@@ -1,0 +1,171 @@
+//! Pictures on their way into a model: made ready by threads of their own while the model computes.
+
+use std::sync::Arc;
+
+use itm_core::Result;
+use itm_core::vision::{
+    Ahead, Augment, Picture, PictureBatch, PictureSource, Prefetch, Transform,
+};
+use itm_kernels::random;
+
+use crate::method::Split;
+use crate::source::Source;
+
+/// Batches that are ready or in work.
+pub(crate) const BATCHES_AHEAD: usize = 4;
+/// Pictures of a batch in evaluation.
+pub(crate) const EVALUATION_BATCH: usize = 16;
+
+/// How a model sees pictures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    /// In training; `None` where it sees them as in evaluation.
+    pub(crate) augment: Option<Augment>,
+    /// In evaluation.
+    pub(crate) transform: Transform,
+}
+
+/// The pictures of all splits, and those of the next steps.
+pub(crate) struct Pictures {
+    view: View,
+    train: Arc<Vec<PictureSource>>,
+    val: Vec<PictureSource>,
+    test: Vec<PictureSource>,
+    next: Option<Prefetch<(Job, PictureBatch)>>,
+}
+
+/// Numbers of the images of a step, and the seed of their augmentation.
+type Job = (Vec<usize>, u64);
+
+impl Pictures {
+    /// Finds the pictures of every split.
+    ///
+    /// # Errors
+    /// If one is not there.
+    pub(crate) fn new(source: &Source, view: View) -> Result<Self> {
+        let data = &source.dataset;
+        Ok(Self {
+            view,
+            train: Arc::new(source.pictures(&data.train)?),
+            val: source.pictures(&data.val)?,
+            test: source.pictures(&data.test)?,
+            next: None,
+        })
+    }
+
+    /// Begins to make the pictures of these steps.
+    pub(crate) fn ahead(&mut self, steps: Vec<Job>) {
+        let (view, train) = (self.view, self.train.clone());
+        let prepare = move |job: Job| Ok((job.clone(), batch(&view, &train, &job)?));
+        self.next = Some(Prefetch::new(steps, reach(), prepare));
+    }
+
+    /// The pictures of a step: the next of those made ahead, or else made now.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    ///
+    /// # Panics
+    /// If another step was made ahead.
+    pub(crate) fn step(&mut self, images: &[usize], seed: u64) -> Result<PictureBatch> {
+        match self.next.as_mut().and_then(Iterator::next) {
+            Some(ready) => {
+                let (job, pictures) = ready?;
+                assert_eq!(job, (images.to_vec(), seed), "pictures of another step");
+                Ok(pictures)
+            }
+            None => batch(&self.view, &self.train, &(images.to_vec(), seed)),
+        }
+    }
+
+    /// All pictures of a split, batch after batch.
+    pub(crate) fn of(&self, split: Split) -> Prefetch<PictureBatch> {
+        let all = match split {
+            Split::Val => &self.val,
+            Split::Test => &self.test,
+        };
+        let plain = |source: &PictureSource| Picture { source: source.clone(), seed: 0 };
+        let batches = all.chunks(EVALUATION_BATCH).map(|part| part.iter().map(plain).collect());
+        let transform = self.view.transform;
+        let evaluation = move |pictures: Vec<_>| PictureBatch::evaluation(&pictures, &transform);
+        Prefetch::new(batches.collect::<Vec<_>>(), reach(), evaluation)
+    }
+}
+
+fn batch(view: &View, all: &[PictureSource], (images, seed): &Job) -> Result<PictureBatch> {
+    let picture = |(k, &image): (usize, &usize)| Picture {
+        source: all[image].clone(),
+        seed: random::derive(*seed, k as u64),
+    };
+    let pictures: Vec<_> = images.iter().enumerate().map(picture).collect();
+    match &view.augment {
+        Some(augment) => PictureBatch::training(&pictures, augment),
+        None => PictureBatch::evaluation(&pictures, &view.transform),
+    }
+}
+
+fn reach() -> Ahead {
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+    Ahead { workers, results: BATCHES_AHEAD }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{Config, ScenesConfig};
+
+    fn source() -> Source {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut config = Config::load(&configs, "fne-scenes").unwrap();
+        config.target.scenes = Some(ScenesConfig { seed: 0, train: 7, val: 2, test: 20, pixels: 32 });
+        Source::open(&config, None, &configs).unwrap().1
+    }
+
+    fn pictures(source: &Source) -> Pictures {
+        let transform = Transform { size: 16, ..Transform::default() };
+        let augment = Some(Augment { transform, ..Augment::default() });
+        Pictures::new(source, View { augment, transform }).unwrap()
+    }
+
+    /// Whoever makes them, and whenever: a step's pictures are a function of its images and its seed.
+    #[test]
+    fn pictures_made_ahead_are_those_made_now() {
+        let source = source();
+        let jobs: Vec<Job> = (0..9).map(|k| (vec![k % 7, (k * 3) % 7], 100 + k as u64)).collect();
+        let (mut ahead, mut now) = (pictures(&source), pictures(&source));
+        ahead.ahead(jobs.clone());
+        let mut all = vec![];
+        for (images, seed) in &jobs {
+            let batch = ahead.step(images, *seed).unwrap();
+            assert_eq!(batch, now.step(images, *seed).unwrap());
+            all.push(batch.values);
+        }
+        assert_eq!(all[0].len(), 2 * 3 * 16 * 16);
+        assert_ne!(all[0], all[7], "the same images under another seed"); // images 0 and 0, twice
+        assert_ne!(all[0][..768], all[0][768..], "each picture of a step has noise of its own");
+        // A step after the last one is made at once.
+        assert_eq!(ahead.step(&[1], 5).unwrap(), now.step(&[1], 5).unwrap());
+    }
+
+    #[test]
+    fn a_split_is_whole_and_in_order() {
+        let source = source();
+        let pictures = pictures(&source);
+        let all: Vec<_> = pictures.of(Split::Test).map(|batch| batch.unwrap()).collect();
+        assert_eq!(all.iter().map(|b| b.images).collect::<Vec<_>>(), [16, 4]);
+        let last = Picture { source: pictures.test[19].clone(), seed: 9 };
+        let want = PictureBatch::evaluation(&[last], &pictures.view.transform).unwrap();
+        assert_eq!(all[1].values[3 * 768..], want.values);
+    }
+
+    #[test]
+    #[should_panic(expected = "pictures of another step")]
+    fn another_step_than_the_next_is_a_mistake() {
+        let source = source();
+        let mut pictures = pictures(&source);
+        pictures.ahead(vec![(vec![1], 1)]);
+        _ = pictures.step(&[2], 1);
+    }
+}
