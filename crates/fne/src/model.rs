@@ -190,7 +190,8 @@ mod tests {
         let of = |seed| {
             let config = tiny(Preset::Default).model;
             let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();
-            let images = host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), Dropout::Off));
+            let images =
+                host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), Dropout::Off));
             (host(model.texts(&tokens, Dropout::Off)), images)
         };
         assert_eq!(of(7), of(7));

@@ -79,7 +79,8 @@ pub(super) fn new(config: &FneConfig) -> Fne {
 }
 
 fn pictures(which: &[usize], size: usize) -> PictureBatch {
-    let pixel = |image: usize, k: usize| ((image * 31 + k * 7 * (image + 1)) % 23) as f32 / 9.0 - 1.2;
+    let pixel =
+        |image: usize, k: usize| ((image * 31 + k * 7 * (image + 1)) % 23) as f32 / 9.0 - 1.2;
     let values = which.iter().flat_map(|&p| (0..3 * size * size).map(move |k| pixel(p / 2, k)));
     PictureBatch { images: which.len(), size, values: values.collect() }
 }
@@ -299,7 +300,11 @@ fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
         again.extend(run(&mut second, 2..4));
         assert_eq!(again, losses, "{preset:?}");
         let bits = |fne: &Fne| -> Vec<u32> {
-            [values(fne.online()), values(fne.momentum())].concat().iter().map(|x| x.to_bits()).collect()
+            [values(fne.online()), values(fne.momentum())]
+                .concat()
+                .iter()
+                .map(|x| x.to_bits())
+                .collect()
         };
         assert!(bits(&whole) == bits(&second), "{preset:?}");
     }
@@ -319,7 +324,10 @@ fn pictures_in_parts_are_the_large_batch() {
         let want = run(4);
         for size in [3, 1] {
             for (got, want) in run(size).iter().zip(&want) {
-                assert!((got - want).abs() < 1e-5 * want.max(1.0), "{pool:?}, {size}: {got}, {want}");
+                assert!(
+                    (got - want).abs() < 1e-5 * want.max(1.0),
+                    "{pool:?}, {size}: {got}, {want}"
+                );
             }
         }
     }
@@ -349,9 +357,10 @@ fn recomputed_activations_change_nothing() {
 fn kinds_of_encoders_can_be_mixed() {
     let whole = small(Preset::Default, 0.1);
     let plain = crate::ModelConfig::new(8, 5);
-    for (image, text) in
-        [(whole.model.image.clone(), plain.text.clone()), (plain.image.clone(), whole.model.text.clone())]
-    {
+    for (image, text) in [
+        (whole.model.image.clone(), plain.text.clone()),
+        (plain.image.clone(), whole.model.text.clone()),
+    ] {
         let mut config = whole.clone();
         (config.model.image, config.model.text) = (image, text);
         config.train.dropout = 0.1;
@@ -410,5 +419,8 @@ fn captions_that_no_encoder_can_read_are_refused() {
     };
     let want = "caption 1 of the batch: expected at least one word; [CLS] and [SEP] or <unk> for a text without any, got 0";
     assert_eq!(refused(&[]), want);
-    assert_eq!(refused(&[5; 11]), "caption 1 of the batch: expected at most 10 word pieces, got 11");
+    assert_eq!(
+        refused(&[5; 11]),
+        "caption 1 of the batch: expected at most 10 word pieces, got 11"
+    );
 }
