@@ -424,3 +424,59 @@ fn captions_that_no_encoder_can_read_are_refused() {
         "caption 1 of the batch: expected at most 10 word pieces, got 11"
     );
 }
+
+/// ViT's own dropout acts in training, in both encoders, and not in evaluation.
+#[test]
+fn vit_drops_what_its_weights_say() {
+    let with = |rate| {
+        let mut config = small(Preset::Default, 0.0);
+        if let Weights::Random(shape) = &mut vit(&mut config).weights {
+            shape.dropout = rate;
+        }
+        let mut fne = new(&config);
+        let images = fne.embed_pictures([Ok(pictures(&PAIRS, 16))]).unwrap();
+        let loss = picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap().loss;
+        (images, loss, fne.bank().contents().images[..32].to_vec())
+    };
+    let (none, some) = (with(0.0), with(0.4));
+    assert_eq!(none.0, some.0, "evaluation");
+    assert!((none.1 - some.1).abs() > 1e-4 && far(&none.2, &some.2) > 1e-3);
+}
+
+/// A step copies neither the banks nor a weight: all stay where they are. (The first step separates the momentum encoders
+/// from the online ones, which they are copies of.)
+#[test]
+fn a_step_works_in_place() {
+    use burn::backend::Flex;
+    use burn::module::{ModuleVisitor, Param};
+    fn address<const D: usize>(x: Tensor<D>) -> usize {
+        let x = if x.device().is_autodiff() { x.inner() } else { x };
+        x.try_into_primitive::<Flex>().unwrap().bytes().as_ptr() as usize
+    }
+    struct Places(Vec<usize>);
+    impl ModuleVisitor for Places {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.push(address(param.val()));
+        }
+    }
+    let places = |fne: &Fne| {
+        let mut places = Places(vec![]);
+        fne.online().visit(&mut places);
+        fne.momentum().visit(&mut places);
+        for table in [fne.bank().images(), fne.bank().texts()] {
+            places.0.push(address(table));
+        }
+        places.0
+    };
+    for preset in [Preset::Default, Preset::Paper] {
+        let mut fne = new(&small(preset, 0.1));
+        for s in 0..2 {
+            picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap();
+        }
+        let before = places(&fne);
+        for s in 2..4 {
+            picture_step(&mut fne, &PAIRS, s, Observe::On).unwrap();
+        }
+        assert_eq!(places(&fne), before, "{preset:?}");
+    }
+}
