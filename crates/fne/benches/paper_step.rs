@@ -8,7 +8,8 @@
 //!
 //! ViT-B/16 and BERT base with random weights, both momentum encoders, a bank of 8,192 that is in use, 4 pairs, captions of 30
 //! word pieces, dropout as BERT has it, weights and draw of the default preset, clipped Adam. `cargo xtask performance` runs it
-//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for trying it out.
+//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for trying it out;
+//! the variant `recompute` keeps the input of each block alone.
 
 #![allow(clippy::print_stdout)] // a benchmark prints its result
 
@@ -16,8 +17,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use fne::{
-    Batch, BertShape, Device, Fne, FneConfig, ImageConfig, Images, ModelConfig, Observe, Preset,
-    TextConfig, VitShape, Weights,
+    Batch, BertShape, Device, Fne, FneConfig, ImageConfig, Images, Memory, ModelConfig, Observe,
+    Preset, TextConfig, VitShape, Weights,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -61,14 +62,18 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words[..] {
-        [] => step_of(&tiny()).and_then(|mut step| (0..3).try_for_each(|_| step())),
+        [] => {
+            step_of(&tiny(), Memory::Recompute).and_then(|mut step| (0..3).try_for_each(|_| step()))
+        }
         ["--list"] => {
             let listed = rows().into_iter().filter(|row| row.name != tiny().name);
             listed.for_each(|row| println!("{} ours", row.name));
             Ok(())
         }
-        [row, "ours", "--threads", threads, "--seconds", seconds] => run(row, threads, seconds),
-        _ => Err("expected --list or ROW ours --threads N --seconds S".to_owned()),
+        [row, variant, "--threads", threads, "--seconds", seconds] => {
+            run(row, variant, [threads, seconds])
+        }
+        _ => Err("expected --list or ROW VARIANT --threads N --seconds S".to_owned()),
     };
     outcome.map_or_else(
         |reason| {
@@ -79,7 +84,12 @@ fn main() -> ExitCode {
     )
 }
 
-fn run(name: &str, threads: &str, seconds: &str) -> Result<(), String> {
+fn run(name: &str, variant: &str, [threads, seconds]: [&str; 2]) -> Result<(), String> {
+    let memory = match variant {
+        "ours" => Memory::Keep,
+        "recompute" => Memory::Recompute,
+        other => return Err(format!("no variant {other}: ours, recompute")),
+    };
     let number = |text: &str| {
         let parsed = text.parse::<usize>().ok().filter(|&n| n > 0);
         parsed.ok_or(format!("expected a number, got {text}"))
@@ -91,11 +101,11 @@ fn run(name: &str, threads: &str, seconds: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     let row = rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
     let start_bytes = peak_bytes();
-    let mut step = step_of(&row)?;
+    let mut step = step_of(&row, memory)?;
     let mut times = measure(&mut step, seconds)?;
     times.sort_by(f64::total_cmp);
     let line = json!({
-        "row": name, "variant": "ours", "best": times[0], "median": times[times.len() / 2], "calls": times.len(),
+        "row": name, "variant": variant, "best": times[0], "median": times[times.len() / 2], "calls": times.len(),
         "peak_bytes": peak_bytes(), "start_bytes": start_bytes, "threads": rayon::current_num_threads(),
     });
     println!("{line}");
@@ -105,8 +115,8 @@ fn run(name: &str, threads: &str, seconds: &str) -> Result<(), String> {
 type Step = Box<dyn FnMut() -> Result<(), String>>;
 
 /// Builds everything and gives one step.
-fn step_of(row: &Row) -> Result<Step, String> {
-    let (config, size) = (config(row), row.image.image[0]);
+fn step_of(row: &Row, memory: Memory) -> Result<Step, String> {
+    let (config, size) = (config(row, memory), row.image.image[0]);
     let mut fne = Fne::new(&config, 0, row.text.vocabulary, &Device::flex(), 1)
         .map_err(|error| error.to_string())?;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -126,7 +136,7 @@ fn step_of(row: &Row) -> Result<Step, String> {
     }))
 }
 
-fn config(row: &Row) -> FneConfig {
+fn config(row: &Row, memory: Memory) -> FneConfig {
     let mut config = Preset::Default.config();
     let ModelConfig { embed_dim, image, text } = &mut config.model;
     *embed_dim = row.image.width;
@@ -134,6 +144,7 @@ fn config(row: &Row) -> FneConfig {
         (image.weights, image.image_size) =
             (Weights::Random(row.image.clone()), row.image.image[0]);
         text.weights = Weights::Random(row.text.clone());
+        (image.activations, text.activations) = (memory, memory);
     }
     (config.train.batch, config.train.micro_batch) = (BATCH, BATCH);
     (config.sampler.bank_size, config.sampler.warmup_epochs) = (row.bank, 0);

@@ -90,6 +90,7 @@ impl Encoders {
         seed: u64,
         device: &Device,
     ) -> Result<(Self, Vec<LoadReport>)> {
+        config.check_weights()?;
         let d = config.embed_dim;
         let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
         let (text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;

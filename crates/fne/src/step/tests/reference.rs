@@ -196,7 +196,13 @@ fn weights_that_do_not_fit_are_named() {
     let refused = |change: &dyn Fn(&mut FneConfig), vocabulary| {
         let mut config = config("drawn");
         change(&mut config);
-        Fne::new(&config, 0, vocabulary, &Device::flex(), 1).unwrap_err().to_string()
+        let e = Fne::new(&config, 0, vocabulary, &Device::flex(), 1).unwrap_err().to_string();
+        // Known before any weight is read, but for the vocabulary.
+        match config.model.check_weights() {
+            Err(early) => assert_eq!(early.to_string(), e),
+            Ok(()) => assert_eq!(vocabulary, 51),
+        }
+        e
     };
     let e = refused(&|c| c.model.embed_dim = 8, 50);
     let want = "model.embed_dim: expected 16, the width of model.image without a projection, got 8";
