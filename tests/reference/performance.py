@@ -1,4 +1,5 @@
-"""PyTorch's time and memory for what `crates/itm-core/benches/encoders` times: one row, one variant, one process.
+"""PyTorch's time and memory for what `crates/itm-core/benches/encoders` and `crates/fne/benches/paper_step.rs` time: one row,
+one variant, one process.
 
     python tests/reference/performance.py --list
     python tests/reference/performance.py vit-224 own --threads 2 --seconds 4
@@ -22,6 +23,7 @@ and the inputs of single operations do.
 """
 
 import argparse
+import copy
 import ctypes
 import json
 import platform
@@ -246,6 +248,107 @@ def ema(variant):
     return torch.no_grad()(torch.compile(step, fullgraph=True) if variant == "compiled" else step)
 
 
+# FNE's training step: section 3.1 of its specification, default preset, after the warm-up.
+
+BATCH, PIECES = 4, 30
+MARGIN, MOMENTUM, PRIOR, ALPHA, TAU, LAMBDA, MIN_COUNT = 0.2, 0.995, 1e-4, 0.5, 0.5, 0.001, 200
+
+
+class Moments:
+    """Count, mean and squares of one class of similarities, on the host as in ours."""
+
+    def __init__(self):
+        self.n, self.sum, self.squares = 0, 0.0, 0.0
+
+    def add(self, values):
+        self.n, self.sum = self.n + len(values), self.sum + sum(values)
+        self.squares += sum((x - self.mean()) ** 2 for x in values)
+
+    def mean(self):
+        return self.sum / max(self.n, 1)
+
+    def sigma(self):
+        return max((self.squares / max(self.n - 1, 1)) ** 0.5, 1e-4)
+
+
+class FneStep:
+    def __init__(self, size, bank, variant):
+        of = "transformers" in variant
+        pair = [from_transformers("vit", size), from_transformers("bert", None)] if of else [Vit(size), Bert()]
+        self.online = nn.ModuleList(pair).train()
+        self.momentum = copy.deepcopy(self.online).requires_grad_(False)
+        compiled = "compiled" in variant
+        self.run = [torch.compile(m, fullgraph=True) if compiled else m for m in [*self.online, *self.momentum]]
+        self.pairs = [p.data for p in self.momentum.parameters()], [p.data for p in self.online.parameters()]
+        self.optimiser = torch.optim.Adam(self.online.parameters(), lr=2e-5, fused=variant.endswith("-fused"))
+        self.banks = [F.normalize(torch.randn(bank, WIDTH), dim=1) for _ in range(2)]
+        self.ids, self.cursor, self.number = torch.full((bank,), -100), 0, 0
+        self.inputs = torch.rand(BATCH, 3, size, size), torch.randint(1, WORDS, (BATCH, PIECES))
+        self.seen = Moments(), Moments()
+
+    def embed(self, first):
+        return [F.normalize(m(x).mean(1), dim=1) for m, x in zip(self.run[first : first + 2], self.inputs)]
+
+    @torch.no_grad()
+    def observe(self, v, w):
+        S = v @ w.T
+        own = torch.arange(len(S))
+        best = (S.argmax(1) == own) & (S.argmax(0) == own)
+        others = S.masked_fill(torch.eye(len(S), dtype=torch.bool), 0)
+        self.seen[0].add(S.diag()[best].tolist())
+        self.seen[1].add(torch.cat([others.amax(1)[best], others.amax(0)[best]]).tolist())
+
+    @torch.no_grad()
+    def draw(self, S, own, same, fallback):
+        positive, negative = self.seen
+        rho = torch.exp(-ALPHA * (S - own) ** 2)
+        if positive.n > MIN_COUNT:
+            density = lambda m: torch.distributions.Normal(m.mean(), m.sigma()).log_prob(S)
+            odds = torch.log(torch.tensor(PRIOR / (1 - PRIOR))) + density(positive) - density(negative)
+            P = torch.sigmoid(odds)
+            rho = torch.where(P > LAMBDA, torch.exp(-TAU * P), rho)
+        rho.masked_fill_(same | (S <= positive.mean() - MARGIN), 0)
+        empty = rho.sum(1) == 0
+        rho[empty, fallback[empty]] = 1
+        return torch.multinomial(rho, 1)
+
+    def __call__(self):
+        own_ids = torch.arange(self.number, self.number + BATCH)
+        self.number += BATCH
+        with torch.no_grad():
+            torch._foreach_lerp_(*self.pairs, 1 - MOMENTUM)
+            kept = self.embed(2)
+        v, w = self.embed(0)
+        self.observe(v, w)
+        same = own_ids[:, None] == torch.cat([own_ids, self.ids])[None]
+        loss = 0.0
+        for anchors, side in [(v, 1), (w, 0)]:
+            S = anchors @ torch.cat([kept[side], self.banks[side]]).T
+            own = S.diagonal()[:, None]
+            hinges = (MARGIN + S - own).clamp(min=0).masked_fill(same, 0)
+            columns = self.draw(S, own, same, hinges.argmax(1))
+            loss = loss + hinges.gather(1, columns).sum() / BATCH
+        place = (self.cursor + torch.arange(BATCH)) % len(self.ids)
+        for bank, rows in zip(self.banks, kept):
+            bank[place] = rows
+        self.ids[place], self.cursor = own_ids, (self.cursor + BATCH) % len(self.ids)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.online.parameters(), 2.0)
+        self.optimiser.step()
+        return loss.item()
+
+
+def fne(size, bank=8192):
+    return lambda variant: FneStep(size, bank, variant)
+
+
+def fne_tiny(variant):
+    """For trying it out."""
+    globals().update(WIDTH=16, HEADS=2, LAYERS=1, WORDS=50)
+    return FneStep(32, 12, variant)
+
+
 ROWS_224, ROWS_BERT = 4 * 197, 8 * 32
 PLAIN = ["own", "own-kept", "transformers", "own-compiled", "own-compiled-kept"]
 WITH_ADAM = ["own-adam", "own-fused", "own-kept-fused", "transformers-fused", "own-compiled-fused", "own-compiled-kept-fused"]
@@ -282,6 +385,12 @@ for rows, k, n, form in [
     (1024, 1024, 1024, "forward"),
 ]:
     ROWS[f"product-{rows}x{k}x{n}-{form}"] = (matmul(rows, k, n, form), ["eager", "eager-kept"])
+
+
+WHOLE = ["own-adam", "own-fused", "own-kept-fused", "transformers-kept-fused", "own-compiled-kept-fused"]
+ROWS["fne-step-224"] = (fne(224), WHOLE)
+ROWS["fne-step-384"] = (fne(384), WHOLE)
+UNLISTED = {"fne-step-tiny": (fne_tiny, WHOLE)}
 
 
 # Measuring: as the Rust side does.
@@ -330,7 +439,8 @@ def main():
         for row, (_, variants) in ROWS.items():
             print(row, *variants)
         return
-    if args.row not in ROWS or args.variant not in ROWS[args.row][1]:
+    rows = ROWS | UNLISTED
+    if args.row not in rows or args.variant not in rows[args.row][1]:
         parser.error(f"no row {args.row} with a variant {args.variant}: --list names them")
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
@@ -344,7 +454,7 @@ def main():
 
             line["transformers"] = transformers.__version__
         before = resident()
-        times = measure(ROWS[args.row][0](args.variant), args.seconds)
+        times = measure(rows[args.row][0](args.variant), args.seconds)
         line |= {"best": min(times), "median": statistics.median(times), "calls": len(times)}
         line |= {"peak_bytes": resident(), "start_bytes": before, "threads": torch.get_num_threads()}
     except Exception as error:  # the reason goes into the table

@@ -141,8 +141,7 @@ impl Bank {
         if k == 0 {
             return Ok(());
         }
-        let mut next = b.saturating_sub(k); // what comes before is overwritten at once
-        self.cursor = (self.cursor + next) % k;
+        let mut next = 0;
         while next < b {
             let (at, n) = (self.cursor, (b - next).min(k - self.cursor));
             write(&mut self.images, at, entries.images.clone().narrow(0, next, n));

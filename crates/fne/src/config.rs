@@ -2,6 +2,7 @@
 
 mod model;
 mod preset;
+mod transform;
 
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,11 @@ use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
 pub use model::{
-    Augmentation, BertConfig, FeatureTransform, FeaturesConfig, GruConfig, ImageConfig,
-    ModelConfig, Pixels, Projected, TextConfig, TrainTruncate, VitConfig, Weights,
+    Augmentation, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig, Pixels,
+    Projected, TextConfig, TrainTruncate, VitConfig, Weights,
 };
 pub use preset::Preset;
+pub use transform::FeatureTransform;
 
 /// Everything [`Fne`](crate::Fne) needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -90,6 +90,7 @@ impl Encoders {
         seed: u64,
         device: &Device,
     ) -> Result<(Self, Vec<LoadReport>)> {
+        config.check_weights()?;
         let d = config.embed_dim;
         let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
         let (text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
@@ -190,7 +191,8 @@ mod tests {
         let of = |seed| {
             let config = tiny(Preset::Default).model;
             let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();
-            let images = host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), Dropout::Off));
+            let images =
+                host(model.images(Images::Features(&[0.1, 0.2, 0.3, 0.4, 0.5]), Dropout::Off));
             (host(model.texts(&tokens, Dropout::Off)), images)
         };
         assert_eq!(of(7), of(7));

@@ -102,8 +102,7 @@ impl Fne {
     ) -> Result<Self> {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let (online, loaded) =
-            Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
+        let (online, loaded) = Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
@@ -144,12 +143,12 @@ impl Fne {
     /// If the parts of the batch differ in their number of rows, the images are of another kind or size than the
     /// configuration says, or a word's number is outside the vocabulary.
     pub fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<StepReport> {
-        self.step_by(batch, &Chance::Seeded(seed), observe)
+        self.step_by(batch, &Chance::seeded(seed), observe)
     }
 
     /// [`step`](Self::step), with negatives that may be given.
     fn step_by(&mut self, batch: &Batch, chance: &Chance, observe: Observe) -> Result<StepReport> {
-        let (seed, b) = (chance.seed(), batch.check(&self.online)?);
+        let (seed, b) = (chance.seed, batch.check(&self.online)?);
         let train = self.config.train.clone();
         let images = self.config.model.image.prepared(batch.images, b);
         let mut texts: Vec<_> =

@@ -23,7 +23,13 @@ impl Recipe for FneConfig {
     type Method<'a> = FneMethod<'a>;
 
     fn validate(&self) -> Result<()> {
-        Self::validate(self)
+        Self::validate(self)?;
+        // The runner hands out given features and words.
+        match (&self.model.image, &self.model.text) {
+            (ImageConfig::Features(_), TextConfig::Gru(_)) => Ok(()),
+            (ImageConfig::Vit(_), _) => Err(Error::invalid("model.image.kind", "features", "vit")),
+            (_, TextConfig::Bert(_)) => Err(Error::invalid("model.text.kind", "gru", "bert")),
+        }
     }
 
     fn course(&self) -> Course {

@@ -48,8 +48,12 @@ pub(crate) fn train(config: &FneConfig, device: &Device) -> Fne {
     let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
     let ids: Vec<i64> = (0..IMAGES as i64).collect();
     for seed in 0..10 {
-        let batch =
-            Batch { images: Images::Features(&features.values), texts: &texts, image_ids: &ids, caption_ids: &ids };
+        let batch = Batch {
+            images: Images::Features(&features.values),
+            texts: &texts,
+            image_ids: &ids,
+            caption_ids: &ids,
+        };
         model.step(&batch, seed, Observe::Off).unwrap();
     }
     model

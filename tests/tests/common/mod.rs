@@ -49,7 +49,11 @@ pub(crate) fn step(model: &mut Fne, seed: u64) -> StepReport {
     let (features, texts) = (features(), texts());
     let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
     let ids: Vec<i64> = (0..PAIRS as i64).collect();
-    let batch =
-        Batch { images: Images::Features(&features.values), texts: &texts, image_ids: &ids, caption_ids: &ids };
+    let batch = Batch {
+        images: Images::Features(&features.values),
+        texts: &texts,
+        image_ids: &ids,
+        caption_ids: &ids,
+    };
     model.step(&batch, seed, Observe::Off).unwrap()
 }

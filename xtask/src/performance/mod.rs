@@ -1,7 +1,8 @@
 //! `cargo xtask performance`: our time and memory beside PyTorch's, every measurement a process of its own.
 //!
-//! The rows are those of `crates/itm-core/benches/encoders` and of its twin `tests/reference/performance.py`. A round runs ours,
-//! the bare matrix products of the row, and every variant of PyTorch, one after the other; the best of all rounds counts.
+//! The rows are those of `crates/itm-core/benches/encoders`, of `crates/fne/benches/paper_step.rs`, and of their twin
+//! `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and every variant of
+//! PyTorch, one after the other; the best of all rounds counts.
 
 mod machine;
 mod process;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-use process::{Program, build_bench};
+use process::{Program, build_benches};
 use table::{Measured, Row};
 
 /// A variant this much slower than the best of its kind in one round is not run again.
@@ -51,18 +52,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let torch = Program::python(&arguments.python, root, threads, arguments.limit);
     let torch_rows = torch.rows()?; // before minutes of building
     check(&arguments.rows, &torch_rows)?;
-    let ours = Program::ours(build_bench(root)?, threads, arguments.limit);
-    let our_rows = ours.rows()?;
-    if our_rows.iter().map(|r| &r.0).ne(torch_rows.iter().map(|r| &r.0)) {
-        bail!("the two sides have different rows: {our_rows:?}, {torch_rows:?}");
+    let program = |path| Program::ours(path, threads, arguments.limit);
+    let ours: Vec<Program> = build_benches(root)?.into_iter().map(program).collect();
+    let mut our_rows = Vec::new();
+    for program in &ours {
+        our_rows.extend(program.rows()?.into_iter().map(|(name, with)| (program, name, with)));
+    }
+    let names: Vec<&String> = our_rows.iter().map(|(_, name, _)| name).collect();
+    if names.iter().copied().ne(torch_rows.iter().map(|r| &r.0)) {
+        bail!("the two sides have different rows: {names:?}, {torch_rows:?}");
     }
 
     let all = arguments.rows.is_empty();
     let wanted = |name: &String| all || arguments.rows.contains(name);
     let mut rows = Vec::new();
-    for ((name, with), (_, variants)) in our_rows.into_iter().zip(torch_rows) {
+    for ((program, name, with), (_, variants)) in our_rows.into_iter().zip(torch_rows) {
         if wanted(&name) {
-            rows.push(measure(&ours, &torch, &name, &with, &variants, arguments));
+            rows.push(measure(program, &torch, &name, &with, &variants, arguments));
         }
     }
     let command = command(arguments, threads);

@@ -121,28 +121,34 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Strin
     })
 }
 
-/// Builds the benchmark as `itm` is built, and says where it lies.
-pub(super) fn build_bench(root: &Path) -> Result<PathBuf> {
+/// Builds the benchmarks as `itm` is built, and says where they lie.
+pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(root)
-        .args(["build", "--release", "--package", "itm-core", "--bench", "encoders"])
-        .args(["--features", "burn,itm-kernels/flex"])
+        .args(["build", "--release", "--package", "itm-core", "--package", "fne"])
+        .args(["--features", "itm-core/burn,itm-kernels/flex"])
+        .args(BENCHES.iter().flat_map(|name| ["--bench", name]))
         .args(["--message-format", "json-render-diagnostics"])
         .stderr(Stdio::inherit()) // a first build takes minutes
         .output()
         .context("cargo")?;
     if !output.status.success() {
-        bail!("the benchmark does not build");
+        bail!("the benchmarks do not build");
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    let built = messages.lines().filter_map(executable).next_back();
-    built.context("cargo names no executable of the benchmark")
+    let find = |name: &&str| {
+        let built = messages.lines().filter_map(|line| executable(line, name)).next_back();
+        built.with_context(|| format!("cargo names no executable of the benchmark {name}"))
+    };
+    BENCHES.iter().map(find).collect()
 }
 
-fn executable(message: &str) -> Option<PathBuf> {
+/// In the order of their rows: single encoders, FNE's whole step.
+const BENCHES: [&str; 2] = ["encoders", "paper_step"];
+
+fn executable(message: &str, name: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
-    let is_ours =
-        message["target"]["name"] == "encoders" && message["target"]["kind"][0] == "bench";
+    let is_ours = message["target"]["name"] == name && message["target"]["kind"][0] == "bench";
     message["executable"].as_str().filter(|_| is_ours).map(PathBuf::from)
 }
 
@@ -166,9 +172,10 @@ mod tests {
                 r#"{{"reason": "compiler-artifact", "target": {{"name": "encoders", "kind": ["{kind}"]}}, "executable": "e"}}"#
             )
         };
-        assert_eq!(executable(&message("bench")), Some(PathBuf::from("e")));
-        assert_eq!(executable(&message("bin")), None);
-        assert_eq!(executable("no JSON"), None);
+        assert_eq!(executable(&message("bench"), "encoders"), Some(PathBuf::from("e")));
+        assert_eq!(executable(&message("bench"), "paper_step"), None);
+        assert_eq!(executable(&message("bin"), "encoders"), None);
+        assert_eq!(executable("no JSON", "encoders"), None);
     }
 
     /// What a Python without torch says last is the reason; so is that the program does not exist.

@@ -13,7 +13,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{at_least_one, within};
+use super::{FeatureTransform, at_least_one, within};
 
 /// Both encoders; any kind of one goes with any kind of the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,6 +126,16 @@ impl<S> Weights<S> {
     }
 }
 
+impl<S: Clone> Weights<S> {
+    /// The sizes: of a folder, those that its `config.json` names.
+    fn shape(&self, read: impl FnOnce(PathBuf) -> Result<S>) -> Result<S> {
+        match self {
+            Self::Pretrained(name) => read(Hub::from_env().folder(name)?),
+            Self::Random(shape) => Ok(shape.clone()),
+        }
+    }
+}
+
 impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
     /// By hand: an untagged enum would name neither the missing nor the unknown key of a table.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
@@ -208,6 +218,21 @@ impl ModelConfig {
         }
     }
 
+    /// Refuses published weights that do not fit the rest of the configuration, by their `config.json` alone: what a run can
+    /// know before it reads hundreds of megabytes.
+    ///
+    /// # Errors
+    /// If a folder is not to be found, or of another architecture, or of another size than the configuration says.
+    pub fn check_weights(&self) -> Result<()> {
+        if let ImageConfig::Vit(vit) = &self.image {
+            vit.check(&vit.shape()?, self.embed_dim)?;
+        }
+        match &self.text {
+            TextConfig::Bert(bert) => bert.check(&bert.shape()?, self.embed_dim),
+            TextConfig::Gru(_) => Ok(()),
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         if let ImageConfig::Vit(vit) = &self.image {
@@ -255,8 +280,16 @@ impl VitConfig {
         Transform { size: self.image_size as u32, normalization }
     }
 
+    /// The sizes of its weights.
+    ///
+    /// # Errors
+    /// Those of [`Hub::folder`] and [`VitShape::read`].
+    pub fn shape(&self) -> Result<VitShape> {
+        self.weights.shape(VitShape::read)
+    }
+
     /// Whether weights of this shape fit the rest of the configuration.
-    pub(crate) fn check(&self, shape: &VitShape, embed_dim: usize) -> Result<()> {
+    fn check(&self, shape: &VitShape, embed_dim: usize) -> Result<()> {
         fits("model.image.image_size", shape.patch, self.image_size)?;
         if shape.channels != 3 {
             return Err(Error::invalid("model.image.weights", "3 channels", shape.channels));
@@ -266,8 +299,16 @@ impl VitConfig {
 }
 
 impl BertConfig {
+    /// The sizes of its weights.
+    ///
+    /// # Errors
+    /// Those of [`Hub::folder`] and [`BertShape::read`].
+    pub fn shape(&self) -> Result<BertShape> {
+        self.weights.shape(BertShape::read)
+    }
+
     /// Whether weights of this shape fit the rest of the configuration.
-    pub(crate) fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
+    fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
         if self.max_pieces > shape.positions {
             let expected = format!("at most {}, the positions of its weights", shape.positions);
             return Err(Error::invalid("model.text.max_pieces", expected, self.max_pieces));
@@ -303,38 +344,4 @@ fn fits(key: &str, patch: usize, side: usize) -> Result<()> {
         return Err(Error::invalid(key, format!("at least a patch of {patch}"), side));
     }
     Ok(())
-}
-
-/// What is done to a row of image features before the projection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FeatureTransform {
-    /// Nothing.
-    Raw,
-    /// Divided by its norm.
-    L2,
-    /// `√max(x, 0)`, then divided by its norm: tames the few large values of rectified features.
-    SqrtL2,
-}
-
-impl FeatureTransform {
-    /// Transforms one row in place; a row of zeros stays one.
-    ///
-    /// ```
-    /// let mut row = [9.0, 16.0, -1.0];
-    /// fne::FeatureTransform::SqrtL2.apply(&mut row);
-    /// assert_eq!(row, [0.6, 0.8, 0.0]);
-    /// ```
-    pub fn apply(self, row: &mut [f32]) {
-        if self == Self::Raw {
-            return;
-        }
-        if self == Self::SqrtL2 {
-            row.iter_mut().for_each(|x| *x = x.max(0.0).sqrt());
-        }
-        let norm = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        if norm > 0.0 {
-            row.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
-        }
-    }
 }

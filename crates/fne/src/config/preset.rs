@@ -193,11 +193,8 @@ mod tests {
         assert_eq!(vit_d, VitConfig { augment: Augmentation::Saturating, ..vit_o.clone() });
         assert_eq!((vit_o.augment, vit_o.pool), (Augmentation::Wraparound, ImagePool::All));
         assert_eq!((vit_o.image_size, vit_o.pixels), (384, Pixels::Clip));
-        let patches = VitConfig {
-            pool: ImagePool::Patches,
-            projection: Projected::Linear,
-            ..vit_d.clone()
-        };
+        let patches =
+            VitConfig { pool: ImagePool::Patches, projection: Projected::Linear, ..vit_d.clone() };
         assert_eq!((vit_p, vit_d.projection), (patches, Projected::None));
         assert_eq!((bert_o.pool, bert_o.train_truncate), (PiecePool::All, TrainTruncate::Off));
         assert_eq!((bert_d.pool, bert_d.train_truncate), (PiecePool::Masked, TrainTruncate::On));

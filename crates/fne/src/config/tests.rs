@@ -92,3 +92,106 @@ fn features_are_transformed_row_by_row() {
     FeatureTransform::SqrtL2.apply(&mut zero);
     assert_eq!(zero, [0.0, 0.0]);
 }
+
+/// P6 and P25, on a grey picture with one dark and one bright pixel: the floats of training differ by the constants that
+/// normalise them, and over the seeds by what the operations do at 256.
+#[test]
+fn pixels_and_augmentation_change_the_picture() {
+    let vit = |change: fn(&mut VitConfig)| {
+        let ImageConfig::Vit(mut vit) = Preset::Default.model().image else { panic!("ViT") };
+        vit.image_size = 12;
+        change(&mut vit);
+        vit
+    };
+    let picture = image::RgbImage::from_fn(20, 20, |x, y| {
+        image::Rgb([60 + 8 * x as u8, 90, 40 + 9 * y as u8])
+    });
+    let evaluated = |vit: &VitConfig| {
+        let mut out = vec![0.0; 3 * 12 * 12];
+        vit.transform().apply(&picture, &mut out);
+        out
+    };
+    let trained = |vit: &VitConfig| {
+        let one = |seed| {
+            let mut out = vec![0.0; 3 * 12 * 12];
+            vit.augment().map(|augment| augment.apply(&picture, seed, &mut out));
+            out
+        };
+        (0..40).flat_map(one).collect::<Vec<_>>()
+    };
+    let (clip, half) = (vit(|_| ()), vit(|v| v.pixels = Pixels::Half));
+    assert_ne!(evaluated(&clip), evaluated(&half));
+    assert_ne!(trained(&clip), trained(&half));
+    let wraps = vit(|v| v.augment = Augmentation::Wraparound);
+    assert_eq!(evaluated(&clip), evaluated(&wraps));
+    assert_ne!(trained(&clip), trained(&wraps));
+    assert!(vit(|v| v.augment = Augmentation::Off).augment().is_none());
+}
+
+/// The encoders' keys are required too, in both forms of the weights, and a table of sizes names what it lacks.
+#[test]
+fn the_keys_of_vit_and_bert_are_required() {
+    let mut config = Preset::Default.config();
+    let shape = itm_core::encoders::VitShape::base_16_384();
+    if let ImageConfig::Vit(vit) = &mut config.model.image {
+        vit.weights = Weights::Random(shape);
+    }
+    let whole = serde_json::to_value(&config).unwrap();
+    assert_eq!(serde_json::from_value::<FneConfig>(whole.clone()).unwrap(), config);
+    let refused = |value| serde_json::from_value::<FneConfig>(value).unwrap_err().to_string();
+    for path in [&["image"][..], &["image", "weights"], &["text"]] {
+        let part = path.iter().fold(&whole["model"], |v, key| &v[*key]);
+        for key in part.as_object().unwrap().keys() {
+            let mut less = whole.clone();
+            let part = path.iter().fold(&mut less["model"], |v, key| &mut v[*key]);
+            part.as_object_mut().unwrap().remove(key);
+            let e = refused(less);
+            assert!(e.contains(key.as_str()), "{path:?} without {key}: {e}");
+        }
+        let mut more = whole.clone();
+        let part = path.iter().fold(&mut more["model"], |v, key| &mut v[*key]);
+        part["colour"] = json!(1);
+        assert!(refused(more).contains("colour"));
+    }
+    let mut number = whole.clone();
+    number["model"]["image"]["weights"] = json!(7);
+    assert!(refused(number).contains("a folder, org/name@revision, or a table of sizes"));
+}
+
+#[test]
+fn rates_and_sizes_of_vit_and_bert_name_their_key() {
+    let check = |key: &str, change: &dyn Fn(&mut VitConfig, &mut BertConfig, &mut TrainConfig)| {
+        let mut config = Preset::Default.config();
+        let ModelConfig { image, text, .. } = &mut config.model;
+        let (ImageConfig::Vit(vit), TextConfig::Bert(bert)) = (image, text) else { panic!("both") };
+        change(vit, bert, &mut config.train);
+        let e = config.validate().unwrap_err().to_string();
+        assert!(e.starts_with(key) && !e.contains('\n'), "{e}");
+    };
+    use itm_core::encoders::{BertShape, VitShape};
+    let vit = |change: fn(&mut VitShape)| {
+        let mut shape = VitShape::base_16_384();
+        change(&mut shape);
+        Weights::Random(shape)
+    };
+    let bert = |change: fn(&mut BertShape)| {
+        let mut shape = BertShape::base_uncased();
+        change(&mut shape);
+        Weights::Random(shape)
+    };
+    check("model.image.image_size", &|v, _, _| v.image_size = 0);
+    check("model.image.image_size", &|v, _, _| {
+        (v.weights, v.image_size) = (vit(|_| ()), 15);
+    });
+    check("model.image.weights.heads", &|v, _, _| v.weights = vit(|s| s.heads = 7));
+    check("model.image.weights.patch", &|v, _, _| v.weights = vit(|s| s.patch = 0));
+    check("model.image.weights.image", &|v, _, _| v.weights = vit(|s| s.image = [8, 384]));
+    check("model.image.weights.dropout", &|v, _, _| v.weights = vit(|s| s.dropout = 1.0));
+    check("model.image.weights", &|v, _, _| v.weights = vit(|s| s.channels = 1));
+    check("model.embed_dim", &|v, _, _| v.weights = vit(|s| s.width = 384));
+    check("model.text.weights.heads", &|_, b, _| b.weights = bert(|s| s.heads = 0));
+    check("model.text.max_pieces", &|_, b, _| b.max_pieces = 1);
+    check("model.text.max_pieces", &|_, b, _| b.weights = bert(|s| s.positions = 29));
+    check("train.word_dropout", &|_, _, t| t.word_dropout = 0.1);
+    check("train.dropout", &|_, _, t| t.dropout = 0.1);
+}

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::encoders::{ImagePool, Projection, Vit, VitShape};
+use itm_core::encoders::{ImagePool, Projection, Vit};
 use itm_core::vision::PictureBatch;
-use itm_core::weights::LoadReport;
+use itm_core::weights::Hub;
 use itm_core::{Encoder, Result};
 use itm_kernels::{Linear, normalize_rows};
 
@@ -146,7 +146,7 @@ impl ImageEncoder {
             }
             ImageConfig::Vit(config) => config,
         };
-        let (mut vit, report) = vit(config, embed_dim, derive(seed, 1), device)?;
+        let (mut vit, report) = vit(config, derive(seed, 1), device)?;
         vit.blocks.iter_mut().for_each(|block| block.memory = config.activations);
         let projection = (config.projection == Projected::Linear)
             .then(|| Linear::seeded(vit.shape.width, embed_dim, derive(seed, 6), device));
@@ -184,20 +184,13 @@ impl ImageEncoder {
     }
 }
 
-fn vit(
-    config: &VitConfig,
-    embed_dim: usize,
-    seed: u64,
-    device: &Device,
-) -> Result<(Vit, Option<LoadReport>)> {
-    match (&config.weights, config.weights.folder()?) {
-        (_, Some(folder)) => {
-            config.check(&VitShape::read(&folder)?, embed_dim)?; // before hundreds of megabytes are read
-            let (vit, report) = Vit::open(&folder, device)?;
+fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<Loaded<Vit>> {
+    match &config.weights {
+        Weights::Pretrained(name) => {
+            let (vit, report) = Vit::open(Hub::from_env().folder(name)?, device)?;
             Ok((vit, Some(report)))
         }
-        (Weights::Random(shape), None) => Ok((Vit::seeded(shape, seed, device), None)),
-        (Weights::Pretrained(name), None) => unreachable!("published weights {name} have a folder"),
+        Weights::Random(shape) => Ok((Vit::seeded(shape, seed, device), None)),
     }
 }
 

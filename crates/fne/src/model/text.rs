@@ -2,8 +2,8 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::encoders::{Bert, BertShape, GruText, GruTextShape, PiecePool, TokenBatch};
-use itm_core::weights::LoadReport;
+use itm_core::encoders::{Bert, GruText, GruTextShape, PiecePool, TokenBatch};
+use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::{Linear, normalize_rows};
 
@@ -57,7 +57,7 @@ impl TextEncoder {
             }
             TextConfig::Bert(config) => config,
         };
-        let (mut bert, report) = bert(config, embed_dim, derive(seed, 2), device)?;
+        let (mut bert, report) = bert(config, derive(seed, 2), device)?;
         let rows = bert.shape.vocabulary;
         if vocabulary > rows {
             let expected = format!("a vocabulary of at most {rows} word pieces");
@@ -96,20 +96,13 @@ impl TextEncoder {
     }
 }
 
-fn bert(
-    config: &BertConfig,
-    embed_dim: usize,
-    seed: u64,
-    device: &Device,
-) -> Result<(Bert, Option<LoadReport>)> {
-    match (&config.weights, config.weights.folder()?) {
-        (_, Some(folder)) => {
-            config.check(&BertShape::read(&folder)?, embed_dim)?; // before hundreds of megabytes are read
-            let (bert, report) = Bert::open(&folder, device)?;
+fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<Loaded<Bert>> {
+    match &config.weights {
+        Weights::Pretrained(name) => {
+            let (bert, report) = Bert::open(Hub::from_env().folder(name)?, device)?;
             Ok((bert, Some(report)))
         }
-        (Weights::Random(shape), None) => Ok((Bert::seeded(shape, seed, device), None)),
-        (Weights::Pretrained(name), None) => unreachable!("published weights {name} have a folder"),
+        Weights::Random(shape) => Ok((Bert::seeded(shape, seed, device), None)),
     }
 }
 

@@ -19,31 +19,17 @@ pub(super) struct Kept {
     pub(super) texts: Tensor<2>,
 }
 
-/// What decides a step's negatives and noise.
-pub(super) enum Chance {
-    /// All of it.
-    Seeded(u64),
-    /// The noise; the negatives are these columns, of images and of texts as anchors. What a reference is compared with.
-    #[cfg(test)]
-    Given(u64, [Vec<usize>; 2]),
+/// What decides a step's noise and negatives.
+pub(super) struct Chance {
+    pub(super) seed: u64,
+    /// The columns of images and of texts as anchors, where they are given: what a reference drew.
+    pub(super) columns: Option<[Vec<usize>; 2]>,
 }
 
 impl Chance {
-    pub(super) fn seed(&self) -> u64 {
-        match self {
-            Self::Seeded(seed) => *seed,
-            #[cfg(test)]
-            Self::Given(seed, _) => *seed,
-        }
-    }
-
-    /// The columns of a direction, if they are given.
-    fn given(&self, direction: Direction) -> Option<Vec<usize>> {
-        match self {
-            Self::Seeded(_) => None,
-            #[cfg(test)]
-            Self::Given(_, columns) => Some(columns[direction as usize].clone()),
-        }
+    /// A function of the seed.
+    pub(super) fn seeded(seed: u64) -> Self {
+        Self { seed, columns: None }
     }
 }
 
@@ -61,7 +47,9 @@ impl Candidates {
     /// S, `[b, n]` row-major.
     fn scores(&self, anchors: &Tensor<2>) -> Vec<f32> {
         let b = anchors.dims()[0];
-        let of = |table: &Tensor<2>| (table.dims()[0], host(anchors.clone().matmul(table.clone().transpose())));
+        let of = |table: &Tensor<2>| {
+            (table.dims()[0], host(anchors.clone().matmul(table.clone().transpose())))
+        };
         let tables: Vec<_> = self.0.iter().map(of).collect();
         let row = |i: usize| tables.iter().flat_map(move |(n, s)| &s[i * n..(i + 1) * n]).copied();
         (0..b).flat_map(row).collect()
@@ -255,13 +243,13 @@ impl Fne {
         let excluded = Excluded::SameImage { anchors: batch.image_ids, candidates };
         let pool = Pool { scores: &scores, positive: &positive, excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
-        let stream = match direction {
-            Direction::ImageToText => stream::IMAGE_TO_TEXT,
-            Direction::TextToImage => stream::TEXT_TO_IMAGE,
+        let (side, stream) = match direction {
+            Direction::ImageToText => (0, stream::IMAGE_TO_TEXT),
+            Direction::TextToImage => (1, stream::TEXT_TO_IMAGE),
         };
-        let seed = derive(chance.seed(), stream);
-        let chosen = match (chance.given(direction), sampler.negatives) {
-            (Some(columns), _) => columns,
+        let seed = derive(chance.seed, stream);
+        let chosen = match (&chance.columns, sampler.negatives) {
+            (Some(columns), _) => columns[side].clone(),
             (None, Negatives::Fne) => {
                 draw(&weights(&pool, &sampler.rule(), &self.statistics.snapshot()), n, seed)
             }

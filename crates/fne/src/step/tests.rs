@@ -1,5 +1,6 @@
 mod accumulation;
 mod options;
+mod picture_traps;
 mod pictures;
 mod reference;
 mod resume;

@@ -134,10 +134,8 @@ fn six_steps_are_those_of_the_reference() {
                 let columns = chosen.get(side).map(integers).unwrap_or_default();
                 columns.into_iter().map(|j| j as usize).collect::<Vec<_>>()
             });
-            let chance = match name {
-                "hardest" => Chance::Seeded(k as u64),
-                _ => Chance::Given(k as u64, columns.clone()),
-            };
+            let given = (name != "hardest").then(|| columns.clone());
+            let chance = Chance { seed: k as u64, columns: given };
             let report = fne.step_by(&batch, &chance, Observe::On).unwrap();
             near(&format!("{what}: loss"), report.loss, &want["loss"], 1e-5);
             near(&format!("{what}: norm"), report.grad_norm, &want["grad_norm"], 1e-5);
@@ -198,7 +196,13 @@ fn weights_that_do_not_fit_are_named() {
     let refused = |change: &dyn Fn(&mut FneConfig), vocabulary| {
         let mut config = config("drawn");
         change(&mut config);
-        Fne::new(&config, 0, vocabulary, &Device::flex(), 1).unwrap_err().to_string()
+        let e = Fne::new(&config, 0, vocabulary, &Device::flex(), 1).unwrap_err().to_string();
+        // Known before any weight is read, but for the vocabulary.
+        match config.model.check_weights() {
+            Err(early) => assert_eq!(early.to_string(), e),
+            Ok(()) => assert_eq!(vocabulary, 51),
+        }
+        e
     };
     let e = refused(&|c| c.model.embed_dim = 8, 50);
     let want = "model.embed_dim: expected 16, the width of model.image without a projection, got 8";

@@ -1,0 +1,37 @@
+//! What becomes of given image features.
+
+use serde::{Deserialize, Serialize};
+
+/// What is done to a row of image features before the projection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureTransform {
+    /// Nothing.
+    Raw,
+    /// Divided by its norm.
+    L2,
+    /// `√max(x, 0)`, then divided by its norm: tames the few large values of rectified features.
+    SqrtL2,
+}
+
+impl FeatureTransform {
+    /// Transforms one row in place; a row of zeros stays one.
+    ///
+    /// ```
+    /// let mut row = [9.0, 16.0, -1.0];
+    /// fne::FeatureTransform::SqrtL2.apply(&mut row);
+    /// assert_eq!(row, [0.6, 0.8, 0.0]);
+    /// ```
+    pub fn apply(self, row: &mut [f32]) {
+        if self == Self::Raw {
+            return;
+        }
+        if self == Self::SqrtL2 {
+            row.iter_mut().for_each(|x| *x = x.max(0.0).sqrt());
+        }
+        let norm = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            row.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
+        }
+    }
+}

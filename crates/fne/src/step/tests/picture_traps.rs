@@ -1,0 +1,207 @@
+//! ViT and BERT end to end: the traps that need them, parts and memory, and what is refused.
+
+use super::pictures::*;
+use super::*;
+use crate::config::TrainTruncate;
+use crate::model::{ImageEncoder, TextEncoder};
+use crate::{Memory, PiecePool};
+
+/// Trap 16 with BERT's own dropout: without it and with θᵐ = θ both encoders say the same; with it each has its own mask.
+#[test]
+fn trap_16_momentum_drops_what_bert_says() {
+    let positives = |dropout| {
+        let mut config = small(Preset::Default, dropout);
+        config.sampler.momentum = 1.0;
+        let seen = picture_step(&mut new(&config), &PAIRS, 1, Observe::On).unwrap();
+        let seen = seen.observation.unwrap();
+        (seen.image_to_text.positive, seen.text_to_image.positive)
+    };
+    let (i2t, t2i) = positives(0.0);
+    assert!(far(&i2t, &t2i) < 1e-6);
+    let (i2t, t2i) = positives(0.4);
+    assert!(far(&i2t, &t2i) > 1e-3, "the texts' masks differ, v·wᵐ is not vᵐ·w");
+}
+
+/// Trap 2 and trap 9 with ViT and BERT, every parameter.
+#[test]
+fn trap_02_and_09_with_vit_and_bert() {
+    let mut fne = new(&small(Preset::Default, 0.1));
+    let start = values(fne.online());
+    picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+    let first = values(fne.online());
+    assert!(far(&first, &start) > 1e-3 && far(&values(fne.momentum()), &start) < 1e-6);
+    let bank = fne.bank().contents();
+    fne.begin_epoch(1);
+    assert_eq!((fne.bank().contents(), fne.statistics()), (bank, Snapshot::default()));
+    picture_step(&mut fne, &PAIRS, 2, Observe::Off).unwrap();
+    let want: Vec<f32> = start.iter().zip(&first).map(|(s, f)| 0.995 * s + 0.005 * f).collect();
+    assert!(far(&values(fne.momentum()), &want) < 1e-6 && far(&want, &start) > 1e-5);
+}
+
+/// Trap 22: two steps, a checkpoint, two more, are four steps; dropout on, `all`, projections.
+#[test]
+fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
+    for preset in [Preset::Official, Preset::Paper] {
+        let config = small(preset, 0.2);
+        let run = |fne: &mut Fne, steps: std::ops::Range<u64>| -> Vec<u64> {
+            steps
+                .map(|s| picture_step(fne, &PAIRS, s, Observe::Off).unwrap().loss.to_bits())
+                .collect()
+        };
+        let mut whole = new(&config);
+        let losses = run(&mut whole, 0..4);
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = new(&config);
+        let mut again = run(&mut first, 0..2);
+        first.save(folder.path()).unwrap();
+        let mut second = Fne::new(&config, 0, 30, &Device::flex(), 8).unwrap();
+        second.load(folder.path()).unwrap();
+        again.extend(run(&mut second, 2..4));
+        assert_eq!(again, losses, "{preset:?}");
+        let bits = |fne: &Fne| -> Vec<u32> {
+            [values(fne.online()), values(fne.momentum())]
+                .concat()
+                .iter()
+                .map(|x| x.to_bits())
+                .collect()
+        };
+        assert!(bits(&whole) == bits(&second), "{preset:?}");
+    }
+}
+
+/// A batch in parts is the whole one, padding included: with `all` every part is as wide as the batch.
+#[test]
+fn pictures_in_parts_are_the_large_batch() {
+    for pool in [PiecePool::Masked, PiecePool::All] {
+        let run = |micro_batch| {
+            let mut config = small(Preset::Default, 0.0);
+            (config.train.micro_batch, bert(&mut config).pool) = (micro_batch, pool);
+            let mut fne = new(&config);
+            let reports = (0..3).map(|s| picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap());
+            reports.flat_map(|r| [r.loss, r.grad_norm]).collect::<Vec<_>>()
+        };
+        let want = run(4);
+        for size in [3, 1] {
+            for (got, want) in run(size).iter().zip(&want) {
+                assert!(
+                    (got - want).abs() < 1e-5 * want.max(1.0),
+                    "{pool:?}, {size}: {got}, {want}"
+                );
+            }
+        }
+    }
+}
+
+/// Activations made again change no bit of the losses or the weights, dropout included.
+#[test]
+fn recomputed_activations_change_nothing() {
+    let run = |memory| {
+        let mut config = small(Preset::Default, 0.3);
+        (vit(&mut config).activations, bert(&mut config).activations) = (memory, memory);
+        let fne = new(&config);
+        match (&fne.online().image, &fne.online().text) {
+            (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
+                assert!(image.vit.blocks.iter().all(|block| block.memory == memory));
+                assert!(text.bert.blocks.iter().all(|block| block.memory == memory));
+            }
+            other => panic!("{other:?}"),
+        }
+        output(&config)
+    };
+    assert!(run(Memory::Keep) == run(Memory::Recompute));
+}
+
+#[test]
+#[should_panic(expected = "pictures of 24 px for an encoder of 16")]
+fn pictures_of_another_size_are_refused() {
+    let fne = new(&small(Preset::Default, 0.0));
+    _ = fne.embed_pictures([Ok(pictures(&PAIRS, 24))]);
+}
+
+#[test]
+#[should_panic(expected = "features of width 3 for model.image.kind = \"vit\"")]
+fn features_are_no_pictures() {
+    let mut fne = new(&small(Preset::Default, 0.0));
+    let batch = Batch {
+        images: Images::Features(&[1.0, 2.0, 3.0]),
+        texts: &[&[2, 3]],
+        image_ids: &[0],
+        caption_ids: &[0],
+    };
+    _ = fne.step(&batch, 1, Observe::Off);
+}
+
+/// A caption without a word (cleaned to nothing, and nothing put in its place) and one of more pieces than positions.
+#[test]
+fn captions_that_no_encoder_can_read_are_refused() {
+    let mut config = small(Preset::Default, 0.0);
+    bert(&mut config).train_truncate = TrainTruncate::Off;
+    let mut fne = new(&config);
+    let pictures = pictures(&[0, 2], 16);
+    let mut refused = |second: &[u32]| {
+        let batch = Batch {
+            images: Images::from(&pictures),
+            texts: &[&[2, 3], second],
+            image_ids: &[0, 1],
+            caption_ids: &[0, 1],
+        };
+        fne.step(&batch, 1, Observe::Off).unwrap_err().to_string()
+    };
+    let want = "caption 1 of the batch: expected at least one word; [CLS] and [SEP] or <unk> for a text without any, got 0";
+    assert_eq!(refused(&[]), want);
+    assert_eq!(
+        refused(&[5; 11]),
+        "caption 1 of the batch: expected at most 10 word pieces, got 11"
+    );
+}
+
+/// A step copies neither the banks nor a weight: all stay where they are. (The first step separates the momentum encoders
+/// from the online ones, which they are copies of.)
+#[test]
+fn a_step_works_in_place() {
+    use burn::backend::Flex;
+    use burn::module::{ModuleVisitor, Param};
+    fn address<const D: usize>(x: Tensor<D>) -> usize {
+        let x = if x.device().is_autodiff() { x.inner() } else { x };
+        x.try_into_primitive::<Flex>().unwrap().bytes().as_ptr() as usize
+    }
+    struct Places(Vec<usize>);
+    impl ModuleVisitor for Places {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.push(address(param.val()));
+        }
+    }
+    let places = |fne: &Fne| {
+        let mut places = Places(vec![]);
+        fne.online().visit(&mut places);
+        fne.momentum().visit(&mut places);
+        for table in [fne.bank().images(), fne.bank().texts()] {
+            places.0.push(address(table));
+        }
+        places.0
+    };
+    for preset in [Preset::Default, Preset::Paper] {
+        let mut fne = new(&small(preset, 0.1));
+        for s in 0..2 {
+            picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap();
+        }
+        let before = places(&fne);
+        for s in 2..4 {
+            picture_step(&mut fne, &PAIRS, s, Observe::On).unwrap();
+        }
+        assert_eq!(places(&fne), before, "{preset:?}");
+    }
+}
+
+/// Parts have masks of their own: two equal pairs in two parts are dropped out differently.
+#[test]
+fn parts_have_noise_of_their_own() {
+    let config = small(Preset::Default, 0.5).model;
+    let (fne, pictures) = (new(&small(Preset::Default, 0.5)), pictures(&[0, 0], 16));
+    let images = config.image.prepared(Images::from(&pictures), 2);
+    let texts = [CAPTIONS[6], CAPTIONS[6]];
+    let parts = Parts::new(&images, &texts, 1, &config.text);
+    let rows = |dropout| host(parts.joined(&fne.online().valid(), dropout)[1].clone());
+    let (on, off) = (rows(Dropout::On { share: 0.0, seed: 3 }), rows(Dropout::Off));
+    assert!(far(&on[..8], &on[8..]) > 1e-2 && far(&off[..8], &off[8..]) < 1e-6);
+}
