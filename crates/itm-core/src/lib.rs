@@ -7,6 +7,7 @@ mod pairs;
 mod relevance;
 mod scores;
 
+pub mod audit;
 pub mod data;
 pub mod eval;
 pub mod significance;

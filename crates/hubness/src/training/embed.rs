@@ -1,0 +1,93 @@
+//! Embeddings and scores for evaluation.
+
+use burn::module::Module;
+use itm_core::data::Features;
+use itm_core::encoders::TokenBatch;
+use itm_core::{Result, ScoreMatrix, host};
+use rayon::prelude::*;
+
+use super::config::Similarity;
+use super::step::Hal;
+
+/// Rows encoded at once.
+const BLOCK: usize = 512;
+
+impl Hal {
+    /// Embeddings of images in evaluation mode, `[rows, d]` row-major.
+    pub fn embed_images(&self, features: &Features) -> Vec<f32> {
+        let model = self.encoders.valid();
+        let blocks = features.values.chunks(BLOCK * features.dim.max(1));
+        blocks.flat_map(|block| host(model.images(block))).collect()
+    }
+
+    /// Embeddings of texts in evaluation mode, `[texts, d]` row-major, in the given order.
+    ///
+    /// # Panics
+    /// If a text has no word or one outside the vocabulary.
+    pub fn embed_texts<C: AsRef<[u32]>>(&self, texts: &[C]) -> Vec<f32> {
+        let (model, d) = (self.encoders.valid(), self.width());
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        order.sort_by_key(|&i| texts[i].as_ref().len()); // little padding in a block
+        let mut out = vec![0.0; texts.len() * d];
+        for block in order.chunks(BLOCK) {
+            let tokens: Vec<&[u32]> = block.iter().map(|&i| texts[i].as_ref()).collect();
+            let rows = host(model.texts(&TokenBatch::new(&tokens)));
+            for (&i, row) in block.iter().zip(rows.chunks_exact(d)) {
+                out[i * d..(i + 1) * d].copy_from_slice(row);
+            }
+        }
+        out
+    }
+
+    /// Scores of embeddings by this model's similarity, images × texts.
+    ///
+    /// # Errors
+    /// If a score is NaN.
+    ///
+    /// # Panics
+    /// If the embeddings are not rows of [`width`](Self::width).
+    pub fn score_matrix(&self, images: &[f32], texts: &[f32]) -> Result<ScoreMatrix> {
+        let d = self.width();
+        for (name, values) in [("images", images), ("texts", texts)] {
+            assert!(
+                values.len().is_multiple_of(d),
+                "{name}: {} values in rows of {d}",
+                values.len()
+            );
+        }
+        let similarity = self.config.model.similarity;
+        let score = |image: &[f32], text: &[f32]| match similarity {
+            Similarity::Cosine => dot(image, text),
+            Similarity::Order => order(image, text),
+        };
+        let m = texts.len() / d;
+        let mut scores = vec![0.0; images.len() / d * m];
+        scores.par_chunks_mut(m.max(1)).zip(images.par_chunks(d)).for_each(|(row, image)| {
+            row.iter_mut().zip(texts.chunks_exact(d)).for_each(|(s, text)| *s = score(image, text));
+        });
+        ScoreMatrix::new(images.len() / d, m, scores)
+    }
+}
+
+/// Sums of eight lanes: the compiler keeps them in one register, and their order is fixed.
+fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut sums = [0.0f32; 16];
+    let (a, b) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    for (x, y) in a.0.iter().zip(b.0) {
+        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(s, (&x, &y))| *s += term(x, y));
+    }
+    let rest: f32 = a.1.iter().zip(b.1).map(|(&x, &y)| term(x, y)).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
+fn dot(image: &[f32], text: &[f32]) -> f32 {
+    lanes(image, text, |i, t| i * t)
+}
+
+fn order(image: &[f32], text: &[f32]) -> f32 {
+    0.0 - lanes(image, text, |i, t| {
+        let over = (t - i).max(0.0);
+        over * over
+    })
+    .sqrt()
+}
