@@ -1,6 +1,5 @@
 //! What the HTML report draws beside its numbers: curves of the log, and retrieved examples.
 
-use fne::Posterior;
 use itm_core::ScoreMatrix;
 
 use crate::log::Line;
@@ -86,7 +85,7 @@ pub(crate) fn similarities(
     seed: u64,
     scores: &ScoreMatrix,
     source: &Source,
-    posterior: Option<Posterior>,
+    posterior: Option<PosteriorCurve>,
 ) -> Similarities {
     let pairs = &source.dataset.test.pairs;
     let truth = source.truth.as_ref().map(|truth| &truth.test);
@@ -109,7 +108,7 @@ pub(crate) fn similarities(
         groups.push(group("true, not annotated", unnoticed));
     }
     groups.push(group("other pairs", other));
-    let posteriors = posterior.map(posterior_curve).into_iter().collect();
+    let posteriors = posterior.into_iter().collect();
     Similarities { row: row.into(), seed, groups, posteriors }
 }
 
@@ -126,11 +125,12 @@ fn stride(pairs: usize, texts: usize) -> usize {
     (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
 }
 
-fn posterior_curve(posterior: Posterior) -> PosteriorCurve {
+/// P(match | s) over all similarities.
+pub(crate) fn posterior_curve(prior: f64, probability: impl Fn(f64) -> f64) -> PosteriorCurve {
     let points = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0);
     PosteriorCurve {
-        label: format!("P(match | s), p = {:e}", posterior.prior),
-        points: points.map(|s| (s, posterior.probability(s))).collect(),
+        label: format!("P(match | s), p = {prior:e}"),
+        points: points.map(|s| (s, probability(s))).collect(),
     }
 }
 
@@ -219,7 +219,13 @@ mod tests {
         let log = [
             Line::Train { epoch: 0, step: 5, loss: 2.0, grad_norm: 1.0, active: 0.5 },
             Line::Validation { epoch: 0, step: 10, rsum: 123.0 },
-            Line::Draws { epoch: 0, drawn_true: 0.1, uniform_true: 0.2, hardest_true: 0.3 },
+            Line::Draws {
+                epoch: 0,
+                drawn_true: 0.1,
+                uniform_true: 0.2,
+                hardest_true: 0.3,
+                others_true: Default::default(),
+            },
         ];
         let curve = curve("Full", 1, &log, 10);
         assert_eq!((curve.loss, curve.validation_rsum), (vec![(0.5, 2.0)], vec![(1.0, 123.0)]));

@@ -2,16 +2,42 @@
 
 use std::path::Path;
 
-use burn::tensor::Device;
-use fne::audit::Observation;
-use fne::{Batch, Fne, FneConfig, Posterior};
+use fne::{Batch, Fne, FneConfig, TrainConfig};
 use itm_core::data::Dataset;
 use itm_core::{Error, Relevance, Result};
 
 use crate::checkpoint::Files;
 use crate::encoded::Encoded;
 use crate::finite::first_non_finite;
-use crate::method::{Draws, Embedded, Method, Observe, Split, Step};
+use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Split, Step};
+use crate::plan::{Bytes, Sizes};
+use crate::report::PosteriorCurve;
+use crate::{figures, plan};
+
+impl Recipe for FneConfig {
+    type Method<'a> = FneMethod<'a>;
+
+    fn validate(&self) -> Result<()> {
+        Self::validate(self)
+    }
+
+    fn course(&self) -> Course {
+        let TrainConfig { epochs, batch, .. } = self.train;
+        Course { epochs, batch, last: LastBatch::Dropped }
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.train.seed = seed;
+    }
+
+    fn memory(&self, sizes: &Sizes) -> Bytes {
+        plan::fne::plan(self, sizes)
+    }
+
+    fn build<'a>(&self, inputs: Inputs<'a>) -> Result<FneMethod<'a>> {
+        FneMethod::new(self, inputs)
+    }
+}
 
 /// FNE with its data.
 pub(crate) struct FneMethod<'a> {
@@ -25,28 +51,12 @@ pub(crate) struct FneMethod<'a> {
 }
 
 impl<'a> FneMethod<'a> {
-    pub(crate) fn new(
-        name: String,
-        config: &FneConfig,
-        data: &'a Dataset,
-        encoded: &'a Encoded,
-        truth: Option<&'a Relevance>,
-        device: &Device,
-    ) -> Result<Self> {
-        let model = Fne::new(
-            config,
-            data.train.features.dim,
-            encoded.vocabulary.len(),
-            device,
-            config.train.seed,
-        )?;
+    fn new(config: &FneConfig, inputs: Inputs<'a>) -> Result<Self> {
+        let Inputs { name, source, encoded, truth, device } = inputs;
+        let data = &source.dataset;
+        let (features, words) = (data.train.features.dim, encoded.vocabulary.len());
+        let model = Fne::new(config, features, words, device, config.train.seed)?;
         Ok(Self { name, model, data, encoded, truth })
-    }
-
-    /// The posterior with the statistics as they stand, if there are enough of them.
-    pub(crate) fn posterior(&self) -> Option<Posterior> {
-        let sampler = &self.model.config().sampler;
-        self.model.statistics().posterior(sampler.prior, sampler.min_count)
     }
 
     /// An error of a step, with the row it is of and the first weight that is to blame.
@@ -58,18 +68,6 @@ impl<'a> FneMethod<'a> {
                 Error::invalid(format!("{}, {place}", self.name), expected, got)
             }
             other => other,
-        }
-    }
-
-    fn draws(&self, seen: &Observation, truth: &Relevance) -> Draws {
-        let margin = self.model.config().sampler.margin;
-        let shares = seen.shares(margin, &is_true(truth));
-        let anchors = shares.rows as f64;
-        Draws {
-            anchors,
-            drawn: anchors * shares.chosen,
-            uniform: anchors * shares.uniform,
-            hardest: anchors * shares.hardest,
         }
     }
 }
@@ -108,13 +106,15 @@ impl Method for FneMethod<'_> {
         let asked = if truth.is_some() { fne::Observe::On } else { fne::Observe::Off };
         let report = self.model.step(&batch, seed, asked).map_err(|e| self.in_step(e))?;
         let seen = truth.zip(report.observation.as_ref());
+        let sampler = &self.model.config().sampler;
         Ok(Step {
             loss: report.loss,
             grad_norm: report.grad_norm,
             active: report.active,
-            draws: seen.map(|(truth, seen)| self.draws(seen, truth)),
+            draws: seen.map(|(truth, seen)| {
+                seen.draws(sampler.margin, sampler.min_count, &is_true(truth))
+            }),
             candidates: seen.filter(|_| observe == Observe::Posterior).and_then(|(truth, seen)| {
-                let sampler = &self.model.config().sampler;
                 seen.candidates(sampler.margin, sampler.min_count, &is_true(truth))
             }),
         })
@@ -130,6 +130,17 @@ impl Method for FneMethod<'_> {
             images: self.model.embed_images(&part.features),
             texts: self.model.embed_texts(&part.words),
         }
+    }
+
+    /// With the statistics as they stand, if there are enough of them.
+    fn posterior(&self) -> Option<PosteriorCurve> {
+        let sampler = &self.model.config().sampler;
+        let posterior = self.model.statistics().posterior(sampler.prior, sampler.min_count)?;
+        Some(figures::posterior_curve(posterior.prior, |s| posterior.probability(s)))
+    }
+
+    fn prior(&self) -> Option<f64> {
+        Some(self.model.config().sampler.prior)
     }
 
     fn save(&self, files: &mut Files) -> Result<()> {

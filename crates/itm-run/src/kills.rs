@@ -24,8 +24,7 @@ use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
 use crate::config::{Config, ScenesConfig};
 use crate::encoded::Encoded;
-use crate::fne_method::FneMethod;
-use crate::method::{Embedded, Method};
+use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Recipe};
 use crate::rows::evaluation;
 use crate::source::Source;
 use crate::train::{Plan, Progress, train};
@@ -48,8 +47,7 @@ fn child() {
     let (_, source) = Source::open(&config, None, &configs).unwrap();
     let encoded = Encoded::new(&source.dataset, &config.target);
     let plan = Plan {
-        epochs: 3,
-        batch: 8,
+        course: Course { epochs: 3, batch: 8, last: LastBatch::Dropped },
         captions: source.dataset.train.pairs.texts(),
         seed: 0,
         checkpoint_steps: 4,
@@ -59,7 +57,8 @@ fn child() {
     let truth = source.truth.as_ref().map(|truth| &truth.train);
     let device = Device::flex();
     let name = "Full, seed 0".into();
-    let method = FneMethod::new(name, &row, &source.dataset, &encoded, truth, &device).unwrap();
+    let inputs = Inputs { name, source: &source, encoded: &encoded, truth, device: &device };
+    let method = row.build(inputs).unwrap();
     let mut method = MortalMethod::new(method, life.clone());
 
     let disk = MortalDisk::new(life.clone());

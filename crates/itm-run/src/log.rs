@@ -1,5 +1,6 @@
 //! The run's log: one JSON object a line, cut back to the checkpoint when a run is resumed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,9 @@ pub enum Line {
         uniform_true: f64,
         /// What taking the hardest of the same candidates would give.
         hardest_true: f64,
+        /// What other ways to draw from the same candidates would give, by name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        others_true: BTreeMap<String, f64>,
     },
 }
 

@@ -2,11 +2,71 @@
 
 use std::path::Path;
 
-use fne::audit::Candidates;
-use itm_core::Result;
-use serde::{Deserialize, Serialize};
+use burn::tensor::Device;
+use itm_core::audit::{Candidates, Draws};
+use itm_core::{Relevance, Result};
+use serde::de::DeserializeOwned;
 
 use crate::checkpoint::Files;
+use crate::encoded::Encoded;
+use crate::plan::{Bytes, Sizes};
+use crate::report::PosteriorCurve;
+use crate::source::Source;
+
+/// A method's configuration of one row: what the runner asks before there is a model. A method is added by implementing it,
+/// and by one line in [`rows`](crate::rows).
+pub(crate) trait Recipe: DeserializeOwned {
+    /// The method.
+    type Method<'a>: Method;
+
+    /// Refuses values that nothing can be trained with: a key, its range, its value.
+    fn validate(&self) -> Result<()>;
+
+    /// Epochs and batches.
+    fn course(&self) -> Course;
+
+    /// Makes it the recipe of another seed.
+    fn set_seed(&mut self, seed: u64);
+
+    /// What a training takes in memory, without its data.
+    fn memory(&self, sizes: &Sizes) -> Bytes;
+
+    /// A fresh model.
+    fn build<'a>(&self, inputs: Inputs<'a>) -> Result<Self::Method<'a>>;
+}
+
+/// How long a method trains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    /// Passes over all captions.
+    pub epochs: usize,
+    /// Captions in a batch.
+    pub batch: usize,
+    /// What becomes of the captions that do not fill one.
+    pub last: LastBatch,
+}
+
+/// What becomes of an epoch's captions that do not fill a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastBatch {
+    /// They are left out: other ones in every epoch.
+    Dropped,
+    /// They are a smaller batch.
+    Kept,
+}
+
+/// What a model is made for.
+pub(crate) struct Inputs<'a> {
+    /// Row and seed.
+    pub(crate) name: String,
+    /// Data and pictures.
+    pub(crate) source: &'a Source,
+    /// The splits as a model takes them in.
+    pub(crate) encoded: &'a Encoded,
+    /// True pairs of the training split, for audits alone; `None` where nothing is audited.
+    pub(crate) truth: Option<&'a Relevance>,
+    pub(crate) device: &'a Device,
+}
 
 /// The splits that a method is asked to embed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +108,16 @@ pub trait Method {
     /// Unit-norm embeddings of a split.
     fn embed(&self, split: Split) -> Embedded;
 
+    /// P(match | similarity) as the method has learnt it, if it has such a thing.
+    fn posterior(&self) -> Option<PosteriorCurve> {
+        None
+    }
+
+    /// The prior of that.
+    fn prior(&self) -> Option<f64> {
+        None
+    }
+
     /// Hands over the files with everything that a resumed run needs.
     ///
     /// # Errors
@@ -85,27 +155,4 @@ pub struct Step {
     pub draws: Option<Draws>,
     /// The candidates that survive the margin cut, if asked and if a truth is known.
     pub candidates: Option<Candidates>,
-}
-
-/// Drawn negatives against the truth; sums, so that steps add up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Draws {
-    /// Anchors, both directions.
-    pub anchors: f64,
-    /// Sum over anchors: the drawn negative is a true pair.
-    pub drawn: f64,
-    /// Sum over anchors: share of true pairs among the candidates.
-    pub uniform: f64,
-    /// Sum over anchors: the hardest candidate is a true pair.
-    pub hardest: f64,
-}
-
-impl Draws {
-    /// Adds another step's sums.
-    pub fn add(&mut self, other: &Self) {
-        self.anchors += other.anchors;
-        self.drawn += other.drawn;
-        self.uniform += other.uniform;
-        self.hardest += other.hardest;
-    }
 }

@@ -1,11 +1,13 @@
 //! What a training will take, from its configuration alone: bytes by what they are for, and whether they fit.
 
+mod data;
 pub mod encoders;
 pub(crate) mod fne;
 mod memory;
 
 use itm_core::{Error, Result};
 
+pub(crate) use data::{Sizes, data};
 pub use memory::available;
 
 use crate::summary::bytes;

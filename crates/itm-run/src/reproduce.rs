@@ -12,9 +12,10 @@ use crate::encoded::Encoded;
 use crate::plan::{Bytes, Limit, available};
 use crate::report::{CCA, Figures};
 use crate::results::{Results, RowResult, SeedRun};
+use crate::rows::Runner;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::{cli, figures, hubs, progress, report, rows, summary};
+use crate::{cli, figures, hubs, progress, report, summary};
 
 /// What a command line comes to, before anything is written.
 pub(crate) struct Planned {
@@ -105,11 +106,12 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     let job = Job::start(planned, args)?;
     let mut results = Results::new(&job, cca(&job)?);
     let mut figures = Figures::default();
+    let runner = Runner::of(job.used.target.method);
     for row in &job.rows {
         let row_started = Instant::now();
         let mut result = RowResult::trained(row);
         for &seed in &job.seeds {
-            let (mut run, scores) = rows::run(&job, row, seed)?;
+            let (mut run, scores) = (runner.run)(&job, row, seed)?;
             if figures.examples.is_empty() {
                 figures.examples = figures::examples(row, &scores, &job.source);
             }
@@ -153,18 +155,21 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     let rows = rows(args, &asked.rows().collect::<Vec<_>>())?;
     let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
     used.target.protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
+    let runner = Runner::of(used.target.method);
     for row in used.rows() {
-        rows::check(&used, row, &source)?; // every row's configuration, asked for or not
+        (runner.check)(&used, row, &source)?; // every row's configuration, asked for or not
     }
     let encoded = Encoded::new(&source.dataset, &used.target);
     let limit = limit(args);
-    let memory = rows.iter().map(|row| rows::memory(&used, row, &source, &encoded));
+    let memory = rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
     let memory = memory.collect::<Result<Vec<_>>>()?;
     for (row, bytes) in rows.iter().zip(&memory) {
         bytes.check(&format!("row.{row}"), limit)?;
     }
+    let steps = rows.iter().map(|row| (runner.steps)(&used, row, &source));
+    let steps = steps.sum::<Result<usize>>()? * count as usize;
     Ok(Planned {
-        steps: rows::steps(&used, &rows, count as usize, &source)?,
+        steps,
         seeds: (0..count).collect(),
         backend: args.backend.clone(),
         asked,

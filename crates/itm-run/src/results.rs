@@ -1,6 +1,6 @@
 //! From what the rows gave to what the reports say.
 
-use fne::audit::Candidates;
+use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
 use itm_core::significance::{
     Hits, Interval, Measures, bootstrap, bootstrap_difference, paired_randomisation,
@@ -154,12 +154,12 @@ impl RowResult {
     }
 
     fn add_draws(&self, truth: &mut Truth) {
-        let mut draws = crate::method::Draws::default();
+        let mut draws = Draws::default();
         self.runs.iter().filter_map(|run| run.progress.as_ref()).for_each(|p| draws.add(&p.draws));
-        if draws.anchors > 0.0 {
-            truth.drawn_true_share = Some(draws.drawn / draws.anchors);
-            truth.uniform_true_share = Some(draws.uniform / draws.anchors);
-            truth.hardest_true_share = Some(draws.hardest / draws.anchors);
+        if let Some(shares) = draws.shares() {
+            truth.drawn_true_share = Some(shares.drawn);
+            truth.uniform_true_share = Some(shares.uniform);
+            truth.hardest_true_share = Some(shares.hardest);
             truth.draws = Some(draws.anchors as u64);
         }
     }

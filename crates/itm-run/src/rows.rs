@@ -1,5 +1,6 @@
 //! One row with one seed: builds the method, trains it, evaluates it on the test split.
 
+use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::Device;
@@ -10,28 +11,54 @@ use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
 use crate::config::{Config, Method as MethodName};
 use crate::encoded::Encoded;
-use crate::figures;
-use crate::fne_method::FneMethod;
 use crate::log::Log;
-use crate::method::{Embedded, Method, Split};
-use crate::plan::{Bytes, fne as memory};
-use crate::progress;
+use crate::method::{Course, Embedded, Inputs, Method, Recipe, Split};
+use crate::plan::{self, Bytes, Sizes};
 use crate::reproduce::Job;
 use crate::results::SeedRun;
 use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::train::{Event, Plan, restore, train};
+use crate::{figures, progress};
 
-/// Reads a row's configuration and checks it against the data, before anything is trained.
-pub(crate) fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
-    match config.target.method {
-        MethodName::Fne => {
-            let (values, place): (FneConfig, _) = (config.row(row)?, format!("row.{row}"));
-            let inside = || config.inside(&place);
-            values.validate().map_err(inside())?;
-            plan(config, &values, source, 0).check().map_err(inside())
+/// What the runner does with a row, whatever its method.
+pub(crate) struct Runner {
+    /// Reads a row's configuration and checks it against the data, before anything is trained.
+    pub(crate) check: fn(&Config, &str, &Source) -> Result<()>,
+    /// What a row's training takes in memory.
+    pub(crate) memory: fn(&Config, &str, &Source, &Encoded) -> Result<Bytes>,
+    /// Steps of a row with one seed.
+    pub(crate) steps: fn(&Config, &str, &Source) -> Result<usize>,
+    /// Trains a row with one seed; its scores on the test split.
+    pub(crate) run: fn(&Job, &str, u64) -> Result<(SeedRun, ScoreMatrix)>,
+    /// Embeds validation and test split by a row that was trained.
+    embed: fn(&Trained, &str, u64, &Path) -> Result<[Embedded; 2]>,
+}
+
+impl Runner {
+    /// That of a method.
+    pub(crate) fn of(method: MethodName) -> Self {
+        match method {
+            MethodName::Fne => Self::with::<FneConfig>(),
         }
     }
+
+    fn with<R: Recipe>() -> Self {
+        Self {
+            check: check::<R>,
+            memory: memory::<R>,
+            steps: steps::<R>,
+            run: run::<R>,
+            embed: embed::<R>,
+        }
+    }
+}
+
+fn check<R: Recipe>(config: &Config, row: &str, source: &Source) -> Result<()> {
+    let (values, place): (R, _) = (config.row(row)?, format!("row.{row}"));
+    let inside = || config.inside(&place);
+    values.validate().map_err(inside())?;
+    plan(config, values.course(), source, 0).check().map_err(inside())
 }
 
 /// A row and seed as lines name it.
@@ -39,11 +66,10 @@ fn named(row: &str, seed: u64) -> String {
     format!("{row}, seed {seed}")
 }
 
-fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
+fn plan(config: &Config, course: Course, source: &Source, seed: u64) -> Plan {
     let target = &config.target;
     Plan {
-        epochs: row.train.epochs,
-        batch: row.train.batch,
+        course,
         captions: source.dataset.train.pairs.texts(),
         seed,
         checkpoint_steps: target.checkpoint_steps,
@@ -52,43 +78,35 @@ fn plan(config: &Config, row: &FneConfig, source: &Source, seed: u64) -> Plan {
     }
 }
 
-/// What a row's training takes in memory.
-pub(crate) fn memory(
+fn memory<R: Recipe>(
     config: &Config,
     row: &str,
     source: &Source,
     encoded: &Encoded,
 ) -> Result<Bytes> {
-    let Bytes { data, loaded, scores, .. } = memory::data(source, encoded);
-    match config.target.method {
-        MethodName::Fne => {
-            let plan = memory::plan(&config.row(row)?, &memory::Sizes::of(source, encoded));
-            Ok(Bytes { data, loaded, scores, ..plan })
-        }
-    }
+    let Bytes { data, loaded, scores, .. } = plan::data(source, encoded);
+    let plan = config.row::<R>(row)?.memory(&Sizes::of(source, encoded));
+    Ok(Bytes { data, loaded, scores, ..plan })
 }
 
-/// Steps of all rows and seeds of a job.
-pub(crate) fn steps(
-    config: &Config,
-    rows: &[String],
-    seeds: usize,
-    source: &Source,
-) -> Result<usize> {
-    rows.iter().map(|row| Ok(plan(config, &config.row(row)?, source, 0).steps() * seeds)).sum()
+fn steps<R: Recipe>(config: &Config, row: &str, source: &Source) -> Result<usize> {
+    Ok(plan(config, config.row::<R>(row)?.course(), source, 0).steps())
 }
 
-/// A trained row with one seed, and its scores on the test split.
-pub(crate) fn run(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatrix)> {
+fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatrix)> {
     let started = Instant::now();
-    let mut config: FneConfig = job.used.row(row)?;
-    config.train.seed = seed;
-    let plan = plan(&job.used, &config, &job.source, seed);
+    let mut recipe: R = job.used.row(row)?;
+    recipe.set_seed(seed);
+    let plan = plan(&job.used, recipe.course(), &job.source, seed);
     let (log, checkpoints) = job.run.row(row, seed)?;
-    let truth = job.source.truth.as_ref().map(|truth| &truth.train);
     let name = named(row, seed);
-    let (data, encoded) = (&job.source.dataset, &job.encoded);
-    let mut method = FneMethod::new(name.clone(), &config, data, encoded, truth, &job.device)?;
+    let mut method = recipe.build(Inputs {
+        name: name.clone(),
+        source: &job.source,
+        encoded: &job.encoded,
+        truth: job.source.truth.as_ref().map(|truth| &truth.train),
+        device: &job.device,
+    })?;
     let validate = |embedded: &Embedded| evaluation(embedded, &job.source.dataset.val.pairs);
     let bar = progress::bar(&name, "steps");
     bar.set_length(plan.steps() as u64);
@@ -110,7 +128,7 @@ pub(crate) fn run(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     result.curve = Some(figures::curve(row, seed, &Log::read(&log)?, plan.epoch_steps()));
     let posterior = method.posterior();
     result.similarities = Some(figures::similarities(row, seed, &scores, &job.source, posterior));
-    result.prior = Some(config.sampler.prior);
+    result.prior = method.prior();
     let best = progress.best.map_or(f64::NAN, |best| best.rsum);
     let seconds = started.elapsed().as_secs_f64();
     progress::say(format!(
@@ -141,19 +159,24 @@ impl Trained {
         if !folder.is_dir() {
             return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
         }
-        match self.config.target.method {
-            MethodName::Fne => {
-                let mut values: FneConfig = self.config.row(row)?;
-                values.train.seed = seed;
-                let (data, device) = (&self.source.dataset, &self.device);
-                let mut method =
-                    FneMethod::new(named(row, seed), &values, data, &self.encoded, None, device)?;
-                let plan = plan(&self.config, &values, &self.source, seed);
-                restore(&mut method, &plan, &self.run.row(row, seed)?.1, &folder)?;
-                Ok([method.embed(Split::Val), method.embed(Split::Test)])
-            }
-        }
+        (Runner::of(self.config.target.method).embed)(self, row, seed, &folder)
     }
+}
+
+fn embed<R: Recipe>(
+    trained: &Trained,
+    row: &str,
+    seed: u64,
+    folder: &Path,
+) -> Result<[Embedded; 2]> {
+    let Trained { config, source, encoded, run, device } = trained;
+    let mut recipe: R = config.row(row)?;
+    recipe.set_seed(seed);
+    let name = named(row, seed);
+    let mut method = recipe.build(Inputs { name, source, encoded, truth: None, device })?;
+    let plan = plan(config, recipe.course(), source, seed);
+    restore(&mut method, &plan, &run.row(row, seed)?.1, folder)?;
+    Ok([method.embed(Split::Val), method.embed(Split::Test)])
 }
 
 /// All scores of embedded images and texts.

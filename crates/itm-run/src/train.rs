@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fne::audit::Candidates;
+use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::Evaluation;
 use itm_core::{Error, Result};
 use rand::SeedableRng;
@@ -12,15 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{self, Checkpoints, Found};
 use crate::log::{Line, Log};
-use crate::method::{Draws, Embedded, Method, Observe, Split};
+use crate::method::{Course, Embedded, LastBatch, Method, Observe, Split};
 
 /// How long and how often; fixed by the configuration, never by the clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Number of epochs.
-    pub epochs: usize,
-    /// Captions in a batch; the last partial batch of an epoch is dropped.
-    pub batch: usize,
+    /// Epochs and batches.
+    pub course: Course,
     /// Captions in the training split.
     pub captions: usize,
     /// Seed of the run.
@@ -36,21 +34,30 @@ pub struct Plan {
 impl Plan {
     /// Steps of an epoch.
     pub fn epoch_steps(&self) -> usize {
-        self.captions / self.batch
+        let Course { batch, last, .. } = self.course;
+        match last {
+            LastBatch::Dropped => self.captions / batch,
+            LastBatch::Kept => self.captions.div_ceil(batch),
+        }
     }
 
     /// Steps of the run.
     pub fn steps(&self) -> usize {
-        self.epochs * self.epoch_steps()
+        self.course.epochs * self.epoch_steps()
     }
 
     /// Whether there is anything to train.
     ///
     /// # Errors
-    /// If the training split does not fill one batch.
+    /// If the training split has no caption, or does not fill one batch where a partial one is dropped.
     pub fn check(&self) -> Result<()> {
-        if self.captions < self.batch {
-            let expected = format!("at least one batch of {} captions", self.batch);
+        if self.epoch_steps() == 0 {
+            let expected = match self.course.last {
+                LastBatch::Dropped => {
+                    format!("at least one batch of {} captions", self.course.batch)
+                }
+                LastBatch::Kept => "at least one caption".into(),
+            };
             return Err(Error::invalid("training split", expected, self.captions));
         }
         Ok(())
@@ -68,7 +75,7 @@ impl Plan {
     fn observe(&self, epoch: usize, step: usize) -> Observe {
         if self.observe_steps == 0 || !step.is_multiple_of(self.observe_steps) {
             Observe::No
-        } else if epoch + 1 == self.epochs {
+        } else if epoch + 1 == self.course.epochs {
             Observe::Posterior
         } else {
             Observe::Draws
@@ -161,7 +168,8 @@ pub fn train(
             method.begin_epoch(epoch);
         }
         let order = plan.order(epoch);
-        for captions in order.chunks_exact(plan.batch).skip(first) {
+        let batches = order.chunks(plan.course.batch).take(plan.epoch_steps());
+        for captions in batches.skip(first) {
             step(method, plan, epoch, captions, &mut at, &mut log)?;
             watch(Event::Step(&at));
             if at.step.is_multiple_of(plan.checkpoint_steps) && at.step % plan.epoch_steps() != 0 {
@@ -256,13 +264,13 @@ fn end_epoch(
     if at.best.is_none_or(|best| rsum > best.rsum) {
         at.best = Some(Best { epoch, step: at.step, rsum });
     }
-    let Draws { anchors, drawn, uniform, hardest } = std::mem::take(&mut at.epoch_draws);
-    if anchors > 0.0 {
+    if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
         log.write(&Line::Draws {
             epoch,
-            drawn_true: drawn / anchors,
-            uniform_true: uniform / anchors,
-            hardest_true: hardest / anchors,
+            drawn_true: shares.drawn,
+            uniform_true: shares.uniform,
+            hardest_true: shares.hardest,
+            others_true: shares.others,
         })?;
     }
     Ok(())

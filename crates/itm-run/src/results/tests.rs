@@ -69,7 +69,7 @@ fn the_first_row_meets_every_other_and_every_row_the_baseline() {
 #[test]
 fn draws_add_up_over_seeds() {
     let with_draws = |seed, anchors: f64, drawn| {
-        let draws = crate::method::Draws { anchors, drawn, uniform: 1.0, hardest: anchors };
+        let draws = Draws { anchors, drawn, uniform: 1.0, hardest: anchors, ..Draws::default() };
         let mut progress = Progress::default();
         progress.draws = draws;
         SeedRun { progress: Some(progress), ..run(seed, 2) }

@@ -51,7 +51,8 @@ impl Method for Toy {
         let at = |step: Option<usize>| step == Some(self.batches.len());
         let loss = if at(self.bad_loss_at) { f64::NAN } else { value };
         let grad_norm = if at(self.bad_gradient_at) { f64::INFINITY } else { 2.0 * value };
-        let draws = Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5 };
+        let draws =
+            Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5, ..Draws::default() };
         let draws = (observe != Observe::No).then_some(draws);
         let candidates = (observe == Observe::Posterior).then(|| {
             let mut candidates = Candidates::default();
@@ -78,9 +79,10 @@ impl Method for Toy {
     }
 }
 
+const COURSE: Course = Course { epochs: 3, batch: 4, last: LastBatch::Dropped };
+
 const PLAN: Plan = Plan {
-    epochs: 3,
-    batch: 4,
+    course: COURSE,
     captions: 23,
     seed: 7,
     checkpoint_steps: 2,
@@ -139,7 +141,8 @@ fn the_order_depends_on_seed_and_epoch_and_the_partial_batch_is_dropped() {
         assert!(sorted.len() == 20 && sorted[19] < 23, "no caption twice: {epoch:?}");
     }
     assert!(epochs[0] != epochs[1] && epochs[1] != epochs[2]);
-    let longer = Plan { epochs: 9, checkpoint_steps: 1, log_steps: 1, ..PLAN };
+    let longer =
+        Plan { course: Course { epochs: 9, ..COURSE }, checkpoint_steps: 1, log_steps: 1, ..PLAN };
     assert_eq!(longer.order(1), PLAN.order(1));
     assert!(Plan { seed: 8, ..PLAN }.order(1) != PLAN.order(1));
     let mut seeds: Vec<_> = toy.batches.iter().map(|&(_, seed)| seed).collect();
@@ -150,6 +153,33 @@ fn the_order_depends_on_seed_and_epoch_and_the_partial_batch_is_dropped() {
     assert_eq!(seeds.len(), 30, "each step has a seed of its own");
 }
 
+/// Five batches of four and one of three; where a run was stopped does not matter.
+#[test]
+fn a_partial_batch_is_kept_where_the_method_asks_for_it() {
+    let plan = Plan { course: Course { last: LastBatch::Kept, ..COURSE }, ..PLAN };
+    assert_eq!((plan.epoch_steps(), plan.steps()), (6, 18));
+    let toy = seen(plan);
+    assert_eq!(toy.batches.len(), 18);
+    for (number, epoch) in toy.batches.chunks(6).enumerate() {
+        let all: Vec<_> = epoch.iter().flat_map(|(captions, _)| captions.clone()).collect();
+        assert_eq!(all, plan.order(number), "every caption once, in order");
+        assert_eq!(epoch[5].0.len(), 3);
+    }
+    for stop in [5, 6, 11] {
+        let dir = tempfile::tempdir().unwrap();
+        trained(&mut Toy { stop_at: Some(stop), ..Toy::default() }, &plan, dir.path()).unwrap_err();
+        let mut resumed = Toy::default();
+        trained(&mut resumed, &plan, dir.path()).unwrap();
+        assert_eq!(resumed.state, toy.state, "stopped at {stop}");
+    }
+    let few = |captions, last| Plan { captions, course: Course { last, ..COURSE }, ..PLAN };
+    assert_eq!(few(3, LastBatch::Kept).epoch_steps(), 1);
+    few(3, LastBatch::Kept).check().unwrap();
+    let line = few(0, LastBatch::Kept).check().unwrap_err().to_string();
+    assert_eq!(line, "training split: expected at least one caption, got 0");
+    assert_eq!(few(24, LastBatch::Kept).epoch_steps(), few(24, LastBatch::Dropped).epoch_steps());
+}
+
 #[test]
 fn the_first_best_epoch_is_restored() {
     let dir = tempfile::tempdir().unwrap();
@@ -157,7 +187,7 @@ fn the_first_best_epoch_is_restored() {
     let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
     assert_eq!(progress.best, Some(Best { epoch: 1, step: 10, rsum: 300.0 }));
     let mut half = Toy::default();
-    let two = Plan { epochs: 2, observe_steps: 0, ..PLAN };
+    let two = Plan { course: Course { epochs: 2, ..COURSE }, observe_steps: 0, ..PLAN };
     trained(&mut half, &two, tempfile::tempdir().unwrap().path()).unwrap();
     assert_eq!((toy.state, toy.epoch), (half.state, 1));
     let names: Vec<_> = tree(&dir.path().join("checkpoints")).into_iter().map(|f| f.0).collect();

@@ -34,6 +34,17 @@ pub struct Reliability {
     pub count: u64,
 }
 
+/// How well "its posterior exceeds λ" tells the true pairs among the candidates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Detection {
+    /// Share of candidates that are flagged.
+    pub flagged: f64,
+    /// Share of true pairs among those flagged; `None` if none is.
+    pub precision: Option<f64>,
+    /// Share of true pairs that are flagged; `None` without true pairs.
+    pub recall: Option<f64>,
+}
+
 impl Candidates {
     /// Counts one candidate.
     pub fn push(&mut self, log_ratio: f64, is_true: bool) {
@@ -95,6 +106,26 @@ impl Candidates {
         Some(1.0 - brier / self.count() as f64 / (rate * (1.0 - rate)))
     }
 
+    /// Precision and recall of "this is a false negative" where that is said of posteriors above `threshold`, at a prior.
+    ///
+    /// ```text
+    /// P(c|s) > λ   ⇔   ln f(s|c) − ln f(s|c̄) > ln λ/(1−λ) − ln p/(1−p)
+    /// ```
+    ///
+    /// The bins of the ratio are 0.05 wide: a candidate closer than that to the threshold may fall on its other side.
+    /// `None` without candidates.
+    pub fn detection(&self, prior: f64, threshold: f64) -> Option<Detection> {
+        let cut = log_odds(threshold) - log_odds(prior);
+        let flagged = self.bins().filter(|&(ratio, _, _)| ratio > cut);
+        let (t, f) = flagged.fold((0, 0), |(t, f), (_, a, b)| (t + a, f + b));
+        let (count, trues) = (self.count(), self.trues());
+        (count > 0).then(|| Detection {
+            flagged: (t + f) as f64 / count as f64,
+            precision: (t + f > 0).then(|| t as f64 / (t + f) as f64),
+            recall: (trues > 0).then(|| t as f64 / trues as f64),
+        })
+    }
+
     /// Predicted against observed shares in ten bins of the posterior at a prior; empty bins are left out.
     pub fn reliability(&self, prior: f64) -> Vec<Reliability> {
         let mut sums = [(0.0, 0u64, 0u64); 10];
@@ -123,8 +154,12 @@ impl Candidates {
 }
 
 fn posterior(log_ratio: f64, prior: f64) -> f64 {
-    let odds = prior.ln() - (-prior).ln_1p() + log_ratio;
-    1.0 / (1.0 + (-odds).exp())
+    1.0 / (1.0 + (-log_odds(prior) - log_ratio).exp())
+}
+
+/// ln p − ln(1−p); −∞ at 0, ∞ at 1.
+fn log_odds(p: f64) -> f64 {
+    p.ln() - (-p).ln_1p()
 }
 
 #[cfg(test)]
@@ -174,6 +209,32 @@ mod tests {
         }
         let low = c.reliability(1e-4);
         assert!(low.iter().all(|bin| bin.observed > bin.predicted), "{low:?}");
+    }
+
+    /// By hand. At p = 0.5 a posterior is above 0.5 where the ratio is above 0: 3 and 2 are flagged, one of them true; of
+    /// three true pairs one is found. Above 0.1 the ratio exceeds −ln 9 = −2.2: −1 and −2 too. At p = 1/101 (odds 1/100)
+    /// the ratio must exceed ln 100 = 4.6.
+    #[test]
+    fn detection_by_hand() {
+        let c = candidates(&[(3.0, true), (2.0, false), (-1.0, true), (-2.0, false), (-4.0, true)]);
+        let of = |prior, threshold| c.detection(prior, threshold).unwrap();
+        let want = |flagged, precision, recall| Detection {
+            flagged,
+            precision: Some(precision),
+            recall: Some(recall),
+        };
+        assert_eq!(of(0.5, 0.5), want(0.4, 0.5, 1.0 / 3.0));
+        assert_eq!(of(0.5, 0.1), want(0.8, 0.5, 2.0 / 3.0));
+        let none = Detection { flagged: 0.0, precision: None, recall: Some(0.0) };
+        assert_eq!(of(1.0 / 101.0, 0.5), none);
+        assert_eq!(
+            of(1e-3, 1e-3),
+            of(0.5, 0.5),
+            "a threshold at the prior asks for the ratio alone"
+        );
+        let falses = candidates(&[(1.0, false)]).detection(0.5, 0.5).unwrap();
+        assert_eq!((falses.precision, falses.recall), (Some(0.0), None));
+        assert_eq!(Candidates::default().detection(0.5, 0.5), None);
     }
 
     #[test]

@@ -1,0 +1,52 @@
+//! What is the same for every method: sizes of the data, and what they take.
+
+use itm_core::data::Features;
+
+use super::Bytes;
+use crate::encoded::Encoded;
+use crate::source::Source;
+
+/// Sizes that the configuration does not hold.
+pub(crate) struct Sizes {
+    /// Width of the image features.
+    pub(crate) features: usize,
+    /// Words of the vocabulary.
+    pub(crate) vocabulary: usize,
+    /// Longest caption, in words.
+    pub(crate) words: usize,
+}
+
+impl Sizes {
+    pub(crate) fn of(source: &Source, encoded: &Encoded) -> Self {
+        let longest = encoded.train.words.iter().map(Vec::len).max();
+        Self {
+            features: source.dataset.train.features.dim,
+            vocabulary: encoded.vocabulary.len(),
+            words: longest.unwrap_or(0),
+        }
+    }
+}
+
+/// The part of a plan that is the same for all rows: data and evaluation.
+///
+/// ```text
+/// data   = 4 · (values as given + values as taken in + numbers of words) + text of the captions
+/// scores = 12 · images · texts of the larger split      two tables of f32 and one on its way
+/// ```
+pub(crate) fn data(source: &Source, encoded: &Encoded) -> Bytes {
+    let data = &source.dataset;
+    let parts = [&data.train, &data.val, &data.test];
+    let values = |features: &Features| 4 * features.values.len() as u64;
+    let given: u64 = parts.iter().map(|part| values(&part.features)).sum();
+    let captions: usize = parts.iter().flat_map(|part| &part.captions).map(String::len).sum();
+    let taken: u64 = [&encoded.train, &encoded.val, &encoded.test]
+        .iter()
+        .map(|part| {
+            values(&part.features) + 4 * part.words.iter().map(Vec::len).sum::<usize>() as u64
+        })
+        .sum();
+    let scores = [&data.val, &data.test].map(|part| part.pairs.images() * part.pairs.texts());
+    let data = given + taken + captions as u64;
+    let scores = 12 * scores.into_iter().max().unwrap_or(0) as u64;
+    Bytes { data, loaded: data, scores, ..Bytes::default() }
+}
