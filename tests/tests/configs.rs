@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use fne::FneConfig;
+use hubness::training::HalConfig;
 use itm_run::config::{AnyConfig, Config, Method};
 use itm_run::paper::inferences;
 
@@ -29,6 +30,7 @@ fn every_row_of_every_target_is_valid() {
         for row in config.rows() {
             match config.target.method {
                 Method::Fne => config.row::<FneConfig>(row).unwrap().validate().unwrap(),
+                Method::Hal => config.row::<HalConfig>(row).unwrap().validate().unwrap(),
             }
         }
     }

@@ -20,5 +20,7 @@ pub use config::{
     HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, Similarity,
     TrainConfig,
 };
+pub use embed::score_matrix;
 pub use model::Encoders;
+pub use objective::Negatives;
 pub use step::{Batch, Hal, Observe, StepReport};

@@ -65,6 +65,8 @@ impl Target {
 pub enum Method {
     /// False Negative Elimination.
     Fne,
+    /// HAL and its rivals: SUM, MAX, the AAAI loss.
+    Hal,
 }
 
 /// What is done to the image features before a method sees them.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fne::{Batch, Fne, FneConfig, TrainConfig};
+use hubness::training::Similarity;
 use itm_core::data::Dataset;
 use itm_core::{Error, Relevance, Result};
 
@@ -129,6 +130,7 @@ impl Method for FneMethod<'_> {
             dim: self.model.config().model.embed_dim,
             images: self.model.embed_images(&part.features),
             texts: self.model.embed_texts(&part.words),
+            similarity: Similarity::Cosine,
         }
     }
 

@@ -21,6 +21,7 @@ mod features;
 mod figures;
 mod finite;
 mod fne_method;
+mod hal_method;
 #[cfg(test)]
 mod kills;
 mod list;

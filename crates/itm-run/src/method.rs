@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use burn::tensor::Device;
+use hubness::training::Similarity;
 use itm_core::audit::{Candidates, Draws};
 use itm_core::{Relevance, Result};
 use serde::de::DeserializeOwned;
@@ -105,7 +106,7 @@ pub trait Method {
     /// If the loss is not finite.
     fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step>;
 
-    /// Unit-norm embeddings of a split.
+    /// Embeddings of a split; of unit length where their similarity is the cosine.
     fn embed(&self, split: Split) -> Embedded;
 
     /// P(match | similarity) as the method has learnt it, if it has such a thing.
@@ -140,6 +141,8 @@ pub struct Embedded {
     pub images: Vec<f32>,
     /// `[texts, dim]`
     pub texts: Vec<f32>,
+    /// How they are compared.
+    pub similarity: Similarity,
 }
 
 /// What a step tells.

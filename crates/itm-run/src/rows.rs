@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use fne::FneConfig;
+use hubness::training::{HalConfig, Similarity, score_matrix};
 use itm_core::eval::{Evaluation, TiePolicy, evaluate};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
@@ -40,6 +41,7 @@ impl Runner {
     pub(crate) fn of(method: MethodName) -> Self {
         match method {
             MethodName::Fne => Self::with::<FneConfig>(),
+            MethodName::Hal => Self::with::<HalConfig>(),
         }
     }
 
@@ -181,7 +183,10 @@ fn embed<R: Recipe>(
 
 /// All scores of embedded images and texts.
 pub(crate) fn scores(embedded: &Embedded) -> Result<ScoreMatrix> {
-    let Embedded { dim, images, texts } = embedded;
+    let Embedded { dim, images, texts, similarity } = embedded;
+    if *similarity == Similarity::Order {
+        return score_matrix(*similarity, *dim, images, texts);
+    }
     let images = Embeddings::new("image embeddings", images.len() / dim, *dim, images)?;
     let texts = Embeddings::new("text embeddings", texts.len() / dim, *dim, texts)?;
     Ok(Tiles::new(images, texts)?.scores())

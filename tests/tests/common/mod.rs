@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use fne::{Batch, Fne, FneConfig, Observe, StepReport};
+use hubness::training::HalConfig;
 use itm_core::data::Features;
-use itm_run::config::{AnyConfig, Config};
+use itm_run::config::{AnyConfig, Config, Method};
+use serde::de::DeserializeOwned;
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
@@ -14,13 +16,26 @@ pub(crate) fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
-/// Every row of every target that trains, by name.
+/// Every row of every target of FNE, by name.
 pub(crate) fn rows() -> Vec<(String, FneConfig)> {
+    rows_of(Method::Fne)
+}
+
+/// Every row of every target of HAL, by name.
+#[allow(dead_code)] // not every test crate has a use for it
+pub(crate) fn hal_rows() -> Vec<(String, HalConfig)> {
+    rows_of(Method::Hal)
+}
+
+fn rows_of<C: DeserializeOwned>(method: Method) -> Vec<(String, C)> {
     let mut rows = vec![];
     for name in Config::names(&configs()).unwrap() {
         let AnyConfig::Trained(config) = AnyConfig::load(&configs(), &name).unwrap() else {
             continue;
         };
+        if config.target.method != method {
+            continue;
+        }
         rows.extend(config.rows().map(|row| (format!("{name}, {row}"), config.row(row).unwrap())));
     }
     rows

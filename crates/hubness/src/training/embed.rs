@@ -38,38 +38,47 @@ impl Hal {
         }
         out
     }
-
-    /// Scores of embeddings by this model's similarity, images × texts.
-    ///
-    /// # Errors
-    /// If a score is NaN.
-    ///
-    /// # Panics
-    /// If the embeddings are not rows of [`width`](Self::width).
-    pub fn score_matrix(&self, images: &[f32], texts: &[f32]) -> Result<ScoreMatrix> {
-        let d = self.width();
-        for (name, values) in [("images", images), ("texts", texts)] {
-            assert!(
-                values.len().is_multiple_of(d),
-                "{name}: {} values in rows of {d}",
-                values.len()
-            );
-        }
-        let similarity = self.config.model.similarity;
-        let score = |image: &[f32], text: &[f32]| match similarity {
-            Similarity::Cosine => dot(image, text),
-            Similarity::Order => order(image, text),
-        };
-        let m = texts.len() / d;
-        let mut scores = vec![0.0; images.len() / d * m];
-        scores.par_chunks_mut(m.max(1)).zip(images.par_chunks(d)).for_each(|(row, image)| {
-            row.iter_mut().zip(texts.chunks_exact(d)).for_each(|(s, text)| *s = score(image, text));
-        });
-        ScoreMatrix::new(images.len() / d, m, scores)
-    }
 }
 
-/// Sums of eight lanes: the compiler keeps them in one register, and their order is fixed.
+/// Scores of embeddings on the host, images × texts, each an array of rows of `width`.
+///
+/// ```
+/// use hubness::training::{Similarity, score_matrix};
+///
+/// let (images, texts) = ([0.6, 0.8, 0.0, 1.0], [0.6, 0.0]);
+/// let order = score_matrix(Similarity::Order, 2, &images, &texts)?;
+/// assert_eq!(order.values(), [0.0, -0.6]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+///
+/// # Errors
+/// If a score is NaN.
+///
+/// # Panics
+/// If the embeddings are not rows of `width`.
+pub fn score_matrix(
+    similarity: Similarity,
+    width: usize,
+    images: &[f32],
+    texts: &[f32],
+) -> Result<ScoreMatrix> {
+    for (name, values) in [("images", images), ("texts", texts)] {
+        let n = values.len();
+        assert!(n.is_multiple_of(width), "{name}: {n} values in rows of {width}");
+    }
+    let score = match similarity {
+        Similarity::Cosine => dot,
+        Similarity::Order => order,
+    };
+    let m = texts.len() / width;
+    let mut scores = vec![0.0; images.len() / width * m];
+    scores.par_chunks_mut(m.max(1)).zip(images.par_chunks(width)).for_each(|(row, image)| {
+        row.iter_mut().zip(texts.chunks_exact(width)).for_each(|(s, text)| *s = score(image, text));
+    });
+    ScoreMatrix::new(images.len() / width, m, scores)
+}
+
+/// A sum in sixteen lanes, which the compiler keeps in registers; their order is fixed.
 fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     let mut sums = [0.0f32; 16];
     let (a, b) = (a.as_chunks::<16>(), b.as_chunks::<16>());

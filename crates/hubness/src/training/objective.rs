@@ -1,7 +1,7 @@
 //! The loss of a batch, and what became of its negatives.
 
 use burn::tensor::Tensor;
-use itm_core::audit::{Direction, Negatives, Pair};
+use itm_core::audit::{Direction, Observed, Pair};
 use itm_core::host;
 
 use super::config::{HalConfig, Objective};
@@ -9,6 +9,17 @@ use super::step::Batch;
 use crate::losses::{
     BankScores, Siblings, aaai_bank, aaai_local, hub_factors, max, reweighted, sum,
 };
+
+/// The negatives of one direction in one step, beside what the loss made of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Negatives {
+    /// Scores of the batch; `chosen` is each anchor's hardest negative, by the scores which the loss compares: S′ for the
+    /// reweighted objectives. An anchor without negatives has its own column there, which is excluded.
+    pub observed: Observed,
+    /// How much each negative pulls, `[b, b]`: 1 where its hinge is active, for HAL the factor W of Eq. 4 there; for the
+    /// AAAI objectives 1 where O > e; else 0. What [`Observed::expected_true_share`] takes.
+    pub weights: Vec<f32>,
+}
 
 /// A loss and what of it is told.
 pub(super) struct Outcome {
@@ -61,9 +72,6 @@ pub(super) fn outcome(
 
 impl Outcome {
     /// The negatives of both directions: images as anchors, texts as anchors.
-    ///
-    /// The hardest is that of the scores which the loss compares: S′ for the reweighted objectives. A negative's weight is
-    /// 1 where its hinge is active, for HAL the factor W of Eq. 4 there; for the AAAI objectives 1 where O > e.
     pub(super) fn negatives(
         &self,
         config: &HalConfig,
@@ -98,27 +106,31 @@ impl Outcome {
             };
             let weight = |n: usize| if pulls(n) && !excluded[n] { factors[n] } else { 0.0 };
             let weights = (0..b * b).map(weight).collect();
-            let hardest = (0..b).map(|i| first_largest(&compared, &excluded, i, b)).collect();
-            Negatives {
+            let chosen = (0..b).map(|i| first_largest(&compared, &excluded, i, b)).collect();
+            let observed = Observed {
                 direction,
                 anchors: pairs.clone(),
-                candidates: pairs.clone(),
+                candidates: pairs.iter().copied().map(Some).collect(),
+                positive: (0..b).map(|i| scores[i * b + i]).collect(),
                 excluded: excluded.clone(),
-                hardest,
-                weights,
+                chosen,
                 scores,
-            }
+            };
+            Negatives { observed, weights }
         })
     }
 }
 
-/// The column of the largest value of a row that is not excluded, the first of equals.
-fn first_largest(values: &[f32], excluded: &[bool], row: usize, width: usize) -> Option<usize> {
+/// The column of the largest value of a row that is not excluded, the first of equals; the row's own if all are.
+fn first_largest(values: &[f32], excluded: &[bool], row: usize, width: usize) -> usize {
     let left = (0..width).filter(|&j| !excluded[row * width + j]);
-    left.fold(None, |best, j| match best {
-        Some(best) if values[row * width + j] <= values[row * width + best] => Some(best),
-        _ => Some(j),
-    })
+    let best =
+        left.reduce(
+            |best, j| {
+                if values[row * width + j] > values[row * width + best] { j } else { best }
+            },
+        );
+    best.unwrap_or(row)
 }
 
 /// Share of the negatives with scores above e: the exponents above 0.

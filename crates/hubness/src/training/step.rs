@@ -3,7 +3,6 @@
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
-use itm_core::audit::Negatives;
 use itm_core::encoders::TokenBatch;
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, AdamW, random};
@@ -11,7 +10,7 @@ use itm_kernels::{AdamOptions, AdamW, random};
 use super::bank::{MemoryBank, chosen_batches};
 use super::config::{HalConfig, ModelConfig, Objective};
 use super::model::Encoders;
-use super::objective::outcome;
+use super::objective::{Negatives, outcome};
 use crate::losses::BankScores;
 
 /// Pairs of one step: row i of each belongs to pair i.

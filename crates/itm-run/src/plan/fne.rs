@@ -54,7 +54,7 @@ mod tests {
         Config::load(&configs, "fne-scenes").unwrap().row(row).unwrap()
     }
 
-    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12 };
+    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000 };
 
     /// The formula's weights are those of the model that is built.
     #[test]

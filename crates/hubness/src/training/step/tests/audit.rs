@@ -1,9 +1,8 @@
 //! What a step tells of its negatives.
 
-use itm_core::audit::Negatives;
-
 use super::*;
 use crate::losses::hub_factors;
+use crate::training::Negatives;
 
 fn observed(config: &HalConfig, which: &[usize]) -> (StepReport, [Negatives; 2]) {
     let mut report = step(&mut hal(config), which).unwrap();
@@ -18,7 +17,7 @@ fn weights_and_hardest_are_those_of_the_loss() {
         let config = tiny(objective);
         let (report, sides) = observed(&config, &ALL);
         let factors = |n: &Negatives| -> Vec<f32> {
-            let scores = n.scores.iter().copied();
+            let scores = n.observed.scores.iter().copied();
             let b = 6;
             let data = burn::tensor::TensorData::new(scores.collect::<Vec<_>>(), [b, b]);
             let s = burn::tensor::Tensor::<2>::from_data(data, &Device::flex());
@@ -30,18 +29,18 @@ fn weights_and_hardest_are_those_of_the_loss() {
         let (mut loss, mut active) = (0.0, 0usize);
         for side in &sides {
             let w = factors(side);
-            let s = |n: usize| f64::from(side.scores[n] * w[n]);
+            let s = |n: usize| f64::from(side.observed.scores[n] * w[n]);
             for (n, &weight) in side.weights.iter().enumerate() {
                 if weight > 0.0 {
                     assert!((weight - w[n]).abs() < 1e-6, "{objective:?}");
                     loss += 0.2 - s(n / 6 * 7) + s(n);
                     active += 1;
-                    let hardest = side.hardest[n / 6] == Some(n % 6);
+                    let hardest = side.observed.chosen[n / 6] == n % 6;
                     assert!(hardest || matches!(objective, Objective::Sum | Objective::Hal));
                 }
             }
             for i in 0..6 {
-                let hardest = side.hardest[i].unwrap();
+                let hardest = side.observed.chosen[i];
                 assert!((0..6).all(|j| j == i || s(i * 6 + j) <= s(i * 6 + hardest) + 1e-9));
             }
         }
@@ -60,19 +59,23 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
         let mut config = tiny(objective);
         let (_, sides) = observed(&config, &[0, 1, 2]);
         for side in &sides {
-            let shares = side.false_shares(&truth);
-            assert_eq!(shares.anchors, 3);
             // Anchors 0 and 1: one of two; anchor 2: none.
-            assert!((shares.uniform.unwrap() - 1.0 / 3.0).abs() < 1e-12);
+            let uniform = side.observed.uniform_true_share(&truth);
+            assert!((uniform - 1.0 / 3.0).abs() < 1e-12);
+            // By weight: of the anchors that pull at all, the share of the pull at the sibling.
+            let weighted = side.observed.expected_true_share(&side.weights, &truth);
+            assert!((0.0..=1.0).contains(&weighted));
         }
         config.loss.mask_same_image = true;
         let (_, sides) = observed(&config, &[0, 1, 2]);
         let masked = objective != Objective::HalAaaiLocal;
         for side in &sides {
-            assert_eq!(side.false_shares(&truth).uniform == Some(0.0), masked, "{objective:?}");
+            let uniform = side.observed.uniform_true_share(&truth);
+            assert_eq!(uniform == 0.0, masked, "{objective:?}");
         }
         let (_, [i2t, _]) = observed(&config, &[0, 1]);
-        assert_eq!(i2t.hardest.iter().all(Option::is_none), masked);
+        assert_eq!(i2t.observed.chosen == [0, 1], masked, "their own columns: no negatives");
+        assert!(!masked || i2t.weights == [0.0; 4]);
     }
 }
 

@@ -22,7 +22,8 @@ fn bits(values: Vec<f32>) -> Vec<u32> {
 #[test]
 fn resume_equals_an_uninterrupted_run() {
     for objective in [Objective::Hal, Objective::HalAaaiBank] {
-        let config = tiny(objective);
+        let mut config = tiny(objective);
+        config.bank.mb_rate = 1.0;
         let mut whole = hal(&config);
         let losses = run(&mut whole, 0..8);
 
