@@ -17,6 +17,7 @@ pub mod run_dir;
 pub mod train;
 
 mod encoded;
+mod ensemble;
 mod features;
 mod figures;
 mod finite;

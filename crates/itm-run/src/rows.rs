@@ -20,7 +20,7 @@ use crate::results::SeedRun;
 use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::train::{Event, Plan, restore, train};
-use crate::{figures, progress};
+use crate::{figures, progress, results};
 
 /// What the runner does with a row, whatever its method.
 pub(crate) struct Runner {
@@ -125,9 +125,17 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let progress = train(&mut method, &plan, validate, &checkpoints, &log, watch)?;
     bar.finish_and_clear();
 
-    let scores = scores(&method.embed(Split::Test))?;
+    let test = method.embed(Split::Test);
+    let scores = scores(&test)?;
     let mut result = SeedRun::evaluate(job, seed, &scores)?;
-    result.curve = Some(figures::curve(row, seed, &Log::read(&log)?, plan.epoch_steps()));
+    if let Some(rescoring) = &job.rescoring {
+        let spinner = progress::spinner(&format!("{name}: re-scored"));
+        result.rescored = Some(rescoring.measure(row, seed, &[method.embed(Split::Val), test])?);
+        spinner.finish_and_clear();
+    }
+    let log = Log::read(&log)?;
+    result.curve = Some(figures::curve(row, seed, &log, plan.epoch_steps()));
+    result.epochs = results::of_log(&log);
     let posterior = method.posterior();
     result.similarities = Some(figures::similarities(row, seed, &scores, &job.source, posterior));
     result.prior = method.prior();

@@ -135,6 +135,7 @@ impl Wanted {
         let source = cli::Reproduce {
             target: self.asked.name.clone(),
             table: None,
+            figure: None,
             rows: Some(self.rows.clone()),
             seeds: Some(self.seeds),
             data: args.data.clone(),
@@ -143,6 +144,7 @@ impl Wanted {
             out: resumed,
             plan: args.plan,
             memory_limit: args.memory_limit,
+            rescore: None,
         };
         reproduce::reproduce(&source, configs)
     }
