@@ -22,6 +22,7 @@ impl Paper {
     pub fn of(method: Method) -> Self {
         match method {
             Method::Fne => Self::Fne,
+            Method::Hal => Self::Hal,
         }
     }
 
