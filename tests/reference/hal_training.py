@@ -29,7 +29,10 @@ BANK = [[1, 5, 3, 4]]  # batches kept; caption 3 is in the batch of the last ste
 
 def start():
     """Initial weights in burn's layouts: [in, out], gates r, z, n side by side. Dyadic, so that f32 holds them."""
-    shapes = {"weight": (DIM, D), "bias": (D,), "words": (WORDS, WIDTH), "w_ih": (WIDTH, 3 * D), "w_hh": (D, 3 * D), "b_ih": (3 * D,), "b_hh": (3 * D,)}
+    shapes = {
+        "weight": (DIM, D), "bias": (D,), "words": (WORDS, WIDTH),
+        "w_ih": (WIDTH, 3 * D), "w_hh": (D, 3 * D), "b_ih": (3 * D,), "b_hh": (3 * D,),
+    }  # fmt: skip
     generator = torch.Generator().manual_seed(11)
     draw = lambda shape: torch.round((torch.rand(shape, generator=generator) - 0.5) * 256) / 256
     return {name: draw(shape) for name, shape in shapes.items()}

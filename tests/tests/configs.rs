@@ -104,6 +104,45 @@ fn fne_targets_have_the_papers_tables_and_figures() {
     }
 }
 
+/// Where nothing was made smaller, the rows of HAL's tables are the paper's: rates by family, k, similarity.
+#[test]
+fn hal_rows_are_the_papers() {
+    use hubness::losses::AaaiOptions;
+    use hubness::training::{Objective, Similarity};
+
+    for (name, aaai) in [("hal-flickr", AaaiOptions::FLICKR30K), ("hal-coco", AaaiOptions::COCO)] {
+        let config = Config::load(&configs(), name).unwrap();
+        let paper = |objective| HalConfig { aaai, ..HalConfig::paper(objective) };
+        for (row, objective) in [
+            ("SUM", Objective::Sum),
+            ("MAX", Objective::Max),
+            ("HAL", Objective::Hal),
+            ("MAX+HAL", Objective::MaxHal),
+            ("AAAI local", Objective::HalAaaiLocal),
+            ("AAAI bank", Objective::HalAaaiBank),
+        ] {
+            assert_eq!(config.row::<HalConfig>(row).unwrap(), paper(objective), "{name}, {row}");
+        }
+        let mut nearest = paper(Objective::MaxHal);
+        nearest.hubs.neighbours = 1;
+        assert_eq!(config.row::<HalConfig>("MAX+HAL (k=1)").unwrap(), nearest, "{name}");
+        for (row, objective) in [
+            ("Order SUM", Objective::Sum),
+            ("Order MAX", Objective::Max),
+            ("Order HAL", Objective::Hal),
+        ] {
+            let mut order = paper(objective);
+            order.model.similarity = Similarity::Order;
+            assert_eq!(config.row::<HalConfig>(row).unwrap(), order, "{name}, {row}");
+        }
+        for k in (1..=10).filter(|&k| k != 3) {
+            let mut figure = paper(Objective::Hal);
+            figure.hubs.neighbours = k;
+            assert_eq!(config.row::<HalConfig>(&format!("k = {k}")).unwrap(), figure, "{name}");
+        }
+    }
+}
+
 /// The targets that train nothing name rows that another one trains, and the paper's inferences in the paper's order.
 #[test]
 fn hubs_are_measured_of_rows_that_are_trained() {
