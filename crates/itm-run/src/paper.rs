@@ -81,6 +81,7 @@ impl Measured {
         let (dataset, protocol) = match (dataset, protocol) {
             (DatasetName::Flickr30k, Protocol::Flickr1k) => ("flickr30k", "test_1k"),
             (DatasetName::Coco, Protocol::Coco1kFolds) => ("mscoco", "test_1k_5fold"),
+            (DatasetName::Coco, Protocol::CocoFirst1k) => ("mscoco", "test_first_1k"),
             (DatasetName::Coco, Protocol::Coco5k) => ("mscoco", "test_5k"),
             _ => return None,
         };

@@ -110,7 +110,7 @@ impl Hal {
         if self.config.loss.objective != Objective::HalAaaiBank || self.epoch == 0 {
             return vec![];
         }
-        let seed = random::derive(self.config.train.seed, 1 << 32 | self.epoch as u64);
+        let seed = random::derive(self.config.train.seed, (1 << 32) | self.epoch as u64);
         chosen_batches(captions, self.config.train.batch, self.config.bank.mb_rate, seed)
     }
 

@@ -25,7 +25,7 @@ const RESAMPLES: usize = 10_000;
 /// If a name is unknown or comes twice, or the test split is evaluated by folds.
 pub(crate) fn settings(names: &[String], protocol: Protocol) -> Result<HubSettings> {
     let place = "--rescore";
-    if protocol == Protocol::Coco1kFolds {
+    if matches!(protocol, Protocol::Coco1kFolds | Protocol::CocoFirst1k) {
         let expected = "a test split that is evaluated as a whole: re-scoring is of one matrix";
         return Err(Error::invalid(place, expected, protocol.name()));
     }

@@ -52,7 +52,7 @@ impl Wanted {
             return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
         }
         let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
-        if used.target.protocol == Protocol::Coco1kFolds {
+        if matches!(used.target.protocol, Protocol::Coco1kFolds | Protocol::CocoFirst1k) {
             let expected = "a target that is evaluated as a whole";
             return Err(Error::invalid(place("source"), expected, used.target.protocol.name()));
         }

@@ -89,7 +89,7 @@ impl BankWeights {
             assert!(n > 0 && got == b * n, "{name}: {got} scores of {b} pairs and {n} entries");
         }
         let BankOptions { alpha, beta, ep1, ep2, mb_k, consistent_offsets, .. } = *options;
-        let kept = if b < mb_k { b } else { mb_k }.min(n);
+        let kept = b.min(mb_k).min(n);
         let nearest = |values: &[f32]| -> Vec<Vec<f64>> {
             values.chunks_exact(n).map(|row| largest(row, kept)).collect()
         };
