@@ -138,6 +138,8 @@ mod tests {
             ("hubness", "itm-core"),
             ("fne", "itm-kernels"),
             ("fne", "burn"),
+            ("hubness", "burn"), // optional: what the plain half is built from, `check_trees` sees
+            ("hubness", "itm-kernels"),
             ("itm-core", "itm-kernels"),
             ("itm-run", "fne"),
             ("itm-run", "hubness"),

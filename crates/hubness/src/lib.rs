@@ -14,6 +14,8 @@ pub mod hubs;
 mod inverted_softmax;
 mod lists;
 mod local_scaling;
+#[cfg(feature = "burn")]
+pub mod losses;
 mod mutual_proximity;
 mod nnn;
 pub mod pass;
@@ -22,6 +24,8 @@ mod scores;
 mod side;
 mod sinkhorn;
 mod survey;
+#[cfg(feature = "burn")]
+pub mod training;
 
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};

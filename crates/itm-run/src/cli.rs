@@ -54,12 +54,18 @@ pub enum DataCommand {
 pub struct Reproduce {
     /// The target, as `itm list` names it.
     pub target: String,
-    /// Table of the paper (a target has one table so far).
-    #[arg(long, value_name = "N")]
+    /// Table of the paper: the rows of `[table.N]`; the target's own table by default.
+    #[arg(long, value_name = "N", conflicts_with = "figure")]
     pub table: Option<u32>,
+    /// Figure of the paper: the rows of `[figure.N]`, and their curve.
+    #[arg(long, value_name = "N")]
+    pub figure: Option<u32>,
     /// Only these rows, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     pub rows: Option<Vec<String>>,
+    /// Corrections for hubs, separated by commas: csls, is, rgm, csls+rgm, …: every trained row under each of them too.
+    #[arg(long, value_delimiter = ',', value_name = "METHODS")]
+    pub rescore: Option<Vec<String>>,
     /// Number of seeds, from 0.
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,

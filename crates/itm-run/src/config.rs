@@ -1,5 +1,7 @@
 //! One file is one target; its rows are `[row.<name>]` sections that override it.
 
+mod views;
+
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use toml::{Table, Value};
 
 use crate::hubs::HubsConfig;
 
+pub use self::views::{ClaimConfig, Shown, View};
+
 /// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +26,7 @@ pub struct Target {
     pub method: Method,
     /// Title and venue of the paper.
     pub paper: String,
-    /// The table of the paper whose rows these are.
+    /// The table of the paper that is made where the command line names none: its section `[table.N]`, or all rows.
     pub table: u32,
     /// Where the data come from.
     pub dataset: DatasetName,
@@ -65,6 +69,8 @@ impl Target {
 pub enum Method {
     /// False Negative Elimination.
     Fne,
+    /// HAL and its rivals: SUM, MAX, the AAAI loss.
+    Hal,
 }
 
 /// What is done to the image features before a method sees them.
@@ -89,11 +95,13 @@ pub enum DatasetName {
     Flickr8k,
     /// Flickr30K, in `--data DIR`.
     Flickr30k,
+    /// MS-COCO, in `--data DIR`.
+    Coco,
 }
 
 impl DatasetName {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k];
+    pub const ALL: [Self; 4] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k, Self::Coco];
 
     /// The field's name of it.
     pub fn title(self) -> &'static str {
@@ -101,6 +109,7 @@ impl DatasetName {
             Self::Scenes => "Scenes",
             Self::Flickr8k => "Flickr8k",
             Self::Flickr30k => "Flickr30K",
+            Self::Coco => "MS-COCO",
         }
     }
 
@@ -110,6 +119,7 @@ impl DatasetName {
             Self::Scenes => "scenes",
             Self::Flickr8k => "flickr8k",
             Self::Flickr30k => "flickr30k",
+            Self::Coco => "coco",
         }
     }
 }
@@ -211,6 +221,7 @@ pub struct Config {
     pub target: Target,
     method: Table,
     rows: Vec<(String, Table)>,
+    views: Vec<(Shown, View)>,
 }
 
 impl Config {
@@ -260,8 +271,11 @@ impl Config {
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
         }
+        let mut method = root;
+        let sections = method.clone();
+        let views = views::take(&mut method, &path, &sections, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
-        Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows })
+        Ok(Self { name: name.into(), path, text, sha256, target, method, rows, views })
     }
 
     /// A place in the file, for an error.
@@ -283,6 +297,24 @@ impl Config {
     /// The names of the rows, in the file's order.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The tables and figures of the paper that the file has sections for.
+    pub fn shown(&self) -> impl Iterator<Item = Shown> {
+        self.views.iter().map(|(shown, _)| *shown)
+    }
+
+    /// The rows of a table or a figure; `None` if the file has no such section, and it is not the target's own table.
+    pub fn view(&self, shown: Shown) -> Option<View> {
+        let found = self.views.iter().find(|(other, _)| *other == shown);
+        let own = shown == Shown::Table(self.target.table);
+        let all = || View::of_all(self.rows().map(str::to_owned).collect());
+        found.map(|(_, view)| view.clone()).or_else(|| own.then(all))
+    }
+
+    /// The number at a dotted key of a row's configuration, `train.batch`.
+    pub fn number(&self, row: &str, key: &str) -> Option<f64> {
+        views::number(&self.method, &self.rows, row, key)
     }
 
     /// The method's configuration for a row: the file's sections, overridden by the row's.

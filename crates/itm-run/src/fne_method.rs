@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use fne::{
-    Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, TextConfig, TrainConfig,
-};
+use fne::{Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, TextConfig, TrainConfig};
+use hubness::training::Similarity;
 use itm_core::data::Dataset;
-use itm_core::{Error, Relevance, Result};
+use itm_core::{Relevance, Result};
 
 use crate::checkpoint::Files;
 use crate::encoded::{Captions, Encoded};
 use crate::finite::first_non_finite;
 use crate::method::{
-    Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Sees, Split, Step,
+    Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Sees, Split, Step, blamed,
 };
 use crate::pictures::{Pictures, View};
 use crate::plan::{Bytes, Sizes};
@@ -23,13 +22,7 @@ impl Recipe for FneConfig {
     type Method<'a> = FneMethod<'a>;
 
     fn validate(&self) -> Result<()> {
-        Self::validate(self)?;
-        // The runner hands out given features and words.
-        match (&self.model.image, &self.model.text) {
-            (ImageConfig::Features(_), TextConfig::Gru(_)) => Ok(()),
-            (ImageConfig::Vit(_), _) => Err(Error::invalid("model.image.kind", "features", "vit")),
-            (_, TextConfig::Bert(_)) => Err(Error::invalid("model.text.kind", "gru", "bert")),
-        }
+        Self::validate(self)
     }
 
     fn course(&self) -> Course {
@@ -91,27 +84,13 @@ impl<'a> FneMethod<'a> {
         let model = model.with_epochs_of(data.train.pairs.texts() / config.train.batch);
         Ok(Self { name, model, data, encoded, pictures, truth })
     }
-
-    /// An error of a step, with the row it is of and the first weight that is to blame.
-    fn in_step(&self, error: Error) -> Error {
-        match error {
-            Error::Invalid { place, expected, got } => {
-                let tensor = self.non_finite().map(|name| format!(", first in {name}"));
-                let got = got + &tensor.unwrap_or_default();
-                Error::invalid(format!("{}, {place}", self.name), expected, got)
-            }
-            other => other,
-        }
-    }
 }
 
 /// How the model sees pictures, if it does.
 fn view(model: &ModelConfig) -> Option<View> {
     match &model.image {
         ImageConfig::Features(_) => None,
-        ImageConfig::Vit(vit) => {
-            Some(View { augment: vit.augment(), transform: vit.transform() })
-        }
+        ImageConfig::Vit(vit) => Some(View { augment: vit.augment(), transform: vit.transform() }),
     }
 }
 
@@ -166,7 +145,7 @@ impl Method for FneMethod<'_> {
         };
         let truth = self.truth.filter(|_| observe != Observe::No);
         let asked = if truth.is_some() { fne::Observe::On } else { fne::Observe::Off };
-        let report = self.model.step(&batch, seed, asked).map_err(|e| self.in_step(e))?;
+        let report = self.model.step(&batch, seed, asked).map_err(|e| blamed(self, e))?;
         let seen = truth.zip(report.observation.as_ref());
         let sampler = &self.model.config().sampler;
         Ok(Step {
@@ -194,6 +173,7 @@ impl Method for FneMethod<'_> {
                 None => self.model.embed_images(&part.features),
             },
             texts: self.model.embed_texts(&part.words),
+            similarity: Similarity::Cosine,
         })
     }
 

@@ -17,10 +17,12 @@ pub mod run_dir;
 pub mod train;
 
 mod encoded;
+mod ensemble;
 mod features;
 mod figures;
 mod finite;
 mod fne_method;
+mod hal_method;
 #[cfg(test)]
 mod kills;
 mod list;

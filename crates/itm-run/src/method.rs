@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use burn::tensor::Device;
+use hubness::training::Similarity;
 use itm_core::audit::{Candidates, Draws};
-use itm_core::{Relevance, Result};
+use itm_core::{Error, Relevance, Result};
 use serde::de::DeserializeOwned;
 
 use crate::checkpoint::Files;
@@ -128,7 +129,7 @@ pub trait Method {
     /// If the loss is not finite.
     fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step>;
 
-    /// Unit-norm embeddings of a split.
+    /// Embeddings of a split; of unit length where their similarity is the cosine.
     ///
     /// # Errors
     /// If a picture cannot be read.
@@ -157,6 +158,18 @@ pub trait Method {
     fn load(&mut self, folder: &Path) -> Result<()>;
 }
 
+/// An error of a step, with the row it is of and the first weight that is to blame.
+pub(crate) fn blamed(method: &impl Method, error: Error) -> Error {
+    match error {
+        Error::Invalid { place, expected, got } => {
+            let tensor = method.non_finite().map(|name| format!(", first in {name}"));
+            let got = got + &tensor.unwrap_or_default();
+            Error::invalid(format!("{}, {place}", method.name()), expected, got)
+        }
+        other => other,
+    }
+}
+
 /// Embeddings of a split, row-major.
 #[derive(Debug, Clone)]
 pub struct Embedded {
@@ -166,6 +179,8 @@ pub struct Embedded {
     pub images: Vec<f32>,
     /// `[texts, dim]`
     pub texts: Vec<f32>,
+    /// How they are compared.
+    pub similarity: Similarity,
 }
 
 /// What a step tells.

@@ -2,34 +2,155 @@
 
 use std::sync::OnceLock;
 
+use itm_core::eval::Protocol;
 use serde::Deserialize;
 
+use crate::config::{DatasetName, Method};
 use crate::report::{PaperNumbers, PaperRecalls, PaperReference, PaperRow};
 
-/// One printed line of FNE's Tables 1 to 5.
+/// The papers whose tables are here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paper {
+    /// False Negative Elimination: Tables 1 to 5.
+    Fne,
+    /// Mitigating Visual Semantic Hubs: Tables 1, 2 and 4; a line is named by its number, `1.3`.
+    Hal,
+}
+
+impl Paper {
+    /// The paper of a method.
+    pub fn of(method: Method) -> Self {
+        match method {
+            Method::Fne => Self::Fne,
+            Method::Hal => Self::Hal,
+        }
+    }
+
+    /// Every line of its tables of recalls.
+    pub fn lines(self) -> &'static [Printed] {
+        match self {
+            Self::Fne => fne(),
+            Self::Hal => hal(),
+        }
+    }
+
+    /// A line of a table, as it was measured on a data set under a protocol.
+    pub fn line(self, table: u32, on: Measured, row: &str) -> Option<&'static Printed> {
+        let same = |r: &&Printed| r.table == table && on.is(r) && r.row == row;
+        self.lines().iter().find(same)
+    }
+
+    /// The lines of a table, on the data that its paper measured: those of `rows` (our name, the printed one) first, then
+    /// the other methods'. `None` if the paper prints none of the rows.
+    pub fn reference(
+        self,
+        table: u32,
+        on: Option<Measured>,
+        rows: &[(&str, &str)],
+    ) -> Option<PaperReference> {
+        let first = || {
+            let named = |r: &&Printed| r.table == table && rows.iter().any(|(_, n)| r.row == *n);
+            self.lines().iter().find(named).map(|r| Measured::of(r))
+        };
+        let printed = |on: Measured| rows.iter().any(|(_, n)| self.line(table, on, n).is_some());
+        let on = on.filter(|&on| printed(on)).or_else(first)?;
+        let ours = rows.iter().filter_map(|(name, n)| Some((*name, self.line(table, on, n)?)));
+        let others = self.lines().iter().filter(|r| r.table == table && on.is(r));
+        let others = others.filter(|r| r.kind.as_deref() == Some("baseline"));
+        let row =
+            |(name, r): (&str, &Printed)| PaperRow { name: name.into(), numbers: r.numbers() };
+        Some(PaperReference {
+            dataset: on.title().into(),
+            protocol: on.protocol.into(),
+            table,
+            rows: ours.chain(others.map(|r| (r.row.as_str(), r))).map(row).collect(),
+        })
+    }
+}
+
+/// Data and protocol of a printed line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    dataset: &'static str,
+    protocol: &'static str,
+}
+
+impl Measured {
+    /// As the papers have it; `None` for data that neither measured.
+    pub fn new(dataset: DatasetName, protocol: Protocol) -> Option<Self> {
+        let (dataset, protocol) = match (dataset, protocol) {
+            (DatasetName::Flickr30k, Protocol::Flickr1k) => ("flickr30k", "test_1k"),
+            (DatasetName::Coco, Protocol::Coco1kFolds) => ("mscoco", "test_1k_5fold"),
+            (DatasetName::Coco, Protocol::CocoFirst1k) => ("mscoco", "test_first_1k"),
+            (DatasetName::Coco, Protocol::Coco5k) => ("mscoco", "test_5k"),
+            _ => return None,
+        };
+        Some(Self { dataset, protocol })
+    }
+
+    fn of(line: &'static Printed) -> Self {
+        Self { dataset: &line.dataset, protocol: &line.protocol }
+    }
+
+    fn is(self, line: &Printed) -> bool {
+        line.dataset == self.dataset && line.protocol == self.protocol
+    }
+
+    fn title(self) -> &'static str {
+        if self.dataset == "mscoco" { "MS-COCO" } else { "Flickr30K" }
+    }
+}
+
+/// One printed line of a table of recalls.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
     /// Number of the table.
     pub table: u32,
-    /// The line's name.
+    /// The line's name, or its number.
     pub row: String,
     /// `flickr30k` or `mscoco`.
     pub dataset: String,
-    /// `test_1k`, `test_1k_5fold` or `test_5k`.
+    /// `test_1k`, `test_first_1k`, `test_1k_5fold` or `test_5k`.
     pub protocol: String,
-    /// `single` or `ensemble`, of the paper's own method only.
+    /// FNE: `single` or `ensemble`, of the paper's own method only.
     pub model: Option<String>,
-    /// `baseline`, `ablation` or `method`.
-    pub kind: String,
-    /// The parameter an ablation varies.
+    /// FNE: `baseline`, `ablation` or `method`.
+    pub kind: Option<String>,
+    /// FNE: the parameter an ablation varies.
     pub param: Option<String>,
+    /// HAL: encoders.
+    pub architecture: Option<String>,
+    /// HAL: `SUM`, `MAX`, `HAL`, `MAX+HAL`.
+    pub loss: Option<String>,
+    /// HAL: `NNS`, `RGM`, ….
+    pub inference: Option<String>,
+    /// HAL: what the line says besides.
+    pub label: Option<String>,
+    /// HAL: the line that trained the model of an inference.
+    pub model_row: Option<String>,
+    /// HAL: neighbours of its weights.
+    pub hal_k: Option<u32>,
+    /// HAL: `ours` or `reported`.
+    pub origin: Option<String>,
     i2t_r1: Option<f64>,
     i2t_r5: Option<f64>,
     i2t_r10: Option<f64>,
     t2i_r1: Option<f64>,
     t2i_r5: Option<f64>,
     t2i_r10: Option<f64>,
+    /// HAL: median rank of the first right text.
+    pub i2t_medr: Option<f64>,
+    /// HAL: its mean rank.
+    pub i2t_meanr: Option<f64>,
+    /// HAL: median rank of the right image.
+    pub t2i_medr: Option<f64>,
+    /// HAL: its mean rank.
+    pub t2i_meanr: Option<f64>,
+    /// HAL: sum of the recalls as printed, which can differ by 0.1 from that of the rounded recalls.
+    pub rsum: Option<f64>,
+    /// HAL: skewness of N_1, N_5 and N_10, both directions, summed.
+    pub hs_sum: Option<f64>,
 }
 
 impl Printed {
@@ -42,13 +163,14 @@ impl Printed {
     }
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    row: Vec<Printed>,
+}
+
 /// Every line of FNE's result tables.
 pub fn fne() -> &'static [Printed] {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct File {
-        row: Vec<Printed>,
-    }
     static ROWS: OnceLock<Vec<Printed>> = OnceLock::new();
     ROWS.get_or_init(|| {
         // The file is compiled in and a test reads it: it cannot fail in a user's hands.
@@ -56,23 +178,25 @@ pub fn fne() -> &'static [Printed] {
     })
 }
 
-/// The line `row` of table `table`, for a run on the paper's own data.
+/// Every line of the hubs paper's Tables 1, 2 and 4.
+pub fn hal() -> &'static [Printed] {
+    static ROWS: OnceLock<Vec<Printed>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        // As above: compiled in, and a test reads it.
+        toml::from_str::<File>(include_str!("paper/hal.toml")).expect("paper/hal.toml").row
+    })
+}
+
+/// The line `row` of FNE's table `table` on Flickr30K or MS-COCO.
 pub fn fne_row(table: u32, dataset: &str, row: &str) -> Option<&'static Printed> {
     fne().iter().find(|r| r.table == table && r.dataset == dataset && r.row == row)
 }
 
 /// The block "Flickr30K (paper)" of a run on other data: the lines of `table` named in `rows`, in
 /// that order. Names the table does not have are left out.
-pub fn fne_reference(table: u32, rows: &[&str]) -> PaperReference {
-    let printed = |name: &&str| fne_row(table, "flickr30k", name);
-    PaperReference {
-        dataset: "Flickr30K".into(),
-        protocol: "test_1k".into(),
-        table,
-        rows: (rows.iter().filter_map(printed))
-            .map(|r| PaperRow { name: r.row.clone(), numbers: r.numbers() })
-            .collect(),
-    }
+pub fn fne_reference(table: u32, rows: &[&str]) -> Option<PaperReference> {
+    let on = Measured::new(DatasetName::Flickr30k, Protocol::Flickr1k);
+    Paper::Fne.reference(table, on, &rows.iter().map(|row| (*row, *row)).collect::<Vec<_>>())
 }
 
 /// One line of the hubs paper's Table 3: an inference over a model of its earlier tables.
@@ -157,11 +281,60 @@ mod tests {
     #[test]
     fn reference_keeps_the_order_asked() {
         let names = ["Full", "chance", "w/o MMM"];
-        let got = fne_reference(3, &names);
+        let got = fne_reference(3, &names).unwrap();
         assert_eq!(
             got.rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(),
             ["Full", "w/o MMM"]
         );
+    }
+
+    /// Table 1: the ensemble's line under our row's name, then what others reached; Table 2 is of COCO alone.
+    #[test]
+    fn reference_of_main_results_has_the_other_methods() {
+        let full = [("Full", "FNE (ours)")];
+        let flickr = Measured::new(DatasetName::Flickr30k, Protocol::Flickr1k);
+        let got = Paper::Fne.reference(1, flickr, &full).unwrap();
+        assert_eq!((got.rows.len(), got.rows[0].name.as_str()), (18, "Full"));
+        assert_eq!(got.rows[0].numbers.i2t.r1, Some(85.4));
+        assert_eq!((got.rows[1].name.as_str(), got.dataset.as_str()), ("SCAN", "Flickr30K"));
+        let folds = Measured::new(DatasetName::Coco, Protocol::Coco1kFolds);
+        let of_coco = Paper::Fne.reference(1, folds, &full).unwrap();
+        assert_eq!(
+            (of_coco.rows[0].numbers.i2t.r1, of_coco.protocol.as_str()),
+            (Some(82.5), "test_1k_5fold")
+        );
+        // Data that the paper did not measure: its own, said so.
+        let elsewhere = Paper::Fne.reference(2, flickr, &full).unwrap();
+        assert_eq!(
+            (elsewhere.dataset.as_str(), elsewhere.rows[0].numbers.i2t.r1),
+            ("MS-COCO", Some(64.3))
+        );
+        assert_eq!(Paper::Fne.reference(3, None, &full), None);
+        assert_eq!(Measured::new(DatasetName::Flickr8k, Protocol::Flickr1k), None);
+    }
+
+    /// Tables read off the page: 1.3 is GRU with HAL, 303.2 and 9.03; 2.12 follows on COCO.
+    #[test]
+    fn lines_of_the_hubs_paper() {
+        let count = |table| hal().iter().filter(|r| r.table == table).count();
+        assert_eq!([1, 2, 3, 4].map(count), [6, 23, 0, 21]);
+        let flickr = Measured::new(DatasetName::Flickr30k, Protocol::Flickr1k).unwrap();
+        let line = Paper::Hal.line(1, flickr, "1.3").unwrap();
+        assert_eq!(
+            (line.loss.as_deref(), line.rsum, line.hs_sum),
+            (Some("HAL"), Some(303.2), Some(9.03))
+        );
+        assert_eq!(line.numbers().t2i.values(), [Some(24.8), Some(50.6), Some(62.8)]);
+        let folds = Measured::new(DatasetName::Coco, Protocol::Coco1kFolds).unwrap();
+        assert!(
+            Paper::Hal.line(2, folds, "2.1").is_some()
+                && Paper::Hal.line(2, flickr, "2.1").is_none()
+        );
+        for line in hal() {
+            if let (Some(ours), Some(theirs)) = (line.numbers().rsum, line.rsum) {
+                assert!((ours - theirs).abs() < 0.25, "{}: {ours} {theirs}", line.row);
+            }
+        }
     }
 
     /// Table 3 read off the page: 303.2 298.8 307.1 308.2 307.3 308.5 309.6 on Flickr30K.

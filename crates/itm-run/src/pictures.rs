@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use itm_core::Result;
-use itm_core::vision::{
-    Ahead, Augment, Picture, PictureBatch, PictureSource, Prefetch, Transform,
-};
+use itm_core::vision::{Ahead, Augment, Picture, PictureBatch, PictureSource, Prefetch, Transform};
 use itm_kernels::random;
 
 use crate::method::Split;
@@ -119,7 +117,8 @@ mod tests {
     fn source() -> Source {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        config.target.scenes = Some(ScenesConfig { seed: 0, train: 7, val: 2, test: 20, pixels: 32 });
+        config.target.scenes =
+            Some(ScenesConfig { seed: 0, train: 7, val: 2, test: 20, pixels: 32 });
         Source::open(&config, None, &configs).unwrap().1
     }
 

@@ -3,6 +3,7 @@
 mod data;
 pub mod encoders;
 pub(crate) mod fne;
+pub(crate) mod hal;
 mod memory;
 
 use itm_core::{Error, Result};

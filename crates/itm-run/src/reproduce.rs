@@ -1,14 +1,19 @@
 //! `itm reproduce`: resolves what was asked, trains the rows, evaluates them beside the baselines, writes the reports.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use itm_core::cca::{Cca, CcaOptions};
+use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
-use crate::config::{AnyConfig, Config, MOST_SEEDS, within};
+use crate::config::{AnyConfig, Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
+use crate::ensemble::Ensemble;
+use crate::hubs::HubSettings;
+use crate::hubs::rescore::{self, Rescoring};
 use crate::plan::{Bytes, Limit, available};
 use crate::report::{CCA, Figures};
 use crate::results::{Results, RowResult, SeedRun};
@@ -27,13 +32,27 @@ pub(crate) struct Planned {
     pub(crate) encoded: Encoded,
     pub(crate) backend: String,
     device: burn::tensor::Device,
-    pub(crate) rows: Vec<String>,
+    pub(crate) shown: Shown,
+    /// What of the target is made; its rows are those that were asked for.
+    pub(crate) view: View,
     pub(crate) seeds: Vec<u64>,
     /// Steps of all rows and seeds.
     pub(crate) steps: usize,
     /// What each row will take in memory.
     pub(crate) memory: Vec<Bytes>,
+    rescore: Option<HubSettings>,
     pub(crate) limit: Limit,
+}
+
+impl Planned {
+    /// How the test split is evaluated: as the view says, where the data are those it was written for.
+    pub(crate) fn protocol(&self) -> Protocol {
+        protocol(&self.view, &self.used, &self.source)
+    }
+}
+
+fn protocol(view: &View, used: &Config, source: &Source) -> Protocol {
+    view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol)
 }
 
 /// What is run: printed before anything is trained.
@@ -46,9 +65,14 @@ pub(crate) struct Job {
     pub(crate) encoded: Encoded,
     pub(crate) backend: String,
     pub(crate) device: burn::tensor::Device,
-    pub(crate) rows: Vec<String>,
+    pub(crate) shown: Shown,
+    pub(crate) view: View,
+    /// How the test split is evaluated.
+    pub(crate) protocol: Protocol,
     pub(crate) seeds: Vec<u64>,
     pub(crate) run: RunDir,
+    /// Corrections for hubs that were asked for.
+    pub(crate) rescoring: Option<Rescoring>,
     /// The command line that repeats the run.
     pub(crate) command: String,
     pub(crate) estimate: summary::Estimate,
@@ -67,7 +91,10 @@ impl Job {
         progress::say(summary::resolved(&planned, Some(run.path())));
         let command = command(args, planned.seeds.len() as u64);
         let estimate = summary::Estimate::new(planned.steps);
-        let Planned { asked, used, source, encoded, backend, device, rows, seeds, .. } = planned;
+        let protocol = planned.protocol();
+        let Planned { asked, used, source, encoded, backend, device, .. } = planned;
+        let Planned { shown, view, seeds, rescore, .. } = planned;
+        let rescoring = rescore.map(|s| Rescoring::open(s, &source, &run)).transpose()?;
         Ok(Self {
             asked,
             used,
@@ -75,12 +102,27 @@ impl Job {
             encoded,
             backend,
             device,
-            rows,
+            shown,
+            view,
+            protocol,
             seeds,
             run,
+            rescoring,
             command,
             estimate,
         })
+    }
+}
+
+impl Job {
+    /// Where the reports go: into the run's folder, or for another table or a figure into one of its own below it, so that
+    /// rows are trained once and no report replaces another's.
+    fn folder(&self) -> PathBuf {
+        match self.shown {
+            Shown::Table(n) if n == self.asked.target.table => self.run.path().to_path_buf(),
+            Shown::Table(n) => self.run.path().join(format!("table-{n}")),
+            Shown::Figure(n) => self.run.path().join(format!("figure-{n}")),
+        }
     }
 }
 
@@ -107,9 +149,12 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     let mut results = Results::new(&job, cca(&job)?);
     let mut figures = Figures::default();
     let runner = Runner::of(job.used.target.method);
-    for row in &job.rows {
+    for row in &job.view.rows {
         let row_started = Instant::now();
+        let size = job.view.ensemble;
         let mut result = RowResult::trained(row);
+        let mut together = RowResult::trained(&Ensemble::name(row, size));
+        let mut ensemble = Ensemble::new(size);
         for &seed in &job.seeds {
             let (mut run, scores) = (runner.run)(&job, row, seed)?;
             if figures.examples.is_empty() {
@@ -118,15 +163,22 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
             figures.curves.extend(run.curve.take());
             figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
             result.runs.push(run);
+            together.runs.extend(ensemble.push(&job, seed, scores)?);
         }
         result.seconds = row_started.elapsed().as_secs_f64();
+        together.seconds = result.seconds;
+        if !together.runs.is_empty() {
+            results.push(together);
+        }
         results.push(result);
     }
     let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
-    report::write(job.run.path(), &input)?;
+    let folder = job.folder();
+    fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    report::write(&folder, &input)?;
     let palette = report::Palette::of(&std::io::stdout());
     progress::say(report::terminal(&input.report, palette));
-    progress::say(format!("Report: {}", job.run.path().join("report.html").display()));
+    progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(job.run.path().to_path_buf()))
 }
 
@@ -152,24 +204,38 @@ fn cca(job: &Job) -> Result<Option<RowResult>> {
 }
 
 fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned> {
-    check_table(args, asked.target.table)?;
-    let count = seeds(args, asked.target.seeds)?;
+    let (shown, mut view) = view(args, &asked)?;
+    let count = match args.seeds {
+        None => asked.target.seeds.next_multiple_of(view.ensemble),
+        Some(_) => seeds(args, asked.target.seeds)?,
+    };
+    if !count.is_multiple_of(view.ensemble) {
+        let expected = format!("a multiple of {}: {shown} is of ensembles", view.ensemble);
+        return Err(Error::invalid("--seeds", expected, count));
+    }
+    let rescore =
+        |protocol| args.rescore.as_ref().map(|m| rescore::settings(m, protocol)).transpose();
     let device = device(&args.backend)?;
-    let rows = rows(args, &asked.rows().collect::<Vec<_>>())?;
+    view.rows = match args.table.is_none() && args.figure.is_none() && args.rows.is_some() {
+        true => rows(args, &asked.rows().collect::<Vec<_>>())?, // without a table any row of the file
+        false => rows(args, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
+    };
     let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
-    used.target.protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
+    let protocol = protocol(&view, &used, &source);
+    protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
+    let rescore = rescore(protocol)?;
     let runner = Runner::of(used.target.method);
     for row in used.rows() {
         (runner.check)(&used, row, &source)?; // every row's configuration, asked for or not
     }
     let encoded = crate::rows::encoded(&used, &source)?;
     let limit = limit(args);
-    let memory = rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
+    let memory = view.rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
     let memory = memory.collect::<Result<Vec<_>>>()?;
-    for (row, bytes) in rows.iter().zip(&memory) {
+    for (row, bytes) in view.rows.iter().zip(&memory) {
         bytes.check(&format!("row.{row}"), limit)?;
     }
-    let steps = rows.iter().map(|row| (runner.steps)(&used, row, &source));
+    let steps = view.rows.iter().map(|row| (runner.steps)(&used, row, &source));
     let steps = steps.sum::<Result<usize>>()? * count as usize;
     Ok(Planned {
         steps,
@@ -180,10 +246,32 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
         source,
         encoded,
         device,
-        rows,
+        shown,
+        view,
         memory,
+        rescore,
         limit,
     })
+}
+
+/// The table or figure that the command line names; the target's own table by default.
+fn view(args: &cli::Reproduce, asked: &Config) -> Result<(Shown, View)> {
+    let shown = match (args.table, args.figure) {
+        (_, Some(n)) => Shown::Figure(n),
+        (n, None) => Shown::Table(n.unwrap_or(asked.target.table)),
+    };
+    if let Some(view) = asked.view(shown) {
+        return Ok((shown, view));
+    }
+    let mut known: Vec<_> = asked.shown().chain([Shown::Table(asked.target.table)]).collect();
+    known.sort();
+    known.dedup();
+    let known: Vec<_> = known.iter().map(Shown::to_string).collect();
+    let (place, got) = match shown {
+        Shown::Table(n) => ("--table", n),
+        Shown::Figure(n) => ("--figure", n),
+    };
+    Err(Error::invalid(place, format!("one of {}: {}", args.target, known.join(", ")), got))
 }
 
 /// The memory that counts: the machine's, where the backend computes in it.
@@ -207,8 +295,15 @@ pub(crate) fn run_dir(args: &cli::Reproduce, identity: Identity, config: &str) -
     RunDir::create(args.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
 }
 
-/// Refuses another table than the target's.
+/// Refuses another table than the target's, and a figure.
 pub(crate) fn check_table(args: &cli::Reproduce, table: u32) -> Result<()> {
+    if let Some(figure) = args.figure {
+        return Err(Error::invalid(
+            "--figure",
+            format!("none: {} is a table", args.target),
+            figure,
+        ));
+    }
     let Some(other) = args.table.filter(|&t| t != table) else { return Ok(()) };
     let expected = format!("{table}, the one table of {} so far", args.target);
     Err(Error::invalid("--table", expected, other))
@@ -224,8 +319,16 @@ pub(crate) fn seeds(args: &cli::Reproduce, default: u64) -> Result<u64> {
 /// The command line again, without what only one machine has.
 pub(crate) fn command(args: &cli::Reproduce, seeds: u64) -> String {
     let mut command = format!("cargo xtask reproduce {} --seeds {seeds}", args.target);
+    for (option, number) in [("table", args.table), ("figure", args.figure)] {
+        if let Some(number) = number {
+            command += &format!(" --{option} {number}");
+        }
+    }
     if let Some(rows) = &args.rows {
         command += &format!(" --rows '{}'", rows.join(","));
+    }
+    if let Some(methods) = &args.rescore {
+        command += &format!(" --rescore {}", methods.join(","));
     }
     if args.data.is_some() {
         command += " --data DIR"; // the folder is the reader's own

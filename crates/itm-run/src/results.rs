@@ -1,5 +1,7 @@
 //! From what the rows gave to what the reports say.
 
+mod audit;
+
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
 use itm_core::significance::{
@@ -8,16 +10,21 @@ use itm_core::significance::{
 use itm_core::{Result, ScoreMatrix};
 
 use crate::baselines;
-use crate::config::DatasetName;
-use crate::paper;
+use crate::config::{ClaimConfig, Shown};
+use crate::ensemble::Ensemble;
+use crate::hubs::rescore;
+use crate::paper::{Measured as PaperData, Paper};
+use crate::report::Rescored;
 use crate::report::{
-    CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, Figures, Kind, Measured, RecallIntervals,
-    Recalls, Reliability, ReliabilityBin, Report, ReportInput, Row, SCHEMA_VERSION, SeedResult,
-    Similarities, Truth,
+    CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, EpochDraws, Figure, FigurePoint, Figures,
+    Kind, Measured, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, ReportInput,
+    Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
 };
 use crate::reproduce::Job;
 use crate::system;
 use crate::train::Progress;
+
+pub(crate) use self::audit::of_log;
 
 /// Replicates of a bootstrap and of a randomisation test.
 const REPLICATES: usize = 10_000;
@@ -35,13 +42,17 @@ pub(crate) struct SeedRun {
     pub(crate) curve: Option<Curve>,
     pub(crate) similarities: Option<Similarities>,
     pub(crate) prior: Option<f64>,
+    /// What was drawn, epoch by epoch, against the truth.
+    pub(crate) epochs: Vec<EpochDraws>,
+    /// The same scores under corrections for hubs.
+    pub(crate) rescored: Option<hubness::cli::report::Report>,
 }
 
 impl SeedRun {
     /// Evaluates a score matrix on the test split.
     pub(crate) fn evaluate(job: &Job, seed: u64, scores: &ScoreMatrix) -> Result<Self> {
         let pairs = &job.source.dataset.test.pairs;
-        let ranks: Vec<Ranks> = job.used.target.protocol.ranks(scores, pairs)?;
+        let ranks: Vec<Ranks> = job.protocol.ranks(scores, pairs)?;
         let truth = job.source.truth.as_ref();
         Ok(Self {
             seed,
@@ -52,6 +63,8 @@ impl SeedRun {
             curve: None,
             similarities: None,
             prior: None,
+            epochs: vec![],
+            rescored: None,
         })
     }
 }
@@ -96,6 +109,11 @@ impl RowResult {
         self.runs.iter().map(|run| run.hits.clone()).collect()
     }
 
+    fn rescored(&self) -> Vec<Rescored> {
+        let reports: Vec<_> = self.runs.iter().filter_map(|run| run.rescored.clone()).collect();
+        rescore::summarise(&self.name, &reports)
+    }
+
     fn row(&self, job: &Job) -> Result<Row> {
         let of = |recalls: fn(&Evaluation) -> [f64; 3]| {
             let at = |k: usize| mean(self.runs.iter().map(|run| recalls(&run.evaluation)[k]));
@@ -121,9 +139,9 @@ impl RowResult {
             ties_decided: Some(self.runs.iter().map(ties_decided).sum()),
             seconds: Some(self.seconds),
         };
-        let paper = papers_data(job)
-            .then(|| paper::fne_row(job.used.target.table, "flickr30k", &self.name))
-            .flatten()
+        let paper = measured_as_the_paper(job)
+            .zip(table(job))
+            .and_then(|(on, table)| paper(job).line(table, on, printed(job, &self.name)))
             .map(|printed| printed.numbers());
         Ok(Row {
             name: self.name.clone(),
@@ -161,7 +179,9 @@ impl RowResult {
             truth.uniform_true_share = Some(shares.uniform);
             truth.hardest_true_share = Some(shares.hardest);
             truth.draws = Some(draws.anchors as u64);
+            truth.other_true_shares = shares.others;
         }
+        truth.epochs = audit::epochs(&self.runs);
     }
 
     fn add_posterior(&self, truth: &mut Truth) {
@@ -184,6 +204,7 @@ impl RowResult {
             truth.brier_skill_at_base_rate = all.brier_skill(rate);
             let named =
                 [(format!("p = {prior:e}"), prior), (format!("p = base rate {rate:.4}"), rate)];
+            truth.detection = audit::detection(&all, &named);
             truth.reliability = named.map(|(name, prior)| reliability(&all, name, prior)).into();
         }
     }
@@ -207,7 +228,7 @@ pub(crate) struct Results {
 
 impl Results {
     pub(crate) fn new(job: &Job, cca: Option<RowResult>) -> Self {
-        Self { rows: cca.into_iter().collect(), chance: baselines::chance(&job.source.dataset.test.pairs) }
+        Self { rows: cca.into_iter().collect(), chance: chance(job) }
     }
 
     pub(crate) fn push(&mut self, row: RowResult) {
@@ -220,7 +241,16 @@ impl Results {
         for row in &self.rows {
             rows.push(row.row(job)?);
         }
-        let names: Vec<_> = job.rows.iter().map(String::as_str).collect();
+        let own = measured_as_the_paper(job);
+        let names: Vec<_> = self.rows.iter().map(|row| row.name.as_str()).collect();
+        let lines: Vec<_> = names.iter().map(|name| (*name, printed(job, name))).collect();
+        let reference = || {
+            let asked = PaperData::new(
+                job.asked.target.dataset,
+                job.view.protocol.unwrap_or(job.asked.target.protocol),
+            );
+            paper(job).reference(table(job)?, asked, &lines)
+        };
         let report = Report {
             schema_version: SCHEMA_VERSION,
             target: job.asked.name.clone(),
@@ -235,12 +265,12 @@ impl Results {
             command: job.command.clone(),
             ci95_unit: CI95_UNIT.into(),
             tie_policy: "smaller index first".into(),
-            claim: Claim { row: "Full".into(), against: vec!["w/o FNE".into(), CCA.into()] },
+            claim: claim(job),
             rows,
             comparisons: self.comparisons()?,
-            paper_reference: (job.asked.target.dataset == DatasetName::Flickr30k
-                && !papers_data(job))
-            .then(|| paper::fne_reference(job.asked.target.table, &names)),
+            paper_reference: if own.is_some() { None } else { reference() },
+            figure: self.figure(job),
+            rescored: self.rows.iter().flat_map(RowResult::rescored).collect(),
             notes: job.source.notes.clone(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
@@ -248,6 +278,16 @@ impl Results {
             data_sha256: job.source.dataset.sha256.clone(),
         };
         Ok(ReportInput { report, figures })
+    }
+
+    /// The curve of a figure: its rows by the number on the x axis.
+    fn figure(&self, job: &Job) -> Option<Figure> {
+        let (Shown::Figure(number), Some(key)) = (job.shown, &job.view.x) else { return None };
+        let point =
+            |row: &String| Some(FigurePoint { row: row.clone(), x: job.used.number(row, key)? });
+        let mut points: Vec<_> = job.view.rows.iter().filter_map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Some(Figure { number, x: key.clone(), points })
     }
 
     fn chance_row(&self, job: &Job) -> Row {
@@ -281,9 +321,16 @@ impl Results {
         let cca = self.rows.iter().find(|row| row.kind == Kind::Baseline);
         let others =
             self.rows.iter().filter(|row| row.kind == Kind::Trained && row.name != full.name);
+        // Ensembles are fewer than models: of such rows there are no pairs.
+        let paired =
+            |a: &RowResult, b: &RowResult| a.runs.len() == b.runs.len() || b.runs.len() == 1;
         let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
         let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
-        of_full.chain(of_cca).map(|(row, minus)| comparison(row, minus)).collect()
+        of_full
+            .chain(of_cca)
+            .filter(|(row, minus)| paired(row, minus))
+            .map(|(row, minus)| comparison(row, minus))
+            .collect()
     }
 }
 
@@ -333,13 +380,60 @@ fn ends(interval: Interval) -> [f64; 2] {
 
 fn protocol(job: &Job) -> String {
     let test = &job.source.dataset.test.pairs;
-    let name = job.used.target.protocol.name();
+    let name = job.protocol.name();
     format!("{name}: {} images, {} captions", test.images(), test.texts())
 }
 
-/// Whether the data are those of the paper's table: then its numbers stand beside ours, otherwise in a block of their own.
-fn papers_data(job: &Job) -> bool {
-    job.source.known == Some(DatasetName::Flickr30k)
+/// The data and protocol of the paper's table, if they are those of the run: then its numbers stand beside ours, otherwise
+/// in a block of their own.
+fn measured_as_the_paper(job: &Job) -> Option<PaperData> {
+    PaperData::new(job.source.known?, job.protocol)
+}
+
+fn paper(job: &Job) -> Paper {
+    Paper::of(job.asked.target.method)
+}
+
+/// The number of the paper's table; a figure has no printed numbers.
+fn table(job: &Job) -> Option<u32> {
+    match job.shown {
+        Shown::Table(n) => Some(n),
+        Shown::Figure(_) => None,
+    }
+}
+
+/// What the paper calls a row of ours. Where it prints an ensemble, that is what its line stands beside.
+fn printed<'a>(job: &'a Job, name: &'a str) -> &'a str {
+    let view = &job.view;
+    if view.ensemble < 2 {
+        return view.printed(name);
+    }
+    let row = view.rows.iter().find(|row| Ensemble::name(row, view.ensemble) == name);
+    row.map_or(name, |row| view.printed(row))
+}
+
+/// With ensembles it is of them: of the first row's against the closed form.
+fn claim(job: &Job) -> Claim {
+    let ClaimConfig { row, mut against } = job.view.claim();
+    against.push(CCA.into());
+    match job.view.ensemble {
+        0 | 1 => Claim { row, against },
+        size => {
+            let of = |row: String| if row == CCA { row } else { Ensemble::name(&row, size) };
+            Claim { row: of(row), against: against.into_iter().map(of).collect() }
+        }
+    }
+}
+
+/// Ranking at random; of one fold where there are several of the same size.
+fn chance(job: &Job) -> Measures<f64> {
+    let pairs = &job.source.dataset.test.pairs;
+    match job.protocol.folds(pairs) {
+        Ok(folds) => {
+            folds.first().map_or_else(|| baselines::chance(pairs), |f| baselines::chance(&f.pairs))
+        }
+        Err(_) => baselines::chance(pairs),
+    }
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

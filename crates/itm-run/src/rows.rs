@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use fne::FneConfig;
+use hubness::training::{HalConfig, Similarity, score_matrix};
 use itm_core::eval::{Evaluation, TiePolicy, evaluate};
 use itm_core::tiles::{Embeddings, Tiles};
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
@@ -19,7 +20,7 @@ use crate::results::SeedRun;
 use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::train::{Event, Plan, restore, train};
-use crate::{figures, progress};
+use crate::{figures, progress, results};
 
 /// What the runner does with a row, whatever its method.
 pub(crate) struct Runner {
@@ -42,6 +43,7 @@ impl Runner {
     pub(crate) fn of(method: MethodName) -> Self {
         match method {
             MethodName::Fne => Self::with::<FneConfig>(),
+            MethodName::Hal => Self::with::<HalConfig>(),
         }
     }
 
@@ -159,9 +161,17 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let progress = train(&mut method, &plan, validate, &checkpoints, &log, watch)?;
     bar.finish_and_clear();
 
-    let scores = scores(&method.embed(Split::Test)?)?;
+    let test = method.embed(Split::Test)?;
+    let scores = scores(&test)?;
     let mut result = SeedRun::evaluate(job, seed, &scores)?;
-    result.curve = Some(figures::curve(row, seed, &Log::read(&log)?, plan.epoch_steps()));
+    if let Some(rescoring) = &job.rescoring {
+        let spinner = progress::spinner(&format!("{name}: re-scored"));
+        result.rescored = Some(rescoring.measure(row, seed, &[method.embed(Split::Val)?, test])?);
+        spinner.finish_and_clear();
+    }
+    let log = Log::read(&log)?;
+    result.curve = Some(figures::curve(row, seed, &log, plan.epoch_steps()));
+    result.epochs = results::of_log(&log);
     let posterior = method.posterior();
     result.similarities = Some(figures::similarities(row, seed, &scores, &job.source, posterior));
     result.prior = method.prior();
@@ -217,7 +227,10 @@ fn embed<R: Recipe>(
 
 /// All scores of embedded images and texts.
 pub(crate) fn scores(embedded: &Embedded) -> Result<ScoreMatrix> {
-    let Embedded { dim, images, texts } = embedded;
+    let Embedded { dim, images, texts, similarity } = embedded;
+    if *similarity == Similarity::Order {
+        return score_matrix(*similarity, *dim, images, texts);
+    }
     let images = Embeddings::new("image embeddings", images.len() / dim, *dim, images)?;
     let texts = Embeddings::new("text embeddings", texts.len() / dim, *dim, texts)?;
     Ok(Tiles::new(images, texts)?.scores())

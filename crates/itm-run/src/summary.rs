@@ -20,20 +20,14 @@ pub(crate) fn resolved(job: &Planned, out: Option<&Path>) -> String {
         format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
     };
     for (key, value) in [
-        (
-            "target",
-            format!(
-                "{} (table {} of {})",
-                job.asked.name, job.asked.target.table, job.asked.target.paper
-            ),
-        ),
+        ("target", format!("{} ({} of {})", job.asked.name, job.shown, job.asked.target.paper)),
         ("config", job.used.path.display().to_string()),
         ("data", format!("{} (sha256 {})", job.source.title, &data.sha256[..12])),
         ("train", size(&data.train)),
         ("val", size(&data.val)),
-        ("test", format!("{}, protocol {}", size(&data.test), job.used.target.protocol.name())),
+        ("test", format!("{}, protocol {}", size(&data.test), job.protocol().name())),
         ("backend", format!("{}, {} threads", job.backend, system::threads())),
-        ("rows", job.rows.join(" | ")),
+        ("rows", job.view.rows.join(" | ")),
         ("seeds", seeds.join(" ")),
         ("steps", format!("{} in all", job.steps)),
         ("memory", memory(job)),
@@ -48,7 +42,7 @@ pub(crate) fn resolved(job: &Planned, out: Option<&Path>) -> String {
 fn memory(job: &Planned) -> String {
     let mut lines = vec![job.limit.to_string()];
     let mut last = None;
-    for (row, plan) in job.rows.iter().zip(&job.memory) {
+    for (row, plan) in job.view.rows.iter().zip(&job.memory) {
         if last.replace(plan) != Some(plan) {
             lines.push(format!("{row}: at most {}; {plan}", bytes(plan.peak())));
         }

@@ -19,13 +19,19 @@ fn command_lines() {
     fs::create_dir(dir.path().join("taken")).unwrap();
     fs::write(dir.path().join("taken/mine.txt"), "mine").unwrap();
     let reproduce = |rest: &[&'static str]| [&["reproduce", "small"], rest].concat();
-    let cases: [(Vec<&str>, &[&str]); 22] = [
+    let cases: [(Vec<&str>, &[&str]); 28] = [
         (reproduce(&["--seeds", "0"]), &["--seeds", "1 to 1000", "got 0"]),
         (reproduce(&["--seeds", "18446744073709551615"]), &["--seeds", "1 to 1000"]),
         (reproduce(&["--seeds", "three"]), &["--seeds", "'three'"]),
         (reproduce(&["--rows", "Ful"]), &["--rows", "Full", "`Ful`"]),
         (reproduce(&["--rows", ""]), &["--rows", "Full", "``"]),
         (reproduce(&["--table", "9"]), &["--table", "got 9"]),
+        (reproduce(&["--figure", "9"]), &["--figure", "figure 4, figure 5", "got 9"]),
+        (reproduce(&["--table", "1", "--figure", "4"]), &["'--table <N>'", "'--figure <N>'"]),
+        (reproduce(&["--table", "1", "--seeds", "3"]), &["--seeds", "a multiple of 2", "got 3"]),
+        (reproduce(&["--table", "4", "--rows", "w/o MMM"]), &["--rows", "p = 1/1000", "`w/o MMM`"]),
+        (reproduce(&["--rescore", "csls,best"]), &["--rescore", "csls, is, rgm", "`best`"]),
+        (reproduce(&["--rescore", "is,is"]), &["--rescore", "each name once", "`is` twice"]),
         (reproduce(&["--backend", "gpu"]), &["backend", "wgpu", "`gpu`"]),
         (reproduce(&["--data", "taken"]), &["--data", "Scenes", "`taken`"]),
         (reproduce(&["--out", "taken"]), &["taken", "new or empty", "--resume"]),

@@ -74,6 +74,8 @@ fn the_source_is_trained_once_and_never_touched() {
     refused(&["--out", "first"], "new or empty");
     refused(&["--rows", "w/o MMM"], "--rows: expected some of Full");
     refused(&["--table", "4"], "--table: expected 3");
+    refused(&["--figure", "4"], "--figure: expected none");
+    refused(&["--rescore", "csls"], "--rescore: expected none");
     let checkpoint = before.iter().rfind(|(name, _)| name.ends_with("manifest.json")).unwrap();
     let manifest = at("runs").join(&checkpoint.0);
     fs::write(&manifest, &checkpoint.1[..20]).unwrap();

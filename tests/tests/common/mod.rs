@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use fne::{Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, Observe, StepReport};
+use hubness::training::HalConfig;
 use itm_core::data::Features;
-use itm_run::config::{AnyConfig, Config};
+use itm_run::config::{AnyConfig, Config, Method};
+use serde::de::DeserializeOwned;
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
@@ -14,20 +16,33 @@ pub(crate) fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
-/// Every row of every target that trains, by name; with small encoders where they are those of pictures.
+/// Every row of every target of FNE, by name; with small encoders where they are those of pictures.
 pub(crate) fn rows() -> Vec<(String, FneConfig)> {
-    let small = |mut row: FneConfig| {
+    let small = |(name, mut row): (String, FneConfig)| {
         if !matches!(row.model.image, ImageConfig::Features(_)) {
             row.model = ModelConfig::new(16, 8);
         }
-        row
+        (name, row)
     };
+    rows_of(Method::Fne).into_iter().map(small).collect()
+}
+
+/// Every row of every target of HAL, by name.
+#[allow(dead_code)] // not every test crate has a use for it
+pub(crate) fn hal_rows() -> Vec<(String, HalConfig)> {
+    rows_of(Method::Hal)
+}
+
+fn rows_of<C: DeserializeOwned>(method: Method) -> Vec<(String, C)> {
     let mut rows = vec![];
     for name in Config::names(&configs()).unwrap() {
         let AnyConfig::Trained(config) = AnyConfig::load(&configs(), &name).unwrap() else {
             continue;
         };
-        rows.extend(config.rows().map(|row| (format!("{name}, {row}"), small(config.row(row).unwrap()))));
+        if config.target.method != method {
+            continue;
+        }
+        rows.extend(config.rows().map(|row| (format!("{name}, {row}"), config.row(row).unwrap())));
     }
     rows
 }

@@ -19,6 +19,8 @@ pub enum TextPool {
     Mean,
     /// The state after the last real word.
     Last,
+    /// The largest value of each coordinate over the real words.
+    Max,
 }
 
 /// Sizes and choices of a [`GruText`].
@@ -40,7 +42,7 @@ pub struct GruTextShape {
 /// Captions to the joint space: word vectors, states, one pooled row of unit length.
 ///
 /// ```text
-/// w_j = GRU(E[id_1], …, E[id_j]),   w̄ = (1/l) Σ_j w_j  or  w_l,   then w̄ / ‖w̄‖
+/// w_j = GRU(E[id_1], …, E[id_j]),   w̄ = (1/l) Σ_j w_j,  w_l  or  max_j w_j,   then w̄ / ‖w̄‖
 /// ```
 ///
 /// | symbol | here | shape |
@@ -136,6 +138,7 @@ impl GruText {
         normalize_rows(match self.pool {
             TextPool::Mean => masked_mean(states, &captions.lengths),
             TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
+            TextPool::Max => states.max_dim(1).reshape([b, d]), // padded steps repeat the last real one
         })
     }
 }

@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn padding_changes_no_embedding() {
         let device = Device::flex();
-        for pool in [TextPool::Mean, TextPool::Last] {
+        for pool in [TextPool::Mean, TextPool::Last, TextPool::Max] {
             let model = GruText::new(&shape(0.0, pool), 3, &device);
             let together = values(model.encode(&TokenBatch::new(&CAPTIONS)));
             let alone = encode_all(&model, CAPTIONS.map(|c| TokenBatch::new(&[c])).iter());

@@ -16,6 +16,7 @@ use crate::{Error, Pairs, Result, ScoreMatrix};
 /// | `full`          | any number       | at least 1        | of the whole set           |
 /// | `flickr_1k`     | 1,000            | 5                 | of the whole set           |
 /// | `coco_1k_folds` | 5,000            | 5                 | mean over 5 folds of 1,000 |
+/// | `coco_first_1k` | 5,000            | 5                 | of the first 1,000         |
 /// | `coco_5k`       | 5,000            | 5                 | of the whole set           |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Protocol {
@@ -29,6 +30,9 @@ pub enum Protocol {
     /// Five folds of 1,000 consecutive COCO images with their captions, each ranked within itself.
     #[serde(rename = "coco_1k_folds")]
     Coco1kFolds,
+    /// The first 1,000 of the COCO images: fold 0 of the five.
+    #[serde(rename = "coco_first_1k")]
+    CocoFirst1k,
     /// All 5,000 COCO test images.
     #[serde(rename = "coco_5k")]
     Coco5k,
@@ -41,6 +45,7 @@ impl Protocol {
             Self::Full => "full",
             Self::Flickr1k => "flickr_1k",
             Self::Coco1kFolds => "coco_1k_folds",
+            Self::CocoFirst1k => "coco_first_1k",
             Self::Coco5k => "coco_5k",
         }
     }
@@ -53,12 +58,13 @@ impl Protocol {
         let images = match self {
             Self::Full => None,
             Self::Flickr1k => Some(1000),
-            Self::Coco1kFolds | Self::Coco5k => Some(5000),
+            Self::Coco1kFolds | Self::CocoFirst1k | Self::Coco5k => Some(5000),
         };
         self.check_images(pairs, images)?;
         self.check_captions(pairs, images.map(|_| 5))?;
         match self {
             Self::Coco1kFolds => folds(pairs, 5, 1000),
+            Self::CocoFirst1k => folds(pairs, 1, 1000),
             _ => folds(pairs, 1, pairs.images()),
         }
     }
@@ -68,12 +74,7 @@ impl Protocol {
     /// # Errors
     /// As [`Protocol::folds`], and if matrix and pairs differ in shape.
     pub fn ranks(self, scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ranks>> {
-        let folds = self.folds(pairs)?;
-        if folds.len() == 1 {
-            return Ok(vec![Ranks::new(scores, pairs)?]); // without a copy of the matrix
-        }
-        check_shape(scores, pairs)?;
-        folds.iter().map(|fold| Ranks::new(&fold.scores(scores), &fold.pairs)).collect()
+        within(&self.folds(pairs)?, scores, pairs)
     }
 
     fn check_images(self, pairs: &Pairs, expected: Option<usize>) -> Result<()> {
@@ -99,6 +100,16 @@ impl Protocol {
         let place = format!("protocol {self}: image {image}");
         Err(Error::invalid(place, wanted, pairs.texts_of(image).len()))
     }
+}
+
+fn within(folds: &[Fold], scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ranks>> {
+    if let [fold] = folds
+        && fold.images.len() == pairs.images()
+    {
+        return Ok(vec![Ranks::new(scores, pairs)?]); // without a copy of the matrix
+    }
+    check_shape(scores, pairs)?;
+    folds.iter().map(|fold| Ranks::new(&fold.scores(scores), &fold.pairs)).collect()
 }
 
 impl fmt::Display for Protocol {
@@ -244,8 +255,21 @@ mod tests {
             assert_eq!((fold.texts[0], fold.texts.len()), (f * 5000, 5000));
             assert_eq!(fold.pairs, Pairs::uniform(1000, 5));
         }
+        let first = Protocol::CocoFirst1k.folds(&pairs).unwrap();
+        assert_eq!(first, folds[..1]);
         let whole = Protocol::Coco5k.folds(&pairs).unwrap();
         assert_eq!((whole.len(), &whole[0].pairs), (1, &pairs));
+    }
+
+    /// One fold of a larger set is ranked alone: the third image's text would beat everything.
+    #[test]
+    fn one_fold_is_not_the_whole() {
+        let pairs = Pairs::uniform(3, 1);
+        let scores = ScoreMatrix::from_rows([[2.0, 1.0, 9.0], [1.0, 2.0, 9.0], [9.0, 9.0, 0.0]]);
+        let first = within(&folds(&pairs, 1, 2).unwrap(), &scores, &pairs).unwrap();
+        assert_eq!(Evaluation::new(&first, TiePolicy::Pessimistic).rsum, 600.0);
+        let whole = within(&folds(&pairs, 1, 3).unwrap(), &scores, &pairs).unwrap();
+        assert_eq!(whole, [Ranks::new(&scores, &pairs).unwrap()]);
     }
 
     /// A score of another fold cannot change a rank.
@@ -289,7 +313,8 @@ mod tests {
 
     #[test]
     fn names_are_those_of_configs() {
-        for p in [Protocol::Full, Protocol::Flickr1k, Protocol::Coco1kFolds, Protocol::Coco5k] {
+        use Protocol::{Coco1kFolds, Coco5k, CocoFirst1k, Flickr1k, Full};
+        for p in [Full, Flickr1k, Coco1kFolds, CocoFirst1k, Coco5k] {
             assert_eq!(serde_json::to_value(p).unwrap(), p.to_string());
         }
     }

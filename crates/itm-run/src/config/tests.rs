@@ -86,3 +86,56 @@ fn an_unknown_row_is_answered_by_the_known_ones() {
     let error = parse(TEXT).unwrap().row::<Toy>("Ful").unwrap_err().to_string();
     assert!(error.contains("Full, w/o FNE") && error.contains("`Ful`"), "{error}");
 }
+
+const VIEWS: &str = "[table.4]\nrows = [\"Full\", \"w/o\"]\nensemble = 2\nprinted = { Full = \"P\" }\n\
+    [figure.5]\nrows = [\"w/o\", \"Full\"]\nx = \"train.batch\"\n";
+
+fn viewed(views: &str) -> Result<Config> {
+    let rows = "[row.Full]\n[row.\"w/o\"]\ntrain.batch = 3\n";
+    let scenes = include_str!("../../../../configs/fne-scenes.toml");
+    let head = scenes.split("[row.Full]").next().unwrap();
+    match AnyConfig::parse("toy", "toy.toml".into(), format!("{head}{rows}{views}"))? {
+        AnyConfig::Trained(config) => Ok(*config),
+        AnyConfig::Hubs(_) => panic!("it trains"),
+    }
+}
+
+#[test]
+fn views_name_rows_once_and_numbers_on_an_axis() {
+    let config = viewed(VIEWS).unwrap();
+    assert_eq!(config.shown().collect::<Vec<_>>(), [Shown::Table(4), Shown::Figure(5)]);
+    let view = config.view(Shown::Table(4)).unwrap();
+    assert_eq!((view.ensemble, view.printed("Full"), view.printed("w/o")), (2, "P", "w/o"));
+    let claim = view.claim();
+    assert_eq!((claim.row.as_str(), &claim.against[..]), ("Full", &["w/o".to_owned()][..]));
+    assert_eq!(config.number("w/o", "train.batch"), Some(3.0));
+    assert_eq!(config.number("Full", "train.batch"), Some(128.0));
+    // The target's own table has no section here: it is of all rows.
+    assert_eq!(config.view(Shown::Table(3)).unwrap().rows, ["Full", "w/o"]);
+    assert_eq!(config.view(Shown::Table(9)), None);
+    config.row::<fne::FneConfig>("w/o").unwrap(); // views are no keys of the method
+}
+
+#[test]
+fn wrong_views_are_one_line() {
+    for (from, to, parts) in [
+        ("rows = [\"Full\"", "rows = [\"Fool\"", ["table.4, rows", "Full, w/o", "`Fool`"]),
+        ("\"w/o\"]\nens", "\"Full\"]\nens", ["table.4, rows", "once", "`Full` twice"]),
+        ("rows = [\"Full\", \"w/o\"]", "rows = []", ["table.4, rows", "one row", "none"]),
+        ("[table.4]", "[table.four]", ["table.four", "number", "`four`"]),
+        ("[table.4]", "[table.0]", ["table.0", "number", "`0`"]),
+        ("ensemble = 2", "ensemble = 0", ["table.4, ensemble", "1 to", "0"]),
+        ("ensemble = 2", "colour = 2", ["table.4", "unknown field", "colour"]),
+        ("ensemble = 2", "x = \"train.batch\"", ["table.4, x", "no axis", "key"]),
+        ("Full = \"P\"", "Fool = \"P\"", ["table.4, printed", "rows of this file", "`Fool`"]),
+        ("train.batch\"", "train.botch\"", ["figure.5, x", "number in row.", "`train.botch`"]),
+        ("x = \"train.batch\"", "", ["figure.5, x", "x axis", "none"]),
+    ] {
+        assert!(VIEWS.contains(from), "{from}");
+        let line = viewed(&VIEWS.replacen(from, to, 1)).unwrap_err().to_string();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        for part in ["toy.toml"].iter().chain(&parts) {
+            assert!(line.contains(part), "{line:?} names no {part:?}");
+        }
+    }
+}

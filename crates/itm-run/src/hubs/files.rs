@@ -127,6 +127,8 @@ fn npy<T: AutoSerialize + Copy>(path: &Path, shape: &[usize], values: &[T]) -> R
 mod tests {
     use itm_core::data::Npy;
 
+    use hubness::training::Similarity;
+
     use super::*;
     use crate::config::{Config, ScenesConfig};
 
@@ -160,6 +162,7 @@ mod tests {
             dim: 2,
             images: vec![start, start + 1.0],
             texts: vec![start + 2.0, start + 3.0, start + 4.0, start + 5.0],
+            similarity: Similarity::Cosine,
         };
         let files = EmbeddingFiles::write(dir.path(), &[embedded(0.0), embedded(10.0)]).unwrap();
         for (path, shape, first) in [

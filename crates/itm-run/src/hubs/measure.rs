@@ -105,7 +105,12 @@ mod tests {
         let side = |off: f32| -> Vec<f32> {
             (0..12).flat_map(|i| [(i as f32 + off).cos(), (i as f32 + off).sin()]).collect()
         };
-        let embedded = Embedded { dim: 2, images: side(0.0), texts: side(0.4) };
+        let embedded = Embedded {
+            dim: 2,
+            images: side(0.0),
+            texts: side(0.4),
+            similarity: hubness::training::Similarity::Cosine,
+        };
         let embeddings = EmbeddingFiles::write(dir, &[embedded.clone(), embedded]).unwrap();
         (data, embeddings)
     }

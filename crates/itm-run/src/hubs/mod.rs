@@ -5,6 +5,7 @@ mod files;
 mod markdown;
 mod measure;
 mod orderings;
+pub(crate) mod rescore;
 mod summary;
 mod trained;
 
@@ -35,6 +36,10 @@ pub(crate) fn reproduce(
 ) -> Result<Option<PathBuf>> {
     let started = Instant::now();
     check_table(args, hubs.target.table)?;
+    if args.rescore.is_some() {
+        let expected = format!("none: {} names its inferences in its file", args.target);
+        return Err(itm_core::Error::invalid("--rescore", expected, "a list"));
+    }
     let seeds = seeds(args, hubs.target.seeds)?;
     device(&args.backend)?;
     let known: Vec<_> = hubs.target.rows.iter().map(String::as_str).collect();

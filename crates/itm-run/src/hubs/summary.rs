@@ -152,7 +152,7 @@ pub(super) struct MethodSummary {
 }
 
 impl MethodSummary {
-    fn new(method: &str, reports: &[Report]) -> Self {
+    pub(super) fn new(method: &str, reports: &[Report]) -> Self {
         let of_seeds = || reports.iter().filter_map(|r| Some((r, row(r, method)?)));
         let per_seed: Vec<_> = of_seeds().map(|(_, row)| row.rsum).collect();
         let differences = || of_seeds().filter_map(|(_, row)| row.difference);

@@ -51,7 +51,7 @@ impl Wanted {
             return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
         }
         let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
-        if used.target.protocol == Protocol::Coco1kFolds {
+        if matches!(used.target.protocol, Protocol::Coco1kFolds | Protocol::CocoFirst1k) {
             let expected = "a target that is evaluated as a whole";
             return Err(Error::invalid(place("source"), expected, used.target.protocol.name()));
         }
@@ -134,6 +134,7 @@ impl Wanted {
         let source = cli::Reproduce {
             target: self.asked.name.clone(),
             table: None,
+            figure: None,
             rows: Some(self.rows.clone()),
             seeds: Some(self.seeds),
             data: args.data.clone(),
@@ -142,6 +143,7 @@ impl Wanted {
             out: resumed,
             plan: args.plan,
             memory_limit: args.memory_limit,
+            rescore: None,
         };
         reproduce::reproduce(&source, configs)
     }

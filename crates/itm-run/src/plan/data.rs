@@ -14,6 +14,8 @@ pub(crate) struct Sizes {
     pub(crate) vocabulary: usize,
     /// Longest caption, in words.
     pub(crate) words: usize,
+    /// Captions of the training split.
+    pub(crate) captions: usize,
 }
 
 impl Sizes {
@@ -23,6 +25,7 @@ impl Sizes {
             features: source.dataset.train.features.dim,
             vocabulary: encoded.vocabulary,
             words: longest.unwrap_or(0),
+            captions: encoded.train.words.len(),
         }
     }
 }

@@ -53,8 +53,7 @@ struct Side {
 fn image(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
     let config = match &model.image {
         ImageConfig::Features(_) => {
-            let map =
-                Projection { features: sizes.features as u64, width: model.embed_dim as u64 };
+            let map = Projection { features: sizes.features as u64, width: model.embed_dim as u64 };
             return Ok(Side { weights: map.weights(), item: map.activations(), ahead: 0 });
         }
         ImageConfig::Vit(config) => config,
@@ -148,7 +147,7 @@ mod tests {
         Config::load(&configs, "fne-scenes").unwrap().row(row).unwrap()
     }
 
-    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12 };
+    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000 };
 
     /// The formula's weights are those of the model that is built.
     #[test]

@@ -1,8 +1,8 @@
 //! `report.html`: one file that needs nothing else.
 
 use super::format::rsum;
-use super::json::{Report, Row};
-use super::plots::{self, Figure, Key, Series, Shape};
+use super::json::{EpochDraws, Measured, Report, Row};
+use super::plots::{self, Figure, Key, Series, Shape, Trace};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
 use super::{CHANCE, Curve, Figures, ReportInput, canvas, examples};
@@ -17,8 +17,10 @@ pub(super) fn render(input: &ReportInput) -> String {
     let recalls = tables::recalls(report, Interval::Ends);
     section(&mut out, &recalls.title, |out| {
         body(out, &recalls);
+        grid(out, parameter_figures(report));
         grid(out, recall_figures(report, &rows));
         tables::comparisons(report).iter().for_each(|t| table(out, t));
+        tables::rescored(report).iter().for_each(|t| table(out, t));
     });
     if let Some(t) = tables::paper(report) {
         section(&mut out, &t.title, |out| {
@@ -34,11 +36,17 @@ pub(super) fn render(input: &ReportInput) -> String {
         });
     }
     let posterior = posterior_figures(report, figures);
-    let (truth, draws) = (tables::truth(report), tables::draws(report));
-    if truth.is_some() || draws.is_some() || !posterior.is_empty() {
+    let known = [
+        tables::truth(report),
+        tables::draws(report),
+        tables::epochs(report),
+        tables::detection(report),
+    ];
+    if known.iter().any(Option::is_some) || !posterior.is_empty() {
         section(&mut out, "False negatives", |out| {
+            grid(out, draw_figures(report));
             grid(out, posterior);
-            truth.iter().chain(&draws).for_each(|t| table(out, t));
+            known.iter().flatten().for_each(|t| table(out, t));
         });
     }
     if !figures.examples.is_empty() {
@@ -286,6 +294,64 @@ fn course_figures(
         ),
     ];
     drawn.into_iter().filter_map(|(title, f)| Some((format!("{title}{seeds}"), f?))).collect()
+}
+
+/// The paper's figure: recall over what differs between the rows.
+fn parameter_figures(report: &Report) -> Vec<(String, Figure)> {
+    let Some(figure) = &report.figure else { return Vec::new() };
+    let points = || figure.points.iter().filter_map(|p| Some((p.x, &report.row(&p.row)?.measured)));
+    let trace = |value: fn(&Measured) -> f64, interval: fn(&Measured) -> Option<[f64; 2]>| Trace {
+        points: points().map(|(x, m)| (x, value(m))).collect(),
+        intervals: points().filter_map(|(x, m)| Some((x, interval(m)?))).collect(),
+    };
+    let series = |name, series, data| Series { name, series, data };
+    let r1 = [
+        series("image → text", 0, trace(|m| m.i2t.r1, |m| m.ci95_recalls.map(|ci| ci.i2t[0]))),
+        series("text → image", 1, trace(|m| m.t2i.r1, |m| m.ci95_recalls.map(|ci| ci.t2i[0]))),
+    ];
+    let rsum = [series("rSum", 0, trace(|m| m.rsum, |m| m.ci95))];
+    let x = figure.x.as_str();
+    let title = |what: &str| format!("Figure {}: {what} over `{x}`, 95 % intervals", figure.number);
+    [
+        (title("rSum"), plots::traces("rSum", [x, "rSum"], &rsum)),
+        (title("R@1"), plots::traces("R@1", [x, "R@1, %"], &r1)),
+    ]
+    .into_iter()
+    .filter_map(|(title, drawn)| Some((title, drawn?)))
+    .collect()
+}
+
+/// Shares of drawn negatives that were false, over epochs: a figure a row.
+fn draw_figures(report: &Report) -> Vec<(String, Figure)> {
+    let of_row = |row: &Row| {
+        let epochs = &row.truth.as_ref()?.epochs;
+        let trace = |value: &dyn Fn(&EpochDraws) -> Option<f64>| Trace {
+            points: epochs
+                .iter()
+                .filter_map(|e| Some((f64::from(e.epoch), 100.0 * value(e)?)))
+                .collect(),
+            intervals: vec![],
+        };
+        let mut names: Vec<&str> =
+            epochs.iter().flat_map(|e| e.others.keys()).map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        let own = [
+            Series { name: "as drawn", series: 0, data: trace(&|e| Some(e.drawn)) },
+            Series { name: "uniform", series: 6, data: trace(&|e| Some(e.uniform)) },
+            Series { name: "hardest", series: 1, data: trace(&|e| Some(e.hardest)) },
+        ];
+        let others = names.iter().enumerate().map(|(k, &name)| Series {
+            name,
+            series: 2 + (k % 4) as u8,
+            data: trace(&|e| e.others.get(name).copied()),
+        });
+        let all: Vec<_> = own.into_iter().chain(others).collect();
+        let title = format!("{}: negatives that are false, over epochs", row.name);
+        let drawn = plots::traces(&title, ["epoch", "% of the negatives"], &all)?;
+        Some((title, drawn))
+    };
+    report.rows.iter().filter_map(of_row).collect()
 }
 
 fn posterior_figures(report: &Report, figures: &Figures) -> Vec<(String, Figure)> {

@@ -1,5 +1,7 @@
 //! `report.json`: what a run measured, as plain data.
 
+use std::collections::BTreeMap;
+
 use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,12 @@ pub struct Report {
     /// The paper's numbers on the paper's data, when `dataset` is other data; else `null`, and the
     /// numbers stand in each row's `paper`.
     pub paper_reference: Option<PaperReference>,
+    /// The curve of the paper that these rows are the points of, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<Figure>,
+    /// Every trained row under corrections for hubs, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rescored: Vec<Rescored>,
     /// What a reader must know and the numbers do not say: one sentence each.
     pub notes: Vec<String>,
     /// Wall-clock time of the whole run.
@@ -72,6 +80,28 @@ pub struct Claim {
     pub row: String,
     /// Rows it should be above: `w/o FNE`, `CCA (closed form)`.
     pub against: Vec<String>,
+}
+
+/// A figure of the paper: recall over a number that differs between rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Its number in the paper.
+    pub number: u32,
+    /// What is on the x axis: the key of the rows' configuration, `train.batch`.
+    pub x: String,
+    /// By ascending x.
+    pub points: Vec<FigurePoint>,
+}
+
+/// A point of a figure; what it is at is the row's `measured`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigurePoint {
+    /// The row.
+    pub row: String,
+    /// Where it stands on the x axis.
+    pub x: f64,
 }
 
 /// One line of the tables.
@@ -205,6 +235,49 @@ pub struct Truth {
     pub draws: Option<u64>,
     /// Reliability of the posterior: one entry per prior.
     pub reliability: Vec<Reliability>,
+    /// The share if other ways of drawing took from the same candidates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_true_shares: BTreeMap<String, f64>,
+    /// The shares epoch by epoch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epochs: Vec<EpochDraws>,
+    /// Precision and recall of the posterior: one entry per prior and threshold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detection: Vec<DetectionAt>,
+}
+
+/// Drawn negatives of one epoch that were truly false ones, means over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpochDraws {
+    /// The epoch, counted from 1.
+    pub epoch: u32,
+    /// Share of drawn negatives.
+    pub drawn: f64,
+    /// The same share if one candidate per row were drawn uniformly.
+    pub uniform: f64,
+    /// The same share if the hardest candidate per row were taken.
+    pub hardest: f64,
+    /// The same share of other ways to draw, by name; missing where they were not known yet.
+    pub others: BTreeMap<String, f64>,
+}
+
+/// "This is a false negative", said of candidates whose posterior exceeds a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionAt {
+    /// What the prior is, `p = 1e-4`.
+    pub name: String,
+    /// The prior.
+    pub prior: f64,
+    /// λ.
+    pub threshold: f64,
+    /// Share of candidates of which it is said.
+    pub flagged: f64,
+    /// Share of true pairs among these; `null` if there are none.
+    pub precision: Option<f64>,
+    /// Share of true pairs of which it is said; `null` without true pairs.
+    pub recall: Option<f64>,
 }
 
 /// Whether candidates given probability x are false negatives x of the time.
@@ -247,6 +320,36 @@ pub struct Comparison {
     pub p_value: Option<f64>,
     /// Which test, `paired randomisation over images, 10,000 draws`.
     pub test: Option<String>,
+}
+
+/// A trained row under one correction for hubs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rescored {
+    /// The row.
+    pub row: String,
+    /// The correction, `csls+rgm`; `nns` for none.
+    pub method: String,
+    /// Whether it saw the other test queries.
+    pub transductive: bool,
+    /// Sum of the six recalls, mean over seeds.
+    pub rsum: f64,
+    /// Each seed's.
+    pub per_seed: Vec<f64>,
+    /// Less nearest neighbours, mean over seeds; `null` for those themselves.
+    pub difference: Option<f64>,
+    /// The smallest interval that holds each seed's 95 % interval of the difference (bootstrap over test images).
+    pub ci95: Option<[f64; 2]>,
+    /// The largest of the seeds' p-values (paired randomisation over images, two-sided, Holm's correction over methods).
+    pub largest_p: Option<f64>,
+    /// Seeds with which it is above nearest neighbours at p < 0.05.
+    pub above: u64,
+    /// Seeds with which it is below them.
+    pub below: u64,
+    /// Skewness of N_1, N_5 and N_10, both directions, summed.
+    pub skewness: Option<f64>,
+    /// λ of RGM with the first seed, chosen on the validation split.
+    pub lambda: Option<String>,
 }
 
 /// Printed numbers of one row.

@@ -13,9 +13,12 @@ pub(super) fn render(report: &Report) -> String {
     let measured = [
         Some(tables::recalls(report, Interval::Ends)),
         tables::comparisons(report),
+        tables::rescored(report),
         Some(tables::seeds(report)),
         tables::truth(report),
         tables::draws(report),
+        tables::epochs(report),
+        tables::detection(report),
         tables::paper(report),
         tables::paper_differences(report),
     ];

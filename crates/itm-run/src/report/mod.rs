@@ -25,9 +25,9 @@ use itm_core::Result;
 use crate::checkpoint::write_atomically;
 
 pub use self::json::{
-    CI95_UNIT, Claim, Comparison, Kind, Measured, PaperNumbers, PaperRecalls, PaperReference,
-    PaperRow, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, Row, SCHEMA_VERSION,
-    SeedResult, Truth,
+    CI95_UNIT, Claim, Comparison, DetectionAt, EpochDraws, Figure, FigurePoint, Kind, Measured,
+    PaperNumbers, PaperRecalls, PaperReference, PaperRow, RecallIntervals, Recalls, Reliability,
+    ReliabilityBin, Report, Rescored, Row, SCHEMA_VERSION, SeedResult, Truth,
 };
 pub use self::terminal::Palette;
 pub use self::verdict::{Outcome, Verdict};

@@ -1,5 +1,7 @@
 //! The figures of `report.html`.
 
+mod traces;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -11,6 +13,8 @@ use super::canvas::{
 };
 use super::json::{Measured, Reliability};
 use super::{Curve, Similarities};
+
+pub(super) use self::traces::{Trace, traces};
 
 /// A figure and what its legend says.
 pub(super) struct Figure {

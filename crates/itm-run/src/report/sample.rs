@@ -51,10 +51,12 @@ pub(crate) fn report(over_without: f64, over_cca: f64, seeds: &[u64]) -> Report 
         comparisons: [("w/o FNE", 0.0002), (CCA, 0.0312), ("w/o MMM", 0.004), ("w/o MMM+FNE", 0.02)]
             .map(|(minus, p)| compare(minus, p))
             .into(),
-        paper_reference: Some(crate::paper::fne_reference(
+        paper_reference: crate::paper::fne_reference(
             3,
             &["Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"],
-        )),
+        ),
+        figure: None,
+        rescored: vec![],
         notes: vec!["The bank holds 1,024 captions: a quarter of the training set.".into()],
         seconds: 431.2,
         peak_memory_bytes: 1_360_000_000,

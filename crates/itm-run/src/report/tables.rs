@@ -1,12 +1,16 @@
 //! Every table of a report, once, as text cells: Markdown, HTML and terminal only lay them out.
 
+mod detection;
 mod paper;
+mod rescored;
 mod truth;
 
 use super::format::{bytes, count, duration, interval, p_value, recall, rsum, signed};
 use super::json::{Kind, Report, Row};
 
+pub(super) use detection::{detection, epochs};
 pub(super) use paper::{paper, paper_differences};
+pub(super) use rescored::rescored;
 pub(super) use truth::{draws, truth};
 
 /// A table of text.

@@ -33,8 +33,10 @@ impl Palette {
 pub(super) fn render(report: &Report, palette: Palette) -> String {
     let measured = [
         Some(tables::recalls(report, Interval::Half)),
+        tables::rescored(report),
         tables::truth(report),
         tables::draws(report),
+        tables::detection(report),
         tables::paper(report).filter(|_| report.paper_reference.is_some()),
         tables::paper_differences(report),
     ];

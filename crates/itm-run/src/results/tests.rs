@@ -6,7 +6,7 @@ use super::*;
 const IMAGES: usize = 40;
 
 /// One caption an image; of every `every` images one is ranked second both ways.
-fn run(seed: u64, every: usize) -> SeedRun {
+pub(super) fn run(seed: u64, every: usize) -> SeedRun {
     let pairs = Pairs::uniform(IMAGES, 1);
     let wrong = |i: usize| i.is_multiple_of(every);
     let score = |i: usize, t: usize| match (i + 1) % IMAGES == t {
@@ -26,6 +26,8 @@ fn run(seed: u64, every: usize) -> SeedRun {
         curve: None,
         similarities: None,
         prior: None,
+        epochs: vec![],
+        rescored: None,
     }
 }
 

@@ -64,7 +64,12 @@ impl Method for Toy {
 
     fn embed(&self, split: Split) -> Result<Embedded> {
         assert_eq!(split, Split::Val, "epochs are chosen on validation");
-        Ok(Embedded { dim: 1, images: vec![self.epoch as f32], texts: vec![] })
+        Ok(Embedded {
+            dim: 1,
+            images: vec![self.epoch as f32],
+            texts: vec![],
+            similarity: hubness::training::Similarity::Cosine,
+        })
     }
 
     fn save(&self, files: &mut Files) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Tables that only data with a complete truth has.
 
+use std::collections::BTreeSet;
+
 use super::{NONE, Table, column, line, mark_best};
 use crate::report::format::{count, prior, share, unit};
 use crate::report::json::{Report, Row, Truth};
@@ -58,22 +60,30 @@ pub(in crate::report) fn draws(report: &Report) -> Option<Table> {
     if !report.rows.iter().any(known) {
         return None;
     }
+    let truths = report.rows.iter().filter_map(|row| row.truth.as_ref());
+    let others: BTreeSet<&String> = truths.flat_map(|t| t.other_true_shares.keys()).collect();
     let lines = report.rows.iter().map(|row| {
         let t = row.truth.clone().unwrap_or_default();
-        let mut cells: Vec<_> = [t.drawn_true_share, t.uniform_true_share, t.hardest_true_share]
-            .map(|x| x.map_or(NONE.into(), share))
-            .into();
+        let shares = [t.drawn_true_share, t.uniform_true_share, t.hardest_true_share];
+        let of_others = others.iter().map(|name| t.other_true_shares.get(*name).copied());
+        let shares = shares.into_iter().chain(of_others);
+        let mut cells: Vec<_> = shares.map(|x| x.map_or(NONE.into(), share)).collect();
         cells.push(t.draws.map_or(NONE.into(), count));
         line(report, row, cells)
     });
     Some(Table {
         title: "Drawn negatives that were truly false negatives".into(),
         note: "Share of the negatives a row trained on that are in truth a match, beside what \
-               uniform and hardest drawing would have taken from the same candidates. Lower is \
-               cleaner."
+               uniform and hardest drawing, and the weights of FNE's presets, would have taken from \
+               the same candidates. Lower is cleaner."
             .into(),
         stub: "row",
-        columns: ["as drawn", "uniform", "hardest", "draws"].map(column).into(),
+        columns: ["as drawn", "uniform", "hardest"]
+            .into_iter()
+            .chain(others.iter().map(|name| name.as_str()))
+            .chain(["draws"])
+            .map(column)
+            .collect(),
         lines: lines.collect(),
     })
 }

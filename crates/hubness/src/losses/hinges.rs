@@ -1,0 +1,111 @@
+//! Eq. 2 and Eq. 3, on scores as they are and on reweighted ones.
+
+use burn::tensor::{Bool, Tensor, TensorData};
+use itm_core::{AllNegatives, Block, Hardest, NegativeSampler, triplet};
+
+use super::reweight::{HubOptions, reweighted};
+
+/// Whether another pair of the same image is a negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Siblings<'a> {
+    /// It is: only the own pair is left out (released code).
+    #[default]
+    Negatives,
+    /// It is not (`mask_same_image`): the image id of each pair, `[b]`.
+    Masked(&'a [i64]),
+}
+
+/// SUM, Eq. 2: the hinges of all negatives; images as anchors, texts as anchors, `[b, b]` each.
+///
+/// ```text
+/// L = Σ_i Σ_{t≠i} [α − S_ii + S_it]₊  +  Σ_t Σ_{i≠t} [α − S_tt + S_it]₊
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | S | `scores` | `[b, b]`, images × texts |
+/// | α | `margin` | |
+/// | `[…]₊` | result | `[b, b]` twice; rows are anchors, so the second is texts × images |
+///
+/// Neither divided by b nor summed: `.sum()` of both is the loss. One pair alone has none.
+///
+/// # Panics
+/// If `scores` is not square, or there are not `b` image ids.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+/// use hubness::losses::{Siblings, max, sum};
+///
+/// let s = Tensor::<2>::from_floats([[0.9, 0.8, 0.8], [0.4, 0.5, 0.6], [0.0, 0.1, 0.7]], &Device::flex());
+/// let total = |[i2t, t2i]: [Tensor<2>; 2]| (i2t.sum() + t2i.sum()).into_scalar::<f32>();
+/// assert!((total(sum(s.clone(), 0.2, Siblings::Negatives)) - 1.5).abs() < 1e-6);
+/// assert!((total(max(s, 0.2, Siblings::Negatives)) - 1.2).abs() < 1e-6);
+/// # }
+/// ```
+pub fn sum(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2] {
+    both(scores, margin, siblings, || AllNegatives)
+}
+
+/// MAX, Eq. 3: the largest hinge of each anchor, the first of equals; the others are 0. Shapes as [`sum`].
+///
+/// ```text
+/// L = Σ_i max_{t≠i} [α − S_ii + S_it]₊  +  Σ_t max_{i≠t} [α − S_tt + S_it]₊
+/// ```
+///
+/// # Panics
+/// If `scores` is not square, or there are not `b` image ids.
+pub fn max(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2] {
+    both(scores, margin, siblings, || Hardest)
+}
+
+/// HAL: [`sum`] of the reweighted scores `S′` of Eq. 4.
+///
+/// The margin is not rescaled, although `S′` is in about ±7.4. Masked siblings are no negatives, but neighbours still.
+///
+/// # Panics
+/// As [`sum`].
+pub fn hal(
+    scores: Tensor<2>,
+    margin: f64,
+    siblings: Siblings,
+    options: &HubOptions,
+) -> [Tensor<2>; 2] {
+    sum(reweighted(scores, options), margin, siblings)
+}
+
+/// MAX + HAL: [`max`] of the reweighted scores `S′` of Eq. 4; the hardest is that of `S′`.
+///
+/// # Panics
+/// As [`sum`].
+pub fn max_hal(
+    scores: Tensor<2>,
+    margin: f64,
+    siblings: Siblings,
+    options: &HubOptions,
+) -> [Tensor<2>; 2] {
+    max(reweighted(scores, options), margin, siblings)
+}
+
+fn both<N: NegativeSampler>(
+    scores: Tensor<2>,
+    margin: f64,
+    siblings: Siblings,
+    mut negatives: impl FnMut() -> N,
+) -> [Tensor<2>; 2] {
+    [scores.clone(), scores.transpose()].map(|scores| {
+        let mut block = Block::in_batch(scores);
+        if let Siblings::Masked(ids) = siblings {
+            block.excluded = same(ids, &block);
+        }
+        triplet(&block, &mut negatives(), margin)
+    })
+}
+
+/// Whether two pairs are of one image; the diagonal always is.
+fn same(ids: &[i64], block: &Block) -> Tensor<2, Bool> {
+    let b = block.scores.dims()[0];
+    assert_eq!(ids.len(), b, "{} image ids of {b} pairs", ids.len());
+    let same: Vec<bool> = ids.iter().flat_map(|a| ids.iter().map(move |c| a == c)).collect();
+    Tensor::from_data(TensorData::new(same, [b, b]), &block.scores.device())
+}

@@ -1,0 +1,28 @@
+//! HAL and its rivals as losses of a batch: SUM, MAX, HAL, MAX + HAL, the later (AAAI) loss; the similarity of order
+//! embeddings. Feature `burn`.
+//!
+//! | loss | here | reduction |
+//! |---|---|---|
+//! | SUM, Eq. 2 | [`sum`] | sum |
+//! | MAX, Eq. 3 | [`max`] | sum |
+//! | HAL, Eq. 4 in Eq. 2 | [`hal`] | sum |
+//! | MAX + HAL, Eq. 4 in Eq. 3 | [`max_hal`] | sum |
+//! | AAAI, within the batch | [`aaai_local`] | mean |
+//! | AAAI, with a memory bank | [`aaai_bank`] | mean |
+//!
+//! All take the scores of a batch, rows images, columns texts, pair `b` on the diagonal, and return their terms; the
+//! reduction is the caller's.
+
+mod aaai;
+mod hinges;
+mod order;
+mod reweight;
+mod select;
+
+pub use aaai::{AaaiOptions, BankOptions, BankScores, BankWeights, aaai_bank, aaai_local};
+pub use hinges::{Siblings, hal, max, max_hal, sum};
+pub use order::order_similarity;
+pub use reweight::{Excluded, HubOptions, Reweighted, hub_factors, reweighted};
+
+#[cfg(all(test, feature = "flex"))]
+mod tests;

@@ -1,0 +1,248 @@
+mod audit;
+mod resume;
+mod twin;
+
+use itm_core::ScoreMatrix;
+use itm_core::data::Features;
+
+use super::*;
+use crate::training::config::tests::tiny;
+use crate::training::{ImageNorm, Initialisation, Similarity, TextPool, score_matrix};
+
+const DIM: usize = 5;
+
+/// Eight pairs of six images; texts of one to three words of twelve.
+struct Data {
+    features: Vec<f32>,
+    texts: Vec<Vec<u32>>,
+    image_ids: Vec<i64>,
+}
+
+fn data() -> Data {
+    let image_ids = vec![0i64, 0, 1, 2, 3, 4, 5, 5];
+    let feature = |k: i64| ((k * 37 % 23) as f32 - 11.0) / 7.0;
+    let text =
+        |pair: usize| (0..1 + pair % 3).map(|k| 2 + (pair * 5 + k * 3) as u32 % 10).collect();
+    Data {
+        features: image_ids
+            .iter()
+            .flat_map(|&i| (0..DIM as i64).map(move |k| feature(i * DIM as i64 + k)))
+            .collect(),
+        texts: (0..8).map(text).collect(),
+        image_ids,
+    }
+}
+
+fn hal(config: &HalConfig) -> Hal {
+    Hal::new(config, DIM, 12, &Device::flex(), 7).unwrap()
+}
+
+fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
+    let data = data();
+    let rows = which.iter().flat_map(|&p| data.features[p * DIM..(p + 1) * DIM].to_vec());
+    let texts: Vec<&[u32]> = which.iter().map(|&p| data.texts[p].as_slice()).collect();
+    let ids: Vec<i64> = which.iter().map(|&p| data.image_ids[p]).collect();
+    let captions: Vec<i64> = which.iter().map(|&p| p as i64).collect();
+    let features: Vec<f32> = rows.collect();
+    f(&Batch { features: &features, texts: &texts, image_ids: &ids, caption_ids: &captions })
+}
+
+fn step(hal: &mut Hal, which: &[usize]) -> Result<StepReport> {
+    with_batch(which, |batch| hal.step(batch, Observe::On))
+}
+
+/// What the runner does at the start of an epoch.
+fn begin(hal: &mut Hal, epoch: usize) {
+    hal.begin_epoch(epoch);
+    for captions in hal.bank_batches(8) {
+        with_batch(&captions, |batch| hal.remember(batch));
+    }
+}
+
+/// Parameters of a module, flat.
+fn values(encoders: &Encoders) -> Vec<f32> {
+    let text = &encoders.text;
+    [
+        host(encoders.image.linear.weight.val()),
+        host(encoders.image.linear.bias.as_ref().unwrap().val()),
+        host(text.words.val()),
+        host(text.gru.w_ih.val()),
+        host(text.gru.w_hh.val()),
+        host(text.gru.b_ih.val()),
+        host(text.gru.b_hh.val()),
+    ]
+    .concat()
+}
+
+const OBJECTIVES: [Objective; 6] = [
+    Objective::Sum,
+    Objective::Max,
+    Objective::Hal,
+    Objective::MaxHal,
+    Objective::HalAaaiLocal,
+    Objective::HalAaaiBank,
+];
+
+const ALL: [usize; 6] = [0, 2, 3, 4, 5, 6];
+
+/// Forty steps over one batch, in the second epoch, so that there is a bank where there can be one.
+#[test]
+fn each_objective_lowers_its_own_loss() {
+    for objective in OBJECTIVES {
+        let mut config = tiny(objective);
+        config.train.learning_rate = 2e-2;
+        config.bank.mb_rate = 1.0;
+        let mut hal = hal(&config);
+        begin(&mut hal, 1);
+        assert_eq!(hal.bank().is_empty(), objective != Objective::HalAaaiBank);
+        let losses: Vec<f64> = (0..40).map(|_| step(&mut hal, &ALL).unwrap().loss).collect();
+        let (first, last) = (losses[0], losses[39]);
+        assert!(last < 0.7 * first || last < first - 0.1, "{objective:?}: {first} to {last}");
+    }
+}
+
+/// Every option gives other losses within three steps than the default.
+#[test]
+fn every_option_changes_the_course() {
+    let course = |config: &HalConfig| {
+        let mut hal = hal(config);
+        let mut losses = vec![];
+        for epoch in 0..3 {
+            begin(&mut hal, epoch);
+            losses.push(step(&mut hal, &[0, 1, 2, 3, 4, 6]).unwrap().loss);
+            losses.push(step(&mut hal, &[5, 7]).unwrap().loss);
+        }
+        losses
+    };
+    let check = |objective, name: &str, change: &dyn Fn(&mut HalConfig)| {
+        let mut config = tiny(objective);
+        config.bank.mb_rate = 0.7;
+        let plain = course(&config);
+        change(&mut config);
+        config.validate().unwrap();
+        let other = course(&config);
+        let far = plain.iter().zip(&other).any(|(a, b)| (a - b).abs() > 1e-6);
+        assert!(far, "{name} of {objective:?}: {plain:?}");
+    };
+    use Objective::{Hal as H, HalAaaiBank as Bank, HalAaaiLocal as Local};
+    check(H, "similarity", &|c| c.model.similarity = Similarity::Order);
+    check(H, "image_norm", &|c| c.model.image_norm = ImageNorm::Off);
+    check(H, "initialisation", &|c| c.model.initialisation = Initialisation::Xavier);
+    check(H, "mean", &|c| c.model.text_pool = TextPool::Mean);
+    check(H, "max", &|c| c.model.text_pool = TextPool::Max);
+    check(H, "clip", &|c| c.train.grad_clip = 0.05);
+    check(H, "no clip", &|c| c.train.grad_clip = 0.0);
+    check(H, "rate", &|c| c.train.learning_rate = 1e-3);
+    check(H, "decay", &|c| c.train.decay_every = 1);
+    check(H, "margin", &|c| c.loss.margin = 0.3);
+    check(H, "mask", &|c| c.loss.mask_same_image = true);
+    check(H, "neighbours", &|c| c.hubs.neighbours = 1);
+    check(H, "reweight", &|c| c.hubs.reweight = crate::losses::Reweighted::Negatives);
+    check(H, "exclude", &|c| c.hubs.exclude = crate::losses::Excluded::Positive);
+    check(H, "detach", &|c| c.hubs.detach = true);
+    check(Local, "local_alpha", &|c| c.aaai.local_alpha = 60.0);
+    check(Local, "local_ep", &|c| c.aaai.local_ep = 0.7);
+    check(Bank, "alpha", &|c| c.bank.alpha = 10.0);
+    check(Bank, "beta", &|c| c.bank.beta = 10.0);
+    check(Bank, "ep2", &|c| c.bank.ep2 = 3.0);
+    check(Bank, "mb_k", &|c| c.bank.mb_k = 1);
+    check(Bank, "mb_rate", &|c| c.bank.mb_rate = 0.0);
+    check(Bank, "offsets", &|c| c.bank.consistent_offsets = true);
+    for objective in OBJECTIVES.into_iter().filter(|&o| o != H) {
+        check(H, "objective", &|c| c.loss.objective = objective);
+    }
+}
+
+/// Row 18 of the specification and section 1.5: no bank in the first epoch, none for other objectives, a fresh one in each.
+#[test]
+fn the_bank_is_of_the_second_epoch_on() {
+    let mut config = tiny(Objective::HalAaaiBank);
+    config.bank.mb_rate = 1.0;
+    let mut with = hal(&config);
+    begin(&mut with, 0);
+    assert!(with.bank().is_empty());
+    config.loss.objective = Objective::HalAaaiLocal;
+    let mut without = hal(&config);
+    begin(&mut without, 0);
+    let loss = |hal: &mut Hal| step(hal, &ALL).unwrap().loss;
+    assert_eq!(loss(&mut with), loss(&mut without), "the local form");
+    begin(&mut with, 1);
+    begin(&mut without, 1);
+    assert_eq!((with.bank().len(), without.bank().len()), (8, 0));
+    let before = with.bank().embeddings();
+    assert!(loss(&mut with) != loss(&mut without));
+    assert_eq!(with.bank().embeddings(), before, "not refreshed within the epoch");
+    begin(&mut with, 2);
+    assert_eq!(with.bank().len(), 8);
+    assert_ne!(with.bank().embeddings(), before);
+    with.begin_epoch(3);
+    assert!(with.bank().is_empty(), "dropped afterwards");
+}
+
+#[test]
+fn two_runs_are_one() {
+    let run = || {
+        let mut hal = hal(&tiny(Objective::MaxHal));
+        begin(&mut hal, 0);
+        let losses: Vec<f64> =
+            (0..4).map(|k| step(&mut hal, &[k, k + 1, k + 3]).unwrap().loss).collect();
+        (losses, values(hal.encoders()))
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn what_is_not_finite_is_named_and_changes_nothing() {
+    let mut hal = hal(&tiny(Objective::Hal));
+    begin(&mut hal, 0);
+    step(&mut hal, &ALL).unwrap();
+    let before = values(hal.encoders());
+    let texts: [&[u32]; 2] = [&[3], &[4]];
+    let batch = Batch {
+        features: &[f32::NAN; 2 * DIM],
+        texts: &texts,
+        image_ids: &[0, 1],
+        caption_ids: &[0, 1],
+    };
+    let e = hal.step(&batch, Observe::Off).unwrap_err().to_string();
+    assert_eq!(e, "epoch 0, step 1: expected a finite loss, got NaN");
+    assert_eq!(values(hal.encoders()), before);
+}
+
+#[test]
+fn one_pair_alone_makes_a_step() {
+    for objective in OBJECTIVES {
+        let report = step(&mut hal(&tiny(objective)), &[3]).unwrap();
+        let aaai = matches!(objective, Objective::HalAaaiLocal | Objective::HalAaaiBank);
+        assert!(report.loss == 0.0 || aaai, "{objective:?}: {}", report.loss);
+        assert_eq!(report.active, 0.0);
+    }
+}
+
+/// The matrix of all embeddings is what a step compares, by either similarity.
+#[test]
+fn embeddings_score_as_in_training() {
+    for similarity in [Similarity::Cosine, Similarity::Order] {
+        let mut config = tiny(Objective::Sum);
+        config.model.similarity = similarity;
+        config.model.embed_dim = 19; // not a whole number of lanes
+        let mut hal = hal(&config);
+        let data = data();
+        let features = Features { dim: DIM, values: data.features };
+        let (images, texts) = (hal.embed_images(&features), hal.embed_texts(&data.texts));
+        let all: ScoreMatrix = score_matrix(similarity, 19, &images, &texts).unwrap();
+        let report = step(&mut hal, &[0, 1, 2, 3, 4, 5, 6, 7]).unwrap();
+        let [i2t, t2i] = report.negatives.unwrap();
+        for (n, (got, want)) in all.values().iter().zip(&i2t.observed.scores).enumerate() {
+            assert!((got - want).abs() < 1e-6, "{similarity:?}, {n}: {got} {want}");
+            assert_eq!(t2i.observed.scores[n % 8 * 8 + n / 8], *want, "the same scores, turned");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "one text a pair")]
+fn a_batch_whose_parts_differ_is_refused() {
+    let batch = Batch { features: &[0.0; DIM], texts: &[], image_ids: &[1], caption_ids: &[1] };
+    let _ = hal(&tiny(Objective::Sum)).step(&batch, Observe::Off);
+}

@@ -1,0 +1,181 @@
+//! `[table.N]` and `[figure.N]`: which rows of a target belong to which table or figure of its paper.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use itm_core::eval::Protocol;
+use itm_core::{Error, Result};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{override_with, section, within};
+
+/// A table or a figure, by its number in the paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shown {
+    /// `--table N`
+    Table(u32),
+    /// `--figure N`
+    Figure(u32),
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(n) => write!(f, "table {n}"),
+            Self::Figure(n) => write!(f, "figure {n}"),
+        }
+    }
+}
+
+/// What a report's first line answers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimConfig {
+    /// The row that should be above.
+    pub row: String,
+    /// The rows it should be above, besides the closed-form baseline.
+    pub against: Vec<String>,
+}
+
+/// A section `[table.N]` or `[figure.N]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct View {
+    /// Rows of the file, in the order they are shown.
+    pub rows: Vec<String>,
+    /// Models whose score matrices are averaged; each row is shown alone and so.
+    #[serde(default = "one")]
+    pub ensemble: u64,
+    /// How the test split is evaluated, if not as the target says.
+    pub protocol: Option<Protocol>,
+    /// What the paper calls a row, where it is not the same name.
+    #[serde(default)]
+    pub printed: BTreeMap<String, String>,
+    /// What the report's first line answers; by default that the first row is above every other.
+    pub claim: Option<ClaimConfig>,
+    /// Of a figure: the key whose values stand on its x axis, `train.batch`.
+    pub x: Option<String>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl View {
+    /// All rows of a file that has no section for its table.
+    pub(crate) fn of_all(rows: Vec<String>) -> Self {
+        let printed = BTreeMap::new();
+        Self { rows, ensemble: 1, protocol: None, printed, claim: None, x: None }
+    }
+
+    /// What the paper calls a row.
+    pub fn printed<'a>(&'a self, row: &'a str) -> &'a str {
+        self.printed.get(row).map_or(row, String::as_str)
+    }
+
+    /// The claim, spelled out.
+    pub fn claim(&self) -> ClaimConfig {
+        let spelled = || {
+            let (row, against) = self.rows.split_first()?;
+            Some(ClaimConfig { row: row.clone(), against: against.to_vec() })
+        };
+        let claim = self.claim.clone().or_else(spelled);
+        claim.unwrap_or(ClaimConfig { row: String::new(), against: vec![] })
+    }
+}
+
+/// Takes the views out of a file.
+pub(super) fn take(
+    root: &mut Table,
+    path: &Path,
+    method: &Table,
+    rows: &[(String, Table)],
+) -> Result<Vec<(Shown, View)>> {
+    let mut views = Vec::new();
+    for (kind, shown) in [("table", Shown::Table as fn(u32) -> Shown), ("figure", Shown::Figure)] {
+        let Some(sections) = root.remove(kind) else { continue };
+        let place = |name: &str| format!("{}, {kind}{name}", path.display());
+        let Value::Table(sections) = sections else {
+            return Err(Error::invalid(place(""), format!("sections [{kind}.N]"), "a value"));
+        };
+        for (name, value) in sections {
+            let at = place(&format!(".{name}"));
+            let number = name.parse::<u32>().ok().filter(|&n| n > 0);
+            let Some(number) = number else {
+                return Err(Error::invalid(at, "a number of the paper", format!("`{name}`")));
+            };
+            let Value::Table(table) = value else {
+                return Err(Error::invalid(at, "a section", value.type_str()));
+            };
+            let view: View = section(path, &format!("{kind}.{name}"), table)?;
+            check(&view, &at, shown(number), method, rows)?;
+            views.push((shown(number), view));
+        }
+    }
+    views.sort_by_key(|(shown, _)| *shown);
+    Ok(views)
+}
+
+fn check(
+    view: &View,
+    at: &str,
+    shown: Shown,
+    method: &Table,
+    rows: &[(String, Table)],
+) -> Result<()> {
+    within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
+    let known = |key: &str, names: Vec<&String>| {
+        let is_known = |name: &str| rows.iter().any(|(row, _)| row == name);
+        let Some(other) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
+        let all: Vec<_> = rows.iter().map(|(row, _)| row.as_str()).collect();
+        let expected = format!("rows of this file: {}", all.join(", "));
+        Err(Error::invalid(format!("{at}, {key}"), expected, format!("`{other}`")))
+    };
+    known("rows", view.rows.iter().collect())?;
+    known("printed", view.printed.keys().collect())?;
+    if let Some(claim) = &view.claim {
+        known("claim", std::iter::once(&claim.row).chain(&claim.against).collect())?;
+    }
+    let twice = |(i, row): (usize, &String)| view.rows[..i].contains(row).then(|| row.clone());
+    if let Some(row) = view.rows.iter().enumerate().find_map(twice) {
+        let got = format!("`{row}` twice");
+        return Err(Error::invalid(format!("{at}, rows"), "each row once", got));
+    }
+    if view.rows.is_empty() {
+        return Err(Error::invalid(format!("{at}, rows"), "at least one row", "none"));
+    }
+    match (shown, &view.x) {
+        (Shown::Table(_), None) => Ok(()),
+        (Shown::Figure(_), Some(key)) => {
+            let missing = view.rows.iter().find(|row| number(method, rows, row, key).is_none());
+            missing.map_or(Ok(()), |row| {
+                let expected = format!("a key that is a number in row.{row}");
+                Err(Error::invalid(format!("{at}, x"), expected, format!("`{key}`")))
+            })
+        }
+        (Shown::Table(_), Some(_)) => {
+            Err(Error::invalid(format!("{at}, x"), "none: a table has no axis", "a key"))
+        }
+        (Shown::Figure(_), None) => {
+            Err(Error::invalid(format!("{at}, x"), "the key of the x axis", "none"))
+        }
+    }
+}
+
+/// The number at a dotted key of a row.
+pub(super) fn number(
+    method: &Table,
+    rows: &[(String, Table)],
+    row: &str,
+    key: &str,
+) -> Option<f64> {
+    let mut merged = method.clone();
+    override_with(&mut merged, &rows.iter().find(|(name, _)| name == row)?.1);
+    let mut value = &Value::Table(merged);
+    for part in key.split('.') {
+        value = value.as_table()?.get(part)?;
+    }
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}

@@ -1,0 +1,83 @@
+//! The plan of HAL and its rivals over given features.
+
+use hubness::training::{HalConfig, Objective, Similarity};
+
+use super::encoders::{GruText, Projection};
+use super::{Bytes, Sizes};
+
+/// Bytes of a row's training, without its data.
+///
+/// ```text
+/// bank        = 8·n·d + 8·n + 16·b·n       n = mb_rate · captions, both sides; scores of a batch against them, twice
+/// activations = b · (image + text)
+///             + 4 · 16·b²                  scores, factors, hinges both ways and their gradients
+///             + 4 · 6·b²·d                 order similarity: differences, what is above 0, squares, and gradients
+/// checkpoint  = 2 · the larger file        encoders; moments and bank
+/// ```
+pub(crate) fn plan(config: &HalConfig, sizes: &Sizes) -> Bytes {
+    let [d, b] = [config.model.embed_dim, config.train.batch].map(|x| x as u64);
+    let image = Projection { features: sizes.features as u64, width: d };
+    let text = GruText {
+        vocabulary: sizes.vocabulary as u64,
+        word_width: config.model.word_dim as u64,
+        hidden: d,
+    };
+    let weights = Bytes::of_weights(image.weights() + text.weights());
+    let n = match config.loss.objective {
+        Objective::HalAaaiBank => (config.bank.mb_rate * sizes.captions as f64).ceil() as u64,
+        _ => 0,
+    };
+    let bank = 8 * n * d + 8 * n;
+    let order = match config.model.similarity {
+        Similarity::Order => 4 * 6 * b * b * d,
+        Similarity::Cosine => 0,
+    };
+    let items = b * (image.activations() + text.activations(sizes.words as u64));
+    Bytes {
+        banks: bank,
+        activations: items + 4 * 16 * b * b + order + 16 * b * n,
+        checkpoint: 2 * weights.parameters.max(weights.optimiser + bank),
+        ..weights
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::module::Module;
+    use burn::tensor::Device;
+    use hubness::training::Hal;
+
+    use super::*;
+
+    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000 };
+
+    fn config(objective: Objective) -> HalConfig {
+        let mut config = HalConfig::paper(objective);
+        (config.model.embed_dim, config.model.word_dim) = (128, 64);
+        config
+    }
+
+    /// The formula's weights are those of the model that is built.
+    #[test]
+    fn weights_are_the_models() {
+        let config = config(Objective::Hal);
+        let model = Hal::new(&config, 200, 150, &Device::flex(), 0).unwrap();
+        assert_eq!(plan(&config, &SIZES).parameters, 4 * model.encoders().num_params() as u64);
+    }
+
+    /// By hand, b = 128, d = 128, e = 64: an image 4 · (1,000 + 512) = 6,048 bytes, a text 4 · 12 · (384 + 2,176) = 122,880;
+    /// scores 4 · 16 · 16,384 = 1,048,576. Bank: n = 750, 8 · 750 · 129 = 774,000, scores 1,536,000. Order: 24 · 2²¹.
+    #[test]
+    fn golden_bank_and_order() {
+        let plain = plan(&config(Objective::Hal), &SIZES);
+        assert_eq!((plain.banks, plain.momentum), (0, 0));
+        assert_eq!(plain.activations, 128 * (6_048 + 122_880) + 1_048_576);
+        let bank = plan(&config(Objective::HalAaaiBank), &SIZES);
+        assert_eq!(bank.banks, 774_000);
+        assert_eq!(bank.activations, plain.activations + 1_536_000);
+        assert_eq!(bank.checkpoint, plain.checkpoint + 2 * 774_000);
+        let mut order = config(Objective::Hal);
+        order.model.similarity = Similarity::Order;
+        assert_eq!(plan(&order, &SIZES).activations, plain.activations + 24 * (1 << 21));
+    }
+}

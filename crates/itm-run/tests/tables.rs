@@ -1,0 +1,90 @@
+//! Tables and figures of the paper, ensembles and re-scoring, as a user meets them: rows are trained once.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{files, run, small_configs, text};
+use serde_json::Value;
+
+fn reproduce(configs: &Path, rest: &[&str]) -> String {
+    let output = run(configs, &[&["reproduce", "small", "--out", "out"], rest].concat());
+    assert!(output.status.success(), "{rest:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn report(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path.join("report.json")).unwrap()).unwrap()
+}
+
+fn names(report: &Value) -> Vec<&str> {
+    report["rows"].as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn tables_and_figures_share_their_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let out = dir.path().join("out");
+
+    // Table 1: two seeds together stand beside the paper's ensemble, and re-scored beside nearest neighbours.
+    let shown = reproduce(&configs, &["--table", "1", "--seeds", "2", "--rescore", "csls,rgm"]);
+    for part in ["table 1 of", "Full, 2 together", "Re-scored for hubs", "transductive"] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    let table = report(&out.join("table-1"));
+    assert_eq!(names(&table), ["chance", "CCA (closed form)", "Full, 2 together", "Full"]);
+    let together = &table["rows"][2]["measured"];
+    assert_eq!(together["per_seed"].as_array().unwrap().len(), 1, "one group of two seeds");
+    let singles: Vec<&Value> =
+        table["rows"][3]["measured"]["per_seed"].as_array().unwrap().iter().collect();
+    assert_eq!(singles.len(), 2);
+    assert_eq!(table["claim"]["row"], "Full, 2 together");
+    let paper = &table["paper_reference"]["rows"];
+    assert_eq!(
+        (&paper[0]["name"], &paper[0]["numbers"]["i2t"]["r1"]),
+        (&Value::from("Full, 2 together"), &Value::from(85.4))
+    );
+    assert!(
+        table["rows"].as_array().unwrap().iter().all(|row| row["paper"].is_null()),
+        "of other data"
+    );
+    let rescored = table["rescored"].as_array().unwrap();
+    let seen: Vec<_> = rescored
+        .iter()
+        .map(|r| (r["method"].as_str().unwrap(), r["transductive"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(seen, [("nns", false), ("csls", true), ("rgm", true)]);
+    let close = |a: &Value, b: &Value| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6;
+    assert!(
+        close(&rescored[0]["rsum"], &table["rows"][3]["measured"]["rsum"]),
+        "nearest neighbours are the row"
+    );
+    assert!(rescored[2]["lambda"].as_str().unwrap().contains("i2t"), "chosen on validation");
+
+    // The audit is there epoch by epoch: after one epoch of warm-up by the sum of hinges, three of draws.
+    let truth = &table["rows"][3]["truth"];
+    assert_eq!(truth["epochs"].as_array().unwrap().len(), 3, "{truth}");
+    for name in ["FNE official", "FNE paper"] {
+        let share = truth["other_true_shares"][name].as_f64().unwrap();
+        assert!((0.0..1.0).contains(&share), "{name}: {share}");
+    }
+    assert_eq!(truth["detection"].as_array().unwrap().len(), 2 * 5);
+
+    // Figure 5 in the same run: Full is not trained again.
+    let full = files(&out.join("rows/full/seed-0"));
+    let shown = reproduce(&configs, &["--figure", "5", "--seeds", "1", "--resume"]);
+    assert!(shown.contains("figure 5 of"), "{shown}");
+    assert_eq!(files(&out.join("rows/full/seed-0")), full, "it was touched");
+    let figure = report(&out.join("figure-5"));
+    let points = figure["figure"]["points"].as_array().unwrap();
+    let x: Vec<_> = points.iter().map(|p| p["x"].as_f64().unwrap()).collect();
+    assert_eq!(x, [64.0, 256.0, 512.0, 768.0], "ascending");
+    assert_eq!(figure["figure"]["x"], "sampler.bank_size");
+    let page = fs::read_to_string(out.join("figure-5/report.html")).unwrap();
+    assert!(page.contains("Figure 5: rSum over") && page.contains("negatives that are false"));
+    assert!(!out.join("report.json").exists(), "the target's own table was not asked for");
+}
