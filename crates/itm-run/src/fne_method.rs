@@ -9,10 +9,11 @@ use itm_core::{Error, Relevance, Result};
 use crate::checkpoint::Files;
 use crate::encoded::Encoded;
 use crate::finite::first_non_finite;
-use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Split, Step};
+use crate::method::{
+    Course, Embedded, Inputs, LastBatch, MatchProbability, Method, Observe, Recipe, Split, Step,
+};
+use crate::plan;
 use crate::plan::{Bytes, Sizes};
-use crate::report::PosteriorCurve;
-use crate::{figures, plan};
 
 impl Recipe for FneConfig {
     type Method<'a> = FneMethod<'a>;
@@ -122,6 +123,7 @@ impl Method for FneMethod<'_> {
 
     fn embed(&self, split: Split) -> Embedded {
         let part = match split {
+            Split::Train => &self.encoded.train,
             Split::Val => &self.encoded.val,
             Split::Test => &self.encoded.test,
         };
@@ -133,10 +135,11 @@ impl Method for FneMethod<'_> {
     }
 
     /// With the statistics as they stand, if there are enough of them.
-    fn posterior(&self) -> Option<PosteriorCurve> {
+    fn posterior(&self) -> Option<MatchProbability> {
         let sampler = &self.model.config().sampler;
         let posterior = self.model.statistics().posterior(sampler.prior, sampler.min_count)?;
-        Some(figures::posterior_curve(posterior.prior, |s| posterior.probability(s)))
+        let of = Box::new(move |s| posterior.probability(s));
+        Some(MatchProbability { prior: posterior.prior, of })
     }
 
     fn prior(&self) -> Option<f64> {

@@ -16,9 +16,9 @@ use crate::hubs::rescore;
 use crate::paper::{Measured as PaperData, Paper};
 use crate::report::Rescored;
 use crate::report::{
-    CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, EpochDraws, Figure, FigurePoint, Figures,
-    Kind, Measured, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, ReportInput,
-    Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
+    CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, EpochDraws, Example, Figure, FigurePoint,
+    Figures, Kind, Measured, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report,
+    ReportInput, Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
 };
 use crate::reproduce::Job;
 use crate::system;
@@ -46,6 +46,8 @@ pub(crate) struct SeedRun {
     pub(crate) epochs: Vec<EpochDraws>,
     /// The same scores under corrections for hubs.
     pub(crate) rescored: Option<hubness::cli::report::Report>,
+    /// Queries of the test split with their most probable false negatives.
+    pub(crate) false_negatives: Vec<Example>,
 }
 
 impl SeedRun {
@@ -65,6 +67,7 @@ impl SeedRun {
             prior: None,
             epochs: vec![],
             rescored: None,
+            false_negatives: vec![],
         })
     }
 }
@@ -283,10 +286,8 @@ impl Results {
     /// The curve of a figure: its rows by the number on the x axis.
     fn figure(&self, job: &Job) -> Option<Figure> {
         let (Shown::Figure(number), Some(key)) = (job.shown, &job.view.x) else { return None };
-        let point =
-            |row: &String| Some(FigurePoint { row: row.clone(), x: job.used.number(row, key)? });
-        let mut points: Vec<_> = job.view.rows.iter().filter_map(point).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let points = job.used.points(job.shown, &job.view).ok()?; // the plan has made sure of them
+        let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
         Some(Figure { number, x: key.clone(), points })
     }
 

@@ -8,6 +8,7 @@ use itm_core::{Error, Relevance, Result};
 use rayon::prelude::*;
 
 use crate::config::{Config, DatasetName};
+use crate::method::Split;
 use crate::progress;
 use crate::report::Picture;
 
@@ -129,12 +130,27 @@ impl Source {
         self.substitution.is_some()
     }
 
-    /// A test image as a report shows it; without bytes where the file is not at hand.
-    pub(crate) fn picture(&self, image: usize) -> Picture {
-        let name = self.dataset.test.images[image].clone();
+    /// A split and its true pairs, where these are known.
+    pub(crate) fn part(&self, split: Split) -> (&Part, Option<&Relevance>) {
+        let truth = self.truth.as_ref();
+        match split {
+            Split::Train => (&self.dataset.train, truth.map(|t| &t.train)),
+            Split::Val => (&self.dataset.val, None),
+            Split::Test => (&self.dataset.test, truth.map(|t| &t.test)),
+        }
+    }
+
+    /// An image as a report shows it; without bytes where the file is not at hand.
+    pub(crate) fn picture(&self, split: Split, image: usize) -> Picture {
+        let name = self.part(split).0.images[image].clone();
         match &self.pictures {
             Pictures::Scenes(scenes) => {
-                Picture { name, mime: "image/png", bytes: scenes.test.png(image) }
+                let scenes = match split {
+                    Split::Train => &scenes.train,
+                    Split::Val => &scenes.val,
+                    Split::Test => &scenes.test,
+                };
+                Picture { name, mime: "image/png", bytes: scenes.png(image) }
             }
             Pictures::Files(folder) => {
                 let bytes = folder

@@ -3,11 +3,29 @@
 use super::html::escape;
 use super::{Answer, Example, Item, Mark, Picture};
 
-pub(super) fn render(out: &mut String, examples: &[Example]) {
-    *out += "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
+/// What the numbers beside the answers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scores {
+    /// Cosines.
+    Cosines,
+    /// P(match | s) of items that are not annotated.
+    Probabilities,
+}
+
+pub(super) fn render(out: &mut String, examples: &[Example], scores: Scores) {
+    let scores = match scores {
+        Scores::Cosines => "Scores are cosines.",
+        Scores::Probabilities => {
+            "Annotated items are left out. Numbers: how probable a false negative it is at its \
+             similarity, by the posterior as training left it."
+        }
+    };
+    *out += &format!(
+        "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
              so · <span class=\"mark true\">≈ true</span> correct, but not annotated (a false \
              negative; known where the truth is complete) · <span class=\"mark other\">✗</span> \
-             neither. Scores are cosines.</p>\n<div class=\"examples\">\n";
+             neither. {scores}</p>\n<div class=\"examples\">\n"
+    );
     for example in examples {
         one(out, example);
     }
