@@ -13,7 +13,7 @@ pub(super) enum Scores {
 }
 
 pub(super) fn render(out: &mut String, examples: &[Example], scores: Scores) {
-    let scores = match scores {
+    let said = match scores {
         Scores::Cosines => "Scores are cosines.",
         Scores::Probabilities => {
             "Annotated items are left out. Numbers: how probable a false negative it is at its \
@@ -24,15 +24,15 @@ pub(super) fn render(out: &mut String, examples: &[Example], scores: Scores) {
         "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
              so · <span class=\"mark true\">≈ true</span> correct, but not annotated (a false \
              negative; known where the truth is complete) · <span class=\"mark other\">✗</span> \
-             neither. {scores}</p>\n<div class=\"examples\">\n"
+             neither. {said}</p>\n<div class=\"examples\">\n"
     );
     for example in examples {
-        one(out, example);
+        one(out, example, scores);
     }
     *out += "</div>\n";
 }
 
-fn one(out: &mut String, example: &Example) {
+fn one(out: &mut String, example: &Example, scores: Scores) {
     let found = match example.annotated_rank {
         Some(rank) => format!(" · best annotated item at rank {rank}"),
         None => String::new(),
@@ -51,7 +51,7 @@ fn one(out: &mut String, example: &Example) {
         };
         *out += &format!("<li class=\"{class}\">");
         item(out, &answer.item);
-        let score = score(answer);
+        let score = score(answer, scores);
         *out += &format!(
             " <span class=\"judged\"><span class=\"mark {class}\">{word}</span>{score}</span></li>\n"
         );
@@ -59,11 +59,15 @@ fn one(out: &mut String, example: &Example) {
     *out += "</ol>\n</article>\n";
 }
 
-fn score(answer: &Answer) -> String {
+fn score(answer: &Answer, scores: Scores) -> String {
     if !answer.score.is_finite() {
         return String::new();
     }
-    format!(" <span class=\"score\">{}</span>", format!("{:.2}", answer.score).replace('-', "−"))
+    let text = match scores {
+        Scores::Cosines => format!("{:.2}", answer.score),
+        Scores::Probabilities => format!("{:.4}", answer.score), // the prior alone is 0.0001
+    };
+    format!(" <span class=\"score\">{}</span>", text.replace('-', "−"))
 }
 
 fn item(out: &mut String, item: &Item) {
@@ -115,7 +119,7 @@ mod tests {
             annotated_rank: Some(1),
         };
         let mut out = String::new();
-        one(&mut out, &example);
+        one(&mut out, &example, Scores::Cosines);
         let items: Vec<_> =
             out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
         let has = |k: usize, parts: &[&str]| {
@@ -125,6 +129,9 @@ mod tests {
         has(1, &["class=\"true\"", "<q>two</q>", "≈ true", ">−0.20<"]);
         has(2, &["class=\"other\"", "<q>three</q>", "✗"]);
         assert!(!items[2].contains("score") && out.contains("best annotated item at rank 1"));
+        let mut probable = String::new();
+        one(&mut probable, &example, Scores::Probabilities);
+        assert!(probable.contains(">0.5140<"), "{probable}");
         assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
     }
 
