@@ -6,7 +6,6 @@ mod golden;
 
 pub mod audit;
 mod bank;
-mod checkpoint;
 mod config;
 mod draw;
 mod embed;

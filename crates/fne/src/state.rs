@@ -3,12 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::Tensor;
+use itm_core::checkpoint::{Reader, Writer};
 use itm_core::{Error, Result};
-use itm_kernels::{AdamW, Moments};
 
-use crate::checkpoint::{Reader, Writer};
 use crate::statistics::Snapshot;
 use crate::step::Fne;
 
@@ -16,8 +13,6 @@ const MODEL: &str = "model.safetensors";
 const STATE: &str = "state.safetensors";
 const MODEL_KIND: &str = "fne model 1";
 const STATE_KIND: &str = "fne state 1";
-/// Updates each parameter has had.
-const UPDATES: &str = "optimizer.updates";
 
 impl Fne {
     /// Writes all that the next step depends on into an existing folder: `model.safetensors`,
@@ -58,15 +53,7 @@ impl Fne {
             state.i64s(&format!("statistics.{name}.count"), &[m.count as i64]);
             state.f64s(&format!("statistics.{name}"), &[m.sum, m.mean, m.squares]);
         }
-        let mut updates = vec![];
-        for (i, (m, n)) in self.optimizer.moments().zip(sizes(&self.online)).enumerate() {
-            let none = || Moments { steps: 0, first: vec![0.0; n], second: vec![0.0; n] };
-            let m = m.unwrap_or_else(none);
-            state.f32s(&format!("optimizer.{i}.first"), &[n], &m.first);
-            state.f32s(&format!("optimizer.{i}.second"), &[n], &m.second);
-            updates.push(m.steps as i64);
-        }
-        state.i64s(UPDATES, &updates);
+        state.optimizer(&self.optimizer, &self.online);
         write(STATE, &state.contents(STATE_KIND)?)
     }
 
@@ -110,38 +97,9 @@ impl Fne {
         };
         let seen = Snapshot { positive: moments("positive")?, negative: moments("negative")? };
         next.statistics.restore(seen);
-        let (steps, mut moments) = (natural(3)?, vec![]);
-        if steps > 0 {
-            let sizes = sizes(&self.online);
-            // Files of before this entry: every parameter was updated with every step.
-            let updates = match state.has(UPDATES)? {
-                true => state.i64s(UPDATES, sizes.len())?,
-                false => vec![counters[3]; sizes.len()],
-            };
-            for (i, (n, t)) in sizes.into_iter().zip(updates).enumerate() {
-                let refused = |_| state.refuse(UPDATES, format!("0 to {steps} updates"), t);
-                let t = u64::try_from(t).map_err(refused)?;
-                let first = state.f32s(&format!("optimizer.{i}.first"), &[n])?;
-                let second = state.f32s(&format!("optimizer.{i}.second"), &[n])?;
-                moments.push((t > 0).then_some(Moments { steps: t, first, second }));
-            }
-        }
         let options = *self.optimizer.options();
-        next.optimizer = AdamW::restore(options, &next.online, steps, moments);
+        next.optimizer = state.optimizer(options, &next.online, natural(3)?)?;
         *self = next;
         Ok(())
     }
-}
-
-/// Number of values of each parameter, in the order of the module.
-fn sizes<M: Module>(module: &M) -> Vec<usize> {
-    struct Sizes(Vec<usize>);
-    impl ModuleVisitor for Sizes {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0.push(param.val().dims().iter().product());
-        }
-    }
-    let mut sizes = Sizes(vec![]);
-    module.visit(&mut sizes);
-    sizes.0
 }

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
-//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum. Features `weights`, `pytorch`, `hub`, `pieces`:
-//! checkpoints and word pieces of Hugging Face folders.
+//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum, checkpoints of modules and optimisers. Features
+//! `weights`, `pytorch`, `hub`, `pieces`: checkpoints and word pieces of Hugging Face folders.
 
 mod error;
 mod pairs;
@@ -24,11 +24,15 @@ pub mod scenes;
 pub mod vision;
 
 #[cfg(feature = "burn")]
+pub mod checkpoint;
+#[cfg(feature = "burn")]
 mod ema;
 #[cfg(feature = "burn")]
 mod encoder;
 #[cfg(feature = "burn")]
 pub mod encoders;
+#[cfg(feature = "burn")]
+mod host;
 #[cfg(feature = "burn")]
 mod negatives;
 #[cfg(feature = "burn")]
@@ -41,6 +45,8 @@ pub use ema::ema;
 #[cfg(feature = "burn")]
 pub use encoder::{Encoder, encode_all};
 pub use error::{Error, Result};
+#[cfg(feature = "burn")]
+pub use host::host;
 #[cfg(feature = "burn")]
 pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler};
 pub use pairs::Pairs;

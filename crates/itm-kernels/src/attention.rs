@@ -17,8 +17,7 @@
 //! A row's head is one task: scores of some queries at a time, in memory that stays in the cache. The backward pass makes
 //! them again from `qkv`, so what is kept grows with the length, not its square. The order of each sum is fixed.
 
-use rayon::prelude::*;
-
+use crate::blocks::written;
 use crate::dispatch::multiversion;
 use crate::math::{LANES, exp, load, store};
 use crate::product::{Into, Matrix, Threads, product_on, transposed_here};
@@ -73,8 +72,7 @@ impl Heads {
 pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
     let (l, d) = heads.sizes(qkv, d);
     let w = d / heads.heads;
-    let mut parts = vec![0.0; heads.keys.len() * l * d];
-    parts.par_chunks_mut((l * w).max(1)).enumerate().for_each(|(pair, to)| {
+    let parts = written(heads.keys.len() * l * d, l * w, |pair, to| {
         let one = Pair::new(qkv, l, d, pair, heads);
         let n = one.keys;
         let mut scores = vec![0.0; QUERIES.min(l) * n];
@@ -102,8 +100,7 @@ pub fn backward(qkv: &[f32], d: usize, grad: &[f32], heads: &Heads) -> Vec<f32> 
     let (l, d) = heads.sizes(qkv, d);
     assert_eq!(grad.len() * 3, qkv.len(), "values of the gradient");
     let w = d / heads.heads;
-    let mut parts = vec![0.0; heads.keys.len() * l * 3 * d];
-    parts.par_chunks_mut((3 * l * w).max(1)).enumerate().for_each(|(pair, to)| {
+    let parts = written(heads.keys.len() * l * 3 * d, 3 * l * w, |pair, to| {
         let (dq, rest) = to.split_at_mut(l * w);
         let (dk, dv) = rest.split_at_mut(l * w);
         Pair::new(qkv, l, d, pair, heads).backward(grad, heads, [dq, dk, dv]);
@@ -196,17 +193,14 @@ impl<'a> Pair<'a> {
 
 /// Parts of every pair, `[b, heads, parts, l, w]`, to `[b, l, parts, heads, w]`.
 fn side_by_side(from: &[f32], l: usize, w: usize, heads: usize, parts: usize) -> Vec<f32> {
-    let mut to = vec![0.0; from.len()];
-    let position = parts * heads * w;
-    to.par_chunks_mut(position.max(1)).enumerate().for_each(|(k, to)| {
+    written(from.len(), parts * heads * w, |k, to| {
         let (row, step) = (k / l, k % l);
         for (at, to) in to.chunks_exact_mut(w).enumerate() {
             let (part, head) = (at / heads, at % heads);
             let start = (((row * heads + head) * parts + part) * l + step) * w;
             to.copy_from_slice(&from[start..start + w]);
         }
-    });
-    to
+    })
 }
 
 multiversion! {

@@ -1,5 +1,7 @@
 //! Element-wise work in blocks of a fixed size, on all threads.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
 /// Values of one block: in the first cache, and no function of the thread count.
@@ -10,13 +12,33 @@ const AT_LEAST: usize = 4;
 
 /// A changed copy: `change(index of the block, its values)`.
 pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
-    let mut to = vec![0.0; from.len()];
-    let blocks = to.par_chunks_mut(BLOCK).zip(from.par_chunks(BLOCK)).enumerate();
-    blocks.with_min_len(AT_LEAST).for_each(|(k, (to, from))| {
-        to.copy_from_slice(from);
+    written(from.len(), BLOCK, |k, to| {
+        to.copy_from_slice(&from[k * BLOCK..][..to.len()]);
         change(k, to);
+    })
+}
+
+/// `n` new values in blocks of `block`: `write(index of the block, its values)`, which are 0 before.
+///
+/// The zeros are written where the block is, in the cache of the thread that fills it: `vec![0.0; n]` goes through memory
+/// once more, on one thread.
+#[allow(unsafe_code)] // memory that is written before it is read
+pub(crate) fn written(
+    n: usize,
+    block: usize,
+    write: impl Fn(usize, &mut [f32]) + Sync,
+) -> Vec<f32> {
+    let mut values = Vec::with_capacity(n);
+    let blocks = values.spare_capacity_mut()[..n].par_chunks_mut(block.max(1)).enumerate();
+    let at_least = (AT_LEAST * BLOCK).div_ceil(block.max(1));
+    blocks.with_min_len(at_least).for_each(|(k, part)| {
+        part.fill(MaybeUninit::new(0.0));
+        // SAFETY: every value of `part` was written by the line above.
+        write(k, unsafe { part.assume_init_mut() });
     });
-    to
+    // SAFETY: the blocks cover the first n values, of which there is room for n, and each was written above.
+    unsafe { values.set_len(n) };
+    values
 }
 
 /// [`changed`] in place.
@@ -42,6 +64,22 @@ pub(crate) fn change_beside(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Blocks are handed out whole, in their places and as zeros, whatever stood in the memory before.
+    #[test]
+    fn new_values_are_zero_until_they_are_written() {
+        for (n, block) in [(0, 3), (1, 3), (10, 3), (100_000, 7), (5, 0)] {
+            drop(vec![f32::NAN; n]); // what an allocator may hand out again
+            let got = written(n, block, |k, values| {
+                assert!(values.iter().all(|v| v.to_bits() == 0));
+                values[0] = k as f32 + 1.0;
+            });
+            let first = |k: usize| {
+                if k % block.max(1) == 0 { (k / block.max(1)) as f32 + 1.0 } else { 0.0 }
+            };
+            assert_eq!(got, (0..n).map(first).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn every_value_is_changed_once_whatever_the_length() {

@@ -4,12 +4,14 @@ pub mod attention;
 mod blocks;
 mod dispatch;
 pub mod dropout;
+pub mod embedding;
 pub mod gelu;
 pub mod gru;
 mod lanes;
 pub mod layer_norm;
 pub mod linear;
 pub mod math;
+pub mod memory;
 mod panels;
 mod product;
 pub mod random;
@@ -33,7 +35,7 @@ mod optim;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
-    TransformerBlock, gelu, masked_mean, normalize_rows, softmax, uniform,
+    TransformerBlock, embedding, gelu, masked_mean, normalize_rows, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

@@ -6,9 +6,11 @@
 
 use rayon::prelude::*;
 
+use crate::blocks::written;
 use crate::product::{Into, Matrix, product, product_new, with_transposed};
 
-/// Below this many rows the product with the transposed weight is slower than laying the transpose out first.
+/// Below this many rows, and for a weight wider than high, the product with the transpose is slower than laying that out
+/// first: its columns lie far apart, often a power of two.
 const FEW_ROWS: usize = 2048;
 
 /// `x W + b`: `[n, i]` and `[i, o]` to `[n, o]`.
@@ -17,7 +19,7 @@ const FEW_ROWS: usize = 2048;
 /// If a shape does not fit the others.
 pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
-    let mut y = bias.repeat(n);
+    let mut y = written(n * o, o, |_, row| row.copy_from_slice(bias));
     product(&mut y, Into::Add, Matrix::new(x, n, i), Matrix::new(weight, i, o));
     y
 }
@@ -29,7 +31,7 @@ pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
 pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     let (n, i) = (grad.len() / o, weight.len() / o);
     let grad = Matrix::new(grad, n, o);
-    if n < FEW_ROWS {
+    if n < FEW_ROWS && o > i {
         with_transposed(weight, i, o, |w| product_new(grad, Matrix::new(w, o, i)))
     } else {
         product_new(grad, Matrix::new(weight, i, o).t())

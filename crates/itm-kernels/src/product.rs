@@ -5,6 +5,7 @@ use std::cell::Cell;
 use gemm::Parallelism;
 use rayon::prelude::*;
 
+use crate::blocks::written;
 use crate::dispatch::multiversion;
 use crate::math::load;
 
@@ -148,9 +149,10 @@ unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Ma
 ///
 /// Few rows times a transposed matrix take up to twice their time: laying the matrix out first is less.
 pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    let mut to = vec![0.0; rows * cols];
-    transpose(data, rows, cols, &mut to);
-    to
+    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
+    written(rows * cols, COLUMNS * rows, |part, to| {
+        transpose_columns(data, cols, part * COLUMNS, rows, to);
+    })
 }
 
 /// Calls `f` with the transpose, laid out in memory that the thread keeps for the next one.
@@ -176,7 +178,6 @@ pub(crate) fn with_transposed<T>(
 
 fn transpose(data: &[f32], rows: usize, cols: usize, to: &mut [f32]) {
     assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
-    const COLUMNS: usize = 4 * TILE; // some neighbouring cache lines of each row: one page is visited once for all
     to.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(part, to)| {
         transpose_columns(data, cols, part * COLUMNS, rows, to);
     });
@@ -195,6 +196,9 @@ pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
 
 /// Side of a tile: one cache line.
 const TILE: usize = 16;
+
+/// Columns of one task: some neighbouring cache lines of each row, so that one page is visited once for all.
+const COLUMNS: usize = 4 * TILE;
 
 multiversion! {
     /// Columns from `j0` on of a row-major matrix as the rows of `to`.

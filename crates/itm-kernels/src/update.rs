@@ -23,7 +23,7 @@ const BLOCK: usize = 16384;
 /// | β₂, 1 − β₂ | `beta_2`, `rest_2` |
 /// | 1 − η λ | `keep` |
 /// | η / (1 − β₁ᵗ) | `rate` |
-/// | √(1 − β₂ᵗ) | `bias_2` |
+/// | 1 / √(1 − β₂ᵗ) | `bias_2` |
 /// | ε | `epsilon` |
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep {
@@ -39,7 +39,7 @@ pub struct AdamStep {
     pub keep: f32,
     /// Rate of the step, corrected for a first moment that began at 0.
     pub rate: f32,
-    /// Correction of the root of a second moment that began at 0.
+    /// Correction of the root of a second moment that began at 0: a factor, not a divisor.
     pub bias_2: f32,
     /// Keeps a second moment of 0 from dividing.
     pub epsilon: f32,
@@ -57,7 +57,7 @@ impl AdamStep {
             rest_2: (1.0 - betas[1]) as f32,
             keep: (1.0 - rate * decay) as f32,
             rate: (rate / bias[0]) as f32,
-            bias_2: bias[1].sqrt() as f32,
+            bias_2: bias[1].sqrt().recip() as f32,
             epsilon: epsilon as f32,
         }
     }
@@ -122,7 +122,7 @@ multiversion! {
             let g = g * step.scale;
             *m += step.rest_1 * (g - *m);
             *v = step.beta_2 * *v + step.rest_2 * (g * g);
-            *x = step.keep * *x - step.rate * (*m / (v.sqrt() / step.bias_2 + step.epsilon));
+            *x = step.keep * *x - step.rate * (*m / (v.sqrt() * step.bias_2 + step.epsilon));
         }
     }
 }

@@ -7,12 +7,14 @@ use clap::error::ErrorKind;
 use itm_run::cli::Cli;
 
 fn main() -> ExitCode {
+    itm_kernels::memory::keep_freed();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(one_line(&error.to_string())),
     };
-    match itm_run::run(cli) {
+    // On a thread of the pool: an operation on all threads then starts here at once, instead of waking others and waiting.
+    match rayon::scope(|_| itm_run::run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(format!("error: {error}")),
     }

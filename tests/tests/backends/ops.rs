@@ -3,8 +3,8 @@
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
     AdamOptions, AdamW, BiGru, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
-    NormOrder, SelfAttention, TransformerBlock, ema, gelu, masked_mean, normalize_rows, softmax,
-    uniform,
+    NormOrder, SelfAttention, TransformerBlock, ema, embedding, gelu, masked_mean, normalize_rows,
+    softmax, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -42,6 +42,14 @@ pub(crate) const CASES: &[Case] = &[
         name: "masked_mean",
         bound: 1e-5,
         run: |d| applied(x([4, 6, 37], d), |x| masked_mean(x, &LENGTHS)),
+    },
+    Case {
+        name: "embedding",
+        bound: 1e-5,
+        run: |d| {
+            let ids = [4, 0, 8, 4, 4, 2];
+            applied(x([9, 37], d), move |table| embedding(table, &ids, Some(2)))
+        },
     },
     Case {
         name: "linear",
@@ -91,6 +99,15 @@ pub(crate) const CASES: &[Case] = &[
         name: "softmax, padded, a row of it",
         bound: 1e-5,
         run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, Some(&[20, 37, 0, 1]))),
+    },
+    Case {
+        // What does not count is not read, whatever stands there.
+        name: "softmax, NaN in the padding",
+        bound: 1e-5,
+        run: |d| {
+            let x = uniform([4, 3, 37], 9.0, 7, d).slice_fill([0..4, 0..3, 20..37], f32::NAN);
+            applied(x, |x| softmax(x, Some(&[20, 7, 0, 1])))
+        },
     },
     Case { name: "block, ViT", bound: 2e-5, run: |d| block(d, NormOrder::Pre, Memory::Keep, None) },
     Case {

@@ -10,10 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Freed memory stays with the process, as in the binary `itm`; PyTorch's `kept` variants do the same.
-const KEEP_MEMORY: [(&str, &str); 2] =
-    [("MALLOC_MMAP_THRESHOLD_", "1073741824"), ("MALLOC_TRIM_THRESHOLD_", "4294967295")];
-
 /// A side of the comparison: how its processes are started.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -26,9 +22,7 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn ours(path: PathBuf, threads: usize, limit: u64) -> Self {
-        let mut side = Self::new(path, threads, limit);
-        side.environment.extend(KEEP_MEMORY.map(|(key, value)| (key, value.to_owned())));
-        side
+        Self::new(path, threads, limit)
     }
 
     pub(super) fn python(path: &Path, root: &Path, threads: usize, limit: u64) -> Self {

@@ -2,12 +2,11 @@
 //!
 //! ```text
 //! cargo bench -p itm-core --bench encoders --features burn,itm-kernels/flex -- --list
-//! MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967295 \
-//!     cargo bench -p itm-core --bench encoders --features burn,itm-kernels/flex -- vit-224 ours --threads 2 --seconds 4
+//! cargo bench -p itm-core --bench encoders --features burn,itm-kernels/flex -- vit-224 ours --threads 2 --seconds 4
 //! ```
 //!
 //! `cargo xtask performance` runs all of them beside PyTorch's, which `tests/reference/performance.py` measures in the same
-//! way. The two variables keep freed memory, as `itm` does. Variants: `ours`; and what the row cannot do without, by itself:
+//! way. Freed memory is kept and steps run on a thread of the pool, as `itm` does. Variants: `ours`; and what the row cannot do without, by itself:
 //! `products`, its matrix products, or `traffic`, a copy of as many bytes as it reads and writes.
 
 #![allow(clippy::print_stdout)] // a benchmark prints its result
@@ -24,6 +23,7 @@ use serde_json::json;
 use rows::rows;
 
 fn main() -> ExitCode {
+    itm_kernels::memory::keep_freed(); // as `itm`
     // `cargo bench` adds a flag of its own; `cargo test --benches` starts it with nothing, and has no use for timings.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         [row, variant, "--threads", threads, "--seconds", seconds] => {
-            run(row, variant, threads, seconds)
+            start(threads).and_then(|()| rayon::scope(|_| run(row, variant, seconds))) // as `itm`
         }
         _ => Err("expected --list or ROW VARIANT --threads N --seconds S".to_owned()),
     };
@@ -49,18 +49,18 @@ fn main() -> ExitCode {
     )
 }
 
-fn run(name: &str, variant: &str, threads: &str, seconds: &str) -> Result<(), String> {
-    let number = |text: &str| {
-        text.parse::<usize>()
-            .ok()
-            .filter(|&n| n > 0)
-            .ok_or(format!("expected a number, got {text}"))
-    };
+fn number(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().filter(|&n| n > 0);
+    number.ok_or(format!("expected a number, got {text}"))
+}
+
+fn start(threads: &str) -> Result<(), String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(threads)?);
+    pool.build_global().map_err(|error| error.to_string())
+}
+
+fn run(name: &str, variant: &str, seconds: &str) -> Result<(), String> {
     let seconds = Duration::from_secs(number(seconds)? as u64);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(number(threads)?)
-        .build_global()
-        .map_err(|error| error.to_string())?;
     let row = rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
     let start_bytes = peak_bytes();
     let mut step = match variant {

@@ -1,13 +1,16 @@
 //! The BERT encoder.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, LayerNorm, Noise, NormOrder, TransformerBlock, random, uniform,
+    BlockShape, Dropout, LayerNorm, Noise, NormOrder, TransformerBlock, embedding, random, uniform,
 };
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
+
+/// Number of the padding piece, whose row does not learn.
+const PADDING: u32 = 0;
 
 /// Sizes and choices of a [`Bert`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,10 +129,7 @@ impl Bert {
         captions.check(self.shape.vocabulary);
         let most = self.shape.positions;
         assert!(l <= most, "captions of {l} word pieces for {most} positions");
-        let words = self.words.val();
-        let ids = captions.to_tensor(&words.device());
-        let words = words.select(0, ids).reshape([b, l, d]);
-        let words = self.without_padding(words, captions);
+        let words = embedding(self.words.val(), &captions.ids, Some(PADDING)).reshape([b, l, d]);
         let positions = self.positions.val().narrow(0, 0, l) + self.kinds.val().narrow(0, 0, 1);
         let x = self.norm.forward(words + positions.unsqueeze());
         let mut x = self.dropout.forward(x, noise.part(0)); // [b, l, d]
@@ -137,17 +137,5 @@ impl Bert {
             x = block.forward(x, Some(&captions.lengths), noise.part(part));
         }
         x
-    }
-
-    /// The same values; positions of piece 0, padding, pass no gradient on to its row.
-    fn without_padding(&self, words: Tensor<3>, captions: &TokenBatch) -> Tensor<3> {
-        if !captions.ids.contains(&0) {
-            return words;
-        }
-        let real: Vec<f32> =
-            captions.ids.iter().map(|&id| if id == 0 { 0.0 } else { 1.0 }).collect();
-        let real = TensorData::new(real, [captions.len(), captions.width, 1]);
-        let real = Tensor::<3>::from_data(real, &words.device());
-        words.clone().detach() * (-real.clone() + 1.0) + words * real
     }
 }

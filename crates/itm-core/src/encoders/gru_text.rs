@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::nn::{Dropout, DropoutConfig};
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Gru, masked_mean, normalize_rows, random, uniform};
+use itm_kernels::{Gru, embedding, masked_mean, normalize_rows, random, uniform};
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
@@ -109,8 +109,7 @@ impl GruText {
     /// If a word's number is not in the vocabulary.
     pub fn vectors(&self, captions: &TokenBatch) -> Tensor<2> {
         captions.check(self.words.dims()[0]);
-        let words = self.words.val();
-        words.clone().select(0, captions.to_tensor(&words.device()))
+        embedding(self.words.val(), &captions.ids, None)
     }
 
     /// States of the words, `[b, l, d]`, not pooled; padded words repeat the last real state.

@@ -1,7 +1,5 @@
 //! Captions as padded numbers.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
-
 use crate::{Error, Result};
 
 /// Captions of a batch as word numbers, padded with 0 to the longest. No tensor: any thread can make it.
@@ -107,13 +105,6 @@ impl TokenBatch {
                 "caption {row}, word {word}: {id} of {vocabulary} words"
             );
         }
-    }
-
-    /// The numbers as a tensor, `[b · width]`.
-    pub fn to_tensor(&self, device: &Device) -> Tensor<1, Int> {
-        let ids: Vec<i64> = self.ids.iter().map(|&id| i64::from(id)).collect();
-        let n = ids.len();
-        Tensor::from_data(TensorData::new(ids, [n]), device)
     }
 }
 

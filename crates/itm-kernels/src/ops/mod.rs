@@ -3,6 +3,7 @@
 mod attention;
 mod block;
 pub(crate) mod dropout;
+mod embedding;
 #[cfg(feature = "flex")]
 pub(crate) mod flex;
 pub(crate) mod gelu;
@@ -16,6 +17,7 @@ mod update;
 pub(crate) use attention::AttentionOps;
 pub(crate) use block::{BlockOps, BlockSpec};
 pub(crate) use dropout::DropoutOps;
+pub(crate) use embedding::{EmbeddingOps, Taken};
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;

@@ -4,8 +4,8 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
+use burn::backend::tensor::{BoolTensor, FloatTensor};
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
 /// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts.
@@ -35,18 +35,11 @@ pub(crate) fn composed<B: Backend>(
     x: FloatTensor<B>,
     counts: Option<Vec<usize>>,
 ) -> FloatTensor<B> {
-    let kept = counts.map(|counts| kept::<B>(&x, &counts));
+    let rest = counts.map(|counts| uncounted::<B>(&x, &counts));
     // Low, but finite: a row of which nothing counts has a difference of 0, not of two infinities.
-    let x = match kept.clone() {
-        None => x,
-        Some(kept) => {
-            let low =
-                B::float_mul_scalar(B::float_sub_scalar(kept.clone(), 1.0f32.into()), 1e30.into());
-            B::float_add(B::float_mul(x, kept), low)
-        }
-    };
+    let x = filled::<B>(x, rest.clone(), -1e30);
     let largest = B::float_max_dim(x.clone(), 1);
-    let e = times::<B>(B::float_exp(B::float_sub(x, largest)), kept);
+    let e = filled::<B>(B::float_exp(B::float_sub(x, largest)), rest, 0.0);
     // At least 1 where anything counts.
     let total = B::float_clamp_min(B::float_sum_dim(e.clone(), 1), 0.5f32.into());
     B::float_div(e, total)
@@ -57,29 +50,34 @@ pub(crate) fn composed_backward<B: Backend>(
     grad: FloatTensor<B>,
     counts: Option<Vec<usize>>,
 ) -> FloatTensor<B> {
-    let kept = counts.map(|counts| kept::<B>(&y, &counts));
-    let grad = times::<B>(grad, kept);
+    let rest = counts.map(|counts| uncounted::<B>(&y, &counts));
+    let grad = filled::<B>(grad, rest, 0.0);
     let along = B::float_sum_dim(B::float_mul(y.clone(), grad.clone()), 1);
     B::float_mul(y, B::float_sub(grad, along))
 }
 
-/// 1 where an entry of `[n, w]` counts, else 0: not every backend takes truth values from the host. What does not count must
-/// be finite here.
-fn kept<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> FloatTensor<B> {
-    let [n, w] = like.shape().dims();
+/// Whether an entry of `[n, w]` does not count. Compared on the device: not every backend takes truth values from the host.
+fn uncounted<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> BoolTensor<B> {
+    let ([n, w], device) = (like.shape().dims(), like.device());
     let (c, each) = (counts.len(), n / counts.len());
-    let mask: Vec<f32> = counts
+    let kept: Vec<f32> = counts
         .iter()
         .flat_map(|&count| (0..w).map(move |k| if k < count { 1.0 } else { 0.0 }))
         .collect();
-    let mask = B::float_from_data(TensorData::new(mask, [c, 1, w]), &like.device());
-    B::float_reshape(B::float_expand(mask, Shape::new([c, each, w])), Shape::new([n, w]))
+    let kept = B::float_from_data(TensorData::new(kept, [c, 1, w]), &device);
+    let kept =
+        B::float_reshape(B::float_expand(kept, Shape::new([c, each, w])), Shape::new([n, w]));
+    B::float_lower_elem(kept, 0.5f32.into(), get_device_settings::<B>(&device).bool_dtype)
 }
 
-fn times<B: Backend>(x: FloatTensor<B>, mask: Option<FloatTensor<B>>) -> FloatTensor<B> {
+fn filled<B: Backend>(
+    x: FloatTensor<B>,
+    mask: Option<BoolTensor<B>>,
+    value: f32,
+) -> FloatTensor<B> {
     match mask {
         None => x,
-        Some(mask) => B::float_mul(x, mask),
+        Some(mask) => B::float_mask_fill(x, mask, value.into()),
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn composed_adam<B: Backend>(
     let first = B::float_add(first, times(towards, step.rest_1));
     let squared = times(B::float_mul(grad.clone(), grad), step.rest_2);
     let second = B::float_add(times(second, step.beta_2), squared);
-    let root = times(B::float_sqrt(second.clone()), 1.0 / step.bias_2);
+    let root = times(B::float_sqrt(second.clone()), step.bias_2);
     let root = B::float_add_scalar(root, step.epsilon.into());
     let change = times(B::float_div(first.clone(), root), step.rate);
     let theta = if step.keep == 1.0 { theta } else { times(theta, step.keep) };

@@ -1,4 +1,9 @@
 //! Checkpoint files: named tensors in the safetensors format, checked on the way back.
+//!
+//! [`Writer`] collects values, modules and optimisers into the bytes of a file; [`Reader`] opens one, refuses what is cut
+//! off, of another kind or of other shapes, and names the entry that is to blame.
+
+mod optimizer;
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,40 +11,63 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
-use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::host::host;
+use crate::{Error, Result, host};
 
 /// Tensors on their way into a file.
-#[derive(Default)]
-pub(crate) struct Writer {
+///
+/// ```
+/// use itm_core::checkpoint::{Reader, Writer};
+///
+/// let mut writer = Writer::default();
+/// writer.f32s("scores", &[2, 1], &[0.5, f32::MIN_POSITIVE]);
+/// writer.i64s("progress", &[3]);
+/// # let folder = std::env::temp_dir().join(format!("itm-checkpoint-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// # let path = folder.join("state.safetensors");
+/// std::fs::write(&path, writer.contents("example 1")?).unwrap();
+///
+/// let reader = Reader::open(&path, "example 1")?;
+/// assert_eq!(reader.f32s("scores", &[2, 1])?, [0.5, f32::MIN_POSITIVE]);
+/// assert!(reader.f32s("scores", &[3, 1]).is_err() && Reader::open(&path, "example 2").is_err());
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Writer {
     entries: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
 }
 
 impl Writer {
-    pub(crate) fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+    /// Values of a shape.
+    pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.entries.push((name.to_string(), Dtype::F32, shape.to_vec(), bytes));
     }
 
-    pub(crate) fn f64s(&mut self, name: &str, values: &[f64]) {
+    /// A row of numbers.
+    pub fn f64s(&mut self, name: &str, values: &[f64]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.entries.push((name.to_string(), Dtype::F64, vec![values.len()], bytes));
     }
 
-    pub(crate) fn i64s(&mut self, name: &str, values: &[i64]) {
+    /// A row of integers.
+    pub fn i64s(&mut self, name: &str, values: &[i64]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.entries.push((name.to_string(), Dtype::I64, vec![values.len()], bytes));
     }
 
     /// All parameters of a module, named by their path under `prefix`.
-    pub(crate) fn module<M: Module>(&mut self, prefix: &str, module: &M) {
+    pub fn module<M: Module>(&mut self, prefix: &str, module: &M) {
         module.visit(&mut Save { path: vec![prefix.to_string()], writer: self });
     }
 
     /// The file: what is in it is of this kind.
-    pub(crate) fn contents(&self, kind: &str) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If two entries have one name.
+    pub fn contents(&self, kind: &str) -> Result<Vec<u8>> {
         let invalid = |e: &dyn std::fmt::Display| Error::invalid(kind, "tensors", e);
         let views = self.entries.iter().map(|(name, dtype, shape, bytes)| {
             let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| invalid(&e))?;
@@ -72,13 +100,18 @@ impl ModuleVisitor for Save<'_> {
 }
 
 /// A file that was read and holds well-formed tensors of the wanted kind.
-pub(crate) struct Reader {
+#[derive(Debug)]
+pub struct Reader {
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
 impl Reader {
-    pub(crate) fn open(path: &Path, kind: &str) -> Result<Self> {
+    /// Reads a file of this kind.
+    ///
+    /// # Errors
+    /// If it is missing, cut off, or of another kind.
+    pub fn open(path: &Path, kind: &str) -> Result<Self> {
         let bytes = fs::read(path).map_err(Error::io(path))?;
         let reader = Self { path: path.to_path_buf(), bytes };
         let (_, about) =
@@ -113,34 +146,52 @@ impl Reader {
     }
 
     /// Whether there is such an entry.
-    pub(crate) fn has(&self, name: &str) -> Result<bool> {
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn has(&self, name: &str) -> Result<bool> {
         Ok(self.tensors()?.tensor(name).is_ok())
     }
 
-    pub(crate) fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    /// The values of an entry.
+    ///
+    /// # Errors
+    /// If there is none, or one of another type or shape.
+    pub fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let bytes = self.bytes_of(name, Dtype::F32, shape)?;
         Ok(bytes.as_chunks().0.iter().map(|c| f32::from_le_bytes(*c)).collect())
     }
 
-    pub(crate) fn f64s(&self, name: &str, n: usize) -> Result<Vec<f64>> {
+    /// The `n` numbers of an entry.
+    ///
+    /// # Errors
+    /// If there is none, or one of another type or shape.
+    pub fn f64s(&self, name: &str, n: usize) -> Result<Vec<f64>> {
         let bytes = self.bytes_of(name, Dtype::F64, &[n])?;
         Ok(bytes.as_chunks().0.iter().map(|c| f64::from_le_bytes(*c)).collect())
     }
 
-    pub(crate) fn i64s(&self, name: &str, n: usize) -> Result<Vec<i64>> {
+    /// The `n` integers of an entry.
+    ///
+    /// # Errors
+    /// If there is none, or one of another type or shape.
+    pub fn i64s(&self, name: &str, n: usize) -> Result<Vec<i64>> {
         let bytes = self.bytes_of(name, Dtype::I64, &[n])?;
         Ok(bytes.as_chunks().0.iter().map(|c| i64::from_le_bytes(*c)).collect())
     }
 
     /// `module` with the parameters of the file.
-    pub(crate) fn module<M: Module>(&self, prefix: &str, module: M) -> Result<M> {
+    ///
+    /// # Errors
+    /// If a parameter is missing or of another shape.
+    pub fn module<M: Module>(&self, prefix: &str, module: M) -> Result<M> {
         let mut load = Load { path: vec![prefix.to_string()], reader: self, failed: None };
         let module = module.map(&mut load);
         load.failed.map_or(Ok(module), Err)
     }
 
     /// An error about one entry of the file.
-    pub(crate) fn refuse(&self, name: &str, expected: impl ToString, got: impl ToString) -> Error {
+    pub fn refuse(&self, name: &str, expected: impl ToString, got: impl ToString) -> Error {
         let place = format!("{}: {name}", self.path.display());
         Error::invalid(place, expected.to_string(), got.to_string())
     }
@@ -175,3 +226,6 @@ impl ModuleMapper for Load<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

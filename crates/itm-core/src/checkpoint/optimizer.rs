@@ -1,0 +1,73 @@
+//! Moments of an optimiser.
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::Tensor;
+use itm_kernels::{AdamOptions, AdamW, Moments};
+
+use super::{Reader, Writer};
+use crate::Result;
+
+/// Updates each parameter has had.
+const UPDATES: &str = "optimizer.updates";
+
+impl Writer {
+    /// The moments of an optimiser of `module`, parameter by parameter; zeros where there were no updates yet.
+    ///
+    /// How many [`steps`](AdamW::steps) it has made belongs to the caller's own counters.
+    pub fn optimizer<M: Module>(&mut self, optimizer: &AdamW, module: &M) {
+        let mut updates = vec![];
+        for (i, (m, n)) in optimizer.moments().zip(sizes(module)).enumerate() {
+            let none = || Moments { steps: 0, first: vec![0.0; n], second: vec![0.0; n] };
+            let m = m.unwrap_or_else(none);
+            self.f32s(&format!("optimizer.{i}.first"), &[n], &m.first);
+            self.f32s(&format!("optimizer.{i}.second"), &[n], &m.second);
+            updates.push(m.steps as i64);
+        }
+        self.i64s(UPDATES, &updates);
+    }
+}
+
+impl Reader {
+    /// The optimiser of `module` after `steps` updates.
+    ///
+    /// Files of before there were updates of each parameter on their own stand for `steps` updates of every parameter.
+    ///
+    /// # Errors
+    /// If moments are missing or of another size, or a count of updates is negative.
+    pub fn optimizer<M: Module>(
+        &self,
+        options: AdamOptions,
+        module: &M,
+        steps: u64,
+    ) -> Result<AdamW> {
+        let mut moments = vec![];
+        if steps > 0 {
+            let sizes = sizes(module);
+            let updates = match self.has(UPDATES)? {
+                true => self.i64s(UPDATES, sizes.len())?,
+                false => vec![steps as i64; sizes.len()],
+            };
+            for (i, (n, t)) in sizes.into_iter().zip(updates).enumerate() {
+                let refused = |_| self.refuse(UPDATES, format!("0 to {steps} updates"), t);
+                let t = u64::try_from(t).map_err(refused)?;
+                let first = self.f32s(&format!("optimizer.{i}.first"), &[n])?;
+                let second = self.f32s(&format!("optimizer.{i}.second"), &[n])?;
+                moments.push((t > 0).then_some(Moments { steps: t, first, second }));
+            }
+        }
+        Ok(AdamW::restore(options, module, steps, moments))
+    }
+}
+
+/// Number of values of each parameter, in the order of the module.
+fn sizes<M: Module>(module: &M) -> Vec<usize> {
+    struct Sizes(Vec<usize>);
+    impl ModuleVisitor for Sizes {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0.push(param.val().dims().iter().product());
+        }
+    }
+    let mut sizes = Sizes(vec![]);
+    module.visit(&mut sizes);
+    sizes.0
+}

@@ -1,0 +1,148 @@
+use burn::optim::GradientsParams;
+use burn::tensor::Device;
+use itm_kernels::{AdamOptions, AdamW, Linear};
+
+use super::*;
+
+const KIND: &str = "test 1";
+
+/// A map from 2 to 3 after three updates; the bias has had one.
+fn trained(seed: u64) -> (Linear, AdamW) {
+    let device = Device::flex().autodiff();
+    let mut layer = Linear::seeded(2, 3, seed, &device);
+    let mut adam = AdamW::new(AdamOptions::default());
+    for step in 0..3 {
+        let x = Tensor::<2>::from_floats([[0.3, -0.2], [1.0, 0.1]], &device);
+        let y = if step == 1 { layer.forward(x) } else { x.matmul(layer.weight.val()) };
+        let loss = (y.clone() * y).sum();
+        let grads = GradientsParams::from_grads(loss.backward(), &layer);
+        layer = adam.step(layer, grads, 0.1).0;
+    }
+    (layer, adam)
+}
+
+fn written(write: impl FnOnce(&mut Writer)) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.safetensors");
+    let mut writer = Writer::default();
+    write(&mut writer);
+    fs::write(&path, writer.contents(KIND).unwrap()).unwrap();
+    (folder, path)
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn a_module_and_its_optimiser_come_back_bit_for_bit() {
+    let (layer, adam) = trained(1);
+    let (_folder, path) = written(|w| {
+        w.module("layer", &layer);
+        w.optimizer(&adam, &layer);
+        w.f64s("numbers", &[f64::NAN, 1e-300]);
+        w.i64s("integers", &[i64::MIN]);
+    });
+    let reader = Reader::open(&path, KIND).unwrap();
+    let (other, _) = trained(2);
+    let back = reader.module("layer", other).unwrap();
+    assert_eq!(bits(&host(back.weight.val())), bits(&host(layer.weight.val())));
+    assert_eq!(bits(&host(back.bias.val())), bits(&host(layer.bias.val())));
+    assert!(back.weight.val().is_require_grad(), "a parameter that learns goes on learning");
+    let optimizer = reader.optimizer(*adam.options(), &back, 3).unwrap();
+    let moments = |a: &AdamW| a.moments().collect::<Vec<_>>();
+    assert_eq!(moments(&optimizer), moments(&adam));
+    let updates: Vec<_> = moments(&adam).into_iter().map(|m| m.unwrap().steps).collect();
+    assert_eq!((updates, optimizer.steps()), (vec![3, 1], 3));
+    let numbers = reader.f64s("numbers", 2).unwrap();
+    assert!(numbers[0].is_nan() && numbers[1] == 1e-300, "{numbers:?}");
+    assert_eq!(reader.i64s("integers", 1).unwrap(), [i64::MIN]);
+}
+
+/// A file by the rules of the format, written by hand: eight bytes of length, a header, the values.
+#[test]
+fn golden_file() {
+    let header = concat!(
+        r#"{"__metadata__":{"format":"test 1"},"#,
+        r#""a":{"dtype":"F32","shape":[2,1],"data_offsets":[8,16]},"#,
+        r#""n":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#,
+    );
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend((-3i64).to_le_bytes());
+    bytes.extend([0x00, 0x00, 0xc0, 0x3f, 0x00, 0x00, 0x00, 0x80]); // 1.5, -0
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hand.safetensors");
+    fs::write(&path, &bytes).unwrap();
+    let reader = Reader::open(&path, KIND).unwrap();
+    assert_eq!(bits(&reader.f32s("a", &[2, 1]).unwrap()), bits(&[1.5, -0.0]));
+    assert_eq!(reader.i64s("n", 1).unwrap(), [-3]);
+
+    let mut writer = Writer::default();
+    writer.f32s("a", &[2, 1], &[1.5, -0.0]);
+    writer.i64s("n", &[-3]);
+    let ours = writer.contents(KIND).unwrap();
+    assert_eq!(ours[ours.len() - 16..], bytes[bytes.len() - 16..], "values of eight bytes first");
+}
+
+/// Files of before `optimizer.updates`: every parameter had an update with every step.
+#[test]
+fn files_without_updates_count_every_step() {
+    let (layer, adam) = trained(1);
+    let (_folder, path) = written(|w| {
+        for (i, m) in adam.moments().enumerate() {
+            let m = m.unwrap();
+            w.f32s(&format!("optimizer.{i}.first"), &[m.first.len()], &m.first);
+            w.f32s(&format!("optimizer.{i}.second"), &[m.second.len()], &m.second);
+        }
+    });
+    let reader = Reader::open(&path, KIND).unwrap();
+    let back = reader.optimizer(*adam.options(), &layer, 3).unwrap();
+    assert!(back.moments().all(|m| m.unwrap().steps == 3));
+    assert_eq!(reader.optimizer(*adam.options(), &layer, 0).unwrap().moments().count(), 0);
+}
+
+#[test]
+fn what_does_not_fit_is_named_in_one_line() {
+    let (layer, adam) = trained(1);
+    let (folder, path) = written(|w| {
+        w.module("layer", &layer);
+        w.optimizer(&adam, &layer);
+    });
+    let device = Device::flex();
+    let reader = Reader::open(&path, KIND).unwrap();
+    let wide = Linear::seeded(2, 4, 1, &device);
+    let e = reader.module("layer", wide.clone()).unwrap_err().to_string();
+    let want = "x.safetensors: layer.weight: expected F32 [2, 4], got F32 [2, 3]";
+    assert!(e.ends_with(want), "{e}");
+    let e = reader.module("other", layer.clone()).unwrap_err().to_string();
+    assert!(e.ends_with("other.weight: expected F32 [2, 3], got nothing"), "{e}");
+    let e = reader.optimizer(*adam.options(), &wide, 3).unwrap_err().to_string();
+    assert!(e.contains("optimizer.0.first: expected F32 [8], got F32 [6]"), "{e}");
+    let e = Reader::open(&path, "test 2").unwrap_err().to_string();
+    assert!(e.ends_with("expected test 2, got test 1"), "{e}");
+
+    let bytes = fs::read(&path).unwrap();
+    for length in [0, 5, 100, bytes.len() - 1] {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let e = Reader::open(&path, KIND).unwrap_err().to_string();
+        assert!(e.contains("x.safetensors") && !e.contains('\n'), "{length} bytes: {e}");
+    }
+    let missing = folder.path().join("none.safetensors");
+    assert!(Reader::open(&missing, KIND).unwrap_err().to_string().contains("none.safetensors"));
+}
+
+#[test]
+fn negative_counts_are_refused() {
+    let (layer, adam) = trained(1);
+    let (_folder, path) = written(|w| {
+        for (i, n) in [6, 3].into_iter().enumerate() {
+            w.f32s(&format!("optimizer.{i}.first"), &[n], &vec![0.0; n]);
+            w.f32s(&format!("optimizer.{i}.second"), &[n], &vec![0.0; n]);
+        }
+        w.i64s("optimizer.updates", &[3, -1]);
+    });
+    let reader = Reader::open(&path, KIND).unwrap();
+    let e = reader.optimizer(*adam.options(), &layer, 3).unwrap_err().to_string();
+    assert!(e.ends_with("optimizer.updates: expected 0 to 3 updates, got -1"), "{e}");
+}
