@@ -1,6 +1,7 @@
 //! From what the rows gave to what the reports say.
 
 mod audit;
+mod printed;
 
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
@@ -9,11 +10,11 @@ use itm_core::significance::{
 };
 use itm_core::{Result, ScoreMatrix};
 
+use self::printed::{claim, measured_as_the_paper, paper, printed, table};
 use crate::baselines;
-use crate::config::{ClaimConfig, Shown};
-use crate::ensemble::Ensemble;
+use crate::config::Shown;
 use crate::hubs::rescore;
-use crate::paper::{Measured as PaperData, Paper};
+use crate::paper::Measured as PaperData;
 use crate::report::Rescored;
 use crate::report::{
     CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, EpochDraws, Example, Figure, FigurePoint,
@@ -383,47 +384,6 @@ fn protocol(job: &Job) -> String {
     let test = &job.source.dataset.test.pairs;
     let name = job.protocol.name();
     format!("{name}: {} images, {} captions", test.images(), test.texts())
-}
-
-/// The data and protocol of the paper's table, if they are those of the run: then its numbers stand beside ours, otherwise
-/// in a block of their own.
-fn measured_as_the_paper(job: &Job) -> Option<PaperData> {
-    PaperData::new(job.source.known?, job.protocol)
-}
-
-fn paper(job: &Job) -> Paper {
-    Paper::of(job.asked.target.method)
-}
-
-/// The number of the paper's table; a figure has no printed numbers.
-fn table(job: &Job) -> Option<u32> {
-    match job.shown {
-        Shown::Table(n) => Some(n),
-        Shown::Figure(_) => None,
-    }
-}
-
-/// What the paper calls a row of ours. Where it prints an ensemble, that is what its line stands beside.
-fn printed<'a>(job: &'a Job, name: &'a str) -> &'a str {
-    let view = &job.view;
-    if view.ensemble < 2 {
-        return view.printed(name);
-    }
-    let row = view.rows.iter().find(|row| Ensemble::name(row, view.ensemble) == name);
-    row.map_or(name, |row| view.printed(row))
-}
-
-/// With ensembles it is of them: of the first row's against the closed form.
-fn claim(job: &Job) -> Claim {
-    let ClaimConfig { row, mut against } = job.view.claim();
-    against.push(CCA.into());
-    match job.view.ensemble {
-        0 | 1 => Claim { row, against },
-        size => {
-            let of = |row: String| if row == CCA { row } else { Ensemble::name(&row, size) };
-            Claim { row: of(row), against: against.into_iter().map(of).collect() }
-        }
-    }
 }
 
 /// Ranking at random; of one fold where there are several of the same size.
