@@ -27,6 +27,8 @@ enum Task {
     List(Forwarded),
     /// Train and evaluate the rows of a target, print its table: `reproduce fne-flickr [--backend B] …`.
     Reproduce(Forwarded),
+    /// What a trained row takes for matches that nobody annotated: `explain fne --run DIR`.
+    Explain(Forwarded),
     /// Which files a data set needs; `data check DIR` says what a folder holds.
     Data(Forwarded),
     /// The built-in world: contact sheet, export.
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::List(forwarded) => reproduce::run("list", forwarded.args),
         Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
+        Task::Explain(forwarded) => reproduce::run("explain", forwarded.args),
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Features(forwarded) => reproduce::run("features", forwarded.args),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Image-text matching: train, evaluate and explain cross-modal retrieval.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ pub enum Command {
     },
     /// Train and evaluate the rows of a paper's table, and write a report.
     Reproduce(Reproduce),
+    /// What a trained row takes for matches that nobody annotated: pictures, captions, probabilities.
+    Explain(Explain),
     /// Which files of Flickr30K, Flickr8k and COCO go where; `data check DIR` examines a folder.
     Data {
         /// What to do.
@@ -87,6 +89,56 @@ pub struct Reproduce {
     /// Bytes that it may take in all, instead of what the machine has left.
     #[arg(long, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
+}
+
+/// `itm explain …`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The method whose posterior is asked.
+    pub what: Explained,
+    /// A finished run.
+    #[arg(long, value_name = "DIR")]
+    pub run: PathBuf,
+    /// The row; the file's first by default.
+    #[arg(long)]
+    pub row: Option<String>,
+    /// The seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Where queries and candidates are from.
+    #[arg(long, value_enum, default_value_t = ExplainedSplit::Test)]
+    pub split: ExplainedSplit,
+    /// Queries of each kind, spread evenly.
+    #[arg(long, default_value_t = 6, value_name = "N")]
+    pub queries: usize,
+    /// Instead: these images, numbers from 0.
+    #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
+    pub images: Option<Vec<usize>>,
+    /// Instead: these captions, numbers from 0.
+    #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
+    pub captions: Option<Vec<usize>>,
+    /// Folder of the data set.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// As of `reproduce`.
+    #[arg(long, default_value = "cpu")]
+    pub backend: String,
+}
+
+/// What can be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Explained {
+    /// False Negative Elimination: its most probable false negatives.
+    Fne,
+}
+
+/// Splits that can be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExplainedSplit {
+    /// What was trained on.
+    Train,
+    /// What is reported.
+    Test,
 }
 
 /// `itm scenes …`

@@ -271,11 +271,9 @@ impl Config {
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
         }
-        let mut method = root;
-        let sections = method.clone();
-        let views = views::take(&mut method, &path, &sections, &rows)?;
+        let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
-        Ok(Self { name: name.into(), path, text, sha256, target, method, rows, views })
+        Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows, views })
     }
 
     /// A place in the file, for an error.
@@ -310,6 +308,23 @@ impl Config {
         let own = shown == Shown::Table(self.target.table);
         let all = || View::of_all(self.rows().map(str::to_owned).collect());
         found.map(|(_, view)| view.clone()).or_else(|| own.then(all))
+    }
+
+    /// The points of a figure: each of its rows with the number on the x axis, ascending; none of a table.
+    ///
+    /// # Errors
+    /// If the key of the axis is no number in a row.
+    pub fn points(&self, shown: Shown, view: &View) -> Result<Vec<(String, f64)>> {
+        let (Shown::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
+        let point = |row: &String| {
+            let expected = || format!("a key that is a number in row.{row}");
+            let place = || self.place(&format!("figure.{n}, x"));
+            let missing = || Error::invalid(place(), expected(), format!("`{key}`"));
+            Ok((row.clone(), self.number(row, key).ok_or_else(missing)?))
+        };
+        let mut points = view.rows.iter().map(point).collect::<Result<Vec<_>>>()?;
+        points.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(points)
     }
 
     /// The number at a dotted key of a row's configuration, `train.batch`.

@@ -3,6 +3,7 @@
 use itm_core::ScoreMatrix;
 
 use crate::log::Line;
+use crate::method::{MatchProbability, Split};
 use crate::report::{
     Answer, Curve, Example, Item, Mark, PosteriorCurve, Similarities, SimilarityGroup,
 };
@@ -33,7 +34,7 @@ pub(crate) fn curve(row: &str, seed: u64, log: &[Line], epoch_steps: usize) -> C
 pub(crate) fn examples(row: &str, scores: &ScoreMatrix, source: &Source) -> Vec<Example> {
     let test = &source.dataset.test;
     let spread = |count: usize| (0..QUERIES).map(move |k| (2 * k + 1) * count / (2 * QUERIES));
-    let image = |i: usize| Item::Image(source.picture(i));
+    let image = |i: usize| Item::Image(source.picture(Split::Test, i));
     let caption = |t: usize| Item::Caption(test.captions[t].clone());
     let mark = |i: usize, t: usize| match &source.truth {
         _ if test.pairs.image_of(t) == i => Mark::Annotated,
@@ -85,7 +86,7 @@ pub(crate) fn similarities(
     seed: u64,
     scores: &ScoreMatrix,
     source: &Source,
-    posterior: Option<PosteriorCurve>,
+    posterior: Option<&MatchProbability>,
 ) -> Similarities {
     let pairs = &source.dataset.test.pairs;
     let truth = source.truth.as_ref().map(|truth| &truth.test);
@@ -108,7 +109,7 @@ pub(crate) fn similarities(
         groups.push(group("true, not annotated", unnoticed));
     }
     groups.push(group("other pairs", other));
-    let posteriors = posterior.into_iter().collect();
+    let posteriors = posterior.map(posterior_curve).into_iter().collect();
     Similarities { row: row.into(), seed, groups, posteriors }
 }
 
@@ -125,12 +126,11 @@ fn stride(pairs: usize, texts: usize) -> usize {
     (least..).find(|&n| coprime(n, texts.max(1))).unwrap_or(1)
 }
 
-/// P(match | s) over all similarities.
-pub(crate) fn posterior_curve(prior: f64, probability: impl Fn(f64) -> f64) -> PosteriorCurve {
+fn posterior_curve(posterior: &MatchProbability) -> PosteriorCurve {
     let points = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0);
     PosteriorCurve {
-        label: format!("P(match | s), p = {prior:e}"),
-        points: points.map(|s| (s, probability(s))).collect(),
+        label: format!("P(match | s), p = {:e}", posterior.prior),
+        points: points.map(|s| (s, (posterior.of)(s))).collect(),
     }
 }
 

@@ -11,12 +11,12 @@ use crate::checkpoint::Files;
 use crate::encoded::{Captions, Encoded};
 use crate::finite::first_non_finite;
 use crate::method::{
-    Course, Embedded, Inputs, LastBatch, Method, Observe, Recipe, Sees, Split, Step, blamed,
+    Course, Embedded, Inputs, LastBatch, MatchProbability, Method, Observe, Recipe, Sees, Split,
+    Step, blamed,
 };
 use crate::pictures::{Pictures, View};
+use crate::plan;
 use crate::plan::{Bytes, Sizes};
-use crate::report::PosteriorCurve;
-use crate::{figures, plan};
 
 impl Recipe for FneConfig {
     type Method<'a> = FneMethod<'a>;
@@ -163,6 +163,7 @@ impl Method for FneMethod<'_> {
 
     fn embed(&self, split: Split) -> Result<Embedded> {
         let part = match split {
+            Split::Train => &self.encoded.train,
             Split::Val => &self.encoded.val,
             Split::Test => &self.encoded.test,
         };
@@ -178,10 +179,11 @@ impl Method for FneMethod<'_> {
     }
 
     /// With the statistics as they stand, if there are enough of them.
-    fn posterior(&self) -> Option<PosteriorCurve> {
+    fn posterior(&self) -> Option<MatchProbability> {
         let sampler = &self.model.config().sampler;
         let posterior = self.model.statistics().posterior(sampler.prior, sampler.min_count)?;
-        Some(figures::posterior_curve(posterior.prior, |s| posterior.probability(s)))
+        let of = Box::new(move |s| posterior.probability(s));
+        Some(MatchProbability { prior: posterior.prior, of })
     }
 
     fn prior(&self) -> Option<f64> {

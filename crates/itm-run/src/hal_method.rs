@@ -140,6 +140,7 @@ impl Method for HalMethod<'_> {
 
     fn embed(&self, split: Split) -> Result<Embedded> {
         let part = match split {
+            Split::Train => &self.encoded.train,
             Split::Val => &self.encoded.val,
             Split::Test => &self.encoded.test,
         };

@@ -18,6 +18,7 @@ pub mod train;
 
 mod encoded;
 mod ensemble;
+mod explain;
 mod features;
 mod figures;
 mod finite;
@@ -50,6 +51,7 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::List { data } => progress::say(list::list(&cli.configs, &data)?),
         Command::Reproduce(args) => _ = reproduce::reproduce(&args, &cli.configs)?,
+        Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Scenes(args) => scenes::scenes(&args)?,

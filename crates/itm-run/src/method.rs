@@ -1,5 +1,6 @@
 //! What the loop asks of a method: a step, its scores, its state.
 
+use std::fmt;
 use std::path::Path;
 
 use burn::tensor::Device;
@@ -11,7 +12,6 @@ use serde::de::DeserializeOwned;
 use crate::checkpoint::Files;
 use crate::encoded::{Captions, Encoded};
 use crate::plan::{Bytes, Sizes};
-use crate::report::PosteriorCurve;
 use crate::source::Source;
 
 /// A method's configuration of one row: what the runner asks before there is a model. A method is added by implementing it,
@@ -91,6 +91,8 @@ pub(crate) struct Inputs<'a> {
 /// The splits that a method is asked to embed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
+    /// What is trained on: to be explained, never to be measured.
+    Train,
     /// Where epochs are chosen.
     Val,
     /// What is reported.
@@ -136,11 +138,11 @@ pub trait Method {
     fn embed(&self, split: Split) -> Result<Embedded>;
 
     /// P(match | similarity) as the method has learnt it, if it has such a thing.
-    fn posterior(&self) -> Option<PosteriorCurve> {
+    fn posterior(&self) -> Option<MatchProbability> {
         None
     }
 
-    /// The prior of that.
+    /// The prior of that, whether or not it has learnt it yet.
     fn prior(&self) -> Option<f64> {
         None
     }
@@ -167,6 +169,20 @@ pub(crate) fn blamed(method: &impl Method, error: Error) -> Error {
             Error::invalid(format!("{}, {place}", method.name()), expected, got)
         }
         other => other,
+    }
+}
+
+/// How probable it is that two items of a similarity match.
+pub struct MatchProbability {
+    /// Share of matches before looking at the similarity.
+    pub prior: f64,
+    /// P(match | s).
+    pub of: Box<dyn Fn(f64) -> f64>,
+}
+
+impl fmt::Debug for MatchProbability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MatchProbability").field("prior", &self.prior).finish_non_exhaustive()
     }
 }
 

@@ -41,12 +41,11 @@ impl Pictures {
     /// # Errors
     /// If one is not there.
     pub(crate) fn new(source: &Source, view: View) -> Result<Self> {
-        let data = &source.dataset;
         Ok(Self {
             view,
-            train: Arc::new(source.pictures(&data.train)?),
-            val: source.pictures(&data.val)?,
-            test: source.pictures(&data.test)?,
+            train: Arc::new(source.pictures(Split::Train)?),
+            val: source.pictures(Split::Val)?,
+            test: source.pictures(Split::Test)?,
             next: None,
         })
     }
@@ -79,6 +78,7 @@ impl Pictures {
     /// All pictures of a split, batch after batch.
     pub(crate) fn of(&self, split: Split) -> Prefetch<PictureBatch> {
         let all = match split {
+            Split::Train => &*self.train,
             Split::Val => &self.val,
             Split::Test => &self.test,
         };

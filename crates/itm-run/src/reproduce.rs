@@ -160,6 +160,10 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
             if figures.examples.is_empty() {
                 figures.examples = figures::examples(row, &scores, &job.source);
             }
+            if figures.false_negatives.is_empty() {
+                figures.false_negatives = std::mem::take(&mut run.false_negatives);
+            }
+            run.false_negatives.clear(); // pictures of rows that are not shown
             figures.curves.extend(run.curve.take());
             figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
             result.runs.push(run);
@@ -224,6 +228,7 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     let protocol = protocol(&view, &used, &source);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
     let rescore = rescore(protocol)?;
+    used.points(shown, &view)?;
     let runner = Runner::of(used.target.method);
     for row in used.rows() {
         (runner.check)(&used, row, &source)?; // every row's configuration, asked for or not

@@ -1,6 +1,7 @@
 //! From what the rows gave to what the reports say.
 
 mod audit;
+mod printed;
 
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
@@ -9,14 +10,14 @@ use itm_core::significance::{
 };
 use itm_core::{Result, ScoreMatrix};
 
+use self::printed::{claim, measured_as_the_paper, paper, printed, table};
 use crate::baselines;
-use crate::config::{ClaimConfig, Shown};
-use crate::ensemble::Ensemble;
+use crate::config::Shown;
 use crate::hubs::rescore;
-use crate::paper::{Measured as PaperData, Paper};
+use crate::paper::Measured as PaperData;
 use crate::report::Rescored;
 use crate::report::{
-    CCA, CHANCE, CI95_UNIT, Claim, Comparison, Curve, EpochDraws, Figure, FigurePoint, Figures,
+    CCA, CHANCE, CI95_UNIT, Comparison, Curve, EpochDraws, Example, Figure, FigurePoint, Figures,
     Kind, Measured, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, ReportInput,
     Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
 };
@@ -46,6 +47,8 @@ pub(crate) struct SeedRun {
     pub(crate) epochs: Vec<EpochDraws>,
     /// The same scores under corrections for hubs.
     pub(crate) rescored: Option<hubness::cli::report::Report>,
+    /// Queries of the test split with their most probable false negatives.
+    pub(crate) false_negatives: Vec<Example>,
 }
 
 impl SeedRun {
@@ -65,6 +68,7 @@ impl SeedRun {
             prior: None,
             epochs: vec![],
             rescored: None,
+            false_negatives: vec![],
         })
     }
 }
@@ -283,10 +287,8 @@ impl Results {
     /// The curve of a figure: its rows by the number on the x axis.
     fn figure(&self, job: &Job) -> Option<Figure> {
         let (Shown::Figure(number), Some(key)) = (job.shown, &job.view.x) else { return None };
-        let point =
-            |row: &String| Some(FigurePoint { row: row.clone(), x: job.used.number(row, key)? });
-        let mut points: Vec<_> = job.view.rows.iter().filter_map(point).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let points = job.used.points(job.shown, &job.view).ok()?; // the plan has made sure of them
+        let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
         Some(Figure { number, x: key.clone(), points })
     }
 
@@ -382,47 +384,6 @@ fn protocol(job: &Job) -> String {
     let test = &job.source.dataset.test.pairs;
     let name = job.protocol.name();
     format!("{name}: {} images, {} captions", test.images(), test.texts())
-}
-
-/// The data and protocol of the paper's table, if they are those of the run: then its numbers stand beside ours, otherwise
-/// in a block of their own.
-fn measured_as_the_paper(job: &Job) -> Option<PaperData> {
-    PaperData::new(job.source.known?, job.protocol)
-}
-
-fn paper(job: &Job) -> Paper {
-    Paper::of(job.asked.target.method)
-}
-
-/// The number of the paper's table; a figure has no printed numbers.
-fn table(job: &Job) -> Option<u32> {
-    match job.shown {
-        Shown::Table(n) => Some(n),
-        Shown::Figure(_) => None,
-    }
-}
-
-/// What the paper calls a row of ours. Where it prints an ensemble, that is what its line stands beside.
-fn printed<'a>(job: &'a Job, name: &'a str) -> &'a str {
-    let view = &job.view;
-    if view.ensemble < 2 {
-        return view.printed(name);
-    }
-    let row = view.rows.iter().find(|row| Ensemble::name(row, view.ensemble) == name);
-    row.map_or(name, |row| view.printed(row))
-}
-
-/// With ensembles it is of them: of the first row's against the closed form.
-fn claim(job: &Job) -> Claim {
-    let ClaimConfig { row, mut against } = job.view.claim();
-    against.push(CCA.into());
-    match job.view.ensemble {
-        0 | 1 => Claim { row, against },
-        size => {
-            let of = |row: String| if row == CCA { row } else { Ensemble::name(&row, size) };
-            Claim { row: of(row), against: against.into_iter().map(of).collect() }
-        }
-    }
 }
 
 /// Ranking at random; of one fold where there are several of the same size.

@@ -12,8 +12,9 @@ use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
 use crate::config::{Config, ImageFeatures, Method as MethodName};
 use crate::encoded::{Captions, Encoded};
+use crate::explain::{Queries, false_negatives};
 use crate::log::Log;
-use crate::method::{Course, Embedded, Inputs, Method, Recipe, Sees, Split};
+use crate::method::{Course, Embedded, Inputs, MatchProbability, Method, Recipe, Sees, Split};
 use crate::plan::{self, Bytes, Sizes};
 use crate::reproduce::Job;
 use crate::results::SeedRun;
@@ -21,6 +22,9 @@ use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::train::{Event, Plan, restore, train};
 use crate::{figures, progress, results};
+
+/// Queries of each kind whose most probable false negatives a report shows.
+const FALSE_NEGATIVES: usize = 3;
 
 /// What the runner does with a row, whatever its method.
 pub(crate) struct Runner {
@@ -34,8 +38,8 @@ pub(crate) struct Runner {
     pub(crate) steps: fn(&Config, &str, &Source) -> Result<usize>,
     /// Trains a row with one seed; its scores on the test split.
     pub(crate) run: fn(&Job, &str, u64) -> Result<(SeedRun, ScoreMatrix)>,
-    /// Embeds validation and test split by a row that was trained.
-    embed: fn(&Trained, &str, u64, &Path) -> Result<[Embedded; 2]>,
+    /// Embeds splits by a row that was trained; what it has learnt of matches.
+    learnt: fn(&Trained, (&str, u64), &Path, &[Split]) -> Result<Learnt>,
 }
 
 impl Runner {
@@ -54,7 +58,7 @@ impl Runner {
             memory: memory::<R>,
             steps: steps::<R>,
             run: run::<R>,
-            embed: embed::<R>,
+            learnt: learnt::<R>,
         }
     }
 }
@@ -166,14 +170,21 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let mut result = SeedRun::evaluate(job, seed, &scores)?;
     if let Some(rescoring) = &job.rescoring {
         let spinner = progress::spinner(&format!("{name}: re-scored"));
-        result.rescored = Some(rescoring.measure(row, seed, &[method.embed(Split::Val)?, test])?);
+        let both = [method.embed(Split::Val)?, test.clone()];
+        result.rescored = Some(rescoring.measure(row, seed, &both)?);
         spinner.finish_and_clear();
     }
     let log = Log::read(&log)?;
     result.curve = Some(figures::curve(row, seed, &log, plan.epoch_steps()));
     result.epochs = results::of_log(&log);
     let posterior = method.posterior();
-    result.similarities = Some(figures::similarities(row, seed, &scores, &job.source, posterior));
+    let of_test = figures::similarities(row, seed, &scores, &job.source, posterior.as_ref());
+    result.similarities = Some(of_test);
+    if let Some(posterior) = &posterior {
+        let queries = Queries::spread(&job.source, Split::Test, FALSE_NEGATIVES);
+        let asked = (Split::Test, &queries);
+        result.false_negatives = false_negatives(row, &test, posterior, &job.source, asked);
+    }
     result.prior = method.prior();
     let best = progress.best.map_or(f64::NAN, |best| best.rsum);
     let seconds = started.elapsed().as_secs_f64();
@@ -201,20 +212,43 @@ impl Trained {
     /// # Errors
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
     pub(crate) fn embed(&self, row: &str, seed: u64) -> Result<[Embedded; 2]> {
+        let (mut embedded, _) = self.ask(row, seed, &[Split::Val, Split::Test])?;
+        let test = embedded.pop().expect("one a split");
+        Ok([embedded.pop().expect("one a split"), test])
+    }
+
+    /// A row's embeddings of a split by the same checkpoint, and what it has learnt of matches.
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed).
+    pub(crate) fn learnt(
+        &self,
+        row: &str,
+        seed: u64,
+        split: Split,
+    ) -> Result<(Embedded, Option<MatchProbability>)> {
+        let (mut embedded, posterior) = self.ask(row, seed, &[split])?;
+        Ok((embedded.pop().expect("one a split"), posterior))
+    }
+
+    fn ask(&self, row: &str, seed: u64, splits: &[Split]) -> Result<Learnt> {
         let folder = self.run.folder(row, seed);
         if !folder.is_dir() {
             return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
         }
-        (Runner::of(self.config.target.method).embed)(self, row, seed, &folder)
+        (Runner::of(self.config.target.method).learnt)(self, (row, seed), &folder, splits)
     }
 }
 
-fn embed<R: Recipe>(
+/// Embeddings of splits, and how probable a match is at a similarity.
+type Learnt = (Vec<Embedded>, Option<MatchProbability>);
+
+fn learnt<R: Recipe>(
     trained: &Trained,
-    row: &str,
-    seed: u64,
+    (row, seed): (&str, u64),
     folder: &Path,
-) -> Result<[Embedded; 2]> {
+    splits: &[Split],
+) -> Result<Learnt> {
     let Trained { config, source, encoded, run, device } = trained;
     let mut recipe: R = config.row(row)?;
     recipe.set_seed(seed);
@@ -222,7 +256,8 @@ fn embed<R: Recipe>(
     let mut method = recipe.build(Inputs { name, source, encoded, truth: None, device })?;
     let plan = plan(config, recipe.course(), source, seed);
     restore(&mut method, &plan, &run.row(row, seed)?.1, folder)?;
-    Ok([method.embed(Split::Val)?, method.embed(Split::Test)?])
+    let embedded = splits.iter().map(|&split| method.embed(split)).collect::<Result<_>>()?;
+    Ok((embedded, method.posterior()))
 }
 
 /// All scores of embedded images and texts.

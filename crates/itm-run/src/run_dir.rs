@@ -25,6 +25,19 @@ pub struct Identity {
     pub backend: String,
 }
 
+impl Identity {
+    /// That of a run.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn read(run: &Path) -> Result<Self> {
+        let file = run.join(IDENTITY);
+        let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
+        serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))
+    }
+}
+
 /// A run directory.
 #[derive(Debug, Clone)]
 pub struct RunDir {
@@ -56,9 +69,7 @@ impl RunDir {
     /// If there is none, or it is of another target, configuration, data set or backend.
     pub fn open(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         let file = path.join(IDENTITY);
-        let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
-        let found: Identity = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(file.display(), "the identity of a run", e))?;
+        let found = Identity::read(&path)?;
         for (key, expected, got) in [
             ("target", &identity.target, &found.target),
             ("config_sha256", &identity.config_sha256, &found.config_sha256),

@@ -12,6 +12,7 @@ use itm_core::{Error, Relevance, Result};
 use rayon::prelude::*;
 
 use crate::config::{Config, DatasetName, ImageFeatures};
+use crate::method::Split;
 use crate::progress;
 use crate::report::Picture;
 
@@ -144,11 +145,10 @@ impl Source {
     ///
     /// # Errors
     /// If there is no file for one of them.
-    pub(crate) fn pictures(&self, part: &Part) -> Result<Vec<PictureSource>> {
+    pub(crate) fn pictures(&self, split: Split) -> Result<Vec<PictureSource>> {
         match &self.pictures {
             Pictures::Scenes(scenes) => {
-                let split = scenes.splits().into_iter().find(|split| is(split, part));
-                let split = split.expect("one of the splits of these scenes");
+                let split = of_scenes(scenes, split);
                 let drawn = (0..split.len()).into_par_iter().map(|i| split.image(i).rgb());
                 Ok(drawn.map(|image| PictureSource::Decoded(Arc::new(image))).collect())
             }
@@ -157,17 +157,27 @@ impl Source {
                     Some(path) => Ok(PictureSource::File(path)),
                     None => Err(Error::invalid(name, "a picture", "no such file")),
                 };
-                part.images.iter().map(picture).collect()
+                self.part(split).0.images.iter().map(picture).collect()
             }
         }
     }
 
-    /// A test image as a report shows it; without bytes where the file is not at hand.
-    pub(crate) fn picture(&self, image: usize) -> Picture {
-        let name = self.dataset.test.images[image].clone();
+    /// A split and its true pairs, where these are known.
+    pub(crate) fn part(&self, split: Split) -> (&Part, Option<&Relevance>) {
+        let truth = self.truth.as_ref();
+        match split {
+            Split::Train => (&self.dataset.train, truth.map(|t| &t.train)),
+            Split::Val => (&self.dataset.val, None),
+            Split::Test => (&self.dataset.test, truth.map(|t| &t.test)),
+        }
+    }
+
+    /// An image as a report shows it; without bytes where the file is not at hand.
+    pub(crate) fn picture(&self, split: Split, image: usize) -> Picture {
+        let name = self.part(split).0.images[image].clone();
         match &self.pictures {
             Pictures::Scenes(scenes) => {
-                Picture { name, mime: "image/png", bytes: scenes.test.png(image) }
+                Picture { name, mime: "image/png", bytes: of_scenes(scenes, split).png(image) }
             }
             Pictures::Files(folder) => {
                 let bytes = folder
@@ -181,8 +191,12 @@ impl Source {
     }
 }
 
-fn is(split: &ScenesSplit, part: &Part) -> bool {
-    split.len() == part.images.len() && part.images.first() == Some(&split.file_name(0))
+fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
+    match split {
+        Split::Train => &scenes.train,
+        Split::Val => &scenes.val,
+        Split::Test => &scenes.test,
+    }
 }
 
 /// Pictures may be missing; one that is there and broken would only show after hours, in the report.

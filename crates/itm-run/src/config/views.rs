@@ -90,7 +90,6 @@ impl View {
 pub(super) fn take(
     root: &mut Table,
     path: &Path,
-    method: &Table,
     rows: &[(String, Table)],
 ) -> Result<Vec<(Shown, View)>> {
     let mut views = Vec::new();
@@ -110,7 +109,7 @@ pub(super) fn take(
                 return Err(Error::invalid(at, "a section", value.type_str()));
             };
             let view: View = section(path, &format!("{kind}.{name}"), table)?;
-            check(&view, &at, shown(number), method, rows)?;
+            check(&view, &at, shown(number), rows)?;
             views.push((shown(number), view));
         }
     }
@@ -118,13 +117,7 @@ pub(super) fn take(
     Ok(views)
 }
 
-fn check(
-    view: &View,
-    at: &str,
-    shown: Shown,
-    method: &Table,
-    rows: &[(String, Table)],
-) -> Result<()> {
+fn check(view: &View, at: &str, shown: Shown, rows: &[(String, Table)]) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
     let known = |key: &str, names: Vec<&String>| {
         let is_known = |name: &str| rows.iter().any(|(row, _)| row == name);
@@ -147,14 +140,7 @@ fn check(
         return Err(Error::invalid(format!("{at}, rows"), "at least one row", "none"));
     }
     match (shown, &view.x) {
-        (Shown::Table(_), None) => Ok(()),
-        (Shown::Figure(_), Some(key)) => {
-            let missing = view.rows.iter().find(|row| number(method, rows, row, key).is_none());
-            missing.map_or(Ok(()), |row| {
-                let expected = format!("a key that is a number in row.{row}");
-                Err(Error::invalid(format!("{at}, x"), expected, format!("`{key}`")))
-            })
-        }
+        (Shown::Table(_), None) | (Shown::Figure(_), Some(_)) => Ok(()),
         (Shown::Table(_), Some(_)) => {
             Err(Error::invalid(format!("{at}, x"), "none: a table has no axis", "a key"))
         }

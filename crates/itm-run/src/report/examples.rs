@@ -3,18 +3,36 @@
 use super::html::escape;
 use super::{Answer, Example, Item, Mark, Picture};
 
-pub(super) fn render(out: &mut String, examples: &[Example]) {
-    *out += "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
+/// What the numbers beside the answers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scores {
+    /// Cosines.
+    Cosines,
+    /// P(match | s) of items that are not annotated.
+    Probabilities,
+}
+
+pub(super) fn render(out: &mut String, examples: &[Example], scores: Scores) {
+    let said = match scores {
+        Scores::Cosines => "Scores are cosines.",
+        Scores::Probabilities => {
+            "Annotated items are left out. Numbers: how probable a false negative it is at its \
+             similarity, by the posterior as training left it."
+        }
+    };
+    *out += &format!(
+        "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
              so · <span class=\"mark true\">≈ true</span> correct, but not annotated (a false \
              negative; known where the truth is complete) · <span class=\"mark other\">✗</span> \
-             neither. Scores are cosines.</p>\n<div class=\"examples\">\n";
+             neither. {said}</p>\n<div class=\"examples\">\n"
+    );
     for example in examples {
-        one(out, example);
+        one(out, example, scores);
     }
     *out += "</div>\n";
 }
 
-fn one(out: &mut String, example: &Example) {
+fn one(out: &mut String, example: &Example, scores: Scores) {
     let found = match example.annotated_rank {
         Some(rank) => format!(" · best annotated item at rank {rank}"),
         None => String::new(),
@@ -33,7 +51,7 @@ fn one(out: &mut String, example: &Example) {
         };
         *out += &format!("<li class=\"{class}\">");
         item(out, &answer.item);
-        let score = score(answer);
+        let score = score(answer, scores);
         *out += &format!(
             " <span class=\"judged\"><span class=\"mark {class}\">{word}</span>{score}</span></li>\n"
         );
@@ -41,11 +59,15 @@ fn one(out: &mut String, example: &Example) {
     *out += "</ol>\n</article>\n";
 }
 
-fn score(answer: &Answer) -> String {
+fn score(answer: &Answer, scores: Scores) -> String {
     if !answer.score.is_finite() {
         return String::new();
     }
-    format!(" <span class=\"score\">{}</span>", format!("{:.2}", answer.score).replace('-', "−"))
+    let text = match scores {
+        Scores::Cosines => format!("{:.2}", answer.score),
+        Scores::Probabilities => format!("{:.4}", answer.score), // the prior alone is 0.0001
+    };
+    format!(" <span class=\"score\">{}</span>", text.replace('-', "−"))
 }
 
 fn item(out: &mut String, item: &Item) {
@@ -97,7 +119,7 @@ mod tests {
             annotated_rank: Some(1),
         };
         let mut out = String::new();
-        one(&mut out, &example);
+        one(&mut out, &example, Scores::Cosines);
         let items: Vec<_> =
             out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
         let has = |k: usize, parts: &[&str]| {
@@ -107,6 +129,9 @@ mod tests {
         has(1, &["class=\"true\"", "<q>two</q>", "≈ true", ">−0.20<"]);
         has(2, &["class=\"other\"", "<q>three</q>", "✗"]);
         assert!(!items[2].contains("score") && out.contains("best annotated item at rank 1"));
+        let mut probable = String::new();
+        one(&mut probable, &example, Scores::Probabilities);
+        assert!(probable.contains(">0.5140<"), "{probable}");
         assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
     }
 

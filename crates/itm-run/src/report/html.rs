@@ -1,11 +1,12 @@
 //! `report.html`: one file that needs nothing else.
 
+use super::examples::Scores;
 use super::format::rsum;
 use super::json::{EpochDraws, Measured, Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape, Trace};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
-use super::{CHANCE, Curve, Figures, ReportInput, canvas, examples};
+use super::{CHANCE, Curve, Example, Figures, ReportInput, canvas, examples};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -49,10 +50,30 @@ pub(super) fn render(input: &ReportInput) -> String {
             known.iter().flatten().for_each(|t| table(out, t));
         });
     }
+    if !figures.false_negatives.is_empty() {
+        section(&mut out, "Most probable false negatives", |out| {
+            examples::render(out, &figures.false_negatives, Scores::Probabilities);
+        });
+    }
     if !figures.examples.is_empty() {
-        section(&mut out, "Retrieved examples", |out| examples::render(out, &figures.examples));
+        section(&mut out, "Retrieved examples", |out| {
+            examples::render(out, &figures.examples, Scores::Cosines);
+        });
     }
     section(&mut out, "What was run", |out| run(out, report));
+    out + "</main>\n</body>\n</html>\n"
+}
+
+/// A page of queries with their most probable false negatives.
+pub(super) fn explained(title: &str, found: &[Example]) -> String {
+    let title = escape(title);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+    );
+    examples::render(&mut out, found, Scores::Probabilities);
     out + "</main>\n</body>\n</html>\n"
 }
 

@@ -56,6 +56,8 @@ pub struct Figures {
     pub similarities: Vec<Similarities>,
     /// A dozen queries with their first answers.
     pub examples: Vec<Example>,
+    /// Some queries with their most probable false negatives; scores are probabilities.
+    pub false_negatives: Vec<Example>,
 }
 
 /// The course of one training: one row, one seed.
@@ -172,6 +174,11 @@ pub fn markdown(report: &Report) -> String {
 /// The text of `report.html`: one file, no scripts, nothing loaded from elsewhere.
 pub fn html(input: &ReportInput) -> String {
     html::render(input)
+}
+
+/// A page of queries with their most probable false negatives; nothing is loaded from elsewhere.
+pub(crate) fn explained(title: &str, found: &[Example]) -> String {
+    html::explained(title, found)
 }
 
 /// The verdict and the tables for a terminal of any width; `palette` says whether to colour.

@@ -73,7 +73,8 @@ pub(crate) fn input(over_without: f64, over_cca: f64, seeds: &[u64]) -> ReportIn
         .flat_map(|(i, row)| seeds.iter().map(move |&seed| curve(row, i, seed)))
         .collect();
     let examples = (0..12).map(example).collect();
-    let figures = Figures { curves, similarities: vec![similarities()], examples };
+    let false_negatives = vec![example(0), example(2)];
+    let figures = Figures { curves, similarities: vec![similarities()], examples, false_negatives };
     ReportInput { report, figures }
 }
 

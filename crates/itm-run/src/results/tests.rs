@@ -28,6 +28,7 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         prior: None,
         epochs: vec![],
         rescored: None,
+        false_negatives: vec![],
     }
 }
 

@@ -30,6 +30,15 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
     ] {
         text = set(&text, key, value);
     }
+    for (key, of_128, of_16) in
+        [("batch", [96, 64, 32], [12, 8, 4]), ("bank_size", [768, 512, 256], [48, 32, 16])]
+    {
+        for (large, small) in of_128.into_iter().zip(of_16) {
+            let part = format!("{key} = {large}");
+            assert!(text.contains(&part), "no `{part}`");
+            text = text.replace(&part, &format!("{key} = {small}"));
+        }
+    }
     fs::write(folder.join("small.toml"), text).unwrap();
     folder
 }

@@ -13,12 +13,42 @@ fn all_rows_and_sections_are_there() {
         assert!(cells >= 4, "{name}: {cells}");
     }
     let sections = ["Recall on Scenes", "Flickr30K (paper)", "Training", "False negatives"];
-    for title in sections.into_iter().chain(["Retrieved examples", "What was run"]) {
+    for title in sections.into_iter().chain([
+        "Most probable false negatives",
+        "Retrieved examples",
+        "What was run",
+    ]) {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
     assert_eq!(page.matches("<figure>").count(), 3 + 2 + 3);
-    assert_eq!(page.matches("<article").count(), 12);
+    assert_eq!(page.matches("<article").count(), 12 + 2);
     assert!(page.contains("The claim does not hold.") && page.contains("stays below CCA"));
+}
+
+/// A figure of the paper, and shares over epochs, are drawn where the report has them.
+#[test]
+fn parameters_and_epochs_are_drawn() {
+    let mut input = sample::input(24.3, -5.5, &[1, 2]);
+    let before = render(&input).matches("<figure>").count();
+    let point = |row: &str, x| crate::report::FigurePoint { row: row.into(), x };
+    input.report.figure = Some(crate::report::Figure {
+        number: 5,
+        x: "sampler.bank_size".into(),
+        points: vec![point("w/o MMM", 256.0), point("Full", 1024.0), point("gone", 1.0)],
+    });
+    let draws = |epoch| EpochDraws {
+        epoch,
+        drawn: 0.02,
+        uniform: 0.01,
+        hardest: 0.3,
+        others: [("FNE paper".to_owned(), 0.015)].into(),
+    };
+    input.report.rows[2].truth.as_mut().unwrap().epochs = vec![draws(1), draws(2)];
+    let page = render(&input);
+    assert_eq!(page.matches("<figure>").count(), before + 2 + 1);
+    assert!(page.contains("Figure 5: rSum over `sampler.bank_size`"), "titled");
+    assert!(page.contains("Full: negatives that are false, over epochs"));
+    assert!(page.contains("FNE paper</span>") && !page.contains("NaN"));
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! `itm explain`: reads a finished run, asks one row, writes a page with pictures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::{Error, Result};
+
+use super::{Queries, false_negatives};
+use crate::checkpoint::write_atomically;
+use crate::config::{AnyConfig, Config};
+use crate::devices::device;
+use crate::method::Split;
+use crate::report::{self, Example, Item, Mark};
+use crate::rows::Trained;
+use crate::run_dir::{Identity, RunDir};
+use crate::source::Source;
+use crate::{cli, progress};
+
+/// Shows the most probable false negatives of some queries; the folder with page and pictures is returned.
+///
+/// # Errors
+/// If the run, the row or its posterior is missing, or a file cannot be written: one line.
+pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
+    let trained = open(args, configs)?;
+    let split = match args.split {
+        cli::ExplainedSplit::Train => Split::Train,
+        cli::ExplainedSplit::Test => Split::Test,
+    };
+    let row = match &args.row {
+        Some(row) => row.clone(),
+        None => trained.config.rows().next().unwrap_or_default().to_owned(),
+    };
+    let given = Queries {
+        images: args.images.clone().unwrap_or_default(),
+        captions: args.captions.clone().unwrap_or_default(),
+    };
+    let queries = match given == Queries::default() {
+        true => Queries::spread(&trained.source, split, args.queries),
+        false => given,
+    };
+    queries.check(&trained.source, split)?;
+    let spinner = progress::spinner("embedding");
+    let (embedded, posterior) = trained.learnt(&row, args.seed, split)?;
+    spinner.finish_and_clear();
+    let Some(posterior) = posterior else {
+        let place = trained.run.folder(&row, args.seed);
+        let expected = "a row with a posterior: one that draws by it, with enough pairs seen";
+        return Err(Error::invalid(place.display(), expected, "none"));
+    };
+    let examples = false_negatives(&row, &embedded, &posterior, &trained.source, (split, &queries));
+    let name = match split {
+        Split::Train => "train",
+        Split::Val | Split::Test => "test",
+    };
+    let folder = trained.run.folder(&row, args.seed).join("explain").join(name);
+    write(&folder, &row, args.seed, posterior.prior, &examples)?;
+    for example in &examples {
+        progress::say(text(example));
+    }
+    progress::say(format!("Page: {}", folder.join("false-negatives.html").display()));
+    Ok(folder)
+}
+
+/// The models of a run, as it was made: its own copy of the configuration, its data, its backend's identity.
+fn open(args: &cli::Explain, configs: &Path) -> Result<Trained> {
+    let identity = Identity::read(&args.run)?;
+    let path = args.run.join("config.toml");
+    let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+    let config = match AnyConfig::parse(&identity.target, path.clone(), text)? {
+        AnyConfig::Trained(config) => *config,
+        AnyConfig::Hubs(_) => {
+            return Err(Error::invalid(path.display(), "a run that trained", "one of `hubness`"));
+        }
+    };
+    check_row(&config, args)?;
+    let device = device(&args.backend)?;
+    let (config, source) = Source::open(&config, args.data.as_deref(), configs)?;
+    let wanted = Identity {
+        config_sha256: config.sha256.clone(),
+        data_sha256: source.dataset.sha256.clone(),
+        ..identity
+    };
+    let run = RunDir::open(args.run.clone(), wanted, &config.text)?;
+    let encoded = crate::rows::encoded(&config, &source)?;
+    Ok(Trained { config, source, encoded, run, device })
+}
+
+fn check_row(config: &Config, args: &cli::Explain) -> Result<()> {
+    let known: Vec<_> = config.rows().collect();
+    let Some(row) = args.row.as_deref().filter(|row| !known.contains(row)) else { return Ok(()) };
+    let expected = format!("one of {}", known.join(", "));
+    Err(Error::invalid("--row", expected, format!("`{row}`")))
+}
+
+/// The page, which needs nothing else, and its pictures as files.
+fn write(folder: &Path, row: &str, seed: u64, prior: f64, examples: &[Example]) -> Result<()> {
+    let pictures = folder.join("pictures");
+    fs::create_dir_all(&pictures).map_err(Error::io(&pictures))?;
+    let items = examples
+        .iter()
+        .flat_map(|e| std::iter::once(&e.query).chain(e.answers.iter().map(|answer| &answer.item)));
+    for item in items {
+        let Item::Image(picture) = item else { continue };
+        let name = Path::new(&picture.name).file_name();
+        if let Some(name) = name.filter(|_| !picture.bytes.is_empty()) {
+            write_atomically(&pictures.join(name), &picture.bytes)?;
+        }
+    }
+    let title = format!("{row}, seed {seed}: most probable false negatives, p = {prior:e}");
+    let page = report::explained(&title, examples);
+    write_atomically(&folder.join("false-negatives.html"), page.as_bytes())
+}
+
+/// A query and its answers, for a terminal.
+fn text(example: &Example) -> String {
+    let name = |item: &Item| match item {
+        Item::Image(picture) => picture.name.clone(),
+        Item::Caption(text) => format!("\"{text}\""),
+    };
+    let answer = |a: &report::Answer| {
+        let mark = if a.mark == Mark::TrueNotAnnotated { "  (true)" } else { "" };
+        format!("  {:.4}  {}{mark}", a.score, name(&a.item))
+    };
+    let lines = std::iter::once(name(&example.query)).chain(example.answers.iter().map(answer));
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,106 @@
+//! What only data with a complete truth can tell.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Measures against the complete truth, means over seeds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Truth {
+    /// mAP@R, mean of both directions, `[0, 1]`.
+    pub map_at_r: Option<f64>,
+    /// R-precision, mean of both directions, `[0, 1]`.
+    pub r_precision: Option<f64>,
+    /// Area under the ROC curve of the posterior as a detector of false negatives, on
+    /// candidates that survive the margin cut. The prior does not change it.
+    pub posterior_auc: Option<f64>,
+    /// Brier skill of the posterior at the config's prior against always saying the base rate:
+    /// 1 is perfect, 0 no better than the base rate, negative worse.
+    pub brier_skill: Option<f64>,
+    /// The prior of `brier_skill`, the paper's p: 1e-4.
+    pub prior: Option<f64>,
+    /// Brier skill with the base rate itself as the prior.
+    pub brier_skill_at_base_rate: Option<f64>,
+    /// Share of those candidates that are truly false negatives.
+    pub base_rate: Option<f64>,
+    /// Candidates behind these numbers, summed over seeds.
+    pub candidates: Option<u64>,
+    /// Share of drawn negatives that were truly false negatives.
+    pub drawn_true_share: Option<f64>,
+    /// The same share if one candidate per row were drawn uniformly.
+    pub uniform_true_share: Option<f64>,
+    /// The same share if the hardest candidate per row were taken.
+    pub hardest_true_share: Option<f64>,
+    /// Draws behind `drawn_true_share`, summed over seeds.
+    pub draws: Option<u64>,
+    /// Reliability of the posterior: one entry per prior.
+    pub reliability: Vec<Reliability>,
+    /// The share if other ways of drawing took from the same candidates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_true_shares: BTreeMap<String, f64>,
+    /// The shares epoch by epoch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epochs: Vec<EpochDraws>,
+    /// Precision and recall of the posterior: one entry per prior and threshold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detection: Vec<DetectionAt>,
+}
+
+/// Drawn negatives of one epoch that were truly false ones, means over seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpochDraws {
+    /// The epoch, counted from 1.
+    pub epoch: u32,
+    /// Share of drawn negatives.
+    pub drawn: f64,
+    /// The same share if one candidate per row were drawn uniformly.
+    pub uniform: f64,
+    /// The same share if the hardest candidate per row were taken.
+    pub hardest: f64,
+    /// The same share of other ways to draw, by name; missing where they were not known yet.
+    pub others: BTreeMap<String, f64>,
+}
+
+/// "This is a false negative", said of candidates whose posterior exceeds a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionAt {
+    /// What the prior is, `p = 1e-4`.
+    pub name: String,
+    /// The prior.
+    pub prior: f64,
+    /// λ.
+    pub threshold: f64,
+    /// Share of candidates of which it is said.
+    pub flagged: f64,
+    /// Share of true pairs among these; `null` if there are none.
+    pub precision: Option<f64>,
+    /// Share of true pairs of which it is said; `null` without true pairs.
+    pub recall: Option<f64>,
+}
+
+/// Whether candidates given probability x are false negatives x of the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reliability {
+    /// What the prior is, `p = 1e-4`.
+    pub name: String,
+    /// The prior.
+    pub prior: f64,
+    /// Bins of candidates by predicted probability; empty bins are left out.
+    pub bins: Vec<ReliabilityBin>,
+}
+
+/// Candidates of similar predicted probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReliabilityBin {
+    /// Mean predicted probability.
+    pub predicted: f64,
+    /// Share that are truly false negatives.
+    pub observed: f64,
+    /// How many there are.
+    pub count: u64,
+}
