@@ -198,3 +198,53 @@ impl Method for FneMethod<'_> {
         self.model.load(folder)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::config::{Config, ScenesConfig};
+    use crate::source::Source;
+
+    /// Losses of a few steps and the embeddings after them.
+    fn trained(
+        truth: Option<&Relevance>,
+        source: &Source,
+        encoded: &Encoded,
+    ) -> (Vec<f64>, Embedded) {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut row: FneConfig = Config::load(&configs, "fne-scenes").unwrap().row("Full").unwrap();
+        (row.model.embed_dim, row.model.word_dim) = (8, 6);
+        (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (16, 0, 0);
+        let device = Device::flex();
+        let inputs = Inputs { name: "toy".into(), source, encoded, truth, device: &device };
+        let mut method = row.build(inputs).unwrap();
+        method.begin_epoch(0);
+        let captions: Vec<usize> = (0..8).map(|k| 5 * k).collect();
+        let step = |seed| {
+            let step = method.step(&captions, seed, Observe::Posterior).unwrap();
+            assert_eq!(step.draws.is_some(), truth.is_some(), "an audit needs the truth");
+            step.loss
+        };
+        let losses = (0..4).map(step).collect();
+        (losses, method.embed(Split::Test))
+    }
+
+    /// The truth is for audits: with it, without it and with another one a training ends in the same bits.
+    #[test]
+    fn a_training_does_not_depend_on_the_truth() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut config = Config::load(&configs, "fne-scenes").unwrap();
+        let size = ScenesConfig { seed: 0, train: 8, val: 2, test: 2, pixels: 32 };
+        config.target.scenes = Some(size);
+        let source = Source::open(&config, None, &configs).unwrap().1;
+        let encoded = Encoded::new(&source.dataset, &config.target);
+        let truth = &source.truth.as_ref().unwrap().train;
+        let other = Relevance::new(truth.texts(), vec![(0..truth.texts() as u32).collect(); 8]);
+        let [a, b, c] =
+            [None, Some(truth), Some(&other)].map(|truth| trained(truth, &source, &encoded));
+        assert!(a.0 == b.0 && b.0 == c.0, "{:?} {:?} {:?}", a.0, b.0, c.0);
+        assert!(a.1.texts == b.1.texts && b.1.texts == c.1.texts && a.1.images == c.1.images);
+    }
+}

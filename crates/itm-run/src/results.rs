@@ -15,11 +15,10 @@ use crate::baselines;
 use crate::config::Shown;
 use crate::hubs::rescore;
 use crate::paper::Measured as PaperData;
-use crate::report::Rescored;
 use crate::report::{
-    CCA, CHANCE, CI95_UNIT, Comparison, Curve, EpochDraws, Example, Figure, FigurePoint, Figures,
-    Kind, Measured, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, ReportInput,
-    Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
+    CHANCE, CI95_UNIT, Comparison, Curve, EpochDraws, Example, Figure, FigurePoint, Figures, Kind,
+    Measured, RecallIntervals, Recalls, Report, ReportInput, Rescored, Row, SCHEMA_VERSION,
+    SeedResult, Similarities, Truth,
 };
 use crate::reproduce::Job;
 use crate::system;
@@ -209,19 +208,10 @@ impl RowResult {
             let named =
                 [(format!("p = {prior:e}"), prior), (format!("p = base rate {rate:.4}"), rate)];
             truth.detection = audit::detection(&all, &named);
-            truth.reliability = named.map(|(name, prior)| reliability(&all, name, prior)).into();
+            truth.reliability =
+                named.map(|(name, prior)| audit::reliability(&all, name, prior)).into();
         }
     }
-}
-
-fn reliability(candidates: &Candidates, name: String, prior: f64) -> Reliability {
-    let bins = candidates.reliability(prior).into_iter();
-    let bins = bins.map(|b| ReliabilityBin {
-        predicted: b.predicted,
-        observed: b.observed,
-        count: b.count,
-    });
-    Reliability { name, prior, bins: bins.collect() }
 }
 
 /// All rows of a report.

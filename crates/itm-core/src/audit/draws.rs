@@ -87,9 +87,11 @@ mod tests {
     fn others_are_shares_of_their_own_anchors() {
         let mut sum = Draws { anchors: 6.0, uniform: 3.0, ..Draws::default() };
         let others = BTreeMap::from([("paper".to_owned(), 1.0)]);
-        sum.add(&Draws { anchors: 2.0, others, others_anchors: 2.0, ..Draws::default() });
+        let step = Draws { anchors: 2.0, others, others_anchors: 2.0, ..Draws::default() };
+        sum.add(&step);
+        sum.add(&step);
         let shares = sum.shares().unwrap();
-        assert_eq!((shares.uniform, shares.others["paper"]), (0.375, 0.5));
+        assert_eq!((shares.uniform, shares.others["paper"]), (0.3, 0.5)); // 3 of 10, 2 of 4
         assert_eq!(Draws::default().shares(), None);
     }
 

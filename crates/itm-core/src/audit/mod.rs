@@ -189,6 +189,10 @@ mod tests {
         let Draws { anchors, drawn, uniform, hardest, .. } = o.draws(0.2, &truth);
         assert_eq!((anchors, drawn, hardest), (2.0, 1.0, 1.0));
         assert!((uniform - 1.0 / 3.0).abs() < 1e-12);
+        let mut weak = o.clone();
+        weak.scores[4] = 0.1; // row 2: 0.3 is the largest, and 0.2 + 0.3 < 0.9
+        assert_eq!(weak.hardest(0.2), [2, 0], "no hinge is active: column 0");
+        assert_eq!(weak.hardest(0.7), [2, 2], "0.7 + 0.3 > 0.9");
         let mut masked = o.clone();
         masked.chosen = vec![0, 0];
         assert_eq!(masked.drawn_true_share(&truth), 0.0, "a masked choice is no draw");

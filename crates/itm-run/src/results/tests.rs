@@ -2,6 +2,7 @@ use itm_core::Pairs;
 use itm_core::eval::Protocol;
 
 use super::*;
+use crate::report::CCA;
 
 const IMAGES: usize = 40;
 
