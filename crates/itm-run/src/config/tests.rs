@@ -111,7 +111,8 @@ fn views_name_rows_once_and_numbers_on_an_axis() {
     assert_eq!(config.number("w/o", "train.batch"), Some(3.0));
     assert_eq!(config.number("Full", "train.batch"), Some(128.0));
     let figure = config.view(Shown::Figure(5)).unwrap();
-    let points = config.points(Shown::Figure(5), &figure).unwrap();
+    let rows = vec!["Full".to_owned(), "w/o".to_owned()];
+    let points = config.points(Shown::Figure(5), &View { rows, ..figure.clone() }).unwrap();
     assert_eq!(points, [("w/o".to_owned(), 3.0), ("Full".to_owned(), 128.0)], "ascending");
     let wrong = View { x: Some("train.botch".into()), ..figure };
     let line = config.points(Shown::Figure(5), &wrong).unwrap_err().to_string();
