@@ -215,7 +215,7 @@ mod tests {
     ) -> (Vec<f64>, Embedded) {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let mut row: FneConfig = Config::load(&configs, "fne-scenes").unwrap().row("Full").unwrap();
-        (row.model.embed_dim, row.model.word_dim) = (8, 6);
+        row.model = ModelConfig::new(8, 6);
         (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (16, 0, 0);
         let device = Device::flex();
         let inputs = Inputs { name: "toy".into(), source, encoded, truth, device: &device };
@@ -228,7 +228,7 @@ mod tests {
             step.loss
         };
         let losses = (0..4).map(step).collect();
-        (losses, method.embed(Split::Test))
+        (losses, method.embed(Split::Test).unwrap())
     }
 
     /// The truth is for audits: with it, without it and with another one a training ends in the same bits.
@@ -239,7 +239,7 @@ mod tests {
         let size = ScenesConfig { seed: 0, train: 8, val: 2, test: 2, pixels: 32 };
         config.target.scenes = Some(size);
         let source = Source::open(&config, None, &configs).unwrap().1;
-        let encoded = Encoded::new(&source.dataset, &config.target);
+        let encoded = Encoded::new(&source.dataset, &config.target, &Captions::Words).unwrap();
         let truth = &source.truth.as_ref().unwrap().train;
         let other = Relevance::new(truth.texts(), vec![(0..truth.texts() as u32).collect(); 8]);
         let [a, b, c] =
