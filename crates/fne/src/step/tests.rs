@@ -226,18 +226,14 @@ fn trap_06_reserved_id_is_refused_and_captions_of_an_image_are_masked() {
     assert!(o.candidates[8].is_none() && !o.excluded[8], "unwritten rows are candidates");
     for o in [&seen.image_to_text, &seen.text_to_image] {
         for (i, &j) in o.chosen.iter().enumerate() {
-            assert!(!o.excluded(i, j) || o.row_has_no_hinge(i, 0.2));
+            assert!(!o.excluded(i, j) || row_has_no_hinge(o, i, 0.2));
         }
     }
 }
 
-impl Observed {
-    fn row_has_no_hinge(&self, i: usize, margin: f32) -> bool {
-        let n = self.candidates.len();
-        (0..n).all(|j| {
-            self.excluded(i, j) || margin + self.scores[i * n + j] - self.positive[i] <= 0.0
-        })
-    }
+fn row_has_no_hinge(o: &Observed, i: usize, margin: f32) -> bool {
+    let n = o.candidates.len();
+    (0..n).all(|j| o.excluded(i, j) || margin + o.scores[i * n + j] - o.positive[i] <= 0.0)
 }
 
 /// From scratch the sum of hinges pulls pairs away from the rest; no way to choose and pool undoes
