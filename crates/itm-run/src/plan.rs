@@ -80,7 +80,7 @@ impl Bytes {
         }
         let expected = format!("a plan of at most {} ({most} bytes {whose})", bytes(most));
         let got = format!(
-            "{} ({needed} bytes): {self}; a smaller batch, bank or model takes less",
+            "{} ({needed} bytes): {self}; a smaller batch or micro_batch, bank or model takes less",
             bytes(needed)
         );
         Err(Error::invalid(format!("memory, {place}"), expected, got))
@@ -175,7 +175,7 @@ mod tests {
             "memory, row.Full: expected a plan of at most 1.0 GiB (1073741824 bytes given), got 1.1 GiB (1178599424 bytes): \
              parameters 100 MiB, gradients 100 MiB, optimiser 200 MiB, momentum copy 100 MiB, banks 10 MiB, \
              activations at most 300 MiB, data 50 MiB, program 64 MiB, for a while: a checkpoint 600 MiB, scores 20 MiB; \
-             a smaller batch, bank or model takes less"
+             a smaller batch or micro_batch, bank or model takes less"
         );
     }
 }

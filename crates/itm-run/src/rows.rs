@@ -168,11 +168,18 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let test = method.embed(Split::Test)?;
     let scores = scores(&test)?;
     let mut result = SeedRun::evaluate(job, seed, &scores)?;
-    if let Some(rescoring) = &job.rescoring {
-        let spinner = progress::spinner(&format!("{name}: re-scored"));
-        let both = [method.embed(Split::Val)?, test.clone()];
-        result.rescored = Some(rescoring.measure(row, seed, &both)?);
-        spinner.finish_and_clear();
+    match &job.rescoring {
+        None => {}
+        // Corrections are computed from inner products.
+        Some(_) if test.similarity != Similarity::Cosine => {
+            progress::say(format!("{name}: not re-scored, its similarity is no inner product"));
+        }
+        Some(rescoring) => {
+            let spinner = progress::spinner(&format!("{name}: re-scored"));
+            let both = [method.embed(Split::Val)?, test.clone()];
+            result.rescored = Some(rescoring.measure(row, seed, &both)?);
+            spinner.finish_and_clear();
+        }
     }
     let log = Log::read(&log)?;
     result.curve = Some(figures::curve(row, seed, &log, plan.epoch_steps()));

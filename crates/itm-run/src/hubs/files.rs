@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hubness::training::Similarity;
 use itm_core::data::Part;
 use itm_core::{Error, Pairs, Relevance, Result};
 use npyz::{AutoSerialize, WriterBuilder};
@@ -64,8 +65,13 @@ impl EmbeddingFiles {
     /// Writes them into a folder.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// If their similarity is no inner product, which is what corrections are computed from, or a file cannot be written.
     pub(super) fn write(folder: &Path, [val, test]: &[Embedded; 2]) -> Result<Self> {
+        if let Some(other) = [val, test].into_iter().find(|e| e.similarity != Similarity::Cosine) {
+            let expected = "embeddings compared by their inner product";
+            let got = format!("{:?}", other.similarity);
+            return Err(Error::invalid(folder.display(), expected, got));
+        }
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let files = Self {
             val_images: folder.join("val_images.npy"),
@@ -127,8 +133,6 @@ fn npy<T: AutoSerialize + Copy>(path: &Path, shape: &[usize], values: &[T]) -> R
 mod tests {
     use itm_core::data::Npy;
 
-    use hubness::training::Similarity;
-
     use super::*;
     use crate::config::{Config, ScenesConfig};
 
@@ -174,6 +178,18 @@ mod tests {
             let read = Npy::open(&path).unwrap();
             assert_eq!((read.shape(), read.to_vec().unwrap()[0]), (&shape[..], first));
         }
+    }
+
+    /// Corrections multiply embeddings: those of the order similarity would be read as something else.
+    #[test]
+    fn order_embeddings_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |similarity| Embedded { dim: 1, images: vec![1.0], texts: vec![1.0], similarity };
+        let both = [of(Similarity::Cosine), of(Similarity::Order)];
+        let folder = dir.path().join("embeddings");
+        let line = EmbeddingFiles::write(&folder, &both).unwrap_err().to_string();
+        assert!(line.contains("inner product, got Order"), "{line}");
+        assert!(!folder.exists());
     }
 
     #[test]
