@@ -1,11 +1,9 @@
 //! The memory of past momentum embeddings: two ring buffers that move together.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, host};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use crate::host::host;
 
 /// Id of a row that was never written. No image may have it.
 pub const NEVER: i64 = -100;

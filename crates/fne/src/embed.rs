@@ -1,12 +1,11 @@
 //! Embeddings of the online encoders, for evaluation.
 
 use burn::module::Module;
-use itm_core::Result;
 use itm_core::data::Features;
 use itm_core::encoders::TokenBatch;
 use itm_core::vision::PictureBatch;
+use itm_core::{Result, host};
 
-use crate::host::host;
 use crate::model::{Dropout, Images};
 use crate::step::{Fne, check_texts};
 

@@ -9,7 +9,6 @@ mod bank;
 mod config;
 mod draw;
 mod embed;
-mod host;
 mod loss;
 mod model;
 mod posterior;

@@ -1,12 +1,11 @@
 //! The sampler of false-negative elimination, behind the seam every triplet loss uses.
 
 use burn::tensor::{Bool, Tensor, TensorData};
-use itm_core::{Block, NegativeSampler};
+use itm_core::{Block, NegativeSampler, host};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::draw;
-use crate::host::host;
 use crate::statistics::Snapshot;
 use crate::weights::{Excluded, Pool, Rule, weights};
 

@@ -6,7 +6,7 @@ mod parts;
 use burn::module::Module;
 use burn::tensor::Device;
 use itm_core::weights::LoadReport;
-use itm_core::{Error, Result, ema};
+use itm_core::{Error, Result, ema, host};
 use itm_kernels::{AdamOptions, AdamW};
 
 use self::objective::{Chance, Kept};
@@ -14,7 +14,6 @@ use self::parts::Parts;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
 use crate::config::{DropoutAfterValidation, FneConfig};
-use crate::host::host;
 use crate::model::{Dropout, Encoders, Images, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
 

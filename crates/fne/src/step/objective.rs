@@ -1,14 +1,13 @@
 //! The losses of a step, and the choices they take: in the batch, and over the memory.
 
 use burn::tensor::{Device, Tensor};
-use itm_core::Result;
+use itm_core::{Result, host};
 
 use super::{Batch, Fne, Observe, stream};
 use crate::audit::{Direction, Observation, Observed, Pair};
 use crate::bank::{Bank, Entries};
 use crate::config::{Enqueue, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
-use crate::host::host;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
 use crate::weights::{Excluded, Pool, weights};

@@ -1,9 +1,0 @@
-//! Tensors read back.
-
-use burn::tensor::Tensor;
-
-/// Values of a tensor on the host, in f32.
-pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    let data = tensor.into_data().convert::<f32>();
-    data.try_into_vec().expect("f32 after conversion")
-}
