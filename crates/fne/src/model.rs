@@ -9,6 +9,7 @@ use itm_core::Result;
 use itm_core::encoders::TokenBatch;
 use itm_core::weights::LoadReport;
 use itm_kernels::Noise;
+use itm_kernels::dropout::Mask;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -56,15 +57,12 @@ pub enum Dropout {
 }
 
 impl Dropout {
-    /// Factors of `n` values: 0 or `1 / (1 − share)`.
-    fn factors(self, n: usize, part: u64) -> Option<Vec<f32>> {
-        let Self::On { share, seed } = self else { return None };
-        if share == 0.0 {
-            return None;
+    /// Which of a row's values stay: 0 or `1 / (1 − share)` times them.
+    fn mask(self, part: u64) -> Option<Mask> {
+        match self {
+            Self::On { share, seed } if share > 0.0 => Some(Mask::new(share, derive(seed, part))),
+            Self::On { .. } | Self::Off => None,
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(derive(seed, part));
-        let (bound, kept) = ((share * 65536.0) as u16, (1.0 / (1.0 - share)) as f32);
-        Some((0..n).map(|_| if rng.random::<u16>() < bound { 0.0 } else { kept }).collect())
     }
 
     /// What ViT and BERT are told.
@@ -153,15 +151,15 @@ mod tests {
 
     #[test]
     fn dropout_follows_its_seed_and_share() {
-        let on = |seed| (Dropout::On { share: 0.25, seed }).factors(40_000, 1).unwrap();
+        let on = |seed| (Dropout::On { share: 0.25, seed }).mask(1).unwrap().factors(40_000);
         assert_eq!(on(1), on(1));
         assert_ne!(on(1), on(2));
         let zeros = on(1).iter().filter(|&&f| f == 0.0).count();
         // 40,000 · 0.25 = 10,000, deviation 87.
         assert!((9560..=10440).contains(&zeros), "{zeros}");
         assert!(on(1).iter().all(|&f| f == 0.0 || (f - 4.0 / 3.0).abs() < 1e-6));
-        assert!((Dropout::On { share: 0.0, seed: 1 }).factors(3, 1).is_none());
-        assert!(Dropout::Off.factors(3, 1).is_none());
+        assert!((Dropout::On { share: 0.0, seed: 1 }).mask(1).is_none());
+        assert!(Dropout::Off.mask(1).is_none());
 
         let model = encoders();
         let tokens = TokenBatch::new(&[vec![3, 4, 5]]);

@@ -199,8 +199,8 @@ fn encode_features(projection: &Projection, features: &[f32], dropout: Dropout) 
     let [dim, _] = weight.dims();
     assert!(features.len().is_multiple_of(dim), "features are rows of {dim}");
     let mut rows = features.to_vec();
-    if let Some(factors) = dropout.factors(rows.len(), 1) {
-        rows.iter_mut().zip(factors).for_each(|(x, f)| *x *= f);
+    if let Some(mask) = dropout.mask(1) {
+        mask.apply(&mut rows);
     }
     let shape = [rows.len() / dim, dim];
     projection.encode(Tensor::from_data(TensorData::new(rows, shape), &weight.device()))

@@ -1,7 +1,7 @@
 //! Captions to w̄: a gated recurrent unit over words, or BERT over word pieces.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{Bert, GruText, GruTextShape, PiecePool, TokenBatch};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -108,13 +108,11 @@ fn bert(config: &BertConfig, seed: u64, device: &Device) -> Result<Loaded<Bert>>
 
 fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: Dropout) -> Tensor<2> {
     let vectors = gru.vectors(tokens);
-    let shape = vectors.dims();
-    let vectors = match dropout.factors(shape[0] * shape[1], 2) {
-        Some(factors) => {
-            let device = vectors.device();
-            vectors * Tensor::from_data(TensorData::new(factors, shape), &device)
+    let vectors = match dropout {
+        Dropout::Off => vectors,
+        Dropout::On { share, .. } => {
+            itm_kernels::Dropout::new(share).forward(vectors, dropout.noise(2))
         }
-        None => vectors,
     };
     gru.encode_vectors(vectors, tokens)
 }
