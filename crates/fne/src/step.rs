@@ -152,6 +152,7 @@ impl Fne {
         let images = self.config.model.image.prepared(batch.images, b);
         let mut texts: Vec<_> =
             batch.texts.iter().map(|text| self.config.model.text.training(text)).collect();
+        check_texts(&texts, &self.online)?; // as they were cut, P3
         if train.word_dropout > 0.0 {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
@@ -274,7 +275,6 @@ impl Batch<'_> {
         assert_eq!(self.texts.len(), b, "one text a pair");
         assert_eq!(self.caption_ids.len(), b, "one caption number a pair");
         check_ids(self.image_ids)?;
-        check_texts(self.texts, online)?;
         Ok(b)
     }
 }

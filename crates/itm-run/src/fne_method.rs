@@ -22,7 +22,8 @@ impl Recipe for FneConfig {
     type Method<'a> = FneMethod<'a>;
 
     fn validate(&self) -> Result<()> {
-        Self::validate(self)
+        Self::validate(self)?;
+        self.model.check_weights()
     }
 
     fn course(&self) -> Course {

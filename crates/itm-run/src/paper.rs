@@ -50,7 +50,7 @@ impl Paper {
     ) -> Option<PaperReference> {
         let first = || {
             let named = |r: &&Printed| r.table == table && rows.iter().any(|(_, n)| r.row == *n);
-            self.lines().iter().find(named).map(|r| Measured::of(r))
+            self.lines().iter().find(named).map(Measured::of)
         };
         let printed = |on: Measured| rows.iter().any(|(_, n)| self.line(table, on, n).is_some());
         let on = on.filter(|&on| printed(on)).or_else(first)?;

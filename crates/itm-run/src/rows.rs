@@ -39,8 +39,11 @@ pub(crate) struct Runner {
     /// Trains a row with one seed; its scores on the test split.
     pub(crate) run: fn(&Job, &str, u64) -> Result<(SeedRun, ScoreMatrix)>,
     /// Embeds splits by a row that was trained; what it has learnt of matches.
-    learnt: fn(&Trained, (&str, u64), &Path, &[Split]) -> Result<Learnt>,
+    learnt: Ask,
 }
+
+/// A trained row and seed, its folder, and the splits that are asked for.
+type Ask = fn(&Trained, (&str, u64), &Path, &[Split]) -> Result<Learnt>;
 
 impl Runner {
     /// That of a method.

@@ -153,6 +153,16 @@ fn captions_that_no_encoder_can_read_are_refused() {
         refused(&[5; 11]),
         "caption 1 of the batch: expected at most 10 word pieces, got 11"
     );
+    // What is cut in training too (P3) may be as long as it likes.
+    bert(&mut config).train_truncate = TrainTruncate::On;
+    let mut fne = new(&config);
+    let batch = Batch {
+        images: Images::from(&pictures),
+        texts: &[&[2, 3], &[5; 11]],
+        image_ids: &[0, 1],
+        caption_ids: &[0, 1],
+    };
+    assert!(fne.step(&batch, 1, Observe::Off).unwrap().loss.is_finite());
 }
 
 /// A step copies neither the banks nor a weight: all stay where they are. (The first step separates the momentum encoders

@@ -1,0 +1,163 @@
+//! ViT and BERT over pictures: from a folder of files and published weights to a report, over a kill.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{files, itm, run, set, small_configs, text};
+
+/// Two layers of width 16 each, saved by `transformers`; they lie with the tests of `fne`.
+const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fne/tests/golden/training");
+
+const MODEL: &str = r#"
+[model]
+embed_dim = 16
+
+[model.image]
+kind = "vit"
+weights = "some-org/vit"
+image_size = 32
+pixels = "clip"
+augment = "saturating"
+pool = "all"
+projection = "none"
+activations = "keep"
+
+[model.text]
+kind = "bert"
+weights = "some-org/bert"
+max_pieces = 10
+train_truncate = "on"
+pool = "masked"
+projection = "none"
+activations = "recompute"
+"#;
+
+/// A target over pictures, a folder of them, and weights beside: where the binary works.
+fn prepare(dir: &Path) -> PathBuf {
+    let configs = small_configs(dir);
+    let small = fs::read_to_string(configs.join("small.toml")).unwrap();
+    let mut pictures = small.clone();
+    for (key, value) in [
+        ("dataset", "\"flickr8k\""),
+        ("features", "\"pictures\""),
+        ("epochs", "6"),
+        ("log_steps", "1"),
+        ("micro_batch", "5"),
+        ("dropout", "0.0"),
+    ] {
+        pictures = set(&pictures, key, value);
+    }
+    let (first, last) = (pictures.find("[model]").unwrap(), pictures.find("[train]").unwrap());
+    pictures.replace_range(first..last, &format!("{}\n", MODEL.trim_start()));
+    fs::write(configs.join("pictures.toml"), pictures).unwrap();
+
+    let sizes = ["--train", "8", "--val", "4", "--test", "4", "--pixels", "32"];
+    let output = run(&configs, &[&["scenes", "--out", "scenes"][..], &sizes].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    fs::remove_dir_all(dir.join("scenes/precomp")).unwrap(); // no features: only pictures and captions
+
+    for name in ["vit", "bert"] {
+        let (from, to) = (Path::new(WEIGHTS).join(name), dir.join("weights").join(name));
+        fs::create_dir_all(&to).unwrap();
+        for (file, bytes) in files(&from) {
+            fs::write(to.join(file), bytes).unwrap();
+        }
+    }
+    let words =
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "red", "blue", "ball", "tree", "two", "on"];
+    fs::write(dir.join("weights/bert/vocab.txt"), words.join("\n") + "\n").unwrap();
+    configs
+}
+
+fn arguments(out: &Path) -> Vec<&str> {
+    let mut arguments = vec!["reproduce", "pictures", "--data", "scenes", "--rows", "Full"];
+    arguments.extend(["--seeds", "1", "--out", out.to_str().unwrap()]);
+    if out.join("run.json").is_file() {
+        arguments.push("--resume");
+    }
+    arguments
+}
+
+#[test]
+fn a_folder_of_pictures_is_planned_trained_resumed_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = prepare(dir.path());
+    let whole = dir.path().join("whole");
+    let plan = run(&configs, &[&arguments(&whole)[..], &["--plan"]].concat());
+    assert!(plan.status.success(), "{}", text(&plan.stderr));
+    assert!(text(&plan.stdout).contains("activations at most"), "{}", text(&plan.stdout));
+    assert!(!whole.exists());
+
+    let output = run(&configs, &arguments(&whole));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for part in
+        ["chance", "Full", "no features: the closed-form CCA row is left out", "report.html"]
+    {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+
+    // Killed once a step of the second epoch is to be seen, it goes on with the pictures of the next step.
+    let killed = dir.path().join("killed");
+    let mut child = itm(&configs, &arguments(&killed));
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let log = killed.join("rows/full/seed-0/log.jsonl");
+    let second = || fs::read_to_string(&log).is_ok_and(|text| text.contains("\"epoch\":1"));
+    while !second() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        std::thread::sleep(std::time::Duration::from_micros(300));
+    }
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it ended before it was killed");
+    let output = run(&configs, &arguments(&killed));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (want, got) = (files(&whole.join("rows")), files(&killed.join("rows")));
+    assert_eq!(want.len(), got.len());
+    for ((name, want), (other, got)) in want.iter().zip(&got) {
+        assert!(name == other && want == got, "{name} differs");
+    }
+}
+
+/// What is missing is one line, before anything is written.
+#[test]
+fn missing_pictures_weights_and_pieces_are_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = prepare(dir.path());
+    let out = dir.path().join("out");
+    let line = || {
+        let mut command = itm(&configs, &arguments(&out));
+        let cache = dir.path().join("no-cache");
+        let output =
+            command.env("HF_HUB_OFFLINE", "1").env("HF_HUB_CACHE", cache).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+        assert!(!out.exists());
+        let line = text(&output.stderr);
+        assert_eq!(line.lines().count(), 1, "{line}");
+        line
+    };
+    let away = |name: &str| fs::rename(dir.path().join(name), dir.path().join("away")).unwrap();
+    let back = |name: &str| fs::rename(dir.path().join("away"), dir.path().join(name)).unwrap();
+
+    away("weights/bert/vocab.txt");
+    assert!(line().contains("vocab.txt"), "{}", line());
+    back("weights/bert/vocab.txt");
+    away("weights/vit");
+    assert!(line().contains("some-org/vit@main"), "{}", line());
+    back("weights/vit");
+    let pictures = files(&dir.path().join("scenes/images"));
+    away(&format!("scenes/images/{}", pictures[0].0));
+    assert!(line().contains("1 fewer, the first"), "{}", line());
+    back(&format!("scenes/images/{}", pictures[0].0));
+
+    let config = fs::read_to_string(configs.join("pictures.toml")).unwrap();
+    fs::write(configs.join("pictures.toml"), set(&config, "features", "\"given\"")).unwrap();
+    fs::create_dir(dir.path().join("scenes/precomp")).unwrap();
+    assert!(line().contains("scenes"), "{}", line()); // there are no features
+    fs::write(configs.join("pictures.toml"), set(&config, "embed_dim", "24")).unwrap();
+    assert!(line().contains("model.embed_dim: expected 16"), "{}", line());
+}
