@@ -24,5 +24,6 @@ pub use hinges::{Siblings, hal, max, max_hal, sum};
 pub use order::order_similarity;
 pub use reweight::{Excluded, HubOptions, Reweighted, hub_factors, reweighted};
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests;

@@ -87,5 +87,6 @@ pub(super) fn chosen_batches(
     batches.filter(|_| rng.random::<f64>() < rate).collect()
 }
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests;

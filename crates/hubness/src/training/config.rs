@@ -205,5 +205,6 @@ fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Re
     if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
 }
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 pub(in crate::training) mod tests;

@@ -116,5 +116,6 @@ fn zeros(n: usize, device: &Device) -> Param<Tensor<1>> {
     Param::from_tensor(Tensor::zeros([n], device))
 }
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests;
