@@ -75,7 +75,7 @@ mod tests {
                 values[0] = k as f32 + 1.0;
             });
             let first = |k: usize| {
-                if k % block.max(1) == 0 { (k / block.max(1)) as f32 + 1.0 } else { 0.0 }
+                if k.is_multiple_of(block.max(1)) { (k / block.max(1)) as f32 + 1.0 } else { 0.0 }
             };
             assert_eq!(got, (0..n).map(first).collect::<Vec<_>>());
         }

@@ -102,7 +102,8 @@ fn every_option_of_the_hinges_changes_the_output() {
     }
     let siblings = find("siblings");
     let (s, ids) = (floats(&siblings["s"]), ids(siblings).unwrap());
-    let losses: Vec<fn(Tensor<2>, f64, Siblings) -> [Tensor<2>; 2]> =
+    type Loss = fn(Tensor<2>, f64, Siblings) -> [Tensor<2>; 2];
+    let losses: Vec<Loss> =
         vec![sum, max, |s, m, of| hal(s, m, of, &HubOptions::default()), |s, m, of| {
             max_hal(s, m, of, &HubOptions::default())
         }];
