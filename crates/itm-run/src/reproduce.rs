@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use itm_core::cca::{Cca, CcaOptions};
 use itm_core::eval::Protocol;
-use itm_core::{Error, Result};
+use itm_core::{Error, Result, ScoreMatrix};
 
 use crate::config::{AnyConfig, Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
@@ -20,7 +20,7 @@ use crate::results::{Results, RowResult, SeedRun};
 use crate::rows::Runner;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::{cli, figures, hubs, progress, report, summary};
+use crate::{cli, figures, hubs, parallel, progress, report, summary};
 
 /// What a command line comes to, before anything is written.
 pub(crate) struct Planned {
@@ -41,6 +41,8 @@ pub(crate) struct Planned {
     /// What each row will take in memory.
     pub(crate) memory: Vec<Bytes>,
     rescore: Option<HubSettings>,
+    /// Trainings at a time.
+    pub(crate) jobs: usize,
     pub(crate) limit: Limit,
 }
 
@@ -75,6 +77,8 @@ pub(crate) struct Job {
     pub(crate) rescoring: Option<Rescoring>,
     /// The command line that repeats the run.
     pub(crate) command: String,
+    /// Trainings at a time.
+    jobs: usize,
     pub(crate) estimate: summary::Estimate,
 }
 
@@ -90,10 +94,10 @@ impl Job {
         let run = run_dir(args, identity, &planned.used.text)?;
         progress::say(summary::resolved(&planned, Some(run.path())));
         let command = command(args, planned.seeds.len() as u64);
-        let estimate = summary::Estimate::new(planned.steps);
+        let estimate = summary::Estimate::new(planned.steps, planned.jobs);
         let protocol = planned.protocol();
         let Planned { asked, used, source, encoded, backend, device, .. } = planned;
-        let Planned { shown, view, seeds, rescore, .. } = planned;
+        let Planned { shown, view, seeds, rescore, jobs, .. } = planned;
         let rescoring = rescore.map(|s| Rescoring::open(s, &source, &run)).transpose()?;
         Ok(Self {
             asked,
@@ -109,6 +113,7 @@ impl Job {
             run,
             rescoring,
             command,
+            jobs,
             estimate,
         })
     }
@@ -149,33 +154,24 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     let mut results = Results::new(&job, cca(&job)?);
     let mut figures = Figures::default();
     let runner = Runner::of(job.used.target.method);
-    for row in &job.view.rows {
-        let row_started = Instant::now();
-        let size = job.view.ensemble;
-        let mut result = RowResult::trained(row);
-        let mut together = RowResult::trained(&Ensemble::name(row, size));
-        let mut ensemble = Ensemble::new(size);
-        for &seed in &job.seeds {
-            let (mut run, scores) = (runner.run)(&job, row, seed)?;
-            if figures.examples.is_empty() {
-                figures.examples = figures::examples(row, &scores, &job.source);
-            }
-            if figures.false_negatives.is_empty() {
-                figures.false_negatives = std::mem::take(&mut run.false_negatives);
-            }
-            run.false_negatives.clear(); // pictures of rows that are not shown
-            figures.curves.extend(run.curve.take());
-            figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
-            result.runs.push(run);
-            together.runs.extend(ensemble.push(&job, seed, scores)?);
+    let (seeds, size) = (job.seeds.len(), job.view.ensemble);
+    let task = |number: usize| (job.view.rows[number / seeds].as_str(), job.seeds[number % seeds]);
+    let make = |number| {
+        let (row, seed) = task(number);
+        (runner.run)(&job, row, seed)
+    };
+    let mut row_of = Collected::new("", size);
+    parallel::in_order(job.view.rows.len() * seeds, job.jobs, make, |number, (run, scores)| {
+        let (row, seed) = task(number);
+        if number % seeds == 0 {
+            row_of = Collected::new(row, size);
         }
-        result.seconds = row_started.elapsed().as_secs_f64();
-        together.seconds = result.seconds;
-        if !together.runs.is_empty() {
-            results.push(together);
+        row_of.take(&job, seed, run, scores, &mut figures)?;
+        if number % seeds == seeds - 1 {
+            std::mem::replace(&mut row_of, Collected::new("", size)).finish(&mut results);
         }
-        results.push(result);
-    }
+        Ok(())
+    })?;
     let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
     let folder = job.folder();
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
@@ -184,6 +180,54 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     progress::say(report::terminal(&input.report, palette));
     progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(job.run.path().to_path_buf()))
+}
+
+/// A row, seed after seed.
+struct Collected {
+    alone: RowResult,
+    together: RowResult,
+    ensemble: Ensemble,
+}
+
+impl Collected {
+    fn new(row: &str, size: u64) -> Self {
+        Self {
+            alone: RowResult::trained(row),
+            together: RowResult::trained(&Ensemble::name(row, size)),
+            ensemble: Ensemble::new(size),
+        }
+    }
+
+    fn take(
+        &mut self,
+        job: &Job,
+        seed: u64,
+        mut run: SeedRun,
+        scores: ScoreMatrix,
+        figures: &mut Figures,
+    ) -> Result<()> {
+        if figures.examples.is_empty() {
+            figures.examples = figures::examples(&self.alone.name, &scores, &job.source);
+        }
+        let false_negatives = std::mem::take(&mut run.false_negatives);
+        if figures.false_negatives.is_empty() {
+            figures.false_negatives = false_negatives;
+        }
+        figures.curves.extend(run.curve.take());
+        figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
+        self.alone.seconds += run.seconds;
+        self.alone.runs.push(run);
+        self.together.runs.extend(self.ensemble.push(job, seed, scores)?);
+        Ok(())
+    }
+
+    fn finish(mut self, results: &mut Results) {
+        if !self.together.runs.is_empty() {
+            self.together.seconds = self.alone.seconds;
+            results.push(self.together);
+        }
+        results.push(self.alone);
+    }
 }
 
 /// The closed-form baseline, its parameters chosen on the validation split; none where there are no features.
@@ -235,10 +279,11 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     }
     let encoded = crate::rows::encoded(&used, &source)?;
     let limit = limit(args);
+    let jobs = jobs(args)?.min(view.rows.len() * count as usize);
     let memory = view.rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
     let memory = memory.collect::<Result<Vec<_>>>()?;
     for (row, bytes) in view.rows.iter().zip(&memory) {
-        bytes.check(&format!("row.{row}"), limit)?;
+        bytes.check(&format!("row.{row}"), jobs, limit)?;
     }
     let steps = view.rows.iter().map(|row| (runner.steps)(&used, row, &source));
     let steps = steps.sum::<Result<usize>>()? * count as usize;
@@ -255,6 +300,7 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
         view,
         memory,
         rescore,
+        jobs,
         limit,
     })
 }
@@ -287,6 +333,19 @@ fn limit(args: &cli::Reproduce) -> Limit {
         None if of_the_machine => available().map_or(Limit::Unknown, Limit::Available),
         None => Limit::Unknown,
     }
+}
+
+/// Beyond it something else is meant.
+const MOST_JOBS: u64 = 256;
+
+/// Trainings at a time: several only where they share the processor.
+fn jobs(args: &cli::Reproduce) -> Result<usize> {
+    within("--jobs".into(), args.jobs as u64, 1..=MOST_JOBS)?;
+    if args.jobs > 1 && args.backend != "cpu" {
+        let expected = format!("1 on {}, whose device is one", args.backend);
+        return Err(Error::invalid("--jobs", expected, args.jobs));
+    }
+    Ok(args.jobs)
 }
 
 /// The run directory that the command line names: a new one, or with `--resume` one that is there.

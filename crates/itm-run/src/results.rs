@@ -48,6 +48,8 @@ pub(crate) struct SeedRun {
     pub(crate) rescored: Option<hubness::cli::report::Report>,
     /// Queries of the test split with their most probable false negatives.
     pub(crate) false_negatives: Vec<Example>,
+    /// How long it took; zero for a baseline, whose row says it.
+    pub(crate) seconds: f64,
 }
 
 impl SeedRun {
@@ -68,6 +70,7 @@ impl SeedRun {
             epochs: vec![],
             rescored: None,
             false_negatives: vec![],
+            seconds: 0.0,
         })
     }
 }

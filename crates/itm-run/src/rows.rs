@@ -155,13 +155,12 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let validate = |embedded: &Embedded| evaluation(embedded, &job.source.dataset.val.pairs);
     let bar = progress::bar(&name, "steps");
     bar.set_length(plan.steps() as u64);
-    let say = |line: &str| bar.suspend(|| progress::say(line)); // the bar would be torn apart
     let watch = |event: Event| match event {
-        Event::Notice(line) => say(line),
+        Event::Notice(line) => progress::say(line),
         Event::Step(at) => {
             bar.set_position(at.step as u64);
             if let Some(line) = job.estimate.step(plan.steps()) {
-                say(&line);
+                progress::say(line);
             }
         }
     };
@@ -204,6 +203,7 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
         crate::summary::duration(seconds)
     ));
     result.progress = Some(progress);
+    result.seconds = seconds;
     Ok((result, scores))
 }
 
