@@ -6,6 +6,25 @@ use std::sync::mpsc::{Receiver, channel};
 
 use itm_core::{Error, Result};
 
+use crate::cli;
+use crate::config::within;
+
+/// Beyond it something else is meant.
+const MOST_JOBS: u64 = 256;
+
+/// Trainings at a time: several only where they share the processor.
+///
+/// # Errors
+/// If the number is none, or the backend has one device for all.
+pub(crate) fn jobs(args: &cli::Reproduce) -> Result<usize> {
+    within("--jobs".into(), args.jobs as u64, 1..=MOST_JOBS)?;
+    if args.jobs > 1 && args.backend != "cpu" {
+        let expected = format!("1 on {}, whose device is one", args.backend);
+        return Err(Error::invalid("--jobs", expected, args.jobs));
+    }
+    Ok(args.jobs)
+}
+
 /// Threads of one of so many workers: an equal part of those there are, at least one.
 fn share(workers: usize) -> usize {
     (rayon::current_num_threads() / workers).max(1)
@@ -88,7 +107,26 @@ mod tests {
     use std::sync::Barrier;
     use std::time::Duration;
 
+    use clap::Parser;
+
     use super::*;
+
+    #[test]
+    fn several_only_on_the_processor() {
+        let jobs = |rest: &[&str]| {
+            let args = [&["itm", "reproduce", "x"], rest].concat();
+            match cli::Cli::try_parse_from(args).unwrap().command {
+                cli::Command::Reproduce(args) => jobs(&args).map_err(|e| e.to_string()),
+                _ => unreachable!(),
+            }
+        };
+        assert_eq!(jobs(&[]), Ok(1));
+        assert_eq!(jobs(&["--jobs", "5"]), Ok(5));
+        assert_eq!(jobs(&["--backend", "wgpu"]), Ok(1));
+        let line = jobs(&["--jobs", "2", "--backend", "wgpu:1"]).unwrap_err();
+        assert_eq!(line, "--jobs: expected 1 on wgpu:1, whose device is one, got 2");
+        assert!(jobs(&["--jobs", "0"]).unwrap_err().starts_with("--jobs: expected 1 to 256"));
+    }
 
     #[test]
     fn results_come_in_order_however_long_they_take() {

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use itm_core::cca::{Cca, CcaOptions};
 use itm_core::eval::Protocol;
-use itm_core::{Error, Result, ScoreMatrix};
+use itm_core::{Error, Result};
 
 use crate::config::{AnyConfig, Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
-use crate::ensemble::Ensemble;
+use crate::ensemble::Collected;
 use crate::hubs::HubSettings;
 use crate::hubs::rescore::{self, Rescoring};
 use crate::plan::{Bytes, Limit, available};
@@ -20,7 +20,7 @@ use crate::results::{Results, RowResult, SeedRun};
 use crate::rows::Runner;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::{cli, figures, hubs, parallel, progress, report, summary};
+use crate::{cli, hubs, parallel, progress, report, summary};
 
 /// What a command line comes to, before anything is written.
 pub(crate) struct Planned {
@@ -182,54 +182,6 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     Ok(Some(job.run.path().to_path_buf()))
 }
 
-/// A row, seed after seed.
-struct Collected {
-    alone: RowResult,
-    together: RowResult,
-    ensemble: Ensemble,
-}
-
-impl Collected {
-    fn new(row: &str, size: u64) -> Self {
-        Self {
-            alone: RowResult::trained(row),
-            together: RowResult::trained(&Ensemble::name(row, size)),
-            ensemble: Ensemble::new(size),
-        }
-    }
-
-    fn take(
-        &mut self,
-        job: &Job,
-        seed: u64,
-        mut run: SeedRun,
-        scores: ScoreMatrix,
-        figures: &mut Figures,
-    ) -> Result<()> {
-        if figures.examples.is_empty() {
-            figures.examples = figures::examples(&self.alone.name, &scores, &job.source);
-        }
-        let false_negatives = std::mem::take(&mut run.false_negatives);
-        if figures.false_negatives.is_empty() {
-            figures.false_negatives = false_negatives;
-        }
-        figures.curves.extend(run.curve.take());
-        figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
-        self.alone.seconds += run.seconds;
-        self.alone.runs.push(run);
-        self.together.runs.extend(self.ensemble.push(job, seed, scores)?);
-        Ok(())
-    }
-
-    fn finish(mut self, results: &mut Results) {
-        if !self.together.runs.is_empty() {
-            self.together.seconds = self.alone.seconds;
-            results.push(self.together);
-        }
-        results.push(self.alone);
-    }
-}
-
 /// The closed-form baseline, its parameters chosen on the validation split; none where there are no features.
 fn cca(job: &Job) -> Result<Option<RowResult>> {
     if job.source.dataset.train.features.dim == 0 {
@@ -279,7 +231,7 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     }
     let encoded = crate::rows::encoded(&used, &source)?;
     let limit = limit(args);
-    let jobs = jobs(args)?.min(view.rows.len() * count as usize);
+    let jobs = parallel::jobs(args)?.min(view.rows.len() * count as usize);
     let memory = view.rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
     let memory = memory.collect::<Result<Vec<_>>>()?;
     for (row, bytes) in view.rows.iter().zip(&memory) {
@@ -333,19 +285,6 @@ fn limit(args: &cli::Reproduce) -> Limit {
         None if of_the_machine => available().map_or(Limit::Unknown, Limit::Available),
         None => Limit::Unknown,
     }
-}
-
-/// Beyond it something else is meant.
-const MOST_JOBS: u64 = 256;
-
-/// Trainings at a time: several only where they share the processor.
-fn jobs(args: &cli::Reproduce) -> Result<usize> {
-    within("--jobs".into(), args.jobs as u64, 1..=MOST_JOBS)?;
-    if args.jobs > 1 && args.backend != "cpu" {
-        let expected = format!("1 on {}, whose device is one", args.backend);
-        return Err(Error::invalid("--jobs", expected, args.jobs));
-    }
-    Ok(args.jobs)
 }
 
 /// The run directory that the command line names: a new one, or with `--resume` one that is there.
