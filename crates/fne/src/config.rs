@@ -124,12 +124,25 @@ pub enum Positive {
     Online,
 }
 
+/// Which candidates are no negatives of an anchor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exclude {
+    /// Those of its own image: what the annotation says.
+    SameImage,
+    /// All that it truly matches, annotated or not. Ours: the bound of what any elimination of false negatives can give,
+    /// on data whose truth is known ([`Fne::with_truth`](crate::Fne::with_truth)).
+    Truth,
+}
+
 /// The memory, the statistics and the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerConfig {
     /// Which candidate becomes the negative after the warm-up.
     pub negatives: Negatives,
+    /// Which candidates cannot.
+    pub exclude: Exclude,
     /// γ of Eq. 3.
     pub margin: f64,
     /// Rows K of each bank. 0 is the paper's "w/o MMM": the batch is the pool, both sides online.
@@ -211,6 +224,10 @@ impl FneConfig {
                 let none = "0: the weights of ViT and BERT name their rates";
                 within("train.dropout", train.dropout, none, |x| x == 0.0)?;
             }
+        }
+        if sampler.exclude == Exclude::Truth && sampler.negatives == Negatives::InBatch {
+            let expected = "\"same_image\" with negatives of the batch's own hinges";
+            return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));
         }
         within("sampler.margin", sampler.margin, "at least 0", |x| x >= 0.0)?;
         within("sampler.momentum", sampler.momentum, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;

@@ -26,9 +26,10 @@ pub use itm_kernels::Memory;
 
 pub use bank::{Bank, Entries, NEVER};
 pub use config::{
-    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, FeatureTransform, FeaturesConfig,
-    FneConfig, GruConfig, ImageConfig, ModelConfig, Negatives, Pixels, Positive, Preset, Projected,
-    SamplerConfig, TextConfig, TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
+    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FeatureTransform,
+    FeaturesConfig, FneConfig, GruConfig, ImageConfig, ModelConfig, Negatives, Pixels, Positive,
+    Preset, Projected, SamplerConfig, TextConfig, TrainConfig, TrainTruncate, VitConfig,
+    WarmupLoss, Weights,
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};

@@ -3,6 +3,8 @@
 mod objective;
 mod parts;
 
+use std::sync::Arc;
+
 use burn::module::Module;
 use burn::tensor::Device;
 use itm_core::weights::LoadReport;
@@ -13,7 +15,7 @@ use self::objective::{Chance, Kept};
 use self::parts::Parts;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
-use crate::config::{DropoutAfterValidation, FneConfig};
+use crate::config::{DropoutAfterValidation, Exclude, FneConfig};
 use crate::model::{Dropout, Encoders, Images, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
 
@@ -71,7 +73,24 @@ pub struct Fne {
     pub(crate) epoch: usize,
     pub(crate) steps: u64,
     steps_per_epoch: Option<u64>,
+    truth: Option<Truth>,
     loaded: Vec<LoadReport>,
+}
+
+/// Whether an image and a caption, by their ids, match.
+#[derive(Clone)]
+struct Truth(Arc<dyn Fn(i64, i64) -> bool + Send + Sync>);
+
+impl Truth {
+    fn holds(&self, image: i64, caption: i64) -> bool {
+        (self.0)(image, caption)
+    }
+}
+
+impl std::fmt::Debug for Truth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Truth")
+    }
 }
 
 /// Streams of a step's seed.
@@ -117,6 +136,7 @@ impl Fne {
             epoch: 0,
             steps: 0,
             steps_per_epoch: None,
+            truth: None,
             loaded,
         })
     }
@@ -124,6 +144,11 @@ impl Fne {
     /// Tells how many steps an epoch has: `dropout_after_validation = "off"` counts by it.
     pub fn with_epochs_of(self, steps: usize) -> Self {
         Self { steps_per_epoch: Some(steps as u64), ..self }
+    }
+
+    /// Tells which image and caption, by their ids, match: [`Exclude::Truth`](crate::Exclude::Truth) leaves these out.
+    pub fn with_truth(self, truth: impl Fn(i64, i64) -> bool + Send + Sync + 'static) -> Self {
+        Self { truth: Some(Truth(Arc::new(truth))), ..self }
     }
 
     /// Starts an epoch, counted from 0: statistics start anew, the bank stays.
@@ -135,8 +160,9 @@ impl Fne {
     /// One update of the online encoders.
     ///
     /// # Errors
-    /// If an image id is −100, a caption has no word or more than BERT has positions, or the loss or the norm of its
-    /// gradients is not finite: the message names epoch and step, and the online encoders are as they were.
+    /// If [`Exclude::Truth`] is asked for and no truth was told, an image id is −100, a caption has no word or more than BERT
+    /// has positions, or the loss or the norm of its gradients is not finite: the message names epoch and step, and the
+    /// online encoders are as they were.
     ///
     /// # Panics
     /// If the parts of the batch differ in their number of rows, the images are of another kind or size than the
@@ -148,6 +174,13 @@ impl Fne {
     /// [`step`](Self::step), with negatives that may be given.
     fn step_by(&mut self, batch: &Batch, chance: &Chance, observe: Observe) -> Result<StepReport> {
         let (seed, b) = (chance.seed, batch.check(&self.online)?);
+        if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {
+            return Err(Error::invalid(
+                "sampler.exclude",
+                "the truth of the training pairs",
+                "none",
+            ));
+        }
         let train = self.config.train.clone();
         let images = self.config.model.image.prepared(batch.images, b);
         let mut texts: Vec<_> =

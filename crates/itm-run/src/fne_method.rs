@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use fne::{Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, TextConfig, TrainConfig};
+use fne::{
+    Batch, Exclude, Fne, FneConfig, ImageConfig, Images, ModelConfig, TextConfig, TrainConfig,
+};
 use hubness::training::Similarity;
 use itm_core::data::Dataset;
 use itm_core::{Relevance, Result};
@@ -33,6 +35,10 @@ impl Recipe for FneConfig {
 
     fn set_seed(&mut self, seed: u64) {
         self.train.seed = seed;
+    }
+
+    fn needs_truth(&self) -> bool {
+        self.sampler.exclude == Exclude::Truth
     }
 
     fn sees(&self) -> Sees {
@@ -68,7 +74,7 @@ pub(crate) struct FneMethod<'a> {
     encoded: &'a Encoded,
     /// If the model sees them.
     pictures: Option<Pictures>,
-    /// For the audit only: nothing of it reaches the model.
+    /// For the audit; it reaches the model only where its pairs are to be left out.
     truth: Option<&'a Relevance>,
 }
 
@@ -82,7 +88,11 @@ impl<'a> FneMethod<'a> {
             None => None,
         };
         let model = Fne::new(config, features, words, device, config.train.seed)?;
-        let model = model.with_epochs_of(data.train.pairs.texts() / config.train.batch);
+        let mut model = model.with_epochs_of(data.train.pairs.texts() / config.train.batch);
+        if let Some(truth) = truth.filter(|_| config.needs_truth()) {
+            let truth = truth.clone();
+            model = model.with_truth(move |image, caption| is_true(&truth)(image, caption));
+        }
         Ok(Self { name, model, data, encoded, pictures, truth })
     }
 }
@@ -210,6 +220,7 @@ mod tests {
 
     /// Losses of a few steps and the embeddings after them.
     fn trained(
+        exclude: Exclude,
         truth: Option<&Relevance>,
         source: &Source,
         encoded: &Encoded,
@@ -218,6 +229,7 @@ mod tests {
         let mut row: FneConfig = Config::load(&configs, "fne-scenes").unwrap().row("Full").unwrap();
         row.model = ModelConfig::new(8, 6);
         (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (16, 0, 0);
+        row.sampler.exclude = exclude;
         let device = Device::flex();
         let inputs = Inputs { name: "toy".into(), source, encoded, truth, device: &device };
         let mut method = row.build(inputs).unwrap();
@@ -226,6 +238,9 @@ mod tests {
         let step = |seed| {
             let step = method.step(&captions, seed, Observe::Posterior).unwrap();
             assert_eq!(step.draws.is_some(), truth.is_some(), "an audit needs the truth");
+            let shares = step.draws.and_then(|draws| draws.shares());
+            let none = shares.is_none_or(|shares| shares.drawn == 0.0);
+            assert!(none || exclude == Exclude::SameImage, "{shares:?}");
             step.loss
         };
         let losses = (0..4).map(step).collect();
@@ -243,9 +258,11 @@ mod tests {
         let encoded = Encoded::new(&source.dataset, &config.target, &Captions::Words).unwrap();
         let truth = &source.truth.as_ref().unwrap().train;
         let other = Relevance::new(truth.texts(), vec![(0..truth.texts() as u32).collect(); 8]);
-        let [a, b, c] =
-            [None, Some(truth), Some(&other)].map(|truth| trained(truth, &source, &encoded));
+        let [a, b, c] = [None, Some(truth), Some(&other)]
+            .map(|t| trained(Exclude::SameImage, t, &source, &encoded));
         assert!(a.0 == b.0 && b.0 == c.0, "{:?} {:?} {:?}", a.0, b.0, c.0);
         assert!(a.1.texts == b.1.texts && b.1.texts == c.1.texts && a.1.images == c.1.images);
+        let [b, c] = [truth, &other].map(|t| trained(Exclude::Truth, Some(t), &source, &encoded));
+        assert!(a.0 != b.0 && b.0 != c.0, "what is left out is what is true");
     }
 }

@@ -29,6 +29,11 @@ pub(crate) trait Recipe: DeserializeOwned {
     /// Makes it the recipe of another seed.
     fn set_seed(&mut self, seed: u64);
 
+    /// Whether it trains with the truth, not only beside it.
+    fn needs_truth(&self) -> bool {
+        false
+    }
+
     /// What it sees of an image.
     fn sees(&self) -> Sees {
         Sees::Features

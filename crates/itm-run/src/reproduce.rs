@@ -229,6 +229,9 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     for row in used.rows() {
         (runner.check)(&used, row, &source)?; // every row's configuration, asked for or not
     }
+    for row in &view.rows {
+        (runner.check_truth)(&used, row, &source)?;
+    }
     let encoded = crate::rows::encoded(&used, &source)?;
     let limit = limit(args);
     let jobs = parallel::jobs(args)?.min(view.rows.len() * count as usize);

@@ -30,6 +30,8 @@ const FALSE_NEGATIVES: usize = 3;
 pub(crate) struct Runner {
     /// Reads a row's configuration and checks it against the data, before anything is trained.
     pub(crate) check: fn(&Config, &str, &Source) -> Result<()>,
+    /// Whether a row that is asked for has what it trains with: the truth, if it needs it.
+    pub(crate) check_truth: fn(&Config, &str, &Source) -> Result<()>,
     /// How a row reads captions.
     captions: fn(&Config, &str) -> Result<Captions>,
     /// What a row's training takes in memory.
@@ -57,6 +59,7 @@ impl Runner {
     fn with<R: Recipe>() -> Self {
         Self {
             check: check::<R>,
+            check_truth: check_truth::<R>,
             captions: captions::<R>,
             memory: memory::<R>,
             steps: steps::<R>,
@@ -79,6 +82,16 @@ fn check<R: Recipe>(config: &Config, row: &str, source: &Source) -> Result<()> {
         return Err(inside()(Error::invalid("target.features", wanted, format!("{features:?}"))));
     }
     plan(config, values.course(), source, 0).check().map_err(inside())
+}
+
+fn check_truth<R: Recipe>(config: &Config, row: &str, source: &Source) -> Result<()> {
+    if config.row::<R>(row)?.needs_truth() && source.truth.is_none() {
+        let place = config.place(&format!("row.{row}"));
+        let expected =
+            format!("a row that trains without the truth, which {} does not have", source.title);
+        return Err(Error::invalid(place, expected, "one that leaves true pairs out"));
+    }
+    Ok(())
 }
 
 /// A row and seed as lines name it.

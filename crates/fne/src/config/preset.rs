@@ -5,9 +5,9 @@ use itm_kernels::Memory;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, FneConfig, ImageConfig, ModelConfig,
-    Negatives, Pixels, Positive, Projected, SamplerConfig, TextConfig, TrainConfig, TrainTruncate,
-    VitConfig, WarmupLoss, Weights,
+    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
+    ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, TextConfig, TrainConfig,
+    TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Tie};
@@ -46,6 +46,7 @@ impl Preset {
     pub fn sampler(self) -> SamplerConfig {
         let official = SamplerConfig {
             negatives: Negatives::Fne,
+            exclude: Exclude::SameImage,
             margin: 0.2,
             bank_size: 8224,
             enqueue: Enqueue::After,

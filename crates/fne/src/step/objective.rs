@@ -6,7 +6,7 @@ use itm_core::{Result, host};
 use super::{Batch, Fne, Observe, stream};
 use crate::audit::{Direction, Observation, Observed, Pair};
 use crate::bank::{Bank, Entries};
-use crate::config::{Enqueue, Negatives, Positive, WarmupLoss};
+use crate::config::{Enqueue, Exclude, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
@@ -169,16 +169,17 @@ impl Fne {
         };
         let plain = |positive: &Tensor<2>| host(positive.clone().inner());
         let i2t = Scored { scores: to_texts.scores(&v), positive: plain(&positive_i2t) };
-        let i2t = self.choose(batch, &ids, i2t, Direction::ImageToText, chance);
+        let pool = (&ids[..], &captions[..]);
+        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance);
         let t2i = Scored { scores: to_images.scores(&w), positive: plain(&positive_t2i) };
-        let t2i = self.choose(batch, &ids, t2i, Direction::TextToImage, chance);
+        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance);
 
         let margin = self.config.sampler.margin;
         let (texts_drawn, images_drawn) =
             (to_texts.rows(&i2t.chosen, &device), to_images.rows(&t2i.chosen, &device));
         drop((to_texts, to_images)); // or the bank would be copied when it is written
-        let h = drawn_hinges(images, positive_i2t, texts_drawn, &i2t.masked(batch, &ids), margin);
-        let g = drawn_hinges(texts, positive_t2i, images_drawn, &t2i.masked(batch, &ids), margin);
+        let h = drawn_hinges(images, positive_i2t, texts_drawn, &no_text, margin);
+        let g = drawn_hinges(texts, positive_t2i, images_drawn, &no_image, margin);
         if enqueue == Enqueue::After {
             self.bank.push(entries)?;
         }
@@ -205,16 +206,17 @@ impl Fne {
         let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
         let ids = batch.image_ids;
         let across = transposed(&scores, b);
+        let pool = (ids, batch.caption_ids);
         let i2t = Scored { scores, positive: positive.clone() };
-        let i2t = self.choose(batch, ids, i2t, Direction::ImageToText, chance);
+        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance);
         let t2i = Scored { scores: across, positive };
-        let t2i = self.choose(batch, ids, t2i, Direction::TextToImage, chance);
+        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance);
         let positive = row_dots(images.clone(), texts.clone());
         let to_texts = gather(texts.clone(), &i2t.chosen);
         let to_images = gather(images.clone(), &t2i.chosen);
         let margin = self.config.sampler.margin;
-        let h = drawn_hinges(images, positive.clone(), to_texts, &i2t.masked(batch, ids), margin);
-        let g = drawn_hinges(texts, positive, to_images, &t2i.masked(batch, ids), margin);
+        let h = drawn_hinges(images, positive.clone(), to_texts, &no_text, margin);
+        let g = drawn_hinges(texts, positive, to_images, &no_image, margin);
         let observation = (observe == Observe::On).then(|| {
             let same = |i: usize, j: usize| ids[i] == ids[j];
             self.observation(batch, (ids, batch.caption_ids), [i2t, t2i], &same)
@@ -230,16 +232,20 @@ impl Fne {
         self.statistics.update_masked(scores, ids.len(), skip);
     }
 
-    /// Chooses one candidate per anchor.
+    /// Chooses one candidate per anchor, and says of each whether it is one that is no negative: its hinge counts 0.
     fn choose(
         &self,
         batch: &Batch,
-        candidates: &[i64],
+        (candidates, captions): (&[i64], &[i64]),
         Scored { scores, positive }: Scored,
         direction: Direction,
         chance: &Chance,
-    ) -> Side {
-        let excluded = Excluded::SameImage { anchors: batch.image_ids, candidates };
+    ) -> (Side, Vec<bool>) {
+        let mask = self.true_pairs(batch, (candidates, captions), direction);
+        let excluded = match &mask {
+            Some(mask) => Excluded::Mask(mask),
+            None => Excluded::SameImage { anchors: batch.image_ids, candidates },
+        };
         let pool = Pool { scores: &scores, positive: &positive, excluded };
         let (sampler, n) = (&self.config.sampler, candidates.len());
         let (side, stream) = match direction {
@@ -255,7 +261,30 @@ impl Fne {
             (None, Negatives::Uniform) => draw(&pool.uniform(), n, seed),
             (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin),
         };
-        Side { scores, positive, chosen }
+        let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
+        (Side { scores, positive, chosen }, masked)
+    }
+
+    /// Which candidates an anchor truly matches, `[b, n]`, where they are to be left out.
+    fn true_pairs(
+        &self,
+        batch: &Batch,
+        (ids, captions): (&[i64], &[i64]),
+        direction: Direction,
+    ) -> Option<Vec<bool>> {
+        let truth =
+            self.truth.as_ref().filter(|_| self.config.sampler.exclude == Exclude::Truth)?;
+        let (b, n) = (batch.image_ids.len(), ids.len());
+        let matches = |k: usize| {
+            let (i, j) = (k / n, k % n);
+            let written = ids[j] != crate::NEVER;
+            let (image, caption) = match direction {
+                Direction::ImageToText => (batch.image_ids[i], captions[j]),
+                Direction::TextToImage => (ids[j], batch.caption_ids[i]),
+            };
+            batch.image_ids[i] == ids[j] || written && truth.holds(image, caption)
+        };
+        Some((0..b * n).map(matches).collect())
     }
 
     fn observation(
@@ -288,13 +317,6 @@ impl Fne {
             text_to_image: observed(Direction::TextToImage, t2i),
             statistics: self.statistics.snapshot(),
         }
-    }
-}
-
-impl Side {
-    /// Whether each chosen candidate is a masked one, whose hinge counts 0.
-    fn masked(&self, batch: &Batch, candidates: &[i64]) -> Vec<bool> {
-        self.chosen.iter().zip(batch.image_ids).map(|(&j, &id)| id == candidates[j]).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::audit::{Observed, Pair};
 use crate::bank::NEVER;
 use crate::config::tests::tiny;
-use crate::config::{Enqueue, Negatives, Positive, Preset, WarmupLoss};
+use crate::config::{Enqueue, Exclude, Negatives, Positive, Preset, WarmupLoss};
 use crate::golden::{floats, golden};
 
 const DIM: usize = 5;

@@ -16,6 +16,7 @@ struct Train {
 
 const TEXT: &str = r#"
 negatives = "fne"
+exclude = "same_image"
 [target]
 method = "fne"
 paper = "P"

@@ -104,6 +104,62 @@ fn a_batch_of_one_image_has_its_negatives_in_the_bank_alone() {
     assert_eq!(values(alone.online()), before);
 }
 
+/// With the truth of the annotation nothing changes; of more, images and captions that match are chosen no more, each pair
+/// by its own numbers; in the batch alone too.
+#[test]
+fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
+    // Image 1 also matches captions 4 and 6, image 2 also 0; captions 2k and 2k + 1 are image k's own.
+    let more = [(1, 4), (1, 6), (2, 0)];
+    for (bank_size, negatives) in [
+        (16, Negatives::Fne),
+        (16, Negatives::Hardest),
+        (16, Negatives::Uniform),
+        (0, Negatives::Fne),
+    ] {
+        let mut config = base();
+        (config.sampler.warmup_epochs, config.sampler.bank_size) = (0, bank_size);
+        config.sampler.negatives = negatives;
+        let plain = fne(&config);
+        config.sampler.exclude = Exclude::Truth;
+        let annotated = |image: i64, caption: i64| image == caption / 2;
+        let all = move |i, c| annotated(i, c) || more.contains(&(i, c));
+        let mut same = fne(&config).with_truth(annotated);
+        let (mut plain, mut known) = (plain, fne(&config).with_truth(all));
+        let (mut differs, mut drawn) = (false, 0);
+        for s in 0..24 {
+            let pairs = [[0, 2, 4, 6], [2, 5, 6, 0], [0, 3, 4, 6]][s as usize % 3];
+            let [a, b, c] =
+                [&mut plain, &mut same, &mut known].map(|m| step(m, &pairs, s).unwrap());
+            assert_eq!(a.loss, b.loss, "{negatives:?}: the annotation alone");
+            differs |= a.loss != c.loss;
+            let seen = c.observation.unwrap();
+            for (o, image_first) in [(&seen.image_to_text, true), (&seen.text_to_image, false)] {
+                for (anchor, &j) in o.anchors.iter().zip(&o.chosen) {
+                    let Some(chosen) = o.candidates[j] else { continue };
+                    let (image, caption) = match image_first {
+                        true => (anchor.image, chosen.caption),
+                        false => (chosen.image, anchor.caption),
+                    };
+                    assert!(!all(image, caption), "{negatives:?}: {image} and {caption}");
+                    drawn += 1;
+                }
+            }
+        }
+        assert!(differs && drawn > 100, "{negatives:?}: {drawn}");
+    }
+}
+
+#[test]
+fn the_truth_must_be_told_before_it_is_left_out() {
+    let mut config = base();
+    config.sampler.exclude = Exclude::Truth;
+    let line = step(&mut fne(&config), &EVEN, 1).unwrap_err().to_string();
+    assert_eq!(line, "sampler.exclude: expected the truth of the training pairs, got none");
+    config.sampler.negatives = Negatives::InBatch;
+    let line = config.validate().unwrap_err().to_string();
+    assert!(line.starts_with("sampler.exclude: expected \"same_image\" with"), "{line}");
+}
+
 /// Statistics that never pass `min_count` leave every negative easy: then nothing of the posterior decides anything.
 #[test]
 fn statistics_that_stay_small_leave_the_posterior_out() {
