@@ -239,7 +239,7 @@ mod tests {
             let step = method.step(&captions, seed, Observe::Posterior).unwrap();
             assert_eq!(step.draws.is_some(), truth.is_some(), "an audit needs the truth");
             let shares = step.draws.and_then(|draws| draws.shares());
-            let none = shares.is_none_or(|shares| shares.drawn == 0.0);
+            let none = shares.as_ref().is_none_or(|shares| shares.drawn == 0.0);
             assert!(none || exclude == Exclude::SameImage, "{shares:?}");
             step.loss
         };
