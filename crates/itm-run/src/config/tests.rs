@@ -16,7 +16,6 @@ struct Train {
 
 const TEXT: &str = r#"
 negatives = "fne"
-exclude = "same_image"
 [target]
 method = "fne"
 paper = "P"
