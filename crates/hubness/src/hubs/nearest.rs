@@ -74,8 +74,8 @@ impl Nearest {
 
     /// The lists of each fold, one for each direction and `k`.
     fn lists(&self, of: &[(Direction, usize)]) -> Vec<Vec<Lists<'_>>> {
-        let of_fold = self.folds.iter().map(|fold| of.iter().map(|&(d, k)| fold.lists(d, k)));
-        of_fold.map(Iterator::collect).collect()
+        let folds = self.folds.iter();
+        folds.map(|fold| of.iter().map(|&(d, k)| fold.lists(d, k)).collect()).collect()
     }
 
     /// A measure of lists, with every image, and with it its queries, counted as often as its fold's `times` say; mean over
