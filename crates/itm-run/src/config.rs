@@ -42,6 +42,9 @@ pub struct Target {
     pub min_word_count: u64,
     /// Captions are cut to this many words.
     pub max_words: usize,
+    /// What stands around the words of a caption.
+    #[serde(default)]
+    pub marks: Marks,
     /// A checkpoint every so many steps, besides the one at each epoch's end.
     pub checkpoint_steps: usize,
     /// A line of the log every so many steps.
@@ -83,6 +86,17 @@ pub enum ImageFeatures {
     CentredRoots,
     /// No features: a method sees the pictures themselves.
     Pictures,
+}
+
+/// What stands around the words of a caption.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Marks {
+    /// Nothing; text encoders that cannot do without have their own.
+    #[default]
+    Off,
+    /// A first and a last word of their own (HAL, released code).
+    StartEnd,
 }
 
 /// The data sets a target can name.

@@ -7,7 +7,7 @@ use itm_core::data::{CentredRoots, Dataset, Features, Part};
 use itm_core::text::{PieceLimit, Vocabulary, VocabularyOptions, WordPieces, clean_caption};
 use rayon::prelude::*;
 
-use crate::config::{ImageFeatures, Target};
+use crate::config::{ImageFeatures, Marks, Target};
 
 /// How a method reads captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +16,20 @@ pub(crate) enum Captions {
     Words,
     /// As the word pieces of a BERT whose vocabulary lies in this folder; none is cut off here.
     Pieces(PathBuf),
-    /// As words of the training captions between a first and a last mark: for a BERT of random weights, which has no
-    /// vocabulary of its own.
+    /// As words of the training captions between a first and a last mark: of a target that asks for marks, and for a BERT
+    /// of random weights, which has no vocabulary of its own.
     MarkedWords,
+}
+
+impl Captions {
+    /// With what a target wants around the words; `None` where captions have marks already.
+    pub(crate) fn marked(self, marks: Marks) -> Option<Self> {
+        match (marks, self) {
+            (Marks::Off, captions) => Some(captions),
+            (Marks::StartEnd, Self::Words) => Some(Self::MarkedWords),
+            (Marks::StartEnd, Self::Pieces(_) | Self::MarkedWords) => None,
+        }
+    }
 }
 
 /// One split.
@@ -112,7 +123,8 @@ mod tests {
     use itm_core::scenes::{Scenes, Sizes};
 
     use super::*;
-    use crate::config::Config;
+    use crate::config::{AnyConfig, Config, ScenesConfig};
+    use crate::source::Source;
 
     fn target(features: ImageFeatures) -> Target {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
@@ -134,6 +146,34 @@ mod tests {
         for (plain, marked) in plain.val.words.iter().zip(&marked.val.words) {
             assert_eq!(*marked, [&[n], plain.as_slice(), &[n + 1]].concat());
         }
+    }
+
+    /// HAL's released code has them, the paper does not say; the option changes what every row reads.
+    #[test]
+    fn a_target_can_ask_for_marks() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let text = fs::read_to_string(configs.join("hal-scenes.toml")).unwrap();
+        assert!(text.contains("\nmarks = \"off\""), "{text}");
+        let read = |text: String| -> Result<Encoded> {
+            let parsed = AnyConfig::parse("toy", "toy.toml".into(), text)?;
+            let AnyConfig::Trained(mut config) = parsed else { panic!("it trains") };
+            let size = ScenesConfig { seed: 0, train: 8, val: 3, test: 3, pixels: 32 };
+            config.target.scenes = Some(size);
+            let (config, source) = Source::open(&config, None, &configs)?;
+            crate::rows::encoded(&config, &source)
+        };
+        let off = read(text.clone()).unwrap();
+        let on = read(text.replace("\nmarks = \"off\"", "\nmarks = \"start_end\"")).unwrap();
+        let marks = [0, 1].map(|k| off.vocabulary as u32 + k);
+        assert_eq!(on.vocabulary, off.vocabulary + 2);
+        for (on, off) in on.test.words.iter().zip(&off.test.words) {
+            assert_eq!(on[1..on.len() - 1], off[..]);
+            assert_eq!([on[0], on[on.len() - 1]], marks);
+        }
+        let line = read(text.replace("\nmarks = \"off\"", "\nmarks = \"both\""));
+        assert!(line.err().unwrap().to_string().contains("unknown variant `both`"));
+        assert_eq!(Captions::MarkedWords.marked(Marks::StartEnd), None);
+        assert_eq!(Captions::Pieces("x".into()).marked(Marks::StartEnd), None);
     }
 
     /// By hand: `a` is piece 4, every other word the unknown piece 1; cleaning takes the full stop away.

@@ -225,6 +225,7 @@ mod tests {
                 uniform_true: 0.2,
                 hardest_true: 0.3,
                 others_true: Default::default(),
+                detection: vec![],
             },
         ];
         let curve = curve("Full", 1, &log, 10);

@@ -166,7 +166,7 @@ impl Method for FneMethod<'_> {
             draws: seen.map(|(truth, seen)| {
                 seen.draws(sampler.margin, sampler.min_count, &is_true(truth))
             }),
-            candidates: seen.filter(|_| observe == Observe::Posterior).and_then(|(truth, seen)| {
+            candidates: seen.and_then(|(truth, seen)| {
                 seen.candidates(sampler.margin, sampler.min_count, &is_true(truth))
             }),
         })
@@ -236,7 +236,7 @@ mod tests {
         method.begin_epoch(0);
         let captions: Vec<usize> = (0..8).map(|k| 5 * k).collect();
         let step = |seed| {
-            let step = method.step(&captions, seed, Observe::Posterior).unwrap();
+            let step = method.step(&captions, seed, Observe::Yes).unwrap();
             assert_eq!(step.draws.is_some(), truth.is_some(), "an audit needs the truth");
             let shares = step.draws.and_then(|draws| draws.shares());
             let none = shares.as_ref().is_none_or(|shares| shares.drawn == 0.0);

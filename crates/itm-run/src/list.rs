@@ -1,23 +1,28 @@
-//! `itm list`: the targets, their papers and tables, and whether their data are here.
+//! `itm list`: the targets, their papers, tables and figures, and whether their data are here.
 
 use std::path::Path;
 
 use itm_core::Result;
 
-use crate::config::{AnyConfig, Config, DatasetName};
+use crate::config::{AnyConfig, Config, DatasetName, Shown};
 
 /// One line a target.
 pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
-    let mut lines = vec![["target", "paper", "table", "data"].map(str::to_owned)];
+    let mut lines = vec![["target", "paper", "makes", "data"].map(str::to_owned)];
     for name in Config::names(configs)? {
-        let (config, paper, table) = match AnyConfig::load(configs, &name)? {
+        let (config, paper, makes) = match AnyConfig::load(configs, &name)? {
             AnyConfig::Trained(config) => {
-                let (paper, table) = (config.target.paper.clone(), config.target.table);
-                (*config, paper, table)
+                let mut all: Vec<_> =
+                    config.shown().chain([Shown::Table(config.target.table)]).collect();
+                all.sort();
+                all.dedup();
+                let paper = config.target.paper.clone();
+                (*config, paper, made(&all))
             }
             // Its data are those of the target whose models it measures.
             AnyConfig::Hubs(hubs) => {
-                (Config::load(configs, &hubs.target.source)?, hubs.target.paper, hubs.target.table)
+                let all = [Shown::Table(hubs.target.table), Shown::Figure(3), Shown::Figure(4)];
+                (Config::load(configs, &hubs.target.source)?, hubs.target.paper, made(&all))
             }
         };
         let target = &config.target;
@@ -33,14 +38,30 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
                 format!("{title}: not in {}; `itm data` says how to get it", folder.display())
             }
         };
-        lines.push([name, paper, table.to_string(), present]);
+        lines.push([name, paper, makes, present]);
     }
     let width = |c: usize| lines.iter().map(|line| line[c].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
-    let line = |[target, paper, table, data]: &[String; 4]| {
-        format!("{target:<0$}  {paper:<1$}  {table:<2$}  {data}", widths[0], widths[1], widths[2])
+    let line = |[target, paper, makes, data]: &[String; 4]| {
+        format!("{target:<0$}  {paper:<1$}  {makes:<2$}  {data}", widths[0], widths[1], widths[2])
     };
     Ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// `tables 1 3, figure 4`: the numbers that `--table` and `--figure` take.
+fn made(all: &[Shown]) -> String {
+    let kind = |name: &str, number: fn(&Shown) -> Option<u32>| {
+        let numbers: Vec<_> = all.iter().filter_map(number).map(|n| n.to_string()).collect();
+        match numbers.len() {
+            0 => None,
+            1 => Some(format!("{name} {}", numbers[0])),
+            _ => Some(format!("{name}s {}", numbers.join(" "))),
+        }
+    };
+    let table = |s: &Shown| if let Shown::Table(n) = s { Some(*n) } else { None };
+    let figure = |s: &Shown| if let Shown::Figure(n) = s { Some(*n) } else { None };
+    let kinds = [kind("table", table), kind("figure", figure)];
+    kinds.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -70,6 +91,16 @@ mod tests {
             ),
         ] {
             assert_eq!(&line(target)[column..], want);
+        }
+        for (target, want) in [
+            ("fne-scenes", "tables 1 2 3 4 5, figures 4 5  "),
+            ("fne-coco", "tables 1 2  "),
+            ("hal-scenes", "tables 1 2, figures 1 2  "),
+            ("hal-coco-c1", "table 2, figure 2  "),
+            ("hubness-scenes", "table 3, figures 3 4  "),
+        ] {
+            let makes = line("target").find("makes").unwrap();
+            assert!(line(target)[makes..].starts_with(want), "{}", line(target));
         }
     }
 }

@@ -10,6 +10,7 @@ use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Disk, Effect, apply, sync_parent};
+use crate::report::DetectionAt;
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub enum Line {
         /// What other ways to draw from the same candidates would give, by name.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         others_true: BTreeMap<String, f64>,
+        /// How well the posterior tells the true pairs among the candidates; nothing where there is no posterior.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        detection: Vec<DetectionAt>,
     },
 }
 

@@ -44,6 +44,11 @@ pub(crate) trait Recipe: DeserializeOwned {
         Ok(Captions::Words)
     }
 
+    /// How its embeddings are compared.
+    fn similarity(&self) -> Similarity {
+        Similarity::Cosine
+    }
+
     /// What a training takes in memory, without its data.
     fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
 
@@ -109,10 +114,8 @@ pub enum Split {
 pub enum Observe {
     /// Only the loss.
     No,
-    /// The share of drawn negatives that are true pairs.
-    Draws,
-    /// The same, and every candidate's posterior.
-    Posterior,
+    /// The share of drawn negatives that are true pairs, and every candidate's posterior, where there is one.
+    Yes,
 }
 
 /// A method under training.

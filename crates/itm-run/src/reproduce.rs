@@ -8,7 +8,7 @@ use itm_core::cca::{Cca, CcaOptions};
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
-use crate::config::{AnyConfig, Config, MOST_SEEDS, Shown, View, within};
+use crate::config::{AnyConfig, Config, MOST_SEEDS, Method, Shown, View, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
 use crate::ensemble::Collected;
@@ -120,6 +120,11 @@ impl Job {
 }
 
 impl Job {
+    /// Whether the rows' hubs are counted: of a paper that is about them, and where a figure draws them.
+    pub(crate) fn counts_hubs(&self) -> bool {
+        self.used.target.method == Method::Hal || self.view.distribution().is_some()
+    }
+
     /// Where the reports go: into the run's folder, or for another table or a figure into one of its own below it, so that
     /// rows are trained once and no report replaces another's.
     fn folder(&self) -> PathBuf {
@@ -301,14 +306,11 @@ pub(crate) fn run_dir(args: &cli::Reproduce, identity: Identity, config: &str) -
     RunDir::create(args.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
 }
 
-/// Refuses another table than the target's, and a figure.
+/// Refuses another table than the target's, and figures, which need no run of their own.
 pub(crate) fn check_table(args: &cli::Reproduce, table: u32) -> Result<()> {
     if let Some(figure) = args.figure {
-        return Err(Error::invalid(
-            "--figure",
-            format!("none: {} is a table", args.target),
-            figure,
-        ));
+        let expected = format!("none: Figures 3 and 4 stand in the report of {}", args.target);
+        return Err(Error::invalid("--figure", expected, figure));
     }
     let Some(other) = args.table.filter(|&t| t != table) else { return Ok(()) };
     let expected = format!("{table}, the one table of {} so far", args.target);

@@ -1,8 +1,11 @@
 //! From what the rows gave to what the reports say.
 
 mod audit;
+mod hubs;
 mod printed;
 
+use hubness::Direction;
+use hubness::hubs::Nearest;
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
 use itm_core::significance::{
@@ -10,21 +13,21 @@ use itm_core::significance::{
 };
 use itm_core::{Result, ScoreMatrix};
 
-use self::printed::{claim, measured_as_the_paper, paper, printed, table};
+use self::printed::{claim, measured_as_the_paper, paper, printed, printed_line, table};
 use crate::baselines;
 use crate::config::Shown;
 use crate::hubs::rescore;
 use crate::paper::Measured as PaperData;
 use crate::report::{
-    CHANCE, CI95_UNIT, Comparison, Curve, EpochDraws, Example, Figure, FigurePoint, Figures, Kind,
-    Measured, RecallIntervals, Recalls, Report, ReportInput, Rescored, Row, SCHEMA_VERSION,
-    SeedResult, Similarities, Truth,
+    CHANCE, CI95_UNIT, Comparison, Curve, Distribution, EpochDraws, Example, Figure, FigurePoint,
+    Figures, Kind, Measured, RecallIntervals, Recalls, Report, ReportInput, Rescored, Row,
+    SCHEMA_VERSION, SeedResult, Similarities, Truth,
 };
 use crate::reproduce::Job;
 use crate::system;
 use crate::train::Progress;
 
-pub(crate) use self::audit::of_log;
+pub(crate) use self::audit::{of_candidates, of_log};
 
 /// Replicates of a bootstrap and of a randomisation test.
 const REPLICATES: usize = 10_000;
@@ -44,6 +47,8 @@ pub(crate) struct SeedRun {
     pub(crate) prior: Option<f64>,
     /// What was drawn, epoch by epoch, against the truth.
     pub(crate) epochs: Vec<EpochDraws>,
+    /// The nearest items of every query, where hubs are counted.
+    pub(crate) nearest: Option<Nearest>,
     /// The same scores under corrections for hubs.
     pub(crate) rescored: Option<hubness::cli::report::Report>,
     /// Queries of the test split with their most probable false negatives.
@@ -58,6 +63,7 @@ impl SeedRun {
         let pairs = &job.source.dataset.test.pairs;
         let ranks: Vec<Ranks> = job.protocol.ranks(scores, pairs)?;
         let truth = job.source.truth.as_ref();
+        let hubs = job.counts_hubs().then(|| job.protocol.folds(pairs)).transpose()?;
         Ok(Self {
             seed,
             evaluation: Evaluation::new(&ranks, TiePolicy::Index),
@@ -68,6 +74,7 @@ impl SeedRun {
             similarities: None,
             prior: None,
             epochs: vec![],
+            nearest: hubs.map(|folds| Nearest::new(scores, &folds)),
             rescored: None,
             false_negatives: vec![],
             seconds: 0.0,
@@ -145,10 +152,7 @@ impl RowResult {
             ties_decided: Some(self.runs.iter().map(ties_decided).sum()),
             seconds: Some(self.seconds),
         };
-        let paper = measured_as_the_paper(job)
-            .zip(table(job))
-            .and_then(|(on, table)| paper(job).line(table, on, printed(job, &self.name)))
-            .map(|printed| printed.numbers());
+        let paper = printed_line(job, &self.name).map(|printed| printed.numbers());
         Ok(Row {
             name: self.name.clone(),
             kind: self.kind,
@@ -267,6 +271,13 @@ impl Results {
             comparisons: self.comparisons()?,
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
+            distribution: self.distribution(job),
+            hubs: hubs::rows(&self.rows, |name| printed_line(job, name)?.hs_sum),
+            hub_differences: hubs::differences(
+                &self.rows,
+                &claim(job),
+                job.view.distribution().unwrap_or((Direction::T2i, 1)),
+            )?,
             rescored: self.rows.iter().flat_map(RowResult::rescored).collect(),
             notes: job.source.notes.clone(),
             seconds,
@@ -283,6 +294,14 @@ impl Results {
         let points = job.used.points(job.shown, &job.view).ok()?; // the plan has made sure of them
         let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
         Some(Figure { number, x: key.clone(), points })
+    }
+
+    /// What a figure of hubs draws.
+    fn distribution(&self, job: &Job) -> Option<Distribution> {
+        let (Shown::Figure(number), Some(of)) = (job.shown, job.view.distribution()) else {
+            return None;
+        };
+        Some(hubs::distribution(number, of, &self.rows))
     }
 
     fn chance_row(&self, job: &Job) -> Row {

@@ -34,6 +34,8 @@ pub(crate) struct Runner {
     pub(crate) check_truth: fn(&Config, &str, &Source) -> Result<()>,
     /// How a row reads captions.
     captions: fn(&Config, &str) -> Result<Captions>,
+    /// How a row's embeddings are compared.
+    pub(crate) similarity: fn(&Config, &str) -> Result<Similarity>,
     /// What a row's training takes in memory.
     pub(crate) memory: fn(&Config, &str, &Source, &Encoded) -> Result<Bytes>,
     /// Steps of a row with one seed.
@@ -61,6 +63,7 @@ impl Runner {
             check: check::<R>,
             check_truth: check_truth::<R>,
             captions: captions::<R>,
+            similarity: similarity::<R>,
             memory: memory::<R>,
             steps: steps::<R>,
             run: run::<R>,
@@ -128,12 +131,21 @@ pub(crate) fn encoded(config: &Config, source: &Source) -> Result<Encoded> {
             return Err(Error::invalid(place, expected, format!("{got:?}")));
         }
     }
+    let marks = config.target.marks;
+    let wanted = wanted.marked(marks).ok_or_else(|| {
+        let expected = "off: the rows' text encoder has marks of its own";
+        Error::invalid(config.place("target.marks"), expected, format!("{marks:?}"))
+    })?;
     Encoded::new(&source.dataset, &config.target, &wanted)
 }
 
 fn captions<R: Recipe>(config: &Config, row: &str) -> Result<Captions> {
     let place = format!("row.{row}");
     config.row::<R>(row)?.captions().map_err(config.inside(&place))
+}
+
+fn similarity<R: Recipe>(config: &Config, row: &str) -> Result<Similarity> {
+    Ok(config.row::<R>(row)?.similarity())
 }
 
 fn memory<R: Recipe>(

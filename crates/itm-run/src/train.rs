@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{self, Checkpoints, Found};
 use crate::log::{Line, Log};
 use crate::method::{Course, Embedded, LastBatch, Method, Observe, Split};
+use crate::results;
 
 /// How long and how often; fixed by the configuration, never by the clock.
 #[derive(Debug, Clone, Copy)]
@@ -72,14 +73,9 @@ impl Plan {
         order
     }
 
-    fn observe(&self, epoch: usize, step: usize) -> Observe {
-        if self.observe_steps == 0 || !step.is_multiple_of(self.observe_steps) {
-            Observe::No
-        } else if epoch + 1 == self.course.epochs {
-            Observe::Posterior
-        } else {
-            Observe::Draws
-        }
+    fn observe(&self, step: usize) -> Observe {
+        let on = self.observe_steps > 0 && step.is_multiple_of(self.observe_steps);
+        if on { Observe::Yes } else { Observe::No }
     }
 }
 
@@ -93,11 +89,13 @@ pub struct Progress {
     pub best: Option<Best>,
     /// Drawn negatives against the truth, over the whole run.
     pub draws: Draws,
-    /// Candidates of the last epoch against the truth.
+    /// Candidates of the last epoch that has ended against the truth.
     pub candidates: Candidates,
     log_bytes: u64,
     since_log: Mean,
     epoch_draws: Draws,
+    #[serde(default)] // checkpoints of before have none
+    epoch_candidates: Candidates,
 }
 
 impl checkpoint::Progress for Progress {
@@ -218,8 +216,7 @@ fn step(
     at: &mut Progress,
     log: &mut Log,
 ) -> Result<()> {
-    let done =
-        method.step(captions, step_seed(plan.seed, at.step), plan.observe(epoch, at.step))?;
+    let done = method.step(captions, step_seed(plan.seed, at.step), plan.observe(at.step))?;
     for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
         if !value.is_finite() {
             let tensor = method.non_finite().map(|name| format!(", first in {name}"));
@@ -239,7 +236,7 @@ fn step(
         at.epoch_draws.add(&draws);
     }
     if let Some(candidates) = done.candidates {
-        at.candidates.add(&candidates);
+        at.epoch_candidates.add(&candidates);
     }
     if at.step.is_multiple_of(plan.log_steps) {
         let Mean { steps, loss, grad_norm, active } = std::mem::take(mean);
@@ -266,6 +263,7 @@ fn end_epoch(
     if at.best.is_none_or(|best| rsum > best.rsum) {
         at.best = Some(Best { epoch, step: at.step, rsum });
     }
+    at.candidates = std::mem::take(&mut at.epoch_candidates);
     if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
         log.write(&Line::Draws {
             epoch,
@@ -273,6 +271,7 @@ fn end_epoch(
             uniform_true: shares.uniform,
             hardest_true: shares.hardest,
             others_true: shares.others,
+            detection: results::of_candidates(&at.candidates, method.prior()),
         })?;
     }
     Ok(())

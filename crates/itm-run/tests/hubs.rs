@@ -7,13 +7,13 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{files, run, set, small_configs, text};
+use common::{files, run, set, small_configs, small_hal_config, text};
 
-/// `hubness-scenes` over the small target.
+/// `hubness-scenes-fne` over the small target.
 fn hubs_configs(dir: &Path) -> PathBuf {
     let configs = small_configs(dir);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut hubs = fs::read_to_string(root.join("hubness-scenes.toml")).unwrap();
+    let mut hubs = fs::read_to_string(root.join("hubness-scenes-fne.toml")).unwrap();
     for (key, value) in [("source", "\"small\""), ("rows", "[\"Full\"]"), ("resamples", "200")] {
         hubs = set(&hubs, key, value);
     }
@@ -83,4 +83,97 @@ fn the_source_is_trained_once_and_never_touched() {
     fs::write(&manifest, &checkpoint.1).unwrap();
     fs::remove_file(at("runs/small/report.json")).unwrap();
     refused(&["--out", "fourth"], "runs/small: expected a finished run");
+}
+
+/// Figure 2 of HAL, then Table 3 over the same models: a run that holds another report than its own table's serves too.
+#[test]
+fn hubs_of_hal_are_counted_drawn_and_mitigated() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    small_hal_config(&configs);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let mut hubs = fs::read_to_string(root.join("hubness-scenes.toml")).unwrap();
+    for (key, value) in [("source", "\"small-hal\""), ("resamples", "200")] {
+        hubs = set(&hubs, key, value);
+    }
+    fs::write(configs.join("hubs.toml"), &hubs).unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let read = |path: PathBuf| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let names = |list: &serde_json::Value, key: &str| -> Vec<String> {
+        let all = list.as_array().unwrap().iter();
+        all.map(|of| of[key].as_str().unwrap().to_owned()).collect()
+    };
+
+    let output = run(&configs, &["reproduce", "small-hal", "--figure", "2", "--seeds", "2"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for part in ["Hubs: skewness", "HAL − SUM", "HAL − MAX", "skewness of N_1 t2i"] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    let report = read(at("runs/small-hal/figure-2/report.json"));
+    let drawn = &report["distribution"];
+    assert_eq!(
+        (&drawn["number"], &drawn["direction"], &drawn["k"]),
+        (&2.into(), &"t2i".into(), &1.into())
+    );
+    assert_eq!(names(&drawn["rows"], "row"), ["SUM", "MAX", "HAL"]);
+    for row in drawn["rows"].as_array().unwrap() {
+        let histogram = &row["histogram"];
+        assert_eq!(histogram["items"], 2 * 30, "both seeds' images");
+        let bars = histogram["bars"].as_array().unwrap().iter();
+        let lists = bars.map(|b| b["count"].as_u64().unwrap() * b["items"].as_u64().unwrap());
+        assert_eq!(lists.sum::<u64>(), 2 * 150, "every caption has one nearest image");
+    }
+    assert_eq!(names(&report["hubs"], "row"), ["CCA (closed form)", "SUM", "MAX", "HAL"]);
+    assert!(report["hubs"][0]["hs_sum"]["sd"].is_null(), "one run of the baseline");
+    assert!(report["hubs"][3]["hs_sum"]["sd"].is_f64());
+    let hal = report["hubs"][3]["hs_sum"]["mean"].as_f64().unwrap();
+    let sum = report["hubs"][1]["hs_sum"]["mean"].as_f64().unwrap();
+    let difference = report["hub_differences"][0]["hs_sum"].as_f64().unwrap();
+    assert!((difference - (hal - sum)).abs() < 1e-9);
+    assert!(report["figure"].is_null() && report["rows"][2]["paper"].is_null());
+    let page = fs::read_to_string(at("runs/small-hal/figure-2/report.html")).unwrap();
+    assert!(page.contains("Figure 2: distribution of N_1, text → image"));
+
+    let before = files(&at("runs"));
+    let reproduce = |rest: &[&'static str]| {
+        run(&configs, &[&["reproduce", "hubs", "--seeds", "1"], rest].concat())
+    };
+    let output = reproduce(&["--rows", "HAL,SUM", "--out", "first"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for part in ["Models of runs/small-hal\n", "Figure 3: N_10 of the images", "Figure 4: R@10"] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    assert_eq!(files(&at("runs")), before, "the source's run was touched");
+    let summary = read(at("first/summary.json"));
+    assert_eq!(names(&summary["rows"], "printed"), ["1.3", "2.1"]);
+    let sum = &summary["rows"][1];
+    assert_eq!(
+        (&sum["printed_on"], &sum["methods"][0]["paper"]),
+        (&"mscoco".into(), &411.5.into())
+    );
+    let rsum = report["rows"][2]["measured"]["per_seed"][0]["rsum"].as_f64().unwrap();
+    assert!((sum["methods"][0]["rsum"].as_f64().unwrap() - rsum).abs() < 1e-6, "SUM, seed 0");
+    let shares = sum["counts"][0]["shares"].as_array().unwrap();
+    let all: f64 = shares.iter().map(|s| s[1].as_f64().unwrap()).sum();
+    assert!((all - 1.0).abs() < 1e-9, "zeros are counted: {shares:?}");
+
+    // A row that the run lacks is trained, in a run of its own.
+    let output = reproduce(&["--rows", "MAX+HAL", "--out", "second"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for part in ["expected a model of MAX+HAL, seed 0", "Models of runs/small-hal-2"] {
+        assert!(shown.contains(part), "no {part:?} in\n{shown}");
+    }
+    // Corrections are of inner products.
+    let order = set(&set(&hubs, "rows", "[\"HAL\", \"Order SUM\"]"), "printed", "{}");
+    fs::write(configs.join("hubs.toml"), order).unwrap();
+    let output = reproduce(&["--out", "third"]);
+    let line = text(&output.stderr);
+    assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+    assert!(line.contains("target.rows: expected rows compared by cosine"), "{line}");
+    assert!(line.contains("`Order SUM`") && !at("third").exists(), "{line}");
 }

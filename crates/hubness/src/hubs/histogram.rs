@@ -27,7 +27,13 @@ pub struct Bar {
 impl Histogram {
     /// Of all items.
     pub fn new(counts: &Counts) -> Self {
-        let mut sorted = counts.values().to_vec();
+        Self::of_all([counts])
+    }
+
+    /// Of the items of several models or folds together: with as many items each, its shares are the mean of theirs.
+    pub fn of_all<'a>(counts: impl IntoIterator<Item = &'a Counts>) -> Self {
+        let mut sorted: Vec<u32> =
+            counts.into_iter().flat_map(|counts| counts.values()).copied().collect();
         sorted.sort_unstable();
         let never = sorted.partition_point(|&count| count == 0);
         let bar = |same: &[u32]| Bar { count: same[0], items: same.len() };

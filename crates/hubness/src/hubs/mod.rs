@@ -17,6 +17,7 @@ mod deserved;
 mod histogram;
 mod interval;
 mod measures;
+mod nearest;
 mod worst;
 
 #[cfg(test)]
@@ -27,4 +28,5 @@ pub use deserved::{Deserved, HALF, deserved};
 pub use histogram::{Bar, Histogram};
 pub use interval::bootstrap_measure;
 pub use measures::{HubMeasures, HubSize, hs_sum};
+pub use nearest::{Nearest, bootstrap_difference};
 pub use worst::{Hub, TrueItem, Victim, Worst, complete_truth, worst_hubs};

@@ -207,6 +207,9 @@ fn the_histogram_has_zeros_apart() {
     }
     let none = Histogram::new(&counts(&[0, 0], 1, 1));
     assert_eq!((none.never, none.points()), (2, vec![]));
+    let both = Histogram::of_all([&c, &counts(&[0, 10, 7], 1, 20)]);
+    assert_eq!(both.bars, [(1, 3), (7, 1), (10, 3), (100, 1)].map(bar));
+    assert_eq!((both.items, both.never), (13, 5));
 }
 
 #[test]

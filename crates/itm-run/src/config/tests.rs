@@ -135,7 +135,14 @@ fn wrong_views_are_one_line() {
         ("ensemble = 2", "colour = 2", ["table.4", "unknown field", "colour"]),
         ("ensemble = 2", "x = \"train.batch\"", ["table.4, x", "no axis", "key"]),
         ("Full = \"P\"", "Fool = \"P\"", ["table.4, printed", "rows of this file", "`Fool`"]),
-        ("x = \"train.batch\"", "", ["figure.5, x", "x axis", "none"]),
+        ("x = \"train.batch\"", "", ["figure.5, x", "x axis, or hubs and k", "none"]),
+        ("x = \"train.batch\"", "hubs = \"t2i\"", ["figure.5, k", "N_k", "none"]),
+        ("x = \"train.batch\"", "k = 1", ["figure.5, k", "without hubs", "a number"]),
+        ("x = \"train.batch\"", "hubs = \"t2t\"", ["figure.5", "unknown variant", "t2t"]),
+        ("x = \"train.batch\"", "hubs = \"t2i\"\nk = 11", ["figure.5, k", "1 to 10", "11"]),
+        ("x = \"train.batch\"", "hubs = \"t2i\"\nk = 0", ["figure.5, k", "1 to 10", "0"]),
+        ("x =", "hubs = \"t2i\"\nk = 1\nx =", ["figure.5, hubs", "none beside x", "direction"]),
+        ("ensemble = 2", "hubs = \"i2t\"", ["table.4, hubs", "no axis", "key"]),
     ] {
         assert!(VIEWS.contains(from), "{from}");
         let line = viewed(&VIEWS.replacen(from, to, 1)).unwrap_err().to_string();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use hubness::Direction;
+use hubness::hubs::Nearest;
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use serde::Deserialize;
@@ -57,6 +59,10 @@ pub struct View {
     pub claim: Option<ClaimConfig>,
     /// Of a figure: the key whose values stand on its x axis, `train.batch`.
     pub x: Option<String>,
+    /// Instead: the direction whose hubs are drawn, log N_k of an item against the log of the share of items.
+    pub hubs: Option<Direction>,
+    /// The k of these N_k.
+    pub k: Option<usize>,
 }
 
 fn one() -> u64 {
@@ -67,7 +73,21 @@ impl View {
     /// All rows of a file that has no section for its table.
     pub(crate) fn of_all(rows: Vec<String>) -> Self {
         let printed = BTreeMap::new();
-        Self { rows, ensemble: 1, protocol: None, printed, claim: None, x: None }
+        Self {
+            rows,
+            ensemble: 1,
+            protocol: None,
+            printed,
+            claim: None,
+            x: None,
+            hubs: None,
+            k: None,
+        }
+    }
+
+    /// Of a figure of hubs: the direction and k of its N_k.
+    pub fn distribution(&self) -> Option<(Direction, usize)> {
+        self.hubs.zip(self.k)
     }
 
     /// What the paper calls a row.
@@ -139,13 +159,30 @@ fn check(view: &View, at: &str, shown: Shown, rows: &[(String, Table)]) -> Resul
     if view.rows.is_empty() {
         return Err(Error::invalid(format!("{at}, rows"), "at least one row", "none"));
     }
-    match (shown, &view.x) {
-        (Shown::Table(_), None) | (Shown::Figure(_), Some(_)) => Ok(()),
-        (Shown::Table(_), Some(_)) => {
-            Err(Error::invalid(format!("{at}, x"), "none: a table has no axis", "a key"))
+    drawn(view, at, shown)
+}
+
+/// A figure is over a key of the rows, or of their hubs; a table is of neither.
+fn drawn(view: &View, at: &str, shown: Shown) -> Result<()> {
+    let wrong = |key: &str, expected: &str, got: &str| {
+        Err(Error::invalid(format!("{at}, {key}"), expected, got))
+    };
+    let given = [("x", view.x.is_some()), ("hubs", view.hubs.is_some()), ("k", view.k.is_some())];
+    match (shown, given.map(|(_, given)| given)) {
+        (Shown::Table(_), _) => match given.iter().find(|(_, given)| *given) {
+            Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),
+            None => Ok(()),
+        },
+        (Shown::Figure(_), [true, false, false]) => Ok(()),
+        (Shown::Figure(_), [true, true, _]) => wrong("hubs", "none beside x", "a direction"),
+        (Shown::Figure(_), [_, true, true]) => {
+            let most = Nearest::KEPT as u64;
+            within(format!("{at}, k"), view.k.map_or(0, |k| k as u64), 1..=most)
         }
-        (Shown::Figure(_), None) => {
-            Err(Error::invalid(format!("{at}, x"), "the key of the x axis", "none"))
+        (Shown::Figure(_), [_, true, false]) => wrong("k", "the k of N_k", "none"),
+        (Shown::Figure(_), [_, false, true]) => wrong("k", "none without hubs", "a number"),
+        (Shown::Figure(_), [false, false, false]) => {
+            wrong("x", "the key of the x axis, or hubs and k instead", "none")
         }
     }
 }

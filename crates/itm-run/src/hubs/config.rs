@@ -1,5 +1,6 @@
 //! The file of a target that trains nothing: whose models it measures, which inferences, with which settings.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::config::{MOST_SEEDS, section, take_table, within};
+use crate::paper::inference;
 
 /// A target's file, read and checked.
 #[derive(Debug, Clone)]
@@ -42,8 +44,18 @@ pub struct HubsTarget {
     pub source: String,
     /// Rows of that target.
     pub rows: Vec<String>,
+    /// The paper's line that trained the model of a row, `SUM = "2.1"`; of others it is line 1.3.
+    #[serde(default)]
+    pub printed: BTreeMap<String, String>,
     /// Number of seeds, from 0, unless the command line says otherwise.
     pub seeds: u64,
+}
+
+impl HubsTarget {
+    /// The paper's line that trained the model of a row.
+    pub fn printed(&self, row: &str) -> &str {
+        self.printed.get(row).map_or("1.3", String::as_str)
+    }
 }
 
 /// The one method of such targets.
@@ -158,6 +170,16 @@ impl HubsConfig {
         let place = |key: &str| format!("{}, {key}", self.path.display());
         within(place("target.seeds"), self.target.seeds, 1..=MOST_SEEDS)?;
         distinct(place("target.rows"), &self.target.rows)?;
+        for (row, line) in &self.target.printed {
+            if !self.target.rows.contains(row) {
+                let expected = "names of target.rows";
+                return Err(Error::invalid(place("target.printed"), expected, format!("`{row}`")));
+            }
+            if inference(line, "nns").is_none() {
+                let expected = "lines whose models the paper's Table 3 takes: 1.3, 2.1, 2.12";
+                return Err(Error::invalid(place("target.printed"), expected, format!("`{line}`")));
+            }
+        }
         let HubSettings { methods, resamples, .. } = &self.settings;
         within(place("hubness.resamples"), *resamples as u64, 1..=10_000_000)?;
         distinct(place("hubness.methods"), methods)?;
@@ -220,6 +242,10 @@ seed = 0
     fn a_target_that_trains_nothing_is_told_by_its_method() {
         let config = parse(TEXT).unwrap();
         assert_eq!((config.name.as_str(), config.target.rows.len()), ("toy-hubs", 2));
+        assert_eq!(config.target.printed("Full"), "1.3");
+        let printed = TEXT.replace("seeds = 3", "seeds = 3\nprinted = { Full = \"2.12\" }");
+        let target = parse(&printed).unwrap().target;
+        assert_eq!((target.printed("Full"), target.printed("w/o MMM")), ("2.12", "1.3"));
         let HubSettings { csls_k, is_beta, rgm_lambda, .. } = config.settings;
         assert_eq!(
             [csls_k, is_beta, rgm_lambda],
@@ -246,6 +272,14 @@ seed = 0
             (set("\"rgm\",", "\"nns\","), ["hubness.methods", "once", "`nns` twice"]),
             (set("[\"Full\", \"w/o MMM\"]", "[]"), ["target.rows", "at least one", "none"]),
             (set("resamples = 1000", "resamples = 0"), ["resamples", "1 to", "got 0"]),
+            (
+                set("seeds = 3", "seeds = 3\nprinted = { Fool = \"2.1\" }"),
+                ["target.printed", "target.rows", "`Fool`"],
+            ),
+            (
+                set("seeds = 3", "seeds = 3\nprinted = { Full = \"2.2\" }"),
+                ["target.printed", "1.3, 2.1, 2.12", "`2.2`"],
+            ),
             (format!("{TEXT}[row.Full]\n"), ["toy-hubs.toml", "[hubness] alone", "`row`"]),
             (set("[hubness]", "[hubs]"), ["toy-hubs.toml", "[hubness]", "none"]),
         ] {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::orderings::upper;
-use super::summary::{CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
+use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
 use crate::report::format;
 
 /// λ of the table of curves; the page of each seed draws them whole.
@@ -69,6 +69,7 @@ fn render_row(out: &mut String, row: &RowSummary, summary: &Summary) {
         out,
         "rSum of the greater less the lesser, mean over seeds. Only differences to NNS are tested.\n"
     );
+    counts(out, &row.counts);
     curves(out, &row.curves);
     hubs(out, &row.hubs);
 }
@@ -115,10 +116,32 @@ fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
     _ = writeln!(
         out,
         "Mean over {}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
-         Holm's correction, 0.05). Skewness: of N_1, N_5 and N_10, both directions, summed. Paper: Flickr30K, its model line \
-         1.3. λ: chosen on the validation split, for R@1/R@5/R@10. Pages with N_k before and after and all curves: \
+         Holm's correction, 0.05). Skewness: of N_1, N_5 and N_10, both directions, summed. Paper: {}, its model line \
+         {}. λ: chosen on the validation split, for R@1/R@5/R@10. Pages with N_k before and after and all curves: \
          `rows/*/seed-*/report.html`.\n",
-        seeds(row.seeds)
+        seeds(row.seeds),
+        if row.printed_on == "mscoco" { "MS-COCO, five folds" } else { "Flickr30K" },
+        row.printed
+    );
+}
+
+/// Figure 3 in numbers.
+fn counts(out: &mut String, counts: &[CountsSummary]) {
+    _ = writeln!(out, "### Figure 3: N_10 of the images, text → image\n");
+    let decimal = |x: Option<f64>, places: usize| x.map_or_else(dash, |x| format!("{x:.places$}"));
+    let lines = counts.iter().map(|c| {
+        vec![
+            upper(&c.method),
+            decimal(c.skewness, 2),
+            decimal(c.largest, 1),
+            c.never.map_or_else(dash, percent),
+        ]
+    });
+    table(out, &["inference", "skewness", "largest", "in no list"], lines.collect());
+    _ = writeln!(
+        out,
+        "N_10: how many captions have an image among their ten nearest. Means over the seeds; `summary.json` has the \
+         distributions, `rows/*/seed-*/report.html` draws them.\n"
     );
 }
 
@@ -126,7 +149,7 @@ fn curves(out: &mut String, curves: &[CurveSummary]) {
     if curves.is_empty() {
         return;
     }
-    _ = writeln!(out, "### R@10 against λ\n");
+    _ = writeln!(out, "### Figure 4: R@10 against λ\n");
     let labels = LAMBDAS.map(|lambda| lambda.to_string());
     let mut heads = vec!["inference", "direction"];
     heads.extend(labels.iter().map(String::as_str));

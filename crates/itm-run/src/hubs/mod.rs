@@ -70,7 +70,8 @@ pub(crate) fn reproduce(
             reports.push(report);
         }
         let origin = Origin::read(models.run.path(), &row, seeds)?;
-        measured.push(RowReports { row, reports, origin });
+        let printed = hubs.target.printed(&row).to_owned();
+        measured.push(RowReports { row, printed, reports, origin });
     }
     let summary = Summary::new(hubs, &models, measured, command(args, seeds), started);
     let text = serde_json::to_string_pretty(&summary).expect("names and numbers");

@@ -113,7 +113,7 @@ mod tests {
             below: 0,
             hs_sum: None,
             lambda: None,
-            paper: crate::paper::inference_rsum(name),
+            paper: crate::paper::inference("1.3", name).map(|line| line.rsum),
             paper_difference: None,
         }
     }
@@ -122,7 +122,8 @@ mod tests {
     #[test]
     fn the_papers_line_holds_every_ordering() {
         let names = ["nns", "gm", "rgm", "is", "csls", "is+rgm", "csls+rgm"];
-        let paper = |name: &&str| method(name, &[crate::paper::inference_rsum(name).unwrap()]);
+        let rsum = |name: &str| crate::paper::inference("1.3", name).unwrap().rsum;
+        let paper = |name: &&str| method(name, &[rsum(name)]);
         let found = orderings(&names.iter().map(paper).collect::<Vec<_>>());
         assert_eq!(found.len(), 7);
         for o in &found {

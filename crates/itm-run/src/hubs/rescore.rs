@@ -93,7 +93,7 @@ impl Rescoring {
 pub(crate) fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
     let names = reports.first().map_or(&[][..], |report| &report.rows);
     let line = |first: &hubness::cli::report::Row| {
-        let summary = MethodSummary::new(&first.method, reports);
+        let summary = MethodSummary::new(&first.method, "", reports);
         let same = || reports.iter().flat_map(|r| &r.rows).filter(|r| r.method == first.method);
         let of_seeds = same().filter_map(|r| r.difference.as_ref()?.ci95);
         // The smallest interval that holds every seed's.

@@ -1,5 +1,6 @@
 //! From the reports of each row and seed to one table over seeds, beside the paper's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,7 +11,8 @@ use serde::Serialize;
 
 use super::HubsConfig;
 use super::orderings::{Ordering, orderings, verdict};
-use crate::paper::inference_rsum;
+use super::trained::reports;
+use crate::paper::inference;
 use crate::report::{self, CCA};
 use crate::rows::Trained;
 
@@ -20,6 +22,8 @@ const LEVEL: f64 = 0.05;
 /// The reports of a row, one a seed.
 pub(super) struct RowReports {
     pub(super) row: String,
+    /// The paper's line of its model.
+    pub(super) printed: String,
     pub(super) reports: Vec<Report>,
     pub(super) origin: Origin,
 }
@@ -81,20 +85,27 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Reads it from the report of a finished run.
+    /// Reads it from the reports of a finished run: of the first that has the row, if one has.
     ///
     /// # Errors
-    /// If the report cannot be read or is none.
+    /// If a report cannot be read or is none.
     pub(super) fn read(run: &Path, row: &str, seeds: u64) -> Result<Self> {
-        let path = run.join("report.json");
-        let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
-        let found: report::Report = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(path.display(), "the report of a finished run", e))?;
-        let named = |name: &str| found.rows.iter().find(|r| r.name == name);
-        let of_seeds = |r: &report::Row| {
-            mean(r.measured.per_seed.iter().filter(|s| s.seed < seeds).map(|s| s.rsum))
-        };
-        Ok(Self { rsum: named(row).and_then(of_seeds), cca: named(CCA).map(|r| r.measured.rsum) })
+        let mut origin = Self::default();
+        for path in reports(run) {
+            let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
+            let found: report::Report = serde_json::from_str(&text)
+                .map_err(|e| Error::invalid(path.display(), "the report of a finished run", e))?;
+            let of_seeds = |r: &report::Row| {
+                mean(r.measured.per_seed.iter().filter(|s| s.seed < seeds).map(|s| s.rsum))
+            };
+            let cca = found.row(CCA).map(|r| r.measured.rsum);
+            origin.cca = origin.cca.or(cca);
+            origin.rsum = found.row(row).and_then(of_seeds);
+            if origin.rsum.is_some() {
+                break;
+            }
+        }
+        Ok(origin)
     }
 }
 
@@ -103,23 +114,33 @@ impl Origin {
 pub(super) struct RowSummary {
     pub(super) row: String,
     pub(super) verdict: String,
+    /// The paper's line that trained the model of its numbers, and on what.
+    pub(super) printed: String,
+    pub(super) printed_on: String,
     pub(super) source: Origin,
     pub(super) seeds: usize,
     pub(super) methods: Vec<MethodSummary>,
     pub(super) orderings: Vec<Ordering>,
+    /// The paper's Figure 3.
+    pub(super) counts: Vec<CountsSummary>,
+    /// The paper's Figure 4.
     pub(super) curves: Vec<CurveSummary>,
     pub(super) hubs: Vec<HubsOfSide>,
 }
 
 impl RowSummary {
     pub(super) fn new(measured: RowReports) -> Self {
-        let RowReports { row, reports, origin } = measured;
+        let RowReports { row, printed, reports, origin } = measured;
         let names = reports.first().map_or(&[][..], |report| &report.rows);
         let methods: Vec<_> =
-            names.iter().map(|r| MethodSummary::new(&r.method, &reports)).collect();
+            names.iter().map(|r| MethodSummary::new(&r.method, &printed, &reports)).collect();
         let orderings = orderings(&methods);
         Self {
             verdict: verdict(&row, &methods, &orderings),
+            printed_on: inference(&printed, Report::BASELINE)
+                .map_or_else(String::new, |line| line.dataset.clone()),
+            printed,
+            counts: methods.iter().map(|m| CountsSummary::new(&m.method, &reports)).collect(),
             curves: curves(&reports),
             hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, &reports)).collect(),
             seeds: reports.len(),
@@ -146,13 +167,14 @@ pub(super) struct MethodSummary {
     pub(super) hs_sum: Option<f64>,
     /// λ of the first seed, where there is one.
     pub(super) lambda: Option<String>,
-    /// The paper's on Flickr30K, and less its nearest neighbours.
+    /// The paper's over the model of one of its lines, and less its nearest neighbours.
     pub(super) paper: Option<f64>,
     pub(super) paper_difference: Option<f64>,
 }
 
 impl MethodSummary {
-    pub(super) fn new(method: &str, reports: &[Report]) -> Self {
+    /// `printed` is the paper's line of the model.
+    pub(super) fn new(method: &str, printed: &str, reports: &[Report]) -> Self {
         let of_seeds = || reports.iter().filter_map(|r| Some((r, row(r, method)?)));
         let per_seed: Vec<_> = of_seeds().map(|(_, row)| row.rsum).collect();
         let differences = || of_seeds().filter_map(|(_, row)| row.difference);
@@ -160,8 +182,8 @@ impl MethodSummary {
             let clear = |p: Option<f64>| p.is_some_and(|p| p < LEVEL);
             differences().filter(|d| d.rsum * sign > 0.0 && clear(d.p_holm)).count()
         };
-        let paper = inference_rsum(method);
-        let plain = inference_rsum(Report::BASELINE);
+        let paper = inference(printed, method).map(|line| line.rsum);
+        let plain = inference(printed, Report::BASELINE).map(|line| line.rsum);
         let is_plain = method == Report::BASELINE;
         Self {
             method: method.into(),
@@ -203,6 +225,46 @@ fn param(value: &Param) -> String {
         Param::Number(x) => format!("{x:.2}"),
         Param::Word(word) => word.clone(),
         Param::Each(all) => all.iter().map(param).collect::<Vec<_>>().join("/"),
+    }
+}
+
+/// N_10 of the images under an inference, means over the seeds; `null` where it was not counted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct CountsSummary {
+    pub(super) method: String,
+    pub(super) skewness: Option<f64>,
+    /// The largest N_10.
+    pub(super) largest: Option<f64>,
+    /// Share of images in no list.
+    pub(super) never: Option<f64>,
+    /// `[N_10, share of images]`, N_10 ascending, zero included where it occurs: all seeds together.
+    pub(super) shares: Vec<(u64, f64)>,
+}
+
+impl CountsSummary {
+    const K: u64 = 10;
+
+    fn new(method: &str, reports: &[Report]) -> Self {
+        let measures = || {
+            let after = reports.iter().filter_map(|r| row(r, method)?.hubs_after.t2i.as_ref());
+            after.flatten().filter(|m| m.k == Self::K)
+        };
+        let histograms = || {
+            let sides = reports.iter().filter_map(|r| r.hubs.sides.get(Direction::T2i));
+            sides.filter_map(|side| side.histogram(method, Self::K))
+        };
+        let mut shares = BTreeMap::new();
+        let items: u64 = histograms().map(|h| h.items()).sum();
+        for &(count, of) in histograms().flat_map(|h| &h.counts) {
+            *shares.entry(count).or_insert(0.0) += of as f64 / items as f64;
+        }
+        Self {
+            method: method.into(),
+            skewness: mean(measures().map(|m| m.skewness)),
+            largest: mean(histograms().map(|h| h.max() as f64)),
+            never: mean(measures().map(|m| m.anti_hub_share)),
+            shares: shares.into_iter().collect(),
+        }
     }
 }
 

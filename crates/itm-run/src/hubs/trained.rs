@@ -1,20 +1,33 @@
 //! The models that are measured: those of the newest finished run of the source target, or of one made for it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use hubness::training::Similarity;
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
 use super::HubsConfig;
 use crate::config::Config;
 use crate::devices::device;
-use crate::rows::Trained;
+use crate::rows::{Runner, Trained};
 use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
 use crate::{cli, progress, reproduce};
 
-/// What a finished run has written last.
+/// What a finished run has written last, there or, of another table than the target's own and of figures, below it.
 const REPORT: &str = "report.json";
+
+/// The reports of a run: of the target's own table first.
+pub(super) fn reports(run: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(run).into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let shown = |name: &String| name.starts_with("table-") || name.starts_with("figure-");
+    let mut below: Vec<_> = names.filter(shown).map(|name| run.join(name).join(REPORT)).collect();
+    below.sort();
+    let all = [run.join(REPORT)].into_iter().chain(below);
+    all.filter(|path| path.is_file()).collect()
+}
 
 /// The source target, its data, and what its run must be of.
 pub(super) struct Wanted {
@@ -49,6 +62,13 @@ impl Wanted {
         if let Some(row) = hubs.target.rows.iter().find(|row| !known.contains(&row.as_str())) {
             let expected = format!("rows of {}: {}", asked.name, known.join(", "));
             return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
+        }
+        let similarity = Runner::of(asked.target.method).similarity;
+        for row in &hubs.target.rows {
+            if similarity(&asked, row)? != Similarity::Cosine {
+                let expected = "rows compared by cosine: corrections are of inner products";
+                return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
+            }
         }
         let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
         if matches!(used.target.protocol, Protocol::Coco1kFolds | Protocol::CocoFirst1k) {
@@ -154,7 +174,7 @@ impl Wanted {
         let mut unfinished = None;
         for path in paths {
             match self.serves(&path) {
-                Ok(()) if path.join(REPORT).is_file() => return Found::Finished(path),
+                Ok(()) if !reports(&path).is_empty() => return Found::Finished(path),
                 Ok(()) => unfinished = unfinished.or(Some(path)),
                 Err(why) => progress::say(format!("Passed over: {why}")),
             }
@@ -165,7 +185,7 @@ impl Wanted {
     /// Whether a run is of the same configuration, data and backend, and, if it is finished, has every row and seed.
     fn serves(&self, path: &Path) -> Result<()> {
         let run = RunDir::open(path.to_path_buf(), self.identity.clone(), &self.used.text)?;
-        if !path.join(REPORT).is_file() {
+        if reports(path).is_empty() {
             return Ok(());
         }
         for row in &self.rows {
@@ -188,8 +208,6 @@ pub(super) enum Found {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::config::ScenesConfig;
 
@@ -225,6 +243,9 @@ mod tests {
         make("good", same(), &all, Some(REPORT));
         make("short", same(), &all[..3], Some(REPORT));
         make("running", same(), &all, None);
+        make("figure", same(), &all, None);
+        fs::create_dir(path("figure").join("figure-2")).unwrap();
+        fs::write(path("figure").join("figure-2").join(REPORT), "{}").unwrap();
         make("begun", same(), &[], None);
         let other = Identity { config_sha256: "0".repeat(64), ..same() };
         make("other", other, &all, Some(REPORT));
@@ -236,6 +257,7 @@ mod tests {
         assert_eq!(find(&["damaged", "other", "short"]), Found::None);
         assert_eq!(find(&["other", "begun", "running"]), Found::Unfinished(path("begun")));
         assert_eq!(find(&["running", "short", "good"]), Found::Finished(path("good")));
+        assert_eq!(find(&["short", "figure"]), Found::Finished(path("figure")));
         let why = |name: &str| wanted.serves(&path(name)).unwrap_err().to_string();
         for (name, part) in
             [("other", "config_sha256"), ("short", "w/o MMM, seed 1"), ("damaged", "run.json")]

@@ -1,5 +1,7 @@
 //! How numbers are written, everywhere the same.
 
+use super::json::Spread;
+
 /// A recall or a share in percent: `26.4`.
 pub(super) fn recall(percent: f64) -> String {
     decimals(percent, 1)
@@ -17,8 +19,19 @@ pub(crate) fn points(difference: f64) -> String {
 
 /// A difference of rSums with its sign: `+5.2`, `−5.2`, `0.0`.
 pub(crate) fn signed(difference: f64) -> String {
-    let text = decimals(difference, 1);
-    if difference > 0.0 && text != "0.0" { format!("+{text}") } else { text }
+    signed_to(difference, 1)
+}
+
+/// The same with so many decimals: `+0.75`.
+pub(super) fn signed_to(difference: f64, places: usize) -> String {
+    let text = decimals(difference, places);
+    if difference > 0.0 && text != decimals(0.0, places) { format!("+{text}") } else { text }
+}
+
+/// A mean with its standard deviation over seeds, if there are several: `9.03 ± 0.31`.
+pub(super) fn spread(x: Spread, places: usize) -> String {
+    let mean = decimals(x.mean, places);
+    x.sd.map_or_else(|| mean.clone(), |sd| format!("{mean} ± {}", decimals(sd, places)))
 }
 
 /// A share of `[0, 1]` in percent: `3.1 %`; small ones keep two digits that count.
@@ -39,8 +52,13 @@ pub(super) fn prior(p: f64) -> String {
 }
 
 /// An interval: `−1.2 to 3.4`.
-pub(super) fn interval([lo, hi]: [f64; 2]) -> String {
-    format!("{} to {}", decimals(lo, 1), decimals(hi, 1))
+pub(super) fn interval(ends: [f64; 2]) -> String {
+    interval_to(ends, 1)
+}
+
+/// The same with so many decimals.
+pub(super) fn interval_to([lo, hi]: [f64; 2], places: usize) -> String {
+    format!("{} to {}", decimals(lo, places), decimals(hi, places))
 }
 
 /// A p-value: `p = 0.031`, never `p = 0.000`.

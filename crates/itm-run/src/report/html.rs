@@ -2,7 +2,7 @@
 
 use super::examples::Scores;
 use super::format::rsum;
-use super::json::{EpochDraws, Measured, Report, Row};
+use super::json::{DistributionOf, EpochDraws, Measured, Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape, Trace};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
@@ -23,6 +23,13 @@ pub(super) fn render(input: &ReportInput) -> String {
         tables::comparisons(report).iter().for_each(|t| table(out, t));
         tables::rescored(report).iter().for_each(|t| table(out, t));
     });
+    let hubs = [tables::hubs(report), tables::hub_differences(report), tables::hub_counts(report)];
+    if hubs.iter().any(Option::is_some) {
+        section(&mut out, "Hubs", |out| {
+            grid(out, distribution_figures(report, &rows));
+            hubs.iter().flatten().for_each(|t| table(out, t));
+        });
+    }
     if let Some(t) = tables::paper(report) {
         section(&mut out, &t.title, |out| {
             body(out, &t);
@@ -41,6 +48,7 @@ pub(super) fn render(input: &ReportInput) -> String {
         tables::truth(report),
         tables::draws(report),
         tables::epochs(report),
+        tables::detection_epochs(report),
         tables::detection(report),
     ];
     if known.iter().any(Option::is_some) || !posterior.is_empty() {
@@ -340,6 +348,21 @@ fn parameter_figures(report: &Report) -> Vec<(String, Figure)> {
     .into_iter()
     .filter_map(|(title, drawn)| Some((title, drawn?)))
     .collect()
+}
+
+/// The paper's figure: how many items have each count, a line a row.
+fn distribution_figures(report: &Report, rows: &[Series<&Row>]) -> Vec<(String, Figure)> {
+    let Some(d) = &report.distribution else { return Vec::new() };
+    let series = |of: &'_ DistributionOf| {
+        let row = rows.iter().find(|row| row.name == of.row)?;
+        Some(row.with(Trace { points: of.histogram.points(), intervals: vec![] }))
+    };
+    let series: Vec<_> = d.rows.iter().filter_map(series).collect();
+    let (k, way) = (d.k, d.direction.queries("image → text", "text → image"));
+    let title = format!("Figure {}: distribution of N_{k}, {way}", d.number);
+    let (x, y) = (format!("log₁₀ N_{k}"), format!("log₁₀ p(N_{k})"));
+    let drawn = plots::traces(&title, [&x, &y], &series);
+    drawn.into_iter().map(|figure| (title.clone(), figure)).collect()
 }
 
 /// Shares of drawn negatives that were false, over epochs: a figure a row.

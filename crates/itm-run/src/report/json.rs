@@ -1,10 +1,12 @@
 //! `report.json`: what a run measured, as plain data.
 
+mod hubs;
 mod truth;
 
 use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
+pub use self::hubs::{Distribution, DistributionOf, HubCounts, HubDifference, RowHubs, Spread};
 pub use self::truth::{DetectionAt, EpochDraws, Reliability, ReliabilityBin, Truth};
 
 /// The version this program writes; a change that breaks a reader raises it.
@@ -59,6 +61,15 @@ pub struct Report {
     /// The curve of the paper that these rows are the points of, if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<Figure>,
+    /// The distributions of the paper that these rows are drawn for, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<Distribution>,
+    /// Hubs of every row but chance, where they were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hubs: Vec<RowHubs>,
+    /// Paired differences of hubs: the claim's row less those that it should be better than.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hub_differences: Vec<HubDifference>,
     /// Every trained row under corrections for hubs, if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rescored: Vec<Rescored>,

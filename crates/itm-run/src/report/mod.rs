@@ -25,9 +25,10 @@ use itm_core::Result;
 use crate::checkpoint::write_atomically;
 
 pub use self::json::{
-    CI95_UNIT, Claim, Comparison, DetectionAt, EpochDraws, Figure, FigurePoint, Kind, Measured,
-    PaperNumbers, PaperRecalls, PaperReference, PaperRow, RecallIntervals, Recalls, Reliability,
-    ReliabilityBin, Report, Rescored, Row, SCHEMA_VERSION, SeedResult, Truth,
+    CI95_UNIT, Claim, Comparison, DetectionAt, Distribution, DistributionOf, EpochDraws, Figure,
+    FigurePoint, HubCounts, HubDifference, Kind, Measured, PaperNumbers, PaperRecalls,
+    PaperReference, PaperRow, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report,
+    Rescored, Row, RowHubs, SCHEMA_VERSION, SeedResult, Spread, Truth,
 };
 pub use self::terminal::Palette;
 pub use self::verdict::{Outcome, Verdict};

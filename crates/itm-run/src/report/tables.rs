@@ -1,6 +1,7 @@
 //! Every table of a report, once, as text cells: Markdown, HTML and terminal only lay them out.
 
 mod detection;
+mod hubs;
 mod paper;
 mod rescored;
 mod truth;
@@ -8,7 +9,8 @@ mod truth;
 use super::format::{bytes, count, duration, interval, p_value, recall, rsum, signed};
 use super::json::{Kind, Report, Row};
 
-pub(super) use detection::{detection, epochs};
+pub(super) use detection::{detection, detection_epochs, epochs};
+pub(super) use hubs::{hub_counts, hub_differences, hubs};
 pub(super) use paper::{paper, paper_differences};
 pub(super) use rescored::rescored;
 pub(super) use truth::{draws, truth};

@@ -33,6 +33,8 @@ impl Palette {
 pub(super) fn render(report: &Report, palette: Palette) -> String {
     let measured = [
         Some(tables::recalls(report, Interval::Half)),
+        tables::hubs(report),
+        tables::hub_differences(report),
         tables::rescored(report),
         tables::truth(report),
         tables::draws(report),

@@ -14,13 +14,14 @@ const THRESHOLDS: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 0.5];
 /// The audit's lines of a log.
 pub(crate) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
     let draws = |line: &Line| match line {
-        Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true } => {
+        Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true, detection } => {
             Some(EpochDraws {
                 epoch: *epoch as u32 + 1,
                 drawn: *drawn_true,
                 uniform: *uniform_true,
                 hardest: *hardest_true,
                 others: others_true.clone(),
+                detection: detection.clone(),
             })
         }
         _ => None,
@@ -47,9 +48,37 @@ pub(super) fn epochs(runs: &[SeedRun]) -> Vec<EpochDraws> {
             uniform: of(|e| e.uniform),
             hardest: of(|e| e.hardest),
             others: names.filter_map(other).collect(),
+            detection: over_seeds(&all),
         }
     };
     by_epoch.into_iter().map(of_epoch).collect()
+}
+
+/// Every prior's thresholds, as the first seed has them, means over the seeds that have them too.
+fn over_seeds(all: &[&EpochDraws]) -> Vec<DetectionAt> {
+    let first = all.iter().map(|e| &e.detection).find(|d| !d.is_empty()).into_iter().flatten();
+    let of_all = |at: &DetectionAt| {
+        let same = |d: &&DetectionAt| d.name == at.name && d.threshold == at.threshold;
+        let found: Vec<_> = all.iter().filter_map(|e| e.detection.iter().find(same)).collect();
+        DetectionAt {
+            name: at.name.clone(),
+            prior: mean(found.iter().map(|d| d.prior)).unwrap_or(at.prior),
+            threshold: at.threshold,
+            flagged: mean(found.iter().map(|d| d.flagged)).unwrap_or(at.flagged),
+            precision: mean(found.iter().filter_map(|d| d.precision)),
+            recall: mean(found.iter().filter_map(|d| d.recall)),
+        }
+    };
+    first.map(of_all).collect()
+}
+
+/// Of the candidates of an epoch: at the configured prior, and at the rate of true pairs among them.
+pub(crate) fn of_candidates(all: &Candidates, prior: Option<f64>) -> Vec<DetectionAt> {
+    let Some(prior) = prior else { return vec![] };
+    let mut priors = vec![(format!("p = {prior:e}"), prior)];
+    let rate = all.base_rate().filter(|&rate| rate > 0.0 && rate < 1.0);
+    priors.extend(rate.map(|rate| ("p = base rate".to_owned(), rate)));
+    detection(all, &priors)
 }
 
 /// Precision and recall at every threshold under some priors.
@@ -90,6 +119,7 @@ mod tests {
             uniform_true: 0.25,
             hardest_true: 0.5,
             others_true: paper.map(|x| ("FNE paper".to_owned(), x)).into_iter().collect(),
+            detection: vec![],
         }
     }
 
@@ -103,6 +133,36 @@ mod tests {
         assert_eq!((got[0].epoch, got[0].drawn, got[0].others.len()), (1, 0.25, 0));
         assert_eq!((got[1].epoch, got[1].drawn, got[1].others["FNE paper"]), (2, 0.5, 0.375));
         assert_eq!((got[1].uniform, got[1].hardest), (0.25, 0.5));
+    }
+
+    /// Two candidates of each kind at ratios ±20; a third seed has none, a fourth only false ones.
+    #[test]
+    fn detection_is_of_every_epoch() {
+        let of = |candidates: &[(f64, bool)]| {
+            let mut all = Candidates::default();
+            candidates.iter().for_each(|&(ratio, is_true)| all.push(ratio, is_true));
+            let mut line = line(0, 0.5, None);
+            let Line::Draws { detection, .. } = &mut line else { panic!("draws") };
+            *detection = of_candidates(&all, Some(1e-4));
+            SeedRun { epochs: of_log(&[line]), ..super::super::tests::run(0, 4) }
+        };
+        let runs = [
+            of(&[]),
+            of(&[(20.0, true), (-20.0, false)]),
+            of(&[(20.0, true), (-20.0, true), (20.0, false), (-20.0, false)]),
+            of(&[(20.0, false)]),
+        ];
+        let got = epochs(&runs);
+        let found = &got[0].detection;
+        let names: Vec<_> = found.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, [["p = 1e-4"; 5], ["p = base rate"; 5]].concat());
+        // At p = 1e-4: precision 1, 1/2 and 0; recall 1 and 1/2; flagged 1/2, 1/2 and all.
+        let at = &found[4];
+        assert_eq!((at.threshold, at.precision, at.recall), (0.5, Some(0.5), Some(0.75)));
+        assert!((at.flagged - 2.0 / 3.0).abs() < 1e-12, "{at:?}");
+        // At the base rate, 1/2 with the two seeds that have both kinds.
+        assert_eq!((found[9].prior, found[9].precision), (0.5, Some(0.75)));
+        assert!(of_candidates(&Candidates::default(), None).is_empty(), "no posterior");
     }
 
     /// Two candidates at ratio ±20: at every threshold and prior the true one is flagged alone.

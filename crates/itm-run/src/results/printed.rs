@@ -2,7 +2,7 @@
 
 use crate::config::{ClaimConfig, Shown};
 use crate::ensemble::Ensemble;
-use crate::paper::{Measured as PaperData, Paper};
+use crate::paper::{Measured as PaperData, Paper, Printed};
 use crate::report::{CCA, Claim};
 use crate::reproduce::Job;
 
@@ -32,6 +32,12 @@ pub(super) fn printed<'a>(job: &'a Job, name: &'a str) -> &'a str {
     }
     let row = view.rows.iter().find(|row| Ensemble::name(row, view.ensemble) == name);
     row.map_or(name, |row| view.printed(row))
+}
+
+/// The paper's line of a row, if the run is of its data.
+pub(super) fn printed_line(job: &Job, name: &str) -> Option<&'static Printed> {
+    let (on, table) = measured_as_the_paper(job).zip(table(job))?;
+    paper(job).line(table, on, printed(job, name))
 }
 
 /// With ensembles it is of them: of the first row's against the closed form.

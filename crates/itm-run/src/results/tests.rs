@@ -28,6 +28,7 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         similarities: None,
         prior: None,
         epochs: vec![],
+        nearest: None,
         rescored: None,
         false_negatives: vec![],
         seconds: 0.0,

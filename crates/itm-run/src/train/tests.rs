@@ -54,12 +54,16 @@ impl Method for Toy {
         let draws =
             Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5, ..Draws::default() };
         let draws = (observe != Observe::No).then_some(draws);
-        let candidates = (observe == Observe::Posterior).then(|| {
+        let candidates = (observe == Observe::Yes).then(|| {
             let mut candidates = Candidates::default();
             candidates.push(value.ln(), true);
             candidates
         });
         Ok(Step { loss, grad_norm, active: 0.5, draws, candidates })
+    }
+
+    fn prior(&self) -> Option<f64> {
+        Some(0.5)
     }
 
     fn embed(&self, split: Split) -> Result<Embedded> {
@@ -281,11 +285,15 @@ fn the_log_holds_means_and_every_step_once() {
     };
     let rsums: Vec<_> = log.iter().filter_map(rsums).collect();
     assert_eq!(rsums, [(0, 5, 100.0), (1, 10, 300.0), (2, 15, 300.0)]);
-    // Steps 0, 2, …, 14 are observed, those of the last epoch with their posterior.
-    let posterior = |o: &Observe| *o == Observe::Posterior;
-    assert_eq!(toy.observed.iter().filter(|&&o| o == Observe::Draws).count(), 5);
-    assert_eq!(toy.observed[10..].iter().filter(|o| posterior(o)).count(), 3);
-    assert_eq!(progress.candidates.count(), 3);
+    // Steps 0, 2, …, 14 are observed: three, two and three of each epoch's five.
+    assert_eq!(toy.observed.iter().filter(|&&o| o == Observe::Yes).count(), 8);
+    assert_eq!(progress.candidates.count(), 3, "of the last epoch alone");
+    let found = |line: &Line| match line {
+        Line::Draws { detection, .. } => Some(detection.len()),
+        _ => None,
+    };
+    // Five thresholds at the toy's prior; every candidate is true, so the base rate is no prior.
+    assert_eq!(log.iter().filter_map(found).collect::<Vec<_>>(), [5; 3]);
     assert_eq!(progress.draws.anchors, 16.0);
     let uniform = |line: &Line| match *line {
         Line::Draws { uniform_true, hardest_true, .. } => Some((uniform_true, hardest_true)),

@@ -43,6 +43,29 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
     folder
 }
 
+/// `hal-scenes` made small, `small-hal` beside `small`; not every test crate asks for it.
+#[allow(dead_code)]
+pub(crate) fn small_hal_config(configs: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let mut text = fs::read_to_string(root.join("hal-scenes.toml")).unwrap();
+    for (key, value) in [
+        ("train", "60"),
+        ("val", "20"),
+        ("test", "30"),
+        ("pixels", "48"),
+        ("protocol", "\"full\""),
+        ("embed_dim", "16"),
+        ("word_dim", "8"),
+        ("batch", "16"),
+        ("epochs", "2"),
+        ("checkpoint_steps", "50"),
+        ("observe_steps", "4"),
+    ] {
+        text = set(&text, key, value);
+    }
+    fs::write(configs.join("small-hal.toml"), text).unwrap();
+}
+
 /// Replaces the value of the first line `key = …`, which must be there.
 pub(crate) fn set(text: &str, key: &str, value: &str) -> String {
     let mut found = false;

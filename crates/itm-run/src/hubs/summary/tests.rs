@@ -25,7 +25,9 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     };
     let hub = json!({"item": 7, "name": "a|b", "count": 9, "first": 1, "wrong": 4, "deserved": 0.75,
                      "after": {"csls": 3}, "victims": []});
-    let side = |worst: Value| json!({"measures": [], "worst": worst, "histograms": []});
+    let top = rows[0].1 as u64 / 10; // of ten images one has so many captions, nine have 4
+    let histogram = json!({"method": "nns", "k": 10, "counts": [[4, 9], [top, 1]]});
+    let side = |worst: Value| json!({"measures": [], "worst": worst, "histograms": [histogram]});
     let curve = json!({"label": "rgm", "direction": "i2t", "x": [1.0, 2.0, 10.0],
                        "y": [plain / 10.0, 31.0, 30.0], "unconstrained": 30.5});
     let report = json!({
@@ -55,7 +57,7 @@ fn two_seeds() -> RowSummary {
         ]),
     ];
     let origin = Origin { rsum: Some(301.0), cca: Some(310.0) };
-    RowSummary::new(RowReports { row: "Full".into(), reports, origin })
+    RowSummary::new(RowReports { row: "Full".into(), printed: "1.3".into(), reports, origin })
 }
 
 #[test]
@@ -88,6 +90,8 @@ fn curves_and_deserved_hubs_are_over_the_seeds() {
     let row = two_seeds();
     assert_eq!(row.curves.len(), 1);
     assert_eq!(row.curves[0].r10, [30.1, 31.0, 30.0]);
+    assert_eq!(row.counts[0].shares, [(4, 0.9), (30, 0.1)]);
+    assert_eq!((row.counts[3].largest, &row.counts[3].shares[..]), (None, &[][..]));
     let side = &row.hubs[0];
     assert_eq!((&side.direction[..], side.wrong, side.deserved), ("i2t", 8, Some(0.75)));
     assert_eq!((row.hubs[1].wrong, row.hubs[1].deserved), (0, None));
@@ -122,18 +126,28 @@ fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
         "| RGM       |       i2t | 30.1 |    – |   – | 31.0 | – | – | 30.0 | 30.5 | 2 (31.0) |",
         "| a/b  |    9 |     4 |     75 % |    3 |",
         "75 % are true beyond the annotation",
+        "| NNS       |     3.01 |    30.0 |       10 % |",
+        "| CSLS      |     3.06 |       – |       10 % |",
+        "Paper: Flickr30K, its model line 1.3.",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }
-    assert_eq!(page.lines().filter(|line| line.starts_with("|-")).count(), 5, "{page}");
+    assert_eq!(page.lines().filter(|line| line.starts_with("|-")).count(), 6, "{page}");
 }
 
 /// The report of another program, half a report, none: one line.
 #[test]
 fn a_source_without_a_readable_report_is_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let line = || Origin::read(dir.path(), "Full", 1).unwrap_err().to_string();
-    assert!(line().contains("report.json"), "{}", line());
+    let read = |row| Origin::read(dir.path(), row, 1);
+    let line = || read("Full").unwrap_err().to_string();
+    assert_eq!(read("Full").unwrap(), Origin::default());
+    let below = dir.path().join("table-2");
+    std::fs::create_dir(&below).unwrap();
+    let other = report::sample::report(24.3, -5.5, &[0]).to_json().unwrap();
+    std::fs::write(below.join("report.json"), other).unwrap();
+    let (full, absent) = (read("Full").unwrap(), read("absent").unwrap());
+    assert!(full.rsum.is_some() && (full.cca, absent.rsum) == (absent.cca, None), "{full:?}");
     std::fs::write(dir.path().join("report.json"), "{\"rows\": [").unwrap();
     assert!(line().contains("the report of a finished run"), "{}", line());
     assert_eq!(line().lines().count(), 1);

@@ -42,13 +42,52 @@ fn parameters_and_epochs_are_drawn() {
         uniform: 0.01,
         hardest: 0.3,
         others: [("FNE paper".to_owned(), 0.015)].into(),
+        detection: vec![],
     };
     input.report.rows[2].truth.as_mut().unwrap().epochs = vec![draws(1), draws(2)];
     let page = render(&input);
     assert_eq!(page.matches("<figure>").count(), before + 2 + 1);
+    // Shares of 0.01 to 0.3 stand on an axis in percent.
+    let shares =
+        page.split("<figcaption>").find(|f| f.starts_with("Full: negatives that are")).unwrap();
+    assert!(shares.contains(">\n30\n<") && !shares.contains(">\n0.3\n<"), "{shares}");
     assert!(page.contains("Figure 5: rSum over `sampler.bank_size`"), "titled");
     assert!(page.contains("Full: negatives that are false, over epochs"));
     assert!(page.contains("FNE paper</span>") && !page.contains("NaN"));
+}
+
+/// Of 100 items 90 are in 1 list and 10 in 100: (0, log₁₀ 0.9) and (2, −1). A row that is not in the report is not drawn.
+#[test]
+fn distributions_are_drawn_on_logarithms() {
+    use hubness::Direction;
+    use hubness::hubs::{Bar, Histogram};
+
+    use super::super::json::{Distribution, RowHubs, Spread};
+
+    let mut input = sample::input(24.3, -5.5, &[1, 2]);
+    let before = render(&input);
+    assert!(!before.contains("<h2>Hubs</h2>"));
+    let bars = [(1, 90), (100, 10)].map(|(count, items)| Bar { count, items });
+    let of = |row: &str| DistributionOf {
+        row: row.into(),
+        histogram: Histogram { items: 100, never: 0, bars: bars.into() },
+    };
+    let rows = vec![of("Full"), of("w/o FNE"), of("gone")];
+    input.report.distribution =
+        Some(Distribution { number: 2, direction: Direction::T2i, k: 1, rows });
+    let spread = Spread { mean: 9.0, sd: None };
+    input.report.hubs =
+        vec![RowHubs { row: "Full".into(), hs_sum: spread, paper_hs_sum: None, counts: vec![] }];
+    let page = render(&input);
+    assert!(page.contains("<h2>Hubs</h2>") && page.contains("Hubs: counts</h3>"));
+    let count = |page: &str| page.matches("<figure>").count();
+    assert_eq!(count(&page), count(&before) + 1);
+    let title = "Figure 2: distribution of N_1, text → image";
+    let figure = page.split("<figcaption>").find(|f| f.starts_with(title)).unwrap();
+    assert_eq!(figure.matches("<circle").count(), 2 * 2, "{figure}");
+    for label in [">\n2\n<", ">\n−1\n<", "log₁₀ N_1", "log₁₀ p(N_1)", "w/o FNE</span>"] {
+        assert!(figure.contains(label), "no {label} in {figure}");
+    }
 }
 
 #[test]

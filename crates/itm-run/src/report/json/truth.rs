@@ -42,7 +42,7 @@ pub struct Truth {
     /// The shares epoch by epoch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub epochs: Vec<EpochDraws>,
-    /// Precision and recall of the posterior: one entry per prior and threshold.
+    /// Precision and recall of the posterior over the last epoch: one entry per prior and threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<DetectionAt>,
 }
@@ -61,6 +61,9 @@ pub struct EpochDraws {
     pub hardest: f64,
     /// The same share of other ways to draw, by name; missing where they were not known yet.
     pub others: BTreeMap<String, f64>,
+    /// Precision and recall of the posterior: one entry per prior and threshold; nothing where there is no posterior.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detection: Vec<DetectionAt>,
 }
 
 /// "This is a false negative", said of candidates whose posterior exceeds a threshold.

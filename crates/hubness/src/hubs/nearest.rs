@@ -1,0 +1,291 @@
+//! What hubs of a model are counted on, fold by fold, and how sure a difference between two models is.
+
+use itm_core::eval::{CUTS, Fold};
+use itm_core::significance::{Interval, resample};
+use itm_core::tiles::{TopImages, TopK, TopTexts};
+use itm_core::{Error, Pairs, Result, ScoreMatrix};
+use rayon::prelude::*;
+
+use super::{Counts, Lists};
+use crate::{Direction, Scores};
+
+/// The ten nearest items of every query of a test set, both directions, within each of its folds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nearest {
+    folds: Vec<NearestInFold>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct NearestInFold {
+    pairs: Pairs,
+    texts: TopK,  // of every image
+    images: TopK, // of every text
+}
+
+impl Nearest {
+    /// Items that are kept of a query: the largest `k` whose counts can be asked for.
+    pub const KEPT: usize = 10;
+
+    /// Of the scores of the whole test set; each fold is searched within itself.
+    ///
+    /// # Panics
+    /// If a fold is not of these images and texts.
+    pub fn new(scores: &ScoreMatrix, folds: &[Fold]) -> Self {
+        let of_fold = |fold: &Fold| {
+            let consumers = (TopTexts::new(Self::KEPT), TopImages::new(Self::KEPT));
+            let whole = fold.images.len() == scores.images() && fold.texts.len() == scores.texts();
+            let (texts, images) = match whole {
+                true => Scores::run(scores, &consumers), // without a copy of the matrix
+                false => Scores::run(&fold.scores(scores), &consumers),
+            };
+            NearestInFold { pairs: fold.pairs.clone(), texts, images }
+        };
+        Self { folds: folds.iter().map(of_fold).collect() }
+    }
+
+    /// `N_k` of every item, one for each fold.
+    ///
+    /// # Panics
+    /// If `k` is larger than [`KEPT`](Self::KEPT).
+    pub fn counts(&self, direction: Direction, k: usize) -> Vec<Counts> {
+        self.folds.iter().map(|fold| Counts::new(&fold.lists(direction, k))).collect()
+    }
+
+    /// The paper's sum of skewnesses, [`hs_sum`](super::hs_sum), averaged over the folds.
+    pub fn hs_sum(&self) -> f64 {
+        let lists = self.lists(&Self::of_hs_sum());
+        let counts = |lists: &Vec<Lists<'_>>| lists.iter().map(Counts::new).collect::<Vec<_>>();
+        let sums = lists.iter().map(|lists| Self::skewnesses(&counts(lists)));
+        sums.sum::<f64>() / self.folds.len() as f64
+    }
+
+    /// What [`hs_sum`](Self::hs_sum) is a sum over: with [`skewnesses`](Self::skewnesses) for [`bootstrap_difference`].
+    pub fn of_hs_sum() -> [(Direction, usize); 6] {
+        let [a, b, c] = CUTS.map(|k| k as usize);
+        let of = |direction: Direction| [a, b, c].map(|k| (direction, k));
+        let ([a, b, c], [d, e, f]) = (of(Direction::I2t), of(Direction::T2i));
+        [a, b, c, d, e, f]
+    }
+
+    /// Skewness, summed over some counts.
+    pub fn skewnesses(counts: &[Counts]) -> f64 {
+        counts.iter().map(Counts::skewness).sum()
+    }
+
+    /// The lists of each fold, one for each direction and `k`.
+    fn lists(&self, of: &[(Direction, usize)]) -> Vec<Vec<Lists<'_>>> {
+        let folds = self.folds.iter();
+        folds.map(|fold| of.iter().map(|&(d, k)| fold.lists(d, k)).collect()).collect()
+    }
+
+    /// A measure of lists, with every image, and with it its queries, counted as often as its fold's `times` say; mean over
+    /// the folds.
+    fn drawn(
+        &self,
+        lists: &[Vec<Lists<'_>>],
+        times: &[Vec<u32>],
+        measure: &impl Fn(&[Counts]) -> f64,
+    ) -> f64 {
+        let of_fold = |((fold, lists), times): ((&NearestInFold, &Vec<Lists<'_>>), &Vec<u32>)| {
+            let count = |lists: &Lists<'_>| match lists.direction() {
+                Direction::I2t => Counts::weighted(lists, |image| times[image]),
+                Direction::T2i => Counts::weighted(lists, |text| times[fold.pairs.image_of(text)]),
+            };
+            measure(&lists.iter().map(count).collect::<Vec<_>>())
+        };
+        let folds = self.folds.iter().zip(lists).zip(times);
+        folds.map(of_fold).sum::<f64>() / self.folds.len() as f64
+    }
+}
+
+impl NearestInFold {
+    fn lists(&self, direction: Direction, k: usize) -> Lists<'_> {
+        assert!(k <= Nearest::KEPT, "{} nearest are kept, asked for {k}", Nearest::KEPT);
+        let (images, texts) = (self.pairs.images(), self.pairs.texts());
+        let top = direction.queries(&self.texts, &self.images);
+        let queries = 0..direction.queries(images, texts);
+        let lists = queries.map(|query| top.items(query));
+        Lists::new(direction, direction.items(images, texts), k, lists)
+    }
+}
+
+/// 95 % percentile interval of the difference of a measure of hubs, `a − b`, between the runs of two systems.
+///
+/// ```text
+/// replicate:  t_r times run r, Σ_r t_r = R;  in each fold t_i times image i, Σ_i t_i = N
+/// N_k(j)   =  Σ_q t_image(q) · [ j ∈ list(q) ]
+/// value    =  Σ_r t_r · (mean over folds of m(a_r) − m(b_r)) / R
+/// ```
+///
+/// `m` is a function of the counts of each direction and `k` in `of`, in that order. Lists and items stay; draws are the
+/// same for both systems, and those of [`itm_core::significance::bootstrap_difference`] with this seed, whatever the threads.
+///
+/// # Errors
+/// If there is no run or replicate, the numbers of runs differ, or runs are not over the same images and texts.
+///
+/// # Panics
+/// If a `k` is larger than [`Nearest::KEPT`].
+pub fn bootstrap_difference(
+    a: &[Nearest],
+    b: &[Nearest],
+    of: &[(Direction, usize)],
+    measure: impl Fn(&[Counts]) -> f64 + Sync,
+    replicates: usize,
+    seed: u64,
+) -> Result<Interval> {
+    let place = "bootstrap of hubs";
+    let Some(first) = a.first() else {
+        return Err(Error::invalid(place, "at least 1 run", 0));
+    };
+    if a.len() != b.len() {
+        return Err(Error::invalid(place, format!("{} runs of each system", a.len()), b.len()));
+    }
+    if replicates == 0 {
+        return Err(Error::invalid(place, "at least 1 replicate", 0));
+    }
+    let pairs = |n: &Nearest| n.folds.iter().map(|fold| fold.pairs.clone()).collect::<Vec<_>>();
+    let wanted = pairs(first);
+    if let Some(run) = a.iter().chain(b).position(|n| pairs(n) != wanted) {
+        let expected = "runs over the images and texts of the first";
+        return Err(Error::invalid(place, expected, format!("others in run {run}")));
+    }
+    let groups: Vec<_> = [a.len()].into_iter().chain(wanted.iter().map(Pairs::images)).collect();
+    let [lists_of_a, lists_of_b] =
+        [a, b].map(|system| system.iter().map(|n| n.lists(of)).collect::<Vec<_>>());
+    let replicate = |r: u64| {
+        let mut images = resample(&groups, seed, r);
+        let runs = images.remove(0);
+        let value = |(run, times): (usize, &u32)| {
+            let a = a[run].drawn(&lists_of_a[run], &images, &measure);
+            let b = b[run].drawn(&lists_of_b[run], &images, &measure);
+            f64::from(*times) * (a - b)
+        };
+        let drawn = runs.iter().enumerate().filter(|(_, times)| **times > 0);
+        drawn.map(value).sum::<f64>() / runs.len() as f64
+    };
+    let values: Vec<f64> = (0..replicates as u64).into_par_iter().map(replicate).collect();
+    Ok(Interval::percentile(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::eval::folds;
+
+    use super::*;
+    use crate::hubs::{bootstrap_measure, hs_sum};
+    use crate::{Survey, TopLists};
+
+    const SIDES: [Direction; 2] = Direction::BOTH;
+
+    /// Scores that look random; image 0 and text 0 are hubs as far as `hub` lifts them.
+    fn scores(images: usize, texts: usize, hub: f32) -> ScoreMatrix {
+        let score = |at: usize| {
+            let noise = ((at * 7919 + 13) % 1009) as f32 / 1009.0;
+            if at < texts || at.is_multiple_of(texts) { noise + hub } else { noise }
+        };
+        ScoreMatrix::new(images, texts, (0..images * texts).map(score).collect()).unwrap()
+    }
+
+    fn top(scores: &ScoreMatrix, pairs: &Pairs, direction: Direction) -> TopLists {
+        let survey = Survey::new(scores, pairs, 10, &[]).unwrap();
+        let nearest = survey.nearest(direction);
+        let queries = 0..direction.queries(pairs.images(), pairs.texts());
+        let items: Vec<u32> = queries.flat_map(|q| nearest.items(q)).copied().collect();
+        let zeros = vec![0.0; items.len()];
+        TopLists::new(10, items, zeros)
+    }
+
+    /// Two folds are two test sets of their own: counts within each, measures averaged.
+    #[test]
+    fn folds_are_searched_within_themselves() {
+        let (pairs, all) = (Pairs::uniform(40, 2), scores(40, 80, 0.4));
+        let parts = folds(&pairs, 2, 20).unwrap();
+        let nearest = Nearest::new(&all, &parts);
+        let mut sums = vec![];
+        for (f, part) in parts.iter().enumerate() {
+            let scores = part.scores(&all);
+            let want = SIDES.map(|side| {
+                let items = side.items(20, 40);
+                Counts::at_cuts(side, items, &top(&scores, &part.pairs, side))
+            });
+            for (side, want) in SIDES.into_iter().zip(&want) {
+                let got = [1, 5, 10].map(|k| nearest.counts(side, k)[f].clone());
+                assert_eq!(got, *want, "{side}, fold {f}");
+            }
+            sums.push(hs_sum(&want[0], &want[1]));
+        }
+        assert!((nearest.hs_sum() - (sums[0] + sums[1]) / 2.0).abs() < 1e-12);
+        assert_ne!(sums[0], sums[1], "the folds are told apart");
+        let whole = Nearest::new(&all, &folds(&pairs, 1, 40).unwrap());
+        assert_eq!(whole.counts(Direction::T2i, 1)[0].queries(), 80);
+    }
+
+    /// Fewer items than are kept: every query has all of them, which is no hub.
+    #[test]
+    fn a_small_set_has_no_more_items_than_it_has() {
+        let part = folds(&Pairs::uniform(4, 1), 1, 4).unwrap();
+        let nearest = Nearest::new(&scores(4, 4, 0.0), &part);
+        let counts = &nearest.counts(Direction::I2t, 10)[0];
+        assert_eq!((counts.values(), counts.skewness()), (&[4; 4][..], 0.0));
+    }
+
+    #[test]
+    #[should_panic(expected = "10 nearest are kept, asked for 11")]
+    fn more_than_are_kept() {
+        let part = folds(&Pairs::uniform(4, 1), 1, 4).unwrap();
+        let nearest = Nearest::new(&scores(4, 4, 0.0), &part);
+        _ = nearest.counts(Direction::I2t, 11);
+    }
+
+    /// Against a system whose measure is 0 in every draw, one run's difference is that run's own interval: with one run there
+    /// is one draw of runs, then the images, as `bootstrap_measure` has them. Images have 1 to 5 texts, out of order.
+    #[test]
+    fn a_difference_to_nothing_is_the_interval_itself() {
+        let of_text: Vec<usize> = (0..90).map(|t| if t < 30 { t } else { t * t % 30 }).collect();
+        let pairs = Pairs::new(30, of_text).unwrap();
+        let part = [Fold::new(&pairs, 0..30)];
+        let all = scores(30, 90, 0.3);
+        let (hubs, none) =
+            ([Nearest::new(&all, &part)], [Nearest::new(&scores(30, 90, -9.0), &part)]);
+        for (direction, k) in [(Direction::I2t, 1), (Direction::T2i, 1), (Direction::T2i, 5)] {
+            // 0 where item 0 is nobody's neighbour: always in `none`, never in `hubs`.
+            let measure = |c: &[Counts]| match c[0].values()[0] {
+                0 => 0.0,
+                _ => c[0].robin_hood(),
+            };
+            let interval = |a: &[Nearest], b: &[Nearest]| {
+                bootstrap_difference(a, b, &[(direction, k)], measure, 200, 3).unwrap()
+            };
+            let lists = top(&all, &pairs, direction);
+            let lists = Lists::top(direction, direction.items(30, 90), k, &lists);
+            let own = bootstrap_measure(&lists, &pairs, Counts::robin_hood, 200, 3).unwrap();
+            assert!(own.hi > own.lo);
+            assert_eq!(interval(&hubs, &none), own, "{direction}, N_{k}");
+            let back = interval(&none, &hubs);
+            assert!((back.lo + own.hi).abs() + (back.hi + own.lo).abs() < 1e-12);
+            assert_eq!(interval(&hubs, &hubs), Interval { lo: 0.0, hi: 0.0 }, "one draw for both");
+        }
+    }
+
+    /// Two runs, one that differs by 1 and one by 0: a replicate draws each of them 0, 1 or 2 times.
+    #[test]
+    fn runs_are_drawn_in_pairs() {
+        let part = folds(&Pairs::uniform(12, 1), 1, 12).unwrap();
+        let [hub, flat] = [9.0, -9.0].map(|lift| Nearest::new(&scores(12, 12, lift), &part));
+        let hubs = |c: &[Counts]| f64::from(u8::from(c[0].values()[0] > 0)); // of text 0
+        let of = [(Direction::I2t, 1)];
+        let (a, b) = ([hub.clone(), flat.clone()], [flat.clone(), flat.clone()]);
+        let got = bootstrap_difference(&a, &b, &of, hubs, 400, 1).unwrap();
+        assert_eq!(got, Interval { lo: 0.0, hi: 1.0 });
+        let same = bootstrap_difference(&a, &a, &of, hubs, 400, 1).unwrap();
+        assert_eq!(same, Interval { lo: 0.0, hi: 0.0 });
+        let line = |a: &[Nearest], b: &[Nearest], replicates| {
+            bootstrap_difference(a, b, &of, hubs, replicates, 1).unwrap_err().to_string()
+        };
+        assert!(line(&[], &[], 9).contains("at least 1 run"));
+        assert!(line(&a, &b[..1], 9).contains("2 runs of each system, got 1"));
+        assert!(line(&a, &b, 0).contains("at least 1 replicate"));
+        let short = Nearest::new(&scores(12, 12, 0.0), &[Fold::new(&Pairs::uniform(12, 1), 0..6)]);
+        assert!(line(&a, &[flat, short], 9).contains("others in run 3"));
+    }
+}
