@@ -28,6 +28,7 @@ mod hal_method;
 mod kills;
 mod list;
 mod pictures;
+mod pointing;
 mod progress;
 mod results;
 mod rows;
@@ -35,6 +36,7 @@ mod scenes;
 mod source;
 mod summary;
 mod system;
+mod word_maps;
 
 use std::path::Path;
 

@@ -1,5 +1,6 @@
 //! `itm reproduce`: resolves what was asked, trains the rows, evaluates them beside the baselines, writes the reports.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -20,6 +21,7 @@ use crate::results::{Results, RowResult, SeedRun};
 use crate::rows::Runner;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
+use crate::word_maps::{self, Pair};
 use crate::{cli, figures, hubs, progress, report, summary};
 
 /// What a command line comes to, before anything is written.
@@ -76,6 +78,8 @@ pub(crate) struct Job {
     /// The command line that repeats the run.
     pub(crate) command: String,
     pub(crate) estimate: summary::Estimate,
+    /// Whose maps of words are shown: chosen by the first row, the same for all.
+    pub(crate) pairs: OnceCell<Vec<Pair>>,
 }
 
 impl Job {
@@ -110,6 +114,7 @@ impl Job {
             rescoring,
             command,
             estimate,
+            pairs: OnceCell::new(),
         })
     }
 }
@@ -164,6 +169,7 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
                 figures.false_negatives = std::mem::take(&mut run.false_negatives);
             }
             run.false_negatives.clear(); // pictures of rows that are not shown
+            word_maps::beside(&mut figures.word_patches, std::mem::take(&mut run.word_patches));
             figures.curves.extend(run.curve.take());
             figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
             result.runs.push(run);

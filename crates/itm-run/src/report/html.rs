@@ -6,7 +6,9 @@ use super::json::{EpochDraws, Measured, Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape, Trace};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
-use super::{CHANCE, Curve, Example, Figures, ReportInput, canvas, examples};
+use super::{
+    CHANCE, Curve, Example, Figures, PairMaps, ReportInput, canvas, examples, word_patches,
+};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -42,6 +44,7 @@ pub(super) fn render(input: &ReportInput) -> String {
         tables::draws(report),
         tables::epochs(report),
         tables::detection(report),
+        tables::pointing(report),
     ];
     if known.iter().any(Option::is_some) || !posterior.is_empty() {
         section(&mut out, "False negatives", |out| {
@@ -55,6 +58,11 @@ pub(super) fn render(input: &ReportInput) -> String {
             examples::render(out, &figures.false_negatives, Scores::Probabilities);
         });
     }
+    if !figures.word_patches.is_empty() {
+        section(&mut out, "Words and patches", |out| {
+            word_patches::render(out, &figures.word_patches);
+        });
+    }
     if !figures.examples.is_empty() {
         section(&mut out, "Retrieved examples", |out| {
             examples::render(out, &figures.examples, Scores::Cosines);
@@ -66,6 +74,15 @@ pub(super) fn render(input: &ReportInput) -> String {
 
 /// A page of queries with their most probable false negatives.
 pub(super) fn explained(title: &str, found: &[Example]) -> String {
+    page(title, |out| examples::render(out, found, Scores::Probabilities))
+}
+
+/// A page of pictures with the maps of words laid over them.
+pub(super) fn word_patches(title: &str, pairs: &[PairMaps]) -> String {
+    page(title, |out| word_patches::render(out, pairs))
+}
+
+fn page(title: &str, content: impl FnOnce(&mut String)) -> String {
     let title = escape(title);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -73,7 +90,7 @@ pub(super) fn explained(title: &str, found: &[Example]) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
     );
-    examples::render(&mut out, found, Scores::Probabilities);
+    content(&mut out);
     out + "</main>\n</body>\n</html>\n"
 }
 

@@ -5,7 +5,9 @@ mod truth;
 use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
-pub use self::truth::{DetectionAt, EpochDraws, Reliability, ReliabilityBin, Truth};
+pub use self::truth::{
+    DetectionAt, EpochDraws, Pointed, Pointing, Reliability, ReliabilityBin, Truth,
+};
 
 /// The version this program writes; a change that breaks a reader raises it.
 pub const SCHEMA_VERSION: u32 = 1;

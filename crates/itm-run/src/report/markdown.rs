@@ -19,6 +19,7 @@ pub(super) fn render(report: &Report) -> String {
         tables::draws(report),
         tables::epochs(report),
         tables::detection(report),
+        tables::pointing(report),
         tables::paper(report),
         tables::paper_differences(report),
     ];

@@ -2,6 +2,7 @@
 
 mod detection;
 mod paper;
+mod pointing;
 mod rescored;
 mod truth;
 
@@ -10,6 +11,7 @@ use super::json::{Kind, Report, Row};
 
 pub(super) use detection::{detection, epochs};
 pub(super) use paper::{paper, paper_differences};
+pub(super) use pointing::pointing;
 pub(super) use rescored::rescored;
 pub(super) use truth::{draws, truth};
 
