@@ -100,7 +100,11 @@ pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
     let there = |path: &&Path| path.as_os_str().is_empty() || path.is_dir();
     let mut missing: Vec<_> = path.ancestors().take_while(|path| !there(path)).collect();
     while let Some(folder) = missing.pop() {
-        apply(disk, Effect::MakeFolder(folder))?;
+        match disk.apply(Effect::MakeFolder(folder)) {
+            // Another training of the run was faster.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => (),
+            other => other.map_err(Error::io(folder))?,
+        }
         sync_parent(disk, folder)?;
     }
     Ok(())
@@ -163,5 +167,28 @@ mod tests {
         make_folders(&disk, &folder).unwrap(); // there is nothing left to do
         assert!(folder.is_dir());
         assert_eq!(disk.lines(), ["make a", "sync folder .", "make a/b", "sync folder a"]);
+    }
+
+    /// Makes each folder a moment before it is asked to.
+    #[derive(Debug)]
+    struct Rival;
+
+    impl Disk for Rival {
+        fn apply(&self, effect: Effect<'_>) -> io::Result<()> {
+            if let Effect::MakeFolder(path) = effect {
+                fs::create_dir(path)?;
+            }
+            SystemDisk.apply(effect)
+        }
+    }
+
+    #[test]
+    fn a_folder_that_another_training_has_just_made_will_do() {
+        let dir = tempfile::tempdir().unwrap();
+        make_folders(&Rival, &dir.path().join("rows/full")).unwrap();
+        assert!(dir.path().join("rows/full").is_dir());
+        fs::write(dir.path().join("file"), b"").unwrap();
+        let line = make_folders(&SystemDisk, &dir.path().join("file/x")).unwrap_err().to_string();
+        assert!(line.contains("file"), "{line}");
     }
 }

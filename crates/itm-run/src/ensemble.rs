@@ -1,9 +1,11 @@
-//! Models that answer together: the mean of their score matrices.
+//! A row's seeds, one after the other, and models that answer together: the mean of their score matrices.
 
 use itm_core::{Result, ScoreMatrix};
 
+use crate::report::Figures;
 use crate::reproduce::Job;
-use crate::results::SeedRun;
+use crate::results::{Results, RowResult, SeedRun};
+use crate::{figures, word_maps};
 
 /// Collects the score matrices of consecutive seeds, so many a group.
 pub(crate) struct Ensemble {
@@ -48,6 +50,55 @@ impl Ensemble {
         }
         let first = seeds[0];
         Ok(Some(SeedRun::evaluate(job, first, &scaled(&sum, 1.0 / self.size as f32)?)?))
+    }
+}
+
+/// A row, seed after seed.
+pub(crate) struct Collected {
+    alone: RowResult,
+    together: RowResult,
+    ensemble: Ensemble,
+}
+
+impl Collected {
+    pub(crate) fn new(row: &str, size: u64) -> Self {
+        Self {
+            alone: RowResult::trained(row),
+            together: RowResult::trained(&Ensemble::name(row, size)),
+            ensemble: Ensemble::new(size),
+        }
+    }
+
+    pub(crate) fn take(
+        &mut self,
+        job: &Job,
+        seed: u64,
+        mut run: SeedRun,
+        scores: ScoreMatrix,
+        figures: &mut Figures,
+    ) -> Result<()> {
+        if figures.examples.is_empty() {
+            figures.examples = figures::examples(&self.alone.name, &scores, &job.source);
+        }
+        let false_negatives = std::mem::take(&mut run.false_negatives);
+        if figures.false_negatives.is_empty() {
+            figures.false_negatives = false_negatives;
+        }
+        word_maps::beside(&mut figures.word_patches, std::mem::take(&mut run.word_patches));
+        figures.curves.extend(run.curve.take());
+        figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
+        self.alone.seconds += run.seconds;
+        self.alone.runs.push(run);
+        self.together.runs.extend(self.ensemble.push(job, seed, scores)?);
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self, results: &mut Results) {
+        if !self.together.runs.is_empty() {
+            self.together.seconds = self.alone.seconds;
+            results.push(self.together);
+        }
+        results.push(self.alone);
     }
 }
 

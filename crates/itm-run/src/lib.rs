@@ -27,6 +27,7 @@ mod hal_method;
 #[cfg(test)]
 mod kills;
 mod list;
+mod parallel;
 mod pictures;
 mod pointing;
 mod progress;

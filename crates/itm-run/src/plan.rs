@@ -65,22 +65,33 @@ impl Bytes {
         held + Self::PROGRAM + moment
     }
 
-    /// Refuses what does not fit; `place` is what it is the plan of.
+    /// The peak of so many such trainings at a time, all at their largest moment; data and program are there once.
+    pub fn peak_of(&self, trainings: usize) -> u64 {
+        let own = self.peak() - self.data - Self::PROGRAM;
+        self.peak() + own * (trainings as u64 - 1)
+    }
+
+    /// Refuses what does not fit, so many trainings at a time; `place` is what it is the plan of.
     ///
     /// # Errors
     /// If the peak is above the limit: all the numbers, in one line.
-    pub fn check(&self, place: &str, limit: Limit) -> Result<()> {
+    pub fn check(&self, place: &str, trainings: usize, limit: Limit) -> Result<()> {
+        let peak = self.peak_of(trainings);
         let (needed, most, whose) = match limit {
             Limit::Unknown => return Ok(()),
-            Limit::Given(most) => (self.peak(), most, "given"),
-            Limit::Available(most) => (self.peak() - self.loaded, most, "available"),
+            Limit::Given(most) => (peak, most, "given"),
+            Limit::Available(most) => (peak - self.loaded, most, "available"),
         };
         if needed <= most {
             return Ok(());
         }
         let expected = format!("a plan of at most {} ({most} bytes {whose})", bytes(most));
+        let (times, fewer) = match trainings {
+            1 => (String::new(), ""),
+            n => (format!(" for {n} trainings at a time, each"), "fewer --jobs, "),
+        };
         let got = format!(
-            "{} ({needed} bytes): {self}; a smaller batch or micro_batch, bank or model takes less",
+            "{} ({needed} bytes){times}: {self}; {fewer}a smaller batch or micro_batch, bank or model takes less",
             bytes(needed)
         );
         Err(Error::invalid(format!("memory, {place}"), expected, got))
@@ -154,6 +165,18 @@ mod tests {
         assert_eq!(Bytes { scores: 700 << 20, ..PLAN }.peak(), 1224 << 20);
     }
 
+    /// By hand: 1,010 MiB of the 1,124 are each training's own, 114 are data and program.
+    #[test]
+    fn several_at_a_time_share_data_and_program() {
+        assert_eq!(PLAN.peak_of(1), PLAN.peak());
+        assert_eq!(PLAN.peak_of(3), (114 + 3 * 1010) << 20);
+        PLAN.check("row.Full", 3, Limit::Given(3144 << 20)).unwrap();
+        let line = PLAN.check("row.Full", 3, Limit::Given((3144 << 20) - 1)).unwrap_err();
+        let line = line.to_string();
+        assert!(line.contains("got 3.1 GiB (3296722944 bytes) for 3 trainings at a time, each: "));
+        assert!(line.contains("; fewer --jobs, a smaller batch"), "{line}");
+    }
+
     /// 1,000 weights: 4 kB each of values and gradients, 8 kB of moments, twice the 12 kB that a checkpoint keeps.
     #[test]
     fn weights_come_with_their_gradients_and_moments() {
@@ -165,11 +188,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_the_numbers() {
         let peak = PLAN.peak();
-        PLAN.check("row.Full", Limit::Unknown).unwrap();
-        PLAN.check("row.Full", Limit::Given(peak)).unwrap();
-        PLAN.check("row.Full", Limit::Available(peak - PLAN.loaded)).unwrap();
-        PLAN.check("row.Full", Limit::Available(peak - PLAN.loaded - 1)).unwrap_err();
-        let line = PLAN.check("row.Full", Limit::Given(1 << 30)).unwrap_err().to_string();
+        PLAN.check("row.Full", 1, Limit::Unknown).unwrap();
+        PLAN.check("row.Full", 1, Limit::Given(peak)).unwrap();
+        PLAN.check("row.Full", 1, Limit::Available(peak - PLAN.loaded)).unwrap();
+        PLAN.check("row.Full", 1, Limit::Available(peak - PLAN.loaded - 1)).unwrap_err();
+        let line = PLAN.check("row.Full", 1, Limit::Given(1 << 30)).unwrap_err().to_string();
         assert_eq!(
             line,
             "memory, row.Full: expected a plan of at most 1.0 GiB (1073741824 bytes given), got 1.1 GiB (1178599424 bytes): \

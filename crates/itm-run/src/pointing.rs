@@ -76,7 +76,7 @@ pub(crate) fn measure(method: &impl Method, source: &Source) -> Result<Option<Of
     let mut annotated: Vec<_> = (0..part.pairs.texts()).map(own).collect();
     let other = |t: usize| Some((false_negative(truth, part.pairs.image_of(t), t)?, t));
     let mut others: Vec<_> = (0..part.pairs.texts()).filter_map(other).collect();
-    let mut of = |pairs: &mut Vec<(usize, usize)>| -> Result<Option<Vec<Points>>> {
+    let of = |pairs: &mut Vec<(usize, usize)>| -> Result<Option<Vec<Points>>> {
         pairs.sort_unstable(); // each image is encoded once, or twice at the end of a block
         let mut points = vec![Points::default(); part.pairs.images()];
         for block in pairs.chunks(BLOCK) {

@@ -1,14 +1,18 @@
 //! What a person sees while something runs: bars on a terminal, nothing where there is none.
 
 use std::io::Write;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// Prints a line, or several, on standard output.
+/// All bars there are: several trainings may run at a time.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// Prints a line, or several, on standard output. Bars make room for it: they would be torn apart.
 pub(crate) fn say(text: impl std::fmt::Display) {
     // A closed pipe is the reader's wish, not an error.
-    _ = writeln!(std::io::stdout(), "{text}");
+    BARS.suspend(|| _ = writeln!(std::io::stdout(), "{text}"));
 }
 
 /// A bar with rate and time left, on standard error; hidden where that is no terminal.
@@ -17,7 +21,7 @@ pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
         "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{eta}} left {{msg}}"
     );
     let style = ProgressStyle::with_template(&template).expect("a template that a test renders");
-    let bar = ProgressBar::new(0).with_style(style).with_prefix(what.to_owned());
+    let bar = BARS.add(ProgressBar::new(0)).with_style(style).with_prefix(what.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }
@@ -26,7 +30,8 @@ pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
 pub(crate) fn spinner(what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}")
         .expect("a template that a test renders");
-    let bar = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
+    let bar = BARS.add(ProgressBar::new_spinner());
+    let bar = bar.with_style(style).with_message(what.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }

@@ -1,6 +1,5 @@
 //! `itm reproduce`: resolves what was asked, trains the rows, evaluates them beside the baselines, writes the reports.
 
-use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +11,7 @@ use itm_core::{Error, Result};
 use crate::config::{AnyConfig, Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
 use crate::encoded::Encoded;
-use crate::ensemble::Ensemble;
+use crate::ensemble::Collected;
 use crate::hubs::HubSettings;
 use crate::hubs::rescore::{self, Rescoring};
 use crate::plan::{Bytes, Limit, available};
@@ -21,8 +20,7 @@ use crate::results::{Results, RowResult, SeedRun};
 use crate::rows::Runner;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::word_maps::{self, Pair};
-use crate::{cli, figures, hubs, progress, report, summary};
+use crate::{cli, hubs, parallel, progress, report, summary};
 
 /// What a command line comes to, before anything is written.
 pub(crate) struct Planned {
@@ -43,6 +41,8 @@ pub(crate) struct Planned {
     /// What each row will take in memory.
     pub(crate) memory: Vec<Bytes>,
     rescore: Option<HubSettings>,
+    /// Trainings at a time.
+    pub(crate) jobs: usize,
     pub(crate) limit: Limit,
 }
 
@@ -77,9 +77,9 @@ pub(crate) struct Job {
     pub(crate) rescoring: Option<Rescoring>,
     /// The command line that repeats the run.
     pub(crate) command: String,
+    /// Trainings at a time.
+    jobs: usize,
     pub(crate) estimate: summary::Estimate,
-    /// Whose maps of words are shown: chosen by the first row, the same for all.
-    pub(crate) pairs: OnceCell<Vec<Pair>>,
 }
 
 impl Job {
@@ -94,10 +94,10 @@ impl Job {
         let run = run_dir(args, identity, &planned.used.text)?;
         progress::say(summary::resolved(&planned, Some(run.path())));
         let command = command(args, planned.seeds.len() as u64);
-        let estimate = summary::Estimate::new(planned.steps);
+        let estimate = summary::Estimate::new(planned.steps, planned.jobs);
         let protocol = planned.protocol();
         let Planned { asked, used, source, encoded, backend, device, .. } = planned;
-        let Planned { shown, view, seeds, rescore, .. } = planned;
+        let Planned { shown, view, seeds, rescore, jobs, .. } = planned;
         let rescoring = rescore.map(|s| Rescoring::open(s, &source, &run)).transpose()?;
         Ok(Self {
             asked,
@@ -113,8 +113,8 @@ impl Job {
             run,
             rescoring,
             command,
+            jobs,
             estimate,
-            pairs: OnceCell::new(),
         })
     }
 }
@@ -154,34 +154,24 @@ fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Optio
     let mut results = Results::new(&job, cca(&job)?);
     let mut figures = Figures::default();
     let runner = Runner::of(job.used.target.method);
-    for row in &job.view.rows {
-        let row_started = Instant::now();
-        let size = job.view.ensemble;
-        let mut result = RowResult::trained(row);
-        let mut together = RowResult::trained(&Ensemble::name(row, size));
-        let mut ensemble = Ensemble::new(size);
-        for &seed in &job.seeds {
-            let (mut run, scores) = (runner.run)(&job, row, seed)?;
-            if figures.examples.is_empty() {
-                figures.examples = figures::examples(row, &scores, &job.source);
-            }
-            if figures.false_negatives.is_empty() {
-                figures.false_negatives = std::mem::take(&mut run.false_negatives);
-            }
-            run.false_negatives.clear(); // pictures of rows that are not shown
-            word_maps::beside(&mut figures.word_patches, std::mem::take(&mut run.word_patches));
-            figures.curves.extend(run.curve.take());
-            figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
-            result.runs.push(run);
-            together.runs.extend(ensemble.push(&job, seed, scores)?);
+    let (seeds, size) = (job.seeds.len(), job.view.ensemble);
+    let task = |number: usize| (job.view.rows[number / seeds].as_str(), job.seeds[number % seeds]);
+    let make = |number| {
+        let (row, seed) = task(number);
+        (runner.run)(&job, row, seed)
+    };
+    let mut row_of = Collected::new("", size);
+    parallel::in_order(job.view.rows.len() * seeds, job.jobs, make, |number, (run, scores)| {
+        let (row, seed) = task(number);
+        if number % seeds == 0 {
+            row_of = Collected::new(row, size);
         }
-        result.seconds = row_started.elapsed().as_secs_f64();
-        together.seconds = result.seconds;
-        if !together.runs.is_empty() {
-            results.push(together);
+        row_of.take(&job, seed, run, scores, &mut figures)?;
+        if number % seeds == seeds - 1 {
+            std::mem::replace(&mut row_of, Collected::new("", size)).finish(&mut results);
         }
-        results.push(result);
-    }
+        Ok(())
+    })?;
     let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
     let folder = job.folder();
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
@@ -241,10 +231,11 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     }
     let encoded = crate::rows::encoded(&used, &source)?;
     let limit = limit(args);
+    let jobs = parallel::jobs(args)?.min(view.rows.len() * count as usize);
     let memory = view.rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
     let memory = memory.collect::<Result<Vec<_>>>()?;
     for (row, bytes) in view.rows.iter().zip(&memory) {
-        bytes.check(&format!("row.{row}"), limit)?;
+        bytes.check(&format!("row.{row}"), jobs, limit)?;
     }
     let steps = view.rows.iter().map(|row| (runner.steps)(&used, row, &source));
     let steps = steps.sum::<Result<usize>>()? * count as usize;
@@ -261,6 +252,7 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
         view,
         memory,
         rescore,
+        jobs,
         limit,
     })
 }

@@ -53,6 +53,8 @@ pub(crate) struct SeedRun {
     pub(crate) pointing: Option<OfImages>,
     /// Pictures with maps of words.
     pub(crate) word_patches: Vec<PairMaps>,
+    /// How long it took; zero for a baseline, whose row says it.
+    pub(crate) seconds: f64,
 }
 
 impl SeedRun {
@@ -75,6 +77,7 @@ impl SeedRun {
             false_negatives: vec![],
             pointing: None,
             word_patches: vec![],
+            seconds: 0.0,
         })
     }
 }

@@ -166,13 +166,12 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let validate = |embedded: &Embedded| evaluation(embedded, &job.source.dataset.val.pairs);
     let bar = progress::bar(&name, "steps");
     bar.set_length(plan.steps() as u64);
-    let say = |line: &str| bar.suspend(|| progress::say(line)); // the bar would be torn apart
     let watch = |event: Event| match event {
-        Event::Notice(line) => say(line),
+        Event::Notice(line) => progress::say(line),
         Event::Step(at) => {
             bar.set_position(at.step as u64);
             if let Some(line) = job.estimate.step(plan.steps()) {
-                say(&line);
+                progress::say(line);
             }
         }
     };
@@ -209,11 +208,9 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     result.prior = method.prior();
     result.pointing = pointing::measure(&method, &job.source)?;
     if seed == job.seeds[0] {
-        let pairs = job.pairs.get_or_init(|| {
-            let captions = word_maps::spread(&job.source, Split::Test, WORD_PATCHES);
-            word_maps::pairs(&job.source, Split::Test, &captions, &test)
-        });
-        if let Some(maps) = method.word_maps(Split::Test, &word_maps::numbers(pairs))? {
+        let captions = word_maps::spread(&job.source, Split::Test, WORD_PATCHES);
+        let pairs = word_maps::pairs(&job.source, Split::Test, &captions, None);
+        if let Some(maps) = method.word_maps(Split::Test, &word_maps::numbers(&pairs))? {
             let (of, asked) = ((row, seed), (Split::Test, pairs.as_slice()));
             result.word_patches = word_maps::shown(of, &job.source, asked, maps, None);
         }
@@ -226,6 +223,7 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
         crate::summary::duration(seconds)
     ));
     result.progress = Some(progress);
+    result.seconds = seconds;
     Ok((result, scores))
 }
 

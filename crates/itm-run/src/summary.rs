@@ -1,8 +1,8 @@
 //! What is printed before training starts: what was resolved, and what it will take.
 
-use std::cell::Cell;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::reproduce::Planned;
@@ -27,6 +27,7 @@ pub(crate) fn resolved(job: &Planned, out: Option<&Path>) -> String {
         ("val", size(&data.val)),
         ("test", format!("{}, protocol {}", size(&data.test), job.protocol().name())),
         ("backend", format!("{}, {} threads", job.backend, system::threads())),
+        ("jobs", format!("{} at a time", job.jobs)),
         ("rows", job.view.rows.join(" | ")),
         ("seeds", seeds.join(" ")),
         ("steps", format!("{} in all", job.steps)),
@@ -44,7 +45,9 @@ fn memory(job: &Planned) -> String {
     let mut last = None;
     for (row, plan) in job.view.rows.iter().zip(&job.memory) {
         if last.replace(plan) != Some(plan) {
-            lines.push(format!("{row}: at most {}; {plan}", bytes(plan.peak())));
+            let times =
+                if job.jobs > 1 { format!(" for {} at a time", job.jobs) } else { String::new() };
+            lines.push(format!("{row}: at most {}{times}; {plan}", bytes(plan.peak_of(job.jobs))));
         }
     }
     lines.join("\n          ")
@@ -52,10 +55,16 @@ fn memory(job: &Planned) -> String {
 
 /// Tells once, soon after the start, how long the row and all rows will take.
 pub(crate) struct Estimate {
-    started: Cell<Option<Instant>>,
-    done: Cell<usize>,
-    told: Cell<bool>,
+    measured: Mutex<Measured>,
     steps: usize,
+    jobs: usize,
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    started: Option<Instant>,
+    done: usize,
+    told: bool,
 }
 
 impl Estimate {
@@ -65,30 +74,34 @@ impl Estimate {
     const LONG: Duration = Duration::from_secs(10);
     const FEW: usize = 3;
 
-    pub(crate) fn new(steps: usize) -> Self {
-        Self { started: Cell::new(None), done: Cell::new(0), told: Cell::new(false), steps }
+    /// Of so many steps in all, by so many trainings at a time.
+    pub(crate) fn new(steps: usize, jobs: usize) -> Self {
+        Self { measured: Mutex::default(), steps, jobs }
     }
 
     /// Counts a step of a row that has so many; the estimate, once enough steps are measured.
     pub(crate) fn step(&self, row: usize) -> Option<String> {
-        self.done.set(self.done.get() + 1);
-        if self.done.get() == Self::SKIP {
-            self.started.set(Some(Instant::now()));
+        let mut at = self.measured.lock().expect("nobody panics with it");
+        at.done += 1;
+        if at.done == Self::SKIP {
+            at.started = Some(Instant::now());
             return None;
         }
-        let (time, measured) = (self.started.get()?.elapsed(), self.done.get() - Self::SKIP);
+        let (time, measured) = (at.started?.elapsed(), at.done - Self::SKIP);
         let enough = measured >= Self::MEASURE || measured >= Self::FEW && time >= Self::LONG;
-        (enough && !self.told.replace(true))
+        (enough && !std::mem::replace(&mut at.told, true))
             .then(|| self.line(time.as_secs_f64() / measured as f64, row))
     }
 
-    fn line(&self, step: f64, row: usize) -> String {
+    /// The line for a step every so many seconds, over all trainings that run.
+    fn line(&self, every: f64, row: usize) -> String {
         let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
+        let step = every * self.jobs as f64;
         format!(
             "estimate: {} a step, {} for this row and seed, {} for the table; memory so far {memory}",
             if step < 1.0 { format!("{:.1} ms", 1000.0 * step) } else { format!("{step:.1} s") },
             duration(step * row as f64),
-            duration(step * self.steps as f64)
+            duration(every * self.steps as f64)
         )
     }
 }
@@ -117,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_estimate_comes_once_and_is_of_all_steps() {
-        let estimate = Estimate::new(400_000);
+        let estimate = Estimate::new(400_000, 1);
         let before = Instant::now();
         let lines: Vec<_> = (0..Estimate::SKIP + 3 * Estimate::MEASURE)
             .filter_map(|_| {
@@ -136,6 +149,18 @@ mod tests {
         };
         let ratio = half(" for this row") / half(" for the table");
         assert!((ratio - 0.5).abs() < 0.04 || ms > 15.0, "{}", lines[0]);
+    }
+
+    /// Steps come twice as often from two trainings at a time: one takes as long, the table half.
+    #[test]
+    fn several_trainings_share_the_table() {
+        let line = Estimate::new(1200, 2).line(0.5, 300);
+        assert!(
+            line.starts_with(
+                "estimate: 1.0 s a step, 5.0 min for this row and seed, 10.0 min for the table"
+            ),
+            "{line}"
+        );
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::source::{Grounded, Source};
 /// Words shown of a caption where nobody says which.
 const WORDS: usize = 4;
 
+/// Rows beside each other.
+pub(crate) const ROWS: usize = 4;
+
 /// Words that name nothing to look for in a picture.
 const FUNCTION: &[&str] = &[
     "a", "an", "the", "this", "that", "these", "those", "some", "and", "or", "but", "of", "in",
@@ -33,19 +36,22 @@ pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
 }
 
 /// Each caption with its own image, and with a false negative of it: an image of which it is true, where that is known (no
-/// model has a say in which); else the most similar of the other images, which may be none.
+/// model has a say in which); else with the most similar of the other images by these embeddings, which may be none.
 pub(crate) fn pairs(
     source: &Source,
     split: Split,
     captions: &[usize],
-    embedded: &Embedded,
+    embedded: Option<&Embedded>,
 ) -> Vec<Pair> {
     let (part, truth) = source.part(split);
     let of = |&text: &usize| {
         let own = part.pairs.image_of(text);
         let other = match truth {
             Some(truth) => false_negative(truth, own, text).map(|i| (i, PairKind::FalseNegative)),
-            None => most_similar(embedded, text, own).map(|i| (i, PairKind::MostSimilar)),
+            None => {
+                let similar = embedded.and_then(|embedded| most_similar(embedded, text, own));
+                similar.map(|i| (i, PairKind::MostSimilar))
+            }
         };
         let own = Pair { image: own, text, kind: PairKind::Annotated };
         std::iter::once(own).chain(other.map(|(image, kind)| Pair { image, text, kind }))
@@ -112,7 +118,7 @@ pub(crate) fn shown(
     pairs.iter().zip(maps).map(of_pair).collect()
 }
 
-/// Puts the maps of another row beside those that are there; not where it has other patches or reads other words.
+/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other patches or reads other words.
 ///
 /// # Panics
 /// If they are of other pairs.
@@ -126,7 +132,8 @@ pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
     }
     assert_eq!(all.len(), row.len(), "maps of other pairs");
     for (pair, other) in all.iter_mut().zip(row) {
-        if (pair.grid, &pair.words) == (other.grid, &other.words) {
+        let same = (pair.grid, &pair.words) == (other.grid, &other.words);
+        if same && pair.rows.len() < ROWS {
             pair.rows.extend(other.rows);
         }
     }
@@ -211,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_caption_stands_with_its_image_and_with_another() {
-        let unknown = pairs(&source(false), Split::Test, &[7, 25], &embedded());
+        let unknown = pairs(&source(false), Split::Test, &[7, 25], Some(&embedded()));
         let pair = |image, text, kind| Pair { image, text, kind };
         let (own, similar) = (PairKind::Annotated, PairKind::MostSimilar);
         assert_eq!(
@@ -219,10 +226,13 @@ mod tests {
             [pair(1, 7, own), pair(5, 7, similar), pair(5, 25, own), pair(2, 25, similar)]
         );
 
+        let alone = pairs(&source(false), Split::Test, &[7], None);
+        assert_eq!(alone, [pair(1, 7, own)], "no model, no truth, no other image");
+
         let source = source(true);
         let captions = spread(&source, Split::Test, 3);
         let truth = &source.truth.as_ref().unwrap().test;
-        let found = pairs(&source, Split::Test, &captions, &embedded());
+        let found = pairs(&source, Split::Test, &captions, Some(&embedded()));
         assert_eq!(found.len(), 2 * captions.len(), "{captions:?}");
         for two in found.chunks(2) {
             assert_eq!((two[0].kind, two[1].kind), (own, PairKind::FalseNegative));
@@ -234,7 +244,7 @@ mod tests {
     fn rows_stand_beside_each_other() {
         let source = source(true);
         let captions = spread(&source, Split::Test, 1);
-        let pairs = pairs(&source, Split::Test, &captions, &embedded());
+        let pairs = pairs(&source, Split::Test, &captions, Some(&embedded()));
         let maps = |value: f32| -> Vec<WordMaps> {
             let of = |pair: &Pair| {
                 let words = source.grounded(Split::Test, pair.image, pair.text).into_iter();

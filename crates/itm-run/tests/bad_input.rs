@@ -19,9 +19,10 @@ fn command_lines() {
     fs::create_dir(dir.path().join("taken")).unwrap();
     fs::write(dir.path().join("taken/mine.txt"), "mine").unwrap();
     let reproduce = |rest: &[&'static str]| [&["reproduce", "small"], rest].concat();
-    let cases: [(Vec<&str>, &[&str]); 28] = [
+    let cases: [(Vec<&str>, &[&str]); 29] = [
         (reproduce(&["--seeds", "0"]), &["--seeds", "1 to 1000", "got 0"]),
         (reproduce(&["--seeds", "18446744073709551615"]), &["--seeds", "1 to 1000"]),
+        (reproduce(&["--jobs", "0"]), &["--jobs", "1 to 256", "got 0"]),
         (reproduce(&["--seeds", "three"]), &["--seeds", "'three'"]),
         (reproduce(&["--rows", "Ful"]), &["--rows", "Full", "`Ful`"]),
         (reproduce(&["--rows", ""]), &["--rows", "Full", "``"]),

@@ -27,7 +27,7 @@ fn a_run_writes_its_reports_and_a_killed_one_ends_with_the_same_bits() {
     }
 
     let killed = dir.path().join("killed");
-    let kills = KILLS.iter().filter(|kill| spawn_and_kill(&configs, &killed, kill)).count();
+    let kills = KILLS.iter().filter(|kill| spawn_and_kill(&configs, &killed, &[], kill)).count();
     assert_eq!(kills, KILLS.len(), "the run ended before its last kill");
     let output = run(&configs, &arguments(&killed));
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -43,6 +43,29 @@ fn a_run_writes_its_reports_and_a_killed_one_ends_with_the_same_bits() {
         fs::read(whole.join("config.toml")).unwrap()
     );
     assert_eq!(measured(&killed), measured(&whole));
+}
+
+#[test]
+fn trainings_at_a_time_end_with_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let out = |name: &str| dir.path().join(name);
+    let shown = |name: &str, more: &[&str]| {
+        let path = out(name);
+        let output = run(&configs, &[&arguments(&path), more].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(shown("one", &[]).contains("jobs  1 at a time"));
+    assert!(shown("two", &["--jobs", "2"]).contains("jobs  2 at a time"));
+    // Killed in the middle of two trainings, it goes on with two.
+    let two: Kill = |s| s.steps("full") >= 5 && s.steps("w-o-mmm") >= 5;
+    assert!(spawn_and_kill(&configs, &out("killed"), &["--jobs", "2"], &two), "it ended too early");
+    shown("killed", &["--jobs", "2"]);
+    for other in ["two", "killed"] {
+        assert!(files(&out("one").join("rows")) == files(&out(other).join("rows")), "{other}");
+        assert_eq!(measured(&out("one")), measured(&out(other)), "{other}");
+    }
 }
 
 /// Everything a report measured, but for the time it took.
@@ -114,9 +137,10 @@ fn arguments(out: &Path) -> Vec<&str> {
 }
 
 /// Whether the run was still going when it was killed.
-fn spawn_and_kill(configs: &Path, out: &Path, kill: &Kill) -> bool {
+fn spawn_and_kill(configs: &Path, out: &Path, more: &[&str], kill: &Kill) -> bool {
+    let arguments = [&arguments(out), more].concat();
     let mut child =
-        itm(configs, &arguments(out)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        itm(configs, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {

@@ -10,11 +10,8 @@ use crate::checkpoint::write_atomically;
 use crate::method::{Embedded, Split};
 use crate::report::{self, PairMaps};
 use crate::rows::Trained;
-use crate::word_maps::{self, beside, numbers, shown};
+use crate::word_maps::{self, ROWS, beside, numbers, shown};
 use crate::{cli, progress};
-
-/// Rows beside each other.
-const ROWS: usize = 4;
 
 /// Writes the page into a folder; `None`, and a line that says so, if the row has no patches. Beside the row that was asked
 /// stand the others of the run with the same seed; one that was not trained to its end is left out, with a line.
@@ -34,7 +31,7 @@ pub(super) fn write(
         Some(_) => queries.captions.clone(),
         None => word_maps::spread(source, split, args.queries),
     };
-    let pairs = word_maps::pairs(source, split, &captions, embedded);
+    let pairs = word_maps::pairs(source, split, &captions, Some(embedded));
     let mut all: Vec<PairMaps> = vec![];
     let others = trained.config.rows().filter(|&other| other != row);
     for (k, name) in std::iter::once(row).chain(others).enumerate() {

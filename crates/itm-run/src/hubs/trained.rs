@@ -142,6 +142,7 @@ impl Wanted {
             resume: resumed.is_some(),
             out: resumed,
             plan: args.plan,
+            jobs: args.jobs,
             memory_limit: args.memory_limit,
             rescore: None,
         };

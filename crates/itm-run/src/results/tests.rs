@@ -30,6 +30,7 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         epochs: vec![],
         rescored: None,
         false_negatives: vec![],
+        seconds: 0.0,
     }
 }
 

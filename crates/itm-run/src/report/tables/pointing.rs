@@ -29,13 +29,13 @@ pub(in crate::report) fn pointing(report: &Report) -> Option<Table> {
         line(report, row, annotated.into_iter().chain(others).collect())
     });
     let head = |group, short| {
-        ["words on target", "95 % interval", "by chance", "words"].map(|label| Column {
+        ["on target", "95 % interval", "by chance", "words"].map(|label| Column {
             group,
             short,
             label: label.into(),
         })
     };
-    let columns = [head("annotated pairs", "annotated: "), head("false negatives", "false: ")];
+    let columns = [head("annotated pairs", "pairs: "), head("false negatives", "FN: ")];
     let mut table = Table {
         title: "Words that point at what they name".into(),
         note: "Share of words whose closest patch (cosine of last hidden states) has its centre in a \

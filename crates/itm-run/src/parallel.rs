@@ -1,0 +1,210 @@
+//! Several trainings at a time, their results in the order of one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+
+use itm_core::{Error, Result};
+
+use crate::cli;
+use crate::config::within;
+
+/// Beyond it something else is meant.
+const MOST_JOBS: u64 = 256;
+
+/// Trainings at a time: several only where they share the processor.
+///
+/// # Errors
+/// If the number is none, or the backend has one device for all.
+pub(crate) fn jobs(args: &cli::Reproduce) -> Result<usize> {
+    within("--jobs".into(), args.jobs as u64, 1..=MOST_JOBS)?;
+    if args.jobs > 1 && args.backend != "cpu" {
+        let expected = format!("1 on {}, whose device is one", args.backend);
+        return Err(Error::invalid("--jobs", expected, args.jobs));
+    }
+    Ok(args.jobs)
+}
+
+/// Threads of one of so many workers: an equal part of those there are, at least one.
+fn share(workers: usize) -> usize {
+    (rayon::current_num_threads() / workers).max(1)
+}
+
+/// Makes a result of each of the tasks `0..tasks`, `workers` at a time, and hands them to `take` in the order of the tasks.
+///
+/// A worker takes the next task when it has made one, and has an equal part of the pool's threads for its own work. One
+/// worker is the calling thread, with all of them. After an error, of a task or of `take`, no task is begun; those that run
+/// end first.
+///
+/// # Errors
+/// The error of the first task, in their order, that has one; of `take`; if threads cannot be had.
+pub(crate) fn in_order<T: Send>(
+    tasks: usize,
+    workers: usize,
+    make: impl Fn(usize) -> Result<T> + Sync,
+    mut take: impl FnMut(usize, T) -> Result<()>,
+) -> Result<()> {
+    let workers = workers.min(tasks);
+    if workers < 2 {
+        return (0..tasks).try_for_each(|task| take(task, make(task)?));
+    }
+    let pools = (0..workers).map(|_| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(share(workers)).build();
+        pool.map_err(|e| Error::invalid("--jobs", "threads for each job", e))
+    });
+    let pools = pools.collect::<Result<Vec<_>>>()?;
+    let next = AtomicUsize::new(0);
+    let stop = || next.store(tasks, Ordering::SeqCst);
+    let (sender, made) = channel();
+    std::thread::scope(|scope| {
+        for pool in &pools {
+            let sender = sender.clone();
+            let (next, make, stop) = (&next, &make, &stop);
+            scope.spawn(move || {
+                loop {
+                    let task = next.fetch_add(1, Ordering::SeqCst);
+                    if task >= tasks {
+                        return;
+                    }
+                    let result = pool.install(|| make(task));
+                    if result.is_err() {
+                        stop();
+                    }
+                    if sender.send((task, result)).is_err() {
+                        return; // `take` has refused a result
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let taken = in_turn(made, &mut take);
+        if taken.is_err() {
+            stop();
+        }
+        taken
+    })
+}
+
+/// Takes results in the order of their tasks; those that come early wait.
+fn in_turn<T>(
+    made: Receiver<(usize, Result<T>)>,
+    take: &mut impl FnMut(usize, T) -> Result<()>,
+) -> Result<()> {
+    let mut early = BTreeMap::new();
+    let mut turn = 0;
+    for (task, result) in made {
+        early.insert(task, result);
+        while let Some(result) = early.remove(&turn) {
+            take(turn, result?)?;
+            turn += 1;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn several_only_on_the_processor() {
+        let jobs = |rest: &[&str]| {
+            let args = [&["itm", "reproduce", "x"], rest].concat();
+            match cli::Cli::try_parse_from(args).unwrap().command {
+                cli::Command::Reproduce(args) => jobs(&args).map_err(|e| e.to_string()),
+                _ => unreachable!(),
+            }
+        };
+        assert_eq!(jobs(&[]), Ok(1));
+        assert_eq!(jobs(&["--jobs", "5"]), Ok(5));
+        assert_eq!(jobs(&["--backend", "wgpu"]), Ok(1));
+        let line = jobs(&["--jobs", "2", "--backend", "wgpu:1"]).unwrap_err();
+        assert_eq!(line, "--jobs: expected 1 on wgpu:1, whose device is one, got 2");
+        assert!(jobs(&["--jobs", "0"]).unwrap_err().starts_with("--jobs: expected 1 to 256"));
+    }
+
+    #[test]
+    fn results_come_in_order_however_long_they_take() {
+        for workers in [1, 2, 3, 9] {
+            let mut got = Vec::new();
+            let make = |task| {
+                std::thread::sleep(Duration::from_millis([30, 1, 15, 0, 5][task]));
+                Ok(task * task)
+            };
+            in_order(5, workers, make, |task, square| {
+                got.push((task, square));
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(got, [(0, 0), (1, 1), (2, 4), (3, 9), (4, 16)], "{workers} workers");
+        }
+        in_order(0, 2, |_| Ok(()), |_, ()| panic!("nothing was asked for")).unwrap();
+    }
+
+    /// Three tasks that wait for each other end only if they run at once; each pool has an equal part of the threads.
+    #[test]
+    fn workers_run_at_once_on_pools_of_their_own() {
+        let together = Barrier::new(3);
+        let all = rayon::current_num_threads();
+        let make = |_| {
+            together.wait();
+            Ok(rayon::current_num_threads())
+        };
+        in_order(3, 3, make, |_, threads| {
+            assert_eq!(threads, (all / 3).max(1));
+            Ok(())
+        })
+        .unwrap();
+        let alone = |_| Ok(rayon::current_num_threads());
+        in_order(1, 4, alone, |_, threads| {
+            assert_eq!(threads, all, "one task has them all");
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    /// Task 1 fails while task 0 still runs: task 0 is taken, the error is task 1's, and nothing after those that ran begins.
+    #[test]
+    fn the_first_error_ends_it_and_what_runs_is_taken() {
+        let begun = AtomicUsize::new(0);
+        let mut taken = vec![];
+        let failing = |task| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            match task {
+                1 => Err(Error::invalid("task 1", "luck", "none")),
+                0 => {
+                    std::thread::sleep(Duration::from_millis(50));
+                    Ok(())
+                }
+                _ => {
+                    std::thread::sleep(Duration::from_millis(10));
+                    Ok(())
+                }
+            }
+        };
+        let error = in_order(100, 2, failing, |task, ()| {
+            taken.push(task);
+            Ok(())
+        });
+        assert_eq!(error.unwrap_err().to_string(), "task 1: expected luck, got none");
+        assert_eq!(taken, [0]);
+        assert!(begun.load(Ordering::SeqCst) <= 3, "{begun:?} begun");
+        for workers in [1, 2] {
+            begun.store(0, Ordering::SeqCst);
+            let make = |_| {
+                std::thread::sleep(Duration::from_millis(5));
+                begun.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            };
+            let refuse = |task: usize, ()| Err(Error::invalid("disk", "room", task));
+            let error = in_order(100, workers, make, refuse).unwrap_err();
+            assert_eq!(error.to_string(), "disk: expected room, got 0");
+            assert!(begun.load(Ordering::SeqCst) <= 2 * workers, "{workers}: {begun:?} begun");
+        }
+    }
+}
