@@ -118,7 +118,8 @@ pub(crate) fn shown(
     pairs.iter().zip(maps).map(of_pair).collect()
 }
 
-/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other patches or reads other words.
+/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other patches or
+/// reads other words.
 ///
 /// # Panics
 /// If they are of other pairs.

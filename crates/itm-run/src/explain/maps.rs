@@ -68,6 +68,6 @@ pub(super) fn write(
     let title = format!("Words and patches, seed {}", args.seed);
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let path = folder.join("word-patches.html");
-    write_atomically(&path, report::word_patches(&title, &all).as_bytes())?;
+    write_atomically(&path, report::maps_page(&title, &all).as_bytes())?;
     Ok(Some(path))
 }

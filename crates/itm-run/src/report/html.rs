@@ -78,7 +78,7 @@ pub(super) fn explained(title: &str, found: &[Example]) -> String {
 }
 
 /// A page of pictures with the maps of words laid over them.
-pub(super) fn word_patches(title: &str, pairs: &[PairMaps]) -> String {
+pub(super) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
     page(title, |out| word_patches::render(out, pairs))
 }
 

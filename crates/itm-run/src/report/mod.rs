@@ -228,8 +228,8 @@ pub(crate) fn explained(title: &str, found: &[Example]) -> String {
 }
 
 /// A page of pictures with the maps of words laid over them; nothing is loaded from elsewhere.
-pub(crate) fn word_patches(title: &str, pairs: &[PairMaps]) -> String {
-    html::word_patches(title, pairs)
+pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
+    html::maps_page(title, pairs)
 }
 
 /// The verdict and the tables for a terminal of any width; `palette` says whether to colour.
