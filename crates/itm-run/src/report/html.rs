@@ -44,7 +44,6 @@ pub(super) fn render(input: &ReportInput) -> String {
         tables::draws(report),
         tables::epochs(report),
         tables::detection(report),
-        tables::pointing(report),
     ];
     if known.iter().any(Option::is_some) || !posterior.is_empty() {
         section(&mut out, "False negatives", |out| {
@@ -58,9 +57,11 @@ pub(super) fn render(input: &ReportInput) -> String {
             examples::render(out, &figures.false_negatives, Scores::Probabilities);
         });
     }
-    if !figures.word_patches.is_empty() {
+    let pointing = tables::pointing(report);
+    if pointing.is_some() || !figures.word_patches.is_empty() {
         section(&mut out, "Words and patches", |out| {
             word_patches::render(out, &figures.word_patches);
+            pointing.iter().for_each(|t| table(out, t));
         });
     }
     if !figures.examples.is_empty() {

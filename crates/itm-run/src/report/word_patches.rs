@@ -16,6 +16,9 @@ const STEPS: usize = 12;
 const DARKEST: f64 = 0.84;
 
 pub(super) fn render(out: &mut String, pairs: &[PairMaps]) {
+    if pairs.is_empty() {
+        return;
+    }
     *out += "<p class=\"note\">How close a word is to each patch of the picture: cosine of their last hidden states in the \
              joint space (the paper does not say how its maps were made). Each map has its own scale, bright is close, the \
              circle marks the closest patch; dashed: what the word is about, where that is known. The picture is shown as \
