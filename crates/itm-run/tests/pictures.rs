@@ -277,7 +277,7 @@ fn words_are_shown_on_pictures_by_both_rows_and_measured() {
             let [lo, hi] = [0, 1].map(|k| pointed["ci95"][k].as_f64().unwrap());
             assert!(lo <= value("share") && value("share") <= hi, "{row}, {pairs}: {pointed}");
             assert!((0.02..0.5).contains(&value("chance")), "{row}, {pairs}: {pointed}");
-            assert!(value("words") > 50.0, "{row}, {pairs}: {pointed}");
+            assert!(value("words") > 20.0, "{row}, {pairs}: {pointed}");
         }
     }
     let chance = |row: &str| pointing(row)["annotated"]["chance"].as_f64().unwrap();
