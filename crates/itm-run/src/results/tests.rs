@@ -30,6 +30,8 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         epochs: vec![],
         rescored: None,
         false_negatives: vec![],
+        pointing: None,
+        word_patches: vec![],
         seconds: 0.0,
     }
 }
