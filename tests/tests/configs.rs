@@ -71,6 +71,21 @@ fn fne_rows_differ_in_one_key() {
     }
 }
 
+/// The target with patches to look at: the paper's kind of encoders, from scratch on Scenes; rows that differ in the draw.
+#[test]
+fn fne_scenes_vit_sees_pictures_without_published_weights() {
+    let config = Config::load(&configs(), "fne-scenes-vit").unwrap();
+    assert!(config.target.scenes.is_some());
+    let [full, mut hardest] = ["Full", "w/o FNE"].map(|row| config.row::<FneConfig>(row).unwrap());
+    assert_eq!(hardest.sampler.negatives, fne::Negatives::Hardest);
+    hardest.sampler.negatives = full.sampler.negatives;
+    assert_eq!(hardest, full);
+    let fne::ImageConfig::Vit(vit) = &full.model.image else { panic!("{:?}", full.model.image) };
+    let fne::TextConfig::Bert(bert) = &full.model.text else { panic!("{:?}", full.model.text) };
+    assert!(vit.weights.folder().unwrap().is_none() && bert.weights.folder().unwrap().is_none());
+    assert_eq!((vit.shape().unwrap().grid(), vit.image_size), ([8, 8], 96));
+}
+
 /// Tables 1 to 5 and Figures 4 and 5, wherever the paper has them; every printed name is one of the paper's lines.
 #[test]
 fn fne_targets_have_the_papers_tables_and_figures() {

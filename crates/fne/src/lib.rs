@@ -14,6 +14,7 @@ mod model;
 mod posterior;
 mod sampler;
 mod state;
+mod states;
 mod statistics;
 mod step;
 mod weights;
@@ -38,6 +39,7 @@ pub use model::{
 };
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
 pub use sampler::FneSampler;
+pub use states::States;
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
 pub use step::{Batch, Fne, Observe, StepReport};
 pub use weights::{Density, Excluded, Pool, Rule, Tie, weights};

@@ -12,7 +12,7 @@ use crate::data::sha256_hex;
 use crate::{Error, Result};
 
 #[cfg(feature = "pieces")]
-pub use pieces::{FNE_MAX_PIECES, PieceLimit, WordPieces};
+pub use pieces::{FNE_MAX_PIECES, PieceLimit, PieceWord, WordPieces};
 pub use vectors::WordVectors;
 
 /// Words of a caption that [`clean_caption`] keeps.

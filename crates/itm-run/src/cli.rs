@@ -27,7 +27,8 @@ pub enum Command {
     },
     /// Train and evaluate the rows of a paper's table, and write a report.
     Reproduce(Reproduce),
-    /// What a trained row takes for matches that nobody annotated: pictures, captions, probabilities.
+    /// What a trained row takes for matches that nobody annotated, with probabilities; which patches of a picture its words
+    /// are close to.
     Explain(Explain),
     /// Which files of Flickr30K, Flickr8k and COCO go where; `data check DIR` examines a folder.
     Data {
@@ -120,6 +121,9 @@ pub struct Explain {
     /// Instead: these captions, numbers from 0.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub captions: Option<Vec<usize>>,
+    /// Words whose maps are shown; names of objects and others by default.
+    #[arg(long, value_delimiter = ',', value_name = "WORDS")]
+    pub words: Option<Vec<String>>,
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -131,7 +135,7 @@ pub struct Explain {
 /// What can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Explained {
-    /// False Negative Elimination: its most probable false negatives.
+    /// False Negative Elimination: its most probable false negatives, and its words on pictures.
     Fne,
 }
 

@@ -1,13 +1,15 @@
 //! The splits as a method takes them in: transformed features, captions as numbers of words or of word pieces.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use itm_core::Result;
 use itm_core::data::{CentredRoots, Dataset, Features, Part};
-use itm_core::text::{PieceLimit, Vocabulary, VocabularyOptions, WordPieces, clean_caption};
+use itm_core::text::{PieceLimit, Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
 use rayon::prelude::*;
 
 use crate::config::{ImageFeatures, Marks, Target};
+use crate::method::Split;
 
 /// How a method reads captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,14 @@ pub(crate) struct Encoded {
     pub(crate) train: EncodedPart,
     pub(crate) val: EncodedPart,
     pub(crate) test: EncodedPart,
+    reader: Reader,
+}
+
+/// A word of a caption, and which of the caption's numbers stand for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    pub(crate) pieces: Range<usize>,
 }
 
 impl Encoded {
@@ -69,7 +79,35 @@ impl Encoded {
             Ok(EncodedPart { features, words: words.collect::<Result<_>>()? })
         };
         let (train, val, test) = (part(&data.train)?, part(&data.val)?, part(&data.test)?);
-        Ok(Self { vocabulary: reader.size(), train, val, test })
+        Ok(Self { vocabulary: reader.size(), train, val, test, reader })
+    }
+
+    /// The words of a caption as a method reads it.
+    ///
+    /// # Errors
+    /// If it has no word pieces.
+    pub(crate) fn words(&self, caption: &str) -> Result<Vec<Word>> {
+        let from = |first: usize, most: usize| {
+            let words = words(caption).into_iter().take(most).enumerate();
+            words.map(|(k, text)| Word { text, pieces: first + k..first + k + 1 }).collect()
+        };
+        match &self.reader {
+            Reader::Words { most, .. } => Ok(from(0, *most)),
+            Reader::MarkedWords { most, .. } => Ok(from(1, *most)),
+            Reader::Pieces(pieces) => {
+                let words = pieces.words(&clean_caption(caption))?.into_iter();
+                Ok(words.map(|w| Word { text: w.text, pieces: w.pieces }).collect())
+            }
+        }
+    }
+
+    /// The part of a split.
+    pub(crate) fn part(&self, split: Split) -> &EncodedPart {
+        match split {
+            Split::Train => &self.train,
+            Split::Val => &self.val,
+            Split::Test => &self.test,
+        }
     }
 }
 
@@ -174,6 +212,35 @@ mod tests {
         assert!(line.err().unwrap().to_string().contains("unknown variant `both`"));
         assert_eq!(Captions::MarkedWords.marked(Marks::StartEnd), None);
         assert_eq!(Captions::Pieces("x".into()).marked(Marks::StartEnd), None);
+    }
+
+    /// What a word's numbers are is what the caption's numbers are there.
+    #[test]
+    fn words_point_at_their_numbers() {
+        let (mut data, mut target) = (data(), target(ImageFeatures::Pictures));
+        data.test.captions[0] = "A Red ball, on".into();
+        target.max_words = 3;
+        let of = |captions: &Captions| {
+            let encoded = Encoded::new(&data, &target, captions).unwrap();
+            let words = encoded.words(&data.test.captions[0]).unwrap();
+            (words, encoded.test.words[0].clone())
+        };
+        let (plain, of_plain) = of(&Captions::Words);
+        let (marked, of_marked) = of(&Captions::MarkedWords);
+        let texts: Vec<_> = plain.iter().map(|w| w.text.as_str()).collect();
+        assert_eq!(texts, ["a", "red", "ball"]);
+        for (plain, marked) in plain.iter().zip(&marked) {
+            assert_eq!(plain.text, marked.text);
+            assert_eq!(of_plain[plain.pieces.clone()], of_marked[marked.pieces.clone()]);
+        }
+        assert_eq!((plain.len(), marked.len(), marked[2].pieces.clone()), (3, 3, 3..4));
+        let folder = tempfile::tempdir().unwrap();
+        let lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\nba\n##ll\n";
+        fs::write(folder.path().join("vocab.txt"), lines).unwrap();
+        let (pieces, numbers) = of(&Captions::Pieces(folder.path().into()));
+        assert_eq!(numbers, [2, 1, 4, 5, 6, 1, 3]); // all four words: `max_words` is of words of a vocabulary
+        let ball = Word { text: "ball".into(), pieces: 3..5 };
+        assert_eq!((pieces.len(), &pieces[2]), (4, &ball));
     }
 
     /// By hand: `a` is piece 4, every other word the unknown piece 1; cleaning takes the full stop away.

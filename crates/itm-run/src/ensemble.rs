@@ -2,10 +2,10 @@
 
 use itm_core::{Result, ScoreMatrix};
 
-use crate::figures;
 use crate::report::Figures;
 use crate::reproduce::Job;
 use crate::results::{Results, RowResult, SeedRun};
+use crate::{figures, word_maps};
 
 /// Collects the score matrices of consecutive seeds, so many a group.
 pub(crate) struct Ensemble {
@@ -84,6 +84,7 @@ impl Collected {
         if figures.false_negatives.is_empty() {
             figures.false_negatives = false_negatives;
         }
+        word_maps::beside(&mut figures.word_patches, std::mem::take(&mut run.word_patches));
         figures.curves.extend(run.curve.take());
         figures.similarities.extend(run.similarities.take().filter(|_| seed == job.seeds[0]));
         self.alone.seconds += run.seconds;

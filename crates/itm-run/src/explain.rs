@@ -1,4 +1,5 @@
-//! Which items a trained row takes for matches that nobody annotated: FNE's Figure 6, for any row with a posterior.
+//! Which items a trained row takes for matches that nobody annotated: FNE's Figure 6, for any row with a posterior; and which
+//! patches its words are close to: Figures 3 and 7, for any row with patches.
 
 use std::cmp::Ordering;
 
@@ -8,6 +9,7 @@ use crate::method::{Embedded, MatchProbability, Split};
 use crate::report::{Answer, Example, Item, Mark};
 use crate::source::Source;
 
+mod maps;
 mod run;
 
 pub(crate) use run::explain;

@@ -1,22 +1,24 @@
 //! FNE under the runner's loop: batches from a data set, and the audit against the truth.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fne::{
     Batch, Exclude, Fne, FneConfig, ImageConfig, Images, ModelConfig, TextConfig, TrainConfig,
 };
 use hubness::training::Similarity;
-use itm_core::data::Dataset;
+use itm_core::data::{Dataset, Part};
+use itm_core::encoders::{PatchGrid, word_patches};
 use itm_core::{Relevance, Result};
 
 use crate::checkpoint::Files;
-use crate::encoded::{Captions, Encoded};
+use crate::encoded::{Captions, Encoded, Word};
 use crate::finite::first_non_finite;
 use crate::method::{
     Course, Embedded, Inputs, LastBatch, MatchProbability, Method, Observe, Recipe, Sees, Split,
-    Step, blamed,
+    Step, WordMap, WordMaps, blamed,
 };
-use crate::pictures::{Pictures, View};
+use crate::pictures::{EVALUATION_BATCH, Pictures, View};
 use crate::plan;
 use crate::plan::{Bytes, Sizes};
 
@@ -95,6 +97,14 @@ impl<'a> FneMethod<'a> {
         }
         Ok(Self { name, model, data, encoded, pictures, truth })
     }
+
+    fn part(&self, split: Split) -> &Part {
+        match split {
+            Split::Train => &self.data.train,
+            Split::Val => &self.data.val,
+            Split::Test => &self.data.test,
+        }
+    }
 }
 
 /// How the model sees pictures, if it does.
@@ -103,6 +113,22 @@ fn view(model: &ModelConfig) -> Option<View> {
         ImageConfig::Features(_) => None,
         ImageConfig::Vit(vit) => Some(View { augment: vit.augment(), transform: vit.transform() }),
     }
+}
+
+/// The maps of one pair. Of a caption that was cut, those words are left out whose pieces were.
+fn of_pair(
+    grid: PatchGrid,
+    patches: &[f32],
+    (pieces, mut words): (&[f32], Vec<Word>),
+    d: usize,
+) -> WordMaps {
+    let end = pieces.len() / d - 1; // [SEP]
+    words.retain(|word| word.pieces.end <= end);
+    let ranges: Vec<_> = words.iter().map(|word| word.pieces.clone()).collect();
+    let values = word_patches(patches, pieces, &ranges, d);
+    let maps = values.chunks_exact(grid.len()).zip(words);
+    let map = |(values, word): (&[f32], Word)| WordMap { word: word.text, values: values.to_vec() };
+    WordMaps { grid, words: maps.map(map).collect() }
 }
 
 fn is_true(truth: &Relevance) -> impl Fn(i64, i64) -> bool {
@@ -173,11 +199,7 @@ impl Method for FneMethod<'_> {
     }
 
     fn embed(&self, split: Split) -> Result<Embedded> {
-        let part = match split {
-            Split::Train => &self.encoded.train,
-            Split::Val => &self.encoded.val,
-            Split::Test => &self.encoded.test,
-        };
+        let part = self.encoded.part(split);
         Ok(Embedded {
             dim: self.model.config().model.embed_dim,
             images: match &self.pictures {
@@ -187,6 +209,33 @@ impl Method for FneMethod<'_> {
             texts: self.model.embed_texts(&part.words),
             similarity: Similarity::Cosine,
         })
+    }
+
+    fn word_maps(&self, split: Split, pairs: &[(usize, usize)]) -> Result<Option<Vec<WordMaps>>> {
+        let (Some(states), Some(pictures)) = (self.model.states(), &self.pictures) else {
+            return Ok(None);
+        };
+        let captions = &self.part(split).captions;
+        let (words, d) = (&self.encoded.part(split).words, states.width());
+        let images: Vec<usize> =
+            pairs.iter().map(|&(i, _)| i).collect::<BTreeSet<_>>().into_iter().collect();
+        let mut maps = vec![None; pairs.len()];
+        let batches = images.chunks(EVALUATION_BATCH).zip(pictures.some(split, &images));
+        for (images, batch) in batches {
+            let patches = states.patches(&batch?); // [images, n, d]
+            let of_image = states.grid().len() * d;
+            let here: Vec<usize> =
+                (0..pairs.len()).filter(|&k| images.binary_search(&pairs[k].0).is_ok()).collect();
+            let texts: Vec<_> = here.iter().map(|&k| words[pairs[k].1].as_slice()).collect();
+            for (&k, pieces) in here.iter().zip(states.pieces(&texts)) {
+                let (image, text) = pairs[k];
+                let at = images.partition_point(|&i| i < image) * of_image;
+                let words = self.encoded.words(&captions[text])?;
+                let pieces = (pieces.as_slice(), words);
+                maps[k] = Some(of_pair(states.grid(), &patches[at..at + of_image], pieces, d));
+            }
+        }
+        Ok(Some(maps.into_iter().flatten().collect()))
     }
 
     /// With the statistics as they stand, if there are enough of them.

@@ -29,6 +29,7 @@ mod kills;
 mod list;
 mod parallel;
 mod pictures;
+mod pointing;
 mod progress;
 mod results;
 mod rows;
@@ -36,6 +37,7 @@ mod scenes;
 mod source;
 mod summary;
 mod system;
+mod word_maps;
 
 use std::path::Path;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use hubness::training::Similarity;
 use itm_core::audit::{Candidates, Draws};
+use itm_core::encoders::PatchGrid;
 use itm_core::{Error, Relevance, Result};
 use serde::de::DeserializeOwned;
 
@@ -155,6 +156,15 @@ pub trait Method {
         None
     }
 
+    /// How close the words of captions are to the patches of images, for each pair (image, caption) of a split; `None` where
+    /// there are no such things.
+    ///
+    /// # Errors
+    /// If a picture or a caption cannot be read.
+    fn word_maps(&self, _split: Split, _pairs: &[(usize, usize)]) -> Result<Option<Vec<WordMaps>>> {
+        Ok(None)
+    }
+
     /// Hands over the files with everything that a resumed run needs.
     ///
     /// # Errors
@@ -192,6 +202,24 @@ impl fmt::Debug for MatchProbability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MatchProbability").field("prior", &self.prior).finish_non_exhaustive()
     }
+}
+
+/// How close each word of a caption is to each patch of an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WordMaps {
+    /// Where the patches lie.
+    pub grid: PatchGrid,
+    /// The words in order, but for those that the method leaves out.
+    pub words: Vec<WordMap>,
+}
+
+/// How close a word is to each patch of an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WordMap {
+    /// The word as the method reads it.
+    pub word: String,
+    /// Cosines, `[patches]`.
+    pub values: Vec<f32>,
 }
 
 /// Embeddings of a split, row-major.

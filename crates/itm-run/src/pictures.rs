@@ -77,16 +77,25 @@ impl Pictures {
 
     /// All pictures of a split, batch after batch.
     pub(crate) fn of(&self, split: Split) -> Prefetch<PictureBatch> {
-        let all = match split {
-            Split::Train => &*self.train,
-            Split::Val => &self.val,
-            Split::Test => &self.test,
-        };
-        let plain = |source: &PictureSource| Picture { source: source.clone(), seed: 0 };
-        let batches = all.chunks(EVALUATION_BATCH).map(|part| part.iter().map(plain).collect());
+        self.some(split, &(0..self.all(split).len()).collect::<Vec<_>>())
+    }
+
+    /// These pictures of a split, batch after batch of [`EVALUATION_BATCH`].
+    pub(crate) fn some(&self, split: Split, images: &[usize]) -> Prefetch<PictureBatch> {
+        let all = self.all(split);
+        let plain = |&image: &usize| Picture { source: all[image].clone(), seed: 0 };
+        let batches = images.chunks(EVALUATION_BATCH).map(|part| part.iter().map(plain).collect());
         let transform = self.view.transform;
         let evaluation = move |pictures: Vec<_>| PictureBatch::evaluation(&pictures, &transform);
         Prefetch::new(batches.collect::<Vec<_>>(), reach(), evaluation)
+    }
+
+    fn all(&self, split: Split) -> &[PictureSource] {
+        match split {
+            Split::Train => &self.train,
+            Split::Val => &self.val,
+            Split::Test => &self.test,
+        }
     }
 }
 
@@ -157,6 +166,8 @@ mod tests {
         let last = Picture { source: pictures.test[19].clone(), seed: 9 };
         let want = PictureBatch::evaluation(&[last], &pictures.view.transform).unwrap();
         assert_eq!(all[1].values[3 * 768..], want.values);
+        let some: Vec<_> = pictures.some(Split::Test, &[19, 3]).map(|b| b.unwrap()).collect();
+        assert_eq!((some.len(), some[0].images, &some[0].values[..768]), (1, 2, &want.values[..]));
     }
 
     #[test]

@@ -18,10 +18,11 @@ use crate::baselines;
 use crate::config::Shown;
 use crate::hubs::rescore;
 use crate::paper::Measured as PaperData;
+use crate::pointing::{self, OfImages};
 use crate::report::{
     CHANCE, CI95_UNIT, Comparison, Curve, Distribution, EpochDraws, Example, Figure, FigurePoint,
-    Figures, Kind, Measured, RecallIntervals, Recalls, Report, ReportInput, Rescored, Row,
-    SCHEMA_VERSION, SeedResult, Similarities, Truth,
+    Figures, Kind, Measured, PairMaps, RecallIntervals, Recalls, Report, ReportInput, Rescored,
+    Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
 };
 use crate::reproduce::Job;
 use crate::system;
@@ -53,6 +54,10 @@ pub(crate) struct SeedRun {
     pub(crate) rescored: Option<hubness::cli::report::Report>,
     /// Queries of the test split with their most probable false negatives.
     pub(crate) false_negatives: Vec<Example>,
+    /// Whether words point at what they name, image by image.
+    pub(crate) pointing: Option<OfImages>,
+    /// Pictures with maps of words.
+    pub(crate) word_patches: Vec<PairMaps>,
     /// How long it took; zero for a baseline, whose row says it.
     pub(crate) seconds: f64,
 }
@@ -77,6 +82,8 @@ impl SeedRun {
             nearest: hubs.map(|folds| Nearest::new(scores, &folds)),
             rescored: None,
             false_negatives: vec![],
+            pointing: None,
+            word_patches: vec![],
             seconds: 0.0,
         })
     }
@@ -178,6 +185,8 @@ impl RowResult {
         };
         self.add_draws(&mut truth);
         self.add_posterior(&mut truth);
+        let pointing: Vec<_> = self.runs.iter().filter_map(|run| run.pointing.as_ref()).collect();
+        truth.pointing = pointing::summary(&pointing);
         Some(truth)
     }
 

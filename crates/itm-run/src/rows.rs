@@ -1,6 +1,6 @@
 //! One row with one seed: builds the method, trains it, evaluates it on the test split.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use burn::tensor::Device;
@@ -14,17 +14,21 @@ use crate::config::{Config, ImageFeatures, Method as MethodName};
 use crate::encoded::{Captions, Encoded};
 use crate::explain::{Queries, false_negatives};
 use crate::log::Log;
-use crate::method::{Course, Embedded, Inputs, MatchProbability, Method, Recipe, Sees, Split};
+use crate::method::{
+    Course, Embedded, Inputs, MatchProbability, Method, Recipe, Sees, Split, WordMaps,
+};
 use crate::plan::{self, Bytes, Sizes};
 use crate::reproduce::Job;
 use crate::results::SeedRun;
 use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::train::{Event, Plan, restore, train};
-use crate::{figures, progress, results};
+use crate::{figures, pointing, progress, results, word_maps};
 
 /// Queries of each kind whose most probable false negatives a report shows.
 const FALSE_NEGATIVES: usize = 3;
+/// Captions whose maps a report shows.
+const WORD_PATCHES: usize = 4;
 
 /// What the runner does with a row, whatever its method.
 pub(crate) struct Runner {
@@ -44,7 +48,13 @@ pub(crate) struct Runner {
     pub(crate) run: fn(&Job, &str, u64) -> Result<(SeedRun, ScoreMatrix)>,
     /// Embeds splits by a row that was trained; what it has learnt of matches.
     learnt: Ask,
+    /// Maps of words by a row that was trained.
+    word_maps: AskMaps,
 }
+
+/// A trained row and seed, its folder, and the pairs of a split.
+type AskMaps =
+    fn(&Trained, (&str, u64), &Path, (Split, &[(usize, usize)])) -> Result<Option<Vec<WordMaps>>>;
 
 /// A trained row and seed, its folder, and the splits that are asked for.
 type Ask = fn(&Trained, (&str, u64), &Path, &[Split]) -> Result<Learnt>;
@@ -68,6 +78,7 @@ impl Runner {
             steps: steps::<R>,
             run: run::<R>,
             learnt: learnt::<R>,
+            word_maps: maps_of::<R>,
         }
     }
 }
@@ -220,6 +231,15 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
         result.false_negatives = false_negatives(row, &test, posterior, &job.source, asked);
     }
     result.prior = method.prior();
+    result.pointing = pointing::measure(&method, &job.source)?;
+    if seed == job.seeds[0] {
+        let captions = word_maps::spread(&job.source, Split::Test, WORD_PATCHES);
+        let pairs = word_maps::pairs(&job.source, Split::Test, &captions, None);
+        if let Some(maps) = method.word_maps(Split::Test, &word_maps::numbers(&pairs))? {
+            let (of, asked) = ((row, seed), (Split::Test, pairs.as_slice()));
+            result.word_patches = word_maps::shown(of, &job.source, asked, maps, None);
+        }
+    }
     let best = progress.best.map_or(f64::NAN, |best| best.rsum);
     let seconds = started.elapsed().as_secs_f64();
     progress::say(format!(
@@ -266,12 +286,31 @@ impl Trained {
         Ok((embedded.pop().expect("one a split"), posterior))
     }
 
+    /// A row's maps of the words of pairs of a split; `None` if it has none such.
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed).
+    pub(crate) fn word_maps(
+        &self,
+        row: &str,
+        seed: u64,
+        asked: (Split, &[(usize, usize)]),
+    ) -> Result<Option<Vec<WordMaps>>> {
+        let folder = self.folder(row, seed)?;
+        (Runner::of(self.config.target.method).word_maps)(self, (row, seed), &folder, asked)
+    }
+
     fn ask(&self, row: &str, seed: u64, splits: &[Split]) -> Result<Learnt> {
+        let folder = self.folder(row, seed)?;
+        (Runner::of(self.config.target.method).learnt)(self, (row, seed), &folder, splits)
+    }
+
+    fn folder(&self, row: &str, seed: u64) -> Result<PathBuf> {
         let folder = self.run.folder(row, seed);
         if !folder.is_dir() {
             return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
         }
-        (Runner::of(self.config.target.method).learnt)(self, (row, seed), &folder, splits)
+        Ok(folder)
     }
 }
 
@@ -284,6 +323,26 @@ fn learnt<R: Recipe>(
     folder: &Path,
     splits: &[Split],
 ) -> Result<Learnt> {
+    let method = restored::<R>(trained, (row, seed), folder)?;
+    let embedded = splits.iter().map(|&split| method.embed(split)).collect::<Result<_>>()?;
+    Ok((embedded, method.posterior()))
+}
+
+fn maps_of<R: Recipe>(
+    trained: &Trained,
+    row: (&str, u64),
+    folder: &Path,
+    (split, pairs): (Split, &[(usize, usize)]),
+) -> Result<Option<Vec<WordMaps>>> {
+    restored::<R>(trained, row, folder)?.word_maps(split, pairs)
+}
+
+/// A row as its training left it.
+fn restored<'a, R: Recipe>(
+    trained: &'a Trained,
+    (row, seed): (&str, u64),
+    folder: &Path,
+) -> Result<R::Method<'a>> {
     let Trained { config, source, encoded, run, device } = trained;
     let mut recipe: R = config.row(row)?;
     recipe.set_seed(seed);
@@ -291,8 +350,7 @@ fn learnt<R: Recipe>(
     let mut method = recipe.build(Inputs { name, source, encoded, truth: None, device })?;
     let plan = plan(config, recipe.course(), source, seed);
     restore(&mut method, &plan, &run.row(row, seed)?.1, folder)?;
-    let embedded = splits.iter().map(|&split| method.embed(split)).collect::<Result<_>>()?;
-    Ok((embedded, method.posterior()))
+    Ok(method)
 }
 
 /// All scores of embedded images and texts.

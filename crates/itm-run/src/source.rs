@@ -6,7 +6,9 @@ use std::sync::Arc;
 use itm_core::data::{
     Dataset, ImageFolder, LoadOptions, Part, load_pictures, load_precomp, probe_image,
 };
-use itm_core::scenes::{Scenes, Split as ScenesSplit};
+use itm_core::scenes::{
+    Bounds, Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words,
+};
 use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result};
 use rayon::prelude::*;
@@ -35,6 +37,17 @@ pub(crate) struct Source {
 pub(crate) struct Truth {
     pub(crate) train: Relevance,
     pub(crate) test: Relevance,
+}
+
+/// A word of a caption in an image.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Grounded {
+    /// The word, in lower case.
+    pub(crate) word: String,
+    /// Whether it is the name of an object.
+    pub(crate) names: bool,
+    /// The objects that it meets; none for words that meet no object.
+    pub(crate) boxes: Vec<Bounds>,
 }
 
 enum Pictures {
@@ -170,6 +183,28 @@ impl Source {
             Split::Val => (&self.dataset.val, None),
             Split::Test => (&self.dataset.test, truth.map(|t| &t.test)),
         }
+    }
+
+    /// What each word of a caption meets in an image of the same split, where a truth is known that says so: in order, also
+    /// for captions of other images.
+    pub(crate) fn grounded(&self, split: Split, image: usize, text: usize) -> Vec<Grounded> {
+        let Pictures::Scenes(scenes) = &self.pictures else { return vec![] };
+        let split = of_scenes(scenes, split);
+        let (scene, caption) = (&split.scenes[image], &split.captions[text].text);
+        let (Some(met), Some(parsed)) = (grounding(scene, caption), analyse(caption)) else {
+            return vec![];
+        };
+        let word = |((word, met), role): ((String, Grounding), &Role)| Grounded {
+            word,
+            names: matches!(role, Role::Kind(_, Some(_))),
+            boxes: match met {
+                Grounding::Objects(found) => {
+                    found.iter().map(|&o| scene.objects[o].bounds).collect()
+                }
+                Grounding::Functional | Grounding::Mismatched | Grounding::Background => vec![],
+            },
+        };
+        words(caption).into_iter().zip(met).zip(&parsed.roles).map(word).collect()
     }
 
     /// An image as a report shows it; without bytes where the file is not at hand.

@@ -24,7 +24,7 @@ const IMAGES: usize = 60;
 /// The rows of `fne-scenes`, which differ in memory, negatives and draw.
 pub(crate) fn rows() -> Vec<(String, FneConfig)> {
     let mut rows = common::rows();
-    rows.retain(|(name, _)| name.starts_with("fne-scenes"));
+    rows.retain(|(name, _)| name.starts_with("fne-scenes,"));
     rows.iter_mut().for_each(|(_, config)| config.sampler.bank_size = 64);
     rows
 }

@@ -208,14 +208,23 @@ fn encode_features(projection: &Projection, features: &[f32], dropout: Dropout) 
 
 impl VitEncoder {
     fn encode(&self, size: usize, values: &[f32], dropout: Dropout) -> Tensor<2> {
+        normalize_rows(self.projected(self.pool.pool(self.states(size, values, dropout))))
+    }
+
+    /// Class token and patches, `[b, 1 + n, width]`.
+    pub(crate) fn states(&self, size: usize, values: &[f32], dropout: Dropout) -> Tensor<3> {
         assert_eq!(size, self.size, "pictures of {size} px for an encoder of {}", self.size);
         let shape = [values.len() / (3 * size * size), 3, size, size];
         let pixels = TensorData::new(values.to_vec(), shape);
         let pixels = Tensor::<4>::from_data(pixels, &self.vit.class.val().device());
-        let rows = self.pool.pool(self.vit.forward(pixels, dropout.noise(3)));
-        normalize_rows(match &self.projection {
+        self.vit.forward(pixels, dropout.noise(3))
+    }
+
+    /// Rows in the joint space, not of unit length.
+    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
+        match &self.projection {
             Some(projection) => projection.forward(rows),
             None => rows,
-        })
+        }
     }
 }

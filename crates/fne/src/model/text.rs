@@ -36,6 +36,16 @@ pub struct BertEncoder {
     pub pool: PiecePool,
 }
 
+impl BertEncoder {
+    /// Rows in the joint space, not of unit length.
+    pub(crate) fn projected(&self, rows: Tensor<2>) -> Tensor<2> {
+        match &self.projection {
+            Some(projection) => projection.forward(rows),
+            None => rows,
+        }
+    }
+}
+
 impl TextEncoder {
     /// Random or published weights; the report of the latter.
     pub(super) fn open(
@@ -78,11 +88,7 @@ impl TextEncoder {
             Self::Gru(gru) => encode_words(gru, tokens, dropout),
             Self::Bert(encoder) => {
                 let states = encoder.bert.forward(tokens, dropout.noise(4));
-                let rows = encoder.pool.pool(states, tokens);
-                normalize_rows(match &encoder.projection {
-                    Some(projection) => projection.forward(rows),
-                    None => rows,
-                })
+                normalize_rows(encoder.projected(encoder.pool.pool(states, tokens)))
             }
         }
     }

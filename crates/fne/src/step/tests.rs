@@ -4,6 +4,7 @@ mod picture_traps;
 mod pictures;
 mod reference;
 mod resume;
+mod states;
 
 use burn::tensor::Tensor;
 use proptest::prelude::*;

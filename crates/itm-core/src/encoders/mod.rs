@@ -9,6 +9,7 @@ mod positions;
 mod projection;
 mod tokens;
 mod vit;
+mod word_patches;
 
 pub use bert::{Bert, BertShape};
 pub use gru_text::{GruText, GruTextShape, TextPool};
@@ -17,6 +18,7 @@ pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
 pub use tokens::TokenBatch;
 pub use vit::{Vit, VitShape};
+pub use word_patches::{PatchGrid, word_patches};
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Captions as BERT's word pieces.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -43,6 +44,15 @@ impl Default for PieceLimit {
 pub struct WordPieces {
     tokenizer: Tokenizer,
     end: u32,
+}
+
+/// A word of a caption, and where its pieces are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PieceWord {
+    /// As it stands in the caption.
+    pub text: String,
+    /// Places of its pieces, counted from `[CLS]`, 0.
+    pub pieces: Range<usize>,
 }
 
 /// `tokenizer_config.json`, as far as it matters here.
@@ -110,6 +120,29 @@ impl WordPieces {
             }
         }
         Ok(ids)
+    }
+
+    /// A caption's words as they stand in it, each with the places of its pieces in [`encode`](Self::encode) without a limit.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn words(&self, caption: &str) -> Result<Vec<PieceWord>> {
+        let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
+        let encoded = self.tokenizer.encode(caption, true).map_err(refused)?;
+        let mut words: Vec<(u32, Range<usize>, Range<usize>)> = vec![];
+        let pieces = encoded.get_word_ids().iter().zip(encoded.get_offsets()).enumerate();
+        for (piece, (word, &(start, end))) in pieces {
+            let Some(word) = *word else { continue }; // [CLS] and [SEP]
+            match words.last_mut().filter(|last| last.0 == word) {
+                Some((_, pieces, letters)) => (pieces.end, letters.end) = (piece + 1, end),
+                None => words.push((word, piece..piece + 1, start..end)),
+            }
+        }
+        let word = |(_, pieces, letters): (u32, Range<usize>, Range<usize>)| PieceWord {
+            text: caption.get(letters).unwrap_or_default().to_owned(),
+            pieces,
+        };
+        Ok(words.into_iter().map(word).collect())
     }
 }
 
@@ -224,6 +257,22 @@ mod tests {
             |caption: &str| pieces.encode(&clean_caption(caption), PieceLimit::default()).unwrap();
         assert_eq!(of(" . "), [2, 3]);
         assert_eq!(of("A dog, runs!"), of("a dog runs"));
+    }
+
+    /// By hand from the vocabulary, which has `run`, `##ning`, `##s` and no whole `running`: the words of three pieces in all.
+    #[test]
+    fn words_know_their_pieces() {
+        let pieces = WordPieces::open(folder()).unwrap();
+        let caption = "The Running dogs";
+        let words = pieces.words(caption).unwrap();
+        let seen: Vec<_> = words.iter().map(|w| (w.text.as_str(), w.pieces.clone())).collect();
+        assert_eq!(seen, [("The", 1..2), ("Running", 2..4), ("dogs", 4..6)]);
+        let whole = pieces.encode(caption, PieceLimit::None).unwrap();
+        assert_eq!(whole.len(), 7); // and [CLS], [SEP]
+        let lines = fs::read_to_string(folder().join("vocab.txt")).unwrap();
+        let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;
+        assert_eq!(whole[2..4], ["run", "##ning"].map(number));
+        assert_eq!(pieces.words("").unwrap(), []);
     }
 
     #[test]

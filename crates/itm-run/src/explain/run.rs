@@ -1,11 +1,11 @@
-//! `itm explain`: reads a finished run, asks one row, writes a page with pictures.
+//! `itm explain`: reads a finished run, asks one row, writes pages with pictures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
-use super::{Queries, false_negatives};
+use super::{Queries, false_negatives, maps};
 use crate::checkpoint::write_atomically;
 use crate::config::{AnyConfig, Config};
 use crate::devices::device;
@@ -16,10 +16,11 @@ use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 use crate::{cli, progress};
 
-/// Shows the most probable false negatives of some queries; the folder with page and pictures is returned.
+/// Shows the most probable false negatives of some queries, and maps of words where there are patches; the folder with pages and
+/// pictures is returned.
 ///
 /// # Errors
-/// If the run, the row or its posterior is missing, or a file cannot be written: one line.
+/// If the run or the row is missing, if there is neither a posterior nor a patch, or a file cannot be written: one line.
 pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let trained = open(args, configs)?;
     let split = match args.split {
@@ -42,22 +43,33 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let spinner = progress::spinner("embedding");
     let (embedded, posterior) = trained.learnt(&row, args.seed, split)?;
     spinner.finish_and_clear();
-    let Some(posterior) = posterior else {
-        let place = trained.run.folder(&row, args.seed);
-        let expected = "a row with a posterior: one that draws by it, with enough pairs seen";
-        return Err(Error::invalid(place.display(), expected, "none"));
-    };
-    let examples = false_negatives(&row, &embedded, &posterior, &trained.source, (split, &queries));
     let name = match split {
         Split::Train => "train",
         Split::Val | Split::Test => "test",
     };
     let folder = trained.run.folder(&row, args.seed).join("explain").join(name);
-    write(&folder, &row, args.seed, posterior.prior, &examples)?;
-    for example in &examples {
-        progress::say(text(example));
+    let maps = maps::write(&trained, (&row, args), (split, &queries), &embedded, &folder)?;
+    match posterior {
+        Some(posterior) => {
+            let asked = (split, &queries);
+            let found = false_negatives(&row, &embedded, &posterior, &trained.source, asked);
+            write(&folder, &row, args.seed, posterior.prior, &found)?;
+            found.iter().for_each(|example| progress::say(text(example)));
+            progress::say(format!("Page: {}", folder.join("false-negatives.html").display()));
+        }
+        None => {
+            let place = trained.run.folder(&row, args.seed);
+            let expected = "a row with a posterior: one that draws by it, with enough pairs seen";
+            let error = Error::invalid(place.display(), expected, "none");
+            if maps.is_none() {
+                return Err(error);
+            }
+            progress::say(format!("No false-negatives.html: {error}"));
+        }
     }
-    progress::say(format!("Page: {}", folder.join("false-negatives.html").display()));
+    if let Some(path) = maps {
+        progress::say(format!("Page: {}", path.display()));
+    }
     Ok(folder)
 }
 

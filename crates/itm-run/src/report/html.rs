@@ -6,7 +6,9 @@ use super::json::{DistributionOf, EpochDraws, Measured, Report, Row};
 use super::plots::{self, Figure, Key, Series, Shape, Trace};
 use super::tables::{self, Interval, Role, Table};
 use super::verdict::{self, Outcome};
-use super::{CHANCE, Curve, Example, Figures, ReportInput, canvas, examples};
+use super::{
+    CHANCE, Curve, Example, Figures, PairMaps, ReportInput, canvas, examples, word_patches,
+};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -63,6 +65,13 @@ pub(super) fn render(input: &ReportInput) -> String {
             examples::render(out, &figures.false_negatives, Scores::Probabilities);
         });
     }
+    let pointing = tables::pointing(report);
+    if pointing.is_some() || !figures.word_patches.is_empty() {
+        section(&mut out, "Words and patches", |out| {
+            word_patches::render(out, &figures.word_patches);
+            pointing.iter().for_each(|t| table(out, t));
+        });
+    }
     if !figures.examples.is_empty() {
         section(&mut out, "Retrieved examples", |out| {
             examples::render(out, &figures.examples, Scores::Cosines);
@@ -74,6 +83,15 @@ pub(super) fn render(input: &ReportInput) -> String {
 
 /// A page of queries with their most probable false negatives.
 pub(super) fn explained(title: &str, found: &[Example]) -> String {
+    page(title, |out| examples::render(out, found, Scores::Probabilities))
+}
+
+/// A page of pictures with the maps of words laid over them.
+pub(super) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
+    page(title, |out| word_patches::render(out, pairs))
+}
+
+fn page(title: &str, content: impl FnOnce(&mut String)) -> String {
     let title = escape(title);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -81,7 +99,7 @@ pub(super) fn explained(title: &str, found: &[Example]) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
     );
-    examples::render(&mut out, found, Scores::Probabilities);
+    content(&mut out);
     out + "</main>\n</body>\n</html>\n"
 }
 

@@ -7,7 +7,9 @@ use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
 pub use self::hubs::{Distribution, DistributionOf, HubCounts, HubDifference, RowHubs, Spread};
-pub use self::truth::{DetectionAt, EpochDraws, Reliability, ReliabilityBin, Truth};
+pub use self::truth::{
+    DetectionAt, EpochDraws, Pointed, Pointing, Reliability, ReliabilityBin, Truth,
+};
 
 /// The version this program writes; a change that breaks a reader raises it.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -23,6 +23,7 @@ pub(super) fn render(report: &Report) -> String {
         tables::epochs(report),
         tables::detection_epochs(report),
         tables::detection(report),
+        tables::pointing(report),
         tables::paper(report),
         tables::paper_differences(report),
     ];
@@ -122,7 +123,7 @@ mod tests {
             assert!(table.iter().all(|line| bars(line) == bars(table[0])), "{}", table[0]);
             seen += 1;
         }
-        assert_eq!(seen, 7);
+        assert_eq!(seen, 8);
     }
 
     #[test]

@@ -17,18 +17,21 @@ pub(crate) mod sample;
 mod tables;
 mod terminal;
 mod verdict;
+mod word_patches;
 
 use std::path::Path;
 
 use itm_core::Result;
+use itm_core::encoders::PatchGrid;
+use itm_core::scenes::Bounds;
 
 use crate::checkpoint::write_atomically;
 
 pub use self::json::{
     CI95_UNIT, Claim, Comparison, DetectionAt, Distribution, DistributionOf, EpochDraws, Figure,
     FigurePoint, HubCounts, HubDifference, Kind, Measured, PaperNumbers, PaperRecalls,
-    PaperReference, PaperRow, RecallIntervals, Recalls, Reliability, ReliabilityBin, Report,
-    Rescored, Row, RowHubs, SCHEMA_VERSION, SeedResult, Spread, Truth,
+    PaperReference, PaperRow, Pointed, Pointing, RecallIntervals, Recalls, Reliability,
+    ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION, SeedResult, Spread, Truth,
 };
 pub use self::terminal::Palette;
 pub use self::verdict::{Outcome, Verdict};
@@ -59,6 +62,49 @@ pub struct Figures {
     pub examples: Vec<Example>,
     /// Some queries with their most probable false negatives; scores are probabilities.
     pub false_negatives: Vec<Example>,
+    /// Pictures with the maps of words laid over them.
+    pub word_patches: Vec<PairMaps>,
+}
+
+/// An image and a caption with maps of some of its words: where in the picture each is, by each row.
+#[derive(Clone, Debug)]
+pub struct PairMaps {
+    /// The image.
+    pub picture: Picture,
+    /// The caption.
+    pub caption: String,
+    /// What the two are to each other.
+    pub kind: PairKind,
+    /// Where the patches of the maps lie.
+    pub grid: PatchGrid,
+    /// The words that are shown.
+    pub words: Vec<String>,
+    /// What each of them names in the image, where that is known.
+    pub boxes: Vec<Vec<Bounds>>,
+    /// The rows, in order.
+    pub rows: Vec<RowMaps>,
+}
+
+/// Maps of one row and seed.
+#[derive(Clone, Debug)]
+pub struct RowMaps {
+    /// The row's name.
+    pub row: String,
+    /// The seed.
+    pub seed: u64,
+    /// One a word: how close it is to each patch.
+    pub maps: Vec<Vec<f32>>,
+}
+
+/// What an image and a caption are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairKind {
+    /// A pair of the data set.
+    Annotated,
+    /// No pair of the data set, and yet true: a false negative (known on Scenes only).
+    FalseNegative,
+    /// The most similar image that is not annotated, true or not.
+    MostSimilar,
 }
 
 /// The course of one training: one row, one seed.
@@ -180,6 +226,11 @@ pub fn html(input: &ReportInput) -> String {
 /// A page of queries with their most probable false negatives; nothing is loaded from elsewhere.
 pub(crate) fn explained(title: &str, found: &[Example]) -> String {
     html::explained(title, found)
+}
+
+/// A page of pictures with the maps of words laid over them; nothing is loaded from elsewhere.
+pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
+    html::maps_page(title, pairs)
 }
 
 /// The verdict and the tables for a terminal of any width; `palette` says whether to colour.

@@ -77,7 +77,9 @@ pub(crate) fn input(over_without: f64, over_cca: f64, seeds: &[u64]) -> ReportIn
         .collect();
     let examples = (0..12).map(example).collect();
     let false_negatives = vec![example(0), example(2)];
-    let figures = Figures { curves, similarities: vec![similarities()], examples, false_negatives };
+    let word_patches = vec![pair(PairKind::Annotated), pair(PairKind::FalseNegative)];
+    let similarities = vec![similarities()];
+    let figures = Figures { curves, similarities, examples, false_negatives, word_patches };
     ReportInput { report, figures }
 }
 
@@ -142,6 +144,10 @@ fn truth(name: &str, rsum: f64) -> Truth {
             uniform_true_share: Some(0.024),
             hardest_true_share: Some(0.27),
             draws: Some(48_000),
+            pointing: Some(Pointing {
+                annotated: pointed(0.412, 0.091),
+                false_negatives: Some(pointed(0.387, 0.088)),
+            }),
             reliability: vec![
                 Reliability { name: "p = 1e-4".into(), prior: 1e-4, bins: bins(1.6) },
                 Reliability {
@@ -154,6 +160,10 @@ fn truth(name: &str, rsum: f64) -> Truth {
         };
     }
     truth
+}
+
+fn pointed(share: f64, chance: f64) -> Pointed {
+    Pointed { share, chance, ci95: [share - 0.02, share + 0.03], words: 17_345 }
 }
 
 fn curve(row: &str, i: usize, seed: u64) -> Curve {
@@ -228,6 +238,22 @@ fn example(k: u32) -> Example {
         query: if of_image { picture(k) } else { caption },
         answers: answers.collect(),
         annotated_rank: Some(1 + k as usize % 3),
+    }
+}
+
+/// Maps of a caption that tries to be markup, by two rows.
+fn pair(kind: PairKind) -> PairMaps {
+    let map = |peak: usize| (0..4).map(|k| if k == peak { 0.5 } else { -0.1 }).collect();
+    let row = |row: &str, peak| RowMaps { row: row.into(), seed: 0, maps: vec![map(peak), map(3)] };
+    let Item::Image(picture) = picture(5) else { unreachable!("a picture") };
+    PairMaps {
+        picture,
+        caption: "A <b>ball</b> & a cup".into(),
+        kind,
+        grid: PatchGrid::new(8, 4),
+        words: vec!["ball".into(), "<cup>".into()],
+        boxes: vec![vec![Bounds::around(0.25, 0.75, 0.5, 0.4)], vec![]],
+        rows: vec![row("Full", 2), row("w/o FNE", 1)],
     }
 }
 

@@ -3,6 +3,7 @@
 mod detection;
 mod hubs;
 mod paper;
+mod pointing;
 mod rescored;
 mod truth;
 
@@ -12,6 +13,7 @@ use super::json::{Kind, Report, Row};
 pub(super) use detection::{detection, detection_epochs, epochs};
 pub(super) use hubs::{hub_counts, hub_differences, hubs};
 pub(super) use paper::{paper, paper_differences};
+pub(super) use pointing::pointing;
 pub(super) use rescored::rescored;
 pub(super) use truth::{draws, truth};
 

@@ -39,6 +39,7 @@ pub(super) fn render(report: &Report, palette: Palette) -> String {
         tables::truth(report),
         tables::draws(report),
         tables::detection(report),
+        tables::pointing(report),
         tables::paper(report).filter(|_| report.paper_reference.is_some()),
         tables::paper_differences(report),
     ];

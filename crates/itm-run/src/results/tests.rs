@@ -31,6 +31,8 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         nearest: None,
         rescored: None,
         false_negatives: vec![],
+        pointing: None,
+        word_patches: vec![],
         seconds: 0.0,
     }
 }

@@ -15,7 +15,7 @@ use crate::model::{ImageEncoder, TextEncoder};
 use crate::weights::{Excluded, Pool, weights};
 use crate::{Density, Moments, PiecePool};
 
-fn training() -> Value {
+pub(super) fn training() -> Value {
     serde_json::from_str(include_str!("../../../tests/golden/training/training.json")).unwrap()
 }
 
@@ -55,12 +55,12 @@ fn pixels(images: &[i64]) -> Vec<f32> {
     images.iter().flat_map(|&i| (0..3 * 32 * 32).map(move |k| pixel(i, k))).collect()
 }
 
-fn pictures(images: &[i64]) -> PictureBatch {
+pub(super) fn pictures(images: &[i64]) -> PictureBatch {
     PictureBatch { images: images.len(), size: 32, values: pixels(images) }
 }
 
 /// The model at the script's start: its bank, and its projections if it has any.
-fn start(name: &str, golden: &Value) -> Fne {
+pub(super) fn start(name: &str, golden: &Value) -> Fne {
     let config = config(name);
     let mut fne = Fne::new(&config, 0, 50, &Device::flex(), 1).unwrap().with_epochs_of(2);
     assert_eq!(fne.loaded().len(), 2);
@@ -174,7 +174,7 @@ fn six_steps_are_those_of_the_reference() {
     }
 }
 
-fn ids(caption: &Value) -> Vec<u32> {
+pub(super) fn ids(caption: &Value) -> Vec<u32> {
     integers(caption).into_iter().map(|id| id as u32).collect()
 }
 

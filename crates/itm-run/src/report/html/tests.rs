@@ -15,13 +15,14 @@ fn all_rows_and_sections_are_there() {
     let sections = ["Recall on Scenes", "Flickr30K (paper)", "Training", "False negatives"];
     for title in sections.into_iter().chain([
         "Most probable false negatives",
+        "Words and patches",
         "Retrieved examples",
         "What was run",
     ]) {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
     assert_eq!(page.matches("<figure>").count(), 3 + 2 + 3);
-    assert_eq!(page.matches("<article").count(), 12 + 2);
+    assert_eq!(page.matches("<article").count(), 12 + 2 + 2);
     assert!(page.contains("The claim does not hold.") && page.contains("stays below CCA"));
 }
 

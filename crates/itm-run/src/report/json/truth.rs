@@ -45,6 +45,33 @@ pub struct Truth {
     /// Precision and recall of the posterior over the last epoch: one entry per prior and threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<DetectionAt>,
+    /// Whether the patch closest to a word lies on what the word names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointing: Option<Pointing>,
+}
+
+/// Share of words whose closest patch lies in one of the word's boxes, over all test images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pointing {
+    /// In annotated pairs.
+    pub annotated: Pointed,
+    /// In one false negative a caption; `null` if there is none.
+    pub false_negatives: Option<Pointed>,
+}
+
+/// Pointing over one kind of pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pointed {
+    /// Share of the words that have a box, over all seeds.
+    pub share: f64,
+    /// The same share of a patch that is drawn at random.
+    pub chance: f64,
+    /// 95 % interval `[lo, hi]` of `share`: bootstrap over test images and seeds.
+    pub ci95: [f64; 2],
+    /// Words with a box: pairs and words of one seed.
+    pub words: u64,
 }
 
 /// Drawn negatives of one epoch that were truly false ones, means over seeds.

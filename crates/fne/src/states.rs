@@ -1,0 +1,94 @@
+//! States of the online encoders before they are pooled: a row a patch, a row a word piece.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use itm_core::encoders::{PatchGrid, TokenBatch};
+use itm_core::host;
+use itm_core::vision::PictureBatch;
+
+use crate::config::TextConfig;
+use crate::model::{BertEncoder, Dropout, ImageEncoder, TextEncoder, VitEncoder};
+use crate::step::{Fne, check_texts};
+
+/// Captions encoded at once.
+const TEXTS: usize = 64;
+
+/// The online encoders in evaluation mode, with all their rows in the joint space.
+///
+/// ```text
+/// v_k = V_k W_v + b_v,   w_i = W_i W_w + b_w  with projections,   the states themselves without
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | V | ViT's states of the patches, the class token left out | `[n, width]` |
+/// | W | BERT's states, `[CLS]` and `[SEP]` among them | `[l, width]` |
+/// | v | [`patches`](Self::patches) | `[n, d]` |
+/// | w | [`pieces`](Self::pieces) | `[l, d]` |
+///
+/// A projection is affine and pooling a mean, so the embedding before it gets unit length is the mean of these rows (over
+/// those positions that are pooled). What words are close to which patches: [`itm_core::encoders::word_patches`].
+#[derive(Debug, Clone)]
+pub struct States<'a> {
+    model: &'a Fne,
+    image: VitEncoder,
+    text: BertEncoder,
+}
+
+impl Fne {
+    /// Its states; `None` unless images are pictures and captions word pieces.
+    pub fn states(&self) -> Option<States<'_>> {
+        match (self.online.image.valid(), self.online.text.valid()) {
+            (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
+                Some(States { model: self, image, text })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl States<'_> {
+    /// Where the patches lie.
+    pub fn grid(&self) -> PatchGrid {
+        PatchGrid::new(self.image.size, self.image.vit.shape.patch)
+    }
+
+    /// Width d of a row.
+    pub fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    /// v of each picture, `[pictures, n, d]` row-major.
+    ///
+    /// # Panics
+    /// If the pictures are of another size than the encoder's.
+    pub fn patches(&self, pictures: &PictureBatch) -> Vec<f32> {
+        let states = self.image.states(pictures.size, &pictures.values, Dropout::Off);
+        let [b, rows, width] = states.dims();
+        let patches = states.narrow(1, 1, rows - 1).reshape([b * (rows - 1), width]);
+        host(self.image.projected(patches))
+    }
+
+    /// w of each caption, `[l, d]` row-major; captions are cut as in evaluation.
+    ///
+    /// # Panics
+    /// If a caption has no piece or one outside the vocabulary.
+    pub fn pieces<C: AsRef<[u32]>>(&self, texts: &[C]) -> Vec<Vec<f32>> {
+        let config: &TextConfig = &self.model.config.model.text;
+        let texts: Vec<_> = texts.iter().map(|text| config.evaluation(text.as_ref())).collect();
+        if let Err(error) = check_texts(&texts, &self.model.online) {
+            panic!("{error}");
+        }
+        texts.chunks(TEXTS).flat_map(|block| self.block(block)).collect()
+    }
+
+    fn block(&self, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
+        let tokens = TokenBatch::new(texts);
+        let states: Tensor<3> = self.text.bert.forward(&tokens, itm_kernels::Noise::Off);
+        let [b, l, width] = states.dims();
+        let rows = host(self.text.projected(states.reshape([b * l, width])));
+        let d = self.width();
+        let real = |(row, text): (&[f32], &Vec<u32>)| row[..text.len() * d].to_vec();
+        rows.chunks_exact(l * d).zip(texts).map(real).collect()
+    }
+}

@@ -1,0 +1,75 @@
+//! Rows before they are pooled: against `tests/reference/fne_maps.py`, and against the embeddings that are their means.
+
+use itm_core::encoders::word_patches;
+use serde_json::Value;
+
+use super::pictures::{CAPTIONS, bert, new, pictures, small, vit};
+use super::reference::{ids, pictures as reference_pictures, start, training};
+use super::*;
+use crate::{ImagePool, PiecePool};
+
+/// PyTorch, double precision, with projections and without.
+#[test]
+fn golden_maps() {
+    let golden: Vec<Value> =
+        serde_json::from_str(include_str!("../../../tests/golden/maps.json")).unwrap();
+    assert_eq!(golden.len(), 3);
+    for (variant, name) in [("drawn", "plain"), ("paper", "projected")] {
+        let fne = start(variant, &training());
+        let states = fne.states().unwrap();
+        assert_eq!((states.grid().side, states.grid().patch, states.grid().size), (4, 8, 32));
+        let captions: Vec<_> = golden.iter().map(|pair| ids(&pair["caption"])).collect();
+        let pieces = states.pieces(&captions); // side by side: one padded to the other
+        for (pair, pieces) in golden.iter().zip(pieces) {
+            let image = pair["image"].as_i64().unwrap();
+            let patches = states.patches(&reference_pictures(&[5, image]));
+            let patches = &patches[patches.len() / 2..];
+            let words: Vec<_> = pair["words"].as_array().unwrap().iter().map(ids).collect();
+            let words: Vec<_> = words.iter().map(|w| w[0] as usize..w[1] as usize).collect();
+            let got = word_patches(patches, &pieces, &words, states.width());
+            let want = floats(&pair[name]);
+            assert_eq!(got.len(), want.len());
+            let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+            assert!(error < 1e-5, "{name}, image {image}: off by {error:e}");
+        }
+    }
+}
+
+/// An embedding is the mean of the rows in the joint space, of unit length: with and without a projection.
+#[test]
+fn embeddings_are_means_of_the_rows() {
+    for preset in [Preset::Default, Preset::Paper] {
+        let mut config = small(preset, 0.0);
+        vit(&mut config).pool = ImagePool::Patches;
+        bert(&mut config).pool = PiecePool::Masked;
+        let fne = new(&config);
+        let (states, d) = (fne.states().unwrap(), config.model.embed_dim);
+        let seen = pictures(&[0, 3], 16);
+        let patches = states.patches(&seen);
+        assert_eq!(patches.len(), 2 * states.grid().len() * d);
+        let images: Vec<f32> =
+            patches.chunks_exact(patches.len() / 2).flat_map(|rows| mean(rows, d)).collect();
+        near(&images, &fne.embed_pictures([Ok(seen)]).unwrap());
+        let texts: Vec<f32> =
+            states.pieces(&CAPTIONS).iter().flat_map(|rows| mean(rows, d)).collect();
+        near(&texts, &fne.embed_texts(&CAPTIONS));
+        assert_eq!(states.pieces(&CAPTIONS)[7].len(), 6 * d, "cut as in evaluation");
+    }
+}
+
+#[test]
+fn features_and_words_have_no_patches() {
+    assert!(fne(&tiny(Preset::Default)).states().is_none());
+}
+
+fn mean(rows: &[f32], d: usize) -> Vec<f32> {
+    let sum = |k: usize| rows.chunks_exact(d).map(|row| f64::from(row[k])).sum::<f64>();
+    let sums: Vec<f64> = (0..d).map(sum).collect();
+    let norm = sums.iter().map(|x| x * x).sum::<f64>().sqrt();
+    sums.iter().map(|x| (x / norm) as f32).collect()
+}
+
+fn near(got: &[f32], want: &[f32]) {
+    assert_eq!(got.len(), want.len());
+    assert!(got.iter().zip(want).all(|(g, w)| (g - w).abs() < 1e-5), "{got:?}, want {want:?}");
+}

@@ -1,0 +1,277 @@
+//! Pictures with the maps of words laid over them, rows of a table beside each other: FNE's Figures 3 and 7.
+
+use itm_core::scenes::Bounds;
+
+use crate::explain::Queries;
+use crate::method::{Embedded, Split, WordMap, WordMaps};
+use crate::pointing::false_negative;
+use crate::report::{PairKind, PairMaps, RowMaps};
+use crate::source::{Grounded, Source};
+
+/// Words shown of a caption where nobody says which.
+const WORDS: usize = 4;
+
+/// Rows beside each other.
+pub(crate) const ROWS: usize = 4;
+
+/// Words that name nothing to look for in a picture.
+const FUNCTION: &[&str] = &[
+    "a", "an", "the", "this", "that", "these", "those", "some", "and", "or", "but", "of", "in",
+    "on", "at", "to", "by", "from", "with", "for", "as", "is", "are", "was", "were", "be", "being",
+    "been", "has", "have", "it", "its", "he", "his", "him", "she", "her", "they", "their", "them",
+    "there", "while", "who", "which", "into", "onto", "than", "very",
+];
+
+/// An image and a caption to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) image: usize,
+    pub(crate) text: usize,
+    pub(crate) kind: PairKind,
+}
+
+/// Numbers of images and captions, as a method is asked for their maps.
+pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
+    pairs.iter().map(|pair| (pair.image, pair.text)).collect()
+}
+
+/// Each caption with its own image, and with a false negative of it: an image of which it is true, where that is known (no
+/// model has a say in which); else with the most similar of the other images by these embeddings, which may be none.
+pub(crate) fn pairs(
+    source: &Source,
+    split: Split,
+    captions: &[usize],
+    embedded: Option<&Embedded>,
+) -> Vec<Pair> {
+    let (part, truth) = source.part(split);
+    let of = |&text: &usize| {
+        let own = part.pairs.image_of(text);
+        let other = match truth {
+            Some(truth) => false_negative(truth, own, text).map(|i| (i, PairKind::FalseNegative)),
+            None => {
+                let similar = embedded.and_then(|embedded| most_similar(embedded, text, own));
+                similar.map(|i| (i, PairKind::MostSimilar))
+            }
+        };
+        let own = Pair { image: own, text, kind: PairKind::Annotated };
+        std::iter::once(own).chain(other.map(|(image, kind)| Pair { image, text, kind }))
+    };
+    captions.iter().flat_map(of).collect()
+}
+
+/// So many captions, spread evenly; where the truth is known, the next after each that is true of a second image.
+pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> {
+    let (part, truth) = source.part(split);
+    let texts = part.pairs.texts();
+    let two = |t: &usize| truth.is_none_or(|truth| truth.images_of(*t).len() > 1);
+    let next = |t: usize| (0..texts).map(|k| (t + k) % texts).find(two).unwrap_or(t);
+    let mut captions: Vec<_> =
+        Queries::spread(source, split, count).captions.into_iter().map(next).collect();
+    captions.dedup();
+    captions
+}
+
+fn most_similar(embedded: &Embedded, text: usize, own: usize) -> Option<usize> {
+    let Embedded { dim, images, texts, .. } = embedded;
+    let text = &texts[text * dim..(text + 1) * dim];
+    let score = |image: &[f32]| -> f64 {
+        image.iter().zip(text).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    };
+    let scores = images.chunks_exact(*dim).map(score).enumerate().filter(|(i, _)| *i != own);
+    // The first of equal ones.
+    let best = |best: Option<(usize, f64)>, next: (usize, f64)| match best {
+        Some(best) if best.1 >= next.1 => Some(best),
+        _ => Some(next),
+    };
+    scores.fold(None, best).map(|(image, _)| image)
+}
+
+/// What a report shows of the maps of one row and seed: of each pair the words that are wanted, or chosen ones.
+pub(crate) fn shown(
+    (row, seed): (&str, u64),
+    source: &Source,
+    (split, pairs): (Split, &[Pair]),
+    maps: Vec<WordMaps>,
+    wanted: Option<&[String]>,
+) -> Vec<PairMaps> {
+    let of_pair = |(pair, maps): (&Pair, WordMaps)| {
+        let grounded = source.grounded(split, pair.image, pair.text);
+        let chosen = chosen(&maps.words, &grounded, wanted);
+        let boxes = |k: usize| -> Vec<Bounds> {
+            let same = |g: &&Grounded| g.word == maps.words[k].word;
+            grounded.get(k).filter(same).map(|g| g.boxes.clone()).unwrap_or_default()
+        };
+        PairMaps {
+            picture: source.picture(split, pair.image),
+            caption: source.part(split).0.captions[pair.text].clone(),
+            kind: pair.kind,
+            grid: maps.grid,
+            words: chosen.iter().map(|&k| maps.words[k].word.clone()).collect(),
+            boxes: chosen.iter().map(|&k| boxes(k)).collect(),
+            rows: vec![RowMaps {
+                row: row.to_owned(),
+                seed,
+                maps: chosen.iter().map(|&k| maps.words[k].values.clone()).collect(),
+            }],
+        }
+    };
+    pairs.iter().zip(maps).map(of_pair).collect()
+}
+
+/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other patches or
+/// reads other words.
+///
+/// # Panics
+/// If they are of other pairs.
+pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
+    if all.is_empty() {
+        *all = row;
+        return;
+    }
+    if row.is_empty() {
+        return;
+    }
+    assert_eq!(all.len(), row.len(), "maps of other pairs");
+    for (pair, other) in all.iter_mut().zip(row) {
+        let same = (pair.grid, &pair.words) == (other.grid, &other.words);
+        if same && pair.rows.len() < ROWS {
+            pair.rows.extend(other.rows);
+        }
+    }
+}
+
+/// Which words to show, ascending: those that are wanted; else at most [`WORDS`], names of objects first, then others with a
+/// box; else, where no word is known to have one, the first that are no function words.
+fn chosen(words: &[WordMap], grounded: &[Grounded], wanted: Option<&[String]>) -> Vec<usize> {
+    let all = || 0..words.len();
+    if let Some(wanted) = wanted {
+        let is_wanted =
+            |&k: &usize| wanted.iter().any(|w| w.to_lowercase() == words[k].word.to_lowercase());
+        return all().filter(is_wanted).collect();
+    }
+    let known = |k: &usize| grounded.get(*k).filter(|g| !g.boxes.is_empty());
+    let names = all().filter(|k| known(k).is_some_and(|g| g.names));
+    let others = all().filter(|k| known(k).is_some_and(|g| !g.names));
+    let mut found: Vec<usize> = names.chain(others).collect();
+    if found.is_empty() {
+        let content = |&k: &usize| !FUNCTION.contains(&words[k].word.to_lowercase().as_str());
+        found = all().filter(content).collect();
+    }
+    found.truncate(WORDS);
+    found.sort_unstable();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use hubness::training::Similarity;
+    use itm_core::encoders::PatchGrid;
+
+    use super::*;
+    use crate::config::{Config, ScenesConfig};
+
+    fn words(text: &str) -> Vec<WordMap> {
+        let map = |word: &str| WordMap { word: word.into(), values: vec![0.0, 1.0, 0.0, 0.0] };
+        text.split(' ').map(map).collect()
+    }
+
+    fn grounded(word: &str, names: bool, boxes: usize) -> Grounded {
+        Grounded {
+            word: word.into(),
+            names,
+            boxes: vec![Bounds::around(0.5, 0.5, 0.2, 0.2); boxes],
+        }
+    }
+
+    #[test]
+    fn words_are_those_wanted_or_names_first_or_content() {
+        let caption = words("a tiny red ball lies left of a cup");
+        let truth: Vec<_> = [0, 1, 1, 1, 0, 2, 0, 0, 1]
+            .into_iter()
+            .zip(&caption)
+            .map(|(n, w)| grounded(&w.word, ["ball", "cup"].contains(&w.word.as_str()), n))
+            .collect();
+        assert_eq!(chosen(&caption, &truth, None), [1, 2, 3, 8]); // ball, cup; then tiny, red
+        assert_eq!(chosen(&caption, &[], None), [1, 2, 3, 4]); // a, of are no content
+        let wanted = ["Left".to_owned(), "a".to_owned()];
+        assert_eq!(chosen(&caption, &truth, Some(&wanted)), [0, 5, 7]);
+        assert_eq!(chosen(&words("of the"), &[], None), [] as [usize; 0]);
+    }
+
+    fn source(truth: bool) -> Source {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut config = Config::load(&configs, "fne-scenes").unwrap();
+        config.target.scenes =
+            Some(ScenesConfig { seed: 0, train: 2, val: 1, test: 12, pixels: 32 });
+        let mut source = Source::open(&config, None, &configs).unwrap().1;
+        source.truth = source.truth.filter(|_| truth);
+        source
+    }
+
+    /// Image 5 is the nearest to all captions; without a truth it is shown beside each, but its own, which get image 2.
+    fn embedded() -> Embedded {
+        let mut images = vec![0.0; 12];
+        (images[5], images[2]) = (1.0, 0.5);
+        Embedded { dim: 1, images, texts: vec![1.0; 60], similarity: Similarity::Cosine }
+    }
+
+    #[test]
+    fn a_caption_stands_with_its_image_and_with_another() {
+        let unknown = pairs(&source(false), Split::Test, &[7, 25], Some(&embedded()));
+        let pair = |image, text, kind| Pair { image, text, kind };
+        let (own, similar) = (PairKind::Annotated, PairKind::MostSimilar);
+        assert_eq!(
+            unknown,
+            [pair(1, 7, own), pair(5, 7, similar), pair(5, 25, own), pair(2, 25, similar)]
+        );
+
+        let alone = pairs(&source(false), Split::Test, &[7], None);
+        assert_eq!(alone, [pair(1, 7, own)], "no model, no truth, no other image");
+
+        let source = source(true);
+        let captions = spread(&source, Split::Test, 3);
+        let truth = &source.truth.as_ref().unwrap().test;
+        let found = pairs(&source, Split::Test, &captions, Some(&embedded()));
+        assert_eq!(found.len(), 2 * captions.len(), "{captions:?}");
+        for two in found.chunks(2) {
+            assert_eq!((two[0].kind, two[1].kind), (own, PairKind::FalseNegative));
+            assert!(two[0].image != two[1].image && truth.contains(two[1].image, two[0].text));
+        }
+    }
+
+    #[test]
+    fn rows_stand_beside_each_other() {
+        let source = source(true);
+        let (part, truth) = source.part(Split::Test);
+        let named = |t: &usize| {
+            let grounded = source.grounded(Split::Test, part.pairs.image_of(*t), *t);
+            grounded.iter().any(|g| g.names) && truth.unwrap().images_of(*t).len() > 1
+        };
+        let captions = [(0..part.pairs.texts()).find(named).unwrap()];
+        let pairs = pairs(&source, Split::Test, &captions, Some(&embedded()));
+        let maps = |value: f32| -> Vec<WordMaps> {
+            let of = |pair: &Pair| {
+                let words = source.grounded(Split::Test, pair.image, pair.text).into_iter();
+                let map = |g: Grounded| WordMap { word: g.word, values: vec![value; 4] };
+                WordMaps { grid: PatchGrid::new(8, 4), words: words.map(map).collect() }
+            };
+            pairs.iter().map(of).collect()
+        };
+        let row = |name, value| shown((name, 0), &source, (Split::Test, &pairs), maps(value), None);
+        let mut all = vec![];
+        beside(&mut all, row("Full", 1.0));
+        beside(&mut all, vec![]); // a row without patches
+        beside(&mut all, row("w/o FNE", 2.0));
+        assert_eq!(all.len(), 2);
+        for pair in &all {
+            let rows: Vec<_> = pair.rows.iter().map(|r| (r.row.as_str(), r.maps[0][3])).collect();
+            assert_eq!(rows, [("Full", 1.0), ("w/o FNE", 2.0)]);
+            assert!(pair.words.len() <= WORDS && pair.boxes.iter().all(|b| !b.is_empty()));
+            assert!(!pair.picture.bytes.is_empty());
+        }
+        let other = source.dataset.test.pairs.image_of(captions[0]);
+        assert_eq!(all[0].picture.name, source.dataset.test.images[other]);
+    }
+}
