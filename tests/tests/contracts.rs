@@ -5,7 +5,7 @@
 mod common;
 
 use burn::tensor::Device;
-use common::{DIM, PAIRS, VOCABULARY, features, rows, step, texts};
+use common::{DIM, PAIRS, features, rows, step, texts};
 use fne::{Fne, FneConfig};
 use itm_core::data::Features;
 
@@ -13,7 +13,7 @@ fn model(config: &FneConfig, seed: u64) -> Fne {
     let mut config = config.clone();
     config.sampler.bank_size = config.sampler.bank_size.min(64);
     config.sampler.min_count = 4;
-    Fne::new(&config, DIM, VOCABULARY, &Device::flex(), seed).unwrap()
+    common::fne(&config, &Device::flex(), seed)
 }
 
 fn train(config: &FneConfig, seed: u64, steps: u64) -> (Fne, Vec<f64>) {

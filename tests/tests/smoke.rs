@@ -5,15 +5,14 @@
 mod common;
 
 use burn::tensor::Device;
-use common::{DIM, PAIRS, VOCABULARY, features, hal_rows, rows, step, texts};
-use fne::Fne;
+use common::{DIM, PAIRS, VOCABULARY, features, fne, hal_rows, rows, step, texts};
 use hubness::training::{Batch, Hal, Observe};
 
 #[test]
 fn every_row_trains_two_steps() {
     for (name, mut config) in rows() {
         config.sampler.bank_size = config.sampler.bank_size.min(64); // as written, but small
-        let mut model = Fne::new(&config, DIM, VOCABULARY, &Device::flex(), 0).unwrap();
+        let mut model = fne(&config, &Device::flex(), 0);
         for epoch in [0, config.sampler.warmup_epochs] {
             model.begin_epoch(epoch);
             for seed in 0..2 {

@@ -8,7 +8,7 @@ use itm_core::data::Features;
 use itm_core::eval::{Protocol, TiePolicy, evaluate as evaluation};
 use itm_core::{Pairs, ScoreMatrix};
 
-use crate::common::{self, DIM, VOCABULARY};
+use crate::common::{self, DIM};
 use crate::values::{Values, parameters};
 
 /// Of a step's loss and norm of the gradients.
@@ -31,7 +31,7 @@ pub(crate) fn rows() -> Vec<(String, FneConfig)> {
 
 /// Loss and norm of the gradients of one step, and all weights after it.
 pub(crate) fn step(config: &FneConfig, epoch: usize, device: &Device) -> [Values; 2] {
-    let mut model = Fne::new(config, DIM, VOCABULARY, device, 3).unwrap();
+    let mut model = common::fne(config, device, 3);
     model.begin_epoch(epoch);
     let report = common::step(&mut model, 5);
     let numbers = vec![
@@ -43,7 +43,7 @@ pub(crate) fn step(config: &FneConfig, epoch: usize, device: &Device) -> [Values
 
 /// A model after some steps.
 pub(crate) fn train(config: &FneConfig, device: &Device) -> Fne {
-    let mut model = Fne::new(config, DIM, VOCABULARY, device, 3).unwrap();
+    let mut model = common::fne(config, device, 3);
     let (features, texts) = data();
     let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
     let ids: Vec<i64> = (0..IMAGES as i64).collect();
@@ -61,7 +61,7 @@ pub(crate) fn train(config: &FneConfig, device: &Device) -> Fne {
 
 /// Scores, and R@1, 5, 10 of both directions, of the model that was saved in `folder`.
 pub(crate) fn evaluate(config: &FneConfig, folder: &Path, device: &Device) -> (Values, [f64; 6]) {
-    let mut model = Fne::new(config, DIM, VOCABULARY, device, 0).unwrap();
+    let mut model = common::fne(config, device, 0);
     model.load(folder).unwrap();
     let ((features, texts), d) = (data(), model.width());
     let (images, texts) = (model.embed_images(&features), model.embed_texts(&texts));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fne::{Batch, Fne, FneConfig, ImageConfig, Images, ModelConfig, Observe, StepReport};
+use fne::{Batch, Device, Fne, FneConfig, ImageConfig, Images, ModelConfig, Observe, StepReport};
 use hubness::training::HalConfig;
 use itm_core::data::Features;
 use itm_run::config::{AnyConfig, Config, Method};
@@ -45,6 +45,12 @@ fn rows_of<C: DeserializeOwned>(method: Method) -> Vec<(String, C)> {
         rows.extend(config.rows().map(|row| (format!("{name}, {row}"), config.row(row).unwrap())));
     }
     rows
+}
+
+/// A model of a row. It is told that captions match their own image and no other, for rows that leave true pairs out.
+pub(crate) fn fne(config: &FneConfig, device: &Device, seed: u64) -> Fne {
+    let model = Fne::new(config, DIM, VOCABULARY, device, seed).unwrap();
+    model.with_truth(|image, caption| image == caption)
 }
 
 /// One non-negative row an image, each with its own large value.
