@@ -1,6 +1,7 @@
 //! From what the rows gave to what the reports say.
 
 mod audit;
+mod comparisons;
 mod hubs;
 mod printed;
 
@@ -8,11 +9,10 @@ use hubness::Direction;
 use hubness::hubs::Nearest;
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
-use itm_core::significance::{
-    Hits, Interval, Measures, bootstrap, bootstrap_difference, paired_randomisation,
-};
+use itm_core::significance::{Hits, Interval, Measures, bootstrap};
 use itm_core::{Result, ScoreMatrix};
 
+use self::comparisons::comparisons;
 use self::printed::{claim, measured_as_the_paper, paper, printed, printed_line, table};
 use crate::baselines;
 use crate::config::Shown;
@@ -20,9 +20,9 @@ use crate::hubs::rescore;
 use crate::paper::Measured as PaperData;
 use crate::pointing::{self, OfImages};
 use crate::report::{
-    CHANCE, CI95_UNIT, Comparison, Curve, Distribution, EpochDraws, Example, Figure, FigurePoint,
-    Figures, Kind, Measured, PairMaps, RecallIntervals, Recalls, Report, ReportInput, Rescored,
-    Row, SCHEMA_VERSION, SeedResult, Similarities, Truth,
+    CHANCE, CI95_UNIT, Curve, Distribution, EpochDraws, Example, Figure, FigurePoint, Figures,
+    Kind, Measured, PairMaps, RecallIntervals, Recalls, Report, ReportInput, Rescored, Row,
+    SCHEMA_VERSION, SeedResult, Similarities, Truth,
 };
 use crate::reproduce::Job;
 use crate::system;
@@ -277,7 +277,7 @@ impl Results {
             tie_policy: "smaller index first".into(),
             claim: claim(job),
             rows,
-            comparisons: self.comparisons()?,
+            comparisons: comparisons(&self.rows, &claim(job).row)?,
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
             distribution: self.distribution(job),
@@ -335,44 +335,6 @@ impl Results {
             truth: None,
         }
     }
-
-    /// The first trained row against every other, and every trained row against CCA.
-    fn comparisons(&self) -> Result<Vec<Comparison>> {
-        let Some(full) = self.rows.iter().find(|row| row.kind == Kind::Trained) else {
-            return Ok(vec![]);
-        };
-        let cca = self.rows.iter().find(|row| row.kind == Kind::Baseline);
-        let others =
-            self.rows.iter().filter(|row| row.kind == Kind::Trained && row.name != full.name);
-        // Ensembles are fewer than models: of such rows there are no pairs.
-        let paired =
-            |a: &RowResult, b: &RowResult| a.runs.len() == b.runs.len() || b.runs.len() == 1;
-        let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
-        let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
-        of_full
-            .chain(of_cca)
-            .filter(|(row, minus)| paired(row, minus))
-            .map(|(row, minus)| comparison(row, minus))
-            .collect()
-    }
-}
-
-fn comparison(row: &RowResult, minus: &RowResult) -> Result<Comparison> {
-    let a = row.hits();
-    let mut b = minus.hits();
-    if b.len() == 1 {
-        b = vec![b[0].clone(); a.len()]; // a baseline without seeds stands against each of them
-    }
-    let interval = bootstrap_difference(&a, &b, REPLICATES, RESAMPLING_SEED)?.rsum;
-    let test = paired_randomisation(&a, &b, REPLICATES, RESAMPLING_SEED)?;
-    Ok(Comparison {
-        row: row.name.clone(),
-        minus: minus.name.clone(),
-        rsum: row.rsum() - minus.rsum(),
-        ci95: Some(ends(interval)),
-        p_value: Some(test.p),
-        test: Some("paired randomisation over images, 10,000 draws".into()),
-    })
 }
 
 fn seed_result(run: &SeedRun) -> SeedResult {
