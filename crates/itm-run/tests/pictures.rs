@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{files, itm, run, set, small_configs, text};
+use common::{files, itm, run, set, small_configs, text, with_values};
 use serde_json::Value;
 
 /// Two layers of width 16 each, saved by `transformers`; they lie with the tests of `fne`.
@@ -167,11 +167,9 @@ fn missing_pictures_weights_and_pieces_are_one_line() {
 
 /// `fne-scenes-vit` made small: seconds instead of minutes.
 fn vit_from_scratch(dir: &Path) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let folder = dir.join("configs");
     fs::create_dir(&folder).unwrap();
-    let mut small = fs::read_to_string(root.join("fne-scenes-vit.toml")).unwrap();
-    for (key, value) in [
+    let values = [
         ("train", "30"),
         ("val", "10"),
         ("test", "20"),
@@ -185,9 +183,8 @@ fn vit_from_scratch(dir: &Path) -> PathBuf {
         ("decay_epochs", "[]"),
         ("warmup_epochs", "1"),
         ("bank_size", "32"),
-    ] {
-        small = set(&small, key, value);
-    }
+    ];
+    let mut small = with_values("fne-scenes-vit", &values);
     for (from, to) in [
         ("image = [96, 96], patch = 12", "image = [32, 32], patch = 8"),
         (

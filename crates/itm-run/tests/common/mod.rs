@@ -6,11 +6,9 @@ use std::process::{Command, Output};
 
 /// `fne-scenes` made small: seconds instead of minutes.
 pub(crate) fn small_configs(dir: &Path) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let folder = dir.join("configs");
     fs::create_dir(&folder).unwrap();
-    let mut text = fs::read_to_string(root.join("fne-scenes.toml")).unwrap();
-    for (key, value) in [
+    let values = [
         ("train", "60"),
         ("val", "20"),
         ("test", "30"),
@@ -27,9 +25,8 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
         ("checkpoint_steps", "5"),
         ("log_steps", "3"),
         ("observe_steps", "4"),
-    ] {
-        text = set(&text, key, value);
-    }
+    ];
+    let mut text = with_values("fne-scenes", &values);
     for (key, of_128, of_16) in
         [("batch", [96, 64, 32], [12, 8, 4]), ("bank_size", [768, 512, 256], [48, 32, 16])]
     {
@@ -46,9 +43,7 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
 /// `hal-scenes` made small, `small-hal` beside `small`; not every test crate asks for it.
 #[allow(dead_code)]
 pub(crate) fn small_hal_config(configs: &Path) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut text = fs::read_to_string(root.join("hal-scenes.toml")).unwrap();
-    for (key, value) in [
+    let values = [
         ("train", "60"),
         ("val", "20"),
         ("test", "30"),
@@ -60,10 +55,15 @@ pub(crate) fn small_hal_config(configs: &Path) {
         ("epochs", "2"),
         ("checkpoint_steps", "50"),
         ("observe_steps", "4"),
-    ] {
-        text = set(&text, key, value);
-    }
-    fs::write(configs.join("small-hal.toml"), text).unwrap();
+    ];
+    fs::write(configs.join("small-hal.toml"), with_values("hal-scenes", &values)).unwrap();
+}
+
+/// The configuration of a target with other values, each in the place of the first line that has its key.
+pub(crate) fn with_values(target: &str, values: &[(&str, &str)]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let text = fs::read_to_string(root.join(format!("{target}.toml"))).unwrap();
+    values.iter().fold(text, |text, (key, value)| set(&text, key, value))
 }
 
 /// Replaces the value of the first line `key = …`, which must be there.
