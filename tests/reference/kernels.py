@@ -99,6 +99,26 @@ def softmax():
         put(f"softmax_dx_{name}", x.grad)
 
 
+def order():
+    """Texts that stick out here and there, one inside every image, one far out."""
+    n, m, d = 4, 5, 21
+    images, texts = leaf(np.abs(rng.normal(size=(n, d)))), rng.normal(size=(m, d))
+    texts[1], texts[3] = -1, np.abs(texts[3]) * 50
+    texts = leaf(texts)
+    c = single(rng.normal(size=(n, m)))
+    put("order_sizes", [n, m, d])
+    put("order_images", images.detach())
+    put("order_texts", texts.detach())
+    put("order_c", c)
+    over = torch.clamp(texts[None] - images[:, None], min=0)
+    squares = (over**2).sum(-1)
+    s = torch.where(squares > 0, -torch.sqrt(torch.where(squares > 0, squares, 1)), 0)
+    (s * torch.tensor(c)).sum().backward()
+    put("order_s", s.detach())
+    put("order_d_images", images.grad)
+    put("order_d_texts", texts.grad)
+
+
 def mix64(z):
     z = (z + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
@@ -126,7 +146,7 @@ def dropout():
 
 
 def main():
-    for part in (normal, gelu, layer_norm, softmax, dropout):
+    for part in (normal, gelu, layer_norm, softmax, dropout, order):
         part()
     path = Path(__file__).parents[2] / "crates/itm-kernels/tests/golden/kernels.json"
     lines = [f'  "{k}": {json.dumps(v)}' for k, v in out.items()]

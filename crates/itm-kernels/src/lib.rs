@@ -12,6 +12,7 @@ pub mod layer_norm;
 pub mod linear;
 pub mod math;
 pub mod memory;
+pub mod order;
 mod panels;
 mod product;
 pub mod random;
@@ -35,7 +36,8 @@ mod optim;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
-    TransformerBlock, embedding, gelu, masked_mean, normalize_rows, softmax, uniform,
+    TransformerBlock, embedding, gelu, masked_mean, normalize_rows, order_similarity, softmax,
+    uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::FusedOps;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hubness::training::{Batch, Hal, HalConfig, Negatives, Similarity, TrainConfig};
+use hubness::training::{Batch, Hal, HalConfig, Negatives, TrainConfig};
 use itm_core::audit::Draws;
 use itm_core::{Pairs, Relevance, Result};
 
@@ -28,10 +28,6 @@ impl Recipe for HalConfig {
 
     fn set_seed(&mut self, seed: u64) {
         self.train.seed = seed;
-    }
-
-    fn similarity(&self) -> Similarity {
-        self.model.similarity
     }
 
     fn memory(&self, sizes: &Sizes) -> Result<Bytes> {

@@ -45,11 +45,6 @@ pub(crate) trait Recipe: DeserializeOwned {
         Ok(Captions::Words)
     }
 
-    /// How its embeddings are compared.
-    fn similarity(&self) -> Similarity {
-        Similarity::Cosine
-    }
-
     /// What a training takes in memory, without its data.
     fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
 

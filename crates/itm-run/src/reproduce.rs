@@ -98,7 +98,7 @@ impl Job {
         let protocol = planned.protocol();
         let Planned { asked, used, source, encoded, backend, device, .. } = planned;
         let Planned { shown, view, seeds, rescore, jobs, .. } = planned;
-        let rescoring = rescore.map(|s| Rescoring::open(s, &source, &run)).transpose()?;
+        let rescoring = rescore.map(|s| Rescoring::open(s, &source, protocol, &run)).transpose()?;
         Ok(Self {
             asked,
             used,
@@ -218,8 +218,7 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
         let expected = format!("a multiple of {}: {shown} is of ensembles", view.ensemble);
         return Err(Error::invalid("--seeds", expected, count));
     }
-    let rescore =
-        |protocol| args.rescore.as_ref().map(|m| rescore::settings(m, protocol)).transpose();
+    let rescore = args.rescore.as_ref().map(|m| rescore::settings(m)).transpose()?;
     let device = device(&args.backend)?;
     view.rows = match args.table.is_none() && args.figure.is_none() && args.rows.is_some() {
         true => rows(args, &asked.rows().collect::<Vec<_>>())?, // without a table any row of the file
@@ -228,7 +227,6 @@ fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned>
     let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
     let protocol = protocol(&view, &used, &source);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
-    let rescore = rescore(protocol)?;
     used.points(shown, &view)?;
     let runner = Runner::of(used.target.method);
     for row in used.rows() {

@@ -51,7 +51,7 @@ pub(crate) struct SeedRun {
     /// The nearest items of every query, where hubs are counted.
     pub(crate) nearest: Option<Nearest>,
     /// The same scores under corrections for hubs.
-    pub(crate) rescored: Option<hubness::cli::report::Report>,
+    pub(crate) rescored: Vec<hubness::cli::report::Report>,
     /// Queries of the test split with their most probable false negatives.
     pub(crate) false_negatives: Vec<Example>,
     /// Whether words point at what they name, image by image.
@@ -80,7 +80,7 @@ impl SeedRun {
             prior: None,
             epochs: vec![],
             nearest: hubs.map(|folds| Nearest::new(scores, &folds)),
-            rescored: None,
+            rescored: vec![],
             false_negatives: vec![],
             pointing: None,
             word_patches: vec![],
@@ -130,7 +130,7 @@ impl RowResult {
     }
 
     fn rescored(&self) -> Vec<Rescored> {
-        let reports: Vec<_> = self.runs.iter().filter_map(|run| run.rescored.clone()).collect();
+        let reports: Vec<_> = self.runs.iter().flat_map(|run| run.rescored.clone()).collect();
         rescore::summarise(&self.name, &reports)
     }
 

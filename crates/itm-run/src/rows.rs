@@ -38,8 +38,6 @@ pub(crate) struct Runner {
     pub(crate) check_truth: fn(&Config, &str, &Source) -> Result<()>,
     /// How a row reads captions.
     captions: fn(&Config, &str) -> Result<Captions>,
-    /// How a row's embeddings are compared.
-    pub(crate) similarity: fn(&Config, &str) -> Result<Similarity>,
     /// What a row's training takes in memory.
     pub(crate) memory: fn(&Config, &str, &Source, &Encoded) -> Result<Bytes>,
     /// Steps of a row with one seed.
@@ -73,7 +71,6 @@ impl Runner {
             check: check::<R>,
             check_truth: check_truth::<R>,
             captions: captions::<R>,
-            similarity: similarity::<R>,
             memory: memory::<R>,
             steps: steps::<R>,
             run: run::<R>,
@@ -155,10 +152,6 @@ fn captions<R: Recipe>(config: &Config, row: &str) -> Result<Captions> {
     config.row::<R>(row)?.captions().map_err(config.inside(&place))
 }
 
-fn similarity<R: Recipe>(config: &Config, row: &str) -> Result<Similarity> {
-    Ok(config.row::<R>(row)?.similarity())
-}
-
 fn memory<R: Recipe>(
     config: &Config,
     row: &str,
@@ -206,18 +199,12 @@ fn run<R: Recipe>(job: &Job, row: &str, seed: u64) -> Result<(SeedRun, ScoreMatr
     let test = method.embed(Split::Test)?;
     let scores = scores(&test)?;
     let mut result = SeedRun::evaluate(job, seed, &scores)?;
-    match &job.rescoring {
-        None => {}
-        // Corrections are computed from inner products.
-        Some(_) if test.similarity != Similarity::Cosine => {
-            progress::say(format!("{name}: not re-scored, its similarity is no inner product"));
-        }
-        Some(rescoring) => {
-            let spinner = progress::spinner(&format!("{name}: re-scored"));
-            let both = [method.embed(Split::Val)?, test.clone()];
-            result.rescored = Some(rescoring.measure(row, seed, &both)?);
-            spinner.finish_and_clear();
-        }
+    if let Some(rescoring) = &job.rescoring {
+        let spinner = progress::spinner(&format!("{name}: re-scored"));
+        let both = [method.embed(Split::Val)?, test.clone()];
+        let folder = job.run.folder(row, seed).join("rescored");
+        result.rescored = rescoring.measure(&folder, &both)?;
+        spinner.finish_and_clear();
     }
     let log = Log::read(&log)?;
     result.curve = Some(figures::curve(row, seed, &log, plan.epoch_steps()));

@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 use itm_kernels::{
     AdamOptions, AdamW, BiGru, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
     NormOrder, SelfAttention, TransformerBlock, ema, embedding, gelu, masked_mean, normalize_rows,
-    softmax, uniform,
+    order_similarity, softmax, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -36,6 +36,22 @@ pub(crate) const CASES: &[Case] = &[
         run: |d| {
             let rows = Tensor::<2>::cat(vec![x([2, 37], d), Tensor::zeros([1, 37], d)], 0);
             applied(Tensor::<2>::from_data(rows.into_data(), d), normalize_rows)
+        },
+    },
+    Case {
+        name: "order_similarity",
+        bound: 1e-5,
+        run: |d| {
+            // The last text lies inside every image.
+            let inside = Tensor::<2>::full([1, 37], -2.0, d);
+            let texts = Tensor::<2>::from_data(
+                Tensor::cat(vec![uniform([6, 37], 1.0, 8, d), inside], 0).into_data(),
+                d,
+            );
+            let rows = Tensor::<2>::cat(vec![x([5, 37], d), texts], 0);
+            applied(Tensor::<2>::from_data(rows.into_data(), d), |rows| {
+                order_similarity(rows.clone().narrow(0, 0, 5), rows.narrow(0, 5, 7))
+            })
         },
     },
     Case {

@@ -30,7 +30,7 @@ Exit codes: 0 done, 2 something about the input or the options is wrong (one lin
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Recalls before and after each correction, with intervals and tests; the hubs by name
-    Report(Report),
+    Report(Box<Report>),
     /// Corrected scores or ranked lists, written to a file
     Rescore(Rescore),
     /// Item vectors with one more dimension: corrected search on FAISS, usearch, Qdrant, Milvus, pgvector
@@ -52,13 +52,28 @@ pub struct Report {
     #[command(flatten)]
     pub settings: Settings,
     /// A second set, to choose `auto` settings on instead of cross-fitting: image embeddings
-    #[arg(long, value_name = "FILE", requires = "val_texts", help_heading = "Choosing")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "val_texts",
+        group = "validation",
+        help_heading = "Choosing"
+    )]
     pub val_images: Option<super::input::Location>,
     /// Text embeddings of that set
     #[arg(long, value_name = "FILE", requires = "val_images", help_heading = "Choosing")]
     pub val_texts: Option<super::input::Location>,
+    /// Its score matrix instead, where --scores is the test's
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "scores",
+        group = "validation",
+        help_heading = "Choosing"
+    )]
+    pub val_scores: Option<super::input::Location>,
     /// Pairs of that set
-    #[arg(long, value_name = "FILE", requires = "val_images", help_heading = "Choosing")]
+    #[arg(long, value_name = "FILE", requires = "validation", help_heading = "Choosing")]
     pub val_pairs: Option<super::input::Location>,
     /// What is true beyond the pairs, to tell deserved hubs from others: a JSON list that holds for each image the list of the texts
     /// that are true of it, by number

@@ -33,15 +33,5 @@ use burn::tensor::Tensor;
 /// # }
 /// ```
 pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
-    let ([n, d], [m, e]) = (images.dims(), texts.dims());
-    assert_eq!(d, e, "images of shape [{n}, {d}] against texts of shape [{m}, {e}]");
-    let images = images.reshape([n, 1, d]).expand([n, m, d]);
-    let texts = texts.reshape([1, m, d]).expand([n, m, d]);
-    let over = texts - images;
-    let inside = over.clone().lower_equal_elem(0.0);
-    let over = over.mask_fill(inside, 0.0); // [n, m, d]
-    let squares = (over.clone() * over).sum_dim(2).reshape([n, m]);
-    let dominated = squares.clone().equal_elem(0.0);
-    // The root of a constant there: its derivative is finite, and the mask makes both 0.
-    squares.mask_fill(dominated.clone(), 1.0).sqrt().neg().mask_fill(dominated, 0.0)
+    itm_kernels::order_similarity(images, texts)
 }

@@ -66,37 +66,25 @@ pub fn score_matrix(
         let n = values.len();
         assert!(n.is_multiple_of(width), "{name}: {n} values in rows of {width}");
     }
-    let score = match similarity {
-        Similarity::Cosine => dot,
-        Similarity::Order => order,
-    };
     let m = texts.len() / width;
+    if similarity == Similarity::Order {
+        let scores = itm_kernels::order::forward(images, texts, width);
+        return ScoreMatrix::new(images.len() / width, m, scores);
+    }
     let mut scores = vec![0.0; images.len() / width * m];
     scores.par_chunks_mut(m.max(1)).zip(images.par_chunks(width)).for_each(|(row, image)| {
-        row.iter_mut().zip(texts.chunks_exact(width)).for_each(|(s, text)| *s = score(image, text));
+        row.iter_mut().zip(texts.chunks_exact(width)).for_each(|(s, text)| *s = dot(image, text));
     });
     ScoreMatrix::new(images.len() / width, m, scores)
 }
 
-/// A sum in sixteen lanes, which the compiler keeps in registers; their order is fixed.
-fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+/// In sixteen lanes, which the compiler keeps in registers; their order is fixed.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0f32; 16];
     let (a, b) = (a.as_chunks::<16>(), b.as_chunks::<16>());
     for (x, y) in a.0.iter().zip(b.0) {
-        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(s, (&x, &y))| *s += term(x, y));
+        sums.iter_mut().zip(x.iter().zip(y)).for_each(|(s, (x, y))| *s += x * y);
     }
-    let rest: f32 = a.1.iter().zip(b.1).map(|(&x, &y)| term(x, y)).sum();
+    let rest: f32 = a.1.iter().zip(b.1).map(|(x, y)| x * y).sum();
     sums.iter().sum::<f32>() + rest
-}
-
-fn dot(image: &[f32], text: &[f32]) -> f32 {
-    lanes(image, text, |i, t| i * t)
-}
-
-fn order(image: &[f32], text: &[f32]) -> f32 {
-    0.0 - lanes(image, text, |i, t| {
-        let over = (t - i).max(0.0);
-        over * over
-    })
-    .sqrt()
 }

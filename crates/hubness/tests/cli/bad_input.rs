@@ -64,6 +64,10 @@ fn settings_that_no_correction_can_use() {
         ("--csls-k 5,", "invalid value '' for '--csls-k <K>': expected a number or `auto`, got ``"),
         ("--nope", "unexpected argument '--nope' found"),
         (
+            "--val-scores s.npy",
+            "the following required arguments were not provided: --scores <FILE>",
+        ),
+        (
             "--val-images i.npy",
             "the following required arguments were not provided: --val-texts <FILE>",
         ),

@@ -124,6 +124,36 @@ fn validation_chooses_the_best_there() {
     assert_eq!(report["data"]["files"].as_array().unwrap().len(), 4);
 }
 
+/// A matrix can be chosen on as embeddings can: the same scores choose the same.
+#[test]
+fn a_matrix_is_validated_by_a_matrix() {
+    let folder = Folder::made();
+    let (_, texts) = made();
+    folder.npy("vi.npy", WIDTH, &texts[..IMAGES * WIDTH]);
+    let methods = "--method csls,is,rgm,auto --csls-k auto --is-beta auto";
+    for (validation, name) in [("i.npy", "v.npy"), ("vi.npy", "w.npy")] {
+        folder.run(&format!(
+            "rescore --images {validation} --texts t.npy --method nns --direction i2t --out {name}"
+        ));
+    }
+    folder.run("rescore --images i.npy --texts t.npy --method nns --direction i2t --out s.npy");
+    let of = |set: &str, line: &str| folder.report(&format!("{line} {methods} {set}"));
+    let report = |line: &str| {
+        let ran = folder.run(&format!("report {line} {methods} --json"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        serde_json::from_str::<Value>(&ran.out).unwrap()
+    };
+    let embedded = of("--val-images vi.npy --val-texts t.npy", "");
+    let matrix = report("--scores s.npy --val-scores w.npy");
+    let own = report("--scores s.npy --val-scores v.npy");
+    for method in ["csls", "is", "rgm", "auto"] {
+        assert_eq!(row(&matrix, method)["chosen"], "validation");
+        assert_eq!(row(&matrix, method)["params"], row(&embedded, method)["params"], "{method}");
+        assert_eq!(recalls(row(&matrix, method)), recalls(row(&embedded, method)), "{method}");
+    }
+    assert_ne!(row(&own, "auto")["params"], row(&matrix, "auto")["params"], "the set is read");
+}
+
 #[test]
 fn another_validation_set_chooses_otherwise() {
     let folder = Folder::made();

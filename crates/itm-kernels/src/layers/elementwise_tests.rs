@@ -243,3 +243,44 @@ fn dropout_off_is_the_identity() {
     assert_ne!(dropped, values(on.forward(x.clone(), Noise::Seeded(2))), "another seed");
     assert_eq!(dropped, values(on.forward(x, Noise::Seeded(1))), "the same seed");
 }
+
+/// Kernel, fallback and the fallback's backward pass, against burn's differentiation of the fallback; a text lies inside every
+/// image, and each side is a view.
+#[test]
+fn order_similarity_agrees_with_composed_and_autodiff() {
+    let device = Device::flex().autodiff();
+    let images = uniform([6, 45], 1.0, 1, &device).require_grad();
+    let wide = Tensor::cat(
+        vec![uniform([46, 7], 1.0, 2, &device), Tensor::full([46, 1], -2.0, &device)],
+        1,
+    );
+    let wide = wide.detach().require_grad();
+    let texts = || wide.clone().narrow(0, 1, 45).transpose(); // a graph of its own each time
+    let c = uniform([6, 8], 1.0, 99, &device);
+    let got = order_similarity(images.clone(), texts());
+    let (i, t) = (images.clone().into_dispatch(), texts().into_dispatch());
+    let want = Tensor::<2>::from_dispatch(ops::order::composed::<Dispatch>(i, t));
+    close("scores", got.clone(), want.clone());
+    let grads = |s: &Tensor<2>| (s.clone() * c.clone()).sum().backward();
+    let (got, by_burn) = (grads(&got), grads(&want));
+    let [to_images, to_wide] = [&images, &wide].map(|x| x.grad(&by_burn).unwrap());
+    close("the images' gradient", images.grad(&got).unwrap(), to_images.clone());
+    close("the texts' gradient", wide.grad(&got).unwrap(), to_wide.clone());
+    let plain = |t: Tensor<2>| t.inner().into_dispatch();
+    let d = ops::order::composed_backward::<Dispatch>(
+        plain(images.clone()),
+        plain(texts()),
+        plain(want),
+        plain(c),
+    );
+    close("the images' composed gradient", Tensor::from_dispatch(d.0), to_images);
+    let to_texts = to_wide.narrow(0, 1, 45).transpose();
+    close("the texts' composed gradient", Tensor::from_dispatch(d.1), to_texts);
+}
+
+#[test]
+#[should_panic(expected = "images of shape [2, 5] against texts of shape [3, 4]")]
+fn order_embeddings_of_two_widths_are_refused() {
+    let zeros = |shape| Tensor::<2>::zeros(shape, &Device::flex());
+    order_similarity(zeros([2, 5]), zeros([3, 4]));
+}

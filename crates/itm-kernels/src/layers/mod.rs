@@ -12,7 +12,7 @@ mod norm;
 use burn::backend::Dispatch;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::ops::FusedOps;
+use crate::ops::{FusedOps, OrderOps};
 use crate::random;
 
 pub use activations::{gelu, softmax};
@@ -40,6 +40,21 @@ pub fn masked_mean(x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     check_lengths(x.dims(), lengths);
     let mean = <Dispatch as FusedOps>::masked_mean(x.into_dispatch(), lengths.to_vec());
     Tensor::from_dispatch(mean)
+}
+
+/// How far texts stick out of images: `−‖max(0, t − i)‖`, images `[n, d]` against texts `[m, d]` to `[n, m]`.
+///
+/// # Panics
+/// If the widths differ.
+///
+/// # Departures
+/// The root has no derivative at 0, where programs return NaN: here value and gradient are 0, exactly.
+pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
+    let ([n, d], [m, e]) = (images.dims(), texts.dims());
+    assert_eq!(d, e, "images of shape [{n}, {d}] against texts of shape [{m}, {e}]");
+    let scores =
+        <Dispatch as OrderOps>::order_scores(images.into_dispatch(), texts.into_dispatch());
+    Tensor::from_dispatch(scores)
 }
 
 /// A tensor uniform in `±bound`: a function of the seed and the position alone.

@@ -9,6 +9,7 @@ pub(crate) mod flex;
 pub(crate) mod gelu;
 pub(crate) mod layer_norm;
 mod linear;
+pub(crate) mod order;
 mod recurrent;
 mod sequences;
 pub(crate) mod softmax;
@@ -21,6 +22,7 @@ pub(crate) use embedding::{EmbeddingOps, Taken};
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
+pub(crate) use order::OrderOps;
 pub(crate) use recurrent::{GruGrads, GruOps, Params};
 #[cfg(test)]
 #[cfg(feature = "flex")]

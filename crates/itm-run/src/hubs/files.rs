@@ -1,15 +1,17 @@
-//! What `hubness` reads: embeddings of a row and seed; pairs, names and truth of the data.
+//! What `hubness` reads: embeddings or scores of a row and seed; pairs, names and truth of the data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use hubness::training::Similarity;
 use itm_core::data::Part;
+use itm_core::eval::Fold;
 use itm_core::{Error, Pairs, Relevance, Result};
 use npyz::{AutoSerialize, WriterBuilder};
 
 use crate::checkpoint::write_atomically;
 use crate::method::Embedded;
+use crate::rows::scores;
 use crate::source::Source;
 
 /// Files of the data, the same for every row and seed.
@@ -27,11 +29,11 @@ pub(super) struct DataFiles {
 }
 
 impl DataFiles {
-    /// Writes them into a folder.
+    /// Writes them into a folder: of the test split what the fold holds.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(super) fn write(folder: &Path, source: &Source) -> Result<Self> {
+    pub(super) fn write(folder: &Path, source: &Source, fold: &Fold) -> Result<Self> {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let (val, test) = (&source.dataset.val, &source.dataset.test);
         let files = Self {
@@ -42,53 +44,61 @@ impl DataFiles {
             truth: source.truth.is_some().then(|| folder.join("truth.json")),
         };
         pairs(&files.val_pairs, &val.pairs)?;
-        pairs(&files.test_pairs, &test.pairs)?;
-        lines(&files.image_names, (0..test.pairs.images()).map(|image| image_name(test, image)))?;
-        lines(&files.text_names, test.captions.iter().cloned())?;
+        pairs(&files.test_pairs, &fold.pairs)?;
+        lines(&files.image_names, fold.images.clone().map(|image| image_name(test, image)))?;
+        lines(&files.text_names, fold.texts.iter().map(|&text| test.captions[text].clone()))?;
         if let (Some(path), Some(known)) = (&files.truth, &source.truth) {
-            truth(path, &known.test)?;
+            truth(path, &known.test, fold)?;
         }
         Ok(files)
     }
 }
 
-/// Embeddings of both splits by one model.
+/// What one model says of both splits: each file with the option of `hubness report` that takes it.
 #[derive(Debug)]
-pub(super) struct EmbeddingFiles {
-    pub(super) val_images: PathBuf,
-    pub(super) val_texts: PathBuf,
-    pub(super) test_images: PathBuf,
-    pub(super) test_texts: PathBuf,
-}
+pub(super) struct ModelFiles(pub(super) Vec<(&'static str, PathBuf)>);
 
-impl EmbeddingFiles {
-    /// Writes them into a folder.
+impl ModelFiles {
+    /// Writes them into a folder: embeddings where their similarity is the inner product, which `hubness` computes itself, all
+    /// scores where it is another.
     ///
     /// # Errors
-    /// If their similarity is no inner product, which is what corrections are computed from, or a file cannot be written.
+    /// If a score is NaN or a file cannot be written.
     pub(super) fn write(folder: &Path, [val, test]: &[Embedded; 2]) -> Result<Self> {
-        if let Some(other) = [val, test].into_iter().find(|e| e.similarity != Similarity::Cosine) {
-            let expected = "embeddings compared by their inner product";
-            let got = format!("{:?}", other.similarity);
-            return Err(Error::invalid(folder.display(), expected, got));
-        }
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        let files = Self {
-            val_images: folder.join("val_images.npy"),
-            val_texts: folder.join("val_texts.npy"),
-            test_images: folder.join("test_images.npy"),
-            test_texts: folder.join("test_texts.npy"),
+        let mut files = Self(Vec::new());
+        let mut add = |option, name: &str, shape: [usize; 2], values: &[f32]| {
+            let path = folder.join(name);
+            npy(&path, &shape, values)?;
+            files.0.push((option, path));
+            Ok(())
         };
-        for (path, values, dim) in [
-            (&files.val_images, &val.images, val.dim),
-            (&files.val_texts, &val.texts, val.dim),
-            (&files.test_images, &test.images, test.dim),
-            (&files.test_texts, &test.texts, test.dim),
-        ] {
-            npy(path, &[values.len() / dim, dim], values)?;
+        for (of, test) in [(test, true), (val, false)] {
+            let name =
+                |file: &str| if test { format!("test_{file}") } else { format!("val_{file}") };
+            if of.similarity == Similarity::Cosine {
+                let images = if test { "--images" } else { "--val-images" };
+                let texts = if test { "--texts" } else { "--val-texts" };
+                let shape = |values: &[f32]| [values.len() / of.dim, of.dim];
+                add(images, &name("images.npy"), shape(&of.images), &of.images)?;
+                add(texts, &name("texts.npy"), shape(&of.texts), &of.texts)?;
+            } else {
+                let option = if test { "--scores" } else { "--val-scores" };
+                let matrix = scores(of)?;
+                let shape = [matrix.images(), matrix.texts()];
+                add(option, &name("scores.npy"), shape, matrix.values())?;
+            }
         }
         Ok(files)
     }
+}
+
+/// The embeddings of what a fold holds.
+pub(super) fn of_fold(embedded: &Embedded, fold: &Fold) -> Embedded {
+    let dim = embedded.dim;
+    let images = embedded.images[fold.images.start * dim..fold.images.end * dim].to_vec();
+    let texts = fold.texts.iter().flat_map(|&text| &embedded.texts[text * dim..(text + 1) * dim]);
+    Embedded { images, texts: texts.copied().collect(), ..*embedded }
 }
 
 fn image_name(part: &Part, image: usize) -> String {
@@ -104,8 +114,11 @@ fn pairs(path: &Path, pairs: &Pairs) -> Result<()> {
     npy(path, &[rows.len()], &rows)
 }
 
-fn truth(path: &Path, truth: &Relevance) -> Result<()> {
-    let lists: Vec<_> = (0..truth.images()).map(|image| truth.texts_of(image)).collect();
+/// The texts of the fold that are true of each of its images, both counted within it.
+fn truth(path: &Path, truth: &Relevance, fold: &Fold) -> Result<()> {
+    let within = |text: &u32| fold.texts.binary_search(&(*text as usize)).ok();
+    let of_image = |image| truth.texts_of(image).iter().filter_map(within).collect::<Vec<_>>();
+    let lists: Vec<_> = fold.images.clone().map(of_image).collect();
     let text = serde_json::to_string(&lists).expect("numbers alone");
     write_atomically(path, text.as_bytes())
 }
@@ -144,7 +157,8 @@ mod tests {
         config.target.scenes = Some(size);
         let source = Source::open(&config, None, &configs).unwrap().1;
         let dir = tempfile::tempdir().unwrap();
-        let files = DataFiles::write(dir.path(), &source).unwrap();
+        let whole = Fold::new(&source.dataset.test.pairs, 0..12);
+        let files = DataFiles::write(dir.path(), &source, &whole).unwrap();
         let images = |path: &Path| Npy::open(path).unwrap().to_indices().unwrap();
         assert_eq!(images(&files.val_pairs), source.dataset.val.pairs.image_of_text());
         assert_eq!(images(&files.test_pairs), source.dataset.test.pairs.image_of_text());
@@ -154,9 +168,26 @@ mod tests {
         assert_eq!(read(&files.image_names).lines().nth(3), Some(&name[..]));
         assert!(read(&files.text_names).lines().eq(&test.captions));
         let lists: Vec<Vec<u32>> = serde_json::from_str(&read(&files.truth.unwrap())).unwrap();
-        let truth = &source.truth.unwrap().test;
+        let truth = &source.truth.as_ref().unwrap().test;
         assert_eq!(lists.len(), 12);
         assert!(lists.iter().enumerate().all(|(image, texts)| texts == truth.texts_of(image)));
+
+        // A fold counts its images and texts from 0, and what is true beyond it is not there.
+        let fold = Fold::new(&test.pairs, 4..7);
+        let files = DataFiles::write(&dir.path().join("fold"), &source, &fold).unwrap();
+        assert_eq!(images(&files.val_pairs), source.dataset.val.pairs.image_of_text());
+        assert_eq!(images(&files.test_pairs), fold.pairs.image_of_text());
+        assert_eq!(read(&files.image_names).lines().count(), 3);
+        assert!(read(&files.image_names).starts_with("test_000004.png"));
+        assert!(read(&files.text_names).lines().eq(&test.captions[20..35]));
+        let lists: Vec<Vec<usize>> =
+            serde_json::from_str(&read(files.truth.as_ref().unwrap())).unwrap();
+        for (image, texts) in lists.iter().enumerate() {
+            let all = truth.texts_of(image + 4).iter().map(|&text| text as usize);
+            let within: Vec<_> =
+                all.filter(|text| (20..35).contains(text)).map(|text| text - 20).collect();
+            assert_eq!((texts, texts.is_empty()), (&within, false), "image {image}");
+        }
     }
 
     #[test]
@@ -168,28 +199,54 @@ mod tests {
             texts: vec![start + 2.0, start + 3.0, start + 4.0, start + 5.0],
             similarity: Similarity::Cosine,
         };
-        let files = EmbeddingFiles::write(dir.path(), &[embedded(0.0), embedded(10.0)]).unwrap();
-        for (path, shape, first) in [
-            (files.val_images, [1, 2], 0.0),
-            (files.val_texts, [2, 2], 2.0),
-            (files.test_images, [1, 2], 10.0),
-            (files.test_texts, [2, 2], 12.0),
-        ] {
-            let read = Npy::open(&path).unwrap();
-            assert_eq!((read.shape(), read.to_vec().unwrap()[0]), (&shape[..], first));
-        }
+        let files = ModelFiles::write(dir.path(), &[embedded(0.0), embedded(10.0)]).unwrap();
+        let read: Vec<_> = files.0.iter().map(|(option, path)| (*option, first(path))).collect();
+        let of = |images: u64, first: f32| (vec![images as usize, 2], first);
+        let expected = [
+            ("--images", of(1, 10.0)),
+            ("--texts", of(2, 12.0)),
+            ("--val-images", of(1, 0.0)),
+            ("--val-texts", of(2, 2.0)),
+        ];
+        assert_eq!(read, expected);
     }
 
-    /// Corrections multiply embeddings: those of the order similarity would be read as something else.
+    /// Shape and first value.
+    fn first(path: &Path) -> (Vec<usize>, f32) {
+        let read = Npy::open(path).unwrap();
+        (read.shape().to_vec(), read.to_vec().unwrap()[0])
+    }
+
+    /// `hubness` would multiply embeddings: those of another similarity go there as their scores.
     #[test]
-    fn order_embeddings_are_refused() {
+    fn order_embeddings_become_scores() {
         let dir = tempfile::tempdir().unwrap();
-        let of = |similarity| Embedded { dim: 1, images: vec![1.0], texts: vec![1.0], similarity };
-        let both = [of(Similarity::Cosine), of(Similarity::Order)];
-        let folder = dir.path().join("embeddings");
-        let line = EmbeddingFiles::write(&folder, &both).unwrap_err().to_string();
-        assert!(line.contains("inner product, got Order"), "{line}");
-        assert!(!folder.exists());
+        let of = |image: f32| Embedded {
+            dim: 1,
+            images: vec![image],
+            texts: vec![4.0, 0.5],
+            similarity: Similarity::Order,
+        };
+        let files = ModelFiles::write(dir.path(), &[of(1.0), of(3.0)]).unwrap();
+        let read: Vec<_> = files.0.iter().map(|(option, path)| (*option, first(path))).collect();
+        // The first text is 1 above the image of the test and 3 above that of the validation split.
+        let expected = [("--scores", (vec![1, 2], -1.0)), ("--val-scores", (vec![1, 2], -3.0))];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_fold_has_its_own_rows() {
+        let pairs = Pairs::new(3, vec![2, 0, 1, 1]).unwrap();
+        let embedded = Embedded {
+            dim: 2,
+            images: (0..6).map(|x| x as f32).collect(),
+            texts: (10..18).map(|x| x as f32).collect(),
+            similarity: Similarity::Order,
+        };
+        let last = of_fold(&embedded, &Fold::new(&pairs, 1..3));
+        assert_eq!(last.images, [2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(last.texts, [10.0, 11.0, 14.0, 15.0, 16.0, 17.0]);
+        assert_eq!((last.dim, last.similarity), (2, Similarity::Order));
     }
 
     #[test]

@@ -10,20 +10,20 @@ use hubness::cli::report::Report;
 use itm_core::{Error, Result};
 
 use super::config::{Capacity, HubSettings, Runs, Stop};
-use super::files::{DataFiles, EmbeddingFiles};
+use super::files::{DataFiles, ModelFiles};
 use crate::checkpoint::write_atomically;
 
-/// Measures embeddings; `report.html` and `report.json` go into the folder.
+/// Measures a model; `report.html` and `report.json` go into the folder.
 ///
 /// # Errors
 /// What `hubness report` refuses, or if a file cannot be written.
 pub(super) fn report(
     settings: &HubSettings,
     data: &DataFiles,
-    embeddings: &EmbeddingFiles,
+    model: &ModelFiles,
     folder: &Path,
 ) -> Result<Report> {
-    let words = arguments(settings, data, embeddings, folder);
+    let words = arguments(settings, data, model, folder);
     let cli = Cli::try_parse_from(words).map_err(|error| {
         let message = error.to_string();
         let reason = message.lines().next().unwrap_or_default();
@@ -41,17 +41,14 @@ pub(super) fn report(
 fn arguments(
     settings: &HubSettings,
     data: &DataFiles,
-    embeddings: &EmbeddingFiles,
+    model: &ModelFiles,
     folder: &Path,
 ) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["hubness", "report", "--json"].map(OsString::from).into();
+    words.extend(model.0.iter().flat_map(|(option, path)| [option.into(), path.into()]));
     let html = folder.join("report.html");
     for (option, path) in [
-        ("--images", Some(&embeddings.test_images)),
-        ("--texts", Some(&embeddings.test_texts)),
         ("--pairs", Some(&data.test_pairs)),
-        ("--val-images", Some(&embeddings.val_images)),
-        ("--val-texts", Some(&embeddings.val_texts)),
         ("--val-pairs", Some(&data.val_pairs)),
         ("--image-names", Some(&data.image_names)),
         ("--text-names", Some(&data.text_names)),
@@ -92,7 +89,7 @@ mod tests {
     use super::*;
     use crate::method::Embedded;
 
-    fn files(dir: &Path) -> (DataFiles, EmbeddingFiles) {
+    fn files(dir: &Path) -> (DataFiles, ModelFiles) {
         let at = |name: &str| dir.join(name);
         let data = DataFiles {
             val_pairs: at("val_pairs.npy"),
@@ -111,8 +108,8 @@ mod tests {
             texts: side(0.4),
             similarity: hubness::training::Similarity::Cosine,
         };
-        let embeddings = EmbeddingFiles::write(dir, &[embedded.clone(), embedded]).unwrap();
-        (data, embeddings)
+        let model = ModelFiles::write(dir, &[embedded.clone(), embedded]).unwrap();
+        (data, model)
     }
 
     fn write_data(data: &DataFiles) {
@@ -133,10 +130,10 @@ mod tests {
     #[test]
     fn every_setting_reaches_the_report() {
         let dir = tempfile::tempdir().unwrap();
-        let (data, embeddings) = files(dir.path());
+        let (data, model) = files(dir.path());
         let text = TEXT.replace("\"balanced\"", "\"literal\"").replace("\"per_k\"", "\"single\"");
         let settings = parse(&text.replace("is_beta = 30.0", "is_beta = 7.5")).unwrap().settings;
-        let words = arguments(&settings, &data, &embeddings, dir.path());
+        let words = arguments(&settings, &data, &model, dir.path());
         let words: Vec<_> = words.iter().map(|w| w.to_str().unwrap()).collect();
         for word in [
             "--method=nns,rgm,csls+rgm",
@@ -158,12 +155,12 @@ mod tests {
     #[test]
     fn a_report_is_written_and_read_and_what_it_refuses_is_one_line() {
         let dir = tempfile::tempdir().unwrap();
-        let (data, embeddings) = files(dir.path());
+        let (data, model) = files(dir.path());
         let settings = parse(TEXT).unwrap().settings;
-        let line = report(&settings, &data, &embeddings, dir.path()).unwrap_err().to_string();
+        let line = report(&settings, &data, &model, dir.path()).unwrap_err().to_string();
         assert!(line.contains("No such file") && line.lines().count() == 1, "{line}");
         write_data(&data);
-        let report = report(&settings, &data, &embeddings, dir.path()).unwrap();
+        let report = report(&settings, &data, &model, dir.path()).unwrap();
         let methods: Vec<_> = report.rows.iter().map(|row| &row.method[..]).collect();
         assert_eq!(methods, ["nns", "rgm", "csls+rgm"]);
         assert!(dir.path().join("report.html").is_file());

@@ -21,7 +21,7 @@ use crate::devices::device;
 use crate::reproduce::{check_table, command, rows, run_dir, seeds};
 use crate::run_dir::Identity;
 use crate::{cli, progress};
-use files::{DataFiles, EmbeddingFiles};
+use rescore::Rescoring;
 use summary::{Origin, RowReports, Summary};
 use trained::Wanted;
 
@@ -58,16 +58,15 @@ pub(crate) fn reproduce(
     let run = run_dir(args, identity, &hubs.text)?;
     let models = wanted.models(found, args, configs)?;
     progress::say(format!("Models of {}", models.run.path().display()));
-    let data = DataFiles::write(&run.path().join("data"), &models.source)?;
+    let protocol = models.config.target.protocol;
+    let rescoring = Rescoring::open(hubs.settings.clone(), &models.source, protocol, &run)?;
     let mut measured = Vec::with_capacity(rows.len());
     for row in rows {
         let mut reports = Vec::new();
         for seed in 0..seeds {
             let folder = run.folder(&row, seed);
-            let embeddings = EmbeddingFiles::write(&folder, &models.embed(&row, seed)?)?;
-            let report = measure::report(&hubs.settings, &data, &embeddings, &folder)?;
+            reports.extend(rescoring.measure(&folder, &models.embed(&row, seed)?)?);
             progress::say(format!("{row}, seed {seed}: {}", folder.join("report.html").display()));
-            reports.push(report);
         }
         let origin = Origin::read(models.run.path(), &row, seeds)?;
         let printed = hubs.target.printed(&row).to_owned();

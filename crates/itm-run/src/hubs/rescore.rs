@@ -1,14 +1,14 @@
 //! `--rescore`: every trained row of a target under corrections for hubs, beside nearest neighbours.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hubness::cli::methods::Method;
 use hubness::cli::report::Report;
-use itm_core::eval::Protocol;
+use itm_core::eval::{Fold, Protocol};
 use itm_core::{Error, Result};
 
 use super::config::{Capacity, HubSettings, Runs, Setting, Stop};
-use super::files::{DataFiles, EmbeddingFiles};
+use super::files::{DataFiles, ModelFiles, of_fold};
 use super::measure;
 use super::summary::MethodSummary;
 use crate::method::Embedded;
@@ -22,13 +22,9 @@ const RESAMPLES: usize = 10_000;
 /// The settings of the paper's recipe for the methods that a command line names; nearest neighbours come first.
 ///
 /// # Errors
-/// If a name is unknown or comes twice, or the test split is evaluated by folds.
-pub(crate) fn settings(names: &[String], protocol: Protocol) -> Result<HubSettings> {
+/// If a name is unknown or comes twice.
+pub(crate) fn settings(names: &[String]) -> Result<HubSettings> {
     let place = "--rescore";
-    if matches!(protocol, Protocol::Coco1kFolds | Protocol::CocoFirst1k) {
-        let expected = "a test split that is evaluated as a whole: re-scoring is of one matrix";
-        return Err(Error::invalid(place, expected, protocol.name()));
-    }
     let mut methods = vec![Report::BASELINE.to_owned()];
     for name in names {
         if name.parse::<Method>().is_err() {
@@ -59,37 +55,67 @@ pub(crate) fn settings(names: &[String], protocol: Protocol) -> Result<HubSettin
 #[derive(Debug)]
 pub(crate) struct Rescoring {
     settings: HubSettings,
-    data: DataFiles,
-    run: RunDir,
+    /// What is ranked within itself: the test split, or its folds.
+    folds: Vec<(Fold, DataFiles)>,
 }
 
 impl Rescoring {
-    /// Writes the files of the data.
+    /// Writes the files of the data into a folder `data` of the run.
     ///
     /// # Errors
-    /// If one cannot be written.
-    pub(crate) fn open(settings: HubSettings, source: &Source, run: &RunDir) -> Result<Self> {
-        let data = DataFiles::write(&run.path().join("data"), source)?;
-        Ok(Self { settings, data, run: run.clone() })
+    /// If the test split is not the protocol's, or a file cannot be written.
+    pub(crate) fn open(
+        settings: HubSettings,
+        source: &Source,
+        protocol: Protocol,
+        run: &RunDir,
+    ) -> Result<Self> {
+        let folds = protocol.folds(&source.dataset.test.pairs)?;
+        Self::of_folds(settings, source, folds, &run.path().join("data"))
     }
 
-    /// Measures a row and seed by its embeddings of the validation and the test split; `report.html` and `report.json` lie in
-    /// [`folder`](Self::folder).
+    fn of_folds(
+        settings: HubSettings,
+        source: &Source,
+        folds: Vec<Fold>,
+        folder: &Path,
+    ) -> Result<Self> {
+        let folders = folders(folder, folds.len());
+        let written = folds.into_iter().zip(folders).map(|(fold, folder)| {
+            let files = DataFiles::write(&folder, source, &fold)?;
+            Ok((fold, files))
+        });
+        Ok(Self { settings, folds: written.collect::<Result<_>>()? })
+    }
+
+    /// Measures a model by its embeddings of the validation and the test split, fold by fold as its recalls are: a report each,
+    /// which the folder gets as `report.html` and `report.json`.
     ///
     /// # Errors
     /// What `hubness report` refuses, or if a file cannot be written.
-    pub(crate) fn measure(&self, row: &str, seed: u64, of: &[Embedded; 2]) -> Result<Report> {
-        let folder = self.folder(row, seed);
-        let embeddings = EmbeddingFiles::write(&folder, of)?;
-        measure::report(&self.settings, &self.data, &embeddings, &folder)
-    }
-
-    fn folder(&self, row: &str, seed: u64) -> PathBuf {
-        self.run.folder(row, seed).join("rescored")
+    pub(crate) fn measure(
+        &self,
+        folder: &Path,
+        [val, test]: &[Embedded; 2],
+    ) -> Result<Vec<Report>> {
+        let folders = folders(folder, self.folds.len());
+        let of = self.folds.iter().zip(folders).map(|((fold, data), folder)| {
+            let model = ModelFiles::write(&folder, &[val.clone(), of_fold(test, fold)])?;
+            measure::report(&self.settings, data, &model, &folder)
+        });
+        of.collect()
     }
 }
 
-/// The lines of a row, one a method, from its reports of each seed.
+/// One folder for the whole, one within it for each of several.
+fn folders(folder: &Path, count: usize) -> impl Iterator<Item = PathBuf> {
+    (1..=count).map(move |fold| match count {
+        1 => folder.to_path_buf(),
+        _ => folder.join(format!("fold-{fold}")),
+    })
+}
+
+/// The lines of a row, one a method, from its reports of each seed and fold.
 pub(crate) fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
     let names = reports.first().map_or(&[][..], |report| &report.rows);
     let line = |first: &hubness::cli::report::Row| {
@@ -119,7 +145,12 @@ pub(crate) fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
 
 #[cfg(test)]
 mod tests {
+    use hubness::training::Similarity;
+    use itm_core::eval::{Evaluation, Ranks, TiePolicy, folds};
+
     use super::*;
+    use crate::config::{Config, ScenesConfig};
+    use crate::rows::scores;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -127,13 +158,68 @@ mod tests {
 
     #[test]
     fn nearest_neighbours_come_first_and_once() {
-        let got = settings(&names(&["csls", "nns", "is+rgm"]), Protocol::Full).unwrap();
+        let got = settings(&names(&["csls", "nns", "is+rgm"])).unwrap();
         assert_eq!(got.methods, ["nns", "csls", "is+rgm"]);
         assert_eq!((got.csls_k, got.rgm_lambda), (Setting::Number(10.0), Setting::Auto));
-        let line =
-            |list: &[&str], protocol| settings(&names(list), protocol).unwrap_err().to_string();
-        assert!(line(&["cslz"], Protocol::Full).contains("--rescore: expected names of"));
-        assert!(line(&["is", "is"], Protocol::Full).contains("`is` twice"));
-        assert!(line(&["is"], Protocol::Coco1kFolds).contains("evaluated as a whole"));
+        let line = |list: &[&str]| settings(&names(list)).unwrap_err().to_string();
+        assert!(line(&["cslz"]).contains("--rescore: expected names of"));
+        assert!(line(&["is", "is"]).contains("`is` twice"));
+    }
+
+    /// Each fold is ranked within itself, whatever the similarity: nearest neighbours are the recalls of the fold.
+    #[test]
+    fn folds_are_measured_one_by_one() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let mut config = Config::load(&configs, "hal-scenes").unwrap();
+        let size = ScenesConfig { seed: 0, train: 8, val: 6, test: 24, pixels: 32 };
+        config.target.scenes = Some(size);
+        let source = Source::open(&config, None, &configs).unwrap().1;
+        let pairs = &source.dataset.test.pairs;
+        let two = folds(pairs, 2, 12).unwrap();
+        let settings =
+            HubSettings { resamples: 100, ..settings(&names(&["csls", "rgm"])).unwrap() };
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let rescoring = Rescoring::of_folds(settings, &source, two.clone(), &data).unwrap();
+        for similarity in [Similarity::Cosine, Similarity::Order] {
+            let of = |images: usize| {
+                let angle = |k: usize, off: f32| ((k * k) as f32 * 0.7 + off).sin().abs();
+                let side = |n: usize, off: f32| -> Vec<f32> {
+                    (0..n).flat_map(|k| [angle(k, off), angle(k + 3, off)]).collect()
+                };
+                let (images, texts) = (side(images, 0.0), side(5 * images, 0.3));
+                let unit = |values: Vec<f32>| -> Vec<f32> {
+                    let rows = values.as_chunks::<2>().0.iter();
+                    rows.flat_map(|[a, b]| [a, b].map(|x| x / a.hypot(*b))).collect()
+                };
+                Embedded { dim: 2, images: unit(images), texts: unit(texts), similarity }
+            };
+            let both = [of(6), of(24)];
+            let folder = dir.path().join(format!("{similarity:?}"));
+            let reports = rescoring.measure(&folder, &both).unwrap();
+            let all = scores(&both[1]).unwrap();
+            let want = two.iter().map(|fold| {
+                let ranks = Ranks::new(&fold.scores(&all), &fold.pairs).unwrap();
+                Evaluation::new(&[ranks], TiePolicy::Index).rsum
+            });
+            let want: Vec<_> = want.collect();
+            let got: Vec<_> = reports.iter().map(|report| report.rows[0].rsum).collect();
+            assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}, {want:?}");
+            assert_ne!(want[0], want[1]);
+            assert!(folder.join("fold-2/report.html").is_file());
+            let lines = summarise("HAL", &reports);
+            assert_eq!(
+                lines.iter().map(|l| &l.method[..]).collect::<Vec<_>>(),
+                ["nns", "csls", "rgm"]
+            );
+            assert_eq!(lines[0].per_seed, got);
+        }
+    }
+
+    #[test]
+    fn one_fold_needs_no_folder_of_its_own() {
+        let of = |count| folders(Path::new("a"), count).collect::<Vec<_>>();
+        assert_eq!(of(1), [Path::new("a")]);
+        assert_eq!(of(2), [Path::new("a/fold-1"), Path::new("a/fold-2")]);
     }
 }

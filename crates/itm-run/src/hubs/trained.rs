@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hubness::training::Similarity;
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
 use super::HubsConfig;
 use crate::config::Config;
 use crate::devices::device;
-use crate::rows::{Runner, Trained};
+use crate::rows::Trained;
 use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
 use crate::{cli, progress, reproduce};
@@ -63,16 +62,9 @@ impl Wanted {
             let expected = format!("rows of {}: {}", asked.name, known.join(", "));
             return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
         }
-        let similarity = Runner::of(asked.target.method).similarity;
-        for row in &hubs.target.rows {
-            if similarity(&asked, row)? != Similarity::Cosine {
-                let expected = "rows compared by cosine: corrections are of inner products";
-                return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
-            }
-        }
         let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
-        if matches!(used.target.protocol, Protocol::Coco1kFolds | Protocol::CocoFirst1k) {
-            let expected = "a target that is evaluated as a whole";
+        if used.target.protocol == Protocol::Coco1kFolds {
+            let expected = "a target that is evaluated in one fold";
             return Err(Error::invalid(place("source"), expected, used.target.protocol.name()));
         }
         let identity = Identity {

@@ -248,7 +248,7 @@ pub struct Rescored {
     pub transductive: bool,
     /// Sum of the six recalls, mean over seeds.
     pub rsum: f64,
-    /// Each seed's.
+    /// Each seed's; each fold's of each seed where the test split is evaluated by folds.
     pub per_seed: Vec<f64>,
     /// Less nearest neighbours, mean over seeds; `null` for those themselves.
     pub difference: Option<f64>,

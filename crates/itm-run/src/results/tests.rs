@@ -30,7 +30,7 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         prior: None,
         epochs: vec![],
         nearest: None,
-        rescored: None,
+        rescored: vec![],
         false_negatives: vec![],
         pointing: None,
         word_patches: vec![],

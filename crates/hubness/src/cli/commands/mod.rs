@@ -19,7 +19,7 @@ use super::args::{Cli, Command};
 /// Whatever is wrong with options or data, in one line.
 pub fn run(cli: Cli, out: &mut impl Write) -> Result<()> {
     match cli.command {
-        Command::Report(args) => report::run(args, out),
+        Command::Report(args) => report::run(*args, out),
         Command::Rescore(args) => rescore::run(args, out),
         Command::Export(args) => export::run(args, out),
     }

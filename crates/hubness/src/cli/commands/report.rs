@@ -157,8 +157,13 @@ fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
 
 /// A second set, on which open settings are chosen.
 fn validation(args: &Args, length: Length) -> Result<Option<Loaded>> {
-    let (Some(images), Some(texts)) = (&args.val_images, &args.val_texts) else { return Ok(None) };
-    let source = Source::Embeddings { images: images.clone(), texts: texts.clone() };
+    let source = match (&args.val_images, &args.val_texts, &args.val_scores) {
+        (Some(images), Some(texts), _) => {
+            Source::Embeddings { images: images.clone(), texts: texts.clone() }
+        }
+        (.., Some(scores)) => Source::Matrix(scores.clone()),
+        _ => return Ok(None),
+    };
     let request = Request { pairs: args.val_pairs.clone(), length, ..Request::of(source) };
     input::load(&request).map(Some)
 }
@@ -233,15 +238,21 @@ fn with_validation<S: Scores>(
     rows: &[Row],
     split: Option<&Split>,
 ) -> Result<Vec<Vec<Side>>> {
-    let Some(Loaded {
-        scores: LoadedScores::Embeddings { images, texts }, pairs: Some(pairs), ..
-    }) = validation
-    else {
+    let (directions, banks) = (set.directions.clone(), set.fit.banks);
+    let Some(Loaded { scores, pairs: Some(pairs), .. }) = validation else {
         return analyse(set, None::<&mut Set<'_, ScoreMatrix>>, rows, split);
     };
-    let tiles = input::tiles(images, texts)?;
-    let test = Some((of("images", images)?, of("texts", texts)?));
-    let fit = Fit { test: &tiles, banks: Banks { test, ..set.fit.banks }, settings };
-    let mut validation = Set::new(fit, pairs, set.directions.clone(), None);
-    analyse(set, Some(&mut validation), rows, split)
+    match scores {
+        LoadedScores::Embeddings { images, texts } => {
+            let tiles = input::tiles(images, texts)?;
+            let test = Some((of("images", images)?, of("texts", texts)?));
+            let fit = Fit { test: &tiles, banks: Banks { test, ..banks }, settings };
+            analyse(set, Some(&mut Set::new(fit, pairs, directions, None)), rows, split)
+        }
+        LoadedScores::Matrix(matrix) => {
+            let fit = Fit { test: matrix, banks, settings };
+            analyse(set, Some(&mut Set::new(fit, pairs, directions, None)), rows, split)
+        }
+        LoadedScores::Runs { .. } => unreachable!("no option reads a run to choose on"),
+    }
 }

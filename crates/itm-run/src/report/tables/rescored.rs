@@ -38,7 +38,7 @@ pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
                scores of all test queries, which nearest neighbours do not. Interval: the smallest \
                that holds each seed's 95 % interval of the difference (bootstrap over test images). \
                p: the largest of the seeds' (paired randomisation over images, Holm's correction). \
-               Above, below: seeds with p < 0.05. Skewness: of N_1, N_5 and N_10, both directions, \
+               Above, below: seeds (seeds and folds, where the split has folds) with p < 0.05. Skewness: of N_1, N_5 and N_10, both directions, \
                summed. λ of RGM: chosen on the validation split, for R@1/R@5/R@10."
             .into(),
         stub: "row",

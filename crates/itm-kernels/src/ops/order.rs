@@ -1,0 +1,152 @@
+//! Similarity of order embeddings as a burn backend extension.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::{BoolTensor, FloatTensor};
+use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension, get_device_settings};
+use burn::tensor::Shape;
+
+/// Scores of order embeddings and their gradients; equations in [`crate::order`].
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    LibTorch: cfg(feature = "tch"),
+    Cube: cfg(feature = "cube"),
+    Autodiff
+)]
+pub(crate) trait OrderOps: Backend {
+    /// Scores of `[n, d]` images and `[m, d]` texts, `[n, m]`.
+    fn order_scores(images: FloatTensor<Self>, texts: FloatTensor<Self>) -> FloatTensor<Self> {
+        composed::<Self>(images, texts)
+    }
+
+    /// Gradients of both for that of the scores.
+    fn order_scores_backward(
+        images: FloatTensor<Self>,
+        texts: FloatTensor<Self>,
+        scores: FloatTensor<Self>,
+        grad: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        composed_backward::<Self>(images, texts, scores, grad)
+    }
+}
+
+pub(crate) fn composed<B: Backend>(
+    images: FloatTensor<B>,
+    texts: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let over = over::<B>(images, texts);
+    let [n, m, _] = over.shape().dims();
+    let squares = B::float_sum_dim(B::float_mul(over.clone(), over), 2);
+    let squares = B::float_reshape(squares, Shape::new([n, m]));
+    let inside = zeros::<B>(&squares);
+    // The root of a constant there: its derivative is finite, and the mask makes both 0.
+    let squares = B::float_mask_fill(squares, inside.clone(), 1.0f32.into());
+    B::float_mask_fill(B::float_neg(B::float_sqrt(squares)), inside, 0.0f32.into())
+}
+
+pub(crate) fn composed_backward<B: Backend>(
+    images: FloatTensor<B>,
+    texts: FloatTensor<B>,
+    scores: FloatTensor<B>,
+    grad: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let over = over::<B>(images, texts);
+    let [n, m, d] = over.shape().dims();
+    let inside = zeros::<B>(&scores);
+    let root = B::float_mask_fill(B::float_neg(scores), inside.clone(), 1.0f32.into());
+    let slope = B::float_mask_fill(B::float_div(grad, root), inside, 0.0f32.into());
+    let each = B::float_mul(over, B::float_reshape(slope, Shape::new([n, m, 1])));
+    let to_images = B::float_reshape(B::float_sum_dim(each.clone(), 1), Shape::new([n, d]));
+    let to_texts = B::float_reshape(B::float_sum_dim(each, 0), Shape::new([m, d]));
+    (to_images, B::float_neg(to_texts))
+}
+
+/// `max(0, t − i)`, `[n, m, d]`. By a mask: not every backend's maximum keeps NaN.
+fn over<B: Backend>(images: FloatTensor<B>, texts: FloatTensor<B>) -> FloatTensor<B> {
+    let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
+    let images = B::float_reshape(images, Shape::new([n, 1, d]));
+    let texts = B::float_reshape(texts, Shape::new([1, m, d]));
+    let over = B::float_sub(texts, images);
+    let truth = get_device_settings::<B>(&over.device()).bool_dtype;
+    let inside = B::float_lower_equal_elem(over.clone(), 0.0f32.into(), truth);
+    B::float_mask_fill(over, inside, 0.0f32.into())
+}
+
+fn zeros<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
+    let truth = get_device_settings::<B>(&x.device()).bool_dtype;
+    B::float_equal_elem(x.clone(), 0.0f32.into(), truth)
+}
+
+#[cfg(feature = "tch")]
+#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
+impl OrderOps for burn::backend::LibTorch {}
+
+#[cfg(feature = "cube")]
+impl OrderOps for burn::backend::Cube {}
+
+#[cfg(feature = "flex")]
+mod flex {
+    use burn::backend::flex::FlexTensor;
+    use burn::backend::{Flex, TensorMetadata};
+
+    use super::OrderOps;
+    use crate::ops::flex::{tensor, values};
+    use crate::order;
+
+    impl OrderOps for Flex {
+        fn order_scores(images: FlexTensor, texts: FlexTensor) -> FlexTensor {
+            let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
+            tensor(values([&images, &texts], |[i, t]| order::forward(i, t, d)), [n, m])
+        }
+
+        fn order_scores_backward(
+            images: FlexTensor,
+            texts: FlexTensor,
+            scores: FlexTensor,
+            grad: FlexTensor,
+        ) -> (FlexTensor, FlexTensor) {
+            let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
+            let [i, t] = values([&images, &texts, &scores, &grad], |[i, t, s, g]| {
+                order::backward([i, t], s, g, d)
+            });
+            (tensor(i, [n, d]), tensor(t, [m, d]))
+        }
+    }
+}
+
+impl<B: OrderOps, C: CheckpointStrategy> OrderOps for Autodiff<B, C> {
+    fn order_scores(images: FloatTensor<Self>, texts: FloatTensor<Self>) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Order;
+
+        impl<B: OrderOps> Backward<B, 2> for Order {
+            type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
+
+            fn backward(
+                self,
+                ops: Ops<Self::State, 2>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
+                let grad = grads.consume::<B>(&ops.node);
+                let (images, texts, scores) = ops.state;
+                let d = B::order_scores_backward(images, texts, scores, grad);
+                for (parent, d) in ops.parents.into_iter().zip([d.0, d.1]) {
+                    if let Some(parent) = parent {
+                        grads.register::<B>(parent.id, d);
+                    }
+                }
+            }
+        }
+
+        let nodes = [images.node(), texts.node()];
+        let (images, texts) = (images.into_primitive(), texts.into_primitive());
+        let s = B::order_scores(images.clone(), texts.clone());
+        match Order.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((images, texts, s.clone()), s),
+            OpsKind::UnTracked(prep) => prep.finish(s),
+        }
+    }
+}
