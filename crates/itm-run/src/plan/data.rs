@@ -16,6 +16,8 @@ pub(crate) struct Sizes {
     pub(crate) words: usize,
     /// Captions of the training split.
     pub(crate) captions: usize,
+    /// Bytes of the pictures that a training which sees them holds.
+    pub(crate) pictures: u64,
 }
 
 impl Sizes {
@@ -26,6 +28,7 @@ impl Sizes {
             vocabulary: encoded.vocabulary,
             words: longest.unwrap_or(0),
             captions: encoded.train.words.len(),
+            pictures: source.held_by_pictures(),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::pictures::BATCHES_AHEAD;
 ///             + m · (image + text)                     the momentum encoders' forward pass, if there are any
 ///             + 4 · 5n·d + 40 · b·n                    n = b + K candidates: tables, scores both ways, weights
 /// checkpoint  = 2 · the larger file                    both encoders; moments and banks
-/// pictures    = 4 · 4 · b · 3 · size²                  of the next steps, where it sees pictures
+/// pictures    = 4 · 4 · b · 3 · size² + those held     of the next steps, and where no file holds them, if it sees pictures
 /// ```
 ///
 /// # Errors
@@ -31,10 +31,14 @@ pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
     let copies = if sampler.has_momentum() { 2 } else { 1 };
     let items = b.min(train.micro_batch as u64) * (image.item + text.item);
     let n = b + k;
+    let pictures = match model.image {
+        ImageConfig::Features(_) => 0,
+        ImageConfig::Vit(_) => image.ahead * b + sizes.pictures,
+    };
     Ok(Bytes {
         momentum: weights.parameters, // held without use where the row has none
         banks,
-        activations: copies * items + 4 * 5 * n * d + 40 * b * n + image.ahead * b,
+        activations: copies * items + 4 * 5 * n * d + 40 * b * n + pictures,
         checkpoint: 2 * (2 * weights.parameters).max(weights.optimiser + banks),
         ..weights
     })
@@ -147,7 +151,8 @@ mod tests {
         Config::load(&configs, "fne-scenes").unwrap().row(row).unwrap()
     }
 
-    const SIZES: Sizes = Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000 };
+    const SIZES: Sizes =
+        Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
 
     /// The formula's weights are those of the model that is built.
     #[test]
@@ -170,8 +175,19 @@ mod tests {
         let parameters = 4 * (25_728 + 9_600 + 73_728 + 768);
         assert_eq!(full.parameters, parameters);
         assert_eq!(full.checkpoint, 2 * (2 * parameters + 1_064_960));
+        let drawn = Sizes { pictures: 1_000, ..SIZES };
+        assert_eq!(plan(&config("Full"), &drawn).unwrap(), full, "it sees features alone");
         let without = plan(&config("w/o MMM"), &SIZES).unwrap();
         assert_eq!(without.banks, 0);
         assert_eq!(without.activations, 16_502_784 + 20 * 128 * 128 + 40 * 128 * 128);
+    }
+
+    #[test]
+    fn pictures_that_no_file_holds_count_where_they_are_seen() {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let config = Config::load(&configs, "fne-scenes-vit").unwrap().row("Full").unwrap();
+        let activations =
+            |pictures| plan(&config, &Sizes { pictures, ..SIZES }).unwrap().activations;
+        assert_eq!(activations(1_000), activations(0) + 1_000);
     }
 }

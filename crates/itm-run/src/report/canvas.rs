@@ -12,8 +12,9 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-/// Canvas of every figure; shown at about half this size, so whole numbers are fine enough.
-const SIZE: (u32, u32) = (1200, 740);
+/// Canvas of a figure; shown at about half this size, so whole numbers are fine enough.
+const WIDTH: u32 = 1200;
+pub(super) const HEIGHT: u32 = 740;
 pub(super) const TEXT: f64 = 38.0;
 
 /// A placeholder colour.
@@ -96,19 +97,23 @@ pub(super) fn text(size: f64) -> TextStyle<'static> {
 }
 
 pub(super) fn draw(label: &str, figure: impl FnOnce(&Canvas) -> Drawn) -> String {
-    let mut svg = String::new();
+    draw_high(label, HEIGHT, figure)
+}
+
+/// A figure of another height.
+pub(super) fn draw_high(label: &str, height: u32, figure: impl FnOnce(&Canvas) -> Drawn) -> String {
+    let (mut svg, size) = (String::new(), (WIDTH, height));
     {
-        let canvas = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         figure(&canvas).expect("drawing into a string does not fail");
         canvas.present().expect("drawing into a string does not fail");
     }
-    themed(&svg, label)
+    themed(&svg, label, size)
 }
 
 /// Replaces placeholder colours by the page's, the fixed size by a flexible one, and names it.
-fn themed(svg: &str, label: &str) -> String {
+fn themed(svg: &str, label: &str, (w, h): (u32, u32)) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
-    let (w, h) = SIZE;
     let label = super::html::escape(label);
     let mut out = format!("<svg viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{label}\">");
     let mut rest = body;
@@ -188,7 +193,7 @@ mod tests {
                     <line opacity=\"1\" style=\"stroke:var(--s2)\"/>\
                     <path style=\"stroke:var(--s1);stroke-dasharray:24 10\"/>\
                     <text fill=\"currentColor\">";
-        assert_eq!(themed(svg, "a<b"), want);
+        assert_eq!(themed(svg, "a<b", (WIDTH, HEIGHT)), want);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::canvas::{
-    Ink, Point, TEXT, chart, draw, drawable, finite, mesh, number, padded, path, text,
+    HEIGHT, Ink, Point, TEXT, chart, draw, draw_high, drawable, finite, mesh, number, padded, path,
+    text,
 };
 use super::json::{Measured, Reliability};
 use super::{Curve, Similarities};
@@ -229,6 +230,9 @@ pub(super) fn recall_bars(label: &str, rows: &[Series<Bars>]) -> Option<Figure> 
     Some(Figure { svg, legend })
 }
 
+/// Least height of a row in [`rsums`]: a name, and its mark below it.
+const ROW: u32 = 90;
+
 /// rSum of every row with its interval, and a small mark for every seed.
 pub(super) fn rsums(label: &str, rows: &[&Series<&Measured>]) -> Option<Figure> {
     let values = rows.iter().flat_map(|r| {
@@ -240,7 +244,7 @@ pub(super) fn rsums(label: &str, rows: &[&Series<&Measured>]) -> Option<Figure> 
         return None;
     }
     let n = rows.len() as f64;
-    let svg = draw(label, |canvas| {
+    let svg = draw_high(label, HEIGHT.max(132 + ROW * rows.len() as u32), |canvas| {
         let mut builder = ChartBuilder::on(canvas);
         builder.margin(16).margin_right(40).x_label_area_size(100);
         let mut chart = builder.build_cartesian_2d(x.clone(), 0.0..n)?;

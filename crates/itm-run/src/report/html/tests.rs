@@ -1,4 +1,5 @@
-use super::super::{CCA, sample};
+use super::super::json::{DistributionOf, EpochDraws, Row};
+use super::super::{CCA, CHANCE, Figures, sample};
 use super::*;
 
 fn page() -> String {
@@ -130,7 +131,7 @@ fn the_badge_says_what_the_verdict_says() {
 #[test]
 fn each_direction_has_its_own_bars() {
     let bars = |report: &Report| {
-        let figures = recall_figures(report, &rows(report));
+        let figures = figures::recall(report, &figures::rows(report));
         [1, 2].map(|k| figures[k].1.svg.clone())
     };
     let report = sample::report(24.3, -5.5, &[1, 2]);
@@ -177,12 +178,18 @@ fn tags_are_closed_in_order() {
 
 #[test]
 fn rows_have_colours_of_their_own() {
-    let report = sample::report(24.3, -5.5, &[1]);
-    let mut colours: Vec<_> = rows(&report).iter().map(|r| r.series).collect();
-    assert_eq!(colours[2], 0);
-    colours.sort_unstable();
-    colours.dedup();
-    assert_eq!(colours.len(), 6);
+    let mut report = sample::report(24.3, -5.5, &[1]);
+    let colours =
+        |report: &Report| -> Vec<u8> { figures::rows(report).iter().map(|r| r.series).collect() };
+    assert_eq!(colours(&report)[2], 0);
+    let others = report.rows.len() - 3;
+    let other = report.rows.last().unwrap().clone();
+    report.rows.extend((others..10).map(|k| Row { name: format!("row {k}"), ..other.clone() }));
+    let mut all = colours(&report);
+    assert!(all.iter().all(|k| STYLE.contains(&format!("--s{k}: "))), "{all:?}");
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 13, "chance, CCA, the claim's and ten others");
 }
 
 #[test]

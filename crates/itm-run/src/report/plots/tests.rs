@@ -59,6 +59,18 @@ fn odd_data_draws_soundly() {
     sound(recall_bars("b", &[bars(0.0), bars(f64::NAN), bars(100.0)]));
 }
 
+/// A name never stands on the mark of the row above it: many rows make the figure higher.
+#[test]
+fn many_rows_are_as_high_as_few() {
+    let report = super::super::sample::report(24.3, -5.5, &[]);
+    let series = Series { name: "Full", series: 3, data: &report.rows[2].measured };
+    let height = |n: usize| -> u32 {
+        let svg = rsums("rSum", &vec![&series; n]).unwrap().svg;
+        svg.split('"').nth(1).unwrap().split(' ').nth(3).unwrap().parse().unwrap()
+    };
+    assert_eq!([height(1), height(6), height(12)], [740, 740, 132 + 12 * 90]);
+}
+
 #[test]
 fn the_mean_is_taken_where_all_seeds_are() {
     let a = curve(&[(1.0, 1.0), (2.0, 4.0), (3.0, 9.0)]);

@@ -1,0 +1,83 @@
+//! Which data a target takes: a data set by name, a world by its sizes.
+
+use itm_core::Result;
+use itm_core::scenes::Sizes;
+use serde::Deserialize;
+
+use super::within;
+
+/// The data sets a target can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatasetName {
+    /// The built-in world.
+    Scenes,
+    /// Flickr8k, in `--data DIR`.
+    Flickr8k,
+    /// Flickr30K, in `--data DIR`.
+    Flickr30k,
+    /// MS-COCO, in `--data DIR`.
+    Coco,
+}
+
+impl DatasetName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k, Self::Coco];
+
+    /// The field's name of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Scenes => "Scenes",
+            Self::Flickr8k => "Flickr8k",
+            Self::Flickr30k => "Flickr30K",
+            Self::Coco => "MS-COCO",
+        }
+    }
+
+    /// Its folder below the data folder, and its name in Karpathy's JSON.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Scenes => "scenes",
+            Self::Flickr8k => "flickr8k",
+            Self::Flickr30k => "flickr30k",
+            Self::Coco => "coco",
+        }
+    }
+}
+
+/// Size and seed of a generated world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenesConfig {
+    /// Seed of the world, not of the training.
+    pub seed: u64,
+    /// Training images.
+    pub train: usize,
+    /// Validation images.
+    pub val: usize,
+    /// Test images.
+    pub test: usize,
+    /// Width and height of an image.
+    pub pixels: u32,
+}
+
+impl ScenesConfig {
+    /// The sizes alone.
+    pub fn sizes(&self) -> Sizes {
+        let Self { train, val, test, pixels, .. } = *self;
+        Sizes { train, val, test, pixels }
+    }
+
+    /// Checks that such a world can be made; `place` is where the numbers stand.
+    ///
+    /// # Errors
+    /// If there are no test images, or more, or more pixels, than anybody means.
+    pub fn check(&self, place: impl Fn(&str) -> String) -> Result<()> {
+        for (key, images, least) in
+            [("train", self.train, 0), ("val", self.val, 0), ("test", self.test, 1)]
+        {
+            within(place(key), images as u64, least..=1_000_000)?;
+        }
+        within(place("pixels"), self.pixels.into(), 16..=1024)
+    }
+}
