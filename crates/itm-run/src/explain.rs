@@ -133,10 +133,8 @@ fn most_probable(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::config::{Config, ScenesConfig};
+    use crate::testing;
 
     fn step(cut: f64) -> MatchProbability {
         MatchProbability { prior: 0.5, of: Box::new(move |s| if s > cut { 0.9 } else { 0.1 }) }
@@ -157,11 +155,7 @@ mod tests {
 
     #[test]
     fn annotated_items_are_no_answers_and_true_ones_are_marked() {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        let size = ScenesConfig { seed: 0, train: 8, val: 4, test: 12, pixels: 32 };
-        config.target.scenes = Some(size);
-        let source = Source::open(&config, None, &configs).unwrap().1;
+        let source = testing::small_scenes([8, 4, 12]).1;
         // Every item in one place: all are as probable, the first numbers come first.
         let similarity = hubness::training::Similarity::Cosine;
         let embedded = Embedded { dim: 1, images: vec![1.0; 12], texts: vec![1.0; 60], similarity };

@@ -136,17 +136,11 @@ fn posterior_curve(posterior: &MatchProbability) -> PosteriorCurve {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::config::{Config, ScenesConfig};
+    use crate::testing;
 
     fn small_scenes() -> Source {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        let size = ScenesConfig { seed: 0, train: 8, val: 4, test: 12, pixels: 32 };
-        config.target.scenes = Some(size);
-        Source::open(&config, None, &configs).unwrap().1
+        testing::small_scenes([8, 4, 12]).1
     }
 
     /// 3 for true pairs that nobody annotated, 2 for annotated ones, 1 for the rest.

@@ -264,8 +264,9 @@ mod tests {
     use burn::tensor::Device;
 
     use super::*;
-    use crate::config::{Config, ScenesConfig};
+    use crate::config::Config;
     use crate::source::Source;
+    use crate::testing;
 
     /// Losses of a few steps and the embeddings after them.
     fn trained(
@@ -274,8 +275,8 @@ mod tests {
         source: &Source,
         encoded: &Encoded,
     ) -> (Vec<f64>, Embedded) {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut row: FneConfig = Config::load(&configs, "fne-scenes").unwrap().row("Full").unwrap();
+        let config = Config::load(&testing::configs(), "fne-scenes").unwrap();
+        let mut row: FneConfig = config.row("Full").unwrap();
         row.model = ModelConfig::new(8, 6);
         (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (16, 0, 0);
         row.sampler.exclude = exclude;
@@ -299,11 +300,7 @@ mod tests {
     /// The truth is for audits: with it, without it and with another one a training ends in the same bits.
     #[test]
     fn a_training_does_not_depend_on_the_truth() {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        let size = ScenesConfig { seed: 0, train: 8, val: 2, test: 2, pixels: 32 };
-        config.target.scenes = Some(size);
-        let source = Source::open(&config, None, &configs).unwrap().1;
+        let (config, source) = testing::small_scenes([8, 2, 2]);
         let encoded = Encoded::new(&source.dataset, &config.target, &Captions::Words).unwrap();
         let truth = &source.truth.as_ref().unwrap().train;
         // The next image's captions too.

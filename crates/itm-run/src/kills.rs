@@ -22,11 +22,10 @@ use rand_chacha::ChaCha8Rng;
 
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
-use crate::config::{Config, ScenesConfig};
 use crate::encoded::{Captions, Encoded};
 use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Recipe};
 use crate::rows::evaluation;
-use crate::source::Source;
+use crate::testing;
 use crate::train::{Plan, Progress, train};
 
 const FOLDER: &str = "ITM_KILLS_FOLDER";
@@ -38,13 +37,10 @@ const IDENTITY: &str = "Full, seed 0, killed";
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
-    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut config = Config::load(&configs, "fne-scenes").unwrap();
-    config.target.scenes = Some(ScenesConfig { seed: 0, train: 24, val: 6, test: 4, pixels: 32 });
+    let (config, source) = testing::small_scenes([24, 6, 4]);
     let mut row: FneConfig = config.row("Full").unwrap();
     row.model = fne::ModelConfig::new(16, 8);
     (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (64, 1, 10);
-    let (_, source) = Source::open(&config, None, &configs).unwrap();
     let encoded = Encoded::new(&source.dataset, &config.target, &Captions::Words).unwrap();
     let plan = Plan {
         course: Course { epochs: 3, batch: 8, last: LastBatch::Dropped },

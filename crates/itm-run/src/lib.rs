@@ -37,6 +37,8 @@ mod scenes;
 mod source;
 mod summary;
 mod system;
+#[cfg(test)]
+mod testing;
 mod word_maps;
 
 use std::path::Path;

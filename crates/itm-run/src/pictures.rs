@@ -118,17 +118,11 @@ fn reach() -> Ahead {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::config::{Config, ScenesConfig};
+    use crate::testing;
 
     fn source() -> Source {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        config.target.scenes =
-            Some(ScenesConfig { seed: 0, train: 7, val: 2, test: 20, pixels: 32 });
-        Source::open(&config, None, &configs).unwrap().1
+        testing::small_scenes([7, 2, 20]).1
     }
 
     fn pictures(source: &Source) -> Pictures {

@@ -164,13 +164,11 @@ fn chosen(words: &[WordMap], grounded: &[Grounded], wanted: Option<&[String]>) -
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use hubness::training::Similarity;
     use itm_core::encoders::PatchGrid;
 
     use super::*;
-    use crate::config::{Config, ScenesConfig};
+    use crate::testing;
 
     fn words(text: &str) -> Vec<WordMap> {
         let map = |word: &str| WordMap { word: word.into(), values: vec![0.0, 1.0, 0.0, 0.0] };
@@ -201,11 +199,7 @@ mod tests {
     }
 
     fn source(truth: bool) -> Source {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        config.target.scenes =
-            Some(ScenesConfig { seed: 0, train: 2, val: 1, test: 12, pixels: 32 });
-        let mut source = Source::open(&config, None, &configs).unwrap().1;
+        let mut source = testing::small_scenes([2, 1, 12]).1;
         source.truth = source.truth.filter(|_| truth);
         source
     }

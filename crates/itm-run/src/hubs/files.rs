@@ -147,15 +147,11 @@ mod tests {
     use itm_core::data::Npy;
 
     use super::*;
-    use crate::config::{Config, ScenesConfig};
+    use crate::testing;
 
     #[test]
     fn the_files_hold_what_the_data_hold() {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "fne-scenes").unwrap();
-        let size = ScenesConfig { seed: 0, train: 8, val: 4, test: 12, pixels: 32 };
-        config.target.scenes = Some(size);
-        let source = Source::open(&config, None, &configs).unwrap().1;
+        let source = testing::small_scenes([8, 4, 12]).1;
         let dir = tempfile::tempdir().unwrap();
         let whole = Fold::new(&source.dataset.test.pairs, 0..12);
         let files = DataFiles::write(dir.path(), &source, &whole).unwrap();

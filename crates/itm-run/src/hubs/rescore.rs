@@ -149,8 +149,8 @@ mod tests {
     use itm_core::eval::{Evaluation, Ranks, TiePolicy, folds};
 
     use super::*;
-    use crate::config::{Config, ScenesConfig};
     use crate::rows::scores;
+    use crate::testing;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -169,11 +169,7 @@ mod tests {
     /// Each fold is ranked within itself, whatever the similarity: nearest neighbours are the recalls of the fold.
     #[test]
     fn folds_are_measured_one_by_one() {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let mut config = Config::load(&configs, "hal-scenes").unwrap();
-        let size = ScenesConfig { seed: 0, train: 8, val: 6, test: 24, pixels: 32 };
-        config.target.scenes = Some(size);
-        let source = Source::open(&config, None, &configs).unwrap().1;
+        let source = testing::small_scenes([8, 6, 24]).1;
         let pairs = &source.dataset.test.pairs;
         let two = folds(pairs, 2, 12).unwrap();
         let settings =

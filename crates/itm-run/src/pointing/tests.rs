@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::config::{Config, ScenesConfig};
 use crate::method::{Embedded, MatchProbability, Observe, Step, WordMap, WordMaps};
+use crate::testing;
 
 fn bounds(x1: f32, y1: f32, x2: f32, y2: f32) -> Bounds {
     Bounds { x1, y1, x2, y2 }
@@ -46,10 +46,7 @@ fn golden_shares_over_seeds() {
 }
 
 fn source() -> Source {
-    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut config = Config::load(&configs, "fne-scenes").unwrap();
-    config.target.scenes = Some(ScenesConfig { seed: 0, train: 2, val: 1, test: 12, pixels: 32 });
-    Source::open(&config, None, &configs).unwrap().1
+    testing::small_scenes([2, 1, 12]).1
 }
 
 /// Knows where everything is, or always points at one patch.
