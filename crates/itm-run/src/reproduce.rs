@@ -299,7 +299,12 @@ pub(crate) fn run_dir(args: &cli::Reproduce, identity: Identity, config: &str) -
     if args.resume {
         let path = args.out.clone().or_else(|| newest_path(target));
         let none = || Error::invalid("--resume", format!("a run of {target} below `runs`"), "none");
-        return RunDir::open(path.ok_or_else(none)?, identity, config);
+        let path = path.ok_or_else(none)?;
+        if !path.is_dir() {
+            let expected = format!("a run in {}", path.display());
+            return Err(Error::invalid("--resume", expected, "no such folder"));
+        }
+        return RunDir::open(path, identity, config);
     }
     RunDir::create(args.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
 }

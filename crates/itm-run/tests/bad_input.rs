@@ -37,7 +37,10 @@ fn command_lines() {
         (reproduce(&["--data", "taken"]), &["--data", "Scenes", "`taken`"]),
         (reproduce(&["--out", "taken"]), &["taken", "new or empty", "--resume"]),
         (reproduce(&["--out", "taken/mine.txt"]), &["taken/mine.txt"]),
-        (reproduce(&["--out", "absent", "--resume"]), &["absent/run.json", "No such file"]),
+        (
+            reproduce(&["--out", "absent", "--resume"]),
+            &["--resume", "a run in absent", "no such folder"],
+        ),
         (reproduce(&["--resume"]), &["--resume", "a run of small", "none"]),
         (reproduce(&["--unknown"]), &["'--unknown'"]),
         (vec!["reproduce"], &["<TARGET>"]),
