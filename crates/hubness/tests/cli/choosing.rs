@@ -137,13 +137,12 @@ fn a_matrix_is_validated_by_a_matrix() {
         ));
     }
     folder.run("rescore --images i.npy --texts t.npy --method nns --direction i2t --out s.npy");
-    let of = |set: &str, line: &str| folder.report(&format!("{line} {methods} {set}"));
     let report = |line: &str| {
         let ran = folder.run(&format!("report {line} {methods} --json"));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         serde_json::from_str::<Value>(&ran.out).unwrap()
     };
-    let embedded = of("--val-images vi.npy --val-texts t.npy", "");
+    let embedded = folder.report(&format!("{methods} --val-images vi.npy --val-texts t.npy"));
     let matrix = report("--scores s.npy --val-scores w.npy");
     let own = report("--scores s.npy --val-scores v.npy");
     for method in ["csls", "is", "rgm", "auto"] {
