@@ -20,6 +20,7 @@ pub mod rows;
 pub mod softmax;
 #[cfg(test)]
 mod testing;
+mod transpose;
 pub mod update;
 
 #[cfg(feature = "burn")]

@@ -7,7 +7,8 @@
 use rayon::prelude::*;
 
 use crate::blocks::written;
-use crate::product::{Into, Matrix, product, product_new, with_transposed};
+use crate::product::{Into, Matrix, product, product_new};
+use crate::transpose::with_transposed;
 
 /// Below this many rows, and for a weight wider than high, the product with the transpose is slower than laying that out
 /// first: its columns lie far apart, often a power of two.
@@ -31,7 +32,7 @@ pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
 pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     let (n, i) = (grad.len() / o, weight.len() / o);
     let grad = Matrix::new(grad, n, o);
-    if n < FEW_ROWS && o > i {
+    if n < FEW_ROWS && o >= i {
         with_transposed(weight, i, o, |w| product_new(grad, Matrix::new(w, o, i)))
     } else {
         product_new(grad, Matrix::new(weight, i, o).t())

@@ -1,13 +1,6 @@
 //! Matrix products of slices.
 
-use std::cell::Cell;
-
 use gemm::Parallelism;
-use rayon::prelude::*;
-
-use crate::blocks::written;
-use crate::dispatch::multiversion;
-use crate::math::load;
 
 /// A matrix in a slice, as it lies or transposed; its rows may lie apart.
 #[derive(Clone, Copy)]
@@ -145,44 +138,6 @@ unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Ma
     }
 }
 
-/// The transpose of a row-major `rows × cols` matrix, written out, on all threads.
-///
-/// Few rows times a transposed matrix take up to twice their time: laying the matrix out first is less.
-pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
-    written(rows * cols, COLUMNS * rows, |part, to| {
-        transpose_columns(data, cols, part * COLUMNS, rows, to);
-    })
-}
-
-/// Calls `f` with the transpose, laid out in memory that the thread keeps for the next one.
-pub(crate) fn with_transposed<T>(
-    data: &[f32],
-    rows: usize,
-    cols: usize,
-    f: impl FnOnce(&[f32]) -> T,
-) -> T {
-    thread_local! {
-        static KEPT: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-    }
-    let mut kept = KEPT.take();
-    if kept.len() < rows * cols {
-        kept.resize(rows * cols, 0.0);
-    }
-    let to = &mut kept[..rows * cols];
-    transpose(data, rows, cols, to);
-    let result = f(to);
-    KEPT.set(kept);
-    result
-}
-
-fn transpose(data: &[f32], rows: usize, cols: usize, to: &mut [f32]) {
-    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
-    to.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(part, to)| {
-        transpose_columns(data, cols, part * COLUMNS, rows, to);
-    });
-}
-
 /// The transpose of a matrix, written out, on the calling thread.
 pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
     let mut to = vec![0.0; from.rows * from.cols];
@@ -194,34 +149,10 @@ pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
     to
 }
 
-/// Side of a tile: one cache line.
-const TILE: usize = 16;
-
-/// Columns of one task: some neighbouring cache lines of each row, so that one page is visited once for all.
-const COLUMNS: usize = 4 * TILE;
-
-multiversion! {
-    /// Columns from `j0` on of a row-major matrix as the rows of `to`.
-    fn transpose_columns[FMA](data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
-        for i0 in (0..rows).step_by(TILE) {
-            let height = TILE.min(rows - i0);
-            for (j1, to) in (j0..).step_by(TILE).zip(to.chunks_mut(TILE * rows)) {
-                let mut tile = [[0.0f32; TILE]; TILE];
-                for (i, row) in tile.iter_mut().enumerate().take(height) {
-                    *row = load(&data[..(i0 + i + 1) * cols], (i0 + i) * cols + j1);
-                }
-                for (j, to) in to.chunks_exact_mut(rows).enumerate() {
-                    let column: [f32; TILE] = std::array::from_fn(|i| tile[i][j]);
-                    to[i0..][..height].copy_from_slice(&column[..height]);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transpose::transposed;
 
     /// [1 2; 3 4; 5 6] · [1 0 2; 0 1 3] by hand, and each operand transposed in place or written out.
     #[test]

@@ -41,7 +41,7 @@ impl Product {
 pub(crate) fn linear(rows: usize, i: usize, o: usize) -> [Product; 3] {
     [
         Product::new([rows, i, o], [RowMajor, RowMajor]),
-        Product::new([rows, o, i], [RowMajor, Transposed]),
+        Product::new([rows, o, i], [RowMajor, RowMajor]), // the weight's transpose, written out
         Product::new([i, rows, o], [Transposed, RowMajor]),
     ]
 }
@@ -49,8 +49,8 @@ pub(crate) fn linear(rows: usize, i: usize, o: usize) -> [Product; 3] {
 /// Forward and backward products of attention of `batch` heads, `l` positions, width `e` each.
 pub(crate) fn attention(batch: usize, l: usize, e: usize) -> [Product; 3] {
     [
-        Product::new([l, e, l], [RowMajor, Transposed]).times(2), // q kᵀ; dy vᵀ
-        Product::new([l, l, e], [RowMajor, RowMajor]).times(2),   // a v; ds k
+        Product::new([l, e, l], [RowMajor, RowMajor]).times(2), // q kᵀ; dy vᵀ, transposes written out
+        Product::new([l, l, e], [RowMajor, RowMajor]).times(2), // a v; ds k
         Product::new([l, l, e], [Transposed, RowMajor]).times(2), // aᵀ dy; dsᵀ q
     ]
     .map(|product| product.batch(batch))

@@ -5,8 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{Bert, BertShape, TokenBatch, Vit, VitShape};
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, ema, gelu, normalize_rows, softmax,
-    uniform,
+    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, ema, gelu, linear, normalize_rows,
+    softmax, uniform,
 };
 
 use crate::products::{self, Product};
@@ -207,17 +207,18 @@ fn bigru(lengths: Vec<usize>) -> Step {
     })
 }
 
-/// The products of a linear layer, as the layers call them.
+/// The products of a linear layer, by the functions that the layer calls.
 fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
-    let device = Device::flex();
-    let (x, w) = (uniform([rows, i], 1.0, 1, &device), uniform([i, o], 1.0, 2, &device));
-    let y = uniform([rows, o], 1.0, 3, &device);
+    let random = |n, seed| {
+        let values = uniform([n], 1.0, seed, &Device::flex()).into_data();
+        values.into_vec::<f32>().expect("32-bit values")
+    };
+    let [x, w, y, bias] = [rows * i, i * o, rows * o, o].map(|n| random(n, n as u64));
     Box::new(move || {
-        let (x, w, y) = (x.clone(), w.clone(), y.clone());
         std::hint::black_box(match form {
-            "forward" => x.matmul(w),
-            "dx" => y.matmul(w.transpose()),
-            _ => x.transpose().matmul(y),
+            "forward" => linear::forward(&x, &w, &bias),
+            "dx" => linear::input_gradient(&y, &w, o),
+            _ => linear::weight_gradient(&x, &y, o),
         });
     })
 }

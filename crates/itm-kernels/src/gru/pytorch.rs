@@ -1,6 +1,6 @@
 //! Weights in the layout of PyTorch.
 
-use crate::product::transposed;
+use crate::transpose::transposed;
 
 /// Weights of one layer and direction from PyTorch's `weight_ih_l0` `[3h, i]`, `weight_hh_l0` `[3h, h]`, `bias_ih_l0` and
 /// `bias_hh_l0` `[3h]`, or the four `…_l0_reverse`: the order of the fields of [`Weights`](super::Weights).
