@@ -1,0 +1,221 @@
+//! Transposes written out: some products take up to twice their time with an operand read across its rows.
+
+use std::cell::Cell;
+
+use rayon::prelude::*;
+
+use crate::blocks::written;
+
+/// The transpose of a row-major `rows × cols` matrix, written out, on all threads.
+///
+/// # Panics
+/// If `data` has another length.
+pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    assert_fits(data, rows, cols);
+    written(rows * cols, COLUMNS * rows, |part, to| {
+        columns(data, cols, part * COLUMNS, rows, to);
+    })
+}
+
+/// Calls `f` with the transpose, laid out in memory that the thread keeps for the next one.
+///
+/// # Panics
+/// If `data` has another length.
+pub(crate) fn with_transposed<T>(
+    data: &[f32],
+    rows: usize,
+    cols: usize,
+    f: impl FnOnce(&[f32]) -> T,
+) -> T {
+    thread_local! {
+        static KEPT: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    }
+    assert_fits(data, rows, cols);
+    let mut kept = KEPT.take();
+    if kept.len() < rows * cols {
+        kept.resize(rows * cols, 0.0);
+    }
+    let to = &mut kept[..rows * cols];
+    to.par_chunks_mut((COLUMNS * rows).max(1)).enumerate().for_each(|(part, to)| {
+        columns(data, cols, part * COLUMNS, rows, to);
+    });
+    let result = f(to);
+    KEPT.set(kept);
+    result
+}
+
+fn assert_fits(data: &[f32], rows: usize, cols: usize) {
+    assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
+}
+
+/// Side of a tile: one cache line.
+const TILE: usize = 16;
+
+/// Columns of one task: some neighbouring cache lines of each row, so that one page is visited once for all.
+const COLUMNS: usize = 4 * TILE;
+
+/// Columns from `j0` on of a row-major matrix as the rows of `to`.
+fn columns(data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::dispatch::level() == crate::dispatch::Level::Avx512 {
+        #[allow(unsafe_code)] // a call below a feature check
+        // SAFETY: `level` returned this because the CPU has AVX-512F.
+        return unsafe { avx512::columns(data, cols, j0, rows, to) };
+    }
+    tiles(data, cols, j0, rows, to, turn);
+}
+
+/// [`columns`], tile by tile; `turn(from, from_stride, to, to_stride)` transposes a whole one.
+#[inline(always)]
+fn tiles(
+    data: &[f32],
+    cols: usize,
+    j0: usize,
+    rows: usize,
+    to: &mut [f32],
+    turn: impl Fn(&[f32], usize, &mut [f32], usize),
+) {
+    for i0 in (0..rows).step_by(TILE) {
+        let height = TILE.min(rows - i0);
+        for (j, to) in (j0..).step_by(TILE).zip(to.chunks_mut(TILE * rows)) {
+            let from = &data[i0 * cols + j..];
+            if height == TILE && to.len() == TILE * rows {
+                turn(from, cols, &mut to[i0..], rows);
+            } else {
+                for (k, to) in to.chunks_exact_mut(rows).enumerate() {
+                    let column = from[k..].iter().step_by(cols);
+                    to[i0..][..height].iter_mut().zip(column).for_each(|(to, from)| *to = *from);
+                }
+            }
+        }
+    }
+}
+
+fn turn(from: &[f32], from_stride: usize, to: &mut [f32], to_stride: usize) {
+    for (k, to) in to.chunks_mut(to_stride).enumerate().take(TILE) {
+        let column: [f32; TILE] = std::array::from_fn(|i| from[i * from_stride + k]);
+        to[..TILE].copy_from_slice(&column);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::{
+        __m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps,
+        _mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_unpackhi_pd, _mm512_unpackhi_ps,
+        _mm512_unpacklo_pd, _mm512_unpacklo_ps,
+    };
+
+    use super::{TILE, tiles};
+
+    type Registers = [__m512; TILE];
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn columns(data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
+        tiles(data, cols, j0, rows, to, |from, cols, to, rows| turn(from, cols, to, rows));
+    }
+
+    /// Compilers do not find these shuffles, and values one by one take three times as long. Plain loops: a closure that
+    /// `array::map` calls is compiled as one without AVX-512, and not inlined.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    #[allow(unsafe_code)] // loads and stores of registers
+    fn turn(from: &[f32], from_stride: usize, to: &mut [f32], to_stride: usize) {
+        let reach = |stride| (TILE - 1) * stride + TILE;
+        assert!(
+            from.len() >= reach(from_stride) && to.len() >= reach(to_stride),
+            "a tile past its matrix"
+        );
+        let mut rows = [_mm512_setzero_ps(); TILE];
+        for (i, row) in rows.iter_mut().enumerate() {
+            // SAFETY: the sixteen values from `i * from_stride` on are in `from`, by the assertion.
+            *row = unsafe { _mm512_loadu_ps(from.as_ptr().add(i * from_stride)) };
+        }
+        let columns = blocks::<8>(blocks::<4>(fours(pairs(rows))));
+        for (k, column) in columns.into_iter().enumerate() {
+            // SAFETY: the sixteen values from `k * to_stride` on are in `to`, by the assertion.
+            unsafe { _mm512_storeu_ps(to.as_mut_ptr().add(k * to_stride), column) };
+        }
+    }
+
+    /// Of each two rows and in each block of four columns, the values side by side: columns 0 and 1, then 2 and 3.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn pairs(from: Registers) -> Registers {
+        let mut to = from;
+        for i in (0..TILE).step_by(2) {
+            to[i] = _mm512_unpacklo_ps(from[i], from[i + 1]);
+            to[i + 1] = _mm512_unpackhi_ps(from[i], from[i + 1]);
+        }
+        to
+    }
+
+    /// The same of each two pairs: register `4 q + k` holds column `k` of each block for rows `4 q` to `4 q + 3`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn fours(from: Registers) -> Registers {
+        let mut to = from;
+        for i in (0..TILE).step_by(4) {
+            for k in [0, 1] {
+                let (a, b) = (_mm512_castps_pd(from[i + k]), _mm512_castps_pd(from[i + k + 2]));
+                to[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+                to[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+            }
+        }
+        to
+    }
+
+    /// The even blocks of two registers `APART` in the first, the odd ones in the second. Done for 4 and for 8, column
+    /// `4 b + k` of the tile stands in register `4 b + k`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn blocks<const APART: usize>(from: Registers) -> Registers {
+        let mut to = from;
+        for i in (0..TILE).filter(|i| i & APART == 0) {
+            to[i] = _mm512_shuffle_f32x4::<0b10_00_10_00>(from[i], from[i + APART]);
+            to[i + APART] = _mm512_shuffle_f32x4::<0b11_01_11_01>(from[i], from[i + APART]);
+        }
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::on_every_instruction_set;
+
+    /// Whole tiles, parts of tiles to the right and below, several tasks; every value is another one.
+    #[test]
+    fn rows_become_columns() {
+        on_every_instruction_set(|| {
+            for (rows, cols) in [(1, 1), (16, 16), (17, 70), (32, 64), (40, 131), (3, 200)] {
+                let from: Vec<f32> = (0..rows * cols).map(|k| k as f32).collect();
+                let want: Vec<f32> =
+                    (0..cols).flat_map(|j| (0..rows).map(move |i| (i * cols + j) as f32)).collect();
+                assert_eq!(transposed(&from, rows, cols), want, "{rows} × {cols}");
+                with_transposed(&from, rows, cols, |to| assert_eq!(to, want, "{rows} × {cols}"));
+            }
+        });
+    }
+
+    /// Memory of a larger one is used for a smaller.
+    #[test]
+    fn kept_memory_shows_no_former_values() {
+        with_transposed(&[1.0; 600], 20, 30, |_| ());
+        with_transposed(&[2.0, 3.0], 1, 2, |to| assert_eq!(to, [2.0, 3.0]));
+    }
+
+    #[test]
+    fn nothing_is_nothing() {
+        for (rows, cols) in [(0, 0), (0, 20), (20, 0)] {
+            assert!(transposed(&[], rows, cols).is_empty());
+            with_transposed(&[], rows, cols, |to| assert!(to.is_empty()));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a 2 × 3 matrix in 5 values")]
+    fn a_short_matrix_is_refused() {
+        transposed(&[0.0; 5], 2, 3);
+    }
+}
