@@ -2,6 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::blocks::{BLOCK, written};
+use crate::dispatch::multiversion;
+
 /// Below this length a row counts as zero.
 pub const SHORTEST: f64 = 1e-12;
 
@@ -13,14 +16,13 @@ pub const SHORTEST: f64 = 1e-12;
 /// If `x` is not a number of rows of `width`.
 pub fn normalize(x: &[f32], width: usize) -> (Vec<f32>, Vec<f32>) {
     assert!(width > 0 && x.len().is_multiple_of(width), "{} values in rows of {width}", x.len());
-    let norms: Vec<f64> = x.par_chunks_exact(width).map(|row| dot(row, row).sqrt()).collect();
-    let mut y = vec![0.0; x.len()];
-    y.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width)).zip(&norms).for_each(
-        |((to, from), norm)| {
-            let scale = 1.0 / norm.max(SHORTEST);
-            to.iter_mut().zip(from).for_each(|(y, &x)| *y = (f64::from(x) * scale) as f32);
-        },
-    );
+    let block = block(width);
+    let mut norms = vec![0.0; x.len() / width];
+    let blocks = norms.par_chunks_mut(block).zip(x.par_chunks(block * width));
+    blocks.for_each(|(norms, x)| lengths(x, width, norms));
+    let y = written(x.len(), block * width, |k, to| {
+        scaled(&x[k * block * width..][..to.len()], &norms[k * block..], width, to);
+    });
     (y, norms.into_iter().map(|n| n as f32).collect())
 }
 
@@ -32,19 +34,12 @@ pub fn normalize_backward(y: &[f32], norms: &[f32], grad: &[f32]) -> Vec<f32> {
     assert_eq!(y.len(), grad.len(), "values of the gradient");
     let width = y.len() / norms.len().max(1);
     assert!(width * norms.len() == y.len(), "{} norms for {} values", norms.len(), y.len());
-    let mut d = vec![0.0; y.len()];
-    d.par_chunks_exact_mut(width.max(1))
-        .zip(y.par_chunks_exact(width.max(1)))
-        .zip(grad.par_chunks_exact(width.max(1)))
-        .zip(norms)
-        .filter(|(_, norm)| f64::from(**norm) > SHORTEST || norm.is_nan())
-        .for_each(|(((to, y), grad), &norm)| {
-            let (along, scale) = (dot(y, grad), 1.0 / f64::from(norm));
-            for ((d, &y), &g) in to.iter_mut().zip(y).zip(grad) {
-                *d = ((f64::from(g) - f64::from(y) * along) * scale) as f32;
-            }
-        });
-    d
+    let block = block(width);
+    written(y.len(), block * width, |k, to| {
+        let at = k * block * width;
+        let (y, grad) = (&y[at..][..to.len()], &grad[at..][..to.len()]);
+        across(y, &norms[k * block..], grad, width, to);
+    })
 }
 
 /// Mean over the real steps: `[b, l, width]` to `[b, width]`. Padded steps are never read.
@@ -94,7 +89,47 @@ fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
     steps
 }
 
+/// Rows of a block: no function of the thread count.
+fn block(width: usize) -> usize {
+    (4 * BLOCK / width.max(1)).max(1)
+}
+
+multiversion! {
+    fn lengths[FMA](x: &[f32], width: usize, norms: &mut [f64]) {
+        for (row, norm) in x.chunks_exact(width).zip(norms) {
+            *norm = dot(row, row).sqrt();
+        }
+    }
+}
+
+multiversion! {
+    /// Rows over their norms.
+    fn scaled[FMA](x: &[f32], norms: &[f64], width: usize, y: &mut [f32]) {
+        for ((x, y), norm) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(norms) {
+            let scale = 1.0 / norm.max(SHORTEST);
+            y.iter_mut().zip(x).for_each(|(y, &x)| *y = (f64::from(x) * scale) as f32);
+        }
+    }
+}
+
+multiversion! {
+    /// What of the gradient does not lie along its row, over the norm.
+    fn across[FMA](y: &[f32], norms: &[f32], grad: &[f32], width: usize, d: &mut [f32]) {
+        let rows = y.chunks_exact(width).zip(grad.chunks_exact(width));
+        for ((d, (y, grad)), &norm) in d.chunks_exact_mut(width).zip(rows).zip(norms) {
+            if f64::from(norm) <= SHORTEST {
+                continue; // zeros, as they are; a NaN is not hidden
+            }
+            let (along, scale) = (dot(y, grad), 1.0 / f64::from(norm));
+            for ((d, &y), &g) in d.iter_mut().zip(y).zip(grad) {
+                *d = ((f64::from(g) - f64::from(y) * along) * scale) as f32;
+            }
+        }
+    }
+}
+
 /// In double precision; eight sums side by side, so that it runs in vectors in a fixed order.
+#[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0f64; 8];
     let (a8, b8) = (a.as_chunks::<8>(), b.as_chunks::<8>());
@@ -110,6 +145,32 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{on_every_instruction_set, on_every_thread_count, random, worst};
+
+    /// Three blocks of rows, by plain sums in double precision.
+    #[test]
+    fn many_rows_on_every_instruction_set() {
+        const WIDTH: usize = 1000;
+        let (x, grad) = (random(10 * WIDTH, 1), random(10 * WIDTH, 2));
+        let mut want = [vec![], vec![]];
+        for (x, g) in x.chunks(WIDTH).zip(grad.chunks(WIDTH)) {
+            let sum = |a: &[f32], b: &[f32]| -> f64 {
+                a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+            };
+            let norm = sum(x, x).sqrt();
+            let along = sum(x, g) / norm.powi(2);
+            want[0].extend(x.iter().map(|&x| f64::from(x) / norm));
+            want[1].extend(
+                x.iter().zip(g).map(|(&x, &g)| (f64::from(g) - f64::from(x) * along) / norm),
+            );
+        }
+        on_every_instruction_set(|| {
+            let (y, norms) = normalize(&x, WIDTH);
+            assert!(worst(&y, &want[0]) < 1e-7);
+            assert!(worst(&normalize_backward(&y, &norms, &grad), &want[1]) < 1e-7);
+        });
+        on_every_thread_count(|| normalize(&x, WIDTH).0);
+    }
 
     /// 3-4-5, by hand: y = (0.6, 0.8), dx = (g − y (y·g)) / 5.
     #[test]
