@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! cargo bench -p fne --bench paper_step -- --list
-//! MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967295 \
-//!     cargo bench -p fne --bench paper_step -- fne-step-384 ours --threads 2 --seconds 4
+//! cargo bench -p fne --bench paper_step -- fne-step-384 ours --threads 2 --seconds 4
 //! ```
 //!
 //! ViT-B/16 and BERT base with random weights, both momentum encoders, a bank of 8,192 that is in use, 4 pairs, captions of 30
 //! word pieces, dropout as BERT has it, weights and draw of the default preset, clipped Adam. `cargo xtask performance` runs it
-//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for trying it out;
+//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. Freed memory is kept and steps run on a
+//! thread of the pool, as `itm` does. `fne-step-tiny` is for trying it out;
 //! the variant `recompute` keeps the input of each block alone.
 
 #![allow(clippy::print_stdout)] // a benchmark prints its result
@@ -58,6 +58,7 @@ fn tiny() -> Row {
 }
 
 fn main() -> ExitCode {
+    itm_kernels::memory::keep_freed(); // as `itm`
     // `cargo bench` adds a flag of its own; `cargo test --benches` starts it with nothing, and has no use for timings.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         [row, variant, "--threads", threads, "--seconds", seconds] => {
-            run(row, variant, [threads, seconds])
+            start(threads).and_then(|()| rayon::scope(|_| run(row, variant, seconds))) // as `itm`
         }
         _ => Err("expected --list or ROW VARIANT --threads N --seconds S".to_owned()),
     };
@@ -84,21 +85,23 @@ fn main() -> ExitCode {
     )
 }
 
-fn run(name: &str, variant: &str, [threads, seconds]: [&str; 2]) -> Result<(), String> {
+fn number(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().filter(|&n| n > 0);
+    number.ok_or(format!("expected a number, got {text}"))
+}
+
+fn start(threads: &str) -> Result<(), String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(threads)?);
+    pool.build_global().map_err(|error| error.to_string())
+}
+
+fn run(name: &str, variant: &str, seconds: &str) -> Result<(), String> {
     let memory = match variant {
         "ours" => Memory::Keep,
         "recompute" => Memory::Recompute,
         other => return Err(format!("no variant {other}: ours, recompute")),
     };
-    let number = |text: &str| {
-        let parsed = text.parse::<usize>().ok().filter(|&n| n > 0);
-        parsed.ok_or(format!("expected a number, got {text}"))
-    };
     let seconds = Duration::from_secs(number(seconds)? as u64);
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(number(threads)?)
-        .build_global()
-        .map_err(|error| error.to_string())?;
     let row = rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
     let start_bytes = peak_bytes();
     let mut step = step_of(&row, memory)?;
