@@ -211,7 +211,7 @@ fn bigru(lengths: Vec<usize>) -> Step {
 fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     let random = |n, seed| {
         let values = uniform([n], 1.0, seed, &Device::flex()).into_data();
-        values.into_vec::<f32>().expect("32-bit values")
+        values.try_into_vec::<f32>().expect("32-bit values")
     };
     let [x, w, y, bias] = [rows * i, i * o, rows * o, o].map(|n| random(n, n as u64));
     Box::new(move || {
