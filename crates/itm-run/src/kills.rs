@@ -181,7 +181,11 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
                     waiting.shuffle(&mut rng);
                 }
                 let at = waiting.iter().rposition(|(point, _)| kills > 0 || fresh.contains(point));
-                let (point, times) = waiting[at.unwrap_or(waiting.len() - 1)].clone();
+                // What waits for a resumed process waits on: a point of this one makes the next one resume.
+                let (point, times) = match at {
+                    Some(at) => waiting[at].clone(),
+                    None => points[rng.random_range(0..fresh.len())].clone(),
+                };
                 // A resumed process passes fewer times: near its start there are always some.
                 let most = if kills == 0 { times } else { times.min(3) };
                 Death::At(point, rng.random_range(1..=most))
