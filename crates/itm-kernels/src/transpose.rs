@@ -115,7 +115,7 @@ mod avx512 {
         tiles(data, cols, j0, rows, to, |from, cols, to, rows| turn(from, cols, to, rows));
     }
 
-    /// Compilers do not find these shuffles, and values one by one take three times as long. Plain loops: a closure that
+    /// Compilers do not find these shuffles, and values one by one take twice as long. Plain loops: a closure that
     /// `array::map` calls is compiled as one without AVX-512, and not inlined.
     #[inline]
     #[target_feature(enable = "avx512f")]

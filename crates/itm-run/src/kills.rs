@@ -181,7 +181,7 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
                     waiting.shuffle(&mut rng);
                 }
                 let at = waiting.iter().rposition(|(point, _)| kills > 0 || fresh.contains(point));
-                // What waits for a resumed process waits on: a point of this one makes the next one resume.
+                // What waits for a resumed process waits on: a point of a fresh one, which `points` begins with, makes the next resume.
                 let (point, times) = match at {
                     Some(at) => waiting[at].clone(),
                     None => points[rng.random_range(0..fresh.len())].clone(),

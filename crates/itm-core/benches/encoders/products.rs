@@ -1,4 +1,4 @@
-//! The matrix products of a step by themselves, called as the kernels call them: what no step on this `gemm` can beat.
+//! The matrix products of a step by themselves, right operands that are transposes written out before: what no step on this `gemm` can beat.
 
 #![allow(unsafe_code)] // gemm takes pointers
 
