@@ -218,4 +218,11 @@ mod tests {
     fn a_short_matrix_is_refused() {
         transposed(&[0.0; 5], 2, 3);
     }
+
+    /// Registers are loaded and stored by pointer: a matrix that ends too early must not be read.
+    #[test]
+    #[should_panic]
+    fn a_tile_past_its_matrix_is_refused() {
+        columns(&[0.0; 15 * TILE], TILE, 0, TILE, &mut [0.0; TILE * TILE]);
+    }
 }
