@@ -20,7 +20,7 @@
 use crate::blocks::written;
 use crate::dispatch::multiversion;
 use crate::math::{LANES, exp, load, store};
-use crate::product::{Into, Matrix, Threads, product_on, transposed_here};
+use crate::product::{Into, Matrix, Threads, product, transposed_here};
 use crate::random;
 
 /// Queries of one block: their scores stay in the second-level cache.
@@ -86,7 +86,7 @@ pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
                 multiply(scores, mask);
             }
             let weights = Matrix::new(scores, to.len() / w, n);
-            product_on(Threads::This, to, Into::Replace, weights, one.values());
+            product(Threads::This, to, Into::Replace, weights, one.values());
         }
     });
     side_by_side(&parts, l, w, heads.heads, 1)
@@ -155,7 +155,7 @@ impl<'a> Pair<'a> {
     fn weights(&self, first: usize, scores: &mut [f32]) {
         let queries = self.part(0, first, scores.len() / self.keys);
         let keys = Matrix::new(&self.keys_t, self.w, self.keys);
-        product_on(Threads::This, scores, Into::Replace, queries, keys);
+        product(Threads::This, scores, Into::Replace, queries, keys);
         softmax(scores, self.keys, 1.0 / (self.w as f32).sqrt());
     }
 
@@ -172,21 +172,21 @@ impl<'a> Pair<'a> {
             let grad = &grad[(self.row + first) * d + self.column..];
             let grad = Matrix::strided(grad, rows, w, d);
             let values_t = Matrix::new(&values_t, w, n);
-            product_on(Threads::This, da, Into::Replace, grad, values_t);
+            product(Threads::This, da, Into::Replace, grad, values_t);
             let how = if first == 0 { Into::Replace } else { Into::Add };
             if let Some(mask) = &mut mask {
                 let mask = &mut mask[..rows * n];
                 heads.mask(self.pair, l, first, n, mask);
                 multiply(da, mask);
                 multiply(mask, a);
-                product_on(Threads::This, dv, how, Matrix::new(mask, rows, n).t(), grad);
+                product(Threads::This, dv, how, Matrix::new(mask, rows, n).t(), grad);
             } else {
-                product_on(Threads::This, dv, how, Matrix::new(a, rows, n).t(), grad);
+                product(Threads::This, dv, how, Matrix::new(a, rows, n).t(), grad);
             }
             softmax_backward(a, da, n, 1.0 / (w as f32).sqrt());
             let ds = Matrix::new(da, rows, n);
-            product_on(Threads::This, dq, Into::Replace, ds, self.part(1, 0, n));
-            product_on(Threads::This, dk, how, ds.t(), self.part(0, first, rows));
+            product(Threads::This, dq, Into::Replace, ds, self.part(1, 0, n));
+            product(Threads::This, dk, how, ds.t(), self.part(0, first, rows));
         }
     }
 }

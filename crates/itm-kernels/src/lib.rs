@@ -36,12 +36,11 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, Memory, NormOrder, SelfAttention,
-    TransformerBlock, embedding, gelu, masked_mean, normalize_rows, order_similarity, softmax,
-    uniform,
+    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, SelfAttention, TransformerBlock, embedding,
+    gelu, masked_mean, normalize_rows, order_similarity, softmax, uniform,
 };
 #[cfg(feature = "burn")]
-pub use ops::FusedOps;
+pub use ops::{FusedOps, Memory, NormOrder};
 #[cfg(feature = "burn")]
 pub use optim::{AdamOptions, AdamW, Decayed, Moments, ema};
 pub use random::Noise;

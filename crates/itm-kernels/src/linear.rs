@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::blocks::written;
-use crate::product::{Into, Matrix, product, product_new};
+use crate::product::{Into, Matrix, Threads, product, product_new};
 use crate::transpose::with_transposed;
 
 /// `x W + b`: `[n, i]` and `[i, o]` to `[n, o]`.
@@ -17,7 +17,7 @@ use crate::transpose::with_transposed;
 pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
     let mut y = written(n * o, o, |_, row| row.copy_from_slice(bias));
-    product(&mut y, Into::Add, Matrix::new(x, n, i), Matrix::new(weight, i, o));
+    product(Threads::All, &mut y, Into::Add, Matrix::new(x, n, i), Matrix::new(weight, i, o));
     y
 }
 

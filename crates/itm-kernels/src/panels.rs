@@ -184,6 +184,7 @@ mod x86 {
 mod tests {
     use super::*;
     use crate::random::unit;
+    use crate::testing::on_every_instruction_set;
 
     /// Small whole numbers: every sum is exact, whatever its order.
     fn whole(n: usize, seed: u64) -> Vec<f32> {
@@ -234,20 +235,7 @@ mod tests {
     #[test]
     fn agrees_with_whole_numbers() {
         check();
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn agrees_on_every_instruction_set() {
-        use crate::dispatch::{FORCED, Level};
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        for level in [Level::Avx512, Level::Avx2, Level::Baseline] {
-            pool.install(|| {
-                FORCED.set(Some(level));
-                check();
-                FORCED.set(None);
-            });
-        }
+        on_every_instruction_set(check);
     }
 
     #[test]

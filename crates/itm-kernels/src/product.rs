@@ -59,14 +59,6 @@ pub(crate) enum Threads {
     All,
 }
 
-/// `to = a · b` or `to += a · b`, row-major, on all threads of the current pool.
-///
-/// # Panics
-/// If the shapes do not fit.
-pub(crate) fn product(to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
-    product_on(Threads::All, to, how, a, b);
-}
-
 /// `a · b`, row-major, on all threads of the current pool; the memory is written once.
 ///
 /// # Panics
@@ -86,12 +78,12 @@ pub(crate) fn product_new(a: Matrix, b: Matrix) -> Vec<f32> {
     to
 }
 
-/// [`product`] on the threads of one's choice.
+/// `to = a · b` or `to += a · b`, row-major.
 ///
 /// # Panics
 /// If the shapes do not fit.
 #[allow(unsafe_code)] // gemm takes pointers
-pub(crate) fn product_on(threads: Threads, to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
+pub(crate) fn product(threads: Threads, to: &mut [f32], how: Into, a: Matrix, b: Matrix) {
     assert_eq!(to.len(), a.rows * b.cols, "{} × {} values of a product", a.rows, b.cols);
     if how == Into::Replace && a.cols == 0 {
         return to.fill(0.0); // an empty sum; gemm leaves the values as they are
@@ -164,9 +156,9 @@ mod tests {
         for left in [Matrix::new(&a, 3, 2), Matrix::new(&at, 2, 3).t()] {
             for right in [Matrix::new(&b, 2, 3), Matrix::new(&bt, 3, 2).t()] {
                 let mut to = [f32::NAN; 9]; // must not be read
-                product(&mut to, Into::Replace, left, right);
+                product(Threads::All, &mut to, Into::Replace, left, right);
                 assert_eq!(to, want);
-                product(&mut to, Into::Add, left, right);
+                product(Threads::All, &mut to, Into::Add, left, right);
                 assert_eq!(to, want.map(|v| 2.0 * v));
             }
         }
@@ -182,13 +174,25 @@ mod tests {
     #[should_panic(expected = "2 × 2 values of a product")]
     fn a_short_destination_is_refused() {
         let a = [0.0; 4];
-        product(&mut [0.0; 3], Into::Replace, Matrix::new(&a, 2, 2), Matrix::new(&a, 2, 2));
+        product(
+            Threads::All,
+            &mut [0.0; 3],
+            Into::Replace,
+            Matrix::new(&a, 2, 2),
+            Matrix::new(&a, 2, 2),
+        );
     }
 
     #[test]
     #[should_panic(expected = "product of 2 × 2 and 1 × 4")]
     fn operands_that_do_not_fit_are_refused() {
         let a = [0.0; 4];
-        product(&mut [0.0; 8], Into::Replace, Matrix::new(&a, 2, 2), Matrix::new(&a, 1, 4));
+        product(
+            Threads::All,
+            &mut [0.0; 8],
+            Into::Replace,
+            Matrix::new(&a, 2, 2),
+            Matrix::new(&a, 1, 4),
+        );
     }
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "flex")]
+use burn::tensor::Tensor;
+
 use crate::random::unit;
 
 pub(crate) type Golden = BTreeMap<String, Vec<f64>>;
@@ -60,4 +63,19 @@ pub(crate) fn on_every_thread_count(compute: impl Fn() -> Vec<f32> + Sync) {
     for threads in [2, 3, 5] {
         assert!(bits(threads) == one, "{threads} threads give other bits than one");
     }
+}
+
+#[cfg(feature = "flex")]
+pub(crate) fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_to_vec().unwrap()
+}
+
+/// Equal to 1e-5, and not because both are zero.
+#[cfg(feature = "flex")]
+pub(crate) fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
+    assert_eq!(got.dims(), want.dims(), "{name}");
+    let (got, want) = (values(got), values(want));
+    let error = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+    assert!(error < 1e-5, "{name} is off by {error:e}");
+    assert!(want.iter().any(|w| w.abs() > 1e-3), "{name} is all zero: nothing was compared");
 }

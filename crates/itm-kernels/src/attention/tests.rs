@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
 
 type Golden = BTreeMap<String, Vec<f32>>;
 
@@ -33,29 +34,14 @@ fn agrees_with_the_golden() {
 #[test]
 fn golden_forward_and_backward() {
     agrees_with_the_golden();
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn golden_on_every_instruction_set() {
-    use crate::dispatch::{FORCED, Level};
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap();
-    for level in [Level::Avx2, Level::Baseline] {
-        FORCED.set(Some(level));
-        pool.install(agrees_with_the_golden);
-        FORCED.set(None);
-    }
-}
-
-fn noise(n: usize, seed: u64) -> Vec<f32> {
-    (0..n as u64).map(|k| random::unit(seed, k) - 0.5).collect()
+    on_every_instruction_set(agrees_with_the_golden);
 }
 
 /// Three blocks of queries, the last a short one, against the sums written down.
 #[test]
 fn several_blocks_of_queries_are_one_sum() {
     let (l, d, n) = (2 * QUERIES + 9, 4, QUERIES + 50);
-    let qkv = noise(l * 3 * d, 1);
+    let qkv = random(l * 3 * d, 1);
     let heads = Heads { heads: 1, keys: vec![n], dropout: None };
     let at = |i: usize, which: usize, c: usize| f64::from(qkv[i * 3 * d + which * d + c]);
     let mut want = vec![0.0f32; l * d];
@@ -69,7 +55,7 @@ fn several_blocks_of_queries_are_one_sum() {
     }
     close("y", &forward(&qkv, d, &heads), &want);
     // The gradient of a sum over all queries: finite differences at a key, a value and a query of each block.
-    let grad = noise(l * d, 2);
+    let grad = random(l * d, 2);
     let got = backward(&qkv, d, &grad, &heads);
     let loss = |qkv: &[f32]| {
         let y = forward(qkv, d, &heads);
@@ -90,14 +76,12 @@ fn several_blocks_of_queries_are_one_sum() {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let qkv = noise(3 * 150 * 3 * 32, 3);
-    let grad = noise(3 * 150 * 32, 4);
+    let qkv = random(3 * 150 * 3 * 32, 3);
+    let grad = random(3 * 150 * 32, 4);
     let heads = Heads { heads: 4, keys: vec![150, 20, 131], dropout: Some((0.1, 5)) };
-    let run = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| (forward(&qkv, 32, &heads), backward(&qkv, 32, &grad, &heads)))
-    };
-    assert!(run(1) == run(3));
+    on_every_thread_count(|| {
+        [forward(&qkv, 32, &heads), backward(&qkv, 32, &grad, &heads)].concat()
+    });
 }
 
 /// What stands at positions that are no keys does not matter to the others.

@@ -9,7 +9,7 @@ use super::{FromPanels, Weights, blocks, both};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, store};
 use crate::panels::{self, Panels, ROWS};
-use crate::product::{Into, Matrix, product};
+use crate::product::{Into, Matrix, Threads, product};
 
 /// Gradients of a loss, shaped as what they belong to.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,16 +176,28 @@ fn weight_gradients(
     let d_input_m = Matrix::new(d_input, rows, 3 * h);
 
     let mut w_ih = vec![0.0; i * 3 * h];
-    product(&mut w_ih, Into::Replace, Matrix::new(packed, rows, i).t(), d_input_m);
+    product(Threads::All, &mut w_ih, Into::Replace, Matrix::new(packed, rows, i).t(), d_input_m);
 
     let mut x = vec![0.0; rows * i];
-    product(&mut x, Into::Replace, d_input_m, Matrix::new(weights.w_ih, i, 3 * h).t());
+    product(
+        Threads::All,
+        &mut x,
+        Into::Replace,
+        d_input_m,
+        Matrix::new(weights.w_ih, i, 3 * h).t(),
+    );
 
     let mut w_hh = vec![0.0; h * 3 * h];
     if rows > first {
         let previous = before(states, packing, h);
         let later = Matrix::new(&d_hidden[first * 3 * h..], rows - first, 3 * h);
-        product(&mut w_hh, Into::Replace, Matrix::new(&previous, rows - first, h).t(), later);
+        product(
+            Threads::All,
+            &mut w_hh,
+            Into::Replace,
+            Matrix::new(&previous, rows - first, h).t(),
+            later,
+        );
     }
     let (b_ih, b_hh) = (column_sums(d_input, 3 * h), column_sums(d_hidden, 3 * h));
     (Gradients { x: vec![], w_ih, w_hh, b_ih, b_hh }, x)

@@ -31,7 +31,7 @@ use rayon::prelude::*;
 use crate::dispatch::multiversion;
 use crate::math::{LANES, load, sigmoid, store, tanh};
 use crate::panels::{self, Panels, ROWS};
-use crate::product::{Into, Matrix, product};
+use crate::product::{Into, Matrix, Threads, product};
 
 use packing::Columns;
 
@@ -157,7 +157,7 @@ fn run(
     let packed = packing.pack(x, Columns::all(i));
     let mut from_x = vec![0.0; rows * 3 * h];
     let w_ih = Matrix::new(weights.w_ih, i, 3 * h);
-    product(&mut from_x, Into::Replace, Matrix::new(&packed, rows, i), w_ih);
+    product(Threads::All, &mut from_x, Into::Replace, Matrix::new(&packed, rows, i), w_ih);
 
     let w_hh = (packing.steps > 1).then(|| state_panels(weights.w_hh, h));
     // h₀ stands in front of the states, so that every step reads the rows before its own.

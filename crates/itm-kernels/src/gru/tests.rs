@@ -1,23 +1,12 @@
 use super::*;
-use crate::random::unit;
+use crate::testing::{
+    counts, f32s, golden, on_every_instruction_set, on_every_thread_count, random,
+};
 
-type Golden = std::collections::BTreeMap<String, Vec<f64>>;
-
-fn golden() -> Golden {
-    serde_json::from_str(include_str!("../../tests/golden/gru.json")).unwrap()
-}
-
-fn f32s(values: &[f64]) -> Vec<f32> {
-    values.iter().map(|&v| v as f32).collect()
-}
-
+/// Largest error.
 fn worst(got: &[f32], want: &[f64]) -> f64 {
     assert_eq!(got.len(), want.len());
     got.iter().zip(want).map(|(&g, &w)| (f64::from(g) - w).abs()).fold(0.0, f64::max)
-}
-
-fn random(n: usize, seed: u64) -> Vec<f32> {
-    (0..n as u64).map(|k| unit(seed, k) - 0.5).collect()
 }
 
 /// Everything a forward and backward pass gives, on random input.
@@ -34,10 +23,10 @@ fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, Gradients
 
 /// States and all five gradients, from `tests/reference/gru.py`, in double precision with complex steps.
 fn check_golden() {
-    let g = golden();
+    let g = golden("gru");
     let inputs = ["x", "w_ih", "w_hh", "b_ih", "b_hh", "c"].map(|k| f32s(&g[k]));
     let [x, w_ih, w_hh, b_ih, b_hh, c] = &inputs;
-    let lengths: Vec<usize> = g["lengths"].iter().map(|&n| n as usize).collect();
+    let lengths = counts(&g["lengths"]);
     let packing = Packing::new(&lengths, g["sizes"][1] as usize);
     let weights = Weights { w_ih, w_hh, b_ih, b_hh };
     let (states, gates) = forward_saving(x, &weights, &packing);
@@ -52,35 +41,21 @@ fn check_golden() {
     }
 }
 
+/// On all threads, and each copy of the kernels on a CPU that has it: one compiled for features the CPU lacks would end the
+/// process here.
 #[test]
 fn golden_states_and_gradients() {
     check_golden();
-}
-
-/// Each copy of the kernels, on a CPU that has it; one compiled for features the CPU lacks would end the process here.
-#[test]
-#[cfg(target_arch = "x86_64")]
-fn golden_on_every_instruction_set() {
-    use crate::dispatch::{FORCED, Level};
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    for level in [Level::Avx512, Level::Avx2, Level::Baseline] {
-        pool.install(|| {
-            FORCED.set(Some(level));
-            check_golden();
-            FORCED.set(None);
-        });
-    }
+    on_every_instruction_set(check_golden);
 }
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     let lengths: Vec<usize> = (0..150).map(|b| 1 + b % 9).collect();
-    let results: Vec<_> = [1, 2, 3]
-        .map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap())
-        .iter()
-        .map(|pool| pool.install(|| both(&lengths, 9, 70, 100)))
-        .collect();
-    assert!(results[0] == results[1] && results[0] == results[2]);
+    on_every_thread_count(|| {
+        let (states, d) = both(&lengths, 9, 70, 100);
+        [states, d.x, d.w_ih, d.w_hh, d.b_ih, d.b_hh].concat()
+    });
 }
 
 /// A sequence gives the same alone and beside longer ones; what stands in the padding is not even read.

@@ -82,10 +82,10 @@ impl SelfAttention {
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
-    use super::super::testing::{close, values};
     use super::super::uniform;
     use super::*;
     use crate::composed;
+    use crate::testing::{close, values};
 
     const KEYS: [usize; 2] = [7, 4];
 

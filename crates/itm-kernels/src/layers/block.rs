@@ -3,33 +3,10 @@
 use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::{Dropout, LayerNorm, Linear, SelfAttention};
-use crate::ops::{BlockOps, BlockSpec};
+use crate::ops::{BlockOps, BlockSpec, Memory, NormOrder};
 use crate::random::{self, Noise};
-
-/// Where a block normalises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NormOrder {
-    /// Before each function, `x + f(norm(x))`: ViT.
-    Pre,
-    /// After each sum, `norm(x + f(x))`: BERT.
-    Post,
-}
-
-/// What a block keeps of its forward pass for the gradient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Memory {
-    /// All activations: 16 d numbers a position, where m = 4 d.
-    #[default]
-    Keep,
-    /// Its input alone, d numbers; the rest is made again, for about a third more time. Gradient checkpointing: the same
-    /// gradients, dropout included.
-    Recompute,
-}
 
 /// Self-attention and two linear maps with a GELU between them, each with a residual.
 ///
@@ -137,9 +114,9 @@ impl TransformerBlock {
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
-    use super::super::testing::{close, values};
     use super::super::{gelu, uniform};
     use super::*;
+    use crate::testing::{close, values};
 
     const KEYS: [usize; 2] = [7, 4];
 

@@ -5,9 +5,9 @@ use burn::module::Param;
 
 use super::*;
 use crate::dropout::Mask;
-use crate::layers::testing::{close, values};
 use crate::ops;
 use crate::random::Noise;
+use crate::testing::{close, values};
 
 type Primitive = FloatTensor<Dispatch>;
 

@@ -40,9 +40,9 @@ pub fn embedding(table: Tensor<2>, ids: &[u32], frozen: Option<u32>) -> Tensor<2
 mod tests {
     use burn::tensor::{Device, TensorData};
 
-    use super::super::testing::{close, values};
     use super::super::uniform;
     use super::*;
+    use crate::testing::{close, values};
 
     const IDS: [u32; 6] = [4, 0, 6, 4, 4, 0];
 

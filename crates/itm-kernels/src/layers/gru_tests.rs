@@ -1,12 +1,9 @@
-use std::collections::BTreeMap;
-
 use burn::tensor::Gradients;
 
 use super::*;
-use crate::composed;
+use crate::composed::gru::{self, Params};
 use crate::gru::{Direction, from_pytorch};
-use crate::layers::testing::{close, values};
-use crate::ops::{Params, composed_backward, composed_saving};
+use crate::testing::{close, counts, f32s, golden, values};
 
 const LENGTHS: [usize; 4] = [3, 5, 1, 4];
 
@@ -18,9 +15,7 @@ fn composed_gru(gru: &Gru, x: Tensor<3>, lengths: &[usize], direction: Direction
         b_ih: gru.b_ih.val().into_dispatch(),
         b_hh: gru.b_hh.val().into_dispatch(),
     };
-    Tensor::from_dispatch(
-        composed::gru::<Dispatch>(x.into_dispatch(), params, lengths, direction).0,
-    )
+    Tensor::from_dispatch(gru::unit::<Dispatch>(x.into_dispatch(), params, lengths, direction).0)
 }
 
 /// Output and all gradients: the kernel, and the composed backward pass, against burn's own differentiation.
@@ -178,9 +173,9 @@ fn the_fallback_agrees_with_autodiff() {
         let weights = units[..directions].iter().flat_map(|g| weights(g)).collect::<Vec<_>>();
         let inner = x.clone().inner().into_dispatch();
         let lengths = LENGTHS.to_vec();
-        let (states, gates) = composed_saving::<Dispatch>(inner.clone(), weights.clone(), &lengths);
+        let (states, gates) = gru::saving::<Dispatch>(inner.clone(), weights.clone(), &lengths);
         let grad = c.inner().into_dispatch();
-        let d = composed_backward::<Dispatch>(inner, weights, states, gates, grad, &lengths);
+        let d = gru::backward::<Dispatch>(inner, weights, states, gates, grad, &lengths);
         let mut d = d.into_iter();
         close("x", Tensor::<3>::from_dispatch(d.next().unwrap()), x.grad(&want).unwrap());
         for g in &units[..directions] {
@@ -197,8 +192,6 @@ fn the_fallback_agrees_with_autodiff() {
     }
 }
 
-type Golden = BTreeMap<String, Vec<f64>>;
-
 fn worst(name: &str, got: &[f32], want: &[f64]) {
     assert_eq!(got.len(), want.len(), "{name}");
     let error = got.iter().zip(want).map(|(&g, &w)| (f64::from(g) - w).abs()).fold(0.0, f64::max);
@@ -209,13 +202,13 @@ fn worst(name: &str, got: &[f32], want: &[f64]) {
 /// Weights come through [`from_pytorch`], gradients go back the same way.
 #[test]
 fn bigru_golden() {
-    let g: Golden = serde_json::from_str(include_str!("../../tests/golden/bigru.json")).unwrap();
-    let f32s = |k: &str| g[k].iter().map(|&x| x as f32).collect::<Vec<_>>();
+    let g = golden("bigru");
+    let f32s = |k: &str| f32s(&g[k]);
     let names = |suffix: &str| {
         ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].map(|n| format!("{n}_l0{suffix}"))
     };
     let [b, l, i, h] = [0, 1, 2, 3].map(|k| g["sizes"][k] as usize);
-    let lengths: Vec<usize> = g["lengths"].iter().map(|&n| n as usize).collect();
+    let lengths = counts(&g["lengths"]);
     let device = Device::flex().autodiff();
     let unit = |suffix| {
         let parts = names(suffix).map(|n| f32s(&n));

@@ -54,8 +54,8 @@ impl Linear {
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
-    use super::super::testing::close;
     use super::*;
+    use crate::testing::close;
 
     #[test]
     fn agrees_with_burns_own_operations() {

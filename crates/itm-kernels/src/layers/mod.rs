@@ -17,7 +17,7 @@ use crate::random;
 
 pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
-pub use block::{BlockShape, Memory, NormOrder, TransformerBlock};
+pub use block::{BlockShape, TransformerBlock};
 pub use dropout::Dropout;
 pub use embedding::embedding;
 pub use gru::{BiGru, Gru};
@@ -85,16 +85,13 @@ fn check_lengths(dims: [usize; 3], lengths: &[usize]) {
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod elementwise_tests;
-#[cfg(test)]
-#[cfg(feature = "flex")]
-mod testing;
 
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
-    use super::testing::{close, values};
     use super::*;
     use crate::composed;
+    use crate::testing::{close, values};
 
     const LENGTHS: [usize; 4] = [3, 5, 1, 4];
 

@@ -1,12 +1,10 @@
 //! Self-attention as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, backend_extension};
 
+use super::node;
 use crate::attention::Heads;
 use crate::composed;
 
@@ -68,33 +66,11 @@ mod flex {
 
 impl<B: AttentionOps, C: CheckpointStrategy> AttentionOps for Autodiff<B, C> {
     fn self_attention(qkv: FloatTensor<Self>, heads: Heads) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Attention;
-
-        impl<B: AttentionOps> Backward<B, 1> for Attention {
-            type State = (FloatTensor<B>, Heads);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (qkv, heads) = ops.state;
-                if let [Some(parent)] = ops.parents {
-                    let d = B::self_attention_backward(qkv, grad, heads);
-                    grads.register::<B>(parent.id, d);
-                }
-            }
-        }
-
         let node = qkv.node();
         let qkv = qkv.into_primitive();
         let y = B::self_attention(qkv.clone(), heads.clone());
-        match Attention.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((qkv, heads), y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
+        node::of_one::<B, C, _>(node, y, (qkv, heads), |(qkv, heads), grad| {
+            B::self_attention_backward(qkv, grad, heads)
+        })
     }
 }

@@ -8,11 +8,33 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, AutodiffBackend, Backend, TensorMetadata, backend_extension};
 use burn::tensor::Shape;
+use serde::{Deserialize, Serialize};
 
 use super::{AttentionOps, DropoutOps, GeluOps, LayerNormOps, LinearOps};
 use crate::attention::Heads;
 use crate::dropout::Mask;
-use crate::layers::{Memory, NormOrder};
+
+/// Where a block normalises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormOrder {
+    /// Before each function, `x + f(norm(x))`: ViT.
+    Pre,
+    /// After each sum, `norm(x + f(x))`: BERT.
+    Post,
+}
+
+/// What a block keeps of its forward pass for the gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// All activations: 16 d numbers a position, where m = 4 d.
+    #[default]
+    Keep,
+    /// Its input alone, d numbers; the rest is made again, for about a third more time. Gradient checkpointing: the same
+    /// gradients, dropout included.
+    Recompute,
+}
 
 /// What a block needs to know beside its tensors.
 #[derive(Debug, Clone)]
@@ -29,18 +51,36 @@ pub(crate) struct BlockSpec {
 /// Number of a block's parameters.
 pub(crate) const PARAMETERS: usize = 12;
 
-/// A transformer's block; equations in [`crate::TransformerBlock`].
+/// A transformer's block; equations in [`crate::TransformerBlock`]. The macro needs every tensor spelt out.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
     Cube: cfg(feature = "cube"),
     Autodiff
 )]
-pub(crate) trait BlockOps:
-    Backend + LinearOps + AttentionOps + GeluOps + LayerNormOps + DropoutOps
-{
+#[allow(clippy::too_many_arguments)] // as above
+pub(crate) trait BlockOps: Backend {
     /// `[b, l, d]` to `[b, l, d]`: norms, the packed linear map, the outer one, up and down, weight before bias.
-    #[allow(clippy::too_many_arguments)] // the macro needs them spelt out
+    fn transformer_block(
+        x: FloatTensor<Self>,
+        gamma_1: FloatTensor<Self>,
+        beta_1: FloatTensor<Self>,
+        qkv_weight: FloatTensor<Self>,
+        qkv_bias: FloatTensor<Self>,
+        out_weight: FloatTensor<Self>,
+        out_bias: FloatTensor<Self>,
+        gamma_2: FloatTensor<Self>,
+        beta_2: FloatTensor<Self>,
+        up_weight: FloatTensor<Self>,
+        up_bias: FloatTensor<Self>,
+        down_weight: FloatTensor<Self>,
+        down_bias: FloatTensor<Self>,
+        spec: BlockSpec,
+    ) -> FloatTensor<Self>;
+}
+
+impl<B: Block> BlockOps for B {
+    #[rustfmt::skip]
     fn transformer_block(
         x: FloatTensor<Self>,
         gamma_1: FloatTensor<Self>,
@@ -58,25 +98,29 @@ pub(crate) trait BlockOps:
         spec: BlockSpec,
     ) -> FloatTensor<Self> {
         let parameters = [
-            gamma_1,
-            beta_1,
-            qkv_weight,
-            qkv_bias,
-            out_weight,
-            out_bias,
-            gamma_2,
-            beta_2,
-            up_weight,
-            up_bias,
-            down_weight,
-            down_bias,
+            gamma_1, beta_1, qkv_weight, qkv_bias, out_weight, out_bias,
+            gamma_2, beta_2, up_weight, up_bias, down_weight, down_bias,
         ];
+        B::block(x, parameters, spec)
+    }
+}
+
+/// The block with its parameters side by side.
+pub(crate) trait Block:
+    LinearOps + AttentionOps + GeluOps + LayerNormOps + DropoutOps
+{
+    /// In the backend's operations.
+    fn block(
+        x: FloatTensor<Self>,
+        parameters: [FloatTensor<Self>; PARAMETERS],
+        spec: BlockSpec,
+    ) -> FloatTensor<Self> {
         block::<Self>(x, parameters, &spec)
     }
 }
 
 /// The block in a backend's operations; under autodiff they are recorded one by one.
-fn block<B: BlockOps>(
+fn block<B: Block>(
     x: FloatTensor<B>,
     parameters: [FloatTensor<B>; PARAMETERS],
     spec: &BlockSpec,
@@ -112,7 +156,7 @@ fn block<B: BlockOps>(
 }
 
 /// `x + dropout(f)`.
-fn add<B: BlockOps>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> FloatTensor<B> {
+fn add<B: Block>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) -> FloatTensor<B> {
     match mask {
         Some(mask) => B::fused_dropout_sum(f, x, mask),
         None => B::float_add(x, f),
@@ -120,7 +164,7 @@ fn add<B: BlockOps>(f: FloatTensor<B>, x: FloatTensor<B>, mask: Option<Mask>) ->
 }
 
 /// `N(x + dropout(f))`.
-fn norm_of_sum<B: BlockOps>(
+fn norm_of_sum<B: Block>(
     f: FloatTensor<B>,
     x: FloatTensor<B>,
     mask: Option<Mask>,
@@ -135,45 +179,20 @@ fn norm_of_sum<B: BlockOps>(
 
 #[cfg(feature = "tch")]
 #[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl BlockOps for burn::backend::LibTorch {}
+impl Block for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]
-impl BlockOps for burn::backend::Cube {}
+impl Block for burn::backend::Cube {}
 
 #[cfg(feature = "flex")]
-impl BlockOps for burn::backend::Flex {}
+impl Block for burn::backend::Flex {}
 
-impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
-    fn transformer_block(
+impl<B: Block, C: CheckpointStrategy> Block for Autodiff<B, C> {
+    fn block(
         x: FloatTensor<Self>,
-        gamma_1: FloatTensor<Self>,
-        beta_1: FloatTensor<Self>,
-        qkv_weight: FloatTensor<Self>,
-        qkv_bias: FloatTensor<Self>,
-        out_weight: FloatTensor<Self>,
-        out_bias: FloatTensor<Self>,
-        gamma_2: FloatTensor<Self>,
-        beta_2: FloatTensor<Self>,
-        up_weight: FloatTensor<Self>,
-        up_bias: FloatTensor<Self>,
-        down_weight: FloatTensor<Self>,
-        down_bias: FloatTensor<Self>,
+        parameters: [FloatTensor<Self>; PARAMETERS],
         spec: BlockSpec,
     ) -> FloatTensor<Self> {
-        let parameters = [
-            gamma_1,
-            beta_1,
-            qkv_weight,
-            qkv_bias,
-            out_weight,
-            out_bias,
-            gamma_2,
-            beta_2,
-            up_weight,
-            up_bias,
-            down_weight,
-            down_bias,
-        ];
         if spec.memory == Memory::Keep {
             return block::<Self>(x, parameters, &spec);
         }
@@ -194,7 +213,7 @@ impl<B: BlockOps, C: CheckpointStrategy> BlockOps for Autodiff<B, C> {
 #[derive(Debug)]
 struct Recomputed;
 
-impl<B: BlockOps> Backward<B, { PARAMETERS + 1 }> for Recomputed {
+impl<B: Block> Backward<B, { PARAMETERS + 1 }> for Recomputed {
     type State = (FloatTensor<B>, [FloatTensor<B>; PARAMETERS], BlockSpec);
 
     /// Differentiates the block anew, as a graph of its own: Σ g ⊙ y has the gradients that g passes on.

@@ -1,13 +1,11 @@
 //! Dropout as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::TensorData;
 
+use super::node;
 use crate::dropout::Mask;
 
 /// Dropout by [`Mask`]: on every backend the same values stay.
@@ -71,31 +69,9 @@ mod flex {
 
 impl<B: DropoutOps, C: CheckpointStrategy> DropoutOps for Autodiff<B, C> {
     fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Dropout;
-
-        impl<B: DropoutOps> Backward<B, 1> for Dropout {
-            type State = Mask;
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                if let [Some(parent)] = ops.parents {
-                    grads.register::<B>(parent.id, B::fused_dropout(grad, ops.state));
-                }
-            }
-        }
-
         let node = x.node();
         let y = B::fused_dropout(x.into_primitive(), mask);
-        match Dropout.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(mask, y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
+        node::of_one::<B, C, _>(node, y, mask, |mask, grad| B::fused_dropout(grad, mask))
     }
 
     fn fused_dropout_sum(
@@ -103,34 +79,10 @@ impl<B: DropoutOps, C: CheckpointStrategy> DropoutOps for Autodiff<B, C> {
         r: FloatTensor<Self>,
         mask: Mask,
     ) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct DropoutSum;
-
-        impl<B: DropoutOps> Backward<B, 2> for DropoutSum {
-            type State = Mask;
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 2>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let [x, r] = ops.parents;
-                if let Some(x) = x {
-                    grads.register::<B>(x.id, B::fused_dropout(grad.clone(), ops.state));
-                }
-                if let Some(r) = r {
-                    grads.register::<B>(r.id, grad);
-                }
-            }
-        }
-
         let nodes = [x.node(), r.node()];
         let y = B::fused_dropout_sum(x.into_primitive(), r.into_primitive(), mask);
-        match DropoutSum.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(mask, y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
+        node::of::<B, C, _, 2>(nodes, y, mask, |mask, grad, [to_x, _]| {
+            [to_x.then(|| B::fused_dropout(grad.clone(), mask)), Some(grad)]
+        })
     }
 }

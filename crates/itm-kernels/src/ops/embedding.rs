@@ -1,12 +1,11 @@
 //! Rows of a table as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::{IndexingUpdateOp, Shape, TensorData};
+
+use super::node;
 
 /// Numbers of the rows taken, and the one whose row does not learn.
 #[derive(Debug, Clone)]
@@ -85,32 +84,11 @@ mod flex {
 
 impl<B: EmbeddingOps, C: CheckpointStrategy> EmbeddingOps for Autodiff<B, C> {
     fn embedding_rows(table: FloatTensor<Self>, taken: Taken) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Embedding;
-
-        impl<B: EmbeddingOps> Backward<B, 1> for Embedding {
-            type State = (Taken, usize);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let ([table], (taken, rows)) = (ops.parents, ops.state);
-                if let Some(table) = table {
-                    grads.register::<B>(table.id, B::embedding_gradient(grad, taken, rows));
-                }
-            }
-        }
-
         let [rows, _] = table.shape().dims();
         let node = table.node();
         let y = B::embedding_rows(table.into_primitive(), taken.clone());
-        match Embedding.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((taken, rows), y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
+        node::of_one::<B, C, _>(node, y, taken, move |taken, grad| {
+            B::embedding_gradient(grad, taken, rows)
+        })
     }
 }

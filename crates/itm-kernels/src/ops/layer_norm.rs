@@ -9,6 +9,8 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::{Shape, Slice};
 
+use super::node;
+
 /// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
 ///
 /// Both forward passes also return the statistics of the rows, whose layout only a backend's own backward pass knows.
@@ -214,38 +216,15 @@ impl<B: LayerNormOps, C: CheckpointStrategy> LayerNormOps for Autodiff<B, C> {
         beta: FloatTensor<Self>,
         epsilon: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        #[derive(Debug)]
-        struct LayerNormSum;
-
-        impl<B: LayerNormOps> Backward<B, 4> for LayerNormSum {
-            /// Sum, γ, statistics.
-            type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 4>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (sum, gamma, saved) = ops.state;
-                let d = B::fused_layer_norm_backward(sum, gamma, saved, grad);
-                for (parent, d) in ops.parents.into_iter().zip([d.0.clone(), d.0, d.1, d.2]) {
-                    if let Some(parent) = parent {
-                        grads.register::<B>(parent.id, d);
-                    }
-                }
-            }
-        }
-
         let nodes = [x.node(), r.node(), gamma.node(), beta.node()];
         let [x, r, gamma, beta] = [x, r, gamma, beta].map(|t| t.into_primitive());
         let (y, saved, sum) = B::fused_layer_norm_sum(x, r, gamma.clone(), beta, epsilon);
         let constants = [&saved, &sum].map(|t| FloatTensor::<Self>::new(t.clone()));
-        let y = match LayerNormSum.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((sum, gamma, saved), y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        };
+        let kept = (sum, gamma, saved);
+        let y = node::of::<B, C, _, 4>(nodes, y, kept, |(sum, gamma, saved), grad, _| {
+            let (x, gamma, beta) = B::fused_layer_norm_backward(sum, gamma, saved, grad);
+            [x.clone(), x, gamma, beta].map(Some)
+        });
         let [saved, sum] = constants;
         (y, saved, sum)
     }

@@ -1,12 +1,11 @@
 //! Linear maps as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::Shape;
+
+use super::node;
 
 /// A linear map and its gradients; equations in [`crate::linear`].
 #[backend_extension(
@@ -96,39 +95,13 @@ impl<B: LinearOps, C: CheckpointStrategy> LinearOps for Autodiff<B, C> {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Linear;
-
-        impl<B: LinearOps> Backward<B, 3> for Linear {
-            type State = (FloatTensor<B>, FloatTensor<B>);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 3>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (x, weight) = ops.state;
-                let [to_x, to_weight, to_bias] = ops.parents;
-                if let Some(bias) = to_bias {
-                    grads.register::<B>(bias.id, B::linear_bias_gradient(grad.clone()));
-                }
-                if let Some(parent) = to_weight {
-                    grads.register::<B>(parent.id, B::linear_weight_gradient(x, grad.clone()));
-                }
-                if let Some(parent) = to_x {
-                    grads.register::<B>(parent.id, B::linear_input_gradient(grad, weight));
-                }
-            }
-        }
-
         let nodes = [x.node(), weight.node(), bias.node()];
         let (x, weight) = (x.into_primitive(), weight.into_primitive());
         let y = B::linear_rows(x.clone(), weight.clone(), bias.into_primitive());
-        match Linear.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((x, weight), y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
+        node::of::<B, C, _, 3>(nodes, y, (x, weight), |(x, weight), grad, [to_x, to_w, to_b]| {
+            let bias = to_b.then(|| B::linear_bias_gradient(grad.clone()));
+            let d_weight = to_w.then(|| B::linear_weight_gradient(x, grad.clone()));
+            [to_x.then(|| B::linear_input_gradient(grad, weight)), d_weight, bias]
+        })
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod flex;
 pub(crate) mod gelu;
 pub(crate) mod layer_norm;
 mod linear;
+mod node;
 pub(crate) mod order;
 mod recurrent;
 mod sequences;
@@ -17,16 +18,14 @@ mod update;
 
 pub(crate) use attention::AttentionOps;
 pub(crate) use block::{BlockOps, BlockSpec};
+pub use block::{Memory, NormOrder};
 pub(crate) use dropout::DropoutOps;
 pub(crate) use embedding::{EmbeddingOps, Taken};
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;
 pub(crate) use order::OrderOps;
-pub(crate) use recurrent::{GruGrads, GruOps, Params};
-#[cfg(test)]
-#[cfg(feature = "flex")]
-pub(crate) use recurrent::{composed_backward, composed_saving};
+pub(crate) use recurrent::GruOps;
 pub use sequences::FusedOps;
 pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;

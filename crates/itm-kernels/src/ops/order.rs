@@ -1,12 +1,11 @@
 //! Similarity of order embeddings as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension, get_device_settings};
 use burn::tensor::Shape;
+
+use super::node;
 
 /// Scores of order embeddings and their gradients; equations in [`crate::order`].
 #[backend_extension(
@@ -118,35 +117,13 @@ mod flex {
 
 impl<B: OrderOps, C: CheckpointStrategy> OrderOps for Autodiff<B, C> {
     fn order_scores(images: FloatTensor<Self>, texts: FloatTensor<Self>) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Order;
-
-        impl<B: OrderOps> Backward<B, 2> for Order {
-            type State = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 2>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (images, texts, scores) = ops.state;
-                let d = B::order_scores_backward(images, texts, scores, grad);
-                for (parent, d) in ops.parents.into_iter().zip([d.0, d.1]) {
-                    if let Some(parent) = parent {
-                        grads.register::<B>(parent.id, d);
-                    }
-                }
-            }
-        }
-
         let nodes = [images.node(), texts.node()];
         let (images, texts) = (images.into_primitive(), texts.into_primitive());
         let s = B::order_scores(images.clone(), texts.clone());
-        match Order.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((images, texts, s.clone()), s),
-            OpsKind::UnTracked(prep) => prep.finish(s),
-        }
+        let kept = (images, texts, s.clone());
+        node::of::<B, C, _, 2>(nodes, s, kept, |(images, texts, scores), grad, _| {
+            let (images, texts) = B::order_scores_backward(images, texts, scores, grad);
+            [Some(images), Some(texts)]
+        })
     }
 }

@@ -5,28 +5,9 @@ use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
-use burn::tensor::Slice;
+use burn::backend::{Autodiff, Backend, backend_extension};
 
-use crate::composed;
-use crate::gru::Direction;
-
-/// Weights of one layer and direction, as primitives of a backend.
-pub(crate) struct Params<B: Backend> {
-    pub(crate) w_ih: FloatTensor<B>,
-    pub(crate) w_hh: FloatTensor<B>,
-    pub(crate) b_ih: FloatTensor<B>,
-    pub(crate) b_hh: FloatTensor<B>,
-}
-
-/// What one direction of a backward pass gives.
-pub(crate) struct GruGrads<B: Backend> {
-    pub(crate) x: FloatTensor<B>,
-    pub(crate) w_ih: FloatTensor<B>,
-    pub(crate) w_hh: FloatTensor<B>,
-    pub(crate) b_ih: FloatTensor<B>,
-    pub(crate) b_hh: FloatTensor<B>,
-}
+use crate::composed::gru as composed;
 
 /// Recurrent units as one node of the graph; equations: [`crate::gru`]. The macro needs every tensor spelt out.
 #[backend_extension(
@@ -115,7 +96,7 @@ pub(crate) trait GruKernels: Backend {
         weights: Vec<FloatTensor<Self>>,
         lengths: Vec<usize>,
     ) -> (FloatTensor<Self>, Vec<FloatTensor<Self>>) {
-        composed_saving::<Self>(x, weights, &lengths)
+        composed::saving::<Self>(x, weights, &lengths)
     }
 
     /// Gradients of x and the weights, in this order, for the gradient of the states.
@@ -127,64 +108,8 @@ pub(crate) trait GruKernels: Backend {
         grad: FloatTensor<Self>,
         lengths: Vec<usize>,
     ) -> Vec<FloatTensor<Self>> {
-        composed_backward::<Self>(x, weights, states, gates, grad, &lengths)
+        composed::backward::<Self>(x, weights, states, gates, grad, &lengths)
     }
-}
-
-/// The states and the gates in a backend's own operations.
-pub(crate) fn composed_saving<B: Backend>(
-    x: FloatTensor<B>,
-    weights: Vec<FloatTensor<B>>,
-    lengths: &[usize],
-) -> (FloatTensor<B>, Vec<FloatTensor<B>>) {
-    let one = |(direction, params)| composed::gru::<B>(x.clone(), params, lengths, direction);
-    let (states, gates): (Vec<_>, Vec<_>) = directions::<B>(weights).into_iter().map(one).unzip();
-    (B::float_cat(states, 2), gates)
-}
-
-/// The gradients in a backend's own operations.
-pub(crate) fn composed_backward<B: Backend>(
-    x: FloatTensor<B>,
-    weights: Vec<FloatTensor<B>>,
-    states: FloatTensor<B>,
-    gates: Vec<FloatTensor<B>>,
-    grad: FloatTensor<B>,
-    lengths: &[usize],
-) -> Vec<FloatTensor<B>> {
-    let [b, l, _] = states.shape().dims();
-    let mut all: Vec<FloatTensor<B>> = vec![];
-    for (k, ((direction, params), gates)) in
-        directions::<B>(weights).into_iter().zip(gates).enumerate()
-    {
-        let [h, _] = params.w_hh.shape().dims();
-        let columns = [Slice::from(0..b), Slice::from(0..l), Slice::from(k * h..(k + 1) * h)];
-        let half = |x: &FloatTensor<B>| B::float_slice(x.clone(), &columns);
-        let (states, grad, x) = (half(&states), half(&grad), x.clone());
-        let d = composed::gru_backward::<B>(x, params, states, gates, grad, lengths, direction);
-        match all.first_mut() {
-            Some(x) => *x = B::float_add(x.clone(), d.x),
-            None => all.push(d.x),
-        }
-        all.extend([d.w_ih, d.w_hh, d.b_ih, d.b_hh]);
-    }
-    all
-}
-
-/// The weights of each direction.
-fn directions<B: Backend>(weights: Vec<FloatTensor<B>>) -> Vec<(Direction, Params<B>)> {
-    assert!([4, 8].contains(&weights.len()), "{} weights, not 4 a direction", weights.len());
-    let mut weights = weights.into_iter();
-    let mut next = || {
-        let [w_ih, w_hh, b_ih, b_hh] =
-            [weights.next()?, weights.next()?, weights.next()?, weights.next()?];
-        Some(Params { w_ih, w_hh, b_ih, b_hh })
-    };
-    let params = [next(), next()];
-    [Direction::Forward, Direction::Reverse]
-        .into_iter()
-        .zip(params)
-        .filter_map(|(direction, params)| Some((direction, params?)))
-        .collect()
 }
 
 #[cfg(feature = "tch")]
@@ -303,36 +228,16 @@ mod flex {
     }
 }
 
-impl<B: GruKernels, C: CheckpointStrategy> GruOps for Autodiff<B, C> {
-    fn gru(
+impl<B: GruKernels, C: CheckpointStrategy> GruKernels for Autodiff<B, C> {
+    fn states(
         x: FloatTensor<Self>,
-        w_ih: FloatTensor<Self>,
-        w_hh: FloatTensor<Self>,
-        b_ih: FloatTensor<Self>,
-        b_hh: FloatTensor<Self>,
+        weights: Vec<FloatTensor<Self>>,
         lengths: Vec<usize>,
     ) -> FloatTensor<Self> {
-        recorded::<B, C, 5>(x, vec![w_ih, w_hh, b_ih, b_hh], lengths)
-    }
-
-    #[rustfmt::skip]
-    fn bigru(
-        x: FloatTensor<Self>,
-        w_ih_ahead: FloatTensor<Self>,
-        w_hh_ahead: FloatTensor<Self>,
-        b_ih_ahead: FloatTensor<Self>,
-        b_hh_ahead: FloatTensor<Self>,
-        w_ih_reverse: FloatTensor<Self>,
-        w_hh_reverse: FloatTensor<Self>,
-        b_ih_reverse: FloatTensor<Self>,
-        b_hh_reverse: FloatTensor<Self>,
-        lengths: Vec<usize>,
-    ) -> FloatTensor<Self> {
-        let weights = vec![
-            w_ih_ahead, w_hh_ahead, b_ih_ahead, b_hh_ahead,
-            w_ih_reverse, w_hh_reverse, b_ih_reverse, b_hh_reverse,
-        ];
-        recorded::<B, C, 9>(x, weights, lengths)
+        match weights.len() {
+            4 => recorded::<B, C, 5>(x, weights, lengths),
+            _ => recorded::<B, C, 9>(x, weights, lengths),
+        }
     }
 }
 

@@ -1,12 +1,10 @@
 //! Unit rows and means over real steps as burn backend extensions.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 
+use super::node;
 use crate::composed;
 
 /// Operations that a backend may have a kernel for; without one they are composed.
@@ -99,64 +97,21 @@ mod flex {
 
 impl<B: FusedOps, C: CheckpointStrategy> FusedOps for Autodiff<B, C> {
     fn normalize_rows_saving(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        #[derive(Debug)]
-        struct Normalize;
-
-        impl<B: FusedOps> Backward<B, 1> for Normalize {
-            type State = (FloatTensor<B>, FloatTensor<B>);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (y, norms) = ops.state;
-                if let [Some(parent)] = ops.parents {
-                    let d = B::normalize_rows_backward(y, norms, grad);
-                    grads.register::<B>(parent.id, d);
-                }
-            }
-        }
-
         let node = x.node();
         let (y, norms) = B::normalize_rows_saving(x.into_primitive());
-        let constant = burn::backend::tensor::FloatTensor::<Self>::new(norms.clone());
-        match Normalize.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => (prep.finish((y.clone(), norms), y), constant),
-            OpsKind::UnTracked(prep) => (prep.finish(y), constant),
-        }
+        let constant = FloatTensor::<Self>::new(norms.clone());
+        let y = node::of_one::<B, C, _>(node, y.clone(), (y, norms), |(y, norms), grad| {
+            B::normalize_rows_backward(y, norms, grad)
+        });
+        (y, constant)
     }
 
     fn masked_mean(x: FloatTensor<Self>, lengths: Vec<usize>) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct MaskedMean;
-
-        impl<B: FusedOps> Backward<B, 1> for MaskedMean {
-            type State = (Vec<usize>, usize);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (lengths, steps) = ops.state;
-                if let [Some(parent)] = ops.parents {
-                    let d = B::masked_mean_backward(grad, lengths, steps);
-                    grads.register::<B>(parent.id, d);
-                }
-            }
-        }
-
         let [_, steps, _] = x.shape().dims();
         let node = x.node();
         let mean = B::masked_mean(x.into_primitive(), lengths.clone());
-        match MaskedMean.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((lengths, steps), mean),
-            OpsKind::UnTracked(prep) => prep.finish(mean),
-        }
+        node::of_one::<B, C, _>(node, mean, lengths, move |lengths, grad| {
+            B::masked_mean_backward(grad, lengths, steps)
+        })
     }
 }

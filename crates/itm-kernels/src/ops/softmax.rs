@@ -1,12 +1,11 @@
 //! Softmax of rows as a burn backend extension.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension, get_device_settings};
 use burn::tensor::{Shape, TensorData};
+
+use super::node;
 
 /// Softmax over the columns of `[n, w]`; see [`crate::softmax`] for the counts.
 #[backend_extension(
@@ -118,31 +117,10 @@ mod flex {
 
 impl<B: SoftmaxOps, C: CheckpointStrategy> SoftmaxOps for Autodiff<B, C> {
     fn fused_softmax(x: FloatTensor<Self>, counts: Option<Vec<usize>>) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Softmax;
-
-        impl<B: SoftmaxOps> Backward<B, 1> for Softmax {
-            type State = (FloatTensor<B>, Option<Vec<usize>>);
-
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let grad = grads.consume::<B>(&ops.node);
-                let (y, counts) = ops.state;
-                if let [Some(parent)] = ops.parents {
-                    grads.register::<B>(parent.id, B::fused_softmax_backward(y, grad, counts));
-                }
-            }
-        }
-
         let node = x.node();
         let y = B::fused_softmax(x.into_primitive(), counts.clone());
-        match Softmax.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((y.clone(), counts), y),
-            OpsKind::UnTracked(prep) => prep.finish(y),
-        }
+        node::of_one::<B, C, _>(node, y.clone(), (y, counts), |(y, counts), grad| {
+            B::fused_softmax_backward(y, grad, counts)
+        })
     }
 }

@@ -5,6 +5,7 @@ use burn::tensor::Device;
 use serde_json::Value;
 
 use super::*;
+use crate::testing::values;
 
 /// Where the values of a tensor lie.
 pub(in crate::optim) fn address<const D: usize>(x: Tensor<D>) -> *const u8 {
@@ -51,16 +52,12 @@ fn gradients(m: &Four, g: &Value) -> GradientsParams {
     grads
 }
 
-fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_to_vec().unwrap()
-}
-
-fn values(m: &Four) -> BTreeMap<&'static str, Vec<f32>> {
+fn parameters(m: &Four) -> BTreeMap<&'static str, Vec<f32>> {
     [
-        ("matrix", host(m.matrix.val())),
-        ("vector", host(m.vector.val())),
-        ("late", host(m.late.val())),
-        ("idle", host(m.idle.val())),
+        ("matrix", values(m.matrix.val())),
+        ("vector", values(m.vector.val())),
+        ("late", values(m.late.val())),
+        ("idle", values(m.idle.val())),
     ]
     .into()
 }
@@ -100,10 +97,10 @@ fn golden_five_steps() {
                 let want = case["norms"][t].as_f64().unwrap();
                 assert!((norm / want - 1.0).abs() < 1e-12, "{name}: norm {norm}, want {want}");
             }
-            for (part, got) in values(&module) {
+            for (part, got) in parameters(&module) {
                 close(&format!("{name}: {part}"), &got, &case["values"][part]);
             }
-            assert_eq!(values(&module)["idle"], floats(&golden["start"]["idle"]));
+            assert_eq!(parameters(&module)["idle"], floats(&golden["start"]["idle"]));
             let moments: Vec<_> = optimizer.moments().collect();
             for (part, m) in ["matrix", "vector", "late"].into_iter().zip(&moments) {
                 let m = m.as_ref().unwrap();
@@ -152,11 +149,11 @@ fn in_place_after_a_backward_pass() {
             o.moments.iter().flatten().flat_map(|s| [of(&s.first), of(&s.second)]).collect()
         };
         let at = [address(module.matrix.val()), address(module.vector.val())];
-        let (moments_at, before) = (moments(&optimizer), values(&module));
+        let (moments_at, before) = (moments(&optimizer), parameters(&module));
         module = step(module, &mut optimizer);
         assert_eq!([address(module.matrix.val()), address(module.vector.val())], at);
         assert_eq!(moments(&optimizer), moments_at);
-        assert_ne!(values(&module), before);
+        assert_ne!(parameters(&module), before);
     }
 }
 
@@ -170,12 +167,12 @@ fn a_clone_is_not_changed() {
     let (module, _) = optimizer.step(module, grads, 0.01);
     let (clone, valid, tensor, earlier) =
         (module.clone(), module.valid(), module.vector.val(), optimizer.clone());
-    let before = (values(&module), optimizer.moments().collect::<Vec<_>>());
+    let before = (parameters(&module), optimizer.moments().collect::<Vec<_>>());
     let grads = gradients(&module, &golden["grads"][1]);
     let (module, _) = optimizer.step(module, grads, 0.01);
-    assert_ne!(values(&module), before.0);
-    assert_eq!((values(&clone), values(&valid)), (before.0.clone(), before.0.clone()));
-    assert_eq!(host(tensor), before.0["vector"]);
+    assert_ne!(parameters(&module), before.0);
+    assert_eq!((parameters(&clone), parameters(&valid)), (before.0.clone(), before.0.clone()));
+    assert_eq!(values(tensor), before.0["vector"]);
     assert_eq!(earlier.moments().collect::<Vec<_>>(), before.1);
 }
 
@@ -194,7 +191,7 @@ fn agrees_with_composed() {
     let [x, g_, m_, v_] = operands();
     let composed = crate::ops::composed_adam::<Dispatch>(x, g_, m_, v_, step);
     let all = |t: (FloatTensor<Dispatch>, FloatTensor<Dispatch>, FloatTensor<Dispatch>)| {
-        [t.0, t.1, t.2].map(|x| host(Tensor::<2>::from_dispatch(x))).concat()
+        [t.0, t.1, t.2].map(|x| values(Tensor::<2>::from_dispatch(x))).concat()
     };
     let (fused, composed) = (all(fused), all(composed));
     for (a, b) in fused.iter().zip(&composed) {
@@ -214,12 +211,12 @@ fn a_norm_that_is_not_finite_changes_nothing() {
         let mut optimizer = AdamW::new(AdamOptions { clip, ..Default::default() });
         let grads = gradients(&module, &golden["grads"][0]);
         let (module, _) = optimizer.step(module, grads, 0.01);
-        let before = (values(&module), optimizer.moments().collect::<Vec<_>>());
+        let before = (parameters(&module), optimizer.moments().collect::<Vec<_>>());
         let mut grads = gradients(&module, &golden["grads"][1]);
         grads.register(module.idle.id, Tensor::<1>::from_floats([0.0, bad, 1.0], &Device::flex()));
         let (module, norm) = optimizer.step(module, grads, 0.01);
         assert!(!norm.is_finite() && norm.is_nan() == bad.is_nan());
-        assert_eq!((values(&module), optimizer.moments().collect::<Vec<_>>()), before);
+        assert_eq!((parameters(&module), optimizer.moments().collect::<Vec<_>>()), before);
         assert_eq!(optimizer.steps(), 1);
         assert!(module.matrix.val().is_require_grad());
     }
@@ -240,7 +237,7 @@ fn a_restored_optimizer_goes_on() {
             let grads = gradients(&module, g);
             module = optimizer.step(module, grads, 0.01).0;
         }
-        (values(&module), optimizer.steps(), optimizer.moments().collect::<Vec<_>>())
+        (parameters(&module), optimizer.steps(), optimizer.moments().collect::<Vec<_>>())
     };
     assert_eq!(run(true), run(false));
 }
@@ -257,8 +254,8 @@ fn moments_of_another_size_are_refused() {
 #[test]
 fn no_gradients_change_nothing() {
     let module = four(&golden()["start"], &Device::flex());
-    let before = values(&module);
+    let before = parameters(&module);
     let decay = AdamOptions { weight_decay: 0.5, ..Default::default() };
     let (module, norm) = AdamW::new(decay).step(module, GradientsParams::new(), 0.1);
-    assert_eq!((values(&module), norm), (before, 0.0));
+    assert_eq!((parameters(&module), norm), (before, 0.0));
 }
