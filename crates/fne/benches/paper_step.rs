@@ -17,8 +17,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use fne::{
-    Batch, BertShape, Device, Fne, FneConfig, ImageConfig, Images, Memory, ModelConfig, Observe,
-    Preset, TextConfig, VitShape, Weights,
+    Batch, BertShape, Device, Fne, FneConfig, ImageConfig, Images, Memory, Method, ModelConfig,
+    Observe, Preset, TextConfig, VitShape, Weights,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,5 +1,7 @@
 //! The memory of past momentum embeddings: two ring buffers that move together.
 
+use std::ops::Range;
+
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::{Error, Result, host};
 use rand::{RngExt, SeedableRng};
@@ -46,7 +48,7 @@ pub struct Entries<'a> {
     pub captions: &'a [i64],
 }
 
-/// What a [`Bank`] holds, on the host.
+/// What a [`Bank`] holds, or some of its rows from the cursor on, on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Contents {
     pub(crate) images: Vec<f32>,
@@ -75,6 +77,35 @@ impl Bank {
         let Contents { images, texts, ids, captions, cursor } = contents;
         let [images, texts] = [images, texts].map(|rows| table(rows, width, &device));
         Self { images, texts, ids, captions, cursor }
+    }
+
+    /// The `n` rows that are overwritten next, all if there are fewer.
+    pub(crate) fn oldest(&self, n: usize) -> Contents {
+        let k = self.capacity();
+        let first = n.min(k - self.cursor); // the others stand at the start
+        let runs = [self.cursor..self.cursor + first, 0..n.min(k) - first];
+        let rows = |table: &Tensor<2>| -> Vec<f32> {
+            let run = |run: &Range<usize>| host(table.clone().narrow(0, run.start, run.len()));
+            runs.iter().filter(|run| !run.is_empty()).flat_map(run).collect()
+        };
+        let numbers =
+            |all: &[i64]| runs.iter().flat_map(|run| &all[run.clone()]).copied().collect();
+        Contents {
+            images: rows(&self.images),
+            texts: rows(&self.texts),
+            ids: numbers(&self.ids),
+            captions: numbers(&self.captions),
+            cursor: self.cursor,
+        }
+    }
+
+    /// Undoes what was pushed since these rows were the [`oldest`](Self::oldest), if they are all that was overwritten.
+    pub(crate) fn restore(&mut self, rows: Contents) {
+        let (width, device) = (self.width(), self.images.device());
+        let [images, texts] = [rows.images, rows.texts].map(|rows| table(rows, width, &device));
+        self.cursor = rows.cursor;
+        self.overwrite(Entries { images, texts, ids: &rows.ids, captions: &rows.captions });
+        self.cursor = rows.cursor;
     }
 
     /// Everything in it, read from the device.
@@ -136,9 +167,15 @@ impl Bank {
         assert_eq!(entries.images.dims(), [b, d], "images");
         assert_eq!(entries.texts.dims(), [b, d], "texts");
         check_ids(entries.ids)?;
-        if k == 0 {
-            return Ok(());
+        if k > 0 {
+            self.overwrite(entries);
         }
+        Ok(())
+    }
+
+    /// As long as there are rows.
+    fn overwrite(&mut self, entries: Entries) {
+        let (b, k) = (entries.ids.len(), self.capacity());
         let mut next = 0;
         while next < b {
             let (at, n) = (self.cursor, (b - next).min(k - self.cursor));
@@ -148,7 +185,6 @@ impl Bank {
             self.captions[at..at + n].copy_from_slice(&entries.captions[next..next + n]);
             (self.cursor, next) = ((at + n) % k, next + n);
         }
-        Ok(())
     }
 }
 
@@ -246,6 +282,24 @@ mod tests {
         let message = bank.push(entries).unwrap_err().to_string();
         assert!(message.contains("row 1") && message.contains("-100"), "{message}");
         assert_eq!(bank.contents(), before);
+    }
+
+    /// Whatever was pushed is undone, wherever the ring stands and however many rows it has.
+    #[test]
+    fn what_was_pushed_is_undone() {
+        for (k, b) in [(12, 5), (3, 5), (5, 5), (1, 2)] {
+            let mut bank = new(k, 1, 0);
+            for ids in [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]] {
+                let before = bank.contents();
+                let rows = bank.oldest(b);
+                assert_eq!(rows.ids.len(), b.min(k));
+                push(&mut bank, &vec![77; b]);
+                assert_ne!(bank.contents(), before, "{k} rows");
+                bank.restore(rows);
+                assert_eq!(bank.contents(), before, "{k} rows");
+                push(&mut bank, &ids);
+            }
+        }
     }
 
     #[test]

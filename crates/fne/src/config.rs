@@ -4,6 +4,7 @@ mod model;
 mod preset;
 mod transform;
 
+use itm_core::learn::{above_zero, at_least_one, at_least_zero, within};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -211,9 +212,9 @@ impl FneConfig {
         at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
-        within("train.learning_rate", train.learning_rate, "above 0", |x| x > 0.0)?;
-        within("train.weight_decay", train.weight_decay, "at least 0", |x| x >= 0.0)?;
-        within("train.grad_clip", train.grad_clip, "above 0", |x| x > 0.0)?;
+        above_zero("train.learning_rate", train.learning_rate)?;
+        at_least_zero("train.weight_decay", train.weight_decay)?;
+        above_zero("train.grad_clip", train.grad_clip)?;
         let share = |x: f64| (0.0..1.0).contains(&x);
         within("train.dropout", train.dropout, "in [0, 1)", share)?;
         within("train.word_dropout", train.word_dropout, "in [0, 1)", share)?;
@@ -229,21 +230,13 @@ impl FneConfig {
             let expected = "\"same_image\" with negatives of the batch's own hinges";
             return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));
         }
-        within("sampler.margin", sampler.margin, "at least 0", |x| x >= 0.0)?;
+        at_least_zero("sampler.margin", sampler.margin)?;
         within("sampler.momentum", sampler.momentum, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;
         within("sampler.prior", sampler.prior, "in (0, 1)", |x| x > 0.0 && x < 1.0)?;
         within("sampler.lambda", sampler.lambda, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;
-        within("sampler.tau", sampler.tau, "at least 0", |x| x >= 0.0)?;
-        within("sampler.alpha", sampler.alpha, "at least 0", |x| x >= 0.0)
+        at_least_zero("sampler.tau", sampler.tau)?;
+        at_least_zero("sampler.alpha", sampler.alpha)
     }
-}
-
-fn at_least_one(key: &str, value: usize) -> Result<()> {
-    if value == 0 { Err(Error::invalid(key, "at least 1", value)) } else { Ok(()) }
-}
-
-fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
-    if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
 }
 
 #[cfg(test)]

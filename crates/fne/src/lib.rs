@@ -4,24 +4,25 @@ mod exp;
 #[cfg(test)]
 mod golden;
 
-pub mod audit;
+mod audit;
 mod bank;
 mod config;
 mod draw;
 mod embed;
 mod loss;
+mod method;
 mod model;
 mod posterior;
-mod sampler;
 mod state;
 mod states;
 mod statistics;
 mod step;
 mod weights;
+mod words;
 
 pub use burn::tensor::Device;
-pub use itm_core::data::Features;
 pub use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
+pub use itm_core::learn::{Batch, Images, Method, Observe};
 pub use itm_core::{Error, Result};
 pub use itm_kernels::Memory;
 
@@ -34,12 +35,8 @@ pub use config::{
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};
-pub use model::{
-    BertEncoder, Dropout, Encoders, ImageEncoder, Images, TextEncoder, UNKNOWN, VitEncoder,
-};
+pub use model::{BertEncoder, Dropout, Encoders, ImageEncoder, TextEncoder, UNKNOWN, VitEncoder};
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
-pub use sampler::FneSampler;
-pub use states::States;
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};
-pub use step::{Batch, Fne, Observe, StepReport};
+pub use step::Fne;
 pub use weights::{Density, Excluded, Pool, Rule, Tie, weights};

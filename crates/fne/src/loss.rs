@@ -78,7 +78,7 @@ pub(crate) fn in_batch_hinges(
 /// | c      | `negatives` | `[b, d]` | as it has; none for rows of a bank |
 ///
 /// Only the drawn columns of the score matrix carry a gradient, so only they are computed with one:
-/// the same as [`triplet`] over all columns with an [`FneSampler`](crate::FneSampler), at a
+/// the same as [`triplet`] over all columns with a sampler that selects the drawn ones, at a
 /// fraction of the time. `masked` rows have hinge 0.
 ///
 /// # Panics
@@ -117,15 +117,15 @@ pub(crate) fn gather(table: Tensor<2>, columns: &[usize]) -> Tensor<2> {
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
+    use itm_core::{NegativeSampler, host};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use serde_json::Value;
 
     use super::*;
     use crate::golden::{close, floats, golden, integers, numbers};
-    use crate::sampler::FneSampler;
-    use crate::weights::{Excluded, Pool};
-    use crate::{Preset, Snapshot};
+    use crate::weights::{Excluded, Pool, weights};
+    use crate::{Preset, Snapshot, draw};
 
     fn device() -> Device {
         Device::flex().autodiff()
@@ -136,10 +136,6 @@ mod tests {
             TensorData::new(values.to_vec(), [values.len() / width, width]),
             &device(),
         )
-    }
-
-    fn host<const D: usize>(t: Tensor<D>) -> Vec<f32> {
-        t.into_data().try_to_vec().unwrap()
     }
 
     fn case(value: &Value, key: &str) -> Tensor<2> {
@@ -296,6 +292,19 @@ mod tests {
         }
     }
 
+    /// One column an anchor, unless it is excluded.
+    struct Drawn(Vec<usize>);
+
+    impl NegativeSampler for Drawn {
+        fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
+            let [b, n] = block.scores.dims();
+            let selected: Vec<bool> = (0..b * n).map(|k| self.0[k / n] == k % n).collect();
+            let selected =
+                Tensor::<2, Bool>::from_data(TensorData::new(selected, [b, n]), &device());
+            selected.bool_and(block.excluded.clone().bool_not())
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         /// Drawing first and computing only the drawn columns gives what the dense path through
@@ -307,27 +316,23 @@ mod tests {
             let candidates = [1i64, 2, 3, 1, -100, 3, 8];
             let mask: Vec<bool> = ids.iter().flat_map(|a| candidates.map(|c| *a == c)).collect();
             let rule = Preset::Official.sampler().rule();
-            let mut sampler = FneSampler::new(rule, Snapshot::default(), seed);
             let (own, pool) = (matrix(&own, 5), matrix(pool, 5));
             let (x, y) = (matrix(a, 5).require_grad(), matrix(a, 5).require_grad());
 
             let positive = row_dots(x.clone(), own.clone());
             let scores = x.clone().matmul(pool.clone().transpose());
-            let excluded = Tensor::from_data(TensorData::new(mask, [4, 7]), &device());
-            let block = Block::new(positive, scores.clone(), excluded);
-            let dense = triplet(&block, &mut sampler, 0.2).sum();
-
-            let mut again = FneSampler::new(rule, Snapshot::default(), seed);
-            let host_scores = host(scores);
-            let positive = row_dots(y.clone(), own);
-            let host_positive = host(positive.clone());
             let view = Pool {
-                scores: &host_scores,
-                positive: &host_positive,
+                scores: &host(scores.clone()),
+                positive: &host(positive.clone()),
                 excluded: Excluded::SameImage { anchors: &ids, candidates: &candidates },
             };
-            let drawn = again.choose(&view);
+            let drawn = draw(&weights(&view, &rule, &Snapshot::default()), 7, seed);
             let masked: Vec<bool> = drawn.iter().enumerate().map(|(i, &j)| view.excluded(i, j)).collect();
+
+            let excluded = Tensor::from_data(TensorData::new(mask, [4, 7]), &device());
+            let block = Block::new(positive, scores, excluded);
+            let dense = triplet(&block, &mut Drawn(drawn.clone()), 0.2).sum();
+            let positive = row_dots(y.clone(), own);
             let sparse = drawn_hinges(y.clone(), positive, gather(pool, &drawn), &masked, 0.2).sum();
 
             prop_assert!((host(dense.clone())[0] - host(sparse.clone())[0]).abs() < 1e-5);

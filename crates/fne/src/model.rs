@@ -7,6 +7,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::encoders::TokenBatch;
+use itm_core::learn::Images;
 use itm_core::weights::LoadReport;
 use itm_kernels::Noise;
 use itm_kernels::dropout::Mask;
@@ -16,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::config::ModelConfig;
 
 pub(crate) use image::Prepared;
-pub use image::{ImageEncoder, Images, VitEncoder};
+pub use image::{ImageEncoder, VitEncoder};
 pub use text::{BertEncoder, TextEncoder};
 
 /// Number that stands for words outside the vocabulary; 0 is padding.
@@ -123,16 +124,14 @@ pub(crate) fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) ->
 
 #[cfg(test)]
 mod tests {
+    use itm_core::host;
+
     use super::*;
     use crate::config::Preset;
     use crate::config::tests::tiny;
 
     fn encoders() -> Encoders {
         Encoders::open(&tiny(Preset::Default).model, 5, 20, 7, &Device::flex()).unwrap().0
-    }
-
-    fn host(t: Tensor<2>) -> Vec<f32> {
-        t.into_data().try_to_vec().unwrap()
     }
 
     /// Mean pooling leaves padding out: a caption's embedding is the same alone and beside a longer

@@ -1,89 +1,60 @@
 //! The state of a run on disk.
 
-use std::fs;
 use std::path::Path;
 
-use itm_core::checkpoint::{Reader, Writer};
-use itm_core::{Error, Result};
+use itm_core::Result;
+use itm_core::checkpoint::Writer;
+use itm_core::learn::Saved;
 
 use crate::bank::Contents;
-use crate::statistics::Snapshot;
+use crate::statistics::{Moments, Snapshot};
 use crate::step::Fne;
 
-const MODEL: &str = "model.safetensors";
-const STATE: &str = "state.safetensors";
-const MODEL_KIND: &str = "fne model 1";
-const STATE_KIND: &str = "fne state 1";
+/// In the kinds of the files.
+const METHOD: &str = "fne";
+/// Only in the state after a step that was refused.
+const AVERAGED: &str = "momentum.averaged";
 
 impl Fne {
-    /// Writes all that the next step depends on into an existing folder: `model.safetensors`,
-    /// `state.safetensors`.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub fn save(&self, folder: &Path) -> Result<()> {
-        self.save_with(&mut |name, contents| {
-            let path = folder.join(name);
-            fs::write(&path, contents).map_err(Error::io(path))
+    /// All that the next step depends on, each file by name and contents.
+    pub(crate) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        let modules = |model: &mut Writer| {
+            model.module("online", self.online());
+            model.module("momentum", &self.momentum);
+        };
+        self.learner.save(METHOD, write, modules, |state, updates| {
+            let (k, d) = (self.bank.capacity(), self.bank.width());
+            let bank = self.bank.contents();
+            state.f32s("bank.images", &[k, d], &bank.images);
+            state.f32s("bank.texts", &[k, d], &bank.texts);
+            state.i64s("bank.ids", &bank.ids);
+            state.i64s("bank.captions", &bank.captions);
+            let seen = self.statistics.snapshot();
+            for (name, m) in [("positive", seen.positive), ("negative", seen.negative)] {
+                state.i64s(&format!("statistics.{name}.count"), &[m.count as i64]);
+                state.f64s(&format!("statistics.{name}"), &[m.sum, m.mean, m.squares]);
+            }
+            if self.averaged {
+                state.i64s(AVERAGED, &[1]);
+            }
+            [bank.cursor as i64, updates]
         })
     }
 
-    /// The same files, each by name and contents for the caller to write.
-    ///
-    /// # Errors
-    /// Those of `write`.
-    pub fn save_with(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        let mut model = Writer::default();
-        model.module("online", &self.online);
-        model.module("momentum", &self.momentum);
-        model.i64s("progress", &[self.epoch as i64, self.steps as i64]);
-        write(MODEL, &model.contents(MODEL_KIND)?)?;
-        drop(model); // as large as the file
-
-        let mut state = Writer::default();
-        let (k, d) = (self.bank.capacity(), self.bank.width());
-        let bank = self.bank.contents();
-        state.f32s("bank.images", &[k, d], &bank.images);
-        state.f32s("bank.texts", &[k, d], &bank.texts);
-        state.i64s("bank.ids", &bank.ids);
-        state.i64s("bank.captions", &bank.captions);
-        let optimizer = self.optimizer.steps() as i64;
-        let counters = [self.epoch as i64, self.steps as i64, bank.cursor as i64, optimizer];
-        state.i64s("progress", &counters);
-        let seen = self.statistics.snapshot();
-        for (name, m) in [("positive", seen.positive), ("negative", seen.negative)] {
-            state.i64s(&format!("statistics.{name}.count"), &[m.count as i64]);
-            state.f64s(&format!("statistics.{name}"), &[m.sum, m.mean, m.squares]);
-        }
-        state.optimizer(&self.optimizer, &self.online);
-        write(STATE, &state.contents(STATE_KIND)?)
-    }
-
-    /// Takes up what [`save`](Self::save) wrote. The next step is then, bit for bit, the one an
-    /// uninterrupted run would make on the same backend.
-    ///
-    /// # Errors
-    /// If a file is missing, cut off, or of another model; `self` stays as it was then.
-    pub fn load(&mut self, folder: &Path) -> Result<()> {
-        let model = Reader::open(&folder.join(MODEL), MODEL_KIND)?;
-        let state = Reader::open(&folder.join(STATE), STATE_KIND)?;
+    /// The model that [`write`](Self::write) wrote. Its next step is, bit for bit, the one an uninterrupted run would make on
+    /// the same backend.
+    pub(crate) fn read(&self, folder: &Path) -> Result<Self> {
+        let saved = Saved::open(METHOD, folder)?;
+        let (model, state) = (&saved.model, &saved.state);
+        let [.., cursor, updates] = saved.counts;
         let mut next = self.clone();
-        next.online = model.module("online", self.online.clone())?;
+        let online = model.module("online", self.online().clone())?;
+        next.learner = self.learner.restored(online, &saved, updates)?;
         next.momentum = model.module("momentum", self.momentum.clone())?;
+        next.averaged = state.has(AVERAGED)? && state.i64s(AVERAGED, 1)? == [1];
 
-        let counters = state.i64s("progress", 4)?;
-        let both = model.i64s("progress", 2)?;
-        if counters[..2] != both[..] {
-            let of = |c: &[i64]| format!("epoch {}, step {}", c[0], c[1]);
-            return Err(state.refuse("progress", of(&both), of(&counters)));
-        }
         let (k, d) = (self.bank.capacity(), self.bank.width());
-        let natural = |at: usize| {
-            let refused = || state.refuse("progress", "counts of at least 0", counters[at]);
-            u64::try_from(counters[at]).map_err(|_| refused())
-        };
-        (next.epoch, next.steps) = (natural(0)? as usize, natural(1)?);
-        let cursor = natural(2)? as usize;
+        let cursor = cursor as usize;
         if cursor >= k.max(1) {
             let below = format!("a bank position below {k}");
             return Err(state.refuse("progress", below, cursor));
@@ -95,16 +66,14 @@ impl Fne {
             captions: state.i64s("bank.captions", k)?,
             cursor,
         });
-        let moments = |name: &str| -> Result<crate::Moments> {
+        let moments = |name: &str| -> Result<Moments> {
             let count = state.i64s(&format!("statistics.{name}.count"), 1)?[0] as u64;
             let f = state.f64s(&format!("statistics.{name}"), 3)?;
-            Ok(crate::Moments { count, sum: f[0], mean: f[1], squares: f[2] })
+            Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
         };
         let seen = Snapshot { positive: moments("positive")?, negative: moments("negative")? };
         next.statistics.restore(seen);
-        let options = *self.optimizer.options();
-        next.optimizer = state.optimizer(options, &next.online, natural(3)?)?;
-        *self = next;
-        Ok(())
+        saved.nothing_else()?;
+        Ok(next)
     }
 }

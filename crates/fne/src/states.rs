@@ -3,15 +3,13 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 use itm_core::encoders::{PatchGrid, TokenBatch};
-use itm_core::host;
+use itm_core::learn::check_texts;
 use itm_core::vision::PictureBatch;
+use itm_core::{Result, host};
 
-use crate::config::TextConfig;
+use crate::embed::TEXTS;
 use crate::model::{BertEncoder, Dropout, ImageEncoder, TextEncoder, VitEncoder};
-use crate::step::{Fne, check_texts};
-
-/// Captions encoded at once.
-const TEXTS: usize = 64;
+use crate::step::Fne;
 
 /// The online encoders in evaluation mode, with all their rows in the joint space.
 ///
@@ -28,8 +26,8 @@ const TEXTS: usize = 64;
 ///
 /// A projection is affine and pooling a mean, so the embedding before it gets unit length is the mean of these rows (over
 /// those positions that are pooled). What words are close to which patches: [`itm_core::encoders::word_patches`].
-#[derive(Debug, Clone)]
-pub struct States<'a> {
+#[derive(Debug)]
+pub(crate) struct States<'a> {
     model: &'a Fne,
     image: VitEncoder,
     text: BertEncoder,
@@ -37,8 +35,8 @@ pub struct States<'a> {
 
 impl Fne {
     /// Its states; `None` unless images are pictures and captions word pieces.
-    pub fn states(&self) -> Option<States<'_>> {
-        match (self.online.image.valid(), self.online.text.valid()) {
+    pub(crate) fn states(&self) -> Option<States<'_>> {
+        match (self.online().image.valid(), self.online().text.valid()) {
             (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
                 Some(States { model: self, image, text })
             }
@@ -49,20 +47,20 @@ impl Fne {
 
 impl States<'_> {
     /// Where the patches lie.
-    pub fn grid(&self) -> PatchGrid {
+    pub(crate) fn grid(&self) -> PatchGrid {
         PatchGrid::new(self.image.size, self.image.vit.shape.patch)
     }
 
     /// Width d of a row.
-    pub fn width(&self) -> usize {
-        self.model.width()
+    pub(crate) fn width(&self) -> usize {
+        self.model.config.model.embed_dim
     }
 
     /// v of each picture, `[pictures, n, d]` row-major.
     ///
     /// # Panics
     /// If the pictures are of another size than the encoder's.
-    pub fn patches(&self, pictures: &PictureBatch) -> Vec<f32> {
+    pub(crate) fn patches(&self, pictures: &PictureBatch) -> Vec<f32> {
         let states = self.image.states(pictures.size, &pictures.values, Dropout::Off);
         let [b, rows, width] = states.dims();
         let patches = states.narrow(1, 1, rows - 1).reshape([b * (rows - 1), width]);
@@ -70,16 +68,12 @@ impl States<'_> {
     }
 
     /// w of each caption, `[l, d]` row-major; captions are cut as in evaluation.
-    ///
-    /// # Panics
-    /// If a caption has no piece or one outside the vocabulary.
-    pub fn pieces<C: AsRef<[u32]>>(&self, texts: &[C]) -> Vec<Vec<f32>> {
-        let config: &TextConfig = &self.model.config.model.text;
-        let texts: Vec<_> = texts.iter().map(|text| config.evaluation(text.as_ref())).collect();
-        if let Err(error) = check_texts(&texts, &self.model.online) {
-            panic!("{error}");
-        }
-        texts.chunks(TEXTS).flat_map(|block| self.block(block)).collect()
+    pub(crate) fn pieces<C: AsRef<[u32]>>(&self, texts: &[C]) -> Result<Vec<Vec<f32>>> {
+        let model = &self.model;
+        let cut = |text: &C| model.config.model.text.evaluation(text.as_ref());
+        let texts: Vec<_> = texts.iter().map(cut).collect();
+        check_texts(&texts, model.online().text.most_words())?;
+        Ok(texts.chunks(TEXTS).flat_map(|block| self.block(block)).collect())
     }
 
     fn block(&self, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {

@@ -1,96 +1,49 @@
-//! One training step, its scores and its state.
+//! One training step.
 
 mod objective;
 mod parts;
 
-use std::sync::Arc;
-
 use burn::module::Module;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
+use itm_core::learn::{Batch, Images, Learner, Numbers, Observe, Step, check_texts};
 use itm_core::weights::LoadReport;
-use itm_core::{Error, Result, ema, host};
-use itm_kernels::{AdamOptions, AdamW};
+use itm_core::{Error, Relevance, Result, ema};
+use itm_kernels::AdamOptions;
 
-use self::objective::{Chance, Kept};
+use self::objective::Kept;
 use self::parts::Parts;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
-use crate::config::{DropoutAfterValidation, Exclude, FneConfig};
-use crate::model::{Dropout, Encoders, Images, derive, drop_words};
+use crate::config::{DropoutAfterValidation, Enqueue, Exclude, FneConfig};
+use crate::model::{Dropout, Encoders, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
 
-/// Pairs of one step: row i of each belongs to pair i.
-#[derive(Debug, Clone, Copy)]
-pub struct Batch<'a> {
-    /// Features or pixels, as the configuration's kind of images.
-    pub images: Images<'a>,
-    /// Word numbers of each caption; 1 stands for an unknown word. BERT's pieces from `[CLS]` to `[SEP]`, not cut.
-    pub texts: &'a [&'a [u32]],
-    /// Image ids, `[b]`; anything but −100.
-    pub image_ids: &'a [i64],
-    /// Caption numbers, `[b]`; for audits.
-    pub caption_ids: &'a [i64],
-}
+pub(crate) use self::objective::Chance;
 
-/// Whether a step should also hand back its candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observe {
-    /// No.
-    Off,
-    /// Yes, with all scores, for an audit.
-    On,
-}
-
-/// What a step did.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepReport {
-    /// The loss before the update.
-    pub loss: f64,
-    /// Norm of all gradients before clipping.
-    pub grad_norm: f64,
-    /// Share of this step's hinges that were active.
-    pub active: f64,
-    /// Rate of the update.
-    pub learning_rate: f64,
-    /// Statistics after this batch.
-    pub statistics: Snapshot,
-    /// Candidates and choices, if asked for and this step's negatives came one per anchor.
-    pub observation: Option<Observation>,
-}
-
-/// A model in training: encoders, momentum encoders, bank, statistics, optimiser.
+/// A model in training: encoders, momentum encoders, bank, statistics, optimiser. It learns as a
+/// [`Method`](itm_core::learn::Method).
 ///
-/// [`step`](Self::step) has the order of the released code: forward, momentum update, loss, enqueue, clipped AdamW. What
-/// is random in it is a function of the seed given to it.
+/// A step has the order of the released code: forward, momentum update, loss, enqueue, clipped AdamW. What is random in it is
+/// a function of the seed given to it.
+///
+/// # Departures
+/// A batch is enqueued when the update was made: the loss saw the bank before, and a step that is refused leaves the bank and the
+/// statistics as they were. It also leaves the online encoders and the optimiser. The momentum encoders alone have then moved:
+/// they hold the average that the next step begins with, and the next step does not average again. So its numbers are, bit
+/// for bit, what they would have been.
 #[derive(Debug, Clone)]
 pub struct Fne {
     pub(crate) config: FneConfig,
-    pub(crate) online: Encoders,
+    /// The online encoders.
+    pub(crate) learner: Learner<Encoders>,
     pub(crate) momentum: Encoders,
-    pub(crate) optimizer: AdamW,
+    /// Whether the momentum encoders hold the average that the next step begins with.
+    pub(crate) averaged: bool,
     pub(crate) bank: Bank,
     pub(crate) statistics: Statistics,
-    pub(crate) epoch: usize,
-    pub(crate) steps: u64,
     steps_per_epoch: Option<u64>,
-    truth: Option<Truth>,
+    truth: Option<Relevance>,
     loaded: Vec<LoadReport>,
-}
-
-/// Whether an image and a caption, by their ids, match.
-#[derive(Clone)]
-struct Truth(Arc<dyn Fn(i64, i64) -> bool + Send + Sync>);
-
-impl Truth {
-    fn holds(&self, image: i64, caption: i64) -> bool {
-        (self.0)(image, caption)
-    }
-}
-
-impl std::fmt::Debug for Truth {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Truth")
-    }
 }
 
 /// Streams of a step's seed.
@@ -100,6 +53,14 @@ mod stream {
     pub(super) const MOMENTUM: u64 = 3;
     pub(super) const IMAGE_TO_TEXT: u64 = 4;
     pub(super) const TEXT_TO_IMAGE: u64 = 5;
+}
+
+/// What a step makes of its embeddings.
+struct Loss {
+    value: Tensor<1>,
+    /// Share of the hinges above 0.
+    active: f64,
+    observation: Option<Observation>,
 }
 
 impl Fne {
@@ -124,17 +85,11 @@ impl Fne {
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
-            online,
-            optimizer: AdamW::new(AdamOptions {
-                weight_decay: config.train.weight_decay,
-                clip: Some(config.train.grad_clip),
-                ..AdamOptions::default()
-            }),
+            averaged: false,
+            learner: Learner::new(online, options(config)),
             bank: Bank::new(sampler.bank_size, d, derive(seed, 3), &device.inner()),
             statistics: Statistics::new(sampler.variance, sampler.reset),
             config: config.clone(),
-            epoch: 0,
-            steps: 0,
             steps_per_epoch: None,
             truth: None,
             loaded,
@@ -146,50 +101,27 @@ impl Fne {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
-    /// Tells which image and caption, by their ids, match: [`Exclude::Truth`](crate::Exclude::Truth) leaves these out.
-    pub fn with_truth(self, truth: impl Fn(i64, i64) -> bool + Send + Sync + 'static) -> Self {
-        Self { truth: Some(Truth(Arc::new(truth))), ..self }
+    /// Tells which images and captions, by their ids, match: [`Exclude::Truth`](crate::Exclude::Truth) leaves these out.
+    pub fn with_truth(self, truth: Relevance) -> Self {
+        Self { truth: Some(truth), ..self }
     }
 
-    /// Starts an epoch, counted from 0: statistics start anew, the bank stays.
-    pub fn begin_epoch(&mut self, epoch: usize) {
-        self.epoch = epoch;
-        self.statistics.begin_epoch();
-    }
-
-    /// One update of the online encoders.
-    ///
-    /// # Errors
-    /// If [`Exclude::Truth`] is asked for and no truth was told, an image id is −100, a caption has no word or more than BERT
-    /// has positions, or the loss or the norm of its gradients is not finite: the message names epoch and step, and the
-    /// online encoders are as they were.
-    ///
-    /// # Panics
-    /// If the parts of the batch differ in their number of rows, the images are of another kind or size than the
-    /// configuration says, or a word's number is outside the vocabulary.
-    pub fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<StepReport> {
-        self.step_by(batch, &Chance::seeded(seed), observe)
-    }
-
-    /// [`step`](Self::step), with negatives that may be given.
-    fn step_by(&mut self, batch: &Batch, chance: &Chance, observe: Observe) -> Result<StepReport> {
-        let (seed, b) = (chance.seed, batch.check(&self.online)?);
-        if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {
-            return Err(Error::invalid(
-                "sampler.exclude",
-                "the truth of the training pairs",
-                "none",
-            ));
-        }
-        let train = self.config.train.clone();
-        let images = self.config.model.image.prepared(batch.images, b);
-        let mut texts: Vec<_> =
-            batch.texts.iter().map(|text| self.config.model.text.training(text)).collect();
-        check_texts(&texts, &self.online)?; // as they were cut, P3
+    /// One update of the online encoders, with negatives that may be given, and what it saw if `observe` asks for it.
+    pub(crate) fn step_by(
+        &mut self,
+        batch: &Batch,
+        chance: &Chance,
+        observe: Observe,
+    ) -> Result<(Step, Option<Observation>)> {
+        let (seed, b) = (chance.seed, self.check(batch)?);
+        let (train, model) = (self.config.train.clone(), &self.config.model);
+        let images = model.image.prepared(batch.images, b);
+        let mut texts: Vec<_> = batch.texts.iter().map(|text| model.text.training(text)).collect();
+        check_texts(&texts, self.online().text.most_words())?; // as they were cut, P3
         if train.word_dropout > 0.0 {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
-        let parts = Parts::new(&images, &texts, train.micro_batch, &self.config.model.text);
+        let parts = Parts::new(&images, &texts, train.micro_batch, &model.text);
         let dropped = self.drops()?;
         let noise = |stream| match dropped {
             true => Dropout::On { share: train.dropout, seed: derive(seed, stream) },
@@ -198,44 +130,75 @@ impl Fne {
 
         // Before the online encoders' graph is there: its activations and those of this pass are not held together.
         let has_momentum = self.config.sampler.has_momentum();
-        let in_batch = self.config.sampler.in_batch(self.epoch);
         if has_momentum {
-            let m = self.config.sampler.momentum;
-            // Moved out and in: it is averaged in place if nobody else holds it.
-            let momentum = std::mem::replace(&mut self.momentum, self.online.clone());
-            self.momentum = ema(momentum, &self.online, m);
+            self.average();
         }
+        let in_batch = self.config.sampler.in_batch(self.learner.epoch());
         let kept = (has_momentum && !in_batch).then(|| {
             let [images, texts] = parts.joined(&self.momentum, noise(stream::MOMENTUM));
             Kept { images, texts }
         });
         let noise = noise(stream::ONLINE);
-        let embedded = parts.embed(&self.online, noise);
-        let (images, texts) = (embedded.images.clone(), embedded.texts.clone());
-        let (loss, active, observation) = match kept {
-            _ if in_batch => self.in_batch(batch, images, texts, observe),
-            Some(kept) => self.with_memory(batch, images, texts, kept, chance, observe)?,
-            None => self.without_memory(batch, images, texts, chance, observe),
-        };
+        let embedded = parts.embed(self.online(), noise);
+        let both = [embedded.images.clone(), embedded.texts.clone()];
 
-        let value = f64::from(host(loss.clone())[0]);
-        if !value.is_finite() {
-            let place = format!("epoch {}, step {}", self.epoch, self.steps);
-            return Err(Error::invalid(place, "a finite loss", value));
+        let seen = self.statistics.snapshot();
+        let enqueue = self.config.sampler.enqueue;
+        let before = kept.is_some() && enqueue == Enqueue::Before;
+        let overwritten = before.then(|| self.bank.oldest(b));
+        let rate = train.rate(self.learner.epoch());
+        let loss = match &kept {
+            _ if in_batch => Ok(self.in_batch(batch, both, observe)),
+            Some(kept) => self.with_memory(batch, both, kept.clone(), chance, observe),
+            None => self.without_memory(batch, both, chance, observe),
+        };
+        let updated = loss.and_then(|Loss { value, active, observation }| {
+            let [loss, grad_norm] = self.learner.update(rate, value, |online, loss| {
+                parts.gradients(online, embedded, loss, noise)
+            })?;
+            let numbers = numbers(rate, &self.statistics.snapshot());
+            let step = Step { loss, grad_norm, active, numbers, draws: None, candidates: None };
+            Ok((step, observation))
+        });
+        if updated.is_err() {
+            self.statistics.restore(seen);
+            overwritten.into_iter().for_each(|rows| self.bank.restore(rows));
+            return updated;
         }
-        let grads = parts.gradients(&self.online, &embedded, &loss, noise);
-        drop((embedded, loss)); // or the graph would hold the parameters that are updated in place
-        let learning_rate = train.rate(self.epoch);
-        let online = std::mem::replace(&mut self.online, self.momentum.clone()); // as above
-        let (online, grad_norm) = self.optimizer.step(online, grads, learning_rate);
-        self.online = online;
-        if !grad_norm.is_finite() {
-            let place = format!("epoch {}, step {}", self.epoch, self.steps);
-            return Err(Error::invalid(place, "gradients of a finite norm", grad_norm));
+        self.averaged = false;
+        match kept {
+            Some(kept) if enqueue == Enqueue::After => self.bank.push(kept.entries(batch))?,
+            _ => (),
         }
-        self.steps += 1;
-        let statistics = self.statistics.snapshot();
-        Ok(StepReport { loss: value, grad_norm, active, learning_rate, statistics, observation })
+        updated
+    }
+
+    /// The number of pairs of a batch that can be trained with.
+    fn check(&self, batch: &Batch) -> Result<usize> {
+        let b = batch.pairs()?;
+        match (self.online().image.feature_width(), batch.images) {
+            (Some(width), images) => _ = images.features(b, width)?,
+            (None, Images::Features(_)) => {
+                return Err(Error::invalid("images", "pictures", "features"));
+            }
+            (None, _) => (),
+        }
+        check_ids(batch.image_ids)?;
+        if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {
+            let expected = "the truth of the training pairs";
+            return Err(Error::invalid("sampler.exclude", expected, "none"));
+        }
+        Ok(b)
+    }
+
+    /// Eq. 14, once a step.
+    fn average(&mut self) {
+        if !std::mem::replace(&mut self.averaged, true) {
+            // Moved out and in: it is averaged in place if nobody else holds it.
+            let online = self.online().clone();
+            let momentum = std::mem::replace(&mut self.momentum, online);
+            self.momentum = ema(momentum, self.online(), self.config.sampler.momentum);
+        }
     }
 
     /// Whether the next step drops anything: P24.
@@ -252,13 +215,8 @@ impl Fne {
             let got = "\"off\" for epochs of unknown length";
             return Err(Error::invalid(key, "the number of steps of an epoch", got));
         };
-        let (third, begin) = (n / 3, self.epoch as u64 * n);
-        Ok(third == 0 || self.steps / third <= begin / third)
-    }
-
-    /// Width d of an embedding.
-    pub fn width(&self) -> usize {
-        self.config.model.embed_dim
+        let (third, begin) = (n / 3, self.learner.epoch() as u64 * n);
+        Ok(third == 0 || self.learner.steps() / third <= begin / third)
     }
 
     /// The config it was made with.
@@ -283,46 +241,33 @@ impl Fne {
 
     /// The encoders that learn.
     pub fn online(&self) -> &Encoders {
-        &self.online
+        self.learner.module()
     }
 
     /// Their moving average.
     pub fn momentum(&self) -> &Encoders {
         &self.momentum
     }
-
-    /// Epoch of the last [`begin_epoch`](Self::begin_epoch), and updates made in all.
-    pub fn progress(&self) -> (usize, u64) {
-        (self.epoch, self.steps)
-    }
 }
 
-impl Batch<'_> {
-    /// The number of pairs.
-    fn check(&self, online: &Encoders) -> Result<usize> {
-        let b = self.image_ids.len();
-        assert!(b > 0, "a batch has at least one pair");
-        if let (Some(dim), Images::Features(values)) = (online.image.feature_width(), self.images) {
-            assert_eq!(values.len(), b * dim, "features are [{b}, {dim}]");
+fn options(config: &FneConfig) -> AdamOptions {
+    let (weight_decay, clip) = (config.train.weight_decay, Some(config.train.grad_clip));
+    AdamOptions { weight_decay, clip, ..AdamOptions::default() }
+}
+
+/// The rate, and what the statistics know by now.
+fn numbers(rate: f64, seen: &Snapshot) -> Numbers {
+    let mut numbers = Numbers::from([("learning_rate", rate)]);
+    for (name, moments) in [("positive", seen.positive), ("negative", seen.negative)] {
+        if moments.count > 0 {
+            numbers.add(&Numbers::from([(&*format!("{name}_mean"), moments.mean)]));
         }
-        assert_eq!(self.texts.len(), b, "one text a pair");
-        assert_eq!(self.caption_ids.len(), b, "one caption number a pair");
-        check_ids(self.image_ids)?;
-        Ok(b)
+        if moments.count > 1 {
+            let deviation = moments.variance().sqrt();
+            numbers.add(&Numbers::from([(&*format!("{name}_deviation"), deviation)]));
+        }
     }
-}
-
-/// Refuses captions without a word, and those with more than there are positions.
-pub(crate) fn check_texts<C: AsRef<[u32]>>(texts: &[C], online: &Encoders) -> Result<()> {
-    let most = online.text.most_words().unwrap_or(usize::MAX);
-    let bad = texts.iter().position(|text| !(1..=most).contains(&text.as_ref().len()));
-    let Some(row) = bad else { return Ok(()) };
-    let (place, got) = (format!("caption {row} of the batch"), texts[row].as_ref().len());
-    let expected = match got {
-        0 => "at least one word; [CLS] and [SEP] or <unk> for a text without any".to_owned(),
-        _ => format!("at most {most} word pieces"),
-    };
-    Err(Error::invalid(place, expected, got))
+    numbers
 }
 
 #[cfg(test)]

@@ -1,26 +1,24 @@
 //! HAL and its rivals in training: a linear map of global image features and a GRU over words, trained by one of the
 //! [losses](crate::losses). Feature `burn`.
 //!
-//! [`Hal`] holds a model in training: [`step`](Hal::step), embeddings, scores, state. Who calls it writes the loop.
+//! [`Hal`] is a model in training: as a [`Method`](itm_core::learn::Method) it has a step, scores and a state. Who calls it
+//! writes the loop.
 
 mod bank;
 mod config;
-mod embed;
+mod method;
 mod model;
 mod objective;
 mod state;
 mod step;
 
 pub use burn::tensor::Device;
-pub use itm_core::data::Features;
 pub use itm_core::encoders::TextPool;
+pub use itm_core::learn::{Batch, Images, Method, Observe};
 
 pub use bank::MemoryBank;
 pub use config::{
-    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, Similarity,
-    TrainConfig,
+    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, TrainConfig,
 };
-pub use embed::score_matrix;
 pub use model::Encoders;
-pub use objective::Negatives;
-pub use step::{Batch, Hal, Observe, StepReport};
+pub use step::Hal;

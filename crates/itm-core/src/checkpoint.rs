@@ -5,7 +5,8 @@
 
 mod optimizer;
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,13 +87,13 @@ struct Save<'a> {
 
 impl ModuleVisitor for Save<'_> {
     fn enter_module(&mut self, name: &str, container: &str) {
-        if named(container) {
+        if is_named(container) {
             self.path.push(name.to_string());
         }
     }
 
     fn exit_module(&mut self, _: &str, container: &str) {
-        if named(container) {
+        if is_named(container) {
             self.path.pop();
         }
     }
@@ -108,6 +109,8 @@ impl ModuleVisitor for Save<'_> {
 pub struct Reader {
     path: PathBuf,
     bytes: Vec<u8>,
+    /// Entries that were asked for.
+    asked: RefCell<BTreeSet<String>>,
 }
 
 impl Reader {
@@ -117,7 +120,7 @@ impl Reader {
     /// If it is missing, cut off, or of another kind.
     pub fn open(path: &Path, kind: &str) -> Result<Self> {
         let bytes = fs::read(path).map_err(Error::io(path))?;
-        let reader = Self { path: path.to_path_buf(), bytes };
+        let reader = Self { path: path.to_path_buf(), bytes, asked: RefCell::default() };
         let (_, about) =
             SafeTensors::read_metadata(&reader.bytes).map_err(|e| reader.broken(&e))?;
         let found = about.metadata().as_ref().and_then(|m| m.get("format").cloned());
@@ -138,6 +141,7 @@ impl Reader {
     }
 
     fn bytes_of(&self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<Vec<u8>> {
+        self.asked.borrow_mut().insert(name.to_owned());
         let place = || format!("{}: {name}", self.path.display());
         let tensors = self.tensors()?;
         let wanted = format!("{dtype:?} {shape:?}");
@@ -194,6 +198,20 @@ impl Reader {
         load.failed.map_or(Ok(module), Err)
     }
 
+    /// Refuses a file with an entry that nobody asked for.
+    ///
+    /// # Errors
+    /// The first such entry, by name.
+    pub fn nothing_else(&self) -> Result<()> {
+        let (tensors, asked) = (self.tensors()?, self.asked.borrow());
+        let mut names = tensors.names();
+        names.sort_unstable();
+        match names.into_iter().find(|name| !asked.contains(*name)) {
+            Some(name) => Err(self.refuse(name, "entries of the model alone", "a foreign one")),
+            None => Ok(()),
+        }
+    }
+
     /// An error about one entry of the file.
     pub fn refuse(&self, name: &str, expected: impl ToString, got: impl ToString) -> Error {
         let place = format!("{}: {name}", self.path.display());
@@ -209,13 +227,13 @@ struct Load<'a> {
 
 impl ModuleMapper for Load<'_> {
     fn enter_module(&mut self, name: &str, container: &str) {
-        if named(container) {
+        if is_named(container) {
             self.path.push(name.to_string());
         }
     }
 
     fn exit_module(&mut self, _: &str, container: &str) {
-        if named(container) {
+        if is_named(container) {
             self.path.pop();
         }
     }
@@ -236,7 +254,7 @@ impl ModuleMapper for Load<'_> {
 }
 
 /// Whether a part is named in a path: the variant of an enum is not, so that a module may become one of several kinds.
-fn named(container: &str) -> bool {
+pub(crate) fn is_named(container: &str) -> bool {
     !container.starts_with("Enum:")
 }
 

@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
-//! Feature `burn`: encoders, scorers, negatives, the triplet loss, momentum, checkpoints of modules and optimisers. Features
-//! `weights`, `pytorch`, `hub`, `pieces`: checkpoints and word pieces of Hugging Face folders.
+//! Feature `burn`: what methods under training share (`learn`), encoders, negatives, the triplet loss, momentum, checkpoints of
+//! modules and optimisers. Features `weights`, `pytorch`, `hub`, `pieces`: checkpoints and word pieces of Hugging Face folders.
 
 mod error;
+mod files;
 mod pairs;
 mod relevance;
 mod scores;
@@ -10,6 +11,7 @@ mod scores;
 pub mod audit;
 pub mod data;
 pub mod eval;
+pub mod scored;
 pub mod significance;
 pub mod text;
 pub mod tiles;
@@ -28,22 +30,18 @@ pub mod checkpoint;
 #[cfg(feature = "burn")]
 mod ema;
 #[cfg(feature = "burn")]
-mod encoder;
-#[cfg(feature = "burn")]
 pub mod encoders;
 #[cfg(feature = "burn")]
 mod host;
 #[cfg(feature = "burn")]
-mod negatives;
+pub mod learn;
 #[cfg(feature = "burn")]
-mod scorer;
+mod negatives;
 #[cfg(feature = "burn")]
 mod triplet;
 
 #[cfg(feature = "burn")]
 pub use ema::ema;
-#[cfg(feature = "burn")]
-pub use encoder::{Encoder, encode_all};
 pub use error::{Error, Result};
 #[cfg(feature = "burn")]
 pub use host::host;
@@ -51,8 +49,6 @@ pub use host::host;
 pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler};
 pub use pairs::Pairs;
 pub use relevance::Relevance;
-#[cfg(feature = "burn")]
-pub use scorer::{Cosine, Scorer, score_all};
 pub use scores::ScoreMatrix;
 #[cfg(feature = "burn")]
 pub use triplet::triplet;

@@ -96,24 +96,26 @@ impl ScoreMatrix {
 
     /// The mean of several matrices: an ensemble, as the papers report "two seeds".
     ///
+    /// The sum is taken in the given order, in f32, and multiplied by 1/n.
+    ///
     /// # Errors
     /// If there is no matrix, or two differ in shape.
     pub fn average(matrices: &[Self]) -> Result<Self> {
-        let Some(first) = matrices.first() else {
+        let Some((first, others)) = matrices.split_first() else {
             return Err(Error::invalid("ensemble", "at least one score matrix", "none"));
         };
-        let mut sum: Vec<f64> = vec![0.0; first.values.len()];
-        for (k, matrix) in matrices.iter().enumerate() {
-            if (matrix.images, matrix.texts) != (first.images, first.texts) {
-                let expected = format!("{} × {} scores", first.images, first.texts);
+        let mut mean = first.clone();
+        for (k, matrix) in others.iter().enumerate() {
+            if (matrix.images, matrix.texts) != (mean.images, mean.texts) {
+                let expected = format!("{} × {} scores", mean.images, mean.texts);
                 let got = format!("{} × {}", matrix.images, matrix.texts);
-                return Err(Error::invalid(format!("ensemble, matrix {k}"), expected, got));
+                return Err(Error::invalid(format!("ensemble, matrix {}", k + 1), expected, got));
             }
-            sum.iter_mut().zip(&matrix.values).for_each(|(a, &s)| *a += f64::from(s));
+            mean.values.iter_mut().zip(&matrix.values).for_each(|(sum, s)| *sum += s);
         }
-        let n = matrices.len() as f64;
-        let values = sum.into_iter().map(|s| (s / n) as f32).collect();
-        Ok(Self { values, ..*first })
+        let factor = 1.0 / matrices.len() as f32;
+        mean.values.iter_mut().for_each(|sum| *sum *= factor);
+        Ok(mean)
     }
 }
 

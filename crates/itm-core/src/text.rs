@@ -2,18 +2,26 @@
 
 #[cfg(feature = "pieces")]
 mod pieces;
-mod vectors;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::sha256_hex;
+use crate::files::sha256_hex;
 use crate::{Error, Result};
 
 #[cfg(feature = "pieces")]
-pub use pieces::{FNE_MAX_PIECES, PieceLimit, PieceWord, WordPieces};
-pub use vectors::WordVectors;
+pub use pieces::WordPieces;
+
+/// A word of a caption, and where its pieces are: which of the caption's numbers stand for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// As a person reads it.
+    pub text: String,
+    /// Places in the caption's numbers; with BERT counted from `[CLS]`, 0.
+    pub pieces: Range<usize>,
+}
 
 /// Words of a caption that [`clean_caption`] keeps.
 pub const FNE_MAX_WORDS: usize = 30;
@@ -138,7 +146,7 @@ pub enum Specials {
 }
 
 impl Specials {
-    fn names(self) -> &'static [&'static str] {
+    pub(crate) fn names(self) -> &'static [&'static str] {
         match self {
             Self::PadUnk => &["<pad>", "<unk>"],
             Self::PadUnkStartEnd => &["<pad>", "<unk>", "<start>", "<end>"],
@@ -206,6 +214,11 @@ impl Vocabulary {
     pub const PAD: u32 = 0;
     /// Number of `<unk>`.
     pub const UNK: u32 = 1;
+
+    /// The number of a word or of what is none, if it has one.
+    pub(crate) fn number(&self, word: &str) -> Option<u32> {
+        self.index.get(word).copied()
+    }
 
     /// Counts the words of the **training** captions; nothing of a validation or test split may be passed here
     /// ([`crate::data::check_vocabulary`] tests it).

@@ -3,34 +3,32 @@
 //! Only data with a known truth (the built-in scenes) can answer them. `truth(image, caption)` says
 //! whether a caption is true of an image. What other methods are audited by too is in [`itm_core::audit`].
 
-pub use itm_core::audit::{
-    Candidates, Detection, Direction, Draws, Observed, Pair, Reliability, Shares,
-};
+use itm_core::audit::{Candidates, Draws, Observed};
 
 use crate::config::Preset;
 use crate::statistics::Snapshot;
 use crate::weights::{Excluded, Pool, Rule, weights};
 
 /// Presets whose draw an audit compares with, by the name they have in reports.
-pub const PRESETS: [(&str, Preset); 2] =
+pub(crate) const PRESETS: [(&str, Preset); 2] =
     [("FNE official", Preset::Official), ("FNE paper", Preset::Paper)];
 
 /// Both directions of one step, and the statistics its weights were computed with.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observation {
+pub(crate) struct Observation {
     /// Images as anchors.
-    pub image_to_text: Observed,
+    pub(crate) image_to_text: Observed,
     /// Texts as anchors.
-    pub text_to_image: Observed,
+    pub(crate) text_to_image: Observed,
     /// Statistics after this batch, as the weights saw them.
-    pub statistics: Snapshot,
+    pub(crate) statistics: Snapshot,
 }
 
 impl Observation {
     /// The candidates of both directions that another image gave and that survive the margin cut `s > μ⁺ − γ`: those among
     /// which the posterior has to tell false negatives. By their log-likelihood ratio; `None` as long as there are no more
     /// than `min_count` pairs in the statistics, and no posterior.
-    pub fn candidates(
+    pub(crate) fn candidates(
         &self,
         margin: f64,
         min_count: u64,
@@ -49,7 +47,12 @@ impl Observation {
 
     /// Both directions against the truth: as drawn, uniform, hardest; and what the weights of each of [`PRESETS`] are
     /// expected to draw from the same candidates, with more than `min_count` pairs in the statistics.
-    pub fn draws(&self, margin: f64, min_count: u64, truth: &impl Fn(i64, i64) -> bool) -> Draws {
+    pub(crate) fn draws(
+        &self,
+        margin: f64,
+        min_count: u64,
+        truth: &impl Fn(i64, i64) -> bool,
+    ) -> Draws {
         let mut draws = Draws::default();
         for side in self.sides() {
             draws.add(&side.draws(margin, truth));
@@ -65,7 +68,7 @@ impl Observation {
 
     /// Share of true pairs that drawing by a rule's weights is expected to meet in one direction; `None` as long as the
     /// rule has no posterior.
-    pub fn expected_true_share(
+    pub(crate) fn expected_true_share(
         &self,
         side: &Observed,
         rule: &Rule,

@@ -1,3 +1,5 @@
+use itm_core::audit::{Direction, Pair};
+
 use super::*;
 use crate::statistics::Moments;
 

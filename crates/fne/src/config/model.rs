@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
+use itm_core::learn::{at_least_one, within};
 use itm_core::vision::{Augment, Normalization, Overflow, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -13,7 +14,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{FeatureTransform, at_least_one, within};
+use super::FeatureTransform;
 
 /// Both encoders; any kind of one goes with any kind of the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,75 +4,35 @@ use std::borrow::Cow;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::Result;
 use itm_core::encoders::{ImagePool, Projection, Vit};
-use itm_core::vision::PictureBatch;
+use itm_core::learn::Images;
 use itm_core::weights::Hub;
-use itm_core::{Encoder, Result};
 use itm_kernels::{Linear, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
 use crate::config::{ImageConfig, Projected, VitConfig, Weights};
 
-/// Images of a batch, one row each.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Images<'a> {
-    /// Global features, `[b, image_dim]` row-major, as they stand in the data.
-    Features(&'a [f32]),
-    /// Normalised pixels.
-    Pixels {
-        /// Height and width.
-        size: usize,
-        /// `[b, 3, size, size]`
-        values: &'a [f32],
-    },
-}
-
-impl<'a> From<&'a PictureBatch> for Images<'a> {
-    fn from(pictures: &'a PictureBatch) -> Self {
-        Self::Pixels { size: pictures.size, values: &pictures.values }
-    }
-}
-
-impl<'a> Images<'a> {
-    /// Values of one image, if `count` of them are here; nothing is left over.
-    pub(crate) fn width(self, count: usize) -> usize {
-        let (values, size) = match self {
-            Self::Features(values) => (values, None),
-            Self::Pixels { size, values } => (values, Some(size)),
-        };
-        let n = values.len();
-        let width = size.map_or(n / count.max(1), |size| 3 * size * size);
-        assert_eq!(n, count * width, "{n} values for {count} images of {width}");
-        width
-    }
-
-    /// Images `first` to `first + count`, of `width` values each.
-    pub(crate) fn part(self, first: usize, count: usize, width: usize) -> Self {
-        let range = first * width..(first + count) * width;
-        match self {
-            Self::Features(values) => Self::Features(&values[range]),
-            Self::Pixels { size, values } => Self::Pixels { size, values: &values[range] },
-        }
-    }
-}
-
 impl ImageConfig {
     /// Features as the projection takes them; pixels as they are.
+    ///
+    /// # Panics
+    /// If there are not as many whole images.
     pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> Prepared<'a> {
-        let width = images.width(count);
+        let n = images.values().len();
+        let width = match images {
+            Images::Pixels { size, .. } => 3 * size * size,
+            _ => n / count.max(1),
+        };
+        assert_eq!(n, count * width, "{n} values for {count} images of {width}");
         let images = match (self, images) {
             (Self::Features(config), Images::Features(values)) => {
                 let mut rows = values.to_vec();
                 rows.chunks_exact_mut(width.max(1)).for_each(|r| config.transform.apply(r));
                 Values::Features(Cow::Owned(rows))
             }
-            (Self::Vit(_), Images::Pixels { size, values }) => Values::Pixels(size, values),
-            (Self::Features(_), Images::Pixels { size, .. }) => {
-                panic!("pictures of {size} px for model.image.kind = \"features\"")
-            }
-            (Self::Vit(_), Images::Features(_)) => {
-                panic!("features of width {width} for model.image.kind = \"vit\"")
-            }
+            (_, Images::Pixels { size, values }) => Values::Pixels(size, values),
+            (_, images) => Values::Features(Cow::Borrowed(images.values())),
         };
         Prepared { images, width }
     }
@@ -92,13 +52,13 @@ enum Values<'a> {
 }
 
 impl Prepared<'_> {
-    /// Some of the images.
+    /// Images `first` to `first + count`.
     pub(crate) fn part(&self, first: usize, count: usize) -> Images<'_> {
-        let images = match &self.images {
-            Values::Features(values) => Images::Features(values),
-            Values::Pixels(size, values) => Images::Pixels { size: *size, values },
-        };
-        images.part(first, count, self.width)
+        let range = first * self.width..(first + count) * self.width;
+        match &self.images {
+            Values::Features(values) => Images::Features(&values[range]),
+            Values::Pixels(size, values) => Images::Pixels { size: *size, values: &values[range] },
+        }
     }
 }
 
@@ -166,11 +126,9 @@ impl ImageEncoder {
             (Self::Vit(encoder), Images::Pixels { size, values }) => {
                 encoder.encode(size, values, dropout)
             }
-            (Self::Features(_), Images::Pixels { size, .. }) => {
-                panic!("pictures of {size} px for an encoder of features")
-            }
-            (Self::Vit(_), Images::Features(values)) => {
-                panic!("{} features for an encoder of pictures", values.len())
+            (Self::Features(_), _) => panic!("pictures for an encoder of features"),
+            (Self::Vit(_), images) => {
+                panic!("{} features for an encoder of pictures", images.values().len())
             }
         }
     }

@@ -60,7 +60,6 @@ impl TextEncoder {
                     vocabulary,
                     word_width: config.word_dim,
                     hidden: embed_dim,
-                    dropout: 0.0, // ours has seeds
                     pool: config.pool,
                 };
                 return Ok((Self::Gru(GruText::new(&shape, derive(seed, 2), device)), None));

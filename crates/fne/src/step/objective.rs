@@ -1,10 +1,11 @@
 //! The losses of a step, and the choices they take: in the batch, and over the memory.
 
 use burn::tensor::{Device, Tensor};
+use itm_core::audit::{Direction, Observed, Pair};
 use itm_core::{Result, host};
 
-use super::{Batch, Fne, Observe, stream};
-use crate::audit::{Direction, Observation, Observed, Pair};
+use super::{Batch, Fne, Loss, Observe, stream};
+use crate::audit::Observation;
 use crate::bank::{Bank, Entries};
 use crate::config::{Enqueue, Exclude, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
@@ -13,13 +14,22 @@ use crate::model::derive;
 use crate::weights::{Excluded, Pool, weights};
 
 /// Momentum embeddings of the batch, without gradients.
+#[derive(Clone)]
 pub(super) struct Kept {
     pub(super) images: Tensor<2>,
     pub(super) texts: Tensor<2>,
 }
 
+impl Kept {
+    /// As the bank takes them.
+    pub(super) fn entries<'a>(&self, batch: &Batch<'a>) -> Entries<'a> {
+        let (images, texts) = (self.images.clone(), self.texts.clone());
+        Entries { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
+    }
+}
+
 /// What decides a step's noise and negatives.
-pub(super) struct Chance {
+pub(crate) struct Chance {
     pub(super) seed: u64,
     /// The columns of images and of texts as anchors, where they are given: what a reference drew.
     pub(super) columns: Option<[Vec<usize>; 2]>,
@@ -27,7 +37,7 @@ pub(super) struct Chance {
 
 impl Chance {
     /// A function of the seed.
-    pub(super) fn seeded(seed: u64) -> Self {
+    pub(crate) fn seeded(seed: u64) -> Self {
         Self { seed, columns: None }
     }
 }
@@ -83,7 +93,7 @@ fn numbers(batch: &Batch, bank: &Bank, enqueue: Enqueue) -> [Vec<i64>; 2] {
 }
 
 /// Scores of one direction on the host.
-struct Scored {
+struct Scores {
     scores: Vec<f32>,
     positive: Vec<f32>,
 }
@@ -100,15 +110,14 @@ impl Fne {
     pub(super) fn in_batch(
         &self,
         batch: &Batch,
-        images: Tensor<2>,
-        texts: Tensor<2>,
+        [images, texts]: [Tensor<2>; 2],
         observe: Observe,
-    ) -> (Tensor<1>, f64, Option<Observation>) {
+    ) -> Loss {
         let (b, sampler) = (batch.image_ids.len(), &self.config.sampler);
-        let warming = self.epoch < sampler.warmup_epochs;
+        let warming = self.learner.epoch() < sampler.warmup_epochs;
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
         let ids = sampler.mask_same_image_everywhere.then_some(batch.image_ids);
-        let observation = (observe == Observe::On && kind == WarmupLoss::Hardest).then(|| {
+        let observation = (asks(observe) && kind == WarmupLoss::Hardest).then(|| {
             let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
             let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
             let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
@@ -126,30 +135,23 @@ impl Fne {
         let [rows, columns] = in_batch_hinges(images, texts, sampler.margin, kind, ids);
         let active = [&rows, &columns].map(count_active).iter().sum::<usize>();
         let terms = if kind == WarmupLoss::Sum { 2 * b * (b - 1).max(1) } else { 2 * b };
-        let loss = (rows.sum() + columns.sum()) / b as f64;
-        (loss, active as f64 / terms as f64, observation)
+        let value = (rows.sum() + columns.sum()) / b as f64;
+        Loss { value, active: active as f64 / terms as f64, observation }
     }
 
     /// Eq. 15 with negatives from momentum embeddings: batch and bank, or the bank alone.
     pub(super) fn with_memory(
         &mut self,
         batch: &Batch,
-        images: Tensor<2>,
-        texts: Tensor<2>,
+        [images, texts]: [Tensor<2>; 2],
         kept: Kept,
         chance: &Chance,
         observe: Observe,
-    ) -> Result<(Tensor<1>, f64, Option<Observation>)> {
+    ) -> Result<Loss> {
         let device = images.device();
-        let entries = Entries {
-            images: kept.images.clone(),
-            texts: kept.texts.clone(),
-            ids: batch.image_ids,
-            captions: batch.caption_ids,
-        };
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
-            self.bank.push(entries.clone())?;
+            self.bank.push(kept.entries(batch))?;
         }
         let [ids, captions] = numbers(batch, &self.bank, enqueue);
         let to_texts = Candidates::new(&kept.texts, self.bank.texts(), enqueue);
@@ -168,11 +170,11 @@ impl Fne {
             }
         };
         let plain = |positive: &Tensor<2>| host(positive.clone().inner());
-        let i2t = Scored { scores: to_texts.scores(&v), positive: plain(&positive_i2t) };
+        let i2t = Scores { scores: to_texts.scores(&v), positive: plain(&positive_i2t) };
         let pool = (&ids[..], &captions[..]);
-        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance);
-        let t2i = Scored { scores: to_images.scores(&w), positive: plain(&positive_t2i) };
-        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance);
+        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance)?;
+        let t2i = Scores { scores: to_images.scores(&w), positive: plain(&positive_t2i) };
+        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance)?;
 
         let margin = self.config.sampler.margin;
         let (texts_drawn, images_drawn) =
@@ -180,26 +182,21 @@ impl Fne {
         drop((to_texts, to_images)); // or the bank would be copied when it is written
         let h = drawn_hinges(images, positive_i2t, texts_drawn, &no_text, margin);
         let g = drawn_hinges(texts, positive_t2i, images_drawn, &no_image, margin);
-        if enqueue == Enqueue::After {
-            self.bank.push(entries)?;
-        }
-        let observation = (observe == Observe::On).then(|| {
+        let observation = asks(observe).then(|| {
             let same = |i: usize, j: usize| batch.image_ids[i] == ids[j];
             self.observation(batch, (&ids, &captions), [i2t, t2i], &same)
         });
-        let (loss, active) = reduce(h, g);
-        Ok((loss, active, observation))
+        Ok(reduce(h, g, observation))
     }
 
     /// Eq. 15 with the batch as the pool, both sides online: the paper's "w/o MMM".
     pub(super) fn without_memory(
         &mut self,
         batch: &Batch,
-        images: Tensor<2>,
-        texts: Tensor<2>,
+        [images, texts]: [Tensor<2>; 2],
         chance: &Chance,
         observe: Observe,
-    ) -> (Tensor<1>, f64, Option<Observation>) {
+    ) -> Result<Loss> {
         let b = batch.image_ids.len();
         let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
         self.observe_statistics(batch, &scores);
@@ -207,22 +204,21 @@ impl Fne {
         let ids = batch.image_ids;
         let across = transposed(&scores, b);
         let pool = (ids, batch.caption_ids);
-        let i2t = Scored { scores, positive: positive.clone() };
-        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance);
-        let t2i = Scored { scores: across, positive };
-        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance);
+        let i2t = Scores { scores, positive: positive.clone() };
+        let (i2t, no_text) = self.choose(batch, pool, i2t, Direction::ImageToText, chance)?;
+        let t2i = Scores { scores: across, positive };
+        let (t2i, no_image) = self.choose(batch, pool, t2i, Direction::TextToImage, chance)?;
         let positive = row_dots(images.clone(), texts.clone());
         let to_texts = gather(texts.clone(), &i2t.chosen);
         let to_images = gather(images.clone(), &t2i.chosen);
         let margin = self.config.sampler.margin;
         let h = drawn_hinges(images, positive.clone(), to_texts, &no_text, margin);
         let g = drawn_hinges(texts, positive, to_images, &no_image, margin);
-        let observation = (observe == Observe::On).then(|| {
+        let observation = asks(observe).then(|| {
             let same = |i: usize, j: usize| ids[i] == ids[j];
             self.observation(batch, (ids, batch.caption_ids), [i2t, t2i], &same)
         });
-        let (loss, active) = reduce(h, g);
-        (loss, active, observation)
+        Ok(reduce(h, g, observation))
     }
 
     fn observe_statistics(&mut self, batch: &Batch, scores: &[f32]) {
@@ -233,14 +229,20 @@ impl Fne {
     }
 
     /// Chooses one candidate per anchor, and says of each whether it is one that is no negative: its hinge counts 0.
+    ///
+    /// # Errors
+    /// If a score is not finite: nothing can be chosen by it.
     fn choose(
         &self,
         batch: &Batch,
         (candidates, captions): (&[i64], &[i64]),
-        Scored { scores, positive }: Scored,
+        Scores { scores, positive }: Scores,
         direction: Direction,
         chance: &Chance,
-    ) -> (Side, Vec<bool>) {
+    ) -> Result<(Side, Vec<bool>)> {
+        if let Some(&bad) = scores.iter().chain(&positive).find(|s| !s.is_finite()) {
+            return Err(self.learner.refuse("finite scores", f64::from(bad)));
+        }
         let mask = self.true_pairs(batch, (candidates, captions), direction);
         let excluded = match &mask {
             Some(mask) => Excluded::Mask(mask),
@@ -262,7 +264,7 @@ impl Fne {
             (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin),
         };
         let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
-        (Side { scores, positive, chosen }, masked)
+        Ok((Side { scores, positive, chosen }, masked))
     }
 
     /// Which candidates an anchor truly matches, `[b, n]`, where they are to be left out.
@@ -275,6 +277,7 @@ impl Fne {
         let truth =
             self.truth.as_ref().filter(|_| self.config.sampler.exclude == Exclude::Truth)?;
         let (b, n) = (batch.image_ids.len(), ids.len());
+        let holds = truth.by_id();
         let matches = |k: usize| {
             let (i, j) = (k / n, k % n);
             let written = ids[j] != crate::NEVER;
@@ -282,7 +285,7 @@ impl Fne {
                 Direction::ImageToText => (batch.image_ids[i], captions[j]),
                 Direction::TextToImage => (ids[j], batch.caption_ids[i]),
             };
-            batch.image_ids[i] == ids[j] || written && truth.holds(image, caption)
+            batch.image_ids[i] == ids[j] || written && holds(image, caption)
         };
         Some((0..b * n).map(matches).collect())
     }
@@ -320,11 +323,17 @@ impl Fne {
     }
 }
 
+/// Whether a step is also to tell what it saw.
+fn asks(observe: Observe) -> bool {
+    matches!(observe, Observe::Against(_))
+}
+
 /// Sum over both directions and mean over anchors; share of hinges above 0.
-fn reduce(i2t: Tensor<2>, t2i: Tensor<2>) -> (Tensor<1>, f64) {
+fn reduce(i2t: Tensor<2>, t2i: Tensor<2>, observation: Option<Observation>) -> Loss {
     let b = i2t.dims()[0];
     let active = count_active(&i2t) + count_active(&t2i);
-    ((i2t.sum() + t2i.sum()) / b as f64, active as f64 / (2 * b) as f64)
+    let value = (i2t.sum() + t2i.sum()) / b as f64;
+    Loss { value, active: active as f64 / (2 * b) as f64, observation }
 }
 
 fn count_active(hinges: &Tensor<2>) -> usize {

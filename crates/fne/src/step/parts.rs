@@ -90,8 +90,8 @@ impl<'a> Parts<'a> {
     pub(super) fn gradients(
         &self,
         online: &Encoders,
-        embedded: &Embedded,
-        loss: &Tensor<1>,
+        embedded: Embedded,
+        loss: Tensor<1>,
         dropout: Dropout,
     ) -> GradientsParams {
         let grads = loss.backward();

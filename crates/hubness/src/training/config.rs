@@ -1,6 +1,8 @@
 //! What a config file says: every key is required, an unknown one is an error.
 
 use itm_core::encoders::TextPool;
+use itm_core::learn::{above_zero, at_least_one, at_least_zero, within};
+use itm_core::scored::Similarity;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -34,22 +36,12 @@ pub struct ModelConfig {
     pub word_dim: usize,
     /// How a text's word states become one vector.
     pub text_pool: TextPool,
-    /// How embeddings are compared.
+    /// How embeddings are compared: Eq. 1, or order embeddings (Vendrov et al.), of the embeddings' absolute values.
     pub similarity: Similarity,
     /// Whether image embeddings are scaled to unit length.
     pub image_norm: ImageNorm,
     /// The weights before the first step.
     pub initialisation: Initialisation,
-}
-
-/// How embeddings are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Similarity {
-    /// Eq. 1.
-    Cosine,
-    /// `−‖max(0, t − i)‖` of the embeddings' absolute values (Vendrov et al.).
-    Order,
 }
 
 /// Whether image embeddings are scaled to unit length.
@@ -169,14 +161,14 @@ impl HalConfig {
         at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.decay_every", train.decay_every)?;
-        above("train.learning_rate", train.learning_rate)?;
-        not_negative("train.grad_clip", train.grad_clip)?;
-        not_negative("loss.margin", loss.margin)?;
+        above_zero("train.learning_rate", train.learning_rate)?;
+        at_least_zero("train.grad_clip", train.grad_clip)?;
+        at_least_zero("loss.margin", loss.margin)?;
         at_least_one("hubs.neighbours", hubs.neighbours)?;
-        above("aaai.local_alpha", aaai.local_alpha)?;
+        above_zero("aaai.local_alpha", aaai.local_alpha)?;
         within("aaai.local_ep", aaai.local_ep, "a number", |_| true)?;
-        above("bank.alpha", bank.alpha)?;
-        above("bank.beta", bank.beta)?;
+        above_zero("bank.alpha", bank.alpha)?;
+        above_zero("bank.beta", bank.beta)?;
         within("bank.ep1", bank.ep1, "a number", |_| true)?;
         within("bank.ep2", bank.ep2, "a number", |_| true)?;
         at_least_one("bank.mb_k", bank.mb_k)?;
@@ -187,22 +179,6 @@ impl HalConfig {
         }
         Ok(())
     }
-}
-
-fn at_least_one(key: &str, value: usize) -> Result<()> {
-    if value == 0 { Err(Error::invalid(key, "at least 1", value)) } else { Ok(()) }
-}
-
-fn above(key: &str, value: f64) -> Result<()> {
-    within(key, value, "above 0", |x| x > 0.0)
-}
-
-fn not_negative(key: &str, value: f64) -> Result<()> {
-    within(key, value, "at least 0", |x| x >= 0.0)
-}
-
-fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
-    if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
 }
 
 #[cfg(test)]

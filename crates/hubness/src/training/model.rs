@@ -4,10 +4,10 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::encoders::{GruText, GruTextShape, Projection, TokenBatch};
-use itm_core::{Cosine, Encoder, Scorer};
+use itm_core::scored::Similarity;
 use itm_kernels::{Gru, random, uniform};
 
-use super::config::{ImageNorm, Initialisation, ModelConfig, Similarity};
+use super::config::{ImageNorm, Initialisation, ModelConfig};
 use crate::losses::order_similarity;
 
 /// Both sides of the model, and how they are compared.
@@ -36,13 +36,7 @@ impl Encoders {
     ) -> Self {
         let (d, e) = (config.embed_dim, config.word_dim);
         let part = |part| random::derive(seed, part);
-        let shape = GruTextShape {
-            vocabulary,
-            word_width: e,
-            hidden: d,
-            dropout: 0.0,
-            pool: config.text_pool,
-        };
+        let shape = GruTextShape { vocabulary, word_width: e, hidden: d, pool: config.text_pool };
         let mut text = GruText::new(&shape, part(0), device);
         if config.initialisation == Initialisation::Xavier {
             text.words = xavier([vocabulary, e], [vocabulary, e], part(2), device);
@@ -92,8 +86,10 @@ impl Encoders {
     /// # Panics
     /// If the widths differ.
     pub fn scores(&self, images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
+        let (v, w) = (images.dims(), texts.dims());
+        assert_eq!(v[1], w[1], "images of shape {v:?} against texts of shape {w:?}");
         match self.similarity {
-            Similarity::Cosine => Cosine.score(&images, &texts),
+            Similarity::Cosine => images.matmul(texts.transpose()),
             Similarity::Order => order_similarity(images, texts),
         }
     }

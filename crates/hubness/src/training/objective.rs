@@ -1,24 +1,33 @@
 //! The loss of a batch, and what became of its negatives.
 
 use burn::tensor::Tensor;
-use itm_core::audit::{Direction, Observed, Pair};
+use itm_core::audit::{Direction, Draws, Observed, Pair};
 use itm_core::host;
+use itm_core::learn::Batch;
 
 use super::config::{HalConfig, Objective};
-use super::step::Batch;
 use crate::losses::{
     BankScores, Siblings, aaai_bank, aaai_local, hub_factors, max, reweighted, sum,
 };
 
 /// The negatives of one direction in one step, beside what the loss made of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Negatives {
+pub(super) struct Negatives {
     /// Scores of the batch; `chosen` is each anchor's hardest negative, by the scores which the loss compares: S′ for the
     /// reweighted objectives. An anchor without negatives has its own column there, which is excluded.
-    pub observed: Observed,
+    pub(super) observed: Observed,
     /// How much each negative pulls, `[b, b]`: 1 where its hinge is active, for HAL the factor W of Eq. 4 there; for the
     /// AAAI objectives 1 where O > e; else 0. What [`Observed::expected_true_share`] takes.
-    pub weights: Vec<f32>,
+    pub(super) weights: Vec<f32>,
+}
+
+impl Negatives {
+    /// What pulled, beside a uniform draw and the most violating negative.
+    pub(super) fn draws(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Draws {
+        let mut draws = self.observed.draws(margin, truth);
+        draws.drawn = draws.anchors * self.observed.expected_true_share(&self.weights, truth);
+        draws
+    }
 }
 
 /// A loss and what of it is told.

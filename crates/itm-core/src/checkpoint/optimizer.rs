@@ -30,8 +30,6 @@ impl Writer {
 impl Reader {
     /// The optimiser of `module` after `steps` updates.
     ///
-    /// Files of before there were updates of each parameter on their own stand for `steps` updates of every parameter.
-    ///
     /// # Errors
     /// If moments are missing or of another size, or a count of updates is negative.
     pub fn optimizer<M: Module>(
@@ -40,20 +38,16 @@ impl Reader {
         module: &M,
         steps: u64,
     ) -> Result<AdamW> {
+        // One that has made no update has not seen its parameters.
+        let sizes = if steps > 0 { sizes(module) } else { vec![] };
+        let updates = self.i64s(UPDATES, sizes.len())?;
         let mut moments = vec![];
-        if steps > 0 {
-            let sizes = sizes(module);
-            let updates = match self.has(UPDATES)? {
-                true => self.i64s(UPDATES, sizes.len())?,
-                false => vec![steps as i64; sizes.len()],
-            };
-            for (i, (n, t)) in sizes.into_iter().zip(updates).enumerate() {
-                let refused = |_| self.refuse(UPDATES, format!("0 to {steps} updates"), t);
-                let t = u64::try_from(t).map_err(refused)?;
-                let first = self.f32s(&format!("optimizer.{i}.first"), &[n])?;
-                let second = self.f32s(&format!("optimizer.{i}.second"), &[n])?;
-                moments.push((t > 0).then_some(Moments { steps: t, first, second }));
-            }
+        for (i, (n, t)) in sizes.into_iter().zip(updates).enumerate() {
+            let refused = |_| self.refuse(UPDATES, format!("0 to {steps} updates"), t);
+            let t = u64::try_from(t).map_err(refused)?;
+            let first = self.f32s(&format!("optimizer.{i}.first"), &[n])?;
+            let second = self.f32s(&format!("optimizer.{i}.second"), &[n])?;
+            moments.push((t > 0).then_some(Moments { steps: t, first, second }));
         }
         Ok(AdamW::restore(options, module, steps, moments))
     }

@@ -85,21 +85,20 @@ fn golden_file() {
     assert_eq!(ours[ours.len() - 16..], bytes[bytes.len() - 16..], "values of eight bytes first");
 }
 
-/// Files of before `optimizer.updates`: every parameter had an update with every step.
 #[test]
-fn files_without_updates_count_every_step() {
+fn no_update_is_no_moment_and_an_entry_too_many_is_named() {
     let (layer, adam) = trained(1);
     let (_folder, path) = written(|w| {
-        for (i, m) in adam.moments().enumerate() {
-            let m = m.unwrap();
-            w.f32s(&format!("optimizer.{i}.first"), &[m.first.len()], &m.first);
-            w.f32s(&format!("optimizer.{i}.second"), &[m.second.len()], &m.second);
-        }
+        w.optimizer(&AdamW::new(*adam.options()), &layer);
+        w.f32s("left over", &[1], &[0.5]);
     });
     let reader = Reader::open(&path, KIND).unwrap();
-    let back = reader.optimizer(*adam.options(), &layer, 3).unwrap();
-    assert!(back.moments().all(|m| m.unwrap().steps == 3));
     assert_eq!(reader.optimizer(*adam.options(), &layer, 0).unwrap().moments().count(), 0);
+    let line = reader.nothing_else().unwrap_err().to_string();
+    let want = "left over: expected entries of the model alone, got a foreign one";
+    assert!(line.ends_with(want), "{line}");
+    reader.f32s("left over", &[1]).unwrap();
+    reader.nothing_else().unwrap();
 }
 
 #[test]

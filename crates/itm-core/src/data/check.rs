@@ -1,130 +1,12 @@
 //! What is in a data folder, and what is wrong with it.
 
 use std::collections::HashSet;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::check_layouts as layouts;
-use super::files::{self, Manifest};
+use super::check_report::{CheckOptions, CheckReport};
+use crate::files::{self, Manifest};
 use crate::{Error, Result};
-
-/// Most lines a single kind of problem takes.
-const LINES: usize = 20;
-
-/// How much of a check is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CheckOptions {
-    /// Captions of an image that the protocol asks for.
-    pub captions_per_image: usize,
-    /// How closely pictures are looked at.
-    pub images: ImageCheck,
-}
-
-impl Default for CheckOptions {
-    fn default() -> Self {
-        Self { captions_per_image: 5, images: ImageCheck::Structure }
-    }
-}
-
-/// How closely pictures are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageCheck {
-    /// Whether every file is whole ([`super::probe_image`]).
-    Structure,
-    /// And its pixels can be decoded.
-    #[cfg(feature = "images")]
-    Decode,
-}
-
-/// The layouts of data folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// `dataset_*.json` and pictures.
-    Karpathy,
-    /// `<split>_ims.npy`, `<split>_caps.txt`.
-    Precomp,
-    /// JSON lists of the FNE program.
-    FneAnnotations,
-    /// `image.npy`, `text.npy`.
-    Embeddings,
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Karpathy => "Karpathy JSON",
-            Self::Precomp => "precomputed features",
-            Self::FneAnnotations => "FNE annotations",
-            Self::Embeddings => "embedding pair",
-        })
-    }
-}
-
-/// Counts of a split.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SplitCount {
-    /// `train`, `val`, …
-    pub name: String,
-    /// Images.
-    pub images: usize,
-    /// Captions.
-    pub captions: usize,
-}
-
-/// One layout that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayoutReport {
-    /// Which.
-    pub layout: Layout,
-    /// Its file or folder.
-    pub place: PathBuf,
-    /// What it holds.
-    pub splits: Vec<SplitCount>,
-    /// What else there is to say, a line each.
-    pub notes: Vec<String>,
-    /// Bytes that loading it takes.
-    pub memory: u64,
-}
-
-impl LayoutReport {
-    pub(crate) fn new(layout: Layout, place: &Path) -> Self {
-        let place = place.to_path_buf();
-        Self { layout, place, splits: Vec::new(), notes: Vec::new(), memory: 0 }
-    }
-
-    pub(crate) fn count(&mut self, name: impl ToString, images: usize, captions: usize) {
-        self.splits.push(SplitCount { name: name.to_string(), images, captions });
-    }
-}
-
-/// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckReport {
-    /// The folder.
-    pub dir: PathBuf,
-    /// What it holds.
-    pub layouts: Vec<LayoutReport>,
-    /// Every file that was read.
-    pub manifest: Manifest,
-    /// Every mismatch, a line each.
-    pub problems: Vec<String>,
-}
-
-impl CheckReport {
-    /// Whether nothing is wrong.
-    pub fn is_ok(&self) -> bool {
-        self.problems.is_empty()
-    }
-
-    /// Adds problems of one kind, the first few in full.
-    pub(crate) fn extend(&mut self, problems: Vec<impl ToString>) {
-        let more = problems.len().saturating_sub(LINES);
-        self.problems.extend(problems.iter().take(LINES).map(ToString::to_string));
-        if more > 0 {
-            self.problems.push(format!("… and {more} more of this kind"));
-        }
-    }
-}
 
 /// Checks a data folder: which layouts it holds, what is in them, and every mismatch.
 ///
@@ -150,12 +32,10 @@ pub fn check_with(dir: impl AsRef<Path>, options: CheckOptions) -> Result<CheckR
     };
     layouts::json_files(&mut report, &entries, options);
     layouts::precomp(&mut report, options);
-    layouts::embeddings(&mut report);
     let mut told = HashSet::new();
     report.problems.retain(|problem| told.insert(problem.clone())); // two layouts may share a broken file
     if report.layouts.is_empty() && report.problems.is_empty() {
-        let expected =
-            "dataset_*.json, FNE annotations, precomp/train_ims.npy or image.npy and text.npy";
+        let expected = "dataset_*.json, FNE annotations or precomp/train_ims.npy";
         let inside: Vec<_> = entries.iter().filter(|p| p.is_dir() && holds_layout(p)).collect();
         let got = match inside.as_slice() {
             [] => "none of them".to_string(),
@@ -168,76 +48,14 @@ pub fn check_with(dir: impl AsRef<Path>, options: CheckOptions) -> Result<CheckR
 
 fn holds_layout(dir: &Path) -> bool {
     let json = super::precomp::karpathy_file(dir).is_ok_and(|found| found.is_some());
-    json || dir.join("image.npy").exists() || super::precomp::precomp_folder(dir).is_ok()
-}
-
-impl fmt::Display for CheckReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.dir.display())?;
-        for found in &self.layouts {
-            writeln!(f, "\n{}: {}", found.layout, found.place.display())?;
-            for SplitCount { name, images, captions } in &found.splits {
-                writeln!(f, "  {name:<12} {images:>8} images {captions:>9} captions")?;
-            }
-            for note in &found.notes {
-                writeln!(f, "  {note}")?;
-            }
-            if found.memory > 0 {
-                writeln!(f, "  in memory: {}", size(found.memory))?;
-            }
-        }
-        writeln!(f, "\nfiles (SHA-256)")?;
-        for (hash, name, bytes) in listing(&self.manifest) {
-            writeln!(f, "  {hash}  {name} ({})", size(bytes))?;
-        }
-        writeln!(f, "  {}  all of them", self.manifest.combined())?;
-        match self.problems.len() {
-            0 => write!(f, "\nno problem found"),
-            n => {
-                write!(f, "\n{n} problem{}", if n == 1 { "" } else { "s" })?;
-                self.problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-            }
-        }
-    }
-}
-
-fn size(bytes: u64) -> String {
-    if bytes < 100_000 { format!("{bytes} bytes") } else { format!("{:.1} MB", bytes as f64 / 1e6) }
-}
-
-/// Hash, name and length of each file; pictures of a folder together.
-fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
-    let folder = |name: &str| match name.rsplit_once('/') {
-        Some((folder, file)) if is_picture(file) => Some(folder.to_string()),
-        _ => None,
-    };
-    let mut folders: Vec<(String, Manifest)> = Vec::new();
-    let mut lines = Vec::new();
-    for file in &manifest.files {
-        match folder(&file.name) {
-            None => lines.push((file.sha256.clone(), file.name.clone(), file.bytes)),
-            Some(name) => match folders.iter_mut().find(|(n, _)| *n == name) {
-                Some((_, files)) => files.files.push(file.clone()),
-                None => folders.push((name, Manifest { files: vec![file.clone()] })),
-            },
-        }
-    }
-    lines.extend(folders.into_iter().map(|(name, files)| {
-        let name = format!("{name}/ with {} pictures", files.files.len());
-        (files.combined(), name, files.bytes())
-    }));
-    lines
-}
-
-pub(crate) fn is_picture(name: &str) -> bool {
-    let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    ["jpg", "jpeg", "png"].contains(&end.as_str())
+    json || super::precomp::precomp_folder(dir).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use super::super::check_report::{LINES, Layout};
     use super::*;
     use crate::data::fixture::{Folder, JPEG, npy};
 
@@ -366,27 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn embeddings_are_recognised() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("image.npy"), npy(&[2, 2], [3.0, 4.0, 0.0, 1.0])).unwrap();
-        let report = check(dir.path()).unwrap();
-        assert!(report.problems[0].contains("text.npy: No such file"));
-        fs::write(dir.path().join("text.npy"), npy(&[4, 2], [1.0; 8])).unwrap();
-        let report = check(dir.path()).unwrap();
-        assert!(report.is_ok());
-        let text = report.to_string();
-        assert!(text.contains("pairs guessed from the shapes: 2 texts an image"), "{text}");
-        assert!(text.contains("norms of image rows: 1.0000 to 5.0000"), "{text}");
-        assert!(text.contains("in memory: 48 bytes"), "{text}");
-    }
-
-    #[test]
     fn a_folder_without_a_layout_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let error = |path: &Path| check(path).unwrap_err().to_string();
         assert!(error(dir.path()).ends_with("got none of them"));
         fs::create_dir(dir.path().join("sub")).unwrap();
-        fs::write(dir.path().join("sub/image.npy"), "").unwrap();
+        fs::write(dir.path().join("sub/dataset_dogs.json"), "").unwrap();
         assert!(error(dir.path()).ends_with("sub"), "{}", error(dir.path()));
         assert!(error(&dir.path().join("missing")).contains("No such file"));
     }

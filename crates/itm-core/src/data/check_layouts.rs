@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::check::{CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, is_picture};
-use super::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
-use super::fne_annotations::{FneForm, form_of};
+use super::check_report::{
+    CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, is_picture,
+};
+use super::fne_annotations::{picture_of, split_of};
 use super::images::{LARGEST_IMAGE_FILE, probe_bytes};
 use super::names::Names;
 use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
-    CaptionRule, Dataset, EmbeddingFiles, Extra, Features, FneAnnotations, Karpathy, Leakage,
-    LoadOptions, Npy, Part, Split, json, load_precomp,
+    CaptionRule, Dataset, Extra, Features, FneAnnotations, Karpathy, Leakage, LoadOptions, Npy,
+    Part, Split, json, load_precomp,
 };
+use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
 
 /// Every JSON file of the folder: Karpathy's, FNE's, or none of ours.
@@ -32,11 +34,8 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options:
         let place = json::place(path);
         let karpathy = file_name(&place).starts_with("dataset_");
         match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-            Some(b'[') => match form_of(&place, &bytes) {
-                Ok(form) => annotations.push((path.clone(), bytes, form)),
-                Err(_) if split_of(&place).is_none() => continue, // some other list
-                Err(error) => report.problems.push(error.to_string()),
-            },
+            // Others than those of a split may be some other list.
+            Some(b'[') if split_of(&place).is_some() => annotations.push((path.clone(), bytes)),
             _ if karpathy => {
                 report.manifest.add(&report.dir, path, &bytes);
                 self::karpathy(report, path, &bytes, options);
@@ -142,36 +141,15 @@ fn picture(
     Ok((FileHash::of(root, path, &bytes), problem))
 }
 
-/// Train, val or test, by the file's name.
-fn split_of(place: &str) -> Option<Split> {
-    let name = file_name(place).to_lowercase();
-    let has = |word: &str| name.contains(word);
-    if has("train") {
-        Some(Split::Train)
-    } else if has("val") || has("dev") {
-        Some(Split::Val)
-    } else {
-        has("test").then_some(Split::Test)
-    }
-}
-
-fn fne(
-    report: &mut CheckReport,
-    annotations: Vec<(PathBuf, Vec<u8>, FneForm)>,
-    options: CheckOptions,
-) {
+fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>, options: CheckOptions) {
     let mut found = LayoutReport::new(Layout::FneAnnotations, &report.dir);
     let mut parts = Split::ALL.map(|_| named_part(Vec::new(), Vec::new(), std::iter::empty()));
     let mut paths = Vec::new();
-    for (path, bytes, form) in annotations {
+    for (path, bytes) in annotations {
         report.manifest.add(&report.dir, &path, &bytes);
         let place = json::place(&path);
         let rule = CaptionRule::First(options.captions_per_image);
-        let read = match form {
-            FneForm::Train => FneAnnotations::parse_train(&place, &bytes),
-            FneForm::Eval => FneAnnotations::parse_eval(&place, &bytes, rule),
-        };
-        let file = match read {
+        let file = match FneAnnotations::parse(&place, &bytes, rule) {
             Ok(file) => file,
             Err(error) => {
                 report.problems.push(error.to_string());
@@ -184,9 +162,9 @@ fn fne(
             let (captions, n) = (file.dropped.captions, options.captions_per_image);
             found.notes.push(format!("{name}: {captions} captions beyond {n} an image dropped"));
         }
-        paths.extend(file.images.iter().map(|image| beside(&report.dir, image)));
+        paths.extend(file.images.iter().map(|image| picture_of(&report.dir, image)));
         match split_of(&place) {
-            None => found.notes.push(format!("{name}: neither train, val nor test by its name")),
+            None => (),
             Some(split) => {
                 let names = file.images.iter().map(|i| file_name(i).to_string()).collect();
                 let part = &mut parts[split as usize];
@@ -202,12 +180,6 @@ fn fne(
     leakage(report, &mut found, parts);
     pictures(report, &mut found, paths, options);
     report.layouts.push(found);
-}
-
-/// COCO's images have their path, Flickr's only their name below `images`.
-fn beside(dir: &Path, image: &str) -> PathBuf {
-    let whole = dir.join(image);
-    if whole.exists() { whole } else { dir.join("images").join(file_name(image)) }
 }
 
 fn named_part(
@@ -336,44 +308,6 @@ fn other_arrays(
         }
     }
     problems
-}
-
-/// `image.npy` and `text.npy`.
-pub(crate) fn embeddings(report: &mut CheckReport) {
-    let paths = EmbeddingFiles::of(&report.dir);
-    if !paths.image.exists() && !paths.text.exists() {
-        return;
-    }
-    let mut found = LayoutReport::new(Layout::Embeddings, &report.dir);
-    match paths.load() {
-        Err(error) => {
-            report.problems.push(error.to_string());
-            for npy in [&paths.image, &paths.text].into_iter().filter_map(|p| Npy::open(p).ok()) {
-                report.extend(not_finite(&npy));
-            }
-        }
-        Ok(pair) => {
-            found.count("all", pair.images.rows(), pair.texts.rows());
-            found.notes.push(format!("width {}; {}", pair.images.dim, pair.pairs_from));
-            found.notes.push(match pair.pairs.captions_per_image() {
-                Some(n) => format!("{n} texts an image"),
-                None => "number of texts differs between images".into(),
-            });
-            for (name, rows) in [("image", &pair.images), ("text", &pair.texts)] {
-                found.notes.push(norms(name, rows));
-            }
-            found.memory = 4 * (pair.images.values.len() + pair.texts.values.len()) as u64;
-            report.manifest.files.extend(pair.manifest.files);
-        }
-    }
-    report.layouts.push(found);
-}
-
-fn norms(name: &str, rows: &Features) -> String {
-    let norm = |i| rows.row(i).iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
-    let all = (0..rows.rows()).map(norm);
-    let (low, high) = all.fold((f64::INFINITY, 0.0f64), |(l, h), n| (l.min(n), h.max(n)));
-    format!("norms of {name} rows: {low:.4} to {high:.4}")
 }
 
 impl FileHash {

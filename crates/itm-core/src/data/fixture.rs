@@ -14,9 +14,13 @@ pub(crate) fn npy(shape: &[usize], values: impl IntoIterator<Item = f32>) -> Vec
 pub(crate) fn npy_of(descr: &str, shape: &[usize], data: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
-    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
-    let start = [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes()].concat();
-    start.into_iter().chain(data).collect()
+    with_header(&header, &data.into_iter().collect::<Vec<_>>())
+}
+
+/// A `.npy` file of version 1 with this dictionary.
+pub(crate) fn with_header(dictionary: &str, data: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(dictionary.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x01\x00".as_slice(), &length, dictionary.as_bytes(), data].concat()
 }
 
 /// A JPEG of 2 × 1 pixels in structure only: start, frame header, scan, end.

@@ -1,14 +1,14 @@
 //! The annotation files of the FNE program: JSON lists, one object a caption (training) or an image (evaluation).
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::files::{self, LARGEST_TEXT, excerpt};
 use super::json::{self, List};
-use super::{CaptionRule, Dropped};
+use super::{CaptionRule, Dropped, Split};
+use crate::files::{self, LARGEST_TEXT, Manifest, excerpt, file_name};
 use crate::{Error, Pairs, Result};
 
 /// Images, captions and pairs of one annotation file.
@@ -42,7 +42,7 @@ struct EvalEntry {
 
 /// Which of the two forms a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FneForm {
+enum FneForm {
     /// `{"image", "caption": "text", "image_id"}`: one object a caption.
     Train,
     /// `{"image", "caption": ["text", …]}`: one object an image.
@@ -50,29 +50,56 @@ pub(crate) enum FneForm {
 }
 
 impl FneAnnotations {
-    /// Reads a training file; the rule does not apply, every caption is learned from.
+    /// The lists of a folder whose names say train, val (or dev) or test; `None` if there is none.
     ///
     /// # Errors
-    /// A file that cannot be read or is not of this form: names entry and field, or line and column.
-    pub fn read_train(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        Self::parse_train(&json::place(path), &files::read(path, LARGEST_TEXT)?)
+    /// As [`parse`](Self::parse), and if a split has no list or two.
+    pub(crate) fn of_folder(
+        dir: &Path,
+        rule: CaptionRule,
+        manifest: &mut Manifest,
+    ) -> Result<Option<[Self; 3]>> {
+        let mut found: [Option<Self>; 3] = Default::default();
+        for path in
+            files::entries(dir)?.iter().filter(|p| p.extension().is_some_and(|e| e == "json"))
+        {
+            let place = json::place(path);
+            let Some(split) = split_of(&place) else { continue };
+            let bytes = files::read(path, LARGEST_TEXT)?;
+            if bytes.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'[') {
+                continue;
+            }
+            manifest.add(dir, path, &bytes);
+            let list = Self::parse(&place, &bytes, rule)?;
+            if found[split as usize].replace(list).is_some() {
+                return Err(Error::invalid(place, format!("one list of the {split} split"), "two"));
+            }
+        }
+        if found.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let lacking = Split::ALL.into_iter().find(|&split| found[split as usize].is_none());
+        match lacking {
+            Some(split) => {
+                Err(Error::invalid(dir.display(), format!("a list of the {split} split"), "none"))
+            }
+            None => Ok(Some(found.map(|list| list.expect("no split lacks a list")))),
+        }
     }
 
-    /// Reads a validation or test file.
+    /// Reads either form, as the first entry shows: training, to which the rule does not apply, or evaluation.
     ///
     /// # Errors
-    /// The same, and an image with fewer captions than the rule asks for.
-    pub fn read_eval(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
-        let path = path.as_ref();
-        Self::parse_eval(&json::place(path), &files::read(path, LARGEST_TEXT)?, rule)
+    /// Bytes that are not of its form, and an image with fewer captions than the rule asks for: names entry and field, or
+    /// line and column. `place` stands in error lines.
+    pub fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
+        match form_of(place, bytes)? {
+            FneForm::Train => Self::parse_train(place, bytes),
+            FneForm::Eval => Self::parse_eval(place, bytes, rule),
+        }
     }
 
-    /// [`FneAnnotations::read_train`] for bytes; `place` stands in error lines.
-    ///
-    /// # Errors
-    /// The same.
-    pub fn parse_train(place: &str, bytes: &[u8]) -> Result<Self> {
+    fn parse_train(place: &str, bytes: &[u8]) -> Result<Self> {
         let what = "a list of {\"image\", \"caption\", \"image_id\"}, one a caption";
         let List(entries): List<TrainEntry> = json::parse(place, what, bytes)?;
         let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -102,11 +129,7 @@ impl FneAnnotations {
         Self::new(place, images, captions, image_of_text, Dropped::default())
     }
 
-    /// [`FneAnnotations::read_eval`] for bytes; `place` stands in error lines.
-    ///
-    /// # Errors
-    /// The same.
-    pub fn parse_eval(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
+    fn parse_eval(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         let what = "a list of {\"image\", \"caption\": […]}, one an image";
         let List(entries): List<EvalEntry> = json::parse(place, what, bytes)?;
         let mut dropped = Dropped::default();
@@ -143,7 +166,7 @@ impl FneAnnotations {
 }
 
 /// The form of a file, by its first entry.
-pub(crate) fn form_of(place: &str, bytes: &[u8]) -> Result<FneForm> {
+fn form_of(place: &str, bytes: &[u8]) -> Result<FneForm> {
     #[derive(Deserialize)]
     struct Caption {
         caption: Value,
@@ -154,6 +177,25 @@ pub(crate) fn form_of(place: &str, bytes: &[u8]) -> Result<FneForm> {
         Some(Caption { caption: Value::Array(_) }) => Ok(FneForm::Eval),
         Some(_) => Ok(FneForm::Train),
     }
+}
+
+/// Train, val or test, by the file's name.
+pub(crate) fn split_of(place: &str) -> Option<Split> {
+    let name = file_name(place).to_lowercase();
+    let has = |word: &str| name.contains(word);
+    if has("train") {
+        Some(Split::Train)
+    } else if has("val") || has("dev") {
+        Some(Split::Val)
+    } else {
+        has("test").then_some(Split::Test)
+    }
+}
+
+/// Where a picture lies: COCO's images have their path, Flickr's only their name below `images`.
+pub(crate) fn picture_of(dir: &Path, image: &str) -> PathBuf {
+    let whole = dir.join(image);
+    if whole.exists() { whole } else { dir.join("images").join(file_name(image)) }
 }
 
 fn check<'a>(
@@ -263,7 +305,7 @@ mod tests {
         fn any_bytes_give_an_answer(bytes in vec(any::<u8>(), 0..200)) {
             let _ = FneAnnotations::parse_train("t", &bytes);
             let _ = FneAnnotations::parse_eval("e", &bytes, CaptionRule::First(5));
-            let _ = form_of("f", &bytes);
+            let _ = FneAnnotations::parse("f", &bytes, CaptionRule::All);
         }
 
         #[test]

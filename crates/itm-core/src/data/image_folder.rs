@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::Karpathy;
-use super::files::file_name;
+use crate::files::file_name;
 
 /// Finds pictures by name, for reports.
 #[derive(Debug, Clone, Default)]
@@ -16,10 +16,14 @@ pub struct ImageFolder {
 impl ImageFolder {
     /// The pictures below `dir`; a JSON's `filepath` says where they are, otherwise `images` or `dir` itself.
     pub fn new(dir: impl AsRef<Path>, json: Option<&Karpathy>) -> Self {
-        let dir = dir.as_ref().to_path_buf();
+        let dir = dir.as_ref();
         let images = json.map(|json| json.images.as_slice()).unwrap_or_default();
-        let listed = images.iter().map(|i| (i.filename.clone(), i.path(&dir))).collect();
-        Self { dir, listed }
+        Self::listed(dir, images.iter().map(|i| (i.filename.clone(), i.path(dir))))
+    }
+
+    /// Pictures below `dir` whose places are known.
+    pub(crate) fn listed(dir: &Path, listed: impl Iterator<Item = (String, PathBuf)>) -> Self {
+        Self { dir: dir.to_path_buf(), listed: listed.collect() }
     }
 
     /// The picture's path, if there is such a file.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files;
+use crate::files;
 use crate::{Error, Result};
 
 /// The longest image file that is read: photographs have a few megabytes.

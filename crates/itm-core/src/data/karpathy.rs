@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::files::{self, LARGEST_TEXT, excerpt};
 use super::json::{self, List};
 use super::{CaptionRule, Dropped};
+use crate::files::{self, LARGEST_TEXT, excerpt};
 use crate::{Error, Result};
 
 /// What an image is for.

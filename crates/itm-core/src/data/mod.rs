@@ -7,8 +7,8 @@
 //! | one split of precomputed features, features left in the mapped file | [`PrecompSplit`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
 //! | annotation files of the FNE program | [`FneAnnotations`] |
-//! | embeddings of another program | [`EmbeddingFiles`] |
 //! | one `.npy` file | [`Npy`] |
+//! | word vectors | [`WordVectors`] |
 //!
 //! [`check`] says what a folder holds and what is wrong with it, [`advice`] where the published sets' files go, and
 //! [`Leakage`] what held-out splits share with training. Every refusal is one line: place, expected, got.
@@ -18,7 +18,7 @@ mod captions;
 mod centred;
 mod check;
 mod check_layouts;
-mod files;
+mod check_report;
 #[cfg(test)]
 mod fixture;
 mod fne_annotations;
@@ -30,17 +30,16 @@ mod leakage;
 mod names;
 mod npy;
 mod npy_header;
-mod pairs_npy;
 mod pictures;
 mod precomp;
 mod precomp_split;
+mod vectors;
 
+pub use crate::files::{FileHash, Manifest, sha256_hex};
 pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
-pub use check::{
-    CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount, check, check_with,
-};
-pub use files::{FileHash, Manifest, sha256_hex};
+pub use check::{check, check_with};
+pub use check_report::{CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount};
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
@@ -48,12 +47,13 @@ pub use images::decode_image;
 pub use images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, LARGEST_IMAGE_SIDE, probe_image};
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
+pub use names::Extra;
 pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;
-pub use pairs_npy::{EmbeddingFiles, EmbeddingPair, PairsFrom};
 pub use pictures::load_pictures;
-pub use precomp::{Extra, LoadOptions, Loaded, TestSet, load, load_precomp};
+pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
 pub use precomp_split::{PrecompSplit, RowLayout};
+pub use vectors::WordVectors;
 
 use crate::Pairs;
 

@@ -3,11 +3,20 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::files::{self, excerpt};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{Extra, Karpathy, KarpathyImage, Split};
+use super::{Karpathy, KarpathyImage, Split};
+use crate::files::{self, excerpt};
 use crate::text::caption_key;
 use crate::{Error, Result};
+
+/// The fate of `train_extra_*`: training images that have features and captions, but no picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// They follow those of `train`.
+    Included,
+    /// Only `train`.
+    LeftOut,
+}
 
 /// Finds the JSON's entry of an id: by file name or, as in the files of the SCAN program, by number.
 pub(crate) struct Names<'a> {

@@ -8,8 +8,8 @@ use half::f16;
 use memmap2::Mmap;
 
 use super::Features;
-use super::files::regular;
 use super::npy_header::{Dtype, Header};
+use crate::files::regular;
 use crate::{Error, Result};
 
 /// An array in a `.npy` file: versions 1–3, C order, little-endian.

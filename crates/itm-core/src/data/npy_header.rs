@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::files::excerpt;
+use crate::files::excerpt;
 use crate::{Error, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";

@@ -3,53 +3,42 @@
 use std::fs;
 use std::path::Path;
 
-use super::files::{self, LARGEST_TEXT, Manifest};
+use super::fne_annotations::picture_of;
 use super::image_folder::ImageFolder;
 use super::precomp::{Loaded, folder_name, karpathy_file};
-use super::{CaptionRule, Dataset, Features, Karpathy, Leakage, Part, Split, json};
+use super::{
+    CaptionRule, Dataset, Dropped, Features, FneAnnotations, Karpathy, Leakage, Part, Split, json,
+};
+use crate::files::{self, LARGEST_TEXT, Manifest, file_name};
 use crate::{Error, Pairs, Result};
 
 /// Loads pictures and captions; the features of every part have width 0.
 ///
 /// ```text
-/// DIR/dataset_NAME.json     Karpathy's captions and splits
-/// DIR/images/…              the pictures, or where the JSON's `filepath` says
+/// DIR/dataset_NAME.json     Karpathy's captions and splits; or, without it, the lists of the FNE program:
+/// DIR/*train*.json          an object a caption
+/// DIR/*val*.json, *test*    an object an image
+/// DIR/images/…              the pictures, or where the JSON says
 /// ```
 ///
 /// Pictures are found and not read. The data's hash is of the JSON and of every picture's name and size: 31,000 files are
 /// not read twice.
 ///
 /// # Errors
-/// No JSON or a malformed one, a split without an image, an image with fewer captions than `captions_per_image`, a picture
-/// that is not there (the first one is named, all are counted), an image of `val` or `test` among the training images.
+/// No JSON or a malformed one, a split without an image, an image with fewer captions than `captions_per_image` (in a list of
+/// training, any number), a picture that is not there (the first one is named, all are counted), an image of `val` or `test`
+/// among the training images.
 pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result<Loaded> {
-    let dir = dir.as_ref();
-    let Some(path) = karpathy_file(dir)? else {
-        return Err(Error::invalid(dir.display(), "a dataset_*.json", "none"));
-    };
-    let (bytes, mut manifest) = (files::read(&path, LARGEST_TEXT)?, Manifest::default());
-    manifest.add(dir, &path, &bytes);
-    let karpathy =
-        Karpathy::parse(&json::place(&path), &bytes, CaptionRule::First(captions_per_image))?;
-    let images = ImageFolder::new(dir, Some(&karpathy));
-    let listing = listing(dir, &karpathy, &images)?;
+    let (dir, mut manifest) = (dir.as_ref(), Manifest::default());
+    let Listed { declared, parts, names, images, dropped } =
+        listed(dir, CaptionRule::First(captions_per_image), &mut manifest)?;
+    let listing = listing(dir, &names, &images)?;
     manifest.add(dir, Path::new("names and sizes of the pictures"), listing.as_bytes());
-
-    let part = |split: Split| {
-        let part = part(&karpathy, split)?;
-        if part.images.is_empty() {
-            let place = format!("{} split {split}", path.display());
-            return Err(Error::invalid(place, "an image", "none"));
-        }
-        Ok(part)
-    };
-    let [train, val, test] = [part(Split::Train)?, part(Split::Val)?, part(Split::Test)?];
-    let declared = Some(karpathy.dataset.clone()).filter(|name| !name.is_empty());
+    let [train, val, test] = parts;
     let name = declared.clone().unwrap_or_else(|| folder_name(dir));
     let dataset = Dataset { name, train, val, test, sha256: manifest.combined() };
     let leakage = Leakage::of(&dataset).refuse_images(dir)?;
-    let mut notes = vec![format!("{} pictures, read as they are needed", karpathy.images.len())];
-    let dropped = karpathy.dropped;
+    let mut notes = vec![format!("{} pictures, read as they are needed", names.len())];
     if dropped.captions > 0 {
         notes.push(format!(
             "{} captions of {} images beyond the first {captions_per_image} left out",
@@ -57,6 +46,68 @@ pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result
         ));
     }
     Ok(Loaded { dataset, declared, images, manifest, leakage, notes })
+}
+
+/// What a folder's JSON says.
+struct Listed {
+    declared: Option<String>,
+    parts: [Part; 3],
+    /// Of every picture, those of no split too.
+    names: Vec<String>,
+    images: ImageFolder,
+    dropped: Dropped,
+}
+
+fn listed(dir: &Path, rule: CaptionRule, manifest: &mut Manifest) -> Result<Listed> {
+    if let Some(path) = karpathy_file(dir)? {
+        let bytes = files::read(&path, LARGEST_TEXT)?;
+        manifest.add(dir, &path, &bytes);
+        return of_karpathy(dir, &path, Karpathy::parse(&json::place(&path), &bytes, rule)?);
+    }
+    match FneAnnotations::of_folder(dir, rule, manifest)? {
+        Some(lists) => Ok(of_annotations(dir, lists)),
+        None => {
+            let expected = "a dataset_*.json, or lists of train, val and test";
+            Err(Error::invalid(dir.display(), expected, "none"))
+        }
+    }
+}
+
+fn of_karpathy(dir: &Path, path: &Path, json: Karpathy) -> Result<Listed> {
+    let part = |split: Split| {
+        let part = part(&json, split)?;
+        if part.images.is_empty() {
+            let place = format!("{} split {split}", path.display());
+            return Err(Error::invalid(place, "an image", "none"));
+        }
+        Ok(part)
+    };
+    Ok(Listed {
+        parts: [part(Split::Train)?, part(Split::Val)?, part(Split::Test)?],
+        images: ImageFolder::new(dir, Some(&json)),
+        names: json.images.iter().map(|image| image.filename.clone()).collect(),
+        declared: Some(json.dataset).filter(|name| !name.is_empty()),
+        dropped: json.dropped,
+    })
+}
+
+fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listed {
+    let name = |image: &String| file_name(image).to_owned();
+    let places = lists.iter().flat_map(|list| &list.images);
+    let images = ImageFolder::listed(dir, places.map(|i| (name(i), picture_of(dir, i))));
+    let names = lists.iter().flat_map(|list| list.images.iter().map(name)).collect();
+    let mut dropped = Dropped::default();
+    for list in &lists {
+        dropped.captions += list.dropped.captions;
+        dropped.images += list.dropped.images;
+    }
+    let parts = lists.map(|FneAnnotations { images, captions, pairs, .. }| Part {
+        features: Features { dim: 0, values: vec![] },
+        images: images.iter().map(name).collect(),
+        captions,
+        pairs,
+    });
+    Listed { declared: None, parts, names, images, dropped }
 }
 
 fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
@@ -71,18 +122,18 @@ fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
 }
 
 /// A line of name and size for every picture.
-fn listing(dir: &Path, karpathy: &Karpathy, folder: &ImageFolder) -> Result<String> {
+fn listing(dir: &Path, names: &[String], folder: &ImageFolder) -> Result<String> {
     let (mut lines, mut missing) = (String::new(), vec![]);
-    for image in &karpathy.images {
-        match folder.image_path(&image.filename).and_then(|path| fs::metadata(path).ok()) {
-            Some(file) => lines += &format!("{} {}\n", image.filename, file.len()),
-            None => missing.push(&image.filename),
+    for name in names {
+        match folder.image_path(name).and_then(|path| fs::metadata(path).ok()) {
+            Some(file) => lines += &format!("{name} {}\n", file.len()),
+            None => missing.push(name),
         }
     }
     match missing.as_slice() {
         [] => Ok(lines),
         [first, ..] => {
-            let expected = format!("{} pictures", karpathy.images.len());
+            let expected = format!("{} pictures", names.len());
             let got = format!("{} fewer, the first {first}", missing.len());
             Err(Error::invalid(dir.display(), expected, got))
         }
@@ -146,7 +197,8 @@ mod tests {
     fn what_is_missing_is_one_line() {
         let line = |dir: &tempfile::TempDir| load_pictures(dir.path(), 2).unwrap_err().to_string();
         let none = tempfile::tempdir().unwrap();
-        assert!(line(&none).ends_with("expected a dataset_*.json, got none"), "{}", line(&none));
+        let want = "expected a dataset_*.json, or lists of train, val and test, got none";
+        assert!(line(&none).ends_with(want), "{}", line(&none));
         let fewer = folder(&json(SPLITS), &["2.jpg"]);
         let got = line(&fewer);
         assert!(got.ends_with("expected 3 pictures, got 2 fewer, the first 1.jpg"), "{got}");
@@ -156,5 +208,52 @@ mod tests {
         assert!(got.ends_with("split test: expected an image, got none"), "{got}");
         let got = load_pictures(folder(&json(SPLITS), &all).path(), 3).unwrap_err().to_string();
         assert!(got.contains("expected 3 captions, got 2"), "{got}");
+    }
+
+    /// The lists of the FNE program: training by its `image_id`, a picture below a path of its own, a caption too many.
+    #[test]
+    fn lists_of_fne_fill_the_splits() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        for folder in ["images", "val2014"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        for name in ["images/1.jpg", "images/3.jpg", "val2014/2.jpg"] {
+            write(name, name);
+        }
+        let line = || load_pictures(dir.path(), 2).unwrap_err().to_string();
+        write(
+            "f30k_train.json",
+            r#"[{"image": "x/1.jpg", "caption": "a 0", "image_id": 9},
+                {"image": "x/1.jpg", "caption": "b 0", "image_id": 9},
+                {"image": "x/1.jpg", "caption": "c 0", "image_id": 9}]"#,
+        );
+        write(
+            "f30k_val.json",
+            r#"[{"image": "val2014/2.jpg", "caption": ["a 1", "b 1", "more"]}]"#,
+        );
+        assert!(line().ends_with("expected a list of the test split, got none"), "{}", line());
+        write("f30k_test.json", r#"[{"image": "3.jpg", "caption": ["a 2", "b 2"]}]"#);
+        let loaded = load_pictures(dir.path(), 2).unwrap();
+        let Dataset { train, val, test, .. } = loaded.dataset;
+        assert_eq!((train.images, train.captions.len()), (vec!["1.jpg".to_owned()], 3));
+        assert_eq!(
+            (val.images, val.captions),
+            (vec!["2.jpg".into()], vec!["a 1".into(), "b 1".to_owned()])
+        );
+        assert_eq!(test.pairs.image_of_text(), [0, 0]);
+        let place = loaded.images.image_path("2.jpg").unwrap();
+        assert_eq!(place, dir.path().join("val2014").join("2.jpg"));
+        assert!(loaded.notes[1].starts_with("1 captions of 1 images"), "{:?}", loaded.notes);
+        assert_eq!(loaded.manifest.files.len(), 4);
+        write("f30k_dev.json", "[]");
+        assert!(line().contains("f30k_dev.json") || line().contains("f30k_val.json"), "{}", line());
+        fs::remove_file(dir.path().join("f30k_dev.json")).unwrap();
+        fs::remove_file(dir.path().join("images/3.jpg")).unwrap();
+        assert!(
+            line().ends_with("expected 3 pictures, got 1 fewer, the first 3.jpg"),
+            "{}",
+            line()
+        );
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::{self, LARGEST_TEXT, Manifest};
 use super::image_folder::ImageFolder;
 use super::json;
-use super::names::Names;
+use super::names::{Extra, Names};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{CaptionRule, Dataset, Features, Karpathy, Leakage, Part, Split};
+use crate::files::{self, LARGEST_TEXT, Manifest};
 use crate::{Error, Pairs, Result};
 
 /// What [`load`] takes from a folder.
@@ -25,15 +25,6 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self { captions_per_image: 5, extra: Extra::Included, test: TestSet::Test }
     }
-}
-
-/// The fate of `train_extra_*`: training images that have features and captions, but no picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extra {
-    /// They follow those of `train`.
-    Included,
-    /// Only `train`.
-    LeftOut,
 }
 
 /// Which files are the test split.

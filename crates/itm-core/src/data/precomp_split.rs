@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, LARGEST_TEXT, Manifest, excerpt};
 use super::npy_header::Dtype;
 use super::{Features, Npy};
+use crate::files::{self, LARGEST_TEXT, Manifest, excerpt};
 use crate::{Error, Pairs, Result};
 
 /// How often the feature file holds an image.

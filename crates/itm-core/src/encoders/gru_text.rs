@@ -1,14 +1,13 @@
 //! Words, a gated recurrent unit, one embedding a caption.
 
 use burn::module::{Module, Param};
-use burn::nn::{Dropout, DropoutConfig};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_kernels::{Gru, embedding, masked_mean, normalize_rows, random, uniform};
 use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
-use crate::text::WordVectors;
-use crate::{Encoder, Error, Result};
+use crate::data::WordVectors;
+use crate::{Error, Result};
 
 /// What becomes of the states of a caption's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,8 +32,6 @@ pub struct GruTextShape {
     pub word_width: usize,
     /// Width d of the states and of the caption's embedding.
     pub hidden: usize,
-    /// Share of the word vectors' values that is dropped in training.
-    pub dropout: f64,
     /// How states become one embedding.
     pub pool: TextPool,
 }
@@ -51,14 +48,12 @@ pub struct GruTextShape {
 /// | GRU | `gru` | e → d |
 /// | w̄ | result | `[b, d]` |
 ///
-/// A caption's embedding does not depend on the batch it is in. Dropout acts on a device with autodiff only, not on
-/// `valid()`; its mask comes from the device's generator, which a reproducible step seeds.
+/// A caption's embedding does not depend on the batch it is in. Whoever drops values of the word vectors does so between
+/// [`vectors`](Self::vectors) and [`encode_vectors`](Self::encode_vectors).
 #[derive(Module, Debug)]
 pub struct GruText {
     /// `[V, e]`
     pub words: Param<Tensor<2>>,
-    /// On the word vectors.
-    pub dropout: Dropout,
     /// e → d
     pub gru: Gru,
     /// How states become one embedding.
@@ -68,14 +63,10 @@ pub struct GruText {
 
 impl GruText {
     /// Word vectors uniform in ±0.1 (as VSE++), the unit as [`Gru::seeded`]: a function of the seed alone.
-    ///
-    /// # Panics
-    /// If the dropout is not in `[0, 1)`.
     pub fn new(shape: &GruTextShape, seed: u64, device: &Device) -> Self {
         let words = [shape.vocabulary, shape.word_width];
         Self {
             words: Param::from_tensor(uniform(words, 0.1, random::derive(seed, 0), device)),
-            dropout: DropoutConfig::new(shape.dropout).init(),
             gru: Gru::seeded(shape.word_width, shape.hidden, random::derive(seed, 1), device),
             pool: shape.pool,
         }
@@ -105,7 +96,7 @@ impl GruText {
         Ok(Self { words, ..self })
     }
 
-    /// Vectors of the words, `[b·l, e]`, before any dropout.
+    /// Vectors of the words, `[b·l, e]`.
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary.
@@ -119,7 +110,15 @@ impl GruText {
     /// # Panics
     /// If a word's number is not in the vocabulary.
     pub fn states(&self, captions: &TokenBatch) -> Tensor<3> {
-        self.states_of(self.dropout.forward(self.vectors(captions)), captions)
+        self.states_of(self.vectors(captions), captions)
+    }
+
+    /// Embeddings of captions.
+    ///
+    /// # Panics
+    /// If a word's number is not in the vocabulary.
+    pub fn encode(&self, captions: &TokenBatch) -> Tensor<2> {
+        self.pooled(self.states(captions), captions)
     }
 
     /// Embeddings of captions whose word vectors were changed, say by dropout with a mask of one's own.
@@ -140,13 +139,5 @@ impl GruText {
             TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
             TextPool::Max => states.max_dim(1).reshape([b, d]), // padded steps repeat the last real one
         })
-    }
-}
-
-impl Encoder<&TokenBatch> for GruText {
-    type Output = Tensor<2>;
-
-    fn encode(&self, captions: &TokenBatch) -> Tensor<2> {
-        self.pooled(self.states(captions), captions)
     }
 }

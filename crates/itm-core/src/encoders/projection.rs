@@ -5,8 +5,6 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{normalize_rows, random, uniform};
 
-use crate::Encoder;
-
 /// Features to the joint space: `v̄ = x W + b`, then unit length.
 ///
 /// | symbol | here | shape |
@@ -29,14 +27,12 @@ impl Projection {
         let (weight, bias) = (Param::from_tensor(weight), Some(Param::from_tensor(bias)));
         Self { linear: Linear { weight, bias } }
     }
-}
 
-impl Encoder<Tensor<2>> for Projection {
-    type Output = Tensor<2>;
-
+    /// v̄, rows of unit length.
+    ///
     /// # Panics
     /// If the features have another width.
-    fn encode(&self, input: Tensor<2>) -> Tensor<2> {
+    pub fn encode(&self, input: Tensor<2>) -> Tensor<2> {
         let (got, [dim, _]) = (input.dims(), self.linear.weight.dims());
         assert_eq!(got[1], dim, "features of shape {got:?} for a projection from {dim}");
         normalize_rows(self.linear.forward(input))

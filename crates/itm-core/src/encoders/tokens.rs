@@ -1,7 +1,5 @@
 //! Captions as padded numbers.
 
-use crate::{Error, Result};
-
 /// Captions of a batch as word numbers, padded with 0 to the longest. No tensor: any thread can make it.
 ///
 /// ```
@@ -43,38 +41,6 @@ impl TokenBatch {
         let batch = Self::new(captions);
         assert!(batch.width <= width, "a caption of {} words padded to {width}", batch.width);
         Self::filled(captions, batch.lengths, width)
-    }
-
-    /// Captions that are padded already, `[b · width]`, and what is real of each, 1 or 0.
-    ///
-    /// # Errors
-    /// A number of values that is no multiple of the width or differs from the mask's, a caption that is all padding, or
-    /// one whose padding does not stand at its end.
-    pub fn from_mask(ids: Vec<u32>, mask: &[u8], width: usize) -> Result<Self> {
-        if width == 0
-            || ids.is_empty()
-            || !ids.len().is_multiple_of(width)
-            || ids.len() != mask.len()
-        {
-            let got = format!("{} and {} values", ids.len(), mask.len());
-            return Err(Error::invalid(
-                "captions",
-                format!("ids and mask in rows of {width}"),
-                got,
-            ));
-        }
-        let length = |(row, mask): (usize, &[u8])| {
-            let real = mask.iter().take_while(|&&m| m == 1).count();
-            let refused =
-                |expected, got| Err(Error::invalid(format!("caption {row}"), expected, got));
-            match mask[real..].iter().find(|&&m| m != 0) {
-                Some(_) => refused("a mask of ones, then zeros", format!("{mask:?}")),
-                None if real == 0 => refused("a word", "padding alone".to_string()),
-                None => Ok(real),
-            }
-        };
-        let lengths = mask.chunks_exact(width).enumerate().map(length).collect::<Result<_>>()?;
-        Ok(Self { ids, lengths, width })
     }
 
     fn filled<C: AsRef<[u32]>>(captions: &[C], lengths: Vec<usize>, width: usize) -> Self {
@@ -129,22 +95,5 @@ mod tests {
     #[should_panic(expected = "a caption of 2 words padded to 1")]
     fn padding_does_not_cut() {
         TokenBatch::padded_to(&[&[7, 8]], 1);
-    }
-
-    #[test]
-    fn a_mask_gives_the_lengths() {
-        let of = |ids: &[u32], mask: &[u8], width| TokenBatch::from_mask(ids.to_vec(), mask, width);
-        let batch = of(&[7, 8, 5, 0], &[1, 1, 1, 0], 2).unwrap();
-        assert_eq!(batch, TokenBatch::new(&[&[7, 8][..], &[5]]));
-        for (mask, width, want) in [
-            (&[1, 1, 0, 0][..], 2, "caption 1: expected a word, got padding alone"),
-            (&[0, 1, 1, 0], 2, "caption 0: expected a mask of ones, then zeros, got [0, 1]"),
-            (&[2, 1, 1, 0], 2, "caption 0: expected a mask of ones, then zeros, got [2, 1]"),
-            (&[1, 1, 1], 2, "captions: expected ids and mask in rows of 2, got 4 and 3 values"),
-            (&[1; 4], 3, "captions: expected ids and mask in rows of 3, got 4 and 4 values"),
-            (&[1; 4], 0, "captions: expected ids and mask in rows of 0, got 4 and 4 values"),
-        ] {
-            assert_eq!(of(&[7, 8, 5, 0], mask, width).unwrap_err().to_string(), want);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! How sure a number is: bootstrap intervals, paired randomisation, several comparisons, several seeds.
+//! How sure a number is: bootstrap intervals, paired randomisation, several comparisons.
 //!
 //! The unit is the **image**: its i2t query and the t2i queries of its texts are one block, because captions of an image are
 //! correlated and resampling them one by one makes intervals too short. The gallery stays fixed: ranks are computed once on
@@ -21,14 +21,12 @@
 mod bootstrap;
 mod hits;
 mod randomisation;
-mod seeds;
 
 use serde::{Deserialize, Serialize};
 
 pub use bootstrap::{bootstrap, bootstrap_difference, resample};
 pub use hits::{Hits, ImageHits};
 pub use randomisation::{Randomisation, holm, paired_randomisation};
-pub use seeds::seed_interval;
 
 /// An interval that covers 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -11,26 +11,8 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
+use super::Word;
 use crate::{Error, Result};
-
-/// Word pieces of a caption that FNE keeps, `[CLS]` and `[SEP]` among them.
-pub const FNE_MAX_PIECES: usize = 30;
-
-/// How many word pieces of a caption are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PieceLimit {
-    /// At most that many, `[CLS]` and `[SEP]` among them; at least 2.
-    At(usize),
-    /// All: FNE's program in training.
-    None,
-}
-
-impl Default for PieceLimit {
-    /// [`FNE_MAX_PIECES`]
-    fn default() -> Self {
-        Self::At(FNE_MAX_PIECES)
-    }
-}
 
 /// Captions to the numbers of BERT's word pieces.
 ///
@@ -43,16 +25,6 @@ impl Default for PieceLimit {
 #[derive(Debug, Clone)]
 pub struct WordPieces {
     tokenizer: Tokenizer,
-    end: u32,
-}
-
-/// A word of a caption, and where its pieces are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PieceWord {
-    /// As it stands in the caption.
-    pub text: String,
-    /// Places of its pieces, counted from `[CLS]`, 0.
-    pub pieces: Range<usize>,
 }
 
 /// `tokenizer_config.json`, as far as it matters here.
@@ -91,9 +63,10 @@ impl WordPieces {
         let mut tokenizer = tokenizer;
         let refused = |e| Error::invalid(path.display(), "a tokenizer", e);
         tokenizer.with_truncation(None).map_err(refused)?.with_padding(None);
-        let end = tokenizer.token_to_id("[SEP]");
-        let end = end.ok_or_else(|| Error::invalid(path.display(), "a piece [SEP]", "none"))?;
-        Ok(Self { tokenizer, end })
+        match tokenizer.token_to_id("[SEP]") {
+            Some(_) => Ok(Self { tokenizer }),
+            None => Err(Error::invalid(path.display(), "a piece [SEP]", "none")),
+        }
     }
 
     /// Number of word pieces: at most the rows of the embedding table.
@@ -105,28 +78,16 @@ impl WordPieces {
     ///
     /// # Errors
     /// If the folder's tokenizer cannot read the caption: no piece for an unknown word.
-    ///
-    /// # Panics
-    /// If the limit leaves no room for `[CLS]` and `[SEP]`.
-    pub fn encode(&self, caption: &str, limit: PieceLimit) -> Result<Vec<u32>> {
+    pub fn encode(&self, caption: &str) -> Result<Vec<u32>> {
         let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
-        let mut ids =
-            self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec();
-        if let PieceLimit::At(most) = limit {
-            assert!(most >= 2, "a limit of {most} word pieces leaves no room for [CLS] and [SEP]");
-            if ids.len() > most {
-                ids.truncate(most - 1);
-                ids.push(self.end);
-            }
-        }
-        Ok(ids)
+        Ok(self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec())
     }
 
-    /// A caption's words as they stand in it, each with the places of its pieces in [`encode`](Self::encode) without a limit.
+    /// A caption's words as they stand in it, each with the places of its pieces in [`encode`](Self::encode).
     ///
     /// # Errors
     /// As [`encode`](Self::encode).
-    pub fn words(&self, caption: &str) -> Result<Vec<PieceWord>> {
+    pub fn words(&self, caption: &str) -> Result<Vec<Word>> {
         let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
         let encoded = self.tokenizer.encode(caption, true).map_err(refused)?;
         let mut words: Vec<(u32, Range<usize>, Range<usize>)> = vec![];
@@ -138,7 +99,7 @@ impl WordPieces {
                 None => words.push((word, piece..piece + 1, start..end)),
             }
         }
-        let word = |(_, pieces, letters): (u32, Range<usize>, Range<usize>)| PieceWord {
+        let word = |(_, pieces, letters): (u32, Range<usize>, Range<usize>)| Word {
             text: caption.get(letters).unwrap_or_default().to_owned(),
             pieces,
         };
@@ -197,9 +158,7 @@ mod tests {
     struct Golden {
         captions: Vec<String>,
         uncased: Vec<Vec<u32>>,
-        uncased_12: Vec<Vec<u32>>,
         cased: Vec<Vec<u32>>,
-        cased_12: Vec<Vec<u32>>,
     }
 
     fn golden() -> Golden {
@@ -218,21 +177,13 @@ mod tests {
     fn golden_captions() {
         let golden = golden();
         let kept = cased(r#"{"do_lower_case": false, "model_max_length": 512}"#);
-        for (name, pieces, whole, short) in [
-            ("uncased", WordPieces::open(folder()).unwrap(), &golden.uncased, &golden.uncased_12),
-            ("cased", kept, &golden.cased, &golden.cased_12),
-            (
-                "tokenizer.json",
-                WordPieces::open(folder().join("cased")).unwrap(),
-                &golden.cased,
-                &golden.cased_12,
-            ),
+        for (name, pieces, whole) in [
+            ("uncased", WordPieces::open(folder()).unwrap(), &golden.uncased),
+            ("cased", kept, &golden.cased),
+            ("tokenizer.json", WordPieces::open(folder().join("cased")).unwrap(), &golden.cased),
         ] {
-            for (caption, (whole, short)) in golden.captions.iter().zip(whole.iter().zip(short)) {
-                let of = |limit| pieces.encode(caption, limit).unwrap();
-                assert_eq!(&of(PieceLimit::None), whole, "{name}: {caption:?}");
-                assert_eq!(&of(PieceLimit::At(12)), short, "{name}: {caption:?}");
-                assert_eq!(of(PieceLimit::default()).len(), whole.len().min(30), "{caption:?}");
+            for (caption, whole) in golden.captions.iter().zip(whole) {
+                assert_eq!(&pieces.encode(caption).unwrap(), whole, "{name}: {caption:?}");
             }
         }
         assert_ne!(golden.cased, golden.uncased);
@@ -243,7 +194,7 @@ mod tests {
     fn the_configuration_chooses() {
         let lines = fs::read_to_string(folder().join("vocab.txt")).unwrap();
         let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;
-        let ids = |pieces: &WordPieces| pieces.encode("Café", PieceLimit::None).unwrap()[1];
+        let ids = |pieces: &WordPieces| pieces.encode("Café").unwrap()[1];
         assert_eq!(ids(&cased("{}")), number("cafe"));
         assert_eq!(ids(&cased(r#"{"strip_accents": false}"#)), number("café"));
         assert_eq!(cased("{}").vocabulary(), lines.lines().count());
@@ -253,8 +204,7 @@ mod tests {
     #[test]
     fn captions_are_cleaned_first() {
         let pieces = WordPieces::open(folder()).unwrap();
-        let of =
-            |caption: &str| pieces.encode(&clean_caption(caption), PieceLimit::default()).unwrap();
+        let of = |caption: &str| pieces.encode(&clean_caption(caption)).unwrap();
         assert_eq!(of(" . "), [2, 3]);
         assert_eq!(of("A dog, runs!"), of("a dog runs"));
     }
@@ -267,7 +217,7 @@ mod tests {
         let words = pieces.words(caption).unwrap();
         let seen: Vec<_> = words.iter().map(|w| (w.text.as_str(), w.pieces.clone())).collect();
         assert_eq!(seen, [("The", 1..2), ("Running", 2..4), ("dogs", 4..6)]);
-        let whole = pieces.encode(caption, PieceLimit::None).unwrap();
+        let whole = pieces.encode(caption).unwrap();
         assert_eq!(whole.len(), 7); // and [CLS], [SEP]
         let lines = fs::read_to_string(folder().join("vocab.txt")).unwrap();
         let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;

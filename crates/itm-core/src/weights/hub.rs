@@ -1,5 +1,8 @@
 //! Folders of published models: a path, or a name that a cache knows.
 
+#[cfg(feature = "hub")]
+mod download;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,7 +92,7 @@ impl Hub {
 }
 
 #[cfg(feature = "hub")]
-use super::download::fetch;
+use self::download::fetch;
 
 /// Without the feature nothing is fetched.
 #[cfg(not(feature = "hub"))]
@@ -100,11 +103,11 @@ fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
 
 /// A model by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Published {
+struct Published {
     /// `org/name`
-    pub(super) id: String,
+    id: String,
     /// A branch, a tag or a commit.
-    pub(super) revision: String,
+    revision: String,
 }
 
 impl Published {

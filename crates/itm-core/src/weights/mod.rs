@@ -8,8 +8,6 @@
 //! | what was missing, misshaped or not needed | [`LoadReport`] |
 //! | a model with these weights (feature `burn`) | `encoders::Vit::open`, `encoders::Bert::open` |
 
-#[cfg(feature = "hub")]
-mod download;
 mod files;
 mod hub;
 #[cfg(any(feature = "burn", test))]

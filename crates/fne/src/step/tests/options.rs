@@ -9,7 +9,7 @@ fn run(config: &FneConfig) -> (Vec<f64>, Vec<Snapshot>, Vec<f32>) {
     let (mut losses, mut seen) = (vec![], vec![]);
     for s in 0..24 {
         if s % 8 == 0 {
-            fne.begin_epoch(s as usize / 8);
+            begin(&mut fne, s as usize / 8);
         }
         let pairs = [[0, 1, 4, 7], [2, 5, 6, 3], [0, 3, 4, 6]][s as usize % 3];
         let report = step(&mut fne, &pairs, 100 + s).unwrap();
@@ -123,8 +123,12 @@ fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
         config.sampler.exclude = Exclude::Truth;
         let annotated = |image: i64, caption: i64| image == caption / 2;
         let all = move |i, c| annotated(i, c) || more.contains(&(i, c));
-        let mut same = fne(&config).with_truth(annotated);
-        let (mut plain, mut known) = (plain, fne(&config).with_truth(all));
+        let told = |holds: &dyn Fn(i64, i64) -> bool| {
+            let texts = |i: i64| (0..8u32).filter(|&c| holds(i, c.into())).collect();
+            fne(&config).with_truth(Relevance::new(8, (0..4).map(texts).collect()))
+        };
+        let mut same = told(&annotated);
+        let (mut plain, mut known) = (plain, told(&all));
         let (mut differs, mut drawn) = (false, 0);
         for s in 0..24 {
             let pairs = [[0, 2, 4, 6], [2, 5, 6, 0], [0, 3, 4, 6]][s as usize % 3];

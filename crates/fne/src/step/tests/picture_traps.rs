@@ -12,7 +12,7 @@ fn trap_16_momentum_drops_what_bert_says() {
     let positives = |dropout| {
         let mut config = small(Preset::Default, dropout);
         config.sampler.momentum = 1.0;
-        let seen = picture_step(&mut new(&config), &PAIRS, 1, Observe::On).unwrap();
+        let seen = picture_step(&mut new(&config), &PAIRS, 1).unwrap();
         let seen = seen.observation.unwrap();
         (seen.image_to_text.positive, seen.text_to_image.positive)
     };
@@ -27,13 +27,13 @@ fn trap_16_momentum_drops_what_bert_says() {
 fn trap_02_and_09_with_vit_and_bert() {
     let mut fne = new(&small(Preset::Default, 0.1));
     let start = values(fne.online());
-    picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+    picture_step(&mut fne, &PAIRS, 1).unwrap();
     let first = values(fne.online());
     assert!(far(&first, &start) > 1e-3 && far(&values(fne.momentum()), &start) < 1e-6);
     let bank = fne.bank().contents();
-    fne.begin_epoch(1);
+    begin(&mut fne, 1);
     assert_eq!((fne.bank().contents(), fne.statistics()), (bank, Snapshot::default()));
-    picture_step(&mut fne, &PAIRS, 2, Observe::Off).unwrap();
+    picture_step(&mut fne, &PAIRS, 2).unwrap();
     let want: Vec<f32> = start.iter().zip(&first).map(|(s, f)| 0.995 * s + 0.005 * f).collect();
     assert!(far(&values(fne.momentum()), &want) < 1e-6 && far(&want, &start) > 1e-5);
 }
@@ -44,16 +44,14 @@ fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
     for preset in [Preset::Official, Preset::Paper] {
         let config = small(preset, 0.2);
         let run = |fne: &mut Fne, steps: std::ops::Range<u64>| -> Vec<u64> {
-            steps
-                .map(|s| picture_step(fne, &PAIRS, s, Observe::Off).unwrap().loss.to_bits())
-                .collect()
+            steps.map(|s| picture_step(fne, &PAIRS, s).unwrap().loss.to_bits()).collect()
         };
         let mut whole = new(&config);
         let losses = run(&mut whole, 0..4);
         let folder = tempfile::tempdir().unwrap();
         let mut first = new(&config);
         let mut again = run(&mut first, 0..2);
-        first.save(folder.path()).unwrap();
+        save(&first, folder.path());
         let mut second = Fne::new(&config, 0, 30, &Device::flex(), 8).unwrap();
         second.load(folder.path()).unwrap();
         again.extend(run(&mut second, 2..4));
@@ -77,7 +75,7 @@ fn pictures_in_parts_are_the_large_batch() {
             let mut config = small(Preset::Default, 0.0);
             (config.train.micro_batch, bert(&mut config).pool) = (micro_batch, pool);
             let mut fne = new(&config);
-            let reports = (0..3).map(|s| picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap());
+            let reports = (0..3).map(|s| picture_step(&mut fne, &PAIRS, s).unwrap());
             reports.flat_map(|r| [r.loss, r.grad_norm]).collect::<Vec<_>>()
         };
         let want = run(4);
@@ -118,17 +116,27 @@ fn pictures_of_another_size_are_refused() {
     _ = fne.embed_pictures([Ok(pictures(&PAIRS, 24))]);
 }
 
+/// In training and in evaluation.
 #[test]
-#[should_panic(expected = "features of width 3 for model.image.kind = \"vit\"")]
-fn features_are_no_pictures() {
-    let mut fne = new(&small(Preset::Default, 0.0));
-    let batch = Batch {
-        images: Images::Features(&[1.0, 2.0, 3.0]),
-        texts: &[&[2, 3]],
-        image_ids: &[0],
-        caption_ids: &[0],
+fn features_are_no_pictures_and_pictures_no_features() {
+    let refused = |fne: &mut Fne, images: Images| {
+        let batch = Batch { images, texts: &[&[2, 3]], image_ids: &[0], caption_ids: &[0] };
+        fne.step(&batch, 1, Observe::Off).unwrap_err().to_string()
     };
-    _ = fne.step(&batch, 1, Observe::Off);
+    let unseen = |fne: &Fne, dim| {
+        let (features, pairs) = (Features { dim, values: vec![0.5; dim] }, Pairs::uniform(1, 1));
+        let items =
+            Items { images: ImageItems::Features(&features), texts: &[vec![2, 3]], pairs: &pairs };
+        fne.scored(items).map(|_| ()).unwrap_err().to_string()
+    };
+    let mut sees_pictures = new(&small(Preset::Default, 0.0));
+    let line = "images: expected pictures, got features";
+    assert_eq!(refused(&mut sees_pictures, Images::Features(&[1.0, 2.0, 3.0])), line);
+    assert_eq!(unseen(&sees_pictures, 3), line);
+    let mut sees_features = fne(&tiny(Preset::Default));
+    let line = refused(&mut sees_features, Images::from(&pictures(&[0], 16)));
+    assert_eq!(line, "images: expected features of width 5, got pictures of 16 px");
+    assert_eq!(unseen(&sees_features, 4), "images: expected features of width 5, got 4");
 }
 
 /// A caption without a word (cleaned to nothing, and nothing put in its place) and one of more pieces than positions.
@@ -193,11 +201,11 @@ fn a_step_works_in_place() {
     for preset in [Preset::Default, Preset::Paper] {
         let mut fne = new(&small(preset, 0.1));
         for s in 0..2 {
-            picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap();
+            picture_step(&mut fne, &PAIRS, s).unwrap();
         }
         let before = places(&fne);
         for s in 2..4 {
-            picture_step(&mut fne, &PAIRS, s, Observe::On).unwrap();
+            picture_step(&mut fne, &PAIRS, s).unwrap();
         }
         assert_eq!(places(&fne), before, "{preset:?}");
     }

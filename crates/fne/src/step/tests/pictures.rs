@@ -85,12 +85,7 @@ pub(super) fn pictures(which: &[usize], size: usize) -> PictureBatch {
     PictureBatch { images: which.len(), size, values: values.collect() }
 }
 
-pub(super) fn picture_step(
-    fne: &mut Fne,
-    which: &[usize],
-    seed: u64,
-    observe: Observe,
-) -> Result<StepReport> {
+pub(super) fn picture_step(fne: &mut Fne, which: &[usize], seed: u64) -> Result<StepReport> {
     let size = vit(&mut fne.config().clone()).image_size;
     let (pictures, texts) = (pictures(which, size), which.iter().map(|&p| CAPTIONS[p]));
     let batch = Batch {
@@ -99,7 +94,7 @@ pub(super) fn picture_step(
         image_ids: &which.iter().map(|&p| p as i64 / 2).collect::<Vec<_>>(),
         caption_ids: &which.iter().map(|&p| p as i64).collect::<Vec<_>>(),
     };
-    fne.step(&batch, seed, observe)
+    observed(fne, &batch, &Chance::seeded(seed))
 }
 
 pub(super) const PAIRS: [usize; 4] = [0, 2, 5, 7];
@@ -107,11 +102,10 @@ pub(super) const PAIRS: [usize; 4] = [0, 2, 5, 7];
 /// Losses of three steps, and all embeddings after them.
 pub(super) fn output(config: &FneConfig) -> (Vec<f64>, Vec<f32>) {
     let mut fne = new(config);
-    let losses =
-        (0..3).map(|s| picture_step(&mut fne, &PAIRS, s, Observe::Off).unwrap().loss).collect();
+    let losses = (0..3).map(|s| picture_step(&mut fne, &PAIRS, s).unwrap().loss).collect();
     let size = vit(&mut config.clone()).image_size;
     let images = fne.embed_pictures([Ok(pictures(&PAIRS, size))]).unwrap();
-    (losses, [images, fne.embed_texts(&CAPTIONS)].concat())
+    (losses, [images, fne.embed_texts(&CAPTIONS).unwrap()].concat())
 }
 
 /// P1–P5: every option of the encoders gives another loss in training.
@@ -156,9 +150,9 @@ fn trap_15_padding_counts_with_all_alone() {
         let off = far(&of(&alone), &of(&beside)[..8]);
         assert_eq!(off > 1e-4, moves, "{pool:?}: {off:e}");
 
-        let all = fne.embed_texts(&CAPTIONS);
+        let all = fne.embed_texts(&CAPTIONS).unwrap();
         for (i, caption) in CAPTIONS.iter().enumerate() {
-            let off = far(&fne.embed_texts(&[caption]), &all[8 * i..8 * i + 8]);
+            let off = far(&fne.embed_texts(&[caption]).unwrap(), &all[8 * i..8 * i + 8]);
             assert!(off < 1e-5, "{pool:?}, caption {i} in evaluation: {off:e}");
         }
         let wide = of(&TokenBatch::padded_to(&[CAPTIONS[0]], 6));
@@ -178,10 +172,11 @@ fn captions_are_cut_in_training_too_unless_told_otherwise() {
             other => panic!("{other:?}"),
         };
         let before = word(&fne); // piece 24 stands at place 6 of the last caption
-        picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+        picture_step(&mut fne, &PAIRS, 1).unwrap();
         assert_eq!(word(&fne) != before, learns, "{truncate:?}");
         let cut: &[u32] = &[2, 20, 21, 22, 23, 3];
-        assert!(far(&fne.embed_texts(&[cut]), &fne.embed_texts(&[CAPTIONS[7]])) < 1e-6);
+        let of = |caption| fne.embed_texts(&[caption]).unwrap();
+        assert!(far(&of(cut), &of(CAPTIONS[7])) < 1e-6);
     }
 }
 
@@ -190,7 +185,7 @@ fn captions_are_cut_in_training_too_unless_told_otherwise() {
 fn projections_belong_to_the_encoders() {
     let config = small(Preset::Paper, 0.0);
     let mut fne = new(&config);
-    assert_eq!((fne.width(), fne.bank().width()), (6, 6));
+    assert_eq!((config.model.embed_dim, fne.bank().width()), (6, 6));
     let weight = |encoders: &Encoders| match (&encoders.image, &encoders.text) {
         (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
             let of = |linear: &Option<itm_kernels::Linear>| {
@@ -206,7 +201,7 @@ fn projections_belong_to_the_encoders() {
     let largest = before.iter().fold(0.0f32, |m, w| m.max(w.abs()));
     assert!((0.3..=8f32.sqrt().recip()).contains(&largest), "{largest}");
     assert_eq!(weight(fne.momentum()), before);
-    picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap();
+    picture_step(&mut fne, &PAIRS, 1).unwrap();
     assert!(far(&weight(fne.online()), &before) > 1e-3);
     assert!(far(&weight(fne.momentum()), &before) < 1e-6, "trap 9");
 }
@@ -224,11 +219,11 @@ fn dropout_ends_with_the_first_validation_of_an_epoch() {
         let mut drops = vec![];
         for step in 0..2 * steps {
             if step % steps == 0 {
-                fne.begin_epoch(step / steps);
+                begin(&mut fne, step / steps);
             }
             let mut other = fne.clone();
             let [a, b] = [(&mut fne, 1), (&mut other, 2)].map(|(fne, seed)| {
-                let report = picture_step(fne, &PAIRS, seed, Observe::Off).unwrap();
+                let report = picture_step(fne, &PAIRS, seed).unwrap();
                 (report.loss, fne.bank().contents().texts)
             });
             assert_eq!(a.0 != b.0, a.1 != b.1, "online and momentum encoders have one mode");
@@ -243,7 +238,7 @@ fn dropout_ends_with_the_first_validation_of_an_epoch() {
 
     let mut config = small(Preset::Default, 0.5);
     config.train.dropout_after_validation = DropoutAfterValidation::Off;
-    let e = picture_step(&mut new(&config), &PAIRS, 1, Observe::Off).unwrap_err().to_string();
+    let e = picture_step(&mut new(&config), &PAIRS, 1).unwrap_err().to_string();
     assert!(e.starts_with("train.dropout_after_validation: expected the number of steps"), "{e}");
 }
 
@@ -286,7 +281,7 @@ fn vit_drops_what_its_weights_say() {
         }
         let mut fne = new(&config);
         let images = fne.embed_pictures([Ok(pictures(&PAIRS, 16))]).unwrap();
-        let loss = picture_step(&mut fne, &PAIRS, 1, Observe::Off).unwrap().loss;
+        let loss = picture_step(&mut fne, &PAIRS, 1).unwrap().loss;
         (images, loss, fne.bank().contents().images[..32].to_vec())
     };
     let (none, some) = (with(0.0), with(0.4));

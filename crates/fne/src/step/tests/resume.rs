@@ -14,7 +14,7 @@ fn run(fne: &mut Fne, steps: std::ops::Range<u64>) -> Vec<u64> {
     steps
         .map(|s| {
             if s < 2 {
-                fne.begin_epoch(s as usize);
+                begin(fne, s as usize);
             }
             // A pair alone is the best of its batch: it feeds the statistics.
             let pairs = if s % 2 == 0 { &[0, 3, 5, 6, 1][..] } else { &[2] };
@@ -39,7 +39,7 @@ fn trap_22_resume_equals_an_uninterrupted_run() {
         let folder = tempfile::tempdir().unwrap();
         let mut first = fne(&config);
         let mut again = run(&mut first, 0..5);
-        first.save(folder.path()).unwrap();
+        save(&first, folder.path());
         assert!(first.statistics().positive.count > 0, "the middle of an epoch");
         drop(first);
         let mut second = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
@@ -50,11 +50,9 @@ fn trap_22_resume_equals_an_uninterrupted_run() {
         assert_eq!(bits(values(second.online())), bits(values(whole.online())));
         assert_eq!(bits(values(second.momentum())), bits(values(whole.momentum())));
         assert_eq!(second.bank().contents(), whole.bank().contents());
-        let moments = |f: &Fne| f.optimizer.moments().collect::<Vec<_>>();
-        assert_eq!(moments(&second), moments(&whole));
-        assert_eq!(second.optimizer.steps(), 8);
         assert_eq!(second.statistics(), whole.statistics());
-        assert_eq!(second.progress(), (1, 8));
+        assert_eq!((second.learner.epoch(), second.learner.steps()), (1, 8));
+        assert!(files(&second) == files(&whole), "moments too");
         assert!(whole.bank().ids()[0] != NEVER);
     }
 }
@@ -63,7 +61,7 @@ fn trap_22_resume_equals_an_uninterrupted_run() {
 fn a_fresh_model_can_be_saved_and_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let config = noisy(Preset::Default);
-    fne(&config).save(folder.path()).unwrap();
+    save(&fne(&config), folder.path());
     let mut other = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
     other.load(folder.path()).unwrap();
     assert_eq!(values(other.online()), values(fne(&config).online()));
@@ -73,7 +71,7 @@ fn saved() -> (tempfile::TempDir, FneConfig) {
     let (folder, config) = (tempfile::tempdir().unwrap(), noisy(Preset::Default));
     let mut model = fne(&config);
     run(&mut model, 0..3);
-    model.save(folder.path()).unwrap();
+    save(&model, folder.path());
     (folder, config)
 }
 
@@ -116,7 +114,7 @@ fn another_model_is_named() {
     let mut later = fne(&config);
     run(&mut later, 0..4);
     let other = tempfile::tempdir().unwrap();
-    later.save(other.path()).unwrap();
+    save(&later, other.path());
     let name = "state.safetensors";
     std::fs::copy(other.path().join(name), folder.path().join(name)).unwrap();
     let e = refused(&|_| (), DIM, 12);
@@ -134,7 +132,7 @@ proptest! {
     fn random_bytes_are_refused(bytes: Vec<u8>, header in 0u64..64) {
         let folder = tempfile::tempdir().unwrap();
         let mut model = fne(&tiny(Preset::Default));
-        model.save(folder.path()).unwrap();
+        save(&model, folder.path());
         let with_header = [header.to_le_bytes().to_vec(), bytes.clone()].concat();
         for content in [bytes, with_header] {
             std::fs::write(folder.path().join("state.safetensors"), content).unwrap();

@@ -1,6 +1,8 @@
 //! Rows before they are pooled: against `tests/reference/fne_maps.py`, and against the embeddings that are their means.
 
 use itm_core::encoders::word_patches;
+use itm_core::learn::{PictureItems, Word, WordPairs};
+use itm_core::vision::PictureBatch;
 use serde_json::Value;
 
 use super::pictures::{CAPTIONS, bert, new, pictures, small, vit};
@@ -19,7 +21,7 @@ fn golden_maps() {
         let states = fne.states().unwrap();
         assert_eq!((states.grid().side, states.grid().patch, states.grid().size), (4, 8, 32));
         let captions: Vec<_> = golden.iter().map(|pair| ids(&pair["caption"])).collect();
-        let pieces = states.pieces(&captions); // side by side: one padded to the other
+        let pieces = states.pieces(&captions).unwrap(); // side by side: one padded to the other
         for (pair, pieces) in golden.iter().zip(pieces) {
             let image = pair["image"].as_i64().unwrap();
             let patches = states.patches(&reference_pictures(&[5, image]));
@@ -51,15 +53,71 @@ fn embeddings_are_means_of_the_rows() {
             patches.chunks_exact(patches.len() / 2).flat_map(|rows| mean(rows, d)).collect();
         near(&images, &fne.embed_pictures([Ok(seen)]).unwrap());
         let texts: Vec<f32> =
-            states.pieces(&CAPTIONS).iter().flat_map(|rows| mean(rows, d)).collect();
-        near(&texts, &fne.embed_texts(&CAPTIONS));
-        assert_eq!(states.pieces(&CAPTIONS)[7].len(), 6 * d, "cut as in evaluation");
+            states.pieces(&CAPTIONS).unwrap().iter().flat_map(|rows| mean(rows, d)).collect();
+        near(&texts, &fne.embed_texts(&CAPTIONS).unwrap());
+        assert_eq!(states.pieces(&CAPTIONS).unwrap()[7].len(), 6 * d, "cut as in evaluation");
+    }
+}
+
+/// Four pictures, two a batch.
+struct Album;
+
+impl PictureItems for Album {
+    fn len(&self) -> usize {
+        4
+    }
+
+    fn batch(&self) -> usize {
+        2
+    }
+
+    fn some(&self, images: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_> {
+        let batches: Vec<_> = images.chunks(2).map(|some| Ok(album(some))).collect();
+        Box::new(batches.into_iter())
+    }
+}
+
+fn album(images: &[usize]) -> PictureBatch {
+    pictures(&images.iter().map(|i| 2 * i).collect::<Vec<_>>(), 16)
+}
+
+/// Every piece between `[CLS]` and `[SEP]` is a word. Pairs in any order, an image twice; the words of a caption that is cut
+/// are left out where their pieces are.
+#[test]
+fn maps_are_those_of_each_pair_alone() {
+    let config = small(Preset::Paper, 0.0);
+    let fne = new(&config);
+    let (states, d) = (fne.states().unwrap(), config.model.embed_dim);
+    let texts: Vec<Vec<u32>> = CAPTIONS.iter().map(|c| c.to_vec()).collect();
+    let (all, pairs) = (Pairs::uniform(4, 2), [(3, 7), (0, 0), (3, 2), (1, 1)]);
+    let items = Items { images: ImageItems::Pictures(&Album), texts: &texts, pairs: &all };
+    let words = |text: usize| {
+        let word = |k: usize| Word { text: format!("{text}.{k}"), pieces: k..k + 1 };
+        Ok((1..CAPTIONS[text].len() - 1).map(word).collect())
+    };
+    let asked = WordPairs { items, pairs: &pairs, words: &words };
+    let maps = fne.word_maps(asked).unwrap().unwrap();
+    assert_eq!(maps.len(), 4);
+    for (maps, (image, text)) in maps.iter().zip(pairs) {
+        let (patches, pieces) =
+            (states.patches(&album(&[image])), states.pieces(&[CAPTIONS[text]]));
+        let kept = CAPTIONS[text].len().min(6) - 2; // `max_pieces` and its two ends
+        assert_eq!((maps.grid, maps.words.len()), (states.grid(), kept));
+        let ranges: Vec<_> = (1..1 + kept).map(|k| k..k + 1).collect();
+        let want = word_patches(&patches, &pieces.unwrap()[0], &ranges, d);
+        near(&maps.words.iter().flat_map(|map| map.values.clone()).collect::<Vec<_>>(), &want);
+        assert_eq!(maps.words[0].word, format!("{text}.1"));
     }
 }
 
 #[test]
 fn features_and_words_have_no_patches() {
-    assert!(fne(&tiny(Preset::Default)).states().is_none());
+    let fne = fne(&tiny(Preset::Default));
+    assert!(fne.states().is_none());
+    let (features, pairs) = (Features { dim: DIM, values: vec![] }, Pairs::uniform(0, 1));
+    let items = Items { images: ImageItems::Features(&features), texts: &[], pairs: &pairs };
+    let asked = WordPairs { items, pairs: &[], words: &|_| Ok(vec![]) };
+    assert_eq!(fne.word_maps(asked).unwrap(), None);
 }
 
 fn mean(rows: &[f32], d: usize) -> Vec<f32> {

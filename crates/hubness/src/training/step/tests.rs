@@ -2,12 +2,16 @@ mod audit;
 mod resume;
 mod twin;
 
-use itm_core::ScoreMatrix;
+use std::path::Path;
+
 use itm_core::data::Features;
+use itm_core::learn::{ImageItems, Images, Items, Method};
+use itm_core::scored::Similarity;
+use itm_core::{Pairs, Relevance, host};
 
 use super::*;
 use crate::training::config::tests::tiny;
-use crate::training::{ImageNorm, Initialisation, Similarity, TextPool, score_matrix};
+use crate::training::{ImageNorm, Initialisation, TextPool};
 
 const DIM: usize = 5;
 
@@ -44,19 +48,42 @@ fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
     let ids: Vec<i64> = which.iter().map(|&p| data.image_ids[p]).collect();
     let captions: Vec<i64> = which.iter().map(|&p| p as i64).collect();
     let features: Vec<f32> = rows.collect();
-    f(&Batch { features: &features, texts: &texts, image_ids: &ids, caption_ids: &captions })
+    let images = Images::Features(&features);
+    f(&Batch { images, texts: &texts, image_ids: &ids, caption_ids: &captions })
 }
 
-fn step(hal: &mut Hal, which: &[usize]) -> Result<StepReport> {
-    with_batch(which, |batch| hal.step(batch, Observe::On))
+fn step(hal: &mut Hal, which: &[usize]) -> Result<Step> {
+    with_batch(which, |batch| hal.step(batch, 0, Observe::Off))
 }
 
-/// What the runner does at the start of an epoch.
+/// The eight pairs as a split.
+fn with_items<T>(f: impl FnOnce(Items) -> T) -> T {
+    let Data { texts, image_ids, .. } = data();
+    let values = (0..6 * DIM).map(|k| ((k * 37 % 23) as f32 - 11.0) / 7.0).collect();
+    let features = Features { dim: DIM, values };
+    let pairs = Pairs::new(6, image_ids.iter().map(|&i| i as usize).collect()).unwrap();
+    f(Items { images: ImageItems::Features(&features), texts: &texts, pairs: &pairs })
+}
+
 fn begin(hal: &mut Hal, epoch: usize) {
-    hal.begin_epoch(epoch);
-    for captions in hal.bank_batches(8) {
-        with_batch(&captions, |batch| hal.remember(batch));
-    }
+    with_items(|items| hal.begin_epoch(epoch, items)).unwrap();
+}
+
+/// The files of a state.
+fn files(hal: &Hal) -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![];
+    hal.save(&mut |name, contents| {
+        files.push((name.to_owned(), contents.to_vec()));
+        Ok(())
+    })
+    .unwrap();
+    files
+}
+
+fn save(hal: &Hal, folder: &Path) {
+    files(hal)
+        .iter()
+        .for_each(|(name, contents)| std::fs::write(folder.join(name), contents).unwrap());
 }
 
 /// Parameters of a module, flat.
@@ -175,8 +202,6 @@ fn the_bank_is_of_the_second_epoch_on() {
     begin(&mut with, 2);
     assert_eq!(with.bank().len(), 8);
     assert_ne!(with.bank().embeddings(), before);
-    with.begin_epoch(3);
-    assert!(with.bank().is_empty(), "dropped afterwards");
 }
 
 #[test]
@@ -191,22 +216,93 @@ fn two_runs_are_one() {
     assert_eq!(run(), run());
 }
 
+/// Features that are not finite, or so large that their embedding is not; with a bank and without.
 #[test]
 fn what_is_not_finite_is_named_and_changes_nothing() {
-    let mut hal = hal(&tiny(Objective::Hal));
-    begin(&mut hal, 0);
-    step(&mut hal, &ALL).unwrap();
-    let before = values(hal.encoders());
-    let texts: [&[u32]; 2] = [&[3], &[4]];
+    for objective in [Objective::Hal, Objective::HalAaaiBank] {
+        let mut config = tiny(objective);
+        config.bank.mb_rate = 1.0;
+        let mut hal = hal(&config);
+        begin(&mut hal, 1);
+        step(&mut hal, &ALL).unwrap();
+        let before = files(&hal);
+        for (feature, want) in [
+            (f32::NAN, "image 0 of the batch: expected finite values, got NaN"),
+            (f32::MAX, "epoch 1, step 1: expected a finite loss, got NaN"),
+        ] {
+            let features = [feature; 2 * DIM];
+            let batch = Batch {
+                images: Images::Features(&features),
+                texts: &[&[3], &[4]],
+                image_ids: &[0, 1],
+                caption_ids: &[0, 1],
+            };
+            let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
+            assert_eq!(e, want, "{objective:?}");
+            assert!(files(&hal) == before, "{objective:?}, {feature}");
+        }
+    }
+}
+
+/// A finite loss of an infinite slope: rows of length 1e-9 before they get unit length, made of features of 1e30.
+#[test]
+fn gradients_that_are_not_finite_change_nothing() {
+    let mut hal = hal(&tiny(Objective::Sum));
+    let mut encoders = hal.encoders().clone();
+    let linear = &mut encoders.image.linear;
+    linear.weight = linear.weight.clone().map(|w| w.zeros_like().require_grad());
+    let tiny = |b: burn::tensor::Tensor<1>| (b.zeros_like() + 3e-10).require_grad();
+    linear.bias = linear.bias.clone().map(|b| b.map(tiny));
+    hal.learner = Learner::new(encoders, options(&hal.config));
+    let before = files(&hal);
+    let features = [1e30; 2 * DIM];
     let batch = Batch {
-        features: &[f32::NAN; 2 * DIM],
-        texts: &texts,
+        images: Images::Features(&features),
+        texts: &[&[3], &[4]],
         image_ids: &[0, 1],
         caption_ids: &[0, 1],
     };
-    let e = hal.step(&batch, Observe::Off).unwrap_err().to_string();
-    assert_eq!(e, "epoch 0, step 1: expected a finite loss, got NaN");
-    assert_eq!(values(hal.encoders()), before);
+    let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
+    assert!(e.starts_with("epoch 0, step 0: expected gradients of a finite norm"), "{e}");
+    assert!(files(&hal) == before);
+}
+
+/// A bank is made of the very batches and embeddings that it would be made of by hand.
+#[test]
+fn an_epoch_fills_its_bank() {
+    let mut config = tiny(Objective::HalAaaiBank);
+    config.bank.mb_rate = 0.7;
+    let (mut filled, mut by_hand) = (hal(&config), hal(&config));
+    begin(&mut filled, 4);
+    by_hand.learner.begin_epoch(4);
+    for captions in by_hand.bank_batches(8) {
+        with_batch(&captions, |batch| by_hand.remember(batch)).unwrap();
+    }
+    assert!(!filled.bank().is_empty());
+    assert_eq!(filled.bank().embeddings(), by_hand.bank().embeddings());
+    assert_eq!(filled.bank().captions(), by_hand.bank().captions());
+}
+
+/// One line each, and no panic.
+#[test]
+fn what_hal_cannot_see_is_refused() {
+    let mut hal = hal(&tiny(Objective::Sum));
+    let pixels = [0.5; 3 * 4];
+    let images = Images::Pixels { size: 2, values: &pixels };
+    let batch = Batch { images, texts: &[&[3]], image_ids: &[0], caption_ids: &[0] };
+    let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
+    assert_eq!(e, "images: expected features of width 5, got pictures of 2 px");
+    let features = [0.5; DIM];
+    let images = Images::Features(&features);
+    let batch = Batch { images, texts: &[&[]], image_ids: &[0], caption_ids: &[0] };
+    let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
+    assert!(e.starts_with("caption 0 of the batch: expected at least one word"), "{e}");
+
+    let (narrow, pairs) = (Features { dim: 4, values: vec![0.5; 4] }, Pairs::uniform(1, 1));
+    let items = Items { images: ImageItems::Features(&narrow), texts: &[vec![3]], pairs: &pairs };
+    let want = "images: expected features of width 5, got 4";
+    assert_eq!(hal.scored(items).map(|_| ()).unwrap_err().to_string(), want);
+    assert_eq!(hal.begin_epoch(0, items).unwrap_err().to_string(), want);
 }
 
 #[test]
@@ -227,13 +323,13 @@ fn embeddings_score_as_in_training() {
         config.model.similarity = similarity;
         config.model.embed_dim = 19; // not a whole number of lanes
         let mut hal = hal(&config);
-        let data = data();
-        let features = Features { dim: DIM, values: data.features };
-        let (images, texts) = (hal.embed_images(&features), hal.embed_texts(&data.texts));
-        let all: ScoreMatrix = score_matrix(similarity, 19, &images, &texts).unwrap();
-        let report = step(&mut hal, &[0, 1, 2, 3, 4, 5, 6, 7]).unwrap();
-        let [i2t, t2i] = report.negatives.unwrap();
-        for (n, (got, want)) in all.values().iter().zip(&i2t.observed.scores).enumerate() {
+        let all = [0, 1, 2, 3, 4, 5, 6, 7];
+        let scores = with_items(|items| hal.scored(items).unwrap().matrix()).unwrap();
+        let nothing = Relevance::new(0, vec![]);
+        let seen = with_batch(&all, |b| hal.step_by(b, Observe::Against(&nothing))).unwrap();
+        let [i2t, t2i] = seen.1.unwrap();
+        for (n, want) in i2t.observed.scores.iter().enumerate() {
+            let got = scores.row(data().image_ids[n / 8] as usize)[n % 8];
             assert!((got - want).abs() < 1e-6, "{similarity:?}, {n}: {got} {want}");
             assert_eq!(t2i.observed.scores[n % 8 * 8 + n / 8], *want, "the same scores, turned");
         }
@@ -243,6 +339,7 @@ fn embeddings_score_as_in_training() {
 #[test]
 #[should_panic(expected = "one text a pair")]
 fn a_batch_whose_parts_differ_is_refused() {
-    let batch = Batch { features: &[0.0; DIM], texts: &[], image_ids: &[1], caption_ids: &[1] };
-    let _ = hal(&tiny(Objective::Sum)).step(&batch, Observe::Off);
+    let images = Images::Features(&[0.0; DIM]);
+    let batch = Batch { images, texts: &[], image_ids: &[1], caption_ids: &[1] };
+    let _ = hal(&tiny(Objective::Sum)).step(&batch, 0, Observe::Off);
 }

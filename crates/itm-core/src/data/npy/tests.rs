@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::data::fixture::with_header;
 
 /// Written by NumPy: `tests/reference/npy_files.py`.
 fn golden(name: &str) -> PathBuf {
@@ -19,12 +20,6 @@ fn refused(bytes: Vec<u8>) -> String {
     let line = Npy::from_bytes("x.npy", bytes).unwrap_err().to_string();
     assert!(line.starts_with("x.npy") && !line.contains('\n'), "{line}");
     line
-}
-
-/// A version 1 file with this dictionary.
-fn with_header(dictionary: &str, data: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(dictionary.len()).unwrap().to_le_bytes();
-    [b"\x93NUMPY\x01\x00".as_slice(), &length, dictionary.as_bytes(), data].concat()
 }
 
 #[derive(serde::Deserialize)]

@@ -15,6 +15,7 @@ mod refused;
 
 use super::*;
 use crate::encoders::{ImagePool, PiecePool, PositionStep, TokenBatch, resize_positions};
+use crate::host;
 
 fn golden_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf")
@@ -59,10 +60,6 @@ impl Golden {
         let rows = rows.map(|(row, n)| row[..n].iter().map(|&id| id as u32).collect());
         TokenBatch::new(&rows.collect::<Vec<Vec<u32>>>())
     }
-}
-
-fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_to_vec().unwrap()
 }
 
 /// Largest deviation, as a share of `scale`, is below `bound`.

@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::losses::hub_factors;
-use crate::training::Negatives;
+use crate::training::objective::Negatives;
 
-fn observed(config: &HalConfig, which: &[usize]) -> (StepReport, [Negatives; 2]) {
-    let mut report = step(&mut hal(config), which).unwrap();
-    let negatives = report.negatives.take().unwrap();
-    (report, negatives)
+fn observed(config: &HalConfig, which: &[usize]) -> (Step, [Negatives; 2]) {
+    let nothing = Relevance::new(0, vec![]);
+    let observe = Observe::Against(&nothing);
+    let (step, negatives) = with_batch(which, |b| hal(config).step_by(b, observe)).unwrap();
+    (step, negatives.unwrap())
 }
 
 /// The sum of the hinges of the weighed negatives is the loss; for MAX they are the hardest alone.
@@ -79,8 +80,23 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
     }
 }
 
+/// The shares of a step are those of its negatives; unasked, nothing is told.
 #[test]
-fn nothing_is_observed_unasked() {
-    let report = with_batch(&ALL, |b| hal(&tiny(Objective::Sum)).step(b, Observe::Off)).unwrap();
-    assert_eq!(report.negatives, None);
+fn a_step_tells_its_draws_if_asked() {
+    let (data, config) = (data(), tiny(Objective::Hal));
+    let mut texts = vec![vec![]; 6];
+    data.image_ids.iter().enumerate().for_each(|(c, &i)| texts[i as usize].push(c as u32));
+    let truth = Relevance::new(8, texts);
+    let (_, sides) = observed(&config, &[0, 1, 2]);
+    let step = |observe| with_batch(&[0, 1, 2], |b| hal(&config).step(b, 0, observe)).unwrap();
+    let told = step(Observe::Against(&truth));
+    let mut want = itm_core::audit::Draws::default();
+    for side in &sides {
+        let mut draws = side.observed.draws(0.2, &truth.by_id());
+        draws.drawn = 3.0 * side.observed.expected_true_share(&side.weights, &truth.by_id());
+        want.add(&draws);
+    }
+    assert!(want.uniform > 0.0 && told.candidates.is_none());
+    assert_eq!(told.draws, Some(want));
+    assert_eq!(step(Observe::Off), Step { draws: None, ..told });
 }

@@ -53,12 +53,14 @@ fn model(golden: &Value, config: &HalConfig) -> Hal {
     };
     let vector =
         |name: &str| Param::from_tensor(Tensor::<1>::from_floats(values(name).as_slice(), &device));
-    let text = &mut hal.encoders.text;
+    let mut encoders = hal.encoders().clone();
+    let text = &mut encoders.text;
     text.words = matrix("words", 9);
     (text.gru.w_ih, text.gru.w_hh) = (matrix("w_ih", 3), matrix("w_hh", 5));
     (text.gru.b_ih, text.gru.b_hh) = (vector("b_ih"), vector("b_hh"));
-    hal.encoders.image.linear.weight = matrix("weight", 4);
-    hal.encoders.image.linear.bias = Some(vector("bias"));
+    encoders.image.linear.weight = matrix("weight", 4);
+    encoders.image.linear.bias = Some(vector("bias"));
+    hal.learner = Learner::new(encoders, options(config));
     hal
 }
 
@@ -70,7 +72,8 @@ fn with_pairs<T>(golden: &Value, which: &[usize], f: impl FnOnce(&Batch) -> T) -
     let image_ids: Vec<i64> = which.iter().map(|&p| ids[p]).collect();
     let caption_ids: Vec<i64> = which.iter().map(|&p| p as i64).collect();
     let caption_ids = caption_ids.as_slice();
-    f(&Batch { features: &features, texts: &texts, image_ids: &image_ids, caption_ids })
+    let images = Images::Features(&features);
+    f(&Batch { images, texts: &texts, image_ids: &image_ids, caption_ids })
 }
 
 #[test]
@@ -85,13 +88,14 @@ fn golden_three_steps() {
         let mut at = None;
         for (n, (epoch, pairs)) in steps.iter().enumerate() {
             if at.replace(*epoch) != Some(*epoch) {
-                hal.begin_epoch(*epoch);
+                hal.learner.begin_epoch(*epoch);
+                hal.bank = MemoryBank::default();
                 let banked = config.loss.objective == Objective::HalAaaiBank && *epoch > 0;
                 for batch in list::<Vec<usize>>(&golden["bank"]).iter().filter(|_| banked) {
-                    with_pairs(&golden, batch, |batch| hal.remember(batch));
+                    with_pairs(&golden, batch, |batch| hal.remember(batch)).unwrap();
                 }
             }
-            let report = with_pairs(&golden, pairs, |b| hal.step(b, Observe::Off)).unwrap();
+            let report = with_pairs(&golden, pairs, |b| hal.step(b, 0, Observe::Off)).unwrap();
             for (what, got, want) in [
                 ("loss", report.loss, &case["losses"][n]),
                 ("norm", report.grad_norm, &case["norms"][n]),

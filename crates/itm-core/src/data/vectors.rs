@@ -6,14 +6,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::Vocabulary;
-use crate::data::Npy;
+use super::Npy;
+use crate::text::Vocabulary;
 use crate::{Error, Result};
 
 /// Vectors of some of a [`Vocabulary`]'s words; the others keep what they have.
 ///
 /// ```
-/// use itm_core::text::{Vocabulary, VocabularyOptions, WordVectors};
+/// use itm_core::data::WordVectors;
+/// use itm_core::text::{Vocabulary, VocabularyOptions};
 ///
 /// let vocabulary = Vocabulary::build(["a dog", "a dax"], VocabularyOptions::default());
 /// let file = std::env::temp_dir().join("itm-core-doc-vectors.txt");
@@ -86,7 +87,7 @@ impl Found<'_> {
         if let Some(v) = vector.iter().find(|v| !v.is_finite()) {
             return Err(Error::invalid(place(), "finite numbers", v));
         }
-        if let Some(&id) = self.vocabulary.index.get(word)
+        if let Some(id) = self.vocabulary.number(word)
             && self.vocabulary.count(word) > 0
         {
             self.rows.entry(id).or_insert(vector);
@@ -101,7 +102,7 @@ impl Found<'_> {
             let place = format!("line {}", k + 1);
             let (word, values) = line.split_once(' ').unwrap_or((&line, ""));
             // Of words that nobody asked for only the number of values matters, and only at the first line.
-            if self.width.is_some() && !self.vocabulary.index.contains_key(word) {
+            if self.width.is_some() && self.vocabulary.number(word).is_none() {
                 continue;
             }
             let number = |text: &str| {
@@ -150,6 +151,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::data::fixture::npy;
     use crate::text::VocabularyOptions;
 
     /// Numbers: `<pad>` 0, `<unk>` 1, a 2, dog 3, dax 4 (by count, then alphabetically).
@@ -186,14 +188,7 @@ mod tests {
 
     #[test]
     fn rows_of_an_array_follow_the_vocabulary() {
-        let array = |rows: usize| {
-            let shape = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 2)}}");
-            let header = format!("{shape:<117}\n"); // the values start at 128
-            let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-            bytes.extend(header.into_bytes());
-            bytes.extend((0..rows * 2).flat_map(|k| (k as f32).to_le_bytes()));
-            bytes
-        };
+        let array = |rows: usize| npy(&[rows, 2], (0..rows * 2).map(|k| k as f32));
         let got = read("v.npy", &array(5)).unwrap();
         assert_eq!(got.rows, [(2, vec![4.0, 5.0]), (3, vec![6.0, 7.0]), (4, vec![8.0, 9.0])]);
         assert_eq!(

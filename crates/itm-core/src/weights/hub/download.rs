@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hf_hub::api::sync::{ApiBuilder, ApiError};
 use hf_hub::{Cache, Repo, RepoType};
 
-use super::hub::Published;
+use super::Published;
 use crate::{Error, Result};
 
 /// Files of a model beside its weights.

@@ -1,0 +1,75 @@
+//! What a training loop asks of HAL.
+
+use std::path::Path;
+
+use burn::module::Module;
+use itm_core::Result;
+use itm_core::audit::Draws;
+use itm_core::encoders::TokenBatch;
+use itm_core::learn::{
+    BLOCK, Batch, Items, Method, Observe, Rows, Step, check_texts, embed_features, embed_texts,
+    first_non_finite,
+};
+use itm_core::scored::{EmbeddingRows, Scored};
+
+use super::bank::MemoryBank;
+use super::step::Hal;
+
+impl Method for Hal {
+    /// The memory bank is dropped, and made anew where the objective has one.
+    ///
+    /// # Errors
+    /// If the images are pictures or features of another width, or if a value that the bank needs is not finite.
+    fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
+        train.images.features(self.image_dim())?;
+        self.learner.begin_epoch(epoch);
+        self.bank = MemoryBank::default();
+        for captions in self.bank_batches(train.pairs.texts()) {
+            self.remember(&Rows::of(&train, &captions).batch())?;
+        }
+        Ok(())
+    }
+
+    /// One update of the encoders. Nothing in it is random.
+    ///
+    /// # Errors
+    /// If a value of an image, the loss or the norm of its gradients is not finite, if the images are pictures, or a caption
+    /// has no word.
+    ///
+    /// # Panics
+    /// If the parts of the batch differ in their number of rows, the features have another width, or a word's number is outside
+    /// the vocabulary.
+    fn step(&mut self, batch: &Batch, _seed: u64, observe: Observe) -> Result<Step> {
+        let (step, negatives) = self.step_by(batch, observe)?;
+        let (Observe::Against(truth), Some(sides)) = (observe, negatives) else { return Ok(step) };
+        let (margin, truth) = (self.config.loss.margin, truth.by_id());
+        let mut draws = Draws::default();
+        sides.iter().for_each(|side| draws.add(&side.draws(margin, &truth)));
+        Ok(Step { draws: Some(draws), ..step })
+    }
+
+    fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
+        let (model, config) = (self.encoders().valid(), &self.config.model);
+        let features = items.images.features(self.image_dim())?;
+        check_texts(items.texts, None)?;
+        Ok(Box::new(EmbeddingRows {
+            dim: config.embed_dim,
+            images: embed_features(features, |block| model.images(block)),
+            texts: embed_texts(items.texts, BLOCK, |some| model.texts(&TokenBatch::new(some))),
+            similarity: config.similarity,
+        }))
+    }
+
+    fn non_finite(&self) -> Option<String> {
+        first_non_finite("encoders", self.encoders())
+    }
+
+    fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        self.write(write)
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<()> {
+        *self = self.read(folder)?;
+        Ok(())
+    }
+}

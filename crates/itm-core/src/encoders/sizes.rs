@@ -1,0 +1,238 @@
+//! Weights and activations of encoders, as functions of their sizes.
+//!
+//! Weights are exact. Activations are what one item (an image, a caption) adds to a step: an upper estimate of the values
+//! that stay from its forward pass to its backward pass and of those that either needs for a while. All are in bytes of
+//! f32, but for [`Transformer::weights`] and its like, which count values.
+
+/// What a step keeps of the blocks of a transformer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Everything that the backward pass reads.
+    All,
+    /// The input of each block; the rest is computed again (gradient checkpointing).
+    BlockInputs,
+}
+
+/// Whether the scores of attention are ever a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scores {
+    /// No: one operation, which keeps a number for each row.
+    Fused,
+    /// Yes: composed of matrix products and a softmax.
+    Composed,
+}
+
+/// The blocks of a transformer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transformer {
+    /// Width d of a token.
+    pub width: u64,
+    /// Number L of blocks.
+    pub layers: u64,
+    /// Number h of heads.
+    pub heads: u64,
+    /// Width m inside the perceptron.
+    pub mlp: u64,
+}
+
+impl Transformer {
+    /// Weights of all blocks.
+    ///
+    /// ```text
+    /// L · (3d² + 3d   packed q, k, v
+    ///    + d² + d     output of the attention
+    ///    + 2dm + m + d
+    ///    + 4d)        two layer norms
+    /// ```
+    pub fn weights(&self) -> u64 {
+        let Self { width: d, layers, mlp: m, .. } = *self;
+        layers * (4 * d * d + 4 * d + 2 * d * m + m + d + 4 * d)
+    }
+
+    /// Bytes of one item of `tokens` tokens.
+    ///
+    /// ```text
+    /// block = 8td + 2tm + s     x, norm, q, k, v, attended, x′, norm | up, gelu     s = 2th fused, 2ht² composed
+    /// all          = (L + 1) · block
+    /// block inputs = L · td + 2 · block
+    /// ```
+    ///
+    /// The last block is counted twice, for the gradients that its backward pass holds; with checkpointing it is the block
+    /// that is computed again.
+    pub fn activations(&self, tokens: u64, kept: Kept, scores: Scores) -> u64 {
+        let Self { width: d, layers, heads, mlp: m } = *self;
+        let scores = match scores {
+            Scores::Fused => 2 * tokens * heads,
+            Scores::Composed => 2 * heads * tokens * tokens,
+        };
+        let block = 8 * tokens * d + 2 * tokens * m + scores;
+        4 * match kept {
+            Kept::All => (layers + 1) * block,
+            Kept::BlockInputs => layers * tokens * d + 2 * block,
+        }
+    }
+}
+
+/// A vision transformer without a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vit {
+    /// Its blocks.
+    pub blocks: Transformer,
+    /// Width and height of an image.
+    pub pixels: u64,
+    /// Width and height of a patch.
+    pub patch: u64,
+}
+
+impl Vit {
+    /// ViT-B/16 for images of so many pixels.
+    pub fn base_16(pixels: u64) -> Self {
+        let blocks = Transformer { width: 768, layers: 12, heads: 12, mlp: 3072 };
+        Self { blocks, pixels, patch: 16 }
+    }
+
+    /// Patches and the class token.
+    pub fn tokens(&self) -> u64 {
+        let side = self.pixels / self.patch;
+        side * side + 1
+    }
+
+    /// Weights: patches, class token, positions, blocks, last norm.
+    pub fn weights(&self) -> u64 {
+        let d = self.blocks.width;
+        (3 * self.patch * self.patch + 1) * d
+            + d
+            + self.tokens() * d
+            + self.blocks.weights()
+            + 2 * d
+    }
+
+    /// Bytes of one image: pixels twice (as given, as patches), embedded patches, blocks, last norm.
+    pub fn activations(&self, kept: Kept, scores: Scores) -> u64 {
+        let (t, d) = (self.tokens(), self.blocks.width);
+        let ends = 2 * 3 * self.pixels * self.pixels + 3 * t * d;
+        4 * ends + self.blocks.activations(t, kept, scores)
+    }
+}
+
+/// BERT without its pooler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bert {
+    /// Its blocks.
+    pub blocks: Transformer,
+    /// Number of word pieces.
+    pub vocabulary: u64,
+    /// Longest text in tokens.
+    pub positions: u64,
+}
+
+impl Bert {
+    /// BERT-base, uncased.
+    pub fn base() -> Self {
+        let blocks = Transformer { width: 768, layers: 12, heads: 12, mlp: 3072 };
+        Self { blocks, vocabulary: 30_522, positions: 512 }
+    }
+
+    /// Weights: word pieces, positions, two kinds of text, first norm, blocks.
+    pub fn weights(&self) -> u64 {
+        let d = self.blocks.width;
+        (self.vocabulary + self.positions + 2) * d + 2 * d + self.blocks.weights()
+    }
+
+    /// Bytes of one text: sum of the three embeddings, first norm, blocks.
+    pub fn activations(&self, tokens: u64, kept: Kept, scores: Scores) -> u64 {
+        4 * 4 * tokens * self.blocks.width + self.blocks.activations(tokens, kept, scores)
+    }
+}
+
+/// Word vectors and a gated recurrent unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GruText {
+    /// Number V of words.
+    pub vocabulary: u64,
+    /// Width e of a word's vector.
+    pub word_width: u64,
+    /// Width d of the states.
+    pub hidden: u64,
+}
+
+impl GruText {
+    /// `V·e + 3d(e + d) + 6d`
+    pub fn weights(&self) -> u64 {
+        let Self { vocabulary, word_width: e, hidden: d } = *self;
+        vocabulary * e + 3 * d * (e + d) + 6 * d
+    }
+
+    /// Bytes of one text.
+    ///
+    /// ```text
+    /// l · (6e      vectors, mask, what is left of them, and their gradients
+    ///    + 17d)    forward: three gates of the input, four kept, states twice; backward: twice three gates, states twice
+    /// ```
+    pub fn activations(&self, words: u64) -> u64 {
+        4 * words * (6 * self.word_width + 17 * self.hidden)
+    }
+}
+
+/// A linear map of given features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Projection {
+    /// Width x of the features.
+    pub features: u64,
+    /// Width d of the result.
+    pub width: u64,
+}
+
+impl Projection {
+    /// `x·d + d`
+    pub fn weights(&self) -> u64 {
+        (self.features + 1) * self.width
+    }
+
+    /// Bytes of one image: its features five times (given, transformed, mask, masked, a tensor), the result four times.
+    pub fn activations(&self) -> u64 {
+        4 * (5 * self.features + 4 * self.width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, with the papers' round numbers of 86 and 110 million: a block is 4 · 768² + 4 · 768 + 2 · 768 · 3072 + 3072 +
+    /// 768 + 4 · 768 = 7,087,872. ViT: 769 · 768 = 590,592 … of patches (768 + 1 rows), 768, 197 · 768 = 151,296, 1,536.
+    /// BERT: 31,036 · 768 = 23,835,648, 1,536.
+    #[test]
+    fn weights_of_the_papers_models() {
+        let vit = Vit::base_16(224);
+        assert_eq!(vit.blocks.weights(), 12 * 7_087_872);
+        assert_eq!(vit.weights(), 85_798_656);
+        assert_eq!(Vit::base_16(384).weights(), 85_798_656 + (577 - 197) * 768);
+        assert_eq!(Bert::base().weights(), 108_891_648);
+    }
+
+    /// By hand, ViT-B/16 at 224 pixels, an image: t = 197, td = 151,296, tm = 605,184; a block is 8 · 151,296 + 2 · 605,184 +
+    /// 2 · 197 · 12 = 2,425,464 values, thirteen of them 31,531,032; ends 301,056 + 453,888 = 754,944. In bytes: 129,143,904.
+    #[test]
+    fn activations_of_an_image_and_a_text() {
+        let vit = Vit::base_16(224);
+        assert_eq!(vit.activations(Kept::All, Scores::Fused), 129_143_904);
+        // 2 · 12 · 197² − 2 · 197 · 12 = 926,688 values more in each of thirteen blocks.
+        let more = 4 * 13 * 926_688;
+        assert_eq!(vit.activations(Kept::All, Scores::Composed), 129_143_904 + more);
+        // 12 · 151,296 + 2 · 2,425,464 = 6,666,480 values and the same ends.
+        assert_eq!(vit.activations(Kept::BlockInputs, Scores::Fused), 4 * (6_666_480 + 754_944));
+        // 32 tokens: td = 24,576, tm = 98,304; 13 · (196,608 + 196,608 + 768) + 98,304 values.
+        let text = Bert::base().activations(32, Kept::All, Scores::Fused);
+        assert_eq!(text, 4 * (13 * 393_984 + 98_304));
+    }
+
+    /// By hand: 10 · 4 + 3 · 6 · (4 + 6) + 36 = 256; 3 · (24 + 102) = 378 values of three words; 5 · 3 + 3 = 18.
+    #[test]
+    fn a_small_unit_and_a_projection() {
+        let gru = GruText { vocabulary: 10, word_width: 4, hidden: 6 };
+        assert_eq!((gru.weights(), gru.activations(3)), (256, 4 * 378));
+        let map = Projection { features: 5, width: 3 };
+        assert_eq!((map.weights(), map.activations()), (18, 4 * 37));
+    }
+}

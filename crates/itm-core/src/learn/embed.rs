@@ -1,0 +1,75 @@
+//! Embeddings of a split, block by block.
+
+use burn::tensor::Tensor;
+
+use crate::data::Features;
+use crate::host;
+
+/// Rows that are encoded at once where an encoder is a layer or two.
+pub const BLOCK: usize = 512;
+
+/// Embeddings of features, `[rows, d]` row-major; `encode` takes some whole rows at a time.
+pub fn embed_features(features: &Features, encode: impl Fn(&[f32]) -> Tensor<2>) -> Vec<f32> {
+    let blocks = features.values.chunks(BLOCK * features.dim.max(1));
+    blocks.flat_map(|block| host(encode(block))).collect()
+}
+
+/// Embeddings of texts, `[texts, d]` row-major, in the given order; `encode` takes at most `block` at a time, of like length.
+pub fn embed_texts<C: AsRef<[u32]>>(
+    texts: &[C],
+    block: usize,
+    encode: impl Fn(&[&[u32]]) -> Tensor<2>,
+) -> Vec<f32> {
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|&i| texts[i].as_ref().len()); // little padding in a block
+    let mut out = vec![];
+    for block in order.chunks(block) {
+        let some: Vec<&[u32]> = block.iter().map(|&i| texts[i].as_ref()).collect();
+        let rows = encode(&some);
+        let d = rows.dims()[1];
+        out.resize(texts.len() * d, 0.0);
+        for (&i, row) in block.iter().zip(host(rows).chunks_exact(d)) {
+            out[i * d..(i + 1) * d].copy_from_slice(row);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+
+    fn tensor(values: Vec<f32>, width: usize) -> Tensor<2> {
+        let shape = [values.len() / width, width];
+        Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+    }
+
+    /// Each text has its own row wherever its length puts it.
+    #[test]
+    fn texts_come_back_in_their_order() {
+        let texts: Vec<Vec<u32>> = (0..7u32).map(|k| vec![k; 1 + (k as usize * 5) % 4]).collect();
+        let embedded = embed_texts(&texts, 3, |some| {
+            assert!(some.len() <= 3 && some.is_sorted_by_key(|text| text.len()));
+            let rows = some.iter().flat_map(|text| [text[0] as f32, text.len() as f32]);
+            tensor(rows.collect(), 2)
+        });
+        let want = texts.iter().flat_map(|text| [text[0] as f32, text.len() as f32]);
+        assert_eq!(embedded, want.collect::<Vec<_>>());
+        assert!(embed_texts::<Vec<u32>>(&[], 3, |_| unreachable!()).is_empty());
+    }
+
+    #[test]
+    fn features_come_in_whole_rows() {
+        let n = BLOCK + 1;
+        let features = Features { dim: 3, values: (0..3 * n).map(|k| k as f32).collect() };
+        let embedded = embed_features(&features, |block| {
+            assert!(block.len() % 3 == 0 && block.len() <= 3 * BLOCK);
+            tensor(block.iter().step_by(3).copied().collect(), 1)
+        });
+        assert_eq!(embedded, (0..n).map(|k| 3.0 * k as f32).collect::<Vec<_>>());
+        let none = Features { dim: 0, values: vec![] };
+        assert!(embed_features(&none, |_| unreachable!()).is_empty());
+    }
+}

@@ -1,0 +1,66 @@
+//! Where a training that has left the finite numbers did so.
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::Tensor;
+
+use crate::checkpoint::is_named;
+use crate::host;
+
+/// The first parameter of a module, by its path below `prefix`, that holds a NaN or an infinity.
+pub fn first_non_finite<M: Module>(prefix: &str, module: &M) -> Option<String> {
+    let mut search = Search { path: vec![prefix.to_owned()], found: None };
+    module.visit(&mut search);
+    search.found
+}
+
+struct Search {
+    path: Vec<String>,
+    found: Option<String>,
+}
+
+impl ModuleVisitor for Search {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        if is_named(container) {
+            self.path.push(name.to_owned());
+        }
+    }
+
+    fn exit_module(&mut self, _: &str, container: &str) {
+        if is_named(container) {
+            self.path.pop();
+        }
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if self.found.is_none() && host(param.val().inner()).iter().any(|x| !x.is_finite()) {
+            self.found = Some(self.path.join("."));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    #[derive(Module, Debug)]
+    struct Two {
+        weight: Param<Tensor<2>>,
+        bias: Param<Tensor<1>>,
+    }
+
+    #[test]
+    fn the_first_by_its_path() {
+        let device = Device::flex().autodiff();
+        let two = |w: f32, b: f32| Two {
+            weight: Param::from_tensor(Tensor::from_floats([[1.0, w]], &device)),
+            bias: Param::from_tensor(Tensor::from_floats([b, 0.0, -1.0], &device)),
+        };
+        assert_eq!(first_non_finite("online", &two(0.5, 1e38)), None);
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert_eq!(first_non_finite("online", &two(0.5, bad)), Some("online.bias".into()));
+            assert_eq!(first_non_finite("online", &two(bad, bad)), Some("online.weight".into()));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a method takes in: a batch of pairs in training, the items of a split in evaluation.
+
+use crate::data::Features;
+#[cfg(feature = "images")]
+use crate::vision::PictureBatch;
+use crate::{Error, Pairs, Result};
+
+/// Pairs of one step: row i of each belongs to pair i.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// Features or pixels.
+    pub images: Images<'a>,
+    /// Numbers of the words of each caption.
+    pub texts: &'a [&'a [u32]],
+    /// Image ids, `[b]`.
+    pub image_ids: &'a [i64],
+    /// Caption numbers, `[b]`: what a memory leaves out, and what an audit asks about.
+    pub caption_ids: &'a [i64],
+}
+
+impl Batch<'_> {
+    /// The number b of pairs.
+    ///
+    /// # Errors
+    /// If a value of an image is NaN or infinite: its row is named.
+    ///
+    /// # Panics
+    /// If there is no pair, or the parts differ in their number of rows.
+    pub fn pairs(&self) -> Result<usize> {
+        let b = self.image_ids.len();
+        assert!(b > 0, "a batch has at least one pair");
+        assert_eq!(self.texts.len(), b, "one text a pair");
+        assert_eq!(self.caption_ids.len(), b, "one caption number a pair");
+        let values = self.images.values();
+        if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+            let place = format!("image {} of the batch", at / (values.len() / b).max(1));
+            return Err(Error::invalid(place, "finite values", values[at]));
+        }
+        Ok(b)
+    }
+}
+
+/// Refuses texts without a word, and those with more than `most`.
+///
+/// # Errors
+/// Names the text's place in the batch.
+pub fn check_texts<C: AsRef<[u32]>>(texts: &[C], most: Option<usize>) -> Result<()> {
+    let fits = 1..=most.unwrap_or(usize::MAX);
+    let bad = texts.iter().position(|text| !fits.contains(&text.as_ref().len()));
+    let Some(row) = bad else { return Ok(()) };
+    let (place, got) = (format!("caption {row} of the batch"), texts[row].as_ref().len());
+    let expected = match got {
+        0 => "at least one word; [CLS] and [SEP] or <unk> for a text without any".to_owned(),
+        _ => format!("at most {} word pieces", fits.end()),
+    };
+    Err(Error::invalid(place, expected, got))
+}
+
+/// Images of a batch, one row each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Images<'a> {
+    /// Global features, `[b, width]` row-major, as they stand in the data.
+    Features(&'a [f32]),
+    /// Normalised pixels.
+    Pixels {
+        /// Height and width.
+        size: usize,
+        /// `[b, 3, size, size]`
+        values: &'a [f32],
+    },
+}
+
+impl<'a> Images<'a> {
+    /// All values.
+    pub fn values(self) -> &'a [f32] {
+        match self {
+            Self::Features(values) | Self::Pixels { values, .. } => values,
+        }
+    }
+
+    /// The features of `rows` images.
+    ///
+    /// # Errors
+    /// If the images are pictures.
+    ///
+    /// # Panics
+    /// If there are not `rows · width` values.
+    pub fn features(self, rows: usize, width: usize) -> Result<&'a [f32]> {
+        match self {
+            Self::Features(values) => {
+                assert_eq!(values.len(), rows * width, "features are [{rows}, {width}]");
+                Ok(values)
+            }
+            Self::Pixels { size, .. } => Err(not_features(width, format!("pictures of {size} px"))),
+        }
+    }
+}
+
+fn not_features(width: usize, got: impl std::fmt::Display) -> Error {
+    Error::invalid("images", format!("features of width {width}"), got)
+}
+
+#[cfg(feature = "images")]
+impl<'a> From<&'a PictureBatch> for Images<'a> {
+    fn from(pictures: &'a PictureBatch) -> Self {
+        Self::Pixels { size: pictures.size, values: &pictures.values }
+    }
+}
+
+/// The items of a split as a method takes them in.
+#[derive(Clone, Copy)]
+pub struct Items<'a> {
+    /// The images.
+    pub images: ImageItems<'a>,
+    /// Numbers of the words of each text.
+    pub texts: &'a [Vec<u32>],
+    /// Which texts belong to which image.
+    pub pairs: &'a Pairs,
+}
+
+/// The images of a split.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum ImageItems<'a> {
+    /// Global features.
+    Features(&'a Features),
+    /// Pictures, made ready on demand.
+    #[cfg(feature = "images")]
+    Pictures(&'a dyn PictureItems),
+}
+
+impl<'a> ImageItems<'a> {
+    /// The features.
+    ///
+    /// # Errors
+    /// If the images are pictures, or features of another width.
+    pub fn features(self, width: usize) -> Result<&'a Features> {
+        match self {
+            Self::Features(features) if features.dim == width => Ok(features),
+            Self::Features(features) => Err(not_features(width, features.dim)),
+            #[cfg(feature = "images")]
+            Self::Pictures(_) => Err(not_features(width, "pictures")),
+        }
+    }
+}
+
+/// Pictures of a split, decoded and normalised batch after batch.
+#[cfg(feature = "images")]
+pub trait PictureItems {
+    /// Number of pictures.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Pictures of a batch, but for the last one.
+    fn batch(&self) -> usize;
+
+    /// These pictures in this order, batch after batch.
+    fn some(&self, images: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_>;
+}
+
+/// A batch that owns its rows of features: the pairs of some captions of a split.
+///
+/// ```
+/// use itm_core::Pairs;
+/// use itm_core::data::Features;
+/// use itm_core::learn::{ImageItems, Images, Items, Rows};
+///
+/// let features = Features { dim: 2, values: vec![0.1, 0.2, 0.3, 0.4] };
+/// let (texts, pairs) = ([vec![2], vec![3, 4], vec![5]], Pairs::new(2, vec![0, 1, 1])?);
+/// let items = Items { images: ImageItems::Features(&features), texts: &texts, pairs: &pairs };
+/// let rows = Rows::of(&items, &[2, 0]);
+/// let batch = rows.batch();
+/// assert_eq!((batch.texts, batch.image_ids), (&[&[5][..], &[2]][..], &[1, 0][..]));
+/// assert_eq!(batch.images, Images::Features(&[0.3, 0.4, 0.1, 0.2]));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rows<'a> {
+    features: Vec<f32>,
+    texts: Vec<&'a [u32]>,
+    image_ids: Vec<i64>,
+    caption_ids: Vec<i64>,
+}
+
+impl<'a> Rows<'a> {
+    /// The pairs of these captions; without features where the images are pictures.
+    ///
+    /// # Panics
+    /// If a caption is not there.
+    pub fn of(items: &Items<'a>, captions: &[usize]) -> Self {
+        let images: Vec<usize> = captions.iter().map(|&c| items.pairs.image_of(c)).collect();
+        let features = match items.images {
+            ImageItems::Features(all) => images.iter().flat_map(|&i| all.row(i)).copied().collect(),
+            #[cfg(feature = "images")]
+            ImageItems::Pictures(_) => vec![],
+        };
+        Self {
+            features,
+            texts: captions.iter().map(|&c| items.texts[c].as_slice()).collect(),
+            image_ids: images.iter().map(|&i| i as i64).collect(),
+            caption_ids: captions.iter().map(|&c| c as i64).collect(),
+        }
+    }
+
+    /// As a step takes it, with the features.
+    pub fn batch(&self) -> Batch<'_> {
+        self.with_images(Images::Features(&self.features))
+    }
+
+    /// As a step takes it, with other images: pictures made ready for it.
+    pub fn with_images<'b>(&'b self, images: Images<'b>) -> Batch<'b> {
+        let Self { texts, image_ids, caption_ids, .. } = self;
+        Batch { images, texts, image_ids, caption_ids }
+    }
+}

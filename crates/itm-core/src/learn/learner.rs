@@ -1,0 +1,286 @@
+//! A module that learns: its update, which is finite or does not happen, and its files.
+
+use std::path::Path;
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+use itm_kernels::{AdamOptions, AdamW};
+
+use crate::checkpoint::{Reader, Writer};
+use crate::{Error, Result, host};
+
+const MODEL: &str = "model.safetensors";
+const STATE: &str = "state.safetensors";
+/// Epoch and steps, in both files; in the state's, a method's own counts follow.
+const PROGRESS: &str = "progress";
+
+/// A module that learns, its optimiser, and how far they have come.
+#[derive(Debug, Clone)]
+pub struct Learner<M> {
+    /// Nothing only while the optimiser has it: what is held twice is not updated in place.
+    module: Option<M>,
+    optimizer: AdamW,
+    epoch: usize,
+    steps: u64,
+}
+
+impl<M: Module> Learner<M> {
+    /// Before the first step.
+    pub fn new(module: M, options: AdamOptions) -> Self {
+        Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
+    }
+
+    /// The module.
+    pub fn module(&self) -> &M {
+        self.module.as_ref().expect("taken only within an update")
+    }
+
+    /// Epoch of the last [`begin_epoch`](Self::begin_epoch), from 0.
+    pub fn epoch(&self) -> usize {
+        self.epoch
+    }
+
+    /// Updates made in all.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Starts an epoch.
+    pub fn begin_epoch(&mut self, epoch: usize) {
+        self.epoch = epoch;
+    }
+
+    /// An error of the step to come.
+    pub fn refuse(&self, expected: &str, got: f64) -> Error {
+        Error::invalid(format!("epoch {}, step {}", self.epoch, self.steps), expected, got)
+    }
+
+    /// One update at a rate, in place: the loss before it, and the norm of all gradients before clipping.
+    ///
+    /// `gradients` takes what holds the loss' graph: a parameter that a graph holds cannot be updated in place.
+    ///
+    /// # Errors
+    /// If the loss or the norm is not finite: nothing has changed then.
+    pub fn update(
+        &mut self,
+        rate: f64,
+        loss: Tensor<1>,
+        gradients: impl FnOnce(&M, Tensor<1>) -> GradientsParams,
+    ) -> Result<[f64; 2]> {
+        let value = f64::from(host(loss.clone())[0]);
+        if !value.is_finite() {
+            return Err(self.refuse("a finite loss", value));
+        }
+        let grads = gradients(self.module(), loss);
+        let module = self.module.take().expect("put back after each update");
+        let (module, norm) = self.optimizer.step(module, grads, rate);
+        self.module = Some(module);
+        if !norm.is_finite() {
+            return Err(self.refuse("gradients of a finite norm", norm));
+        }
+        self.steps += 1;
+        Ok([value, norm])
+    }
+
+    /// Hands over the two files of a method's state: what it has learnt, and what else the next step depends on.
+    ///
+    /// `modules` writes the modules into the one; `rest` writes into the other what is the method's own, and gives the
+    /// counts to be kept beside epoch, steps and updates, in their order.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn save(
+        &self,
+        method: &str,
+        write: &mut dyn FnMut(&str, &[u8]) -> Result<()>,
+        modules: impl FnOnce(&mut Writer),
+        rest: impl FnOnce(&mut Writer, i64) -> [i64; 2],
+    ) -> Result<()> {
+        let progress = [self.epoch as i64, self.steps as i64];
+        let mut model = Writer::default();
+        modules(&mut model);
+        model.i64s(PROGRESS, &progress);
+        write(MODEL, &model.contents(&format!("{method} model 1"))?)?;
+        drop(model); // as large as the file
+
+        let mut state = Writer::default();
+        let counts = rest(&mut state, self.optimizer.steps() as i64);
+        state.i64s(PROGRESS, &[progress, counts].concat());
+        state.optimizer(&self.optimizer, self.module());
+        write(STATE, &state.contents(&format!("{method} state 1"))?)
+    }
+
+    /// The learner as the files say, with a module that was read from them, after so many updates of the optimiser.
+    ///
+    /// # Errors
+    /// If moments are missing or of another size.
+    pub fn restored(&self, module: M, saved: &Saved, updates: u64) -> Result<Self> {
+        let optimizer = saved.state.optimizer(*self.optimizer.options(), &module, updates)?;
+        let [epoch, steps, ..] = saved.counts;
+        Ok(Self { module: Some(module), optimizer, epoch: epoch as usize, steps })
+    }
+}
+
+/// The two files of a state, opened, of one kind and one step.
+#[derive(Debug)]
+pub struct Saved {
+    /// What was learnt.
+    pub model: Reader,
+    /// All else that the next step depends on.
+    pub state: Reader,
+    /// Epoch, steps, and the method's own counts.
+    pub counts: [u64; 4],
+}
+
+impl Saved {
+    /// Refuses files that hold more than was read from them.
+    ///
+    /// # Errors
+    /// The first entry that nobody asked for.
+    pub fn nothing_else(&self) -> Result<()> {
+        self.model.nothing_else()?;
+        self.state.nothing_else()
+    }
+
+    /// Opens what [`Learner::save`] wrote.
+    ///
+    /// # Errors
+    /// If a file is missing, cut off, of another method, or of another step than the other one.
+    pub fn open(method: &str, folder: &Path) -> Result<Self> {
+        let model = Reader::open(&folder.join(MODEL), &format!("{method} model 1"))?;
+        let state = Reader::open(&folder.join(STATE), &format!("{method} state 1"))?;
+        let (counts, both) = (state.i64s(PROGRESS, 4)?, model.i64s(PROGRESS, 2)?);
+        if counts[..2] != both[..] {
+            let of = |c: &[i64]| format!("epoch {}, step {}", c[0], c[1]);
+            return Err(state.refuse(PROGRESS, of(&both), of(&counts)));
+        }
+        let mut natural = [0; 4];
+        for (to, from) in natural.iter_mut().zip(counts) {
+            let refused = |_| state.refuse(PROGRESS, "counts of at least 0", from);
+            *to = u64::try_from(from).map_err(refused)?;
+        }
+        Ok(Self { model, state, counts: natural })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::Flex;
+    use burn::tensor::Device;
+    use itm_kernels::Linear;
+
+    use super::*;
+
+    fn learner(seed: u64) -> Learner<Linear> {
+        let linear = Linear::seeded(2, 1, seed, &Device::flex().autodiff());
+        Learner::new(linear, AdamOptions::default())
+    }
+
+    /// loss = x · W₀ + W₁ + b, so that its gradient is (x, 1, 1).
+    fn update(learner: &mut Learner<Linear>, x: f32) -> Result<[f64; 2]> {
+        update_by(learner, x, 1)
+    }
+
+    /// The sum of so many such losses.
+    fn update_by(learner: &mut Learner<Linear>, x: f32, times: usize) -> Result<[f64; 2]> {
+        let row = Tensor::<2>::from_floats([[x, 1.0]], &Device::flex().autodiff());
+        let loss = learner.module().forward(row.repeat_dim(0, times)).sum();
+        learner
+            .update(0.1, loss, |module, loss| GradientsParams::from_grads(loss.backward(), module))
+    }
+
+    fn weights(learner: &Learner<Linear>) -> Vec<f32> {
+        [host(learner.module().weight.val()), host(learner.module().bias.val())].concat()
+    }
+
+    fn save(learner: &Learner<Linear>, folder: &Path, method: &str) {
+        let write = &mut |name: &str, contents: &[u8]| {
+            std::fs::write(folder.join(name), contents).map_err(Error::io(folder))
+        };
+        let modules = |model: &mut Writer| model.module("linear", learner.module());
+        let rest = |state: &mut Writer, updates| {
+            state.f32s("own", &[1], &[0.5]);
+            [7, updates]
+        };
+        learner.save(method, write, modules, rest).unwrap();
+    }
+
+    /// By hand: Adam's first step moves every weight by its rate against the gradient's sign; norm √(2² + 1 + 1).
+    #[test]
+    fn an_update_works_in_place() {
+        let mut learner = learner(1);
+        let before = weights(&learner);
+        let place = |learner: &Learner<Linear>| {
+            let weight = learner.module().weight.val().inner();
+            weight.try_into_primitive::<Flex>().unwrap().bytes().as_ptr()
+        };
+        let at = place(&learner);
+        let [loss, norm] = update(&mut learner, 2.0).unwrap();
+        assert!((loss - f64::from(2.0 * before[0] + before[1] + before[2])).abs() < 1e-6);
+        assert!((norm - 6f64.sqrt()).abs() < 1e-6);
+        let moved = weights(&learner).into_iter().zip(before).map(|(now, then)| then - now);
+        assert!(moved.into_iter().all(|by| (by - 0.1).abs() < 1e-5));
+        assert_eq!((place(&learner), learner.steps()), (at, 1));
+    }
+
+    #[test]
+    fn what_is_not_finite_changes_nothing() {
+        let mut learner = learner(1);
+        learner.begin_epoch(2);
+        update(&mut learner, 2.0).unwrap();
+        let (before, mut twin) = (weights(&learner), learner.clone());
+        // Twice 2e38 is no f32, twice half of it is: an infinite gradient of a finite loss.
+        for (x, times, want) in [
+            (f32::NAN, 1, "epoch 2, step 1: expected a finite loss, got NaN"),
+            (2e38, 2, "epoch 2, step 1: expected gradients of a finite norm, got inf"),
+        ] {
+            assert_eq!(update_by(&mut learner, x, times).unwrap_err().to_string(), want);
+            assert_eq!((weights(&learner), learner.steps()), (before.clone(), 1));
+        }
+        for l in [&mut learner, &mut twin] {
+            update(l, -1.0).unwrap();
+        }
+        assert_eq!(weights(&learner), weights(&twin), "the moments too");
+    }
+
+    #[test]
+    fn a_saved_learner_goes_on_as_it_would_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut whole = learner(1);
+        whole.begin_epoch(3);
+        update(&mut whole, 2.0).unwrap();
+        save(&whole, folder.path(), "toy");
+        let fresh = learner(2);
+        let saved = Saved::open("toy", folder.path()).unwrap();
+        assert_eq!(
+            (saved.counts, saved.state.f32s("own", &[1]).unwrap()),
+            ([3, 1, 7, 1], vec![0.5])
+        );
+        let module = saved.model.module("linear", fresh.module().clone()).unwrap();
+        let mut again = fresh.restored(module, &saved, saved.counts[3]).unwrap();
+        for l in [&mut whole, &mut again] {
+            update(l, -1.0).unwrap();
+        }
+        assert_eq!(weights(&whole), weights(&again));
+        assert_eq!((again.epoch(), again.steps()), (3, 2));
+    }
+
+    #[test]
+    fn files_that_do_not_go_together_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |method: &str| Saved::open(method, folder.path()).unwrap_err().to_string();
+        assert!(refused("toy").contains("model.safetensors: No such file"), "{}", refused("toy"));
+        let mut learner = learner(1);
+        save(&learner, folder.path(), "toy");
+        assert!(refused("other").ends_with("expected other model 1, got toy model 1"));
+        let kept = std::fs::read(folder.path().join(MODEL)).unwrap();
+        update(&mut learner, 2.0).unwrap();
+        save(&learner, folder.path(), "toy");
+        std::fs::write(folder.path().join(MODEL), kept).unwrap();
+        assert!(refused("toy").ends_with("expected epoch 0, step 0, got epoch 0, step 1"));
+        learner.begin_epoch(usize::MAX); // −1 in a file
+        save(&learner, folder.path(), "toy");
+        assert!(refused("toy").ends_with("progress: expected counts of at least 0, got -1"));
+    }
+}

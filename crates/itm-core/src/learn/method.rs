@@ -1,0 +1,135 @@
+//! The trait that a method's crate implements and a loop calls.
+
+use std::fmt;
+use std::path::Path;
+
+use super::{Batch, Items, Numbers};
+use crate::audit::{Candidates, Draws};
+use crate::encoders::PatchGrid;
+use crate::scored::Scored;
+use crate::text::Word;
+use crate::{Relevance, Result};
+
+/// A method under training. Whoever calls it writes the loop.
+pub trait Method {
+    /// Called before the first step of an epoch, counted from 0, with the training items.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
+    fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()>;
+
+    /// One training step; all its randomness comes from `seed`.
+    ///
+    /// # Errors
+    /// If the loss or the norm of its gradients is not finite: nothing that a next step depends on has changed then.
+    fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step>;
+
+    /// The scores of all images of a split against all its texts, in evaluation mode.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
+    fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>>;
+
+    /// The first of its weights that holds a NaN or an infinity.
+    fn non_finite(&self) -> Option<String>;
+
+    /// Hands over the files with all that the next step depends on, each by name and contents.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()>;
+
+    /// Takes up from a folder what [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or of another model; the method stays as it was then.
+    fn load(&mut self, folder: &Path) -> Result<()>;
+
+    /// P(match | similarity) as the method has learnt it, if it has such a thing.
+    fn posterior(&self) -> Option<MatchProbability> {
+        None
+    }
+
+    /// The prior of that, whether or not it has learnt it yet.
+    fn prior(&self) -> Option<f64> {
+        None
+    }
+
+    /// How close the words of captions are to the patches of images, for each pair; `None` where there are no such things.
+    ///
+    /// # Errors
+    /// If a picture or a caption cannot be read.
+    fn word_maps(&self, _pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
+        Ok(None)
+    }
+}
+
+/// Whether a step also tells what it drew.
+#[derive(Debug, Clone, Copy)]
+pub enum Observe<'a> {
+    /// Only loss, gradient and numbers.
+    Off,
+    /// Its negatives beside these true pairs of the training split, numbered as the ids of the batch: for an audit, never for
+    /// the update.
+    Against(&'a Relevance),
+}
+
+/// What a step tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The loss before the update.
+    pub loss: f64,
+    /// Norm of all gradients before clipping.
+    pub grad_norm: f64,
+    /// Share of the negatives that pull.
+    pub active: f64,
+    /// What the method has to say besides, by name.
+    pub numbers: Numbers,
+    /// What was drawn, if asked.
+    pub draws: Option<Draws>,
+    /// The candidates that a posterior has to tell apart, if asked and if there is one.
+    pub candidates: Option<Candidates>,
+}
+
+/// How probable it is that two items of a similarity match.
+pub struct MatchProbability {
+    /// Share of matches before looking at the similarity.
+    pub prior: f64,
+    /// P(match | s).
+    pub of: Box<dyn Fn(f64) -> f64>,
+}
+
+impl fmt::Debug for MatchProbability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MatchProbability").field("prior", &self.prior).finish_non_exhaustive()
+    }
+}
+
+/// Pairs whose words are to be looked at.
+#[derive(Clone, Copy)]
+pub struct WordPairs<'a> {
+    /// The split.
+    pub items: Items<'a>,
+    /// Image and text of each pair.
+    pub pairs: &'a [(usize, usize)],
+    /// The words of a text, and which of its numbers stand for each.
+    pub words: &'a dyn Fn(usize) -> Result<Vec<Word>>,
+}
+
+/// How close each word of a caption is to each patch of an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WordMaps {
+    /// Where the patches lie.
+    pub grid: PatchGrid,
+    /// The words in order, but for those that the method leaves out.
+    pub words: Vec<WordMap>,
+}
+
+/// How close a word is to each patch of an image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WordMap {
+    /// The word as the method reads it.
+    pub word: String,
+    /// Cosines, `[patches]`.
+    pub values: Vec<f32>,
+}

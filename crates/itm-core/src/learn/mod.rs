@@ -1,0 +1,23 @@
+//! What every method under training shares: its inputs, a step and what the step tells, its scores, its state.
+//!
+//! [`Method`] is what a loop calls. A method's crate makes it of a [`Learner`] (the update, the files), of [`embed_features`]
+//! and [`embed_texts`], and of what is its own: encoders, losses, memories.
+
+mod embed;
+mod finite;
+mod input;
+mod learner;
+mod method;
+mod numbers;
+mod ranges;
+
+pub use crate::text::Word;
+pub use embed::{BLOCK, embed_features, embed_texts};
+pub use finite::first_non_finite;
+#[cfg(feature = "images")]
+pub use input::PictureItems;
+pub use input::{Batch, ImageItems, Images, Items, Rows, check_texts};
+pub use learner::{Learner, Saved};
+pub use method::{MatchProbability, Method, Observe, Step, WordMap, WordMaps, WordPairs};
+pub use numbers::Numbers;
+pub use ranges::{above_zero, at_least_one, at_least_zero, within};

@@ -1,0 +1,44 @@
+//! What a configuration's values have to be: each refusal names the key, its range and the value.
+
+use crate::{Error, Result};
+
+/// Refuses 0.
+///
+/// # Errors
+/// Names the key.
+pub fn at_least_one(key: &str, value: usize) -> Result<()> {
+    if value == 0 { Err(Error::invalid(key, "at least 1", value)) } else { Ok(()) }
+}
+
+/// Refuses what is not above 0.
+///
+/// # Errors
+/// Names the key.
+pub fn above_zero(key: &str, value: f64) -> Result<()> {
+    within(key, value, "above 0", |x| x > 0.0)
+}
+
+/// Refuses what is below 0.
+///
+/// # Errors
+/// Names the key.
+pub fn at_least_zero(key: &str, value: f64) -> Result<()> {
+    within(key, value, "at least 0", |x| x >= 0.0)
+}
+
+/// Refuses what is NaN, infinite or outside of a range.
+///
+/// ```
+/// use itm_core::learn::within;
+///
+/// let share = |value| within("train.dropout", value, "in [0, 1)", |x| (0.0..1.0).contains(&x));
+/// assert!(share(0.5).is_ok());
+/// let line = share(f64::NAN).unwrap_err().to_string();
+/// assert_eq!(line, "train.dropout: expected in [0, 1), got NaN");
+/// ```
+///
+/// # Errors
+/// Names the key and the range.
+pub fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
+    if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
+}

@@ -1,0 +1,160 @@
+//! Scores of images and texts, block by block: the seam at which every model ends and every evaluation begins.
+//!
+//! A model of two encoders is [`EmbeddingRows`]: its scores cost a product of matrices. A model that has to see an image and a text
+//! together (cross attention, one stream) implements [`Scored`] itself. Ranks ask it for every score once, and for the true
+//! pairs' once more.
+
+mod bands;
+mod rows;
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::eval::{Evaluation, Fold, Protocol, Ranks, TiePolicy};
+use crate::{Pairs, Result, ScoreMatrix};
+
+pub use rows::EmbeddingRows;
+
+/// How two embeddings are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Similarity {
+    /// `v · w` of unit vectors.
+    Cosine,
+    /// `−‖max(0, w − v)‖` of unit vectors without negative entries: order embeddings.
+    Order,
+}
+
+/// Scores of a set of images against a set of texts; larger is more similar.
+///
+/// A score has one value, bit for bit, in whichever block it is asked for: ranks compare the scores of different blocks.
+pub trait Scored {
+    /// Number of images.
+    fn images(&self) -> usize;
+
+    /// Number of texts.
+    fn texts(&self) -> usize;
+
+    /// The scores of a range of images (rows) against a range of texts (columns).
+    ///
+    /// # Errors
+    /// If a score is NaN, or an input cannot be read.
+    ///
+    /// # Panics
+    /// If a range goes beyond what is there.
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix>;
+
+    /// The scores of single pairs: image `images[p]` with text `texts[p]`.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    ///
+    /// # Panics
+    /// If the two differ in length, or an index is too large.
+    fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
+        one_by_one(images, texts, |images, texts| self.block(images, texts))
+    }
+
+    /// The embeddings behind the scores, where there are such things.
+    fn rows(&self) -> Option<&EmbeddingRows> {
+        None
+    }
+
+    /// Ranks of both directions, those of [`Ranks::new`] to the last count, from bands of images: the whole matrix does not
+    /// come into being.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block), if scores and pairs differ in shape, and if an image has no text.
+    fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
+        bands::ranks(self, pairs)
+    }
+
+    /// All scores.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    fn matrix(&self) -> Result<ScoreMatrix> {
+        self.block(0..self.images(), 0..self.texts())
+    }
+}
+
+impl dyn Scored + '_ {
+    /// The scores of a fold, asked for by its runs of consecutive texts.
+    ///
+    /// # Errors
+    /// As [`Scored::block`].
+    pub fn fold(&self, fold: &Fold) -> Result<ScoreMatrix> {
+        let (n, m) = (fold.images.len(), fold.texts.len());
+        let mut values = vec![0.0; n * m];
+        let mut at = 0;
+        for run in fold.texts.chunk_by(|a, b| a + 1 == *b) {
+            let block = self.block(fold.images.clone(), run[0]..run[0] + run.len())?;
+            for (row, out) in values.chunks_exact_mut(m).enumerate() {
+                out[at..at + run.len()].copy_from_slice(block.row(row));
+            }
+            at += run.len();
+        }
+        ScoreMatrix::new(n, m, values)
+    }
+
+    /// Ranks under a protocol, each fold scored within itself.
+    ///
+    /// # Errors
+    /// As [`Protocol::folds`] and [`Scored::ranks`].
+    pub fn ranks_by(&self, protocol: Protocol, pairs: &Pairs) -> Result<Vec<Ranks>> {
+        let folds = protocol.folds(pairs)?;
+        if let [whole] = &folds[..]
+            && whole.images.len() == pairs.images()
+        {
+            return Ok(vec![self.ranks(pairs)?]);
+        }
+        folds.iter().map(|fold| Ranks::new(&self.fold(fold)?, &fold.pairs)).collect()
+    }
+
+    /// Everything a table shows.
+    ///
+    /// # Errors
+    /// As [`ranks_by`](Self::ranks_by).
+    pub fn evaluate(
+        &self,
+        protocol: Protocol,
+        pairs: &Pairs,
+        policy: TiePolicy,
+    ) -> Result<Evaluation> {
+        Ok(Evaluation::new(&self.ranks_by(protocol, pairs)?, policy))
+    }
+}
+
+impl Scored for ScoreMatrix {
+    fn images(&self) -> usize {
+        self.images()
+    }
+
+    fn texts(&self) -> usize {
+        self.texts()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let values = images.clone().flat_map(|i| &self.row(i)[texts.clone()]).copied().collect();
+        Self::new(images.len(), texts.len(), values)
+    }
+
+    fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
+        Ranks::new(self, pairs)
+    }
+}
+
+/// The scores of single pairs, each a block of its own.
+fn one_by_one(
+    images: &[usize],
+    texts: &[usize],
+    block: impl Fn(Range<usize>, Range<usize>) -> Result<ScoreMatrix>,
+) -> Result<Vec<f32>> {
+    assert_eq!(images.len(), texts.len(), "one image for each text");
+    let one = |(&i, &t): (&usize, &usize)| Ok(block(i..i + 1, t..t + 1)?.values()[0]);
+    images.iter().zip(texts).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests;

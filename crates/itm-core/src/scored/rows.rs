@@ -1,0 +1,105 @@
+//! Scores of embeddings.
+
+use std::ops::Range;
+
+use super::{Scored, Similarity, bands, one_by_one};
+use crate::eval::Ranks;
+use crate::tiles::{Embeddings, Tiles, ranks};
+use crate::{Pairs, Result, ScoreMatrix};
+
+/// Embeddings of a set of images and a set of texts, compared by a similarity: scores by the tile engine.
+///
+/// ```
+/// use itm_core::scored::{EmbeddingRows, Scored, Similarity};
+///
+/// let (images, texts) = (vec![0.6, 0.8, 0.0, 1.0], vec![0.6, 0.0]);
+/// let rows = EmbeddingRows { dim: 2, images, texts, similarity: Similarity::Order };
+/// assert_eq!(rows.matrix()?.values(), [0.0, -0.6]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddingRows {
+    /// Width d.
+    pub dim: usize,
+    /// `[images, d]`, row-major.
+    pub images: Vec<f32>,
+    /// `[texts, d]`, row-major.
+    pub texts: Vec<f32>,
+    /// How they are compared.
+    pub similarity: Similarity,
+}
+
+impl EmbeddingRows {
+    /// The values of some rows of both sides.
+    fn values(&self, images: Range<usize>, texts: Range<usize>) -> [&[f32]; 2] {
+        let d = self.dim;
+        [
+            &self.images[images.start * d..images.end * d],
+            &self.texts[texts.start * d..texts.end * d],
+        ]
+    }
+
+    /// Some rows of both sides, without a NaN and without an infinity.
+    fn sides(&self, images: Range<usize>, texts: Range<usize>) -> Result<[Embeddings<'_>; 2]> {
+        let [v, w] = self.values(images, texts);
+        let images = self.side("image embeddings", v, &self.images)?;
+        Ok([images, self.side("text embeddings", w, &self.texts)?])
+    }
+
+    fn whole(&self) -> Result<[Embeddings<'_>; 2]> {
+        self.sides(0..Scored::images(self), 0..Scored::texts(self))
+    }
+
+    /// Some rows of a side; an error names a row as it is numbered among all.
+    fn side<'a>(&self, name: &str, some: &'a [f32], all: &'a [f32]) -> Result<Embeddings<'a>> {
+        let d = self.dim;
+        let rows = |values: &'a [f32]| {
+            Embeddings::new(name, values.len().checked_div(d).unwrap_or(0), d, values)
+        };
+        if all.len().is_multiple_of(d) { rows(some).or_else(|_| rows(all)) } else { rows(all) }
+    }
+}
+
+impl Scored for EmbeddingRows {
+    fn images(&self) -> usize {
+        self.images.len().checked_div(self.dim).unwrap_or(0)
+    }
+
+    fn texts(&self) -> usize {
+        self.texts.len().checked_div(self.dim).unwrap_or(0)
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let [v, w] = self.sides(images.clone(), texts.clone())?;
+        if self.similarity == Similarity::Cosine {
+            return Ok(Tiles::new(v, w)?.scores());
+        }
+        let (n, m) = (images.len(), texts.len());
+        let [v, w] = self.values(images, texts);
+        ScoreMatrix::new(n, m, itm_kernels::order::forward(v, w, self.dim))
+    }
+
+    fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
+        match self.similarity {
+            Similarity::Cosine => {
+                let [v, w] = self.whole()?;
+                Ok(Tiles::new(v, w)?.pair_scores(images, texts))
+            }
+            Similarity::Order => one_by_one(images, texts, |i, t| self.block(i, t)),
+        }
+    }
+
+    fn rows(&self) -> Option<&EmbeddingRows> {
+        Some(self)
+    }
+
+    fn ranks(&self, pairs: &Pairs) -> Result<Ranks> {
+        match self.similarity {
+            Similarity::Cosine => {
+                let [v, w] = self.whole()?;
+                ranks(v, w, pairs)
+            }
+            Similarity::Order => bands::ranks(self, pairs),
+        }
+    }
+}
