@@ -1,0 +1,79 @@
+//! Tables and text of Markdown.
+
+use crate::table::Table;
+
+/// The table under a heading, its note below it.
+pub fn table(t: &Table) -> String {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let heads = t.columns.iter().map(|c| escape(&c.head()));
+    let mut out = format!("## {}\n\n", escape(&t.title));
+    out += &row([t.stub.clone()].into_iter().chain(heads).collect());
+    out += &format!("|---|{}\n", "---:|".repeat(t.columns.len()));
+    for (i, (name, _)) in t.lines.iter().enumerate() {
+        let cells = t.columns.iter().map(|c| &c.cells[i]).map(|cell| match cell.best {
+            true => format!("**{}**", escape(&cell.text)),
+            false => escape(&cell.text),
+        });
+        out += &row([escape(name)].into_iter().chain(cells).collect());
+    }
+    out + &format!("\n{}\n\n", escape(&t.note))
+}
+
+/// One line, whatever stood in the data.
+pub fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A line in which `backquotes` mark code.
+pub fn prose(text: &str) -> String {
+    let text = line(text);
+    let parts: Vec<_> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return escape(&text); // an odd backquote is only a character
+    }
+    let code = |(i, part): (usize, &&str)| match i % 2 {
+        1 => format!("`{part}`"),
+        _ => escape(part),
+    };
+    parts.iter().enumerate().map(code).collect()
+}
+
+/// Text that stays text: no markup, no line and no table cell of its own.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            // "p < 0.001" and "a & b" open neither a tag nor an entity.
+            '<' | '&' if rest.as_str().starts_with(' ') => out.push(c),
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '\n' | '\r' => out.push(' '),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Role;
+
+    #[test]
+    fn a_table_by_hand() {
+        let mut t = Table::new("a_b", "row", [("x|y", Role::Other), ("z", Role::Other)]).noted("*");
+        t.best("R@1", [Some(1.0), Some(2.0)], crate::format::points).under("image", "i2t ");
+        let want = "## a\\_b\n\n| row | i2t R@1 |\n|---|---:|\n| x\\|y | 1.0 |\n| z | **2.0** |\n\n\
+                    \\*\n\n";
+        assert_eq!(table(&t), want);
+    }
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escape("a|b <b>*x*</b>\n# y"), "a\\|b &lt;b>\\*x\\*&lt;/b> # y");
+        assert_eq!(prose("see `a_b`\n& `c`"), "see `a_b` & `c`");
+        assert_eq!(prose("odd ` _"), "odd \\` \\_");
+    }
+}

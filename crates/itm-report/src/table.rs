@@ -1,0 +1,183 @@
+//! A table as text: built once, laid out by `html`, `markdown` and `terminal`.
+
+use crate::format::or_none;
+
+/// Lines, named by the first column, and the columns beside it.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// What a reader must know to read it; may be empty.
+    pub note: String,
+    /// Heads the names of the lines.
+    pub stub: String,
+    /// Name and role of each line.
+    pub lines: Vec<(String, Role)>,
+    /// The columns, one cell a line each.
+    pub columns: Vec<Column>,
+}
+
+/// What a line is to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// What the others are compared with.
+    Baseline,
+    /// What the report is about.
+    Method,
+    /// Any other line.
+    Other,
+}
+
+/// A column; neighbours of one non-empty `group` share a head above theirs.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The shared head, where there is room for two lines.
+    pub group: &'static str,
+    /// The same in front of `label`, where a head is one text.
+    pub short: &'static str,
+    /// Its own head.
+    pub label: String,
+    /// The higher, the sooner a narrow terminal leaves it out; 0 always stays.
+    pub rank: u8,
+    /// Whether it holds words, which stand on the left, or numbers.
+    pub side: Side,
+    /// One a line.
+    pub cells: Vec<Cell>,
+}
+
+/// Where a column's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Text of a line in a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What stands there. On a page a `*` at its end hangs, and words may have several lines.
+    pub text: String,
+    /// Whether no line has a better value in this column, as far as the printed digits tell.
+    pub best: bool,
+}
+
+impl Table {
+    /// A table without columns yet.
+    pub fn new<N: Into<String>>(
+        title: impl Into<String>,
+        stub: impl Into<String>,
+        lines: impl IntoIterator<Item = (N, Role)>,
+    ) -> Self {
+        let lines = lines.into_iter().map(|(name, role)| (name.into(), role)).collect();
+        Self { title: title.into(), note: String::new(), stub: stub.into(), lines, columns: vec![] }
+    }
+
+    /// The same with what a reader must know.
+    #[must_use]
+    pub fn noted(self, note: impl Into<String>) -> Self {
+        Self { note: note.into(), ..self }
+    }
+
+    /// Adds a column of text, a cell for each line in order.
+    ///
+    /// # Panics
+    /// If there are more or fewer cells than lines.
+    pub fn column(
+        &mut self,
+        label: impl Into<String>,
+        cells: impl IntoIterator<Item = impl Into<String>>,
+    ) -> &mut Column {
+        let label = label.into();
+        let cells: Vec<_> =
+            cells.into_iter().map(|text| Cell { text: text.into(), best: false }).collect();
+        let (got, want) = (cells.len(), self.lines.len());
+        assert_eq!(got, want, "{got} cells under {label:?} of {want} lines");
+        let column = Column { group: "", short: "", label, rank: 0, side: Side::Right, cells };
+        self.columns.push_mut(column)
+    }
+
+    /// Adds a column of numbers, as `text` writes them.
+    ///
+    /// # Panics
+    /// As [`Table::column`].
+    pub fn numbers<T>(
+        &mut self,
+        label: impl Into<String>,
+        values: impl IntoIterator<Item = Option<T>>,
+        text: impl Fn(T) -> String,
+    ) -> &mut Column {
+        self.column(label, values.into_iter().map(|x| or_none(x, &text)))
+    }
+
+    /// The same, the largest marked with all that print the same. One number alone is no best.
+    ///
+    /// # Panics
+    /// As [`Table::column`].
+    pub fn best(
+        &mut self,
+        label: impl Into<String>,
+        values: impl IntoIterator<Item = Option<f64>>,
+        text: impl Fn(f64) -> String,
+    ) -> &mut Column {
+        let values: Vec<_> = values.into_iter().collect();
+        let column = self.numbers(label, values.iter().copied(), &text);
+        let finite = || values.iter().copied().flatten().filter(|x| x.is_finite());
+        let top = finite().reduce(f64::max).filter(|_| finite().count() > 1).map(text);
+        column.cells.iter_mut().for_each(|cell| cell.best = Some(&cell.text) == top.as_ref());
+        column
+    }
+}
+
+impl Column {
+    /// Puts it under a head shared with its neighbours, `short` where a head is one text.
+    pub fn under(&mut self, group: &'static str, short: &'static str) -> &mut Self {
+        (self.group, self.short) = (group, short);
+        self
+    }
+
+    /// Lets a narrow terminal leave it out, those of the highest rank first.
+    pub fn ranked(&mut self, rank: u8) -> &mut Self {
+        self.rank = rank;
+        self
+    }
+
+    /// Sets it on the left.
+    pub fn words(&mut self) -> &mut Self {
+        self.side = Side::Left;
+        self
+    }
+
+    /// Its head as one text.
+    pub fn head(&self) -> String {
+        format!("{}{}", self.short, self.label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::points;
+
+    fn marked(values: [Option<f64>; 3]) -> Vec<usize> {
+        let mut table = Table::new("", "", ["a", "b", "c"].map(|name| (name, Role::Other)));
+        let column = table.best("x", values, points);
+        (0..3).filter(|&k| column.cells[k].best).collect()
+    }
+
+    #[test]
+    fn the_best_of_a_column_are_all_that_print_the_same() {
+        assert_eq!(marked([Some(1.04), Some(0.96), Some(0.94)]), [0, 1]);
+        assert_eq!(marked([Some(1.0), None, Some(3.0)]), [2]);
+        assert_eq!(marked([Some(f64::NAN), Some(1.0), Some(f64::INFINITY)]), []);
+        assert_eq!(marked([Some(1.0), None, None]), []);
+        assert_eq!(marked([None; 3]), []);
+    }
+
+    #[test]
+    #[should_panic = "2 cells under \"x\" of 1 lines"]
+    fn a_column_has_a_cell_for_each_line() {
+        Table::new("", "", [("a", Role::Other)]).column("x", ["1", "2"]);
+    }
+}

@@ -1,0 +1,245 @@
+//! Text in columns of a terminal.
+
+use std::io::IsTerminal;
+
+use comfy_table::{Attribute, CellAlignment, Color, TableComponent, presets};
+
+use crate::format::clean;
+use crate::table::{Cell, Column, Role, Side, Table};
+
+/// Whether to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Palette {
+    /// Text alone: pipes and files.
+    Plain,
+    /// ANSI bold, dim and colours.
+    Ansi,
+}
+
+impl Palette {
+    /// Colours if `stream` is a terminal and the environment does not say `NO_COLOR`.
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        if stream.is_terminal() && !refused { Self::Ansi } else { Self::Plain }
+    }
+
+    /// The text under an ANSI code such as `1;32`; no code, no colour.
+    pub fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Self::Ansi if !code.is_empty() && !text.is_empty() => {
+                format!("\x1b[{code}m{text}\x1b[0m")
+            }
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// Between columns: a blank of padding and the one that stands where a vertical line would.
+const GAP: usize = 2;
+
+/// The table as lines, the first of them its heads and a rule: names and words cut to `words` columns, and what does not fit in
+/// `width` left out by rank.
+pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<String> {
+    let names: Vec<_> = t.lines.iter().map(|line| fit(&clean(&line.0), words)).collect();
+    let mut columns: Vec<Column> = t.columns.clone();
+    for column in columns.iter_mut().filter(|c| c.side == Side::Left) {
+        column.cells.iter_mut().for_each(|cell| cell.text = fit(&clean(&cell.text), words));
+    }
+    let stub = names.iter().chain([&t.stub]).map(|text| width_of(text)).max().unwrap_or(0);
+    while stub + taken(&columns) > width {
+        let most = columns.iter().map(|c| c.rank).max().filter(|&rank| rank > 0);
+        let Some(most) = most else { break };
+        columns.retain(|c| c.rank < most);
+    }
+    let heads: Vec<_> =
+        [t.stub.clone()].into_iter().chain(columns.iter().map(Column::head)).collect();
+    let lines = heads.iter().map(|head| head.lines().count()).max().unwrap_or(1);
+    let head = |head: &String| {
+        let above = "\n".repeat(lines - head.lines().count().clamp(1, lines));
+        comfy_table::Cell::new(above + head).add_attribute(Attribute::Dim)
+    };
+
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
+    match palette {
+        Palette::Plain => table.force_no_tty(),
+        Palette::Ansi => table.enforce_styling(),
+    };
+    table.set_header(heads.iter().map(head));
+    for (i, (name, line)) in names.iter().zip(&t.lines).enumerate() {
+        let cells = columns.iter().map(|c| styled(&c.cells[i], line.1));
+        let name = styled(&Cell { text: name.clone(), best: false }, line.1);
+        table.add_row([name].into_iter().chain(cells));
+    }
+    let sides = [Side::Left].into_iter().chain(columns.iter().map(|c| c.side));
+    for (i, side) in sides.enumerate() {
+        let column = table.column_mut(i).expect("a column for each head");
+        column.set_padding((0, if i < columns.len() { GAP as u16 - 1 } else { 0 }));
+        column.set_cell_alignment(match side {
+            Side::Left => CellAlignment::Left,
+            Side::Right => CellAlignment::Right,
+        });
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// What columns beside a name take, with the blanks in front of each.
+pub fn taken(columns: &[Column]) -> usize {
+    let own = |c: &Column| {
+        let cells = c.cells.iter().map(|cell| width_of(&cell.text));
+        cells.chain(c.head().lines().map(width_of)).max().unwrap_or(0)
+    };
+    columns.iter().map(|c| own(c) + GAP).sum()
+}
+
+fn styled(cell: &Cell, role: Role) -> comfy_table::Cell {
+    let text = comfy_table::Cell::new(&cell.text);
+    match role {
+        _ if cell.best => text.add_attribute(Attribute::Bold).fg(Color::Cyan),
+        Role::Baseline => text.add_attribute(Attribute::Dim),
+        Role::Method => text.add_attribute(Attribute::Bold),
+        Role::Other => text,
+    }
+}
+
+/// Columns that a text without line breaks takes.
+pub fn width_of(text: &str) -> usize {
+    if text.bytes().all(|b| (b' '..0x7f).contains(&b)) {
+        return text.len();
+    }
+    // The table knows wide and combining characters.
+    let mut table = comfy_table::Table::new();
+    table.add_row([text]);
+    table.column_max_content_widths().first().map_or(0, |&w| w.into())
+}
+
+/// The text cut to `width` columns, the cut marked.
+pub fn fit(text: &str, width: usize) -> String {
+    if text.len() <= width || width_of(text) <= width {
+        return text.to_owned();
+    }
+    if width == 0 {
+        return String::new();
+    }
+    head(text, width - 1).trim_end().to_owned() + "…"
+}
+
+/// The longest beginning that takes at most `width` columns.
+fn head(text: &str, width: usize) -> &str {
+    let mut end = 0;
+    let mut left = width;
+    for (at, c) in text.char_indices() {
+        let Some(rest) = left.checked_sub(width_of(&text[at..at + c.len_utf8()])) else { break };
+        (end, left) = (at + c.len_utf8(), rest);
+    }
+    // Joined characters may take more than each by itself.
+    while width_of(&text[..end]) > width {
+        end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+    }
+    &text[..end]
+}
+
+/// Lines of at most `width` columns, all but the first indented by two.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        if line.trim().is_empty() {
+            line += word;
+        } else if width_of(&line) + 1 + width_of(word) <= width {
+            line = line + " " + word;
+        } else {
+            lines.push(std::mem::replace(&mut line, "  ".to_owned() + word));
+        }
+        while width_of(&line) > width {
+            // A word as long as this is a path or a hash: break it where the line ends.
+            let rest = line.split_off(head(&line, width).len());
+            lines.push(std::mem::replace(&mut line, "  ".to_owned() + &rest));
+        }
+    }
+    lines.extend((!line.is_empty()).then_some(line));
+    lines
+}
+
+/// The text with blanks in front of it.
+pub fn pad_left(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(width_of(text))) + text
+}
+
+/// The text with blanks behind it.
+pub fn pad_right(text: &str, width: usize) -> String {
+    text.to_owned() + &" ".repeat(width.saturating_sub(width_of(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_columns() {
+        assert_eq!(["abc", "犬と猫", "é", "█▌", "→"].map(width_of), [3, 6, 1, 2, 1]);
+    }
+
+    #[test]
+    fn cuts_are_marked_and_fit() {
+        assert_eq!(fit("a dog on grass", 8), "a dog o…");
+        assert_eq!(fit("a dog on grass", 7), "a dog…");
+        assert_eq!(fit("short", 5), "short");
+        assert_eq!(fit("犬と猫と鳥", 6), "犬と…");
+        assert_eq!(fit("abc", 0), "");
+    }
+
+    #[test]
+    fn lines_wrap_at_words_and_break_what_is_too_long() {
+        assert_eq!(wrap("one two three", 8), ["one two", "  three"]);
+        assert_eq!(wrap("abcdefghij kl", 6), ["abcdef", "  ghij", "  kl"]);
+        assert!(wrap("", 6).is_empty());
+    }
+
+    #[test]
+    fn a_file_is_not_coloured() {
+        assert_eq!(Palette::of(&tempfile::tempfile().unwrap()), Palette::Plain);
+    }
+
+    fn example() -> Table {
+        let lines = [("a long name", Role::Baseline), ("b", Role::Method)];
+        let mut table = Table::new("", "row", lines);
+        table.column("note", ["some words", "x"]).words().ranked(9);
+        table.numbers("R@1", [Some(1.0), None], crate::format::points).under("i2t", "i2t\n");
+        table.numbers("R@5", [Some(12.0); 2], crate::format::points).under("i2t", "").ranked(2);
+        table
+    }
+
+    #[test]
+    fn columns_of_high_rank_go_first() {
+        let at = |width, words| table(&example(), width, words, Palette::Plain);
+        let whole = [
+            "                         i2t",
+            "row          note        R@1   R@5",
+            "──────────────────────────────────",
+            "a long name  some words  1.0  12.0",
+            "b            x             –  12.0",
+        ];
+        assert_eq!(at(34, 20), whole);
+        assert_eq!(at(33, 20)[3..], ["a long name  1.0  12.0", "b              –  12.0"]);
+        assert_eq!(at(20, 20)[3..], ["a long name  1.0", "b              –"]);
+        assert_eq!(at(1, 6)[3..], ["a lon…  1.0", "b         –"], "rank 0 stays");
+        let mut alone = example();
+        alone.columns.truncate(1);
+        assert_eq!(table(&alone, 99, 20, Palette::Plain)[0], "row          note");
+    }
+
+    #[test]
+    fn colour_adds_only_colour() {
+        let ansi = table(&example(), 99, 20, Palette::Ansi).join("\n");
+        let parts = ansi.split('\x1b').enumerate();
+        let stripped: String =
+            parts.map(|(i, p)| if i == 0 { p } else { p.split_once('m').unwrap().1 }).collect();
+        let trimmed =
+            |text: &str| text.lines().map(|l| l.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(trimmed(&stripped), table(&example(), 99, 20, Palette::Plain));
+        assert!(ansi.contains("\x1b[1m") && ansi.contains("\x1b[2m"));
+    }
+}
