@@ -20,12 +20,16 @@ mod mutual_proximity;
 mod nnn;
 pub mod pass;
 mod querybank;
+pub mod report;
+pub mod rows;
 mod scores;
 mod side;
 mod sinkhorn;
+pub mod study;
 mod survey;
 #[cfg(feature = "burn")]
 pub mod training;
+mod words;
 
 pub use bank::{Bank, HeldOut, HeldOutBank, Knowledge, Plain, Setting, TestQueries, Transductive};
 pub use correction::{Affine, AnyCorrection, Correction, Rescore};
@@ -34,7 +38,7 @@ pub use direction::Direction;
 pub use dual_bank::{DualBank, Inactive, ItemBank};
 pub use greedy::{
     Candidates, CapacityScale, GreedyOptions, GreedyRuns, GreedySweep, Matching, Stop, capacity,
-    greedy_matching, image_hits,
+    greedy_matching,
 };
 pub use inverted_softmax::{InvertedSoftmaxForm, inverted_softmax, inverted_softmax_form};
 pub use itm_core::tiles::{Embeddings, Tiles};

@@ -107,34 +107,6 @@ impl HitTable {
         Ok(())
     }
 
-    /// Adds a setting from hits of both directions that were counted elsewhere, all folds one after the other.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push), and if images have other numbers of texts.
-    pub fn push_hits(
-        &mut self,
-        label: impl Into<String>,
-        correction: f64,
-        hits: &Hits,
-    ) -> Result<()> {
-        let label = label.into();
-        let blocks: Vec<&ImageHits> = hits.folds().iter().flatten().collect();
-        let asks = |block: &ImageHits| self.direction.queries(1, block.captions);
-        let other = |(block, &queries): (&&ImageHits, &u16)| asks(block) != queries;
-        if let Some(image) = blocks.iter().zip(&self.queries).position(other) {
-            let expected = format!("{} queries", self.queries[image]);
-            let got = asks(blocks[image]);
-            return Err(Error::invalid(
-                format!("hits of {label}, {}", place(image)),
-                expected,
-                got,
-            ));
-        }
-        let at = |block: &&ImageHits| self.direction.queries(block.i2t, block.t2i);
-        let rows = blocks.iter().map(at).collect();
-        self.push(label, correction, rows)
-    }
-
     /// The direction of the queries.
     pub fn direction(&self) -> Direction {
         self.direction

@@ -269,6 +269,11 @@ fn noisy(images: usize, p: u64) -> Vec<ImageHits> {
     (0..images).map(|_| block()).collect()
 }
 
+/// Hits of the images in one direction.
+fn of(direction: Direction, hits: &Hits) -> Vec<[u16; 3]> {
+    hits.folds()[0].iter().map(|image| direction.queries(image.i2t, image.t2i)).collect()
+}
+
 /// With one setting there is nothing to choose, and the interval is the plain one, draw by draw.
 #[test]
 fn nested_without_a_choice_is_the_plain_bootstrap() {
@@ -278,7 +283,7 @@ fn nested_without_a_choice_is_the_plain_bootstrap() {
         [(Direction::I2t, 1, plain.i2t), (Direction::T2i, 3, plain.t2i)]
     {
         let mut table = HitTable::new(direction, vec![queries; 40]).unwrap();
-        table.push_hits("only", 0.0, &hits).unwrap();
+        table.push("only", 0.0, of(direction, &hits)).unwrap();
         let split = Split::hashed(&names(40), 2, 0).unwrap();
         let got = nested(&table, &split, Goal::At5, 300, 11).unwrap();
         for (got, want) in got.recalls.iter().zip(want) {
@@ -293,9 +298,8 @@ fn nested_without_a_choice_is_the_plain_bootstrap() {
 fn nested_covers_the_choice() {
     let mut table = HitTable::new(Direction::T2i, vec![3; 40]).unwrap();
     for p in 0..6 {
-        table
-            .push_hits(p.to_string(), p as f64, &Hits::from_folds(vec![noisy(40, p)]).unwrap())
-            .unwrap();
+        let hits = Hits::from_folds(vec![noisy(40, p)]).unwrap();
+        table.push(p.to_string(), p as f64, of(Direction::T2i, &hits)).unwrap();
     }
     let split = Split::hashed(&names(40), 2, 0).unwrap();
     let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
@@ -351,11 +355,6 @@ fn impossible_tables_are_refused() {
     for correction in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(table.push("is", correction, vec![[0; 3]; 2]).is_err());
     }
-    let hits = Hits::from_folds(vec![noisy(2, 0)]).unwrap();
-    assert_eq!(
-        message(table.push_hits("is", 1.0, &hits)),
-        "hits of is, image 0: expected 2 queries, got 3"
-    );
     let nothing = "hit table: expected at least 1 setting, got 0";
     let split = split(&[0, 1]);
     assert_eq!(message(choose_on_validation(&table, Goal::Sum).map(|_| ())), nothing);

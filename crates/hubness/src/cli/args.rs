@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 
 use super::input::InputArgs;
-use super::methods::{Choice, Method};
 use crate::Direction;
+use crate::study::{Settings, Study};
 
 /// Hubs of cross-modal retrieval: measures them, names them, corrects scores for them.
 #[derive(Debug, Parser)]
@@ -80,10 +81,10 @@ pub struct Report {
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub truth: Option<PathBuf>,
     /// Seed of folds, intervals and tests
-    #[arg(long, default_value_t = 0, help_heading = "Choosing")]
+    #[arg(long, default_value_t = Study::default().seed, help_heading = "Choosing")]
     pub seed: u64,
     /// Draws of the bootstrap and of the randomisation test; 0 for neither
-    #[arg(long, default_value_t = 10_000, value_name = "N", help_heading = "Output")]
+    #[arg(long, default_value_t = Study::default().resamples, value_name = "N", help_heading = "Output")]
     pub resamples: usize,
     /// Writes the page with all plots
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -106,8 +107,8 @@ pub struct Rescore {
     #[command(flatten)]
     pub settings: Settings,
     /// Which side asks
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub direction: Way,
+    #[arg(long, value_parser = direction(), help_heading = "Output")]
+    pub direction: Direction,
     /// Items of each list of a run
     #[arg(long, default_value_t = 100, value_name = "K", help_heading = "Output")]
     pub top: usize,
@@ -130,132 +131,37 @@ pub struct Export {
     #[command(flatten)]
     pub settings: Settings,
     /// Which side asks; the other one is exported
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub direction: Way,
+    #[arg(long, value_parser = direction(), help_heading = "Output")]
+    pub direction: Direction,
     /// A folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
 }
 
-/// Settings of the corrections. Numbers that nobody gives are the papers' and are said to be defaults.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Corrections")]
-pub struct Settings {
-    /// CSLS: neighbours of an item, or auto; several by comma make several rows
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "K",
-        value_delimiter = ',',
-        default_value = "10"
-    )]
-    pub csls_k: Vec<Choice>,
-    /// IS: inverse temperature, or auto; several by comma make several rows
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "BETA",
-        value_delimiter = ',',
-        default_value = "30"
-    )]
-    pub is_beta: Vec<Choice>,
-    /// RGM: times its fair share of queries that an item may serve (inf: no bound), or auto; several by comma make several rows
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "LAMBDA",
-        value_delimiter = ',',
-        default_value = "auto"
-    )]
-    pub rgm_lambda: Vec<Choice>,
-    /// NNN: how much of an item's mean is subtracted
-    #[arg(long, allow_negative_numbers = true, value_name = "ALPHA", default_value_t = 0.75)]
-    pub nnn_alpha: f64,
-    /// NNN: queries that an item's mean is over
-    #[arg(long, allow_negative_numbers = true, value_name = "K", default_value_t = 128)]
-    pub nnn_k: usize,
-    /// QB-Norm: inverse temperature
-    #[arg(long, allow_negative_numbers = true, value_name = "BETA", default_value_t = 20.0)]
-    pub qbnorm_beta: f64,
-    /// QB-Norm: items that a bank query makes active
-    #[arg(long, allow_negative_numbers = true, value_name = "K", default_value_t = 1)]
-    pub qbnorm_k: usize,
-    /// Dual-IS and Dual-DIS: inverse temperatures of the query bank and of the item bank
-    #[arg(long, allow_negative_numbers = true, value_names = ["QUERY", "ITEM"], num_args = 2, default_values_t = [20.0, 10.0])]
-    pub dual_beta: Vec<f64>,
-    /// Sinkhorn: regularisation, in the units of the scores
-    #[arg(long, allow_negative_numbers = true, value_name = "EPS", default_value_t = 0.03)]
-    pub sinkhorn_eps: f64,
-    /// Sinkhorn: iterations at most
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 20)]
-    pub sinkhorn_iterations: usize,
-    /// Local scaling and NICDM: neighbours
-    #[arg(long, allow_negative_numbers = true, value_name = "K", default_value_t = 10)]
-    pub local_k: usize,
-    /// What an item's fair share of queries is in a matching: queries / items at least (balanced), or one (literal, as listed in the paper)
-    #[arg(long, value_enum, default_value_t = Scale::Balanced)]
-    pub rgm_capacity: Scale,
-    /// When a matching stops: when nothing more fits (exhaustive), or after min(queries, items) · k edges (literal)
-    #[arg(long, value_enum, default_value_t = StopRule::Exhaustive)]
-    pub rgm_stop: StopRule,
-    /// One matching with k = 10 for all recalls, instead of one each with k = 1, 5, 10
-    #[arg(long)]
-    pub rgm_single_run: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        #[derive(Parser)]
-        struct Alone {
-            #[command(flatten)]
-            settings: Settings,
-        }
-        Alone::parse_from(["hubness"]).settings
-    }
-}
-
-/// A direction on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
-    /// Images ask for texts
-    I2t,
-    /// Texts ask for images
-    T2i,
-}
-
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
-        match way {
-            Way::I2t => Self::I2t,
-            Way::T2i => Self::T2i,
-        }
-    }
-}
-
-/// [`CapacityScale`](crate::CapacityScale) on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Scale {
-    /// max(1, queries / items)
-    Balanced,
-    /// One
-    Literal,
-}
-
-/// [`Stop`](crate::Stop) on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StopRule {
-    /// Until nothing more fits
-    Exhaustive,
-    /// After min(queries, items) · k edges
-    Literal,
+/// Which side asks.
+fn direction() -> impl TypedValueParser<Value = Direction> {
+    let [i2t, t2i] = ["Images ask for texts", "Texts ask for images"];
+    let known = [PossibleValue::new("i2t").help(i2t), PossibleValue::new("t2i").help(t2i)];
+    let parsed = |word: String| if word == "i2t" { Direction::I2t } else { Direction::T2i };
+    PossibleValuesParser::new(known).map(parsed)
 }
 
 impl Report {
-    /// The methods asked for; empty if none was named.
+    /// What is asked of the scores.
     ///
     /// # Errors
-    /// If a name is not offered.
-    pub fn methods(&self) -> itm_core::Result<Vec<Method>> {
-        self.method.iter().map(|name| name.trim().parse()).collect()
+    /// If a method is not offered.
+    pub fn study(&self) -> itm_core::Result<Study> {
+        Ok(Study {
+            methods: self
+                .method
+                .iter()
+                .map(|name| name.trim().parse())
+                .collect::<Result<_, _>>()?,
+            settings: self.settings.clone(),
+            seed: self.seed,
+            resamples: self.resamples,
+            curves: self.html.is_some() || self.json,
+        })
     }
 }

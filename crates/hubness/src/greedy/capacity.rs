@@ -7,12 +7,15 @@ use crate::{Error, Result};
 /// What an item's fair share of the queries is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum CapacityScale {
-    /// `x = 1`: the paper's listing as printed. With five texts an image it answers at most a fifth of the text queries at K = 1.
-    Literal,
     /// `x = max(1, queries/items)`: an image has the capacity of its five stored copies.
     #[default]
+    #[cfg_attr(feature = "cli", value(help = "max(1, queries / items)"))]
     Balanced,
+    /// `x = 1`: the paper's listing as printed. With five texts an image it answers at most a fifth of the text queries at K = 1.
+    #[cfg_attr(feature = "cli", value(help = "One"))]
+    Literal,
 }
 
 impl CapacityScale {

@@ -1,9 +1,7 @@
 //! What greedy matching gives: who holds what, in the order it was recorded.
 
-use itm_core::significance::ImageHits;
-
 use super::edge::Edge;
-use crate::{Direction, Error, Pairs, Result};
+use crate::{Direction, Pairs};
 
 /// Pairs of queries and items, in the order in which they were pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,37 +65,6 @@ impl Matching {
         let place = |q| self.items(q).iter().position(|&item| is_true(q as u32, item));
         (0..self.queries()).map(place).collect()
     }
-}
-
-/// Hits of each image and its texts at the three cuts; [`Hits::from_folds`](itm_core::significance::Hits::from_folds) makes
-/// recalls, intervals and tests of them.
-///
-/// # Errors
-/// If an image has more than 65,535 texts.
-///
-/// # Panics
-/// If there is not one hit for each image (`i2t`) or each text (`t2i`).
-pub fn image_hits(
-    i2t: &[Vec<bool>; 3],
-    t2i: &[Vec<bool>; 3],
-    pairs: &Pairs,
-) -> Result<Vec<ImageHits>> {
-    for cut in 0..3 {
-        let (got, want) = ((i2t[cut].len(), t2i[cut].len()), (pairs.images(), pairs.texts()));
-        assert_eq!(got, want, "hits of images and texts, and pairs of them");
-    }
-    let block = |image: usize| {
-        let texts = pairs.texts_of(image);
-        let captions = u16::try_from(texts.len()).map_err(|_| {
-            Error::invalid(format!("hits, image {image}"), "at most 65535 captions", texts.len())
-        })?;
-        Ok(ImageHits {
-            i2t: [0, 1, 2].map(|cut| u16::from(i2t[cut][image])),
-            t2i: [0, 1, 2].map(|cut| texts.iter().map(|&t| u16::from(t2i[cut][t])).sum()),
-            captions,
-        })
-    };
-    (0..pairs.images()).map(block).collect()
 }
 
 /// Whether an item is one that the query should find.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use candidates::Candidates;
 pub use capacity::{CapacityScale, capacity};
-pub use matching::{Matching, image_hits};
+pub use matching::Matching;
 pub use runs::GreedyRuns;
 pub use sweep::GreedySweep;
 
@@ -31,11 +31,14 @@ use crate::{Result, Scores};
 /// When pushing ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Stop {
     /// When every query is full, or no pair is left that both sides have room for.
     #[default]
+    #[cfg_attr(feature = "cli", value(help = "Until nothing more fits"))]
     Exhaustive,
     /// After `min(queries, items)·k` pushes at the latest, as the listing does: a prefix of the exhaustive stack.
+    #[cfg_attr(feature = "cli", value(help = "After min(queries, items) · k edges"))]
     Literal,
 }
 

@@ -57,7 +57,7 @@ impl GreedyRuns {
         }
     }
 
-    /// Whether each query hits at 1, 5, 10: what [`image_hits`](super::image_hits) takes of both directions.
+    /// Whether each query hits at 1, 5, 10.
     ///
     /// # Panics
     /// If `pairs` are of other numbers of images and texts.

@@ -152,41 +152,4 @@ impl Counts {
         order.truncate(limit);
         order
     }
-
-    /// What a correction did to every item, those with the largest counts before it first, equal ones by ascending index.
-    ///
-    /// # Panics
-    /// If the counts are of other directions, numbers of items or `k`.
-    pub fn changes(&self, after: &Self) -> Vec<Change> {
-        let shape = |c: &Self| (c.direction, c.values.len(), c.k);
-        assert_eq!(shape(self), shape(after), "direction, items and k before and after");
-        let pairs = self.values.iter().zip(&after.values).enumerate();
-        let mut changes: Vec<_> =
-            pairs.map(|(item, (&before, &after))| Change { item, before, after }).collect();
-        changes.sort_by_key(|change| Reverse(change.before));
-        changes
-    }
-}
-
-/// Counts of one item before and after a correction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// The item.
-    pub item: usize,
-    /// `N_k` before.
-    pub before: u32,
-    /// `N_k` after.
-    pub after: u32,
-}
-
-impl Change {
-    /// By how much it fell; 0 if it did not.
-    pub fn lost(&self) -> u32 {
-        self.before.saturating_sub(self.after)
-    }
-
-    /// By how much it rose; 0 if it did not.
-    pub fn gained(&self) -> u32 {
-        self.after.saturating_sub(self.before)
-    }
 }

@@ -27,13 +27,11 @@ impl Default for HubSize {
     }
 }
 
-/// All measures of one set of counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The measures of one set of counts that reports show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HubMeasures {
-    /// The direction of the queries.
-    pub direction: Direction,
     /// The `k` of `N_k`.
-    pub k: usize,
+    pub k: u64,
     /// [`Counts::skewness`].
     pub skewness: f64,
     /// [`Counts::robin_hood`].
@@ -43,32 +41,28 @@ pub struct HubMeasures {
     /// [`Counts::atkinson`] with `e = 0.5`.
     pub atkinson: f64,
     /// [`Counts::anti_hubs`].
-    pub anti_hubs: f64,
+    pub anti_hub_share: f64,
     /// [`Counts::hub_occurrence`].
     pub hub_occurrence: f64,
     /// [`Counts::hubs`].
-    pub hubs: usize,
+    pub hubs: u64,
     /// [`Counts::maximum`].
-    pub maximum: f64,
-    /// [`Counts::truncated_normal_third_moment`].
-    pub truncated_normal_third_moment: f64,
+    pub max: f64,
 }
 
 impl HubMeasures {
     /// All of them, hubs being of the given size.
     pub fn new(counts: &Counts, size: HubSize) -> Self {
         Self {
-            direction: counts.direction(),
-            k: counts.k(),
+            k: counts.k() as u64,
             skewness: counts.skewness(),
             robin_hood: counts.robin_hood(),
             gini: counts.gini(),
             atkinson: counts.atkinson(0.5),
-            anti_hubs: counts.anti_hubs(),
+            anti_hub_share: counts.anti_hubs(),
             hub_occurrence: counts.hub_occurrence(size),
-            hubs: counts.hubs(size),
-            maximum: counts.maximum(),
-            truncated_normal_third_moment: counts.truncated_normal_third_moment(),
+            hubs: counts.hubs(size) as u64,
+            max: counts.maximum(),
         }
     }
 }

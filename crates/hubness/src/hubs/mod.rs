@@ -23,7 +23,7 @@ mod worst;
 #[cfg(test)]
 mod tests;
 
-pub use counts::{Change, Counts, Lists};
+pub use counts::{Counts, Lists};
 pub use deserved::{Deserved, HALF, deserved};
 pub use histogram::{Bar, Histogram};
 pub use interval::bootstrap_measure;

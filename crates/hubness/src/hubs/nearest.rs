@@ -1,9 +1,10 @@
 //! What hubs of a model are counted on, fold by fold, and how sure a difference between two models is.
 
 use itm_core::eval::{CUTS, Fold};
+use itm_core::scored::Scored;
 use itm_core::significance::{Interval, resample};
 use itm_core::tiles::{TopImages, TopK, TopTexts};
-use itm_core::{Error, Pairs, Result, ScoreMatrix};
+use itm_core::{Error, Pairs, Result};
 use rayon::prelude::*;
 
 use super::{Counts, Lists};
@@ -26,21 +27,20 @@ impl Nearest {
     /// Items that are kept of a query: the largest `k` whose counts can be asked for.
     pub const KEPT: usize = 10;
 
-    /// Of the scores of the whole test set; each fold is searched within itself.
+    /// Of the scores of a test set; each fold is searched within itself.
+    ///
+    /// # Errors
+    /// As [`Scored::block`].
     ///
     /// # Panics
     /// If a fold is not of these images and texts.
-    pub fn new(scores: &ScoreMatrix, folds: &[Fold]) -> Self {
+    pub fn new(scored: &dyn Scored, folds: &[Fold]) -> Result<Self> {
         let of_fold = |fold: &Fold| {
             let consumers = (TopTexts::new(Self::KEPT), TopImages::new(Self::KEPT));
-            let whole = fold.images.len() == scores.images() && fold.texts.len() == scores.texts();
-            let (texts, images) = match whole {
-                true => Scores::run(scores, &consumers), // without a copy of the matrix
-                false => Scores::run(&fold.scores(scores), &consumers),
-            };
-            NearestInFold { pairs: fold.pairs.clone(), texts, images }
+            let (texts, images) = Scores::run(&scored.fold(fold)?, &consumers);
+            Ok(NearestInFold { pairs: fold.pairs.clone(), texts, images })
         };
-        Self { folds: folds.iter().map(of_fold).collect() }
+        Ok(Self { folds: folds.iter().map(of_fold).collect::<Result<_>>()? })
     }
 
     /// `N_k` of every item, one for each fold.
@@ -171,6 +171,8 @@ pub fn bootstrap_difference(
 mod tests {
     use itm_core::eval::folds;
 
+    use itm_core::ScoreMatrix;
+
     use super::*;
     use crate::hubs::{bootstrap_measure, hs_sum};
     use crate::{Survey, TopLists};
@@ -200,7 +202,7 @@ mod tests {
     fn folds_are_searched_within_themselves() {
         let (pairs, all) = (Pairs::uniform(40, 2), scores(40, 80, 0.4));
         let parts = folds(&pairs, 2, 20).unwrap();
-        let nearest = Nearest::new(&all, &parts);
+        let nearest = Nearest::new(&all, &parts).unwrap();
         let mut sums = vec![];
         for (f, part) in parts.iter().enumerate() {
             let scores = part.scores(&all);
@@ -216,7 +218,7 @@ mod tests {
         }
         assert!((nearest.hs_sum() - (sums[0] + sums[1]) / 2.0).abs() < 1e-12);
         assert_ne!(sums[0], sums[1], "the folds are told apart");
-        let whole = Nearest::new(&all, &folds(&pairs, 1, 40).unwrap());
+        let whole = Nearest::new(&all, &folds(&pairs, 1, 40).unwrap()).unwrap();
         assert_eq!(whole.counts(Direction::T2i, 1)[0].queries(), 80);
     }
 
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn a_small_set_has_no_more_items_than_it_has() {
         let part = folds(&Pairs::uniform(4, 1), 1, 4).unwrap();
-        let nearest = Nearest::new(&scores(4, 4, 0.0), &part);
+        let nearest = Nearest::new(&scores(4, 4, 0.0), &part).unwrap();
         let counts = &nearest.counts(Direction::I2t, 10)[0];
         assert_eq!((counts.values(), counts.skewness()), (&[4; 4][..], 0.0));
     }
@@ -233,7 +235,7 @@ mod tests {
     #[should_panic(expected = "10 nearest are kept, asked for 11")]
     fn more_than_are_kept() {
         let part = folds(&Pairs::uniform(4, 1), 1, 4).unwrap();
-        let nearest = Nearest::new(&scores(4, 4, 0.0), &part);
+        let nearest = Nearest::new(&scores(4, 4, 0.0), &part).unwrap();
         _ = nearest.counts(Direction::I2t, 11);
     }
 
@@ -245,8 +247,10 @@ mod tests {
         let pairs = Pairs::new(30, of_text).unwrap();
         let part = [Fold::new(&pairs, 0..30)];
         let all = scores(30, 90, 0.3);
-        let (hubs, none) =
-            ([Nearest::new(&all, &part)], [Nearest::new(&scores(30, 90, -9.0), &part)]);
+        let (hubs, none) = (
+            [Nearest::new(&all, &part).unwrap()],
+            [Nearest::new(&scores(30, 90, -9.0), &part).unwrap()],
+        );
         for (direction, k) in [(Direction::I2t, 1), (Direction::T2i, 1), (Direction::T2i, 5)] {
             // 0 where item 0 is nobody's neighbour: always in `none`, never in `hubs`.
             let measure = |c: &[Counts]| match c[0].values()[0] {
@@ -271,7 +275,8 @@ mod tests {
     #[test]
     fn runs_are_drawn_in_pairs() {
         let part = folds(&Pairs::uniform(12, 1), 1, 12).unwrap();
-        let [hub, flat] = [9.0, -9.0].map(|lift| Nearest::new(&scores(12, 12, lift), &part));
+        let [hub, flat] =
+            [9.0, -9.0].map(|lift| Nearest::new(&scores(12, 12, lift), &part).unwrap());
         let hubs = |c: &[Counts]| f64::from(u8::from(c[0].values()[0] > 0)); // of text 0
         let of = [(Direction::I2t, 1)];
         let (a, b) = ([hub.clone(), flat.clone()], [flat.clone(), flat.clone()]);
@@ -285,7 +290,8 @@ mod tests {
         assert!(line(&[], &[], 9).contains("at least 1 run"));
         assert!(line(&a, &b[..1], 9).contains("2 runs of each system, got 1"));
         assert!(line(&a, &b, 0).contains("at least 1 replicate"));
-        let short = Nearest::new(&scores(12, 12, 0.0), &[Fold::new(&Pairs::uniform(12, 1), 0..6)]);
+        let short =
+            Nearest::new(&scores(12, 12, 0.0), &[Fold::new(&Pairs::uniform(12, 1), 0..6)]).unwrap();
         assert!(line(&a, &[flat, short], 9).contains("others in run 3"));
     }
 }

@@ -38,7 +38,7 @@ fn settings_that_no_correction_can_use() {
         ("--local-k 0", "--local-k: expected at least 1 neighbour, got 0"),
         (
             "--method dual-is",
-            "--method dual-is: expected --bank-images and --bank-texts, got not both",
+            "--method dual-is: expected banks of images and of texts, got not both",
         ),
         (
             "--bank-texts t.npy",
@@ -46,7 +46,7 @@ fn settings_that_no_correction_can_use() {
         ),
         (
             "--method ls --raw",
-            "--method ls: expected cosines (embeddings, without --raw), got other scores",
+            "--method ls: expected cosines (of embeddings of unit length), got other scores",
         ),
     ] {
         let line = format!("report --images i.npy --texts t.npy {option} --html page.html");
@@ -243,7 +243,7 @@ fn what_rescore_does_not_choose() {
         ("--is-beta -1", "--is-beta: expected a finite number above 0, got -1"),
         (
             "--raw --method ls",
-            "--method ls: expected cosines (embeddings, without --raw), got other scores",
+            "--method ls: expected cosines (of embeddings of unit length), got other scores",
         ),
     ] {
         refused(&folder, &format!("{source} {options}"), want);

@@ -7,17 +7,17 @@ use itm_core::{Error, Result};
 use serde_json::json;
 
 use super::output;
-use super::rescore::{available, fit, one, say};
+use super::rescore::{Fitted, fitted, one, say};
 use crate::cli::args::Export as Args;
 use crate::cli::input::{self, LoadedScores};
-use crate::cli::methods::{Method, Then};
-use crate::{Direction, export, pass};
+use crate::study::Then;
+use crate::{export, pass};
 
 /// Items of the lists that an engine is checked against.
 const EXPECTED: usize = 10;
 
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
-    let direction = Direction::from(args.direction);
+    let direction = args.direction;
     let (base, then) = one(&args.method, &args.settings)?;
     if then != Then::Ranking {
         let expected = "csls, is, nnn or sinkhorn: a matching is no search";
@@ -29,16 +29,15 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         let expected = "--images and --texts: vectors are made of vectors";
         return Err(Error::invalid("export", expected, "scores"));
     };
-    available(&loaded, Method::One(base, then), direction, request.length)?;
-    let tiles = input::tiles(images, texts)?;
-    let (correction, params) = fit(&args.settings, base, direction, &tiles, &loaded)?;
+    let Fitted { part, correction, params } =
+        fitted((base, then), &args.settings, direction, &loaded, request.length)?;
     let map = &*correction.rescore;
     let (queries, items): (&Features, &Features) =
         (direction.queries(images, texts), direction.items(images, texts));
     let augmented = export::items(&items.values, items.dim, map)?;
     say(&loaded);
     let asked: Vec<f32> = queries.values.chunks(queries.dim).flat_map(export::query).collect();
-    let expected = pass::top(&tiles, direction, map, EXPECTED);
+    let expected = pass::top(&part.scores, direction, map, EXPECTED);
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
     let lists: Vec<i32> = lists.collect();
 

@@ -1,15 +1,13 @@
 //! What the commands do.
 
-mod build;
 mod export;
-mod offer;
 mod output;
 mod report;
 mod rescore;
 
 use std::io::Write;
 
-use itm_core::Result;
+use itm_core::{Error, Result};
 
 use super::args::{Cli, Command};
 
@@ -22,5 +20,18 @@ pub fn run(cli: Cli, out: &mut impl Write) -> Result<()> {
         Command::Report(args) => report::run(*args, out),
         Command::Rescore(args) => rescore::run(args, out),
         Command::Export(args) => export::run(args, out),
+    }
+}
+
+/// The library names a setting by its field, and so it is an option here: `csls_k` is `--csls-k`, `method csls` is `--method csls`.
+fn option(error: Error) -> Error {
+    match error {
+        Error::Invalid { place, expected, got }
+            if place.split(' ').next() == Some("method")
+                || place.contains('_') && !place.contains(' ') =>
+        {
+            Error::Invalid { place: format!("--{}", place.replace('_', "-")), expected, got }
+        }
+        other => other,
     }
 }

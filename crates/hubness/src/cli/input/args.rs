@@ -4,8 +4,8 @@ use clap::Args;
 use itm_core::{Error, Result};
 
 use super::location::Location;
-use super::rows::Length;
 use super::{Request, Source};
+use crate::rows::Length;
 
 /// What is read: embeddings, a score matrix, or run files.
 #[derive(Debug, Clone, Default, Args)]

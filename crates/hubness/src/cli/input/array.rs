@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use itm_core::data::{Dtype, FileBytes, Npy};
 use itm_core::{Error, Result};
 
-use super::safetensors::Tensor;
+use super::safetensors::{Element, Tensor};
 
 /// A two-dimensional array of f16, bf16, f32 or f64, as the file holds it.
 ///
@@ -31,25 +31,6 @@ pub struct Array {
 enum Stored {
     Npy(Npy),
     Tensor(Tensor),
-}
-
-/// What a stored number is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Element {
-    F16,
-    Bf16,
-    F32,
-    F64,
-}
-
-impl Element {
-    pub(crate) fn size(self) -> usize {
-        match self {
-            Self::F16 | Self::Bf16 => 2,
-            Self::F32 => 4,
-            Self::F64 => 8,
-        }
-    }
 }
 
 impl Array {

@@ -7,17 +7,19 @@ use itm_core::data::Features;
 use itm_core::{Error, Pairs, Result};
 
 use super::array::Array;
-use super::loaded::{Loaded, LoadedBank, LoadedScores, Messages};
+use super::loaded::{Loaded, LoadedBank, LoadedScores};
 use super::location::{Files, Location};
-use super::names::{NameFormat, Names, fit_images, fit_texts, index, parse_names};
+use super::messages::Messages;
+use super::names::{NameFormat, fit_images, fit_texts, index, parse_names};
 use super::pairs::{Guess, PairFormat, PairList, Sides, guess};
 use super::qrels::Qrels;
 use super::rows::{embeddings, repeats, scores};
 use super::run::Run;
 use super::runs::{Given, Named, spread};
-use super::text::count;
 use super::{Request, Source};
 use crate::Direction;
+use crate::study::Names;
+use crate::words::count;
 
 /// Reads and checks everything a request names.
 ///
@@ -237,7 +239,5 @@ fn no_bank(request: &Request) -> Result<()> {
     Err(Error::invalid("options", expected, "a score matrix or run"))
 }
 
-#[cfg(test)]
-mod malformed;
 #[cfg(test)]
 mod tests;

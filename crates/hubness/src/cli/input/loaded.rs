@@ -1,11 +1,12 @@
 //! Everything that was read, checked and understood.
 
-use itm_core::data::{Features, FileHash};
-use itm_core::tiles::{Embeddings, Tiles};
+use itm_core::data::Features;
+use itm_core::tiles::Embeddings;
 use itm_core::{Pairs, Result, ScoreMatrix};
 
-use super::names::Names;
-use super::runs::RunScores;
+use super::messages::Messages;
+use crate::rows::Length;
+use crate::study::{Banks, Names, Source};
 
 /// What a command works on.
 #[derive(Debug, Clone)]
@@ -23,27 +24,38 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Number of images.
-    pub fn images(&self) -> usize {
-        match &self.scores {
-            LoadedScores::Embeddings { images, .. } => images.rows(),
-            LoadedScores::Matrix(matrix) => matrix.images(),
-            LoadedScores::Runs { i2t, t2i } => any(i2t, t2i).map_or(0, |run| run.matrix.images()),
-        }
+    /// The scores as a study takes them; `length` is what was asked of embeddings.
+    ///
+    /// # Errors
+    /// If a value of an embedding is not finite.
+    pub fn source(&self, length: Length) -> Result<Source<'_>> {
+        Ok(match &self.scores {
+            LoadedScores::Embeddings { images, texts } => {
+                let (images, texts) = (view("images", images)?, view("texts", texts)?);
+                Source::Embeddings { images, texts, length }
+            }
+            LoadedScores::Matrix(matrix) => Source::Matrix(matrix),
+            LoadedScores::Runs { i2t, t2i } => {
+                Source::Runs { i2t: i2t.as_ref(), t2i: t2i.as_ref() }
+            }
+        })
     }
 
-    /// Number of texts.
-    pub fn texts(&self) -> usize {
-        match &self.scores {
-            LoadedScores::Embeddings { texts, .. } => texts.rows(),
-            LoadedScores::Matrix(matrix) => matrix.texts(),
-            LoadedScores::Runs { i2t, t2i } => any(i2t, t2i).map_or(0, |run| run.matrix.texts()),
-        }
+    /// Held-out embeddings as a study takes them.
+    ///
+    /// # Errors
+    /// If a value is not finite.
+    pub fn banks(&self) -> Result<Banks<'_>> {
+        let LoadedBank { images, texts } = &self.bank;
+        Ok(Banks {
+            images: images.as_ref().map(|f| view("bank images", f)).transpose()?,
+            texts: texts.as_ref().map(|f| view("bank texts", f)).transpose()?,
+        })
     }
 }
 
-fn any<'a>(a: &'a Option<RunScores>, b: &'a Option<RunScores>) -> Option<&'a RunScores> {
-    a.as_ref().or(b.as_ref())
+fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
+    Embeddings::new(name, features.rows(), features.dim, &features.values)
 }
 
 /// Where scores come from.
@@ -58,12 +70,12 @@ pub enum LoadedScores {
     },
     /// A precomputed matrix: every score is finite.
     Matrix(ScoreMatrix),
-    /// One run file a direction, at least one of them.
+    /// One run file a direction, at least one of them; −∞ where it holds nothing.
     Runs {
         /// Images ask.
-        i2t: Option<RunScores>,
+        i2t: Option<ScoreMatrix>,
         /// Texts ask.
-        t2i: Option<RunScores>,
+        t2i: Option<ScoreMatrix>,
     },
 }
 
@@ -74,42 +86,4 @@ pub struct LoadedBank {
     pub images: Option<Features>,
     /// Texts: they ask the test images.
     pub texts: Option<Features>,
-}
-
-/// Products of two sets of embeddings.
-///
-/// # Errors
-/// If widths differ or a score could overflow.
-pub fn tiles<'a>(images: &'a Features, texts: &'a Features) -> Result<Tiles<'a>> {
-    let view = |name, f: &'a Features| Embeddings::new(name, f.rows(), f.dim, &f.values);
-    Tiles::new(view("images", images)?, view("texts", texts)?)
-}
-
-/// What reading has to say beside its result.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Messages {
-    /// What was guessed or done on its own: to be said in every report.
-    pub notes: Vec<String>,
-    /// That of the notes which says how texts belong to images.
-    pub pairs: Option<String>,
-    /// What is odd, with counts: to be said where errors are.
-    pub warnings: Vec<String>,
-    /// Every file that was read.
-    pub files: Vec<FileHash>,
-}
-
-impl Messages {
-    pub(crate) fn note(&mut self, note: String) {
-        self.notes.push(note);
-    }
-
-    /// How texts belong to images, told or guessed.
-    pub(crate) fn pairs(&mut self, note: String) {
-        self.pairs = Some(note.clone());
-        self.note(note);
-    }
-
-    pub(crate) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
-    }
 }

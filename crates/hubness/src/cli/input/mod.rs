@@ -15,10 +15,9 @@ mod array;
 mod assemble;
 mod loaded;
 mod location;
+mod messages;
 mod names;
 mod pairs;
-#[cfg(test)]
-mod properties;
 mod qrels;
 mod rows;
 mod run;
@@ -26,19 +25,22 @@ mod runs;
 mod safetensors;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use args::InputArgs;
 pub use array::Array;
 pub use assemble::{load, load_from};
-pub use loaded::{Loaded, LoadedBank, LoadedScores, Messages, tiles};
+pub use loaded::{Loaded, LoadedBank, LoadedScores};
 pub use location::Location;
-pub use names::{NameFormat, Names, parse_names};
+pub use messages::Messages;
+pub use names::{NameFormat, parse_names};
 pub use pairs::{PairFormat, PairList};
 pub use qrels::{Judged, Qrels};
-pub use rows::Length;
-pub use run::{Entry, Run, write_lists, write_run};
-pub use runs::RunScores;
+pub use run::{Entry, Run, write_run};
+
+use crate::rows::Length;
 
 /// What shall be read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,28 +5,8 @@ use std::collections::HashMap;
 use itm_core::{Error, Pairs, Result};
 use serde_json::{Map, Value};
 
-use super::text::{at_line, count, excerpt, first_ten, lines, utf8};
-
-/// Names of images and texts, where they are known; as many as there are images and texts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    /// One an image.
-    pub images: Option<Vec<String>>,
-    /// One a text.
-    pub texts: Option<Vec<String>>,
-}
-
-impl Names {
-    /// The name of an image; its number if it has none.
-    pub fn image(&self, image: usize) -> String {
-        self.images.as_ref().map_or_else(|| image.to_string(), |names| names[image].clone())
-    }
-
-    /// The name of a text; its number if it has none.
-    pub fn text(&self, text: usize) -> String {
-        self.texts.as_ref().map_or_else(|| text.to_string(), |names| names[text].clone())
-    }
-}
+use super::text::{at_line, excerpt, lines, utf8};
+use crate::words::{count, first_ten};
 
 /// Reads names; `field` (or `jsonl`) says that each line is a JSON object.
 ///

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::array::is_npy;
 use super::names::{NameFormat, parse_names};
 use super::qrels::Qrels;
-use super::text::{at_line, count, excerpt, lines, utf8};
+use super::text::{at_line, excerpt, lines, utf8};
+use crate::words::count;
 
 /// A file of pairs as it was read, before it is held against the shapes.
 #[derive(Debug, Clone, PartialEq)]

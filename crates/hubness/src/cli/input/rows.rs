@@ -1,38 +1,14 @@
-//! Rows of embeddings as the rest uses them: finite, of unit length, and what is odd about them.
-
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hasher};
+//! Rows of a file: embeddings of unit length, or scores.
 
 use itm_core::data::Features;
 use itm_core::{Error, Result, ScoreMatrix};
-use rayon::prelude::*;
 
 use super::array::Array;
-use super::loaded::Messages;
-use super::text::{count, first_ten};
+use super::messages::Messages;
+use crate::rows::{Length, duplicates, scaled, warnings, zeros};
+use crate::words::{count, first_ten};
 
-/// Above this mean resultant length embeddings count as collapsed.
-///
-/// ```text
-/// R = ‖ (1/n) Σᵢ xᵢ/‖xᵢ‖ ‖        R² = mean cosine over all pairs of rows
-/// ```
-///
-/// At 0.999 the mean cosine is 0.998: what is left to tell rows apart is of the size of half precision's step just
-/// below one, 2⁻¹¹ = 0.0005. The narrow cones of trained encoders are far from it (CLIP on COCO and Flickr8k: 0.71 to 0.75;
-/// a VSE model trained from scratch: 0.11).
-const COLLAPSED: f64 = 0.999;
-
-/// What is done to the length of rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Length {
-    /// Every row is divided by its norm, in f64, whatever the norm was; rows of zeros stay zero.
-    #[default]
-    Unit,
-    /// Rows stay as they are.
-    Raw,
-}
-
-/// Every `every`-th row of a file as f32, of unit length unless `length` is raw; warns of zero, equal and collapsed rows.
+/// Every `every`-th row of a file as f32, divided by its norm (in f64, whatever the norm was) unless `length` is raw; warns of zero, equal and collapsed rows.
 ///
 /// # Errors
 /// If a row holds NaN or infinity, in the file or as f32: all such rows are counted, the first ten named.
@@ -53,13 +29,7 @@ pub(crate) fn embeddings(
             messages.note(format!("{place}: rows scaled to unit length, {norms}"));
         }
     }
-    zeros(place, &norms, messages);
-    duplicates(place, &features, messages);
-    if let Some(length) = resultant(&features).filter(|&length| length > COLLAPSED) {
-        messages.warn(format!(
-            "{place}: collapsed: all rows point nearly the same way (mean resultant length {length:.5})"
-        ));
-    }
+    messages.warnings.extend(warnings(place, features.dim, &features.values));
     Ok(features)
 }
 
@@ -68,9 +38,10 @@ pub(crate) fn embeddings(
 /// # Errors
 /// As [`embeddings`].
 pub(crate) fn scores(array: &Array, every: usize, messages: &mut Messages) -> Result<ScoreMatrix> {
-    let (features, norms) = read(array, every, Length::Raw)?;
-    zeros(array.place(), &norms, messages);
-    duplicates(array.place(), &features, messages);
+    let (features, _) = read(array, every, Length::Raw)?;
+    let (place, dim, values) = (array.place(), features.dim, &features.values);
+    messages.warnings.extend(zeros(place, dim, values));
+    messages.warnings.extend(duplicates(place, dim, values));
     let first = features.values[0];
     if features.values.len() > 1 && features.values.iter().all(|&v| v == first) {
         messages.warn(format!("{}: all scores are {first}", array.place()));
@@ -104,21 +75,8 @@ fn gcd(a: usize, b: usize) -> usize {
 /// The rows, and the norms they had.
 fn read(array: &Array, every: usize, length: Length) -> Result<(Features, Vec<f64>)> {
     let (rows, dim) = (array.rows() / every, array.dim());
-    let mut values = vec![0.0f32; rows * dim]; // at most twice the file: its length was checked
-    let norms: Vec<f64> = values
-        .par_chunks_exact_mut(dim)
-        .enumerate()
-        .map_init(
-            || vec![0.0; dim],
-            |row, (at, out)| {
-                array.row_into(at * every, row);
-                let norm = norm(row);
-                let by = if length == Length::Unit && norm > 0.0 { norm } else { 1.0 };
-                out.iter_mut().zip(&*row).for_each(|(v, x)| *v = (x / by) as f32);
-                if out.iter().all(|v| v.is_finite()) { norm } else { f64::NAN }
-            },
-        )
-        .collect();
+    // At most twice the file: its length was checked.
+    let (values, norms) = scaled(rows, dim, length, |at, row| array.row_into(at * every, row));
     let bad: Vec<_> = (0..rows).filter(|&at| norms[at].is_nan()).map(|at| at * every).collect();
     if !bad.is_empty() {
         let got = format!("NaN or infinity in {}: {}", count(bad.len(), "row"), first_ten(&bad));
@@ -127,72 +85,9 @@ fn read(array: &Array, every: usize, length: Length) -> Result<(Features, Vec<f6
     Ok((Features { dim, values }, norms))
 }
 
-/// Over- and underflow of the squares is no reason to refuse a row.
-fn norm(row: &[f64]) -> f64 {
-    let sum: f64 = row.iter().map(|x| x * x).sum();
-    if sum.is_finite() && sum > 1e-280 {
-        return sum.sqrt();
-    }
-    let largest = row.iter().fold(0.0f64, |most, x| most.max(x.abs()));
-    if largest == 0.0 || !largest.is_finite() {
-        return largest;
-    }
-    largest * row.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt()
-}
-
-fn zeros(place: &str, norms: &[f64], messages: &mut Messages) {
-    let zeros: Vec<_> = (0..norms.len()).filter(|&row| norms[row] == 0.0).collect();
-    if !zeros.is_empty() {
-        let (n, first) = (count(zeros.len(), "row"), first_ten(&zeros));
-        messages.warn(format!("{place}: {n} of zeros only, kept as they are: {first}"));
-    }
-}
-
-/// Rows equal to an earlier one; −0 is 0, rows of zeros have their own warning.
-fn duplicates(place: &str, features: &Features, messages: &mut Messages) {
-    let hash = |row: usize| {
-        let mut hasher = DefaultHasher::new();
-        features.row(row).iter().for_each(|v| hasher.write_u32((v + 0.0).to_bits())); // −0 + 0 = 0
-        hasher.finish()
-    };
-    let hashes: Vec<_> = (0..features.rows()).into_par_iter().map(hash).collect();
-    let mut earlier: HashMap<u64, Vec<usize>> = HashMap::new();
-    let mut equal = Vec::new();
-    for (row, hash) in hashes.into_iter().enumerate() {
-        if features.row(row).iter().all(|&v| v == 0.0) {
-            continue;
-        }
-        let seen = earlier.entry(hash).or_default();
-        match seen.iter().find(|&&first| features.row(first) == features.row(row)) {
-            Some(first) => equal.push(format!("{row} = {first}")),
-            None => seen.push(row),
-        }
-    }
-    if !equal.is_empty() {
-        let n = count(equal.len(), "row");
-        let verb = if equal.len() == 1 { "equals" } else { "equal" };
-        messages.warn(format!("{place}: {n} {verb} an earlier one: {}", first_ten(&equal)));
-    }
-}
-
-/// Mean resultant length of the rows that are not zero, if there are two.
-fn resultant(features: &Features) -> Option<f64> {
-    let mut sum = vec![0.0; features.dim];
-    let mut rows = 0;
-    for at in 0..features.rows() {
-        let row: Vec<_> = features.row(at).iter().map(|&v| f64::from(v)).collect();
-        let norm = norm(&row);
-        if norm > 0.0 {
-            rows += 1;
-            sum.iter_mut().zip(&row).for_each(|(s, v)| *s += v / norm);
-        }
-    }
-    (rows > 1).then(|| norm(&sum) / f64::from(rows))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{npy, rows};
+    use super::super::testing::npy;
     use super::*;
 
     fn repeats_of(bytes: Vec<u8>) -> Option<usize> {
@@ -213,28 +108,5 @@ mod tests {
         assert_eq!(groups(&[6]), None, "all rows equal: collapsed");
         assert_eq!(groups(&[1]), None);
         assert_eq!(groups(&[2, 2]), Some(2));
-    }
-
-    #[test]
-    fn norms_neither_overflow_nor_vanish() {
-        for scale in [1e300, 1.0, 1e-300] {
-            let got = norm(&[3.0 * scale, -4.0 * scale]) / scale;
-            assert!((got - 5.0).abs() < 1e-12, "{scale}: {got}");
-        }
-        assert_eq!((norm(&[0.0, -0.0]), norm(&[f64::INFINITY, 1.0])), (0.0, f64::INFINITY));
-    }
-
-    /// By hand: unit rows (1, 0) and (0, 1), mean (½, ½), length √½; a row of zeros has no direction.
-    #[test]
-    fn golden_mean_resultant_length() {
-        let of = |bytes| {
-            let array = Array::parse("x", None, bytes).unwrap();
-            resultant(&read(&array, 1, Length::Raw).unwrap().0)
-        };
-        let got = of(rows([[2.0, 0.0], [0.0, 0.0], [0.0, 5.0]])).unwrap();
-        assert!((got - 0.5f64.sqrt()).abs() < 1e-12, "{got}");
-        assert_eq!(of(rows([[2.0, 0.0]])), None);
-        let opposite = of(rows([[2.0, 0.0], [-1.0, 0.0]])).unwrap();
-        assert_eq!(opposite, 0.0);
     }
 }

@@ -7,7 +7,6 @@ use itm_core::{Error, Result};
 
 use super::qrels::fields_got;
 use super::text::{at_line, excerpt, lines, utf8};
-use crate::TopLists;
 
 /// A run as the file holds it: for each query some documents with scores.
 ///
@@ -93,7 +92,7 @@ impl Run {
     }
 }
 
-/// Writes a run: the lists as they are, ranks from 1, scores so that they read back the same.
+/// Writes a run: of each query its documents with their scores, best first; the lists as they are, ranks from 1, scores so that they read back the same.
 ///
 /// Documents without a score (−∞: the run that was read did not hold them) are left out. Equal scores keep the order of
 /// the list here, but a reader of the file may order them otherwise: `trec_eval` takes the later name first.
@@ -106,29 +105,11 @@ impl Run {
 pub fn write_run(
     queries: &[String],
     docs: &[String],
-    lists: &TopLists,
+    lists: &[Vec<(u32, f64)>],
     tag: &str,
     out: &mut impl Write,
 ) -> Result<()> {
-    assert_eq!(queries.len(), lists.queries(), "one list a query");
-    let list = |query: usize| {
-        let found = lists.items(query).iter().copied().zip(lists.scores(query).iter().copied());
-        found.collect::<Vec<_>>()
-    };
-    write_lists(queries, docs, list, tag, out)
-}
-
-/// The same for lists of any length, of each query its documents with their scores, best first.
-///
-/// # Errors
-/// As [`write_run`].
-pub fn write_lists(
-    queries: &[String],
-    docs: &[String],
-    list: impl Fn(usize) -> Vec<(u32, f64)>,
-    tag: &str,
-    out: &mut impl Write,
-) -> Result<()> {
+    assert_eq!(queries.len(), lists.len(), "one list a query");
     let one_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
     let tag_name = tag.to_string();
     let mut names = queries.iter().chain(docs).chain([&tag_name]);
@@ -136,9 +117,9 @@ pub fn write_lists(
         return Err(Error::invalid("run file", "names without spaces", excerpt(name)));
     }
     let mut write = || -> io::Result<()> {
-        for (query, name) in queries.iter().enumerate() {
-            let finite = list(query).into_iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
-            for (rank, (doc, score)) in finite.enumerate() {
+        for (list, name) in lists.iter().zip(queries) {
+            let finite = list.iter().filter(|(_, score)| *score > f64::NEG_INFINITY);
+            for (rank, &(doc, score)) in finite.enumerate() {
                 let doc = &docs[doc as usize];
                 writeln!(out, "{name} Q0 {doc} {} {score:?} {tag}", rank + 1)?;
             }

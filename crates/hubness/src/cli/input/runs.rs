@@ -4,30 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
-use super::loaded::Messages;
+use super::messages::Messages;
 use super::qrels::Qrels;
 use super::run::Run;
-use super::text::{count, excerpt, first_ten};
+use super::text::excerpt;
 use crate::Direction;
+use crate::words::{count, first_ten};
 
 /// The largest matrix a run may be spread out to: 4 GiB of scores.
 const LARGEST: usize = 1 << 30;
-
-/// The scores of a run, spread out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunScores {
-    /// Images are rows whichever side asks; −∞ where the run has no entry, and only there.
-    pub matrix: ScoreMatrix,
-    /// How many scores the run does not hold.
-    pub missing: usize,
-}
-
-impl RunScores {
-    /// Whether the run has no such entry. A true item that is missing is a miss at every K, however few the entries are.
-    pub fn is_missing(&self, image: usize, text: usize) -> bool {
-        self.matrix.row(image)[text] == f32::NEG_INFINITY
-    }
-}
 
 /// A run with its file's name.
 pub(crate) struct Named {
@@ -47,7 +32,8 @@ pub(crate) struct Spread {
     pub(crate) images: Vec<String>,
     pub(crate) texts: Vec<String>,
     pub(crate) pairs: Option<Pairs>,
-    pub(crate) scores: Vec<(Direction, RunScores)>,
+    /// Images are rows whichever side asks; −∞ where the run has no entry, and only there.
+    pub(crate) scores: Vec<(Direction, ScoreMatrix)>,
 }
 
 /// Puts runs and judgements on the same rows and columns.
@@ -97,8 +83,9 @@ pub(crate) fn spread(
     for named in runs {
         let run = dense(named, &sides, messages)?;
         if let Some(pairs) = &pairs {
-            let missed = |&text: &usize| run.is_missing(pairs.image_of(text), text);
-            let missed = (0..pairs.texts()).filter(missed).count();
+            let own = |text: usize| run.row(pairs.image_of(text))[text];
+            // A true item that is missing is a miss at every K, however few the entries are.
+            let missed = (0..pairs.texts()).filter(|&text| own(text) == f32::NEG_INFINITY).count();
             if missed > 0 {
                 let n = count(missed, "true pair");
                 messages.warn(format!("{}: {n} not in the run: misses at every K", named.place));
@@ -209,7 +196,7 @@ fn index(names: &[String]) -> HashMap<&str, usize> {
     names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect()
 }
 
-fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<RunScores> {
+fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<ScoreMatrix> {
     let Named { place, run, direction } = named;
     let (images, texts) = (sides.images.len(), sides.texts.len());
     let Some(size) = images.checked_mul(texts).filter(|&size| size <= LARGEST) else {
@@ -230,7 +217,7 @@ fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<
         return Err(Error::invalid(place, "names among those given", got));
     }
     let mut values = vec![f32::NEG_INFINITY; size];
-    let (mut found, mut merged) = (0, 0);
+    let mut merged = 0;
     for (query, list) in run.queries.iter().zip(&run.lists) {
         let Some(&query) = ask.get(query.as_str()) else { continue };
         let mut sorted: Vec<_> = list.iter().map(|entry| entry.score).collect();
@@ -248,7 +235,6 @@ fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<
             }
             let (image, text) = (direction.queries(query, item), direction.items(query, item));
             values[image * texts + text] = score;
-            found += 1;
         }
     }
     if merged > 0 {
@@ -268,7 +254,7 @@ fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<
             if empty.len() == 1 { "1 query".into() } else { format!("{} queries", empty.len()) };
         messages.warn(format!("{place}: {n} without an entry: {}", first_ten(&empty)));
     }
-    Ok(RunScores { matrix: ScoreMatrix::new(images, texts, values)?, missing: size - found })
+    ScoreMatrix::new(images, texts, values)
 }
 
 #[cfg(test)]

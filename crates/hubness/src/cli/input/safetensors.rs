@@ -6,8 +6,26 @@ use itm_core::data::FileBytes;
 use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
 
-use super::array::Element;
 use super::text::excerpt;
+
+/// What a stored number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl Element {
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
 
 /// A tensor of real numbers, its shape checked against its bytes.
 #[derive(Debug)]

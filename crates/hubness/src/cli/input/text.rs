@@ -31,18 +31,6 @@ pub(crate) fn excerpt(text: &str) -> String {
     if text.chars().nth(60).is_some() { format!("\"{short}…\"") } else { format!("\"{short}\"") }
 }
 
-/// The first ten of some things, `, …` where there are more.
-pub(crate) fn first_ten<T: ToString>(all: &[T]) -> String {
-    let first: Vec<_> = all.iter().take(10).map(T::to_string).collect();
-    let more = if all.len() > first.len() { ", …" } else { "" };
-    format!("{}{more}", first.join(", "))
-}
-
-/// `1 row`, `2 rows`.
-pub(crate) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,12 +48,5 @@ mod tests {
         let error = utf8("run.txt", b"one\ntw\xff\n").unwrap_err().to_string();
         assert_eq!(error, "run.txt line 2: expected UTF-8, got the byte 0xff");
         assert_eq!(utf8("x", "\u{feff}a".as_bytes()).unwrap(), "a");
-    }
-
-    #[test]
-    fn ten_are_listed() {
-        assert_eq!(first_ten(&[1, 2]), "1, 2");
-        let all: Vec<_> = (0..11).collect();
-        assert_eq!(first_ten(&all), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …");
     }
 }

@@ -1,6 +1,6 @@
 //! Counts of items by how often they turn up, in bins that double.
 
-use super::model::Histogram;
+use crate::report::Histogram;
 
 /// A bin: the counts `lo..=hi` and how many items have one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

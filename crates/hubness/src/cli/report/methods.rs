@@ -1,8 +1,9 @@
 //! How methods and their parameters are called, and whom to cite.
 
-use super::format::clean;
-use super::model::{Chosen, Directed, Param, Params, Row};
+use itm_report::format::clean;
+
 use crate::Setting;
+use crate::report::{Chosen, Directed, Param, Params, Row};
 
 /// A row's name as people write it: `is(10)` is `IS (β = 10)`, `csls+rgm@bank(5,auto)` is `CSLS + RGM, bank (k = 5, λ = auto)`.
 /// What is not known stays as it is.
@@ -64,7 +65,7 @@ pub(super) fn citations<'a>(
 /// What to cite for the measures, which every report has.
 pub(super) const MEASURES: [(&str, &str); 2] = [
     (
-        "N_k and its skewness",
+        "Nₖ and its skewness",
         "Radovanović, Nanopoulos, Ivanović: Hubs in space: popular nearest neighbors in \
          high-dimensional data. JMLR 11, 2010.",
     ),

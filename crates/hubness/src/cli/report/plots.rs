@@ -1,226 +1,153 @@
 //! The figures of the page.
 
-use plotters::prelude::*;
+use std::ops::Range;
 
-pub(super) use super::canvas::LEVEL;
-use super::canvas::{
-    Canvas, Ink, Point, chart, draw, drawable, finite, number, padded, path, text,
-};
-use super::format::points;
+use itm_report::figure::{self, Course, Estimate, Figure, Key, Recalls, Shape, courses, estimates};
+use itm_report::format::{count, decimals, n_of, points};
+use itm_report::plot::{Axis, GREY, Ink, Plot, Point, drawable};
+
+use super::histogram::{Bin, decades};
 use super::methods::title;
-use super::model::{Curve, Report, Row};
 use super::table::name;
-use super::verdict;
+use super::verdict::{self, after, at};
+use crate::report::{Curve, Histogram, HubSide, Report, Row};
 use crate::{Direction, Setting};
-pub(super) use counts::counts;
 
-mod counts;
-
-/// A figure, what stands above it and what its legend says.
-pub(super) struct Figure {
-    pub(super) title: String,
-    /// Numbers that belong to it.
-    pub(super) detail: String,
-    pub(super) svg: String,
-    pub(super) legend: Vec<Key>,
-}
-
-/// A legend's entry: its text and the SVG style of its stroke or area.
-pub(super) struct Key {
-    pub(super) label: String,
-    pub(super) shape: Shape,
-}
-
-/// How a legend's entry looks.
-#[derive(Clone, Copy)]
-pub(super) enum Shape {
-    /// A line of a series' colour in a dash pattern.
-    Line(u8, &'static str),
-    /// An area of a series' colour, more or less opaque.
-    Area(u8, f64),
-}
-
-const WIDTH: u32 = 1200;
-const GREY: u8 = 6;
-/// How opaque the bars of R@1, R@5 and R@10 are.
-const TINTS: [f64; 3] = [0.95, 0.6, 0.33];
-
-/// The colour of what a row has seen.
-fn colour(setting: Setting) -> u8 {
-    match setting {
-        Setting::Plain => GREY,
-        Setting::HeldOut => 2,
-        Setting::Transductive => 0,
-    }
-}
+/// The colour of what a row has seen, and what it has seen.
+const SEEN: [(Setting, u8, &str); 3] = [
+    (Setting::Plain, GREY, "saw the query alone"),
+    (Setting::HeldOut, 2, "saw a held-out bank"),
+    (Setting::Transductive, 0, "saw the other test queries"),
+];
 
 /// rSum of every row with its interval, set against nearest neighbours.
 pub(super) fn rsums(report: &Report) -> Option<Figure> {
-    let rows: Vec<&Row> = report.rows.iter().filter(|r| drawable(r.rsum)).collect();
-    let ends = rows.iter().flat_map(|r| r.ci95.into_iter().flatten().chain([r.rsum]));
-    let x = padded(ends, 0.06);
-    let base = report.baseline().map(|r| r.rsum).filter(|v| drawable(*v));
-    let n = rows.len() as f64;
-    let heads = "rSum by method with 95 % intervals";
-    let svg = (!rows.is_empty()).then(|| {
-        draw(heads, (WIDTH, 130 + 112 * rows.len() as u32), |canvas| {
-            let mut builder = ChartBuilder::on(canvas);
-            builder.margin(16).margin_left(40).margin_right(60).x_label_area_size(56);
-            let mut chart = builder.build_cartesian_2d(x.clone(), 0.0..n)?;
-            chart
-                .configure_mesh()
-                .bold_line_style(Ink::Page.faint(0.13))
-                .light_line_style(TRANSPARENT)
-                .axis_style(Ink::Page.faint(0.5))
-                .label_style(text())
-                .x_labels(6)
-                .x_label_formatter(&|v| number(*v))
-                .disable_y_mesh()
-                .y_labels(0)
-                .draw()?;
-            for (i, row) in rows.iter().enumerate() {
-                let (y, ink) = (n - i as f64 - 0.66, Ink::Solid(colour(row.seen.0)));
-                let star = if verdict::significant(row) { " *" } else { "" };
-                let label = format!("{}: {}{star}", title(&row.method), points(row.rsum));
-                chart.draw_series([Text::new(label, (x.start, y + 0.54), text())])?;
-                if let Some(base) = base {
-                    // Beside each interval, not through the labels between them.
-                    let ends = vec![(base, y - 0.24), (base, y + 0.14)];
-                    let line = path(ends, Ink::Level(GREY).rgb().stroke_width(4));
-                    chart.draw_series([line])?;
-                }
-                if let Some([lo, hi]) = row.ci95 {
-                    let line = path(finite(&[(lo, y), (hi, y)]), ink.rgb().stroke_width(7));
-                    chart.draw_series([line])?;
-                }
-                chart.draw_series([Circle::new((row.rsum, y), 13, ink.rgb().filled())])?;
-            }
-            Ok(())
-        })
-    })?;
-    let seen = |(setting, word)| {
-        let any = report.rows.iter().any(|r| r.seen.0 == setting);
-        let shape = Shape::Line(colour(setting), "none");
-        any.then_some(Key { label: word, shape })
+    let seen = |r: &Row| SEEN.into_iter().find(|seen| seen.0 == r.seen.0);
+    let row = |r: &Row| {
+        let star = if verdict::significant(r) { " *" } else { "" };
+        Estimate {
+            name: format!("{}: {}{star}", title(&r.method), points(r.rsum)),
+            series: seen(r).map_or(GREY, |seen| seen.1),
+            value: r.rsum,
+            interval: r.ci95,
+            parts: vec![],
+        }
     };
-    let words = [
-        (Setting::Plain, "saw the query alone".to_owned()),
-        (Setting::HeldOut, "saw a held-out bank".to_owned()),
-        (Setting::Transductive, "saw the other test queries".to_owned()),
-    ];
-    let mut legend: Vec<_> = words.into_iter().filter_map(seen).collect();
-    legend.extend(base.map(|_| Key { label: "NNS".into(), shape: Shape::Line(GREY, LEVEL) }));
-    Some(Figure { title: "rSum with 95 % intervals".into(), detail: String::new(), svg, legend })
+    let rows: Vec<_> = report.rows.iter().map(row).collect();
+    let base = report.baseline().map(|r| r.rsum).filter(|v| drawable(*v));
+    let any = SEEN.into_iter().filter(|seen| report.rows.iter().any(|r| r.seen.0 == seen.0));
+    let legend = any.map(|(_, series, word)| Key::new(word, Shape::Line, Ink::solid(series)));
+    let nns = base.map(|_| Key::new("NNS", Shape::Line, Ink::level(GREY)));
+    Some(estimates("rSum with 95 % intervals", "", &rows, base)?.with(legend.chain(nns)))
 }
 
 /// R@1, R@5 and R@10 of every row as bars, one direction.
 pub(super) fn recalls(report: &Report, direction: Direction) -> Option<Figure> {
     let of = |r: &Row| {
-        let values = r.recalls.get(direction)?.values();
-        let ci = r.ci95_recalls.get(direction).map(|ci| ci.values());
-        Some((title(&r.method), values, ci))
+        Some(Recalls {
+            name: title(&r.method),
+            series: 0,
+            values: r.recalls.get(direction)?.values(),
+            intervals: r.ci95_recalls.get(direction).map(|ci| ci.values()),
+        })
     };
     let rows: Vec<_> = report.rows.iter().filter_map(of).collect();
-    let whiskers = rows.iter().any(|r| r.2.is_some());
-    if rows.is_empty() {
-        return None;
-    }
-    let heading = name(direction).replace("->", "→");
-    let n = rows.len() as f64;
-    let label = format!("Recall by method, {heading}");
-    let svg = draw(&label, (WIDTH, 130 + 150 * rows.len() as u32), |canvas: &Canvas| {
-        let mut builder = ChartBuilder::on(canvas);
-        builder.margin(16).margin_left(40).margin_right(60).x_label_area_size(56);
-        let mut chart = builder.build_cartesian_2d(0.0..100.0, 0.0..n)?;
-        chart
-            .configure_mesh()
-            .bold_line_style(Ink::Page.faint(0.13))
-            .light_line_style(TRANSPARENT)
-            .axis_style(Ink::Page.faint(0.5))
-            .label_style(text())
-            .x_labels(6)
-            .x_label_formatter(&|v| format!("{} %", number(*v)))
-            .disable_y_mesh()
-            .y_labels(0)
-            .draw()?;
-        for (i, (name, values, ci)) in rows.iter().enumerate() {
-            let top = n - i as f64 - 0.06;
-            chart.draw_series([Text::new(name.clone(), (0.6, top), text())])?;
-            for (k, &value) in values.iter().enumerate().filter(|(_, v)| drawable(**v)) {
-                let y = top - 0.31 - 0.19 * k as f64;
-                let bar = [(0.0, y), (value, y - 0.17)];
-                chart.draw_series([Rectangle::new(bar, Ink::Solid(0).faint(TINTS[k]).filled())])?;
-                if let Some([lo, hi]) = ci.map(|ci| ci[k]) {
-                    let line = finite(&[(lo, y - 0.085), (hi, y - 0.085)]);
-                    chart.draw_series([path(line, Ink::Page.rgb().stroke_width(4))])?;
-                }
-            }
-        }
-        Ok(())
-    });
-    let legend = ["R@1", "R@5", "R@10"].into_iter().zip(TINTS);
-    let legend = legend
-        .map(|(label, tint)| Key { label: label.into(), shape: Shape::Area(0, tint) })
-        .collect();
-    let what = if whiskers { ", with 95 % intervals" } else { "" };
-    Some(Figure { title: format!("{heading}{what}"), detail: String::new(), svg, legend })
+    let known = rows.iter().any(|r| r.intervals.is_some());
+    let what = if known { ", with 95 % intervals" } else { "" };
+    figure::recalls(format!("{}{what}", name(direction)), &rows)
 }
 
 /// R@10 against λ, and as a level what it is without RGM.
 pub(super) fn curves(all: &[Curve], direction: Direction) -> Option<Figure> {
-    let points =
-        |c: &Curve| finite(&c.x.iter().copied().zip(c.y.iter().copied()).collect::<Vec<_>>());
-    let of = |c: &&Curve| c.direction == direction && !points(c).is_empty();
-    let mine: Vec<&Curve> = all.iter().filter(of).collect();
-    if mine.is_empty() {
-        return None;
-    }
-    let level = |c: &Curve| c.unconstrained.filter(|v| drawable(*v));
-    let x = padded(mine.iter().flat_map(|c| points(c)).map(|p| p.0), 0.02);
-    let values = mine.iter().flat_map(|c| points(c).into_iter().map(|p| p.1).chain(level(c)));
-    let y = padded(values, 0.08);
-    let heading = name(direction).replace("->", "→");
-    let label = format!("R@10 against lambda, {heading}");
-    let svg = draw(&label, (WIDTH, 740), |canvas| {
-        let mut chart = chart(canvas).build_cartesian_2d(x.clone(), y)?;
-        chart
-            .configure_mesh()
-            .bold_line_style(Ink::Page.faint(0.13))
-            .light_line_style(TRANSPARENT)
-            .axis_style(Ink::Page.faint(0.5))
-            .label_style(text())
-            .axis_desc_style(text())
-            .x_labels(8)
-            .y_labels(6)
-            .x_label_formatter(&|v| number(*v))
-            .y_label_formatter(&|v| number(*v))
-            .set_all_tick_mark_size(8)
-            .x_desc("λ")
-            .y_desc("R@10, %")
-            .draw()?;
-        for (k, curve) in mine.iter().enumerate() {
-            let series = (k % 6) as u8;
-            if let Some(v) = level(curve) {
-                let line = vec![(x.start, v), (x.end, v)];
-                chart.draw_series([path(line, Ink::Level(series).rgb().stroke_width(4))])?;
-            }
-            let course: Vec<Point> = points(curve);
-            let dots = course.iter().map(|&p| Circle::new(p, 7, Ink::Solid(series).rgb().filled()));
-            chart.draw_series(dots.collect::<Vec<_>>())?;
-            chart.draw_series([path(course, Ink::Solid(series).rgb().stroke_width(5))])?;
-        }
-        Ok(())
-    });
-    let key = |(k, c): (usize, &&Curve)| Key {
-        label: title(&c.label),
-        shape: Shape::Line((k % 6) as u8, "none"),
+    let mine = || all.iter().filter(|c| c.direction == direction).zip((0..6).cycle());
+    let course = |(c, series): (&Curve, u8)| {
+        let points = c.x.iter().copied().zip(c.y.iter().copied()).collect();
+        Course::new(title(&c.label), Ink::solid(series), points).dotted(7)
     };
-    let mut legend: Vec<_> = mine.iter().enumerate().map(key).collect();
-    if mine.iter().any(|c| level(c).is_some()) {
-        legend
-            .push(Key { label: "without RGM (λ = ∞)".into(), shape: Shape::Line(GREY, LEVEL) });
+    let level = |(c, series): (&Curve, u8)| {
+        Some((Ink::level(series), c.unconstrained.filter(|v| drawable(*v))?))
+    };
+    let levels: Vec<_> = mine().filter_map(level).collect();
+    let lines: Vec<_> = mine().map(course).collect();
+    let mut figure = courses(name(direction), ["λ", "R@10, %"], &lines, &levels)?;
+    let without = Key::new("without RGM (λ = ∞)", Shape::Line, Ink::level(GREY));
+    figure.legend.extend((!levels.is_empty()).then_some(without));
+    Some(figure)
+}
+
+/// The distribution of N_k after each method, over the grey one of nearest neighbours; on the same
+/// axes for all. Without nearest neighbours, or with them alone, each stands for itself.
+pub(super) fn counts(report: &Report, side: &HubSide, direction: Direction, k: u64) -> Vec<Figure> {
+    let all: Vec<&Histogram> = side.histograms.iter().filter(|h| h.k == k && h.max() > 0).collect();
+    let max = all.iter().map(|h| h.max()).max().unwrap_or(0);
+    let rarest = all.iter().flat_map(|h| shares(h)).flatten().map(|p| p.1);
+    let low = rarest.fold(-1.0, f64::min);
+    let axes = [-0.06..(max.max(2) as f64).log10() * 1.04 + 0.06, low.floor()..0.0];
+
+    let (nns, others): (Vec<&Histogram>, Vec<_>) =
+        all.into_iter().partition(|h| h.method == Report::BASELINE);
+    let (before, shown) = match (nns.first(), others.is_empty()) {
+        (Some(_), true) => (None, nns),
+        (before, _) => (before.copied(), others),
+    };
+    let skewness = |method: &str| {
+        let row = report.rows.iter().find(|r| r.method == method)?;
+        Some(decimals(at(after(report, row, direction), k)?.skewness, 2))
+    };
+    let detail = |h: &Histogram| {
+        let largest = count(h.max());
+        match (before, skewness(Report::BASELINE), skewness(&h.method)) {
+            (Some(b), Some(from), Some(to)) => {
+                format!("skewness {from} → {to}, largest {} → {largest}", count(b.max()))
+            }
+            (_, _, Some(to)) => format!("skewness {to}, largest {largest}"),
+            _ => format!("largest {largest}"),
+        }
+    };
+    shown.into_iter().map(|h| Figure { detail: detail(h), ..panel(h, before, &axes) }).collect()
+}
+
+fn panel(of: &Histogram, under: Option<&Histogram>, [x, y]: &[Range<f64>; 2]) -> Figure {
+    let k = n_of(of.k);
+    let power = |at: f64| count(10f64.powf(at).round() as u64);
+    let x = Axis::decades(k.as_str(), x.clone(), power);
+    let mut plot = Plot::new(x, Axis::decades("", y.clone(), |at| share_at(at as i32)));
+    let own = if under.is_some() { 0 } else { GREY };
+    for (histogram, series) in under.map(|h| (h, GREY)).into_iter().chain([(of, own)]) {
+        for course in shares(histogram) {
+            plot.dots(&course, Ink::solid(series), 7);
+            plot.line(&course, Ink::solid(series), 5);
+        }
     }
-    Some(Figure { title: heading, detail: String::new(), svg, legend })
+    let title = title(&of.method);
+    let label = format!("Share of items by {k} under {title}, both axes logarithmic");
+    Figure { title, detail: String::new(), svg: plot.svg(&label, (820, 560)), legend: vec![] }
+}
+
+/// log10 of N_k and of the share of items for each of its values, by bins; broken where no item is.
+fn shares(histogram: &Histogram) -> Vec<Vec<Point>> {
+    let items = histogram.items() as f64;
+    let bins = decades(histogram, histogram.max());
+    let filled = bins.split(|bin| bin.items == 0).filter(|run| !run.is_empty());
+    let point = |bin: &Bin| {
+        let middle = (bin.lo as f64 * bin.hi as f64).sqrt();
+        let share = bin.items as f64 / items / (bin.hi - bin.lo + 1) as f64;
+        (middle.log10(), share.log10())
+    };
+    filled.map(|run| run.iter().map(point).collect()).collect()
+}
+
+/// 10 to the power of the whole number `exponent`, at most 0, as a share: `100 %`, `0.1 %`, `10⁻⁶`.
+fn share_at(exponent: i32) -> String {
+    match exponent {
+        -2.. => format!("{} %", 10u64.pow((exponent + 2).min(9) as u32)),
+        -4..-2 => format!("0.{}1 %", "0".repeat((-3 - exponent) as usize)),
+        _ => {
+            let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+            let small = |c: char| c.to_digit(10).map_or(c, |d| digits[d as usize]);
+            format!("10⁻{}", (-exponent).to_string().chars().map(small).collect::<String>())
+        }
+    }
 }
 
 #[cfg(test)]

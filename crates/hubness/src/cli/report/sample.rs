@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
+use crate::report::*;
 use crate::{Direction, Setting};
 
 /// Markup and what moves a cursor: names come from outside.
 pub(super) const EVIL: &str = "<script>alert('hub')</script> & \x1b[2J\u{202e}\"x\"";
 
 /// Eight methods in both directions.
-pub(super) fn report() -> Report {
+pub(crate) fn report() -> Report {
     let rows = [
         row("nns", 438.6, Setting::Plain, 1.0),
         row("csls", 470.4, Setting::Transductive, 0.0002),
@@ -49,7 +49,7 @@ pub(super) fn report() -> Report {
 }
 
 /// The same with one direction alone, as run files have it.
-pub(super) fn one_direction(direction: Direction) -> Report {
+pub(crate) fn one_direction(direction: Direction) -> Report {
     fn keep<T>(of: &mut Directed<T>, direction: Direction) {
         match direction {
             Direction::I2t => of.t2i = None,
@@ -108,7 +108,7 @@ pub(super) fn poisoned() -> Report {
 }
 
 /// A report of nothing.
-pub(super) fn empty() -> Report {
+pub(crate) fn empty() -> Report {
     let mut report = report();
     report.rows.clear();
     report.hubs = Hubs::default();

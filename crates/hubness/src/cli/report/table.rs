@@ -1,133 +1,102 @@
 //! The tables, the same for terminal and page.
 
-use super::format::{
-    NONE, count, interval, measure, p, points, rank, share, signed, signed_interval,
+use itm_report::format::{
+    NONE, count, counted, decimals, interval, p, points, rank, share, signed, signed_interval,
 };
+use itm_report::table::{Role, Table};
+
 use super::methods::{mark, params, title};
-use super::model::{HubMeasures, Report, Row};
 use super::verdict::{self, significant};
 use crate::Direction;
-
-/// A column: its cells stand one for each row of the report.
-#[derive(Debug, Clone)]
-pub(super) struct Column {
-    /// What it shares with its neighbours: `i2t`.
-    pub(super) group: &'static str,
-    pub(super) head: String,
-    /// The lower, the longer it stays where there is little room; 0 always stays.
-    pub(super) rank: u8,
-    pub(super) side: Side,
-    pub(super) cells: Vec<Cell>,
-}
-
-/// Where a column's text stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    /// One of the best of its column, as far as the printed digits tell.
-    pub(super) best: bool,
-}
+use crate::report::{HubMeasures, HubSide, Report, Row};
 
 /// Recalls of all rows with what is known of the differences; skewness at the end.
-pub(super) fn results(report: &Report) -> Vec<Column> {
-    let rows = &report.rows;
-    let words = |head: &str, rank, f: &dyn Fn(&Row) -> String| {
-        column("", head, rank, Side::Left, rows.iter().map(f))
-    };
-    let mut out = vec![
-        words("method", 0, &|r| title(&r.method)),
-        words("parameters", 6, &|r| params(&r.params)),
-        words("", 0, &|r| mark(r).into()),
-    ];
+pub(super) fn results(report: &Report) -> Table {
+    let rows = || report.rows.iter();
+    let mut t = of_rows(report, "Recall of all methods");
+    t.column("parameters", rows().map(|r| params(&r.params))).words().ranked(6);
+    t.column("", rows().map(mark)).words();
     for d in report.directions() {
-        for (k, head) in ["R@1", "R@5", "R@10"].into_iter().enumerate() {
-            let values = rows.iter().map(|r| r.recalls.get(d).map(|v| v.values()[k]));
-            let rank = [2, 8, 7][k];
-            out.push(best(
-                column(name(d), head, rank, Side::Right, numbers(values.clone(), points)),
-                values,
-            ));
+        for (k, (head, rank)) in [("R@1", 2), ("R@5", 8), ("R@10", 7)].into_iter().enumerate() {
+            let values = rows().map(|r| Some(r.recalls.get(d)?.values()[k]));
+            let short = if k == 0 { d.queries("i2t\n", "t2i\n") } else { "" };
+            t.best(head, values, points).under(name(d), short).ranked(rank);
         }
     }
-    let rsums = rows.iter().map(|r| Some(r.rsum));
-    out.push(best(column("", "rSum", 0, Side::Right, numbers(rsums.clone(), points)), rsums));
-    let right = |head: &str, rank, f: &dyn Fn(&Row) -> Option<String>| {
-        let cells = rows.iter().map(|r| f(r).unwrap_or_else(|| NONE.into()));
-        column("", head, rank, Side::Right, cells)
-    };
-    out.extend([
-        right("95 %", 9, &|r| r.ci95.map(interval)),
-        right("vs NNS", 0, &|r| {
-            let star = if significant(r) { "*" } else { " " };
-            r.difference.map(|d| signed(d.rsum) + star)
-        }),
-        right("95 % of it", 4, &|r| r.difference?.ci95.map(signed_interval)),
-        right("p (Holm)", 1, &|r| verdict::p(r).map(p)),
-    ]);
-    for d in report.directions() {
+    t.best("rSum", rows().map(|r| Some(r.rsum)), points);
+    t.numbers("95 %", rows().map(|r| r.ci95), interval).ranked(9);
+    let star = |r: &Row| if significant(r) { "*" } else { " " };
+    let differences = rows().map(|r| Some((r.difference?.rsum, star(r))));
+    t.numbers("vs NNS", differences, |(rsum, star)| signed(rsum) + star);
+    t.numbers("95 % of it", rows().map(|r| r.difference?.ci95), signed_interval).ranked(4);
+    t.numbers("p (Holm)", rows().map(verdict::p), p).ranked(1);
+    for (i, d) in report.directions().enumerate() {
         let skewness =
-            rows.iter().map(|r| verdict::at(verdict::after(report, r, d), 10).map(|m| m.skewness));
-        out.push(column(
-            "skewness",
-            &format!("N10 {d}"),
-            3,
-            Side::Right,
-            numbers(skewness, measure),
-        ));
+            rows().map(|r| Some(verdict::at(verdict::after(report, r, d), 10)?.skewness));
+        let short = if i == 0 { "skewness\n" } else { "" };
+        t.numbers(format!("N10 {d}"), skewness, |x| decimals(x, 2))
+            .under("skewness", short)
+            .ranked(3);
     }
     // A column of nothing but dashes says nothing.
-    out.retain(|c| {
-        c.rank == 0 || c.cells.iter().any(|cell| cell.text != NONE && !cell.text.is_empty())
-    });
-    out
+    let says = |text: &str| !text.is_empty() && text != NONE;
+    t.columns.retain(|c| c.rank == 0 || c.cells.iter().any(|cell| says(&cell.text)));
+    t
 }
 
 /// Hub measures at `k` of all rows, one direction.
-pub(super) fn measures(report: &Report, direction: Direction, k: u64) -> Vec<Column> {
-    let rows = || report.rows.iter().map(|r| verdict::at(verdict::after(report, r, direction), k));
-    let number = |head: &str, f: &dyn Fn(&HubMeasures) -> String| {
-        let cells = rows().map(|m| m.map_or_else(|| NONE.into(), f));
-        column("", head, 0, Side::Right, cells)
+pub(super) fn measures(report: &Report, direction: Direction, k: u64) -> Table {
+    let mut t = of_rows(report, format!("Hub measures at k = {k}, {}", name(direction)));
+    let mut number = |head: &str, text: fn(&HubMeasures) -> String| {
+        let of = |r| verdict::at(verdict::after(report, r, direction), k);
+        t.numbers(head, report.rows.iter().map(of), text);
     };
-    vec![
-        column("", "method", 0, Side::Left, report.rows.iter().map(|r| title(&r.method))),
-        number("skewness", &|m| measure(m.skewness)),
-        number("Robin Hood", &|m| measure(m.robin_hood)),
-        number("Gini", &|m| measure(m.gini)),
-        number("Atkinson", &|m| measure(m.atkinson)),
-        number("in no list", &|m| share(m.anti_hub_share)),
-        number("hubs", &|m| count(m.hubs)),
-        number("places of hubs", &|m| share(m.hub_occurrence)),
-        number("largest", &|m| share(m.max)),
-    ]
+    number("skewness", |m| decimals(m.skewness, 2));
+    number("Robin Hood", |m| decimals(m.robin_hood, 2));
+    number("Gini", |m| decimals(m.gini, 2));
+    number("Atkinson", |m| decimals(m.atkinson, 2));
+    number("in no list", |m| share(m.anti_hub_share));
+    number("hubs", |m| count(m.hubs));
+    number("places of hubs", |m| share(m.hub_occurrence));
+    number("largest", |m| share(m.max));
+    t
 }
 
 /// Median and mean ranks of all rows; `None` if no row has any.
-pub(super) fn ranks(report: &Report) -> Option<Vec<Column>> {
-    let rows = &report.rows;
-    let mut out = vec![column("", "method", 0, Side::Left, rows.iter().map(|r| title(&r.method)))];
+pub(super) fn ranks(report: &Report) -> Option<Table> {
+    let mut t = of_rows(report, "Median and mean ranks")
+        .noted("From 1. Methods whose lists end early, such as RGM, have none.");
     for d in report.directions() {
-        let of = |f: fn(&super::Recalls) -> Option<f64>| {
-            rows.iter().map(move |r| f(r.recalls.get(d)?))
-        };
-        let (median, mean) = (of(|r| r.median_rank), of(|r| r.mean_rank));
-        out.push(column(name(d), "median", 0, Side::Right, numbers(median, rank)));
-        out.push(column(name(d), "mean", 0, Side::Right, numbers(mean, rank)));
+        let recalls = || report.rows.iter().map(|r| r.recalls.get(d));
+        t.numbers("median", recalls().map(|r| r?.median_rank), rank).under(name(d), "");
+        t.numbers("mean", recalls().map(|r| r?.mean_rank), rank).under(name(d), "");
     }
-    out[1..].iter().any(|c| c.cells.iter().any(|cell| cell.text != NONE)).then_some(out)
+    let known = t.columns.iter().flat_map(|c| &c.cells).any(|cell| cell.text != NONE);
+    known.then_some(t)
+}
+
+/// The first `most` of the worst hubs of a direction: N_10 before and after each of `methods`.
+pub(super) fn hubs(side: &HubSide, direction: Direction, most: usize, methods: &[&str]) -> Table {
+    let hubs = || side.worst.iter().take(most);
+    let names = hubs().map(|_| (String::new(), Role::Other));
+    let title_of = format!("The worst hubs, {}", name(direction));
+    let mut t = Table::new(title_of, items(direction)[0], names);
+    t.column("N10", hubs().map(|h| count(h.count)));
+    t.column("first", hubs().map(|h| count(h.first)));
+    t.column("wrong", hubs().map(|h| count(h.wrong)));
+    if hubs().any(|h| h.deserved.is_some()) {
+        t.numbers("deserved", hubs().map(|h| h.deserved), share);
+    }
+    for &method in methods.iter().filter(|m| hubs().any(|h| h.after.contains_key(**m))) {
+        let after = hubs().map(|h| h.after.get(method).copied());
+        t.numbers(title(method), after, count).under("N₁₀ after", "N10 ");
+    }
+    t
 }
 
 /// A direction as a heading.
 pub(super) fn name(direction: Direction) -> &'static str {
-    direction.queries("image -> text", "text -> image")
+    direction.queries("image → text", "text → image")
 }
 
 /// What the items of a direction are called: one and several.
@@ -140,36 +109,16 @@ pub(super) fn queries(direction: Direction) -> [&'static str; 2] {
     items(direction.reversed())
 }
 
-fn column(
-    group: &'static str,
-    head: &str,
-    rank: u8,
-    side: Side,
-    cells: impl Iterator<Item = String>,
-) -> Column {
-    let cells = cells.map(|text| Cell { text, best: false }).collect();
-    Column { group, head: head.to_owned(), rank, side, cells }
+/// The number of images and of texts, with their nouns.
+pub(super) fn size(report: &Report) -> [String; 2] {
+    let data = &report.data;
+    [counted(data.images, "image", "images"), counted(data.texts, "text", "texts")]
 }
 
-fn numbers(
-    values: impl Iterator<Item = Option<f64>>,
-    text: fn(f64) -> String,
-) -> impl Iterator<Item = String> {
-    values.map(move |v| v.map_or_else(|| NONE.into(), text))
-}
-
-/// Marks the highest value and all that print the same.
-fn best(mut column: Column, values: impl Iterator<Item = Option<f64>>) -> Column {
-    let values = values.zip(&column.cells).filter_map(|(v, cell)| Some((v?, &cell.text)));
-    let top = values
-        .filter(|(v, _)| v.is_finite())
-        .reduce(|a, b| if b.0 > a.0 { b } else { a })
-        .map(|(_, text)| text.clone());
-    let several = column.cells.len() > 1;
-    for cell in &mut column.cells {
-        cell.best = several && Some(&cell.text) == top.as_ref();
-    }
-    column
+/// A table without columns yet, a line for each row.
+fn of_rows(report: &Report, name: impl Into<String>) -> Table {
+    let role = |r: &Row| if r.method == Report::BASELINE { Role::Baseline } else { Role::Other };
+    Table::new(name, "method", report.rows.iter().map(|r| (title(&r.method), role(r))))
 }
 
 #[cfg(test)]

@@ -1,19 +1,15 @@
 //! The report in a terminal.
 
-mod grid;
-mod text;
+use itm_report::format::{ascii, bytes, clean, count, duration, score};
+use itm_report::table::{Side, Table};
+use itm_report::terminal::{self, Palette, fit, pad_left, pad_right, taken, width_of, wrap};
 
-use std::io::IsTerminal;
-
-use super::format::{bytes, clean, count, counted, duration, score};
 use super::histogram::{Bin, doubling};
-use super::methods::{MARKS, chosen, listed, title};
-use super::model::{Chosen, Hub, HubSide, Report, Row, Victim};
+use super::methods::{MARKS, chosen, listed, mark, title};
 use super::table::{self, items, name, queries};
 use super::verdict::{self, Outcome};
 use crate::Direction;
-use grid::{hubs_grid, lines};
-use text::{fit, pad_left, pad_right, width_of, wrap};
+use crate::report::{Chosen, HubSide, Report, Row, Victim};
 
 const MIN_WIDTH: usize = 60;
 const HUBS: usize = 5;
@@ -21,33 +17,8 @@ const VICTIMS: usize = 1;
 /// Sentences are no wider than this, however wide the terminal.
 const PROSE: usize = 110;
 
-/// Whether to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Palette {
-    /// Text alone: pipes and files.
-    Plain,
-    /// ANSI bold, dim and three colours.
-    Ansi,
-}
-
-impl Palette {
-    /// Colours if `stream` is a terminal and the environment does not say `NO_COLOR`.
-    pub fn of(stream: &impl IsTerminal) -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        if stream.is_terminal() && !refused { Self::Ansi } else { Self::Plain }
-    }
-
-    fn paint(self, code: &str, text: &str) -> String {
-        match self {
-            Self::Ansi if !code.is_empty() && !text.is_empty() => {
-                format!("\x1b[{code}m{text}\x1b[0m")
-            }
-            _ => text.to_owned(),
-        }
-    }
-}
-
-pub(super) fn render(report: &Report, width: usize, palette: Palette) -> String {
+/// The report as text no wider than `width` columns (at least 60 are taken).
+pub fn render(report: &Report, width: usize, palette: Palette) -> String {
     let width = width.max(MIN_WIDTH);
     let mut out = Page { text: String::new(), width, palette };
     for warning in &report.data.warnings {
@@ -58,17 +29,17 @@ pub(super) fn render(report: &Report, width: usize, palette: Palette) -> String 
         out.paragraph("2", &format!("note: {note}"));
     }
     out.paragraph("", &data(report));
-    out.blank();
+    out.line("");
 
     let verdict = verdict::of(report);
     let code = match verdict.outcome {
         Outcome::Helps => "1;32",
         Outcome::Nothing | Outcome::Untested => "1;33",
     };
-    out.paragraph(code, &verdict.text);
-    out.blank();
+    out.paragraph(code, &ascii(&verdict.text));
+    out.line("");
 
-    lines(&table::results(report), width, palette).iter().for_each(|l| out.line(l));
+    out.table(table::results(report), (width / 4).max(12)).iter().for_each(|l| out.line(l));
     choices(report).iter().for_each(|line| out.paragraph("2", line));
     footnotes(report).iter().for_each(|note| out.paragraph("2", note));
 
@@ -78,7 +49,7 @@ pub(super) fn render(report: &Report, width: usize, palette: Palette) -> String 
             worst(&mut out, report, side, direction);
         }
     }
-    out.blank();
+    out.line("");
     out.paragraph("2", &cost(report));
     out.text
 }
@@ -95,24 +66,26 @@ impl Page {
         self.text.push('\n');
     }
 
-    fn blank(&mut self) {
-        self.line("");
-    }
-
     /// Wrapped, every further line indented.
     fn paragraph(&mut self, code: &str, text: &str) {
         for line in wrap(&clean(text), self.width.min(PROSE)) {
             self.line(&self.palette.paint(code, &line));
         }
     }
+
+    /// The lines of a table, its numbers in ASCII.
+    fn table(&self, mut table: Table, words: usize) -> Vec<String> {
+        for column in table.columns.iter_mut().filter(|c| c.side == Side::Right) {
+            column.cells.iter_mut().for_each(|cell| cell.text = ascii(&cell.text));
+        }
+        terminal::table(&table, self.width, words, self.palette)
+    }
 }
 
 fn data(report: &Report) -> String {
     let data = &report.data;
-    let mut parts =
-        vec![counted(data.images, "image", "images"), counted(data.texts, "text", "texts")];
-    parts.extend(data.dim.map(|d| format!("{d} dimensions")));
-    format!("{}; {}", parts.join(", "), data.pairs_note)
+    let dim = data.dim.map_or(String::new(), |d| format!(", {d} dimensions"));
+    format!("{}{dim}; {}", table::size(report).join(", "), data.pairs_note)
 }
 
 /// What was chosen for the rows that left it open: the table has no room for it.
@@ -120,8 +93,7 @@ fn choices(report: &Report) -> Vec<String> {
     let open = |row: &&Row| matches!(row.chosen, Chosen::CrossFitted | Chosen::Validation);
     let one = |row: &Row| {
         let of = |direction: Direction| {
-            let params = row.params.get(direction)?;
-            Some(format!("{direction} {}", listed(params)))
+            Some(format!("{direction} {}", listed(row.params.get(direction)?)))
         };
         let sides: Vec<_> = Direction::BOTH.into_iter().filter_map(of).collect();
         format!("{} chose {} ({})", title(&row.method), sides.join("; "), chosen(row.chosen))
@@ -132,16 +104,14 @@ fn choices(report: &Report) -> Vec<String> {
 fn footnotes(report: &Report) -> Vec<String> {
     let mut out = Vec::new();
     if report.rows.iter().any(verdict::significant) {
-        let level = verdict::LEVEL;
+        let (level, unit) = (verdict::LEVEL, &report.settings.unit);
         out.push(format!(
-            "* differs from NNS: p < {level}, paired randomisation over {}, Holm over the rows",
-            report.settings.unit
+            "* differs from NNS: p < {level}, paired randomisation over {unit}, Holm over the rows"
         ));
     }
     for (setting, word, why) in MARKS {
-        if let Some(row) = report.rows.iter().find(|r| r.seen.0 == setting) {
-            out.push(format!("{} {word}: {why}", super::methods::mark(row)));
-        }
+        let row = report.rows.iter().find(|r| r.seen.0 == setting);
+        out.extend(row.map(|row| format!("{} {word}: {why}", mark(row))));
     }
     if report.directions().count() == 1 {
         out.push("rSum: of three recalls, for only one direction was measured".into());
@@ -156,7 +126,7 @@ fn cost(report: &Report) -> String {
         parts.push(format!("{} resamples of {}", count(settings.resamples), settings.unit));
     }
     parts.push(format!("ties: {}", settings.tie_policy));
-    parts.push(duration(report.seconds));
+    parts.push(ascii(&duration(report.seconds)));
     parts.extend(report.peak_memory_bytes.map(|b| format!("{} at most", bytes(b))));
     parts.push(format!("hubness {}", report.version));
     parts.join("; ")
@@ -172,16 +142,15 @@ fn histogram(out: &mut Page, report: &Report, side: &HubSide, direction: Directi
         .flatten()
         .map(|h| (title(&h.method), doubling(h, max)))
         .collect();
-    let [_, things] = items(direction);
 
-    out.blank();
+    out.line("");
     let n = direction.queries(report.data.images, report.data.texts);
-    let head = format!(
-        "{}: {things} by N10, in how many of the {} lists of ten they turn up",
-        name(direction),
-        count(n)
+    let (way, things) = (ascii(name(direction)), items(direction)[1]);
+    let lists = count(n);
+    out.paragraph(
+        "1",
+        &format!("{way}: {things} by N10, in how many of the {lists} lists of ten they turn up"),
     );
-    out.paragraph("1", &head);
     if n > 0 && before.items() > 0 {
         let share = before.counts.iter().map(|(k, items)| k * items).sum::<u64>() as f64
             / before.items() as f64;
@@ -194,27 +163,22 @@ fn histogram(out: &mut Page, report: &Report, side: &HubSide, direction: Directi
     };
     let labels: Vec<_> = columns[0].1.iter().map(label).collect();
     let label_width = labels.iter().map(|l| l.len()).chain([3]).max().unwrap_or(3);
-    let all = || columns.iter().flat_map(|c| &c.1).map(|b| b.items);
-    let number_width = count(all().max().unwrap_or(0)).len();
+    let most = columns.iter().flat_map(|c| &c.1).map(|b| b.items).max().unwrap_or(0);
+    let number_width = count(most).len();
     let room = (out.width - label_width) / columns.len();
     let bar_width = room.saturating_sub(number_width + 3).clamp(4, 48);
-    let most = all().max().unwrap_or(0).max(1);
 
-    let heads = columns.iter().map(|(name, _)| {
-        format!(
-            "  {}",
-            pad_right(&fit(name, bar_width + number_width + 1), bar_width + number_width + 1)
-        )
-    });
+    let cell = bar_width + number_width + 1;
+    let heads = columns.iter().map(|(name, _)| format!("  {}", pad_right(&fit(name, cell), cell)));
     let head = pad_left("N10", label_width) + &heads.collect::<String>();
     out.line(&out.palette.paint("2", head.trim_end()));
     for (i, label) in labels.iter().enumerate() {
         let mut line = pad_left(label, label_width);
-        for (k, (_, bins)) in columns.iter().enumerate() {
-            let bar = bar(bins[i].items, most, bar_width);
-            let number = pad_left(&count(bins[i].items), number_width);
-            let cell = pad_right(&bar, bar_width);
-            line += &format!("  {number} {}", out.palette.paint(["33", "36"][k % 2], &cell));
+        for ((_, bins), colour) in columns.iter().zip(["33", "36"]) {
+            let items = bins[i].items;
+            let bar = pad_right(&bar(items, most.max(1), bar_width), bar_width);
+            let number = pad_left(&count(items), number_width);
+            line += &format!("  {number} {}", out.palette.paint(colour, &bar));
         }
         out.line(line.trim_end());
     }
@@ -233,31 +197,35 @@ fn worst(out: &mut Page, report: &Report, side: &HubSide, direction: Direction) 
     if side.worst.is_empty() {
         return;
     }
-    let hubs: Vec<&Hub> = side.worst.iter().take(HUBS).collect();
-    let shown = verdict::shown(report).map(|r| r.method.as_str());
-    let [_, things] = items(direction);
-    out.blank();
-    out.paragraph("1", &format!("{}: the worst hubs among the {things}", name(direction)));
-    let (width, palette) = (out.width, out.palette);
-    let table = hubs_grid(&hubs, items(direction)[0], shown, width, palette);
-    let (head, rows) = table.split_at(table.len().saturating_sub(hubs.len()));
-    head.iter().for_each(|l| out.line(l));
-    for (line, hub) in rows.iter().zip(&hubs) {
+    let [noun, things] = items(direction);
+    out.line("");
+    let way = ascii(name(direction));
+    out.paragraph("1", &format!("{way}: the worst hubs among the {things}"));
+    let shown: Vec<_> = verdict::shown(report).map(|r| r.method.as_str()).into_iter().collect();
+    let mut table = table::hubs(side, direction, HUBS, &shown);
+    for column in &mut table.columns {
+        column.label = fit(&column.label, 18 - column.short.len());
+    }
+    let room = out.width.saturating_sub(taken(&table.columns));
+    for (line, hub) in table.lines.iter_mut().zip(&side.worst) {
+        line.0 = called(hub.name.as_deref(), noun, hub.item, room);
+    }
+    let hubs = table.lines.len();
+    let lines = out.table(table, out.width);
+    let (head, rows) = lines.split_at(lines.len() - hubs);
+    head.iter().for_each(|line| out.line(line));
+    for (line, hub) in rows.iter().zip(&side.worst) {
         out.line(line);
         for victim in hub.victims.iter().take(VICTIMS) {
-            let line = victim_line(victim, queries(direction)[0], width);
-            out.line(&palette.paint("2", &line));
+            let line = victim_line(victim, queries(direction)[0], out.width);
+            out.line(&out.palette.paint("2", &line));
         }
     }
 }
 
 fn victim_line(victim: &Victim, noun: &str, width: usize) -> String {
-    let why = format!(
-        ": {} over {}, right one at rank {}",
-        score(victim.hub_score),
-        score(victim.true_score),
-        count(victim.true_rank)
-    );
+    let [hub, right] = [victim.hub_score, victim.true_score].map(|s| ascii(&score(s)));
+    let why = format!(": {hub} over {right}, right one at rank {}", count(victim.true_rank));
     let lead = "    wins ";
     let room = width.saturating_sub(lead.len() + width_of(&why));
     lead.to_owned() + &called(victim.name.as_deref(), noun, victim.query, room) + &why

@@ -1,8 +1,9 @@
 //! The first sentence of a report: does any correction help?
 
-use super::format::{measure, p_phrase, points, signed, signed_interval};
+use itm_report::format::{decimals, p_phrase, points, signed, signed_interval};
+
 use super::methods::title;
-use super::model::{HubMeasures, Report, Row};
+use crate::report::{HubMeasures, Report, Row};
 use crate::{Direction, Setting};
 
 /// From this p-value (Holm) down a difference counts as real.
@@ -10,16 +11,16 @@ pub(super) const LEVEL: f64 = 0.05;
 
 /// What a report says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub(super) struct Verdict {
     /// Whether anything helps.
-    pub outcome: Outcome,
-    /// A few plain sentences, numbers in ASCII.
-    pub text: String,
+    pub(super) outcome: Outcome,
+    /// A few plain sentences.
+    pub(super) text: String,
 }
 
 /// Whether any correction helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// At least one row is significantly above nearest neighbours.
     Helps,
     /// Rows were compared, none is significantly above.
@@ -152,11 +153,11 @@ fn hubs(report: &Report, row: &Row) -> String {
     let worst = Direction::BOTH.into_iter().filter_map(skewness).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((before, direction)) = worst else { return String::new() };
     if row.method == Report::BASELINE {
-        return format!(" The skewness of N10 {direction} is {}.", measure(before));
+        return format!(" The skewness of N10 {direction} is {}.", decimals(before, 2));
     }
     match at(row.hubs_after.get(direction), 10).map(|m| m.skewness).filter(|v| v.is_finite()) {
         Some(after) => {
-            let (from, to) = (measure(before), measure(after));
+            let (from, to) = (decimals(before, 2), decimals(after, 2));
             let verb = if after < before { "falls" } else { "goes" };
             format!(" The skewness of N10 {direction} {verb} from {from} to {to}.")
         }

@@ -1,10 +1,18 @@
+mod malformed;
+
 use half::bf16;
 use safetensors::tensor::Dtype;
 
 use super::super::testing::{Folder, le, npy, npy_f16, rows, tensors};
-use super::super::{Length, Loaded, LoadedScores, Request, Source, load_from};
+use super::super::{Loaded, LoadedScores, Request, Source, load_from};
+use crate::rows::Length;
 
 const UNIT: [[f32; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
+
+/// Images and texts.
+fn shape(loaded: &Loaded) -> (usize, usize) {
+    loaded.source(Length::Unit).unwrap().shape()
+}
 
 fn values(loaded: &Loaded) -> (&[f32], &[f32]) {
     match &loaded.scores {
@@ -173,7 +181,7 @@ fn a_constant_matrix_is_warned_of() {
     let loaded = folder.loaded(&Request::of(Source::Matrix(folder.at("s.npy"))));
     let want = ["s.npy: 1 row equals an earlier one: 1 = 0", "s.npy: all scores are 0.5"];
     assert_eq!(folder.warnings(&loaded), want);
-    assert_eq!((loaded.images(), loaded.texts()), (2, 4));
+    assert_eq!(shape(&loaded), (2, 4));
 }
 
 #[test]
@@ -226,7 +234,7 @@ fn shapes_say_how_many_texts_an_image_has() {
     // All rows equal: collapsed, not one image with six texts. Two equal rows of six: one text an image.
     for name in ["same.npy", "uneven.npy"] {
         let loaded = load(name);
-        assert_eq!(loaded.images(), 6);
+        assert_eq!(shape(&loaded).0, 6);
         assert!(folder.warnings(&loaded)[0].contains("an earlier one"), "{name}");
     }
 }

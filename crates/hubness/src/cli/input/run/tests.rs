@@ -39,8 +39,7 @@ fn what_is_written_reads_back() {
     let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect::<Vec<_>>();
     let (queries, docs) = (names(&["q0", "q1"]), names(&["a", "b", "c"]));
     let third = 1.0 / 3.0;
-    let scores = vec![1e-12, third, 2.0, f64::NEG_INFINITY];
-    let lists = TopLists::new(2, vec![2, 0, 1, 0], scores);
+    let lists = [vec![(2, 1e-12), (0, third)], vec![(1, 2.0), (0, f64::NEG_INFINITY)]];
     let mut bytes = Vec::new();
     write_run(&queries, &docs, &lists, "csls", &mut bytes).unwrap();
     let want = "q0 Q0 c 1 1e-12 csls\nq0 Q0 a 2 0.3333333333333333 csls\nq1 Q0 b 1 2.0 csls\n";

@@ -11,7 +11,7 @@ fn request(folder: &Folder, i2t: Option<&str>, t2i: Option<&str>, pairs: Option<
     request
 }
 
-fn scores(loaded: &Loaded) -> [Option<&RunScores>; 2] {
+fn scores(loaded: &Loaded) -> [Option<&ScoreMatrix>; 2] {
     match &loaded.scores {
         LoadedScores::Runs { i2t, t2i } => [i2t.as_ref(), t2i.as_ref()],
         other => panic!("runs, not {other:?}"),
@@ -29,8 +29,7 @@ fn a_run_of_texts_has_images_as_rows() {
     assert_eq!(loaded.names.texts.as_ref().unwrap()[..], ["t0", "t1"]);
     assert_eq!(loaded.pairs.as_ref().unwrap().image_of_text(), [0, 1]);
     let [None, Some(run)] = scores(&loaded) else { panic!("one run, of texts") };
-    assert_eq!(run.matrix.values(), [NONE, 0.4, 0.5, 0.9, 0.0, NONE, 0.1, NONE]);
-    assert_eq!((run.missing, run.is_missing(0, 0), run.is_missing(0, 1)), (3, true, false));
+    assert_eq!(run.values(), [NONE, 0.4, 0.5, 0.9, 0.0, NONE, 0.1, NONE]);
     assert_eq!(
         folder.notes(&loaded),
         [
@@ -68,8 +67,8 @@ fn two_runs_share_rows_and_judgements() {
         let turned = order[..] == ["i1", "i0"];
         assert_eq!(turned, loaded.names.texts.as_ref().unwrap()[..] == ["t0", "t1"]);
         assert!(turned, "{qrels}: {order:?}");
-        assert_eq!(a.matrix.values(), [2.0, NONE, NONE, 3.0]);
-        assert_eq!(b.matrix.values(), [5.0, NONE, NONE, 4.0]);
+        assert_eq!(a.values(), [2.0, NONE, NONE, 3.0]);
+        assert_eq!(b.values(), [5.0, NONE, NONE, 4.0]);
         assert_eq!(loaded.pairs.as_ref().unwrap().image_of_text(), [0, 1]);
         assert!(folder.warnings(&loaded).is_empty());
     }
@@ -91,7 +90,7 @@ fn without_judgements_names_are_sorted() {
     assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): sorted names");
     request.text_names = Some(folder.at("names"));
     let loaded = folder.loaded(&request);
-    assert_eq!(loaded.texts(), 3);
+    assert_eq!(loaded.source(Default::default()).unwrap().shape().1, 3);
     assert_eq!(
         folder.notes(&loaded)[1],
         "order of texts (it breaks ties): that of the names given"

@@ -10,7 +10,7 @@ fn all(report: &Report) -> [Option<String>; 5] {
         curves(&report.curves, i2t),
         curves(&report.curves, t2i),
     ]
-    .map(|f| f.map(|f| f.svg))
+    .map(|f| f.map(|f| f.svg.into_string()))
 }
 
 /// Which figures differ from those of the untouched report.
@@ -61,12 +61,12 @@ fn a_panel_for_each_method_and_no_other() {
 
 #[test]
 fn levels_are_dashed_and_courses_are_not() {
-    let svg = curves(&report().curves, Direction::I2t).unwrap().svg;
+    let svg = curves(&report().curves, Direction::I2t).unwrap().svg.into_string();
     assert_eq!(svg.matches("stroke-dasharray").count(), 2); // RGM, CSLS + RGM
     let mut report = report();
     report.curves.iter_mut().for_each(|c| c.unconstrained = None);
     let figure = curves(&report.curves, Direction::I2t).unwrap();
-    assert!(!figure.svg.contains("stroke-dasharray"));
+    assert!(!figure.svg.into_string().contains("stroke-dasharray"));
     assert_eq!(figure.legend.len(), 2);
 }
 
@@ -84,9 +84,43 @@ fn what_is_no_number_is_not_drawn() {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
     let mut report = report();
-    assert!(rsums(&report).unwrap().svg.contains("stroke-dasharray"));
+    assert!(rsums(&report).unwrap().svg.into_string().contains("stroke-dasharray"));
     report.rows[0].rsum = f64::NAN;
     let figure = rsums(&report).unwrap();
-    assert!(!figure.svg.contains("stroke-dasharray") && !figure.svg.contains("NNS"));
+    let svg = figure.svg.into_string();
+    assert!(!svg.contains("stroke-dasharray") && !svg.contains("NNS"));
     assert!(all(&sample::empty()).iter().all(Option::is_none));
+}
+
+/// 90 items once, 10 items 2 times: log10(0.9) at 0, log10(0.1) at log10 2.
+#[test]
+fn points_are_logarithms_of_shares() {
+    let h = Histogram { method: "nns".into(), k: 1, counts: vec![(1, 90), (2, 10)] };
+    let course = shares(&h).concat();
+    let want = [(0.0, -0.045757), (std::f64::consts::LOG10_2, -1.0)];
+    assert_eq!(course.len(), 2);
+    for (got, want) in course.iter().zip(want) {
+        assert!((got.0 - want.0).abs() < 1e-5 && (got.1 - want.1).abs() < 1e-5, "{got:?}");
+    }
+}
+
+/// Items in no list count in the share, but have no logarithm.
+#[test]
+fn anti_hubs_are_in_the_denominator() {
+    let h = Histogram { method: "nns".into(), k: 1, counts: vec![(0, 99), (1, 1)] };
+    assert_eq!(shares(&h), [vec![(0.0, -2.0)]]);
+}
+
+#[test]
+fn a_gap_breaks_the_line() {
+    let h = Histogram { method: "nns".into(), k: 1, counts: vec![(1, 5), (100, 5)] };
+    assert_eq!(shares(&h).len(), 2);
+}
+
+#[test]
+fn powers_of_ten_are_shares() {
+    assert_eq!(
+        [0, -1, -2, -3, -4, -5, -12].map(share_at),
+        ["100 %", "10 %", "1 %", "0.1 %", "0.01 %", "10⁻⁵", "10⁻¹²"]
+    );
 }

@@ -98,11 +98,6 @@ fn names_cannot_move_the_cursor() {
 }
 
 #[test]
-fn a_file_is_not_coloured() {
-    assert_eq!(Palette::of(&tempfile::tempfile().unwrap()), Palette::Plain);
-}
-
-#[test]
 fn one_direction_is_enough() {
     let text = plain(&sample::one_direction(Direction::I2t), 120);
     assert!(text.contains("i2t") && !text.contains("text -> image") && !text.contains("t2i"));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Directed;
+use crate::hubs::HubMeasures;
 
 /// The hubs of nearest neighbours by direction, and one number over all.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,29 +33,6 @@ impl HubSide {
     pub fn histogram(&self, method: &str, k: u64) -> Option<&Histogram> {
         self.histograms.iter().find(|h| h.method == method && h.k == k)
     }
-}
-
-/// Measures on N_k, the number of lists of k that hold an item, over all items.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct HubMeasures {
-    /// Length of the lists.
-    pub k: u64,
-    /// Third standardised moment; 0 if all counts are equal.
-    pub skewness: f64,
-    /// Share of the places to move for equality.
-    pub robin_hood: f64,
-    /// Half the mean absolute difference over the mean.
-    pub gini: f64,
-    /// Atkinson's index, ε = 1/2.
-    pub atkinson: f64,
-    /// Share of the items that no list holds.
-    pub anti_hub_share: f64,
-    /// Share of the places that hubs take.
-    pub hub_occurrence: f64,
-    /// Number of hubs.
-    pub hubs: u64,
-    /// Share of the lists that hold the most frequent item.
-    pub max: f64,
 }
 
 /// An item that turns up in too many lists.

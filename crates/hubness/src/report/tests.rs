@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use super::super::sample;
 use super::*;
 use crate::Setting;
+use crate::cli::report::sample;
 
 #[test]
 fn reports_read_back_as_they_were_written() {

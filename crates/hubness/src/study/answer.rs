@@ -4,17 +4,17 @@ use itm_core::eval::{CUTS, DirectionMetrics, Standing, TiePolicy};
 use itm_core::{Pairs, Result};
 
 use crate::choose::Split;
-use crate::cli::report::Recalls;
 use crate::hubs::{Counts, Lists};
-use crate::{Direction, Matching, TopLists};
+use crate::report::Recalls;
+use crate::{Direction, GreedyRuns, TopLists};
 
 /// The lists behind R@1, R@5 and R@10 of every query.
 #[derive(Debug, Clone)]
 pub(crate) enum Found {
     /// One ranking; R@K looks at its first K.
     Top(TopLists),
-    /// One matching for each K.
-    Runs(Box<[Matching; 3]>),
+    /// One matching for each K, or for all.
+    Runs(Box<GreedyRuns>),
 }
 
 impl Found {
@@ -22,7 +22,7 @@ impl Found {
         let k = CUTS[cut] as usize;
         let list = match self {
             Self::Top(top) => top.items(query),
-            Self::Runs(runs) => runs[cut].items(query),
+            Self::Runs(runs) => runs.at(cut).items(query),
         };
         &list[..k.min(list.len())]
     }
@@ -43,12 +43,9 @@ impl Answer {
         Self { hits: hits(&standings), standings: Some(standings), found: Found::Top(top) }
     }
 
-    pub(crate) fn matched(runs: [Matching; 3], pairs: &Pairs) -> Self {
-        let places = [0, 1, 2].map(|cut| runs[cut].places(pairs));
-        let hit = |query: usize| {
-            [0, 1, 2].map(|cut| places[cut][query].is_some_and(|place| place < CUTS[cut] as usize))
-        };
-        let hits = (0..places[0].len()).map(hit).collect();
+    pub(crate) fn matched(runs: GreedyRuns, pairs: &Pairs) -> Self {
+        let [first, fifth, tenth] = runs.hits(pairs);
+        let hits = first.into_iter().zip(fifth).zip(tenth).map(|((a, b), c)| [a, b, c]).collect();
         Self { hits, standings: None, found: Found::Runs(Box::new(runs)) }
     }
 }

@@ -1,7 +1,7 @@
 use safetensors::tensor::Dtype;
 
-use super::super::testing::{Folder, le, npy, npy_of, rows, tensors};
-use super::super::{Request, Source};
+use crate::cli::input::testing::{Folder, le, npy, npy_of, rows, tensors};
+use crate::cli::input::{Request, Source};
 
 const UNIT: [[f32; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 

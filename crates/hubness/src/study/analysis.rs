@@ -1,27 +1,17 @@
-//! The numbers of a report: every row in every direction.
-
-mod answer;
-mod choice;
-mod matching;
-mod plan;
-mod set;
-mod spec;
+//! The numbers of a study: every row in every direction.
 
 use itm_core::Result;
 
-pub(crate) use answer::{Found, Pooled};
-pub(crate) use matching::{curve, rules};
-use matching::{lists, matchings};
-pub(crate) use plan::{Offer, Row, rows};
-pub(crate) use set::Set;
-pub(crate) use spec::{Banks, Fit, Spec};
-
-use answer::Answer;
-use choice::{Picks, by_folds, on_validation, spec_table};
-
+use super::answer::{Answer, Pooled};
+use super::choice::{Picks, by_folds, on_validation, spec_table};
+use super::matching::{self, lists, matchings};
+use super::method::Then;
+use super::plan::Plan;
+use super::set::Set;
+use super::settings::Choice;
+use super::spec::Spec;
 use crate::choose::{Goal, Split};
-use crate::cli::methods::{Choice, Then};
-use crate::cli::report::{Chosen, Param, Params};
+use crate::report::{Param, Params};
 use crate::{Candidates, Direction, Scores, Setting};
 
 /// One row in one direction.
@@ -38,45 +28,46 @@ const LISTED: usize = 10;
 /// All rows in all directions of a set: `[row][direction]`.
 ///
 /// Settings left open are chosen on `validation` if there is one, else fold by fold of `split`.
-pub(crate) fn analyse<S: Scores, V: Scores>(
-    test: &mut Set<'_, S>,
-    mut validation: Option<&mut Set<'_, V>>,
-    rows: &[Row],
+pub(crate) fn analyse(
+    test: &mut Set<'_>,
+    mut validation: Option<&mut Set<'_>>,
+    plans: &[Plan],
     split: Option<&Split>,
 ) -> Result<Vec<Vec<Side>>> {
-    let (open, settled): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.specs.len() > 1);
-    let all = |rows: &[&Row]| rows.iter().flat_map(|row| row.specs.clone()).collect::<Vec<_>>();
+    let (open, settled): (Vec<&Plan>, Vec<&Plan>) =
+        plans.iter().partition(|plan| plan.specs.len() > 1);
+    let all = |plans: &[&Plan]| plans.iter().flat_map(|p| p.specs.clone()).collect::<Vec<_>>();
     test.prepare(&all(&settled), LISTED)?;
     test.prepare(&all(&open), 0)?;
     if let Some(validation) = validation.as_deref_mut() {
-        let choosing: Vec<&Row> = rows.iter().filter(|row| row.chooses()).collect();
+        let choosing: Vec<&Plan> = plans.iter().filter(|plan| plan.chooses()).collect();
         validation.prepare(&all(&choosing), 0)?;
     }
     let validation = validation.as_deref();
     let mut picks: Vec<Vec<Picks>> = Vec::new();
-    for row in rows {
-        let pick = |&direction: &Direction| pick(test, validation, row, direction, split);
+    for plan in plans {
+        let pick = |&direction: &Direction| pick(test, validation, plan, direction, split);
         picks.push(test.directions.iter().map(pick).collect::<Result<_>>()?);
     }
-    let chosen = rows.iter().zip(&picks).flat_map(|(row, by_direction)| {
-        by_direction.iter().flatten().map(|&pick| row.specs[pick]).collect::<Vec<_>>()
+    let chosen = plans.iter().zip(&picks).flat_map(|(plan, by_direction)| {
+        by_direction.iter().flatten().map(|&pick| plan.specs[pick]).collect::<Vec<_>>()
     });
     test.prepare(&chosen.collect::<Vec<_>>(), LISTED)?;
-    let side = |row: &Row, by_direction: &[Picks]| {
+    let side = |plan: &Plan, by_direction: &[Picks]| {
         let directions = test.directions.iter().zip(by_direction);
-        directions.map(|(&d, picks)| side(test, validation, row, d, picks, split)).collect()
+        directions.map(|(&d, picks)| side(test, validation, plan, d, picks, split)).collect()
     };
-    rows.iter().zip(&picks).map(|(row, picks)| side(row, picks)).collect()
+    plans.iter().zip(&picks).map(|(plan, picks)| side(plan, picks)).collect()
 }
 
-fn pick<S: Scores, V: Scores>(
-    test: &Set<'_, S>,
-    validation: Option<&Set<'_, V>>,
-    row: &Row,
+fn pick(
+    test: &Set<'_>,
+    validation: Option<&Set<'_>>,
+    plan: &Plan,
     direction: Direction,
     split: Option<&Split>,
 ) -> Result<Picks> {
-    match (&row.specs[..], validation, split) {
+    match (&plan.specs[..], validation, split) {
         ([_], ..) => Ok(vec![0]),
         (specs, Some(set), _) => on_validation(&spec_table(set, direction, specs)?, Goal::Sum),
         (specs, None, Some(split)) => {
@@ -86,15 +77,15 @@ fn pick<S: Scores, V: Scores>(
     }
 }
 
-fn side<S: Scores, V: Scores>(
-    test: &Set<'_, S>,
-    validation: Option<&Set<'_, V>>,
-    row: &Row,
+fn side(
+    test: &Set<'_>,
+    validation: Option<&Set<'_>>,
+    plan: &Plan,
     direction: Direction,
     picks: &[usize],
     split: Option<&Split>,
 ) -> Result<Side> {
-    let specs: Vec<Spec> = picks.iter().map(|&pick| row.specs[pick]).collect();
+    let specs: Vec<Spec> = picks.iter().map(|&pick| plan.specs[pick]).collect();
     let fitted = |spec: Spec| test.get(direction, spec);
     let missing = |query: usize, item: usize| {
         let (image, text) = (direction.queries(query, item), direction.items(query, item));
@@ -103,16 +94,16 @@ fn side<S: Scores, V: Scores>(
     let setting =
         specs.iter().map(|&spec| fitted(spec).correction.setting).max_by_key(|&s| s as u8);
     let setting = setting.unwrap_or(Setting::Plain);
-    let mut params = joined(specs.iter().map(|&spec| named(row, test, direction, spec)).collect());
+    let mut params = joined(specs.iter().map(|&spec| named(plan, test, direction, spec)).collect());
     let pool =
         |answers: &[&Answer], split| Pooled::new(answers, split, test.pairs, direction, missing);
-    if row.then == Then::Ranking {
+    if plan.then == Then::Ranking {
         let answers: Vec<_> = specs.iter().map(|&spec| &fitted(spec).answer).collect();
         let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
         return Ok(Side { params, setting, pooled });
     }
     let (lambdas, answers): (Vec<_>, Vec<_>) =
-        matched(test, validation, row, direction, &specs, split)?.into_iter().unzip();
+        matched(test, validation, plan, direction, &specs, split)?.into_iter().unzip();
     let answers: Vec<_> = answers.iter().collect();
     let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
     params.insert("lambda".into(), lambda_param(&lambdas));
@@ -122,15 +113,15 @@ fn side<S: Scores, V: Scores>(
 }
 
 /// λ and matchings for each fold; a single entry where all folds have the same.
-fn matched<S: Scores, V: Scores>(
-    test: &Set<'_, S>,
-    validation: Option<&Set<'_, V>>,
-    row: &Row,
+fn matched(
+    test: &Set<'_>,
+    validation: Option<&Set<'_>>,
+    plan: &Plan,
     direction: Direction,
     specs: &[Spec],
     split: Option<&Split>,
 ) -> Result<Vec<([f64; 3], Answer)>> {
-    let folds = match (row.lambda, validation, split) {
+    let folds = match (plan.lambda, validation, split) {
         (Choice::Auto, None, Some(split)) => split.folds(),
         _ => specs.len(),
     };
@@ -142,7 +133,7 @@ fn matched<S: Scores, V: Scores>(
         let lists = lists(test, direction, spec);
         let map = &*test.get(direction, spec).correction.rescore;
         let candidates = Candidates::new(test.fit.test, direction, map, &lists);
-        let lambdas = match (row.lambda, validation, split) {
+        let lambdas = match (plan.lambda, validation, split) {
             (Choice::Number(lambda), ..) => vec![[lambda; 3]; folds],
             (Choice::Auto, Some(set), _) => {
                 vec![matching::validated(set, direction, spec)?; folds]
@@ -151,7 +142,7 @@ fn matched<S: Scores, V: Scores>(
             (Choice::Auto, None, None) => unreachable!("who leaves λ open brings a split"),
         };
         for fold in (first..folds).filter(|&fold| spec_of(fold) == spec) {
-            let runs = matchings(test, &candidates, lambdas[fold])?;
+            let runs = matchings(test.fit.settings, &candidates, lambdas[fold])?;
             found[fold] = Some((lambdas[fold], Answer::matched(runs, test.pairs)));
         }
     }
@@ -159,9 +150,9 @@ fn matched<S: Scores, V: Scores>(
 }
 
 /// A correction's parameters; where corrections themselves are chosen among, its name too.
-fn named<S: Scores>(row: &Row, test: &Set<'_, S>, direction: Direction, spec: Spec) -> Params {
+fn named(plan: &Plan, test: &Set<'_>, direction: Direction, spec: Spec) -> Params {
     let mut params = test.get(direction, spec).params.clone();
-    if row.specs.iter().any(|other| other.base != spec.base) {
+    if plan.specs.iter().any(|other| other.base != spec.base) {
         params.clear();
         params.insert("setting".into(), Param::Word(spec.label()));
     }
@@ -193,28 +184,16 @@ fn lambda_param(folds: &[[f64; 3]]) -> Param {
     }
 }
 
-/// Who chose a row's settings.
-pub(crate) fn chosen(row: &Row, validated: bool) -> Chosen {
-    match (row.chooses(), row.given, validated) {
-        (true, _, true) => Chosen::Validation,
-        (true, _, false) => Chosen::CrossFitted,
-        (false, true, _) => Chosen::Given,
-        (false, false, _) => Chosen::Default,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::answer::Found;
+    use super::super::input::{Banks, Source};
+    use super::super::method::{Base, Method};
+    use super::super::plan::{Offer, plans};
+    use super::super::settings::Settings;
+    use super::super::spec::Fit;
     use super::*;
-    use crate::cli::args::Settings;
-    use crate::cli::methods::Base;
     use crate::{Pairs, ScoreMatrix, TopLists};
-
-    #[derive(clap::Parser)]
-    struct Options {
-        #[command(flatten)]
-        settings: Settings,
-    }
 
     /// Half noise, half truth, and image 3 is a hub.
     fn scores(seed: usize) -> ScoreMatrix {
@@ -227,44 +206,39 @@ mod tests {
 
     #[test]
     fn every_fold_is_matched_with_the_lambda_that_others_chose_for_it() {
-        let settings = <Options as clap::Parser>::parse_from(["hubness"]).settings;
+        let settings = Settings::default();
         let pairs = Pairs::uniform(30, 3);
         let split = Split::new(2, (0..30).map(|image| image % 2).collect()).unwrap();
-        let row = rgm_row(&settings);
-        assert_eq!((&row.specs[..], row.lambda), (&[Spec::PLAIN][..], Choice::Auto));
+        let plan = rgm_plan(&settings);
+        assert_eq!((&plan.specs[..], plan.lambda), (&[Spec::PLAIN][..], Choice::Auto));
         let (mut differ, direction) = (0, Direction::T2i);
         for seed in 0..10 {
-            let scores = scores(seed);
-            let fit = Fit { test: &scores, banks: Banks::default(), settings: &settings };
+            let (scores, banks) = (scores(seed), Banks::default());
+            let source = Source::from(&scores);
+            let parts = source.parts().unwrap();
+            let fit = Fit { test: &parts[0].scores, source, banks, settings: &settings };
             let mut set = Set::new(fit, &pairs, vec![direction], None);
-            set.prepare(&row.specs, LISTED).unwrap();
+            set.prepare(&plan.specs, LISTED).unwrap();
             let lists: TopLists = lists(&set, direction, Spec::PLAIN);
             let map = &*set.get(direction, Spec::PLAIN).correction.rescore;
-            let candidates = Candidates::new(&scores, direction, map, &lists);
+            let candidates = Candidates::new(set.fit.test, direction, map, &lists);
             let chosen = matching::cross_fitted(&set, &candidates, &split).unwrap();
-            let none = None::<&Set<'_, ScoreMatrix>>;
-            let found = matched(&set, none, &row, direction, &row.specs, Some(&split)).unwrap();
+            let found = matched(&set, None, &plan, direction, &plan.specs, Some(&split)).unwrap();
             assert_eq!(found.len(), 2);
             for ((lambda, answer), chosen) in found.iter().zip(&chosen) {
                 assert_eq!(lambda, chosen);
                 let Found::Runs(runs) = &answer.found else { panic!("a matching") };
-                assert_eq!(**runs, matchings(&set, &candidates, *chosen).unwrap());
+                assert_eq!(**runs, matchings(&settings, &candidates, *chosen).unwrap());
             }
             differ += usize::from(found[0].1.hits != found[1].1.hits);
         }
         assert!(differ > 2, "folds that choose alike show nothing");
     }
 
-    fn rgm_row(settings: &Settings) -> Row {
-        let offer = Offer {
-            bank: false,
-            item_bank: false,
-            cosines: true,
-            run: false,
-            large: false,
-            alone: false,
-        };
-        let method = crate::cli::methods::Method::One(Base::Nns, Then::Rgm);
-        rows(&[method], settings, offer).unwrap().remove(1)
+    fn rgm_plan(settings: &Settings) -> Plan {
+        let scores = ScoreMatrix::from_rows([[0.5; 2]; 2]);
+        let offer = Offer::new(&Source::from(&scores), &Banks::default(), &Direction::BOTH);
+        let method = Method::One(Base::Nns, Then::Rgm);
+        plans(&[method], settings, offer).unwrap().remove(1)
     }
 }

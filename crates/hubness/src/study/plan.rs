@@ -2,13 +2,17 @@
 
 use itm_core::{Error, Result};
 
+use super::input::{Banks, Source};
+use super::method::{Base, Method, Then};
+use super::settings::{Choice, Settings};
 use super::spec::Spec;
-use crate::cli::args::Settings;
-use crate::cli::methods::{Base, Choice, Method, Then};
+use crate::Direction;
+use crate::report::Chosen;
+use crate::rows::Length;
 
-/// One row.
+/// One row that is asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct Plan {
     /// Its name, told apart from all others.
     pub(crate) name: String,
     /// The corrections among which one is chosen; a single one if nothing is to be chosen.
@@ -16,14 +20,24 @@ pub(crate) struct Row {
     pub(crate) then: Then,
     /// λ of a matching.
     pub(crate) lambda: Choice,
-    /// Whether the command line gave a number.
+    /// Whether somebody gave a number.
     pub(crate) given: bool,
 }
 
-impl Row {
+impl Plan {
     /// Whether something is left to choose.
     pub(crate) fn chooses(&self) -> bool {
         self.specs.len() > 1 || (self.then == Then::Rgm && self.lambda == Choice::Auto)
+    }
+
+    /// Who chooses its settings.
+    pub(crate) fn chosen(&self, validated: bool) -> Chosen {
+        match (self.chooses(), self.given, validated) {
+            (true, _, true) => Chosen::Validation,
+            (true, _, false) => Chosen::CrossFitted,
+            (false, true, _) => Chosen::Given,
+            (false, false, _) => Chosen::Default,
+        }
     }
 
     /// The name of a row of RGM whatever its λ, which is the last of the numbers.
@@ -54,13 +68,30 @@ pub(crate) struct Offer {
     pub(crate) alone: bool,
 }
 
+/// Above so many scores, proximity is not counted unless asked for.
+const COUNTED: usize = 20_000_000;
+
 impl Offer {
+    /// What scores and banks allow where these directions ask.
+    pub(crate) fn new(scores: &Source<'_>, banks: &Banks<'_>, directions: &[Direction]) -> Self {
+        let (images, texts) = scores.shape();
+        let few = |d: &Direction| d.queries(images, texts) < 2;
+        Self {
+            bank: directions.iter().all(|&d| banks.has(d)),
+            item_bank: directions.iter().all(|&d| banks.has(d.reversed())),
+            cosines: matches!(scores, Source::Embeddings { length: Length::Unit, .. }),
+            run: matches!(scores, Source::Runs { .. }),
+            large: images.saturating_mul(texts) > COUNTED,
+            alone: images < 2 || directions.iter().any(few),
+        }
+    }
+
     /// Whether a method can be had of this input.
     ///
     /// # Errors
     /// If not: what it needs.
     pub(crate) fn check(self, method: Method) -> Result<()> {
-        let refused = |expected, got| Error::invalid(format!("--method {method}"), expected, got);
+        let refused = |expected, got| Error::invalid(format!("method {method}"), expected, got);
         let Method::One(base, then) = method else {
             return match self.alone {
                 true => Err(refused(MANY, "1")),
@@ -68,10 +99,10 @@ impl Offer {
             };
         };
         if base.needs_item_bank() && !(self.bank && self.item_bank) {
-            return Err(refused("--bank-images and --bank-texts", "not both"));
+            return Err(refused("banks of images and of texts", "not both"));
         }
         if matches!(base, Base::Ls | Base::Nicdm) && !self.cosines {
-            return Err(refused("cosines (embeddings, without --raw)", "other scores"));
+            return Err(refused("cosines (of embeddings of unit length)", "other scores"));
         }
         let held = matches!(base, Base::Nns | Base::Csls | Base::Is | Base::Nnn);
         if self.run && (!held || then != Then::Ranking) {
@@ -101,42 +132,39 @@ const MANY: &str = "at least 2 queries and 2 images in each direction";
 ///
 /// # Errors
 /// If a correction cannot be had of this input.
-pub(crate) fn rows(methods: &[Method], settings: &Settings, offer: Offer) -> Result<Vec<Row>> {
+pub(crate) fn plans(methods: &[Method], settings: &Settings, offer: Offer) -> Result<Vec<Plan>> {
     let asked = if methods.is_empty() { all(offer) } else { methods.to_vec() };
     let plain = Method::One(Base::Nns, Then::Ranking);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut plans: Vec<Plan> = Vec::new();
     for method in [plain].into_iter().chain(asked.into_iter().filter(|&m| m != plain)) {
         offer.check(method)?;
-        let Method::One(base, then) = method else {
-            let specs = [Spec::PLAIN].into_iter().chain(grids(&[Base::Csls, Base::Is]));
-            let name = method.to_string();
-            let lambda = Choice::Number(f64::INFINITY);
-            rows.push(Row {
-                name,
-                specs: specs.collect(),
-                then: Then::Ranking,
-                lambda,
-                given: false,
-            });
-            continue;
+        let expanded = match method {
+            Method::Auto => vec![auto()],
+            Method::One(base, then) => {
+                let of = |&bank: &bool| expanded(method, base, then, bank, settings);
+                offer.banks(base).iter().flat_map(of).collect()
+            }
         };
-        for &bank in offer.banks(base) {
-            rows.extend(expanded(method, base, then, bank, settings));
+        for plan in expanded {
+            if !plans.contains(&plan) {
+                plans.push(plan);
+            }
         }
     }
-    let mut seen: Vec<Row> = Vec::new();
-    for row in rows {
-        if !seen.contains(&row) {
-            seen.push(row);
-        }
-    }
-    let mut rows = seen;
-    named_apart(&mut rows);
-    Ok(rows)
+    named_apart(&mut plans);
+    Ok(plans)
 }
 
-fn grids(bases: &[Base]) -> impl Iterator<Item = Spec> {
-    bases.iter().flat_map(|&base| Spec::grid(base, false))
+/// NNS, CSLS and IS with all their settings.
+fn auto() -> Plan {
+    let grids = [Base::Csls, Base::Is].into_iter().flat_map(|base| Spec::grid(base, false));
+    Plan {
+        name: Method::Auto.to_string(),
+        specs: [Spec::PLAIN].into_iter().chain(grids).collect(),
+        then: Then::Ranking,
+        lambda: Choice::Number(f64::INFINITY),
+        given: false,
+    }
 }
 
 /// Everything that can be had.
@@ -157,7 +185,7 @@ fn all(offer: Offer) -> Vec<Method> {
 }
 
 /// A row for every number of the correction and every λ.
-fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Settings) -> Vec<Row> {
+fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Settings) -> Vec<Plan> {
     let defaults = Settings::default();
     let numbers = |settings: &Settings| match base {
         Base::Csls => settings.csls_k.clone().into_iter().map(Some).collect(),
@@ -178,32 +206,32 @@ fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Setti
         None => Some(Spec { base, number: None, bank }),
     };
     let usual = of(numbers(&defaults)[0]).map(|spec| spec.params(&defaults));
-    let mut rows = Vec::new();
+    let mut plans = Vec::new();
     for number in numbers(settings) {
         let settled = of(number);
         let changed = settled.map(|spec| spec.params(settings)) != usual;
         let specs = settled.map_or_else(|| Spec::grid(base, bank), |spec| vec![spec]);
         for &lambda in lambdas {
             let given = changed || (then == Then::Rgm && lambda != Choice::Auto);
-            rows.push(Row { name: name.clone(), specs: specs.clone(), then, lambda, given });
+            plans.push(Plan { name: name.clone(), specs: specs.clone(), then, lambda, given });
         }
     }
-    rows
+    plans
 }
 
 /// Rows of one method are told apart by their numbers.
-fn named_apart(rows: &mut [Row]) {
-    let names: Vec<_> = rows.iter().map(|row| row.name.clone()).collect();
-    for (row, name) in rows.iter_mut().zip(&names) {
+fn named_apart(plans: &mut [Plan]) {
+    let names: Vec<_> = plans.iter().map(|plan| plan.name.clone()).collect();
+    for (plan, name) in plans.iter_mut().zip(&names) {
         if names.iter().filter(|other| *other == name).count() < 2 {
             continue;
         }
-        let number = match &row.specs[..] {
+        let number = match &plan.specs[..] {
             [one] => one.number.map(|n| n.to_string()),
             _ => Some("auto".into()),
         };
-        let lambda = (row.then == Then::Rgm).then(|| row.lambda.to_string());
+        let lambda = (plan.then == Then::Rgm).then(|| plan.lambda.to_string());
         let parts: Vec<_> = number.into_iter().chain(lambda).collect();
-        row.name = format!("{name}({})", parts.join(","));
+        plan.name = format!("{name}({})", parts.join(","));
     }
 }

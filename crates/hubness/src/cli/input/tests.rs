@@ -7,7 +7,6 @@ use safetensors::tensor::Dtype;
 
 use super::testing::{le, npy, npy_f16, tensors};
 use super::{Array, NameFormat, PairFormat, PairList, Qrels, Run, parse_names, write_run};
-use crate::TopLists;
 
 const PAIR_FORMATS: [PairFormat<'_>; 4] =
     [PairFormat::Lines, PairFormat::Csv, PairFormat::Jsonl(Some("f")), PairFormat::Qrels];
@@ -177,16 +176,18 @@ proptest! {
     fn runs_come_back(queries in 1..5usize, k in 1..4usize, scores in vec(-1e9..1e9f64, 12)) {
         let names = |prefix: &str, n| (0..n).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
         let (asked, docs) = (names("q", queries), names("d", k));
-        let items = (0..queries).flat_map(|_| 0..k as u32).collect();
+        let items = (0..queries).flat_map(|_| 0..k as u32);
         let scores: Vec<_> = scores.iter().cycle().take(queries * k).copied().collect();
-        let lists = TopLists::new(k, items, scores);
+        let entries: Vec<_> = items.zip(scores).collect();
+        let lists: Vec<_> = entries.chunks(k).map(<[_]>::to_vec).collect();
         let mut bytes = Vec::new();
         write_run(&asked, &docs, &lists, "tag", &mut bytes).unwrap();
         let run = Run::parse("PLACE", &bytes).unwrap();
         prop_assert_eq!((&run.queries, &run.docs), (&asked, &docs));
-        for query in 0..queries {
-            let got: Vec<_> = run.lists[query].iter().map(|entry| entry.score).collect();
-            prop_assert_eq!(&got[..], lists.scores(query));
+        for (got, want) in run.lists.iter().zip(&lists) {
+            let got: Vec<_> = got.iter().map(|entry| entry.score).collect();
+            let want: Vec<_> = want.iter().map(|&(_, score)| score).collect();
+            prop_assert_eq!(got, want);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::answer::by_image;
 use super::set::Set;
 use super::spec::Spec;
 use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
-use crate::{Direction, Pairs, Scores};
+use crate::{Direction, Pairs};
 
 /// Picks of one direction: one for each fold, or a single one that serves all.
 pub(crate) type Picks = Vec<usize>;
@@ -50,11 +50,7 @@ pub(crate) fn on_validation(table: &HitTable, goal: Goal) -> Result<Picks> {
 }
 
 /// The hits of prepared corrections.
-pub(crate) fn spec_table<S: Scores>(
-    set: &Set<'_, S>,
-    direction: Direction,
-    specs: &[Spec],
-) -> Result<HitTable> {
+pub(crate) fn spec_table(set: &Set<'_>, direction: Direction, specs: &[Spec]) -> Result<HitTable> {
     let mut table = table(set.pairs, direction)?;
     for &spec in specs {
         let fitted = set.get(direction, spec);

@@ -10,7 +10,7 @@ use crate::Setting;
 /// What a method reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its name on the command line: `nns`, `csls`, `is`, `csls+rgm`, …
+    /// Its name: `nns`, `csls`, `is`, `csls+rgm`, …
     pub method: String,
     /// Its parameters, always by direction: `{"i2t": {"k": 10}, "t2i": {"k": 10}}`.
     pub params: Directed<Params>,
@@ -71,11 +71,11 @@ impl From<f64> for Param {
 pub enum Chosen {
     /// Nobody: the documented defaults, or nothing to choose.
     Default,
-    /// The command line.
+    /// Whoever asked.
     Given,
     /// Two halves of the images, each by the other.
     CrossFitted,
-    /// A validation file.
+    /// The validation set.
     Validation,
 }
 

@@ -1,15 +1,15 @@
 //! A correction with its numbers, and how it is fitted.
 
-use itm_core::tiles::{Embeddings, Tiles};
-use itm_core::{Error, Result};
+use itm_core::Result;
 
-use crate::cli::args::Settings;
-use crate::cli::methods::Base;
-use crate::cli::report::{Param, Params};
+use super::input::{Banks, Held, Source};
+use super::method::Base;
+use super::settings::Settings;
+use crate::report::{Param, Params};
 use crate::{
     AnyCorrection, Bank, Correction, Direction, DualBank, EmpiricalProximity, GaussianProximity,
-    HeldOutBank, ItemBank, LocalForm, LocalScaling, Nnn, QueryBank, Scores, Sinkhorn, TestQueries,
-    csls, inverted_softmax,
+    HeldOutBank, ItemBank, LocalForm, LocalScaling, Nnn, QueryBank, Sinkhorn, TestQueries, csls,
+    inverted_softmax,
 };
 
 /// A correction with the number that may be chosen (CSLS's k, IS's β), fitted on the test queries or on a bank.
@@ -71,23 +71,23 @@ impl Spec {
     }
 
     /// Fits it for a direction; what the fit has to say goes beside the parameters.
-    pub(crate) fn fit<S: Scores>(
+    pub(crate) fn fit(
         self,
-        fit: &Fit<'_, S>,
+        fit: &Fit<'_>,
         direction: Direction,
     ) -> Result<(AnyCorrection, Params)> {
         match self.bank {
             false => self.on(fit, &TestQueries(fit.test), direction),
             true => {
-                let bank = fit.banks.queries(direction)?;
+                let bank = fit.banks.queries(&fit.source, direction)?;
                 self.on(fit, &HeldOutBank(&bank), direction)
             }
         }
     }
 
-    fn on<S: Scores, B: Bank>(
+    fn on<B: Bank>(
         self,
-        fit: &Fit<'_, S>,
+        fit: &Fit<'_>,
         bank: &B,
         direction: Direction,
     ) -> Result<(AnyCorrection, Params)> {
@@ -125,7 +125,7 @@ impl Spec {
                     dynamic: self.base == Base::DualDis,
                     ..Default::default()
                 };
-                let items = fit.banks.items(direction)?;
+                let items = fit.banks.items(&fit.source, direction)?;
                 dual.fit(bank, ItemBank::HeldOut(&items), test, direction)?
             }
             Base::Mp => GaussianProximity.fit(bank, test, direction)?,
@@ -144,54 +144,10 @@ pub(super) fn whole(k: f64) -> usize {
 
 /// What corrections are fitted on.
 #[derive(Clone, Copy)]
-pub(crate) struct Fit<'a, S> {
-    pub(crate) test: &'a S,
+pub(crate) struct Fit<'a> {
+    pub(crate) test: &'a Held<'a>,
+    /// Where the scores come from, to compare banks with.
+    pub(crate) source: Source<'a>,
     pub(crate) banks: Banks<'a>,
     pub(crate) settings: &'a Settings,
-}
-
-/// Held-out embeddings beside those of the test; none for matrices and runs.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Banks<'a> {
-    pub(crate) images: Option<Embeddings<'a>>,
-    pub(crate) texts: Option<Embeddings<'a>>,
-    /// Test images and texts.
-    pub(crate) test: Option<(Embeddings<'a>, Embeddings<'a>)>,
-}
-
-impl<'a> Banks<'a> {
-    /// Whether a direction has a bank of queries.
-    pub(crate) fn has(&self, direction: Direction) -> bool {
-        direction.queries(self.images, self.texts).is_some()
-    }
-
-    /// Bank queries against test items, images as rows.
-    fn queries(&self, direction: Direction) -> Result<Tiles<'a>> {
-        let name = direction.queries("--bank-images", "--bank-texts");
-        let (images, texts) = self.test()?;
-        let bank = bank(direction.queries(self.images, self.texts), name)?;
-        match direction {
-            Direction::I2t => Tiles::new(bank, texts),
-            Direction::T2i => Tiles::new(images, bank),
-        }
-    }
-
-    /// Bank items against test items: the bank stands where queries stand.
-    fn items(&self, direction: Direction) -> Result<Tiles<'a>> {
-        let name = direction.items("--bank-images", "--bank-texts");
-        let (images, texts) = self.test()?;
-        let bank = bank(direction.items(self.images, self.texts), name)?;
-        match direction {
-            Direction::I2t => Tiles::new(bank, texts),
-            Direction::T2i => Tiles::new(images, bank),
-        }
-    }
-
-    fn test(&self) -> Result<(Embeddings<'a>, Embeddings<'a>)> {
-        self.test.ok_or_else(|| Error::invalid("a bank", "embeddings to compare it with", "scores"))
-    }
-}
-
-fn bank<'a>(embeddings: Option<Embeddings<'a>>, name: &str) -> Result<Embeddings<'a>> {
-    embeddings.ok_or_else(|| Error::invalid(name, "held-out embeddings", "none"))
 }

@@ -3,15 +3,16 @@
 use itm_core::{Pairs, Result};
 
 use super::answer::Answer;
+use super::input::Held;
+use super::method::Base;
 use super::spec::{Fit, Spec, whole};
-use crate::cli::methods::Base;
-use crate::cli::report::Params;
 use crate::pass::{Scan, Scanned};
+use crate::report::Params;
 use crate::{AnyCorrection, Direction, Rescore, Scores, Survey};
 
 /// Scores and pairs, and what has been made of them.
-pub(crate) struct Set<'a, S> {
-    pub(crate) fit: Fit<'a, S>,
+pub(crate) struct Set<'a> {
+    pub(crate) fit: Fit<'a>,
     pub(crate) pairs: &'a Pairs,
     pub(crate) directions: Vec<Direction>,
     /// Scores up to this one stand for entries that a run does not hold.
@@ -41,9 +42,9 @@ fn strength(map: &dyn Rescore) -> f64 {
     variance.sqrt() / affine.scale
 }
 
-impl<'a, S: Scores> Set<'a, S> {
+impl<'a> Set<'a> {
     pub(crate) fn new(
-        fit: Fit<'a, S>,
+        fit: Fit<'a>,
         pairs: &'a Pairs,
         directions: Vec<Direction>,
         floor: Option<f32>,
@@ -109,7 +110,7 @@ impl<'a, S: Scores> Set<'a, S> {
                 };
                 let strength = strength(&*correction.rescore);
                 if let Some(floor) = self.floor {
-                    correction.rescore = Box::new(Held { floor, inner: correction.rescore });
+                    correction.rescore = Box::new(OfRun { floor, inner: correction.rescore });
                 }
                 fits.push((spec, correction, params, strength));
             }
@@ -118,7 +119,7 @@ impl<'a, S: Scores> Set<'a, S> {
     }
 
     /// One look for all fits of CSLS and IS, where both directions are asked of the same scores.
-    fn survey(&self, fresh: &[Spec]) -> Result<Option<Survey<'a, S>>> {
+    fn survey(&self, fresh: &[Spec]) -> Result<Option<Survey<'a, Held<'a>>>> {
         let numbers = |base: Base| {
             let of = fresh.iter().filter(move |spec| spec.base == base && !spec.bank);
             of.filter_map(|spec| spec.number)
@@ -154,12 +155,12 @@ impl<'a, S: Scores> Set<'a, S> {
 
 /// A correction of what a run holds; what it does not hold comes last, whatever the correction.
 #[derive(Debug)]
-struct Held {
+struct OfRun {
     floor: f32,
     inner: Box<dyn Rescore>,
 }
 
-impl Rescore for Held {
+impl Rescore for OfRun {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
         if score <= self.floor {
             return f64::NEG_INFINITY;

@@ -1,11 +1,11 @@
-//! Which corrections are asked for, and with which settings.
+//! Which corrections are asked for, by name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use itm_core::Error;
 
-/// A correction by its name on the command line.
+/// A correction by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Base {
     /// Nearest neighbours as they are.
@@ -79,7 +79,7 @@ pub enum Then {
     Rgm,
 }
 
-/// One entry of `--method`.
+/// One row of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     /// A correction, and perhaps a matching after it.
@@ -108,7 +108,7 @@ impl FromStr for Method {
             let names: Vec<_> = Base::ALL.iter().map(|(name, _)| *name).collect();
             let expected =
                 format!("auto, gm, rgm, or one of {}, alone or with +gm or +rgm", names.join(", "));
-            Error::invalid("--method", expected, name)
+            Error::invalid("method", expected, name)
         })
     }
 }
@@ -126,38 +126,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// A number, or left to cross-fitting (or validation).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Choice {
-    /// As given.
-    Number(f64),
-    /// Chosen on other images than those it is used for.
-    Auto,
-}
-
-impl FromStr for Choice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        match text.parse::<f64>() {
-            Ok(number) if !number.is_nan() => Ok(Self::Number(number)),
-            _ => Err(format!("expected a number or `auto`, got `{text}`")),
-        }
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Auto => f.write_str("auto"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,18 +139,10 @@ mod tests {
         for name in ["", "CSLS", "rgm+csls", "csls+is", "auto+rgm"] {
             let error = name.parse::<Method>().unwrap_err().to_string();
             assert!(
-                error.starts_with("--method: expected auto, gm, rgm, or one of nns, csls"),
+                error.starts_with("method: expected auto, gm, rgm, or one of nns, csls"),
                 "{error}"
             );
             assert!(error.ends_with(&format!("got {name}")), "{error}");
         }
-    }
-
-    #[test]
-    fn a_choice_is_a_number_or_auto() {
-        assert_eq!("auto".parse(), Ok(Choice::Auto));
-        assert_eq!("2.5".parse(), Ok(Choice::Number(2.5)));
-        assert_eq!("inf".parse(), Ok(Choice::Number(f64::INFINITY)));
-        assert_eq!("NaN".parse::<Choice>(), Err("expected a number or `auto`, got `NaN`".into()));
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON of `hubness report --json`.
+//! What a study found, as data: the JSON of `hubness report --json`.
 
 mod hubs;
 mod row;
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
-pub use hubs::{Histogram, Hub, HubMeasures, HubSide, Hubs, Victim};
+pub use crate::hubs::HubMeasures;
+pub use hubs::{Histogram, Hub, HubSide, Hubs, Victim};
 pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, Seen};
 
 /// Everything a report shows. Numbers are finite; what is not known is `null`.
@@ -16,17 +17,17 @@ pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, 
 /// | key                 | what                                                              |
 /// |---------------------|-------------------------------------------------------------------|
 /// | `version`           | of this crate                                                     |
-/// | `data`, `settings`  | what was read, and how it was measured                            |
+/// | `data`, `settings`  | what was measured, and how                                        |
 /// | `rows`              | one for each method, nearest neighbours (`nns`) first             |
 /// | `hubs`              | of nearest neighbours: measures, the worst by name, N_k of all rows |
 /// | `curves`            | R@10 against λ, where asked for                                   |
-/// | `seconds`           | wall clock of the whole command                                   |
-/// | `peak_memory_bytes` | of the process; `null` where the system does not say              |
+/// | `seconds`           | wall clock of the study, or of the whole command                  |
+/// | `peak_memory_bytes` | of the process; `null` where nobody measured it                   |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Version of this crate.
     pub version: String,
-    /// What was read.
+    /// What was measured.
     pub data: Data,
     /// How it was measured.
     pub settings: Settings,
@@ -37,9 +38,9 @@ pub struct Report {
     /// R@10 against λ.
     #[serde(default)]
     pub curves: Vec<Curve>,
-    /// Wall clock of the whole command.
+    /// Wall clock of the study, or of the whole command.
     pub seconds: f64,
-    /// The most memory that the process held.
+    /// The most memory that the process held, where somebody measured it.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -84,18 +85,18 @@ impl<T> Default for Directed<T> {
     }
 }
 
-/// What was read.
+/// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Data {
     /// Number of images.
     pub images: u64,
     /// Number of texts.
     pub texts: u64,
-    /// Width of the embeddings; `null` if a matrix or a run was read.
+    /// Width of the embeddings; `null` for a matrix or a run.
     pub dim: Option<u64>,
-    /// Which texts belong to which image, and whether that was told or guessed.
+    /// How it is known which texts belong to which image.
     pub pairs_note: String,
-    /// The files, in the order they were given.
+    /// The files that were read, in the order they were given.
     pub files: Vec<File>,
     /// Worth knowing, nothing wrong.
     pub notes: Vec<String>,
@@ -125,7 +126,7 @@ pub struct Settings {
     pub tie_policy: String,
     /// From how many times its fair share on an item counts as a hub, in words.
     pub hub_rule: String,
-    /// The command line, to run it again.
+    /// The command line, to run it again, if there was one.
     pub command: Option<String>,
     /// Whatever else was set, name to value.
     #[serde(default)]
@@ -147,5 +148,5 @@ pub struct Curve {
     pub unconstrained: Option<f64>,
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))] // the sample is that of the pages
 mod tests;

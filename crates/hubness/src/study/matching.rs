@@ -4,54 +4,41 @@ use itm_core::Result;
 use itm_core::eval::CUTS;
 
 use super::choice::{Picks, active_hits, by_folds, on_validation, table};
+use super::input::Held;
 use super::set::Set;
+use super::settings::{Runs, Settings};
 use super::spec::Spec;
 use crate::choose::{Goal, HitTable, Split};
-use crate::cli::args::{Scale, Settings, StopRule};
-use crate::cli::report::{Curve, Param, Params};
+use crate::report::{Curve, Param, Params};
 use crate::{
-    Candidates, CapacityScale, Direction, GreedyOptions, GreedySweep, Matching, Scores, Stop,
-    TopLists, capacity, greedy_matching, pass,
+    Candidates, CapacityScale, Direction, GreedyRuns, GreedySweep, Stop, TopLists, capacity, pass,
 };
 
 /// λ runs from 1 to this in what `auto` tries.
 const MOST: f64 = 10.0;
 
-/// Scale and stop rule that were asked for.
-pub(crate) fn rules(settings: &Settings) -> (CapacityScale, Stop) {
-    let scale = match settings.rgm_capacity {
-        Scale::Balanced => CapacityScale::Balanced,
-        Scale::Literal => CapacityScale::Literal,
-    };
-    let stop = match settings.rgm_stop {
-        StopRule::Exhaustive => Stop::Exhaustive,
-        StopRule::Literal => Stop::Literal,
-    };
-    (scale, stop)
-}
-
 /// What was asked of matchings other than by default, for their parameters.
 pub(crate) fn unusual(settings: &Settings) -> Params {
     let literal = || Param::Word("literal".into());
     let said = [
-        (settings.rgm_capacity == Scale::Literal).then(|| ("capacity".into(), literal())),
-        (settings.rgm_stop == StopRule::Literal).then(|| ("stop".into(), literal())),
-        settings.rgm_single_run.then(|| ("runs".into(), Param::Count(1))),
+        (settings.rgm_capacity == CapacityScale::Literal).then(|| ("capacity".into(), literal())),
+        (settings.rgm_stop == Stop::Literal).then(|| ("stop".into(), literal())),
+        (settings.rgm_runs == Runs::Single).then(|| ("runs".into(), Param::Count(1))),
     ];
     said.into_iter().flatten().collect()
 }
 
 /// The candidate lists of a prepared correction, long enough for any λ.
-pub(crate) fn lists<S: Scores>(set: &Set<'_, S>, direction: Direction, spec: Spec) -> TopLists {
+pub(crate) fn lists(set: &Set<'_>, direction: Direction, spec: Spec) -> TopLists {
     let map = &*set.get(direction, spec).correction.rescore;
-    pass::top(set.fit.test, direction, map, Candidates::<S>::advised(10))
+    pass::top(set.fit.test, direction, map, Candidates::<Held<'_>>::advised(10))
 }
 
 /// The cuts that one choice of λ serves: each K its own, or all three.
 pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
-    match settings.rgm_single_run {
-        true => vec![(2, Goal::Sum)],
-        false => (0..3).zip(Goal::EACH).collect(),
+    match settings.rgm_runs {
+        Runs::Single => vec![(2, Goal::Sum)],
+        Runs::PerK => (0..3).zip(Goal::EACH).collect(),
     }
 }
 
@@ -66,18 +53,18 @@ pub(crate) struct Lambdas {
 }
 
 /// Hits for every capacity that bounds something, and without a bound.
-pub(crate) fn lambda_table<S: Scores>(
-    set: &Set<'_, S>,
-    candidates: &Candidates<'_, S>,
+pub(crate) fn lambda_table(
+    set: &Set<'_>,
+    candidates: &Candidates<'_, Held<'_>>,
     cut: usize,
 ) -> Result<Lambdas> {
-    let (scale, stop) = rules(set.fit.settings);
+    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = set.fit.settings;
     let (direction, k) = (candidates.direction(), CUTS[cut] as usize);
     let share = fair_share(candidates, k, scale);
     let unit = capacity_at(candidates, 1.0, k, scale)?;
     let mut sweep = GreedySweep::new(candidates, k);
     let mut all = table(set.pairs, direction)?;
-    let hits = |sweep: &GreedySweep<'_, S>| {
+    let hits = |sweep: &GreedySweep<'_, Held<'_>>| {
         let places = sweep.places(stop, set.pairs);
         let hit = |place: &Option<usize>| {
             // Where each K has a run of its own, only this one's own cut is ever asked.
@@ -105,7 +92,7 @@ pub(crate) fn lambda_table<S: Scores>(
 }
 
 /// λ·k·x of λ = 1, not rounded.
-fn fair_share<S: Scores>(candidates: &Candidates<'_, S>, k: usize, scale: CapacityScale) -> f64 {
+fn fair_share(candidates: &Candidates<'_, Held<'_>>, k: usize, scale: CapacityScale) -> f64 {
     let each = candidates.queries() as f64 / candidates.items() as f64;
     match scale {
         CapacityScale::Balanced => k as f64 * each.max(1.0),
@@ -113,8 +100,8 @@ fn fair_share<S: Scores>(candidates: &Candidates<'_, S>, k: usize, scale: Capaci
     }
 }
 
-fn capacity_at<S: Scores>(
-    candidates: &Candidates<'_, S>,
+fn capacity_at(
+    candidates: &Candidates<'_, Held<'_>>,
     lambda: f64,
     k: usize,
     scale: CapacityScale,
@@ -123,9 +110,9 @@ fn capacity_at<S: Scores>(
 }
 
 /// λ for every fold and cut, chosen on other images.
-pub(crate) fn cross_fitted<S: Scores>(
-    set: &Set<'_, S>,
-    candidates: &Candidates<'_, S>,
+pub(crate) fn cross_fitted(
+    set: &Set<'_>,
+    candidates: &Candidates<'_, Held<'_>>,
     split: &Split,
 ) -> Result<Vec<[f64; 3]>> {
     let mut chosen = vec![[f64::INFINITY; 3]; split.folds()];
@@ -140,11 +127,7 @@ pub(crate) fn cross_fitted<S: Scores>(
 }
 
 /// λ for every cut, chosen on a validation set: of equal ones the smallest.
-pub(crate) fn validated<V: Scores>(
-    set: &Set<'_, V>,
-    direction: Direction,
-    spec: Spec,
-) -> Result<[f64; 3]> {
+pub(crate) fn validated(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<[f64; 3]> {
     let lists = lists(set, direction, spec);
     let map = &*set.get(direction, spec).correction.rescore;
     let candidates = Candidates::new(set.fit.test, direction, map, &lists);
@@ -173,36 +156,26 @@ fn spread(chosen: &mut [f64; 3], cut: usize, goal: Goal, lambda: f64) {
 }
 
 /// The matchings behind the three recalls.
-pub(crate) fn matchings<S: Scores>(
-    set: &Set<'_, S>,
-    candidates: &Candidates<'_, S>,
+pub(crate) fn matchings(
+    settings: &Settings,
+    candidates: &Candidates<'_, Held<'_>>,
     lambda: [f64; 3],
-) -> Result<[Matching; 3]> {
-    let (scale, stop) = rules(set.fit.settings);
-    let run = |cut: usize| {
-        let k = CUTS[cut] as usize;
-        greedy_matching(candidates, &GreedyOptions { k, lambda: lambda[cut], scale, stop })
-    };
-    if set.fit.settings.rgm_single_run {
-        let one = run(2)?;
-        return Ok([one.clone(), one.clone(), one]);
+) -> Result<GreedyRuns> {
+    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = settings;
+    match settings.rgm_runs {
+        Runs::PerK => GreedyRuns::per_k(candidates, lambda, scale, stop),
+        Runs::Single => GreedyRuns::single(candidates, lambda[2], scale, stop),
     }
-    Ok([run(0)?, run(1)?, run(2)?])
 }
 
 /// R@10 against λ from 1 to 10, as the paper's Figure 4.
-pub(crate) fn curve<S: Scores>(
-    set: &Set<'_, S>,
-    direction: Direction,
-    spec: Spec,
-    label: &str,
-) -> Result<Curve> {
-    let (scale, stop) = rules(set.fit.settings);
+pub(crate) fn curve(set: &Set<'_>, direction: Direction, spec: Spec, label: &str) -> Result<Curve> {
+    let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = set.fit.settings;
     let lists = lists(set, direction, spec);
     let map = &*set.get(direction, spec).correction.rescore;
     let candidates = Candidates::new(set.fit.test, direction, map, &lists);
     let mut sweep = GreedySweep::new(&candidates, 10);
-    let recall = |sweep: &GreedySweep<'_, S>| {
+    let recall = |sweep: &GreedySweep<'_, Held<'_>>| {
         let places = sweep.places(stop, set.pairs);
         100.0 * places.iter().flatten().count() as f64 / places.len() as f64
     };
@@ -219,17 +192,10 @@ pub(crate) fn curve<S: Scores>(
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::cli::analysis::{Banks, Fit};
+    use crate::study::input::{Banks, Source};
+    use crate::study::spec::Fit;
     use crate::{Correction, Pairs, ScoreMatrix};
-
-    #[derive(Parser)]
-    struct Options {
-        #[command(flatten)]
-        settings: Settings,
-    }
 
     /// 20 queries for 8 items are 2.5 each: every λ of the table must run the very capacity whose hits stand beside it.
     #[test]
@@ -237,12 +203,15 @@ mod tests {
         let value = |at: usize| ((at * 7919) % 101) as f32 / 101.0 + (at / 20 == 3) as u8 as f32;
         let scores = ScoreMatrix::new(8, 20, (0..160).map(value).collect()).unwrap();
         let pairs = Pairs::new(8, (0..20).map(|t| t % 8).collect()).unwrap();
-        let settings = Options::parse_from(["hubness"]).settings;
-        let fit = Fit { test: &scores, banks: Banks::default(), settings: &settings };
+        let settings = Settings::default();
+        let source = Source::from(&scores);
+        let parts = source.parts().unwrap();
+        let scores = &parts[0].scores;
+        let fit = Fit { test: scores, source, banks: Banks::default(), settings: &settings };
         let set = Set::new(fit, &pairs, vec![Direction::T2i], None);
-        let plain = Correction::none(&scores, Direction::T2i);
-        let lists = pass::top(&scores, Direction::T2i, plain.map(), 8);
-        let candidates = Candidates::new(&scores, Direction::T2i, plain.map(), &lists);
+        let plain = Correction::none(scores, Direction::T2i);
+        let lists = pass::top(scores, Direction::T2i, plain.map(), 8);
+        let candidates = Candidates::new(scores, Direction::T2i, plain.map(), &lists);
         let Lambdas { table, lambdas, idle } = lambda_table(&set, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
         // The item that most queries hold is held by so many that no capacity above matters.

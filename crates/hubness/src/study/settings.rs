@@ -1,0 +1,302 @@
+//! The numbers of the corrections: what they are by default, how they are written, and which ones a correction can use.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use itm_core::{Error, Result};
+use serde::Deserialize;
+
+use crate::{CapacityScale, Stop};
+
+/// Settings of the corrections, by default the papers'. A command line has them as options, a file as keys.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Corrections"))]
+pub struct Settings {
+    /// CSLS: neighbours of an item, or auto; several by comma make several rows
+    #[serde(deserialize_with = "one_or_more")]
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
+    #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().csls_k))]
+    pub csls_k: Vec<Choice>,
+    /// IS: inverse temperature, or auto; several by comma make several rows
+    #[serde(deserialize_with = "one_or_more")]
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "BETA"))]
+    #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().is_beta))]
+    pub is_beta: Vec<Choice>,
+    /// RGM: times its fair share of queries that an item may serve (inf: no bound), or auto; several by comma make several rows
+    #[serde(deserialize_with = "one_or_more")]
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "LAMBDA"))]
+    #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().rgm_lambda))]
+    pub rgm_lambda: Vec<Choice>,
+    /// NNN: how much of an item's mean is subtracted
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "ALPHA"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().nnn_alpha))]
+    pub nnn_alpha: f64,
+    /// NNN: queries that an item's mean is over
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().nnn_k))]
+    pub nnn_k: usize,
+    /// QB-Norm: inverse temperature
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "BETA"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().qbnorm_beta))]
+    pub qbnorm_beta: f64,
+    /// QB-Norm: items that a bank query makes active
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().qbnorm_k))]
+    pub qbnorm_k: usize,
+    /// Dual-IS and Dual-DIS: inverse temperatures of the query bank and of the item bank
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, num_args = 2))]
+    #[cfg_attr(feature = "cli", arg(value_names = ["QUERY", "ITEM"], default_values_t = defaults().dual_beta))]
+    pub dual_beta: Vec<f64>,
+    /// Sinkhorn: regularisation, in the units of the scores
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "EPS"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().sinkhorn_eps))]
+    pub sinkhorn_eps: f64,
+    /// Sinkhorn: iterations at most
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "N"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().sinkhorn_iterations))]
+    pub sinkhorn_iterations: usize,
+    /// Local scaling and NICDM: neighbours
+    #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
+    #[cfg_attr(feature = "cli", arg(default_value_t = defaults().local_k))]
+    pub local_k: usize,
+    /// What an item's fair share of queries is in a matching: queries / items at least (balanced), or one (literal, as listed in the paper)
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = defaults().rgm_capacity))]
+    pub rgm_capacity: CapacityScale,
+    /// When a matching stops: when nothing more fits (exhaustive), or after min(queries, items) · k edges (literal)
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = defaults().rgm_stop))]
+    pub rgm_stop: Stop,
+    /// One matching with k = 10 for all recalls, instead of one each with k = 1, 5, 10
+    #[cfg_attr(feature = "cli", arg(long = "rgm-single-run", action = clap::ArgAction::SetTrue))]
+    #[cfg_attr(feature = "cli", arg(value_parser = Runs::parser()))]
+    pub rgm_runs: Runs,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            csls_k: vec![Choice::Number(10.0)],
+            is_beta: vec![Choice::Number(30.0)],
+            rgm_lambda: vec![Choice::Auto],
+            nnn_alpha: 0.75,
+            nnn_k: 128,
+            qbnorm_beta: 20.0,
+            qbnorm_k: 1,
+            dual_beta: vec![20.0, 10.0],
+            sinkhorn_eps: 0.03,
+            sinkhorn_iterations: 20,
+            local_k: 10,
+            rgm_capacity: CapacityScale::default(),
+            rgm_stop: Stop::default(),
+            rgm_runs: Runs::default(),
+        }
+    }
+}
+
+#[cfg(feature = "cli")]
+fn defaults() -> Settings {
+    Settings::default()
+}
+
+impl Settings {
+    /// Whether every number is one that its correction can use.
+    ///
+    /// # Errors
+    /// For the first that is not, by the name of its field.
+    pub fn check(&self) -> Result<()> {
+        for (name, choices) in
+            [("csls_k", &self.csls_k), ("is_beta", &self.is_beta), ("rgm_lambda", &self.rgm_lambda)]
+        {
+            require(name, "a number or auto", choices.len(), |n| n > 0)?;
+        }
+        for k in numbers(&self.csls_k) {
+            let whole = |k: f64| (1.0..1e9).contains(&k) && k.fract() == 0.0;
+            require("csls_k", "a whole number of neighbours, 1 or more", k, whole)?;
+        }
+        for beta in numbers(&self.is_beta) {
+            require("is_beta", ABOVE, beta, above)?;
+        }
+        for lambda in numbers(&self.rgm_lambda) {
+            require("rgm_lambda", "a number above 0, or inf", lambda, |lambda| lambda > 0.0)?;
+        }
+        require("nnn_alpha", FROM, self.nnn_alpha, from)?;
+        require("nnn_k", NEIGHBOURS, self.nnn_k, positive)?;
+        require("qbnorm_beta", ABOVE, self.qbnorm_beta, above)?;
+        require("qbnorm_k", NEIGHBOURS, self.qbnorm_k, positive)?;
+        require("dual_beta", "two numbers", self.dual_beta.len(), |n| n == 2)?;
+        for &beta in &self.dual_beta {
+            require("dual_beta", FROM, beta, from)?;
+        }
+        let sum = self.dual_beta.iter().sum::<f64>();
+        require("dual_beta", "numbers with a sum above 0", sum, above)?;
+        require("sinkhorn_eps", ABOVE, self.sinkhorn_eps, above)?;
+        require("sinkhorn_iterations", "at least 1", self.sinkhorn_iterations, positive)?;
+        require("local_k", NEIGHBOURS, self.local_k, positive)
+    }
+}
+
+const ABOVE: &str = "a finite number above 0";
+const FROM: &str = "a finite number, 0 or more";
+const NEIGHBOURS: &str = "at least 1 neighbour";
+
+fn numbers(choices: &[Choice]) -> impl Iterator<Item = f64> {
+    choices.iter().filter_map(|choice| match choice {
+        Choice::Number(number) => Some(*number),
+        Choice::Auto => None,
+    })
+}
+
+fn above(x: f64) -> bool {
+    x.is_finite() && x > 0.0
+}
+
+fn from(x: f64) -> bool {
+    x.is_finite() && x >= 0.0
+}
+
+fn positive(n: usize) -> bool {
+    n > 0
+}
+
+fn require<T: Display + Copy>(
+    name: &str,
+    expected: &str,
+    got: T,
+    good: impl Fn(T) -> bool,
+) -> Result<()> {
+    if good(got) { Ok(()) } else { Err(Error::invalid(name, expected, got)) }
+}
+
+/// Matchings of the three recalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runs {
+    /// One each, with k = 1, 5, 10.
+    #[default]
+    PerK,
+    /// One with k = 10 for all.
+    Single,
+}
+
+#[cfg(feature = "cli")]
+impl Runs {
+    /// A flag asks for a single run.
+    fn parser() -> impl clap::builder::TypedValueParser<Value = Self> {
+        use clap::builder::{BoolValueParser, TypedValueParser};
+        BoolValueParser::new().map(|single| if single { Self::Single } else { Self::PerK })
+    }
+}
+
+/// A number, or left to cross-fitting (or validation).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Choice {
+    /// As given.
+    Number(f64),
+    /// Chosen on other images than those it is used for.
+    Auto,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        match text.parse::<f64>() {
+            Ok(number) if !number.is_nan() => Ok(Self::Number(number)),
+            _ => Err(format!("expected a number or `auto`, got `{text}`")),
+        }
+    }
+}
+
+impl Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+/// How a file writes choices: a number or `"auto"`, or a list of these.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number or \"auto\", or a list of these")]
+enum Written {
+    Number(f64),
+    Word(String),
+    List(Vec<Written>),
+}
+
+impl Written {
+    fn choices(self) -> Result<Vec<Choice>, String> {
+        match self {
+            Self::Number(number) if !number.is_nan() => Ok(vec![Choice::Number(number)]),
+            Self::Number(number) => Err(format!("expected a number or \"auto\", got {number}")),
+            Self::Word(word) if word == "auto" => Ok(vec![Choice::Auto]),
+            Self::Word(word) => Err(format!("expected a number or \"auto\", got {word:?}")),
+            Self::List(all) => {
+                let all: Result<Vec<_>, _> = all.into_iter().map(Self::choices).collect();
+                Ok(all?.concat())
+            }
+        }
+    }
+}
+
+fn one_or_more<'de, D: serde::Deserializer<'de>>(file: D) -> Result<Vec<Choice>, D::Error> {
+    Written::deserialize(file)?.choices().map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_a_number_or_auto() {
+        assert_eq!("auto".parse(), Ok(Choice::Auto));
+        assert_eq!("2.5".parse(), Ok(Choice::Number(2.5)));
+        assert_eq!("inf".parse(), Ok(Choice::Number(f64::INFINITY)));
+        assert_eq!("NaN".parse::<Choice>(), Err("expected a number or `auto`, got `NaN`".into()));
+    }
+
+    fn read(json: &str) -> Result<Settings, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_names_what_is_not_as_in_the_papers() {
+        let settings = read(
+            r#"{"csls_k": 5, "is_beta": ["auto", 7.5], "rgm_stop": "literal", "rgm_runs": "single"}"#,
+        );
+        let want = Settings {
+            csls_k: vec![Choice::Number(5.0)],
+            is_beta: vec![Choice::Auto, Choice::Number(7.5)],
+            rgm_stop: Stop::Literal,
+            rgm_runs: Runs::Single,
+            ..Settings::default()
+        };
+        assert_eq!(settings, Ok(want));
+        assert_eq!(read("{}"), Ok(Settings::default()));
+        for (json, part) in [
+            (r#"{"csls": 5}"#, "unknown field `csls`"),
+            (r#"{"csls_k": "hot"}"#, "expected a number or \"auto\", got \"hot\""),
+            (r#"{"csls_k": [1, "hot"]}"#, "got \"hot\""),
+            (r#"{"csls_k": true}"#, "expected a number or \"auto\", or a list of these"),
+            (r#"{"rgm_runs": "both"}"#, "unknown variant `both`"),
+        ] {
+            let line = read(json).unwrap_err();
+            assert!(line.contains(part), "{json}: {line}");
+        }
+    }
+
+    /// The command line's own tests have the other lines.
+    #[test]
+    fn what_only_a_program_can_get_wrong_is_refused_too() {
+        let line = |settings: Settings| settings.check().unwrap_err().to_string();
+        let none = Settings { csls_k: vec![], ..Settings::default() };
+        assert_eq!(line(none), "csls_k: expected a number or auto, got 0");
+        let three = Settings { dual_beta: vec![1.0; 3], ..Settings::default() };
+        assert_eq!(line(three), "dual_beta: expected two numbers, got 3");
+        assert!(Settings::default().check().is_ok());
+    }
+}

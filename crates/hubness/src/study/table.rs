@@ -1,0 +1,111 @@
+//! The rows of a report: recalls, their intervals, and tests against nearest neighbours.
+
+use itm_core::significance::{
+    Hits, Interval, Measures, bootstrap, bootstrap_difference, holm, paired_randomisation,
+};
+use itm_core::{Pairs, Result};
+
+use super::Study;
+use super::analysis::Side;
+use super::plan::Plan;
+use crate::choose::joined_hits;
+use crate::hubs::{Counts, HubMeasures, HubSize};
+use crate::report::{Chosen, Difference, Directed, RecallIntervals, Row, Seen};
+use crate::{Direction, Setting};
+
+/// A row for each plan, whose sides are those of the directions measured.
+pub(crate) fn rows(
+    study: &Study,
+    plans: &[Plan],
+    sides: &[Vec<Side>],
+    pairs: &Pairs,
+    chosen: impl Fn(&Plan) -> Chosen,
+) -> Result<Vec<Row>> {
+    let systems: Vec<[Hits; 1]> =
+        sides.iter().map(|sides| Ok([system(sides, pairs)?])).collect::<Result<_>>()?;
+    let mut rows = Vec::new();
+    for ((plan, sides), system) in plans.iter().zip(sides).zip(&systems) {
+        let intervals = match study.resamples {
+            0 => None,
+            n => Some(bootstrap(system, n, study.seed)?),
+        };
+        let setting = sides.iter().map(|side| side.setting).max_by_key(|&s| s as u8);
+        rows.push(Row {
+            method: plan.name.clone(),
+            params: directed(sides, |side| side.params.clone()),
+            chosen: chosen(plan),
+            seen: Seen(setting.unwrap_or(Setting::Plain)),
+            recalls: directed(sides, |side| side.pooled.recalls),
+            rsum: sides.iter().flat_map(|side| side.pooled.recalls.values()).sum(),
+            ci95: intervals.map(|m| ends(m.rsum)),
+            ci95_recalls: recall_intervals(sides, intervals),
+            difference: None,
+            p_value: None,
+            hubs_after: directed(sides, |side| side.pooled.counts.iter().map(measures).collect()),
+        });
+    }
+    compare(study, &mut rows, &systems)?;
+    Ok(rows)
+}
+
+/// One thing of each direction that was measured.
+fn directed<T>(sides: &[Side], of: impl Fn(&Side) -> T) -> Directed<T> {
+    let one = |direction| sides.iter().find(|side| side.pooled.direction == direction).map(&of);
+    Directed { i2t: one(Direction::I2t), t2i: one(Direction::T2i) }
+}
+
+/// Hits of the images that have texts. A direction that was not measured has none.
+fn system(sides: &[Side], pairs: &Pairs) -> Result<Hits> {
+    let asking: Vec<_> = (0..pairs.images()).filter(|&i| !pairs.texts_of(i).is_empty()).collect();
+    let of = |direction: Direction| -> Vec<_> {
+        let side = sides.iter().find(|side| side.pooled.direction == direction);
+        asking.iter().map(|&i| side.map_or([0; 3], |side| side.pooled.hits[i])).collect()
+    };
+    let captions: Vec<_> = asking.iter().map(|&i| pairs.texts_of(i).len() as u16).collect();
+    joined_hits(&of(Direction::I2t), &of(Direction::T2i), &captions)
+}
+
+/// Every row against the first, nearest neighbours.
+fn compare(study: &Study, rows: &mut [Row], systems: &[[Hits; 1]]) -> Result<()> {
+    let (Some(plain), true) = (systems.first(), rows.len() > 1) else { return Ok(()) };
+    let baseline = rows[0].rsum;
+    let mut p_values = Vec::new();
+    for (row, system) in rows.iter_mut().zip(systems).skip(1) {
+        let mut difference = Difference { rsum: row.rsum - baseline, ci95: None, p_holm: None };
+        if study.resamples > 0 {
+            let interval = bootstrap_difference(system, plain, study.resamples, study.seed)?.rsum;
+            let test = paired_randomisation(system, plain, study.resamples, study.seed)?;
+            difference.ci95 = Some(ends(interval));
+            row.p_value = Some(test.p);
+            p_values.push(test.p);
+        }
+        row.difference = Some(difference);
+    }
+    let adjusted = holm(&p_values);
+    for (row, p) in rows.iter_mut().skip(1).zip(adjusted) {
+        if let Some(difference) = &mut row.difference {
+            difference.p_holm = Some(p);
+        }
+    }
+    Ok(())
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lo, interval.hi]
+}
+
+fn recall_intervals(
+    sides: &[Side],
+    intervals: Option<Measures<Interval>>,
+) -> Directed<RecallIntervals> {
+    let Some(all) = intervals else { return Directed::default() };
+    directed(sides, |side| {
+        let [r1, r5, r10] = side.pooled.direction.queries(all.i2t, all.t2i).map(ends);
+        RecallIntervals { r1, r5, r10 }
+    })
+}
+
+/// How unequal counts are, hubs being of the usual size.
+pub(crate) fn measures(counts: &Counts) -> HubMeasures {
+    HubMeasures::new(counts, HubSize::default())
+}

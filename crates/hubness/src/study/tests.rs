@@ -1,0 +1,358 @@
+//! The one call against its pieces called by hand.
+
+use itm_core::Relevance;
+use itm_core::eval::{Ranks, TiePolicy};
+use itm_core::significance::{Hits, bootstrap, bootstrap_difference, holm, paired_randomisation};
+
+use super::*;
+use crate::choose::{Goal, HitTable, cross_fit};
+use crate::hubs::{Counts, HubSize, Worst, worst_hubs};
+use crate::report::{Chosen, Param, Row};
+use crate::rows::Length;
+use crate::{
+    AnyCorrection, Candidates, CapacityScale, Correction, Direction, Direction::I2t,
+    Direction::T2i, Embeddings, GreedyRuns, HeldOutBank, Pairs, ScoreMatrix, Setting, Stop,
+    TestQueries, Tiles, csls, inverted_softmax, pass,
+};
+
+const IMAGES: usize = 30;
+
+fn pairs() -> Pairs {
+    Pairs::uniform(IMAGES, 3)
+}
+
+/// Half noise, half truth, and image 3 is a hub.
+fn scores(seed: usize) -> ScoreMatrix {
+    let noise = |at: usize| ((at * 7919 + seed * 104_729) % 1009) as f32 / 1009.0;
+    let lift = |image: usize, text: usize| f32::from(u8::from(text / 3 == image)) * 0.4;
+    let hub = |image: usize| if image == 3 { 0.3 } else { 0.0 };
+    let value = |at: usize| noise(at) + lift(at / 90, at % 90) + hub(at / 90);
+    ScoreMatrix::new(IMAGES, 90, (0..IMAGES * 90).map(value).collect()).unwrap()
+}
+
+/// A study without draws.
+fn study(methods: &[&str]) -> Study {
+    let methods = methods.iter().map(|name| name.parse().unwrap()).collect();
+    Study { methods, resamples: 0, ..Study::default() }
+}
+
+fn ranks(scores: &ScoreMatrix, fit: &dyn Fn(Direction) -> AnyCorrection) -> Ranks {
+    let [i2t, t2i] = [fit(I2t), fit(T2i)];
+    pass::ranks(scores, &pairs(), &*i2t.rescore, &*t2i.rescore).unwrap()
+}
+
+fn plain(scores: &ScoreMatrix) -> Ranks {
+    ranks(scores, &|direction| Correction::none(scores, direction).into_any())
+}
+
+fn by_csls(scores: &ScoreMatrix, k: usize) -> Ranks {
+    ranks(scores, &|direction| csls(&TestQueries(scores), direction, k).unwrap().into_any())
+}
+
+fn by_is(scores: &ScoreMatrix, beta: f64) -> Ranks {
+    let bank = TestQueries(scores);
+    ranks(scores, &|direction| inverted_softmax(&bank, direction, beta).unwrap().into_any())
+}
+
+fn hits(ranks: Ranks) -> Hits {
+    Hits::new(&[ranks], TiePolicy::Index).unwrap()
+}
+
+/// Recalls of both directions, as a row has them.
+fn recalls(row: &Row) -> [[f64; 3]; 2] {
+    [row.recalls.i2t.unwrap().values(), row.recalls.t2i.unwrap().values()]
+}
+
+fn of_hits(hits: &Hits) -> [[f64; 3]; 2] {
+    let all = hits.recalls();
+    [all.i2t, all.t2i]
+}
+
+fn close(a: [[f64; 3]; 2], b: [[f64; 3]; 2]) {
+    for (a, b) in a.as_flattened().iter().zip(b.as_flattened()) {
+        assert!((a - b).abs() < 1e-9, "{a} against {b}");
+    }
+}
+
+/// For each direction the k whose recalls on validation sum to most, the first listed of equal ones; counted on test.
+#[test]
+fn settings_are_chosen_on_validation() {
+    let (test, validation, pairs) = (scores(0), scores(5), pairs());
+    let settings = Settings { csls_k: vec![Choice::Auto], ..Settings::default() };
+    let study = Study { settings, ..study(&["csls"]) };
+    let report =
+        study.run(&Test::new(&test, &pairs), Some(&Judged::new(&validation, &pairs))).unwrap();
+    let row = &report.rows[1];
+    assert_eq!((row.chosen, row.seen.0), (Chosen::Validation, Setting::Transductive));
+    let ks = [100, 50, 30, 20, 10, 5, 3, 2, 1];
+    let on_validation = ks.map(|k| of_hits(&hits(by_csls(&validation, k))));
+    let mut want = [[0.0; 3]; 2];
+    for (side, direction) in Direction::BOTH.into_iter().enumerate() {
+        let sum = |at: usize| on_validation[at][side].iter().sum::<f64>();
+        let best = (1..9).fold(0, |best, at| if sum(at) > sum(best) + 1e-9 { at } else { best });
+        let params = row.params.get(direction).unwrap();
+        assert_eq!(params["k"], Param::from(ks[best] as f64), "{direction}");
+        want[side] = of_hits(&hits(by_csls(&test, ks[best])))[side];
+    }
+    close(recalls(row), want);
+    close(recalls(&report.rows[0]), of_hits(&hits(plain(&test))));
+    assert_eq!((report.rows[0].chosen, report.rows[0].seen.0), (Chosen::Default, Setting::Plain));
+}
+
+/// Each half of the images with the β that is best on the other half.
+#[test]
+fn without_validation_settings_are_cross_fitted() {
+    let (test, pairs) = (scores(1), pairs());
+    let settings = Settings { is_beta: vec![Choice::Auto], ..Settings::default() };
+    let report =
+        Study { settings, seed: 3, ..study(&["is"]) }.run(&Test::new(&test, &pairs), None).unwrap();
+    let betas = [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0];
+    let ids: Vec<_> = (0..IMAGES).map(|image| image.to_string()).collect();
+    let split = Split::hashed(&ids, 2, 3).unwrap();
+    let mut want = [[0.0; 3]; 2];
+    for (side, direction) in Direction::BOTH.into_iter().enumerate() {
+        let queries = vec![direction.queries(1, 3); IMAGES];
+        let mut table = HitTable::new(direction, queries).unwrap();
+        for beta in betas {
+            let fit = inverted_softmax(&TestQueries(&test), direction, beta).unwrap();
+            let items = &fit.map().affine().unwrap().items[0];
+            let mean = items.iter().sum::<f64>() / items.len() as f64;
+            let spread = items.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / items.len() as f64;
+            let of_images = hits(by_is(&test, beta)).folds()[0].clone();
+            let of_images = of_images.iter().map(|image| direction.queries(image.i2t, image.t2i));
+            table.push("", spread.sqrt() / beta, of_images.collect()).unwrap();
+        }
+        let fit = cross_fit(&table, &split, Goal::Sum).unwrap();
+        want[side] = fit.recalls;
+        let chosen: Vec<_> = fit.chosen.iter().map(|&at| Param::from(betas[at.unwrap()])).collect();
+        let got = &report.rows[1].params.get(direction).unwrap()["beta"];
+        let same = chosen[0] == chosen[1];
+        assert_eq!(*got, if same { chosen[0].clone() } else { Param::Each(chosen) });
+    }
+    assert_eq!(report.rows[1].chosen, Chosen::CrossFitted);
+    close(recalls(&report.rows[1]), want);
+}
+
+#[test]
+fn intervals_and_tests_are_those_of_the_hits() {
+    let (test, pairs) = (scores(2), pairs());
+    let study = Study { resamples: 200, seed: 7, ..study(&["csls", "is"]) };
+    let report = study.run(&Test::new(&test, &pairs), None).unwrap();
+    let systems = [plain(&test), by_csls(&test, 10), by_is(&test, 30.0)].map(|r| [hits(r)]);
+    let mut p_values = Vec::new();
+    for (row, system) in report.rows.iter().zip(&systems) {
+        let want = bootstrap(system, 200, 7).unwrap();
+        assert_eq!(row.ci95, Some([want.rsum.lo, want.rsum.hi]), "{}", row.method);
+        let got = row.ci95_recalls.t2i.unwrap().values();
+        assert_eq!(got, want.t2i.map(|interval| [interval.lo, interval.hi]));
+        let Some(difference) = row.difference else { continue };
+        assert_eq!(difference.rsum, row.rsum - report.rows[0].rsum);
+        let want = bootstrap_difference(system, &systems[0], 200, 7).unwrap().rsum;
+        assert_eq!(difference.ci95, Some([want.lo, want.hi]));
+        let p = paired_randomisation(system, &systems[0], 200, 7).unwrap().p;
+        assert_eq!(row.p_value, Some(p));
+        p_values.push(p);
+    }
+    let adjusted: Vec<_> =
+        report.rows[1..].iter().map(|row| row.difference.unwrap().p_holm).collect();
+    assert_eq!(adjusted, holm(&p_values).into_iter().map(Some).collect::<Vec<_>>());
+    assert_eq!((report.settings.resamples, report.settings.seed), (200, 7));
+}
+
+#[test]
+fn hubs_are_named_measured_and_told_from_deserved_ones() {
+    let (test, pairs) = (scores(3), pairs());
+    let names = Names {
+        images: Some((0..IMAGES).map(|image| format!("{image}.jpg")).collect()),
+        texts: None,
+    };
+    let truth = Relevance::new(90, vec![(0..90).collect(); IMAGES]);
+    let asked = Test { names: &names, truth: Some(&truth), ..Test::new(&test, &pairs) };
+    let report = study(&["csls"]).run(&asked, None).unwrap();
+    let none = Correction::none(&test, T2i);
+    let top = pass::top(&test, T2i, none.map(), 10);
+    let counts = Counts::at_cuts(T2i, IMAGES, &top);
+    let side = report.hubs.sides.t2i.as_ref().unwrap();
+    for (got, counts) in side.measures.iter().zip(&counts) {
+        assert_eq!((got.k, got.skewness), (counts.k() as u64, counts.skewness()));
+        assert_eq!(got.hubs, counts.hubs(HubSize::default()) as u64);
+    }
+    let want = worst_hubs(&top, &pairs, T2i, Worst::default());
+    for (got, want) in side.worst.iter().zip(&want) {
+        assert_eq!((got.item, got.count), (want.item as u64, u64::from(want.count)));
+        assert_eq!(got.first, u64::from(want.at_first));
+        assert_eq!(got.name, Some(format!("{}.jpg", want.item)));
+        assert_eq!(got.deserved, Some(1.0), "every text is true of every image");
+        assert!(got.after["csls"] <= got.count || got.item != 3);
+    }
+    assert_eq!((side.worst.len(), side.worst[0].item, side.worst[0].victims.len()), (10, 3, 5));
+    assert!(side.worst[0].victims.iter().all(|victim| victim.name.is_none()));
+    let skewness = |d| report.hubs.sides.get(d).unwrap().measures.iter().map(|m| m.skewness);
+    let sum: f64 = Direction::BOTH.into_iter().map(|d| skewness(d).sum::<f64>()).sum();
+    assert_eq!(report.hubs.hs_sum, Some(sum));
+}
+
+#[test]
+fn matchings_are_those_of_their_numbers() {
+    let (test, pairs) = (scores(4), pairs());
+    for (runs, stop) in [(Runs::PerK, Stop::Exhaustive), (Runs::Single, Stop::Literal)] {
+        let settings = Settings {
+            rgm_lambda: vec![Choice::Number(1.5)],
+            rgm_capacity: CapacityScale::Literal,
+            rgm_stop: stop,
+            rgm_runs: runs,
+            ..Settings::default()
+        };
+        let study = Study { settings, curves: true, ..study(&["csls+rgm"]) };
+        let report = study.run(&Test::new(&test, &pairs), None).unwrap();
+        let mut want = [[0.0; 3]; 2];
+        for (side, direction) in Direction::BOTH.into_iter().enumerate() {
+            let fit = csls(&TestQueries(&test), direction, 10).unwrap();
+            let lists = pass::top(&test, direction, fit.map(), 40);
+            let candidates = Candidates::new(&test, direction, fit.map(), &lists);
+            let scale = CapacityScale::Literal;
+            let found = match runs {
+                Runs::PerK => GreedyRuns::per_k(&candidates, [1.5; 3], scale, stop),
+                Runs::Single => GreedyRuns::single(&candidates, 1.5, scale, stop),
+            };
+            let percent = |hit: &Vec<bool>| {
+                100.0 * hit.iter().filter(|&&hit| hit).count() as f64 / hit.len() as f64
+            };
+            want[side] = found.unwrap().hits(&pairs).each_ref().map(percent);
+        }
+        close(recalls(&report.rows[1]), want);
+        assert_eq!((report.rows[1].chosen, report.curves.len()), (Chosen::Given, 2));
+    }
+}
+
+#[test]
+fn banks_are_fitted_on_beside_the_test_queries() {
+    let side = |rows: usize, off: f32| -> Vec<f32> {
+        (0..rows).flat_map(|row| [(row as f32 + off).sin(), (row as f32 * 1.7).cos()]).collect()
+    };
+    let [images, texts, more] = [side(12, 0.0), side(12, 0.3), side(20, 0.9)];
+    let of = |name: &str, values: &'static [f32]| {
+        Embeddings::new(name, values.len() / 2, 2, values).unwrap()
+    };
+    let leak = |values: Vec<f32>| of("", values.leak());
+    let [images, texts, more] = [images, texts, more].map(leak);
+    let (pairs, banks) = (Pairs::uniform(12, 1), Banks { images: Some(more), texts: Some(more) });
+    let source = Source::Embeddings { images, texts, length: Length::Raw };
+    let asked = Test { banks, ..Test::new(source, &pairs) };
+    let report = study(&["csls"]).run(&asked, None).unwrap();
+    let rows: Vec<_> = report.rows.iter().map(|row| (&row.method[..], row.seen.0)).collect();
+    let want =
+        [("nns", Setting::Plain), ("csls", Setting::Transductive), ("csls@bank", Setting::HeldOut)];
+    assert_eq!(rows, want);
+    let tiles = Tiles::new(images, texts).unwrap();
+    let i2t = csls(&HeldOutBank(&Tiles::new(more, texts).unwrap()), I2t, 10).unwrap();
+    let t2i = csls(&HeldOutBank(&Tiles::new(images, more).unwrap()), T2i, 10).unwrap();
+    let ranks = pass::ranks(&tiles, &pairs, i2t.map(), t2i.map()).unwrap();
+    close(recalls(&report.rows[2]), of_hits(&hits(ranks)));
+    assert_eq!(report.data.dim, Some(2));
+
+    let one = Test { banks: Banks { texts: None, ..banks }, ..asked };
+    let line = study(&[]).run(&one, None).unwrap_err().to_string();
+    let want = "bank_texts: expected banks of both sides: rows are of both directions, got none";
+    assert_eq!(line, want);
+}
+
+/// A run that holds everything says what the matrix says; one direction is half of it.
+#[test]
+fn runs_are_measured_by_direction() {
+    let (test, pairs) = (scores(6), pairs());
+    let source = |i2t| Source::Runs { i2t, t2i: Some(&test) };
+    let of = |source: Source<'_>| {
+        study(&["csls", "auto"]).run(&Test::new(source, &pairs), None).unwrap().rows
+    };
+    let (both, half, matrix) = (of(source(Some(&test))), of(source(None)), of((&test).into()));
+    for ((both, half), matrix) in both.iter().zip(&half).zip(&matrix) {
+        assert_eq!((recalls(both), &both.params), (recalls(matrix), &matrix.params));
+        assert_eq!((half.recalls.i2t, half.recalls.t2i), (None, matrix.recalls.t2i));
+    }
+}
+
+/// Text 0 does not find its image: a miss, whatever the others are.
+#[test]
+fn what_a_run_does_not_hold_is_a_miss() {
+    let (whole, pairs) = (scores(6), pairs());
+    let mut values = whole.values().to_vec();
+    values[0] = f32::NEG_INFINITY;
+    let held = ScoreMatrix::new(IMAGES, 90, values).unwrap();
+    let source = Source::Runs { i2t: None, t2i: Some(&held) };
+    let report = study(&["nns"]).run(&Test::new(source, &pairs), None).unwrap();
+    let recalls = report.rows[0].recalls.t2i.unwrap();
+    let ranks = plain(&whole);
+    let others: f64 = ranks.t2i()[1..].iter().map(|text| text.hit(10, TiePolicy::Index)).sum();
+    assert_eq!(recalls.r10, 100.0 * others / 90.0);
+    assert_eq!((recalls.median_rank, recalls.mean_rank), (None, None));
+}
+
+#[test]
+fn what_does_not_fit_together_is_one_line() {
+    let (test, pairs, other) = (scores(0), pairs(), Pairs::uniform(IMAGES, 2));
+    let line = |study: &Study, asked: &Test<'_>, validation: Option<&Judged<'_>>| {
+        study.run(asked, validation).unwrap_err().to_string()
+    };
+    let plain = Test::new(&test, &pairs);
+    let all = study(&[]);
+    let want = "expected 30 images and 60 texts, as the pairs, got 30 and 90";
+    assert_eq!(line(&all, &Test::new(&test, &other), None), format!("scores: {want}"));
+    let validation = Judged::new(&test, &other);
+    assert_eq!(line(&all, &plain, Some(&validation)), format!("validation: {want}"));
+    let runs = Judged::new(Source::Runs { i2t: Some(&test), t2i: None }, &pairs);
+    let want = "validation: expected embeddings or a matrix, got runs";
+    assert_eq!(line(&all, &plain, Some(&runs)), want);
+    let none = Test::new(Source::Runs { i2t: None, t2i: None }, &pairs);
+    let want = "scores: expected a run of at least one direction, got none";
+    assert_eq!(line(&all, &none, None), want);
+    let names = Names { images: None, texts: Some(vec!["one".into()]) };
+    let want = "names of texts: expected 90, got 1";
+    assert_eq!(line(&all, &Test { names: &names, ..plain }, None), want);
+    let truth = Relevance::new(90, vec![vec![0]; 2]);
+    let want = "truth: expected 30 images and 90 texts, as the pairs, got 2 and 90";
+    assert_eq!(line(&all, &Test { truth: Some(&truth), ..plain }, None), want);
+    let mut values = test.values().to_vec();
+    values[91] = f32::NEG_INFINITY;
+    let holes = ScoreMatrix::new(IMAGES, 90, values).unwrap();
+    let want = "scores, image 1, text 1: expected a finite score, got -inf";
+    assert_eq!(line(&all, &Test::new(&holes, &pairs), None), want);
+    let many = Pairs::new(1, vec![0; 65_536]).unwrap();
+    let wide = ScoreMatrix::new(1, 65_536, vec![0.0; 65_536]).unwrap();
+    let want = "scores, image 0: expected at most 65535 texts of an image, got 65536";
+    assert_eq!(line(&all, &Test::new(&wide, &many), None), want);
+    let alone = Pairs::new(IMAGES, (0..90).map(|text| text % 29).collect()).unwrap();
+    let want = "scores, image 29: expected a text for every image that asks, got none";
+    assert_eq!(line(&all, &Test::new(&test, &alone), None), want);
+    let want = "method dual-is: expected banks of images and of texts, got not both";
+    assert_eq!(line(&study(&["dual-is"]), &plain, None), want);
+    let settings = Settings { is_beta: vec![Choice::Number(0.0)], ..Settings::default() };
+    let want = "is_beta: expected a finite number above 0, got 0";
+    assert_eq!(line(&Study { settings, ..study(&[]) }, &plain, None), want);
+}
+
+#[test]
+fn all_that_the_scores_allow_is_measured_where_nothing_is_named() {
+    let (test, pairs) = (scores(0), pairs());
+    let report = study(&[]).run(&Test::new(&test, &pairs), None).unwrap();
+    let names: Vec<_> = report.rows.iter().map(|row| &row.method[..]).collect();
+    let want = [
+        "nns",
+        "csls",
+        "is",
+        "nnn",
+        "sinkhorn",
+        "qbnorm",
+        "mp",
+        "mp-empirical",
+        "gm",
+        "rgm",
+        "is+rgm",
+        "csls+rgm",
+        "auto",
+    ];
+    assert_eq!(names, want);
+    let few = Study { resamples: 10, ..study(&["csls"]) };
+    let notes = few.run(&Test::new(&test, &pairs), None).unwrap().data.notes;
+    assert_eq!(notes, ["with so few resamples no p over all rows can be below 0.09"]);
+}
