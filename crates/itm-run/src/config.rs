@@ -1,10 +1,11 @@
 //! One file is one target; its rows are `[row.<name>]` sections that override it.
 
 mod data;
+pub(crate) mod hubs;
+mod read;
 mod views;
 
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use itm_core::data::sha256_hex;
@@ -14,9 +15,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use crate::hubs::HubsConfig;
+use self::read::{check_method, override_with, take_table, whole};
 
 pub use self::data::{DatasetName, ScenesConfig};
+pub use self::hubs::{HubsConfig, HubsTarget};
+pub(crate) use self::read::{names, parse, section, within};
 pub use self::views::{ClaimConfig, Shown, View};
 
 /// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
@@ -24,9 +27,11 @@ pub use self::views::{ClaimConfig, Shown, View};
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Which method crate.
-    pub method: Method,
+    pub method: String,
     /// Title and venue of the paper.
     pub paper: String,
+    /// The file of the paper's tables, `papers/<tables>.toml`, where it does not bear the method's name.
+    pub tables: Option<String>,
     /// The table of the paper that is made where the command line names none: its section `[table.N]`, or all rows.
     pub table: u32,
     /// Where the data come from.
@@ -67,16 +72,6 @@ impl Target {
     }
 }
 
-/// The methods that can be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// False Negative Elimination.
-    Fne,
-    /// HAL and its rivals: SUM, MAX, the AAAI loss.
-    Hal,
-}
-
 /// What is done to the image features before a method sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -103,15 +98,7 @@ pub enum Marks {
 /// Largest number of seeds of a run.
 pub const MOST_SEEDS: u64 = 1000;
 
-/// Refuses a number outside of its range.
-pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Result<()> {
-    if range.contains(&got) {
-        return Ok(());
-    }
-    Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
-}
-
-/// A target of either kind, told apart by its `target.method`.
+/// A target of either kind, told apart by its key `target.source`.
 #[derive(Debug, Clone)]
 pub enum AnyConfig {
     /// Its rows are trained.
@@ -135,14 +122,46 @@ impl AnyConfig {
         Self::parse(name, path, text)
     }
 
-    pub(crate) fn parse(name: &str, path: PathBuf, text: String) -> Result<Self> {
-        let root: Table = toml::from_str(&text).map_err(|e| syntax_error(&path, &text, &e))?;
-        let method = root.get("target").and_then(|t| t.get("method")).and_then(Value::as_str);
-        if method == Some("hubness") {
+    /// Reads a text as if it stood in a file.
+    pub(crate) fn parse(name: &str, path: PathBuf, mut text: String) -> Result<Self> {
+        let mut root = parse(&path, &text)?;
+        if root.contains_key("extends") {
+            root = whole(&path, root)?;
+            // A run directory's copy needs no other file, and its hash is the run's.
+            text = toml::to_string(&root).expect("the tables were TOML");
+        }
+        if root.get("target").is_some_and(|target| target.get("source").is_some()) {
             return HubsConfig::parse(name, path, text, root).map(Box::new).map(Self::Hubs);
         }
         Config::parse(name, path, text, root).map(Box::new).map(Self::Trained)
     }
+
+    /// Where it comes from.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        match self {
+            Self::Trained(config) => config.origin(),
+            Self::Hubs(config) => config.origin(),
+        }
+    }
+
+    /// The tables and figures that can be made, sorted.
+    pub fn shown(&self) -> Vec<Shown> {
+        match self {
+            Self::Trained(config) => config.shown(),
+            Self::Hubs(config) => {
+                vec![Shown::Table(config.target.table), Shown::Figure(3), Shown::Figure(4)]
+            }
+        }
+    }
+}
+
+/// A target's file, and what it says of its paper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub(crate) path: &'a Path,
+    /// The paper's tables: the key `tables`.
+    pub(crate) tables: Option<&'a str>,
+    pub(crate) method: &'a str,
 }
 
 /// The file of a target that trains, read and checked.
@@ -152,7 +171,7 @@ pub struct Config {
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// The text, as it goes into the run directory.
+    /// The text, as it goes into the run directory; where the file extends another, that of the two merged.
     pub text: String,
     /// SHA-256 of the text.
     pub sha256: String,
@@ -174,7 +193,8 @@ impl Config {
             AnyConfig::Trained(config) => Ok(*config),
             AnyConfig::Hubs(config) => {
                 let place = format!("{}, target.method", config.path.display());
-                Err(Error::invalid(place, "a method that trains", "`hubness`"))
+                let got = format!("`{}`", config.target.method);
+                Err(Error::invalid(place, "a method that trains", got))
             }
         }
     }
@@ -184,13 +204,7 @@ impl Config {
     /// # Errors
     /// If the folder cannot be read.
     pub fn names(folder: &Path) -> Result<Vec<String>> {
-        let mut names: Vec<_> = fs::read_dir(folder)
-            .map_err(Error::io(folder))?
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
-            .collect();
-        names.sort();
-        Ok(names)
+        names(folder)
     }
 
     fn parse(name: &str, path: PathBuf, text: String, mut root: Table) -> Result<Self> {
@@ -215,6 +229,20 @@ impl Config {
         Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows, views })
     }
 
+    /// Where it comes from.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        let Target { method, tables, .. } = &self.target;
+        Origin { path: &self.path, tables: tables.as_deref(), method }
+    }
+
+    /// Refuses a method that is none of those that are known.
+    ///
+    /// # Errors
+    /// If it is none of them: they are named.
+    pub fn check_method(&self, known: &[&str]) -> Result<()> {
+        check_method(&self.path, &self.target.method, known)
+    }
+
     /// A place in the file, for an error.
     pub fn place(&self, section: &str) -> String {
         format!("{}, {section}", self.path.display())
@@ -236,9 +264,13 @@ impl Config {
         self.rows.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The tables and figures of the paper that the file has sections for.
-    pub fn shown(&self) -> impl Iterator<Item = Shown> {
-        self.views.iter().map(|(shown, _)| *shown)
+    /// The tables and figures that can be made, sorted: the target's own table, and what the file has sections for.
+    pub fn shown(&self) -> Vec<Shown> {
+        let sections = self.views.iter().map(|(shown, _)| *shown);
+        let mut all: Vec<_> = sections.chain([Shown::Table(self.target.table)]).collect();
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// The rows of a table or a figure; `None` if the file has no such section, and it is not the target's own table.
@@ -285,48 +317,6 @@ impl Config {
         override_with(&mut merged, overrides);
         section(&self.path, &format!("row.{row}"), merged)
     }
-}
-
-/// Sections merge key by key; everything else replaces.
-fn override_with(base: &mut Table, overrides: &Table) {
-    for (key, value) in overrides {
-        match (base.get_mut(key), value) {
-            (Some(Value::Table(base)), Value::Table(overrides)) => override_with(base, overrides),
-            _ => _ = base.insert(key.clone(), value.clone()),
-        }
-    }
-}
-
-pub(crate) fn take_table(root: &mut Table, path: &Path, key: &str) -> Result<Table> {
-    match root.remove(key) {
-        Some(Value::Table(table)) => Ok(table),
-        Some(other) => {
-            Err(Error::invalid(format!("{}, {key}", path.display()), "a section", other.type_str()))
-        }
-        None => Err(Error::invalid(path.display(), format!("a section [{key}]"), "none")),
-    }
-}
-
-pub(crate) fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Table) -> Result<C> {
-    Value::Table(table).try_into().map_err(|e: toml::de::Error| {
-        let mut lines = e.message().lines();
-        let reason = lines.next().unwrap_or("a wrong value").to_owned();
-        // The key's own path stands on a line of its own: "in `train.epochs`".
-        let key =
-            e.to_string().lines().rev().find_map(|l| l.strip_prefix("in ").map(str::to_owned));
-        let place = match key {
-            Some(key) => format!("{}, {place}, {}", path.display(), key.trim_matches('`')),
-            None => format!("{}, {place}", path.display()),
-        };
-        Error::invalid(place, "every key known, present and of its type", reason)
-    })
-}
-
-fn syntax_error(path: &Path, text: &str, error: &toml::de::Error) -> Error {
-    let before = error.span().map_or(0, |span| span.start.min(text.len()));
-    let line = 1 + text.as_bytes()[..before].iter().filter(|&&b| b == b'\n').count();
-    let reason = error.message().lines().next().unwrap_or("a wrong value").to_owned();
-    Error::invalid(format!("{} line {line}", path.display()), "valid TOML", reason)
 }
 
 #[cfg(test)]

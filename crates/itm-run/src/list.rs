@@ -10,22 +10,15 @@ use crate::config::{AnyConfig, Config, DatasetName, Shown};
 pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
     let mut lines = vec![["target", "paper", "makes", "data"].map(str::to_owned)];
     for name in Config::names(configs)? {
-        let (config, paper, makes) = match AnyConfig::load(configs, &name)? {
-            AnyConfig::Trained(config) => {
-                let mut all: Vec<_> =
-                    config.shown().chain([Shown::Table(config.target.table)]).collect();
-                all.sort();
-                all.dedup();
-                let paper = config.target.paper.clone();
-                (*config, paper, made(&all))
-            }
+        let config = AnyConfig::load(configs, &name)?;
+        let makes = made(&config.shown());
+        let (target, paper) = match config {
+            AnyConfig::Trained(config) => (config.target.clone(), config.target.paper),
             // Its data are those of the target whose models it measures.
             AnyConfig::Hubs(hubs) => {
-                let all = [Shown::Table(hubs.target.table), Shown::Figure(3), Shown::Figure(4)];
-                (Config::load(configs, &hubs.target.source)?, hubs.target.paper, made(&all))
+                (Config::load(configs, &hubs.target.source)?.target, hubs.target.paper)
             }
         };
-        let target = &config.target;
         let folder = data.join(target.dataset.folder());
         let title = target.dataset.title();
         let present = match (target.dataset, &target.substitute) {

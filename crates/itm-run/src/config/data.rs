@@ -4,7 +4,7 @@ use itm_core::Result;
 use itm_core::scenes::Sizes;
 use serde::Deserialize;
 
-use super::within;
+use super::read::within;
 
 /// The data sets a target can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

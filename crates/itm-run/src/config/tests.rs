@@ -103,7 +103,7 @@ fn viewed(views: &str) -> Result<Config> {
 #[test]
 fn views_name_rows_once_and_numbers_on_an_axis() {
     let config = viewed(VIEWS).unwrap();
-    assert_eq!(config.shown().collect::<Vec<_>>(), [Shown::Table(4), Shown::Figure(5)]);
+    assert_eq!(config.shown(), [Shown::Table(3), Shown::Table(4), Shown::Figure(5)]);
     let view = config.view(Shown::Table(4)).unwrap();
     assert_eq!((view.ensemble, view.printed("Full"), view.printed("w/o")), (2, "P", "w/o"));
     let claim = view.claim();
@@ -148,6 +148,107 @@ fn wrong_views_are_one_line() {
         let line = viewed(&VIEWS.replacen(from, to, 1)).unwrap_err().to_string();
         assert_eq!(line.lines().count(), 1, "{line}");
         for part in ["toy.toml"].iter().chain(&parts) {
+            assert!(line.contains(part), "{line:?} names no {part:?}");
+        }
+    }
+}
+
+/// A folder of targets; what one of them comes to.
+fn folder(files: &[(&str, &str)], name: &str) -> Result<AnyConfig> {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
+    }
+    AnyConfig::load(dir.path(), name)
+}
+
+/// Extends `toy`, two steps away: another key, a row less, a row more, a row that differs.
+const HALF: &str = "extends = \"toy\"\nwithout.row = [\"w/o FNE\"]\n[train]\nepochs = 9\n";
+const OWN: &str = "extends = \"half\"\nwithout.target = [\"table\"]\n[target]\ntable = 4\n\
+    [row.New]\ntrain.rate = 0.5\n[row.Full]\nnegatives = \"own\"\n";
+
+#[test]
+fn a_target_takes_over_what_it_extends() {
+    let read = |name| match folder(&[("toy", TEXT), ("half", HALF), ("own", OWN)], name) {
+        Ok(AnyConfig::Trained(config)) => *config,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        (read("toy").text.as_str(), read("toy").sha256),
+        (TEXT, sha256_hex(TEXT.as_bytes()))
+    );
+    let own = read("own");
+    assert_eq!((own.target.table, own.target.seeds, own.name.as_str()), (4, 3, "own"));
+    assert_eq!(own.rows().collect::<Vec<_>>(), ["Full", "New"]);
+    let row = |name: &str| own.row::<Toy>(name).unwrap();
+    assert_eq!((row("Full").negatives.as_str(), row("New").negatives.as_str()), ("own", "fne"));
+    assert_eq!(row("Full").train, Train { epochs: 9, rate: 0.1 });
+    assert_eq!(row("New").train, Train { epochs: 9, rate: 0.5 });
+
+    // The run directory's copy is whole: alone it is the same target, with the same hash.
+    let copy = match folder(&[("own", &own.text)], "own").unwrap() {
+        AnyConfig::Trained(copy) => copy,
+        AnyConfig::Hubs(_) => panic!("it trains"),
+    };
+    assert!(!own.text.contains("extends") && copy.sha256 == own.sha256 && copy.text == own.text);
+    assert_eq!((&copy.rows, &copy.method, &copy.target), (&own.rows, &own.method, &own.target));
+}
+
+/// The order of rows is the order of a table.
+#[test]
+fn a_copy_keeps_the_order_of_rows_that_are_merged() {
+    let configs = crate::testing::configs();
+    for name in Config::names(&configs).unwrap() {
+        let AnyConfig::Trained(config) = AnyConfig::load(&configs, &name).unwrap() else {
+            continue;
+        };
+        let AnyConfig::Trained(copy) =
+            AnyConfig::parse(&name, "config.toml".into(), config.text.clone()).unwrap()
+        else {
+            panic!("{name} trains")
+        };
+        assert!(copy.rows().eq(config.rows()), "{name}");
+        assert_eq!((&copy.views, &copy.sha256), (&config.views, &config.sha256), "{name}");
+    }
+}
+
+#[test]
+fn wrong_bases_are_one_line() {
+    let hubs = hubs::tests::TEXT;
+    for (own, half, parts) in [
+        (OWN.replace("half", "hulf"), HALF, ["own.toml, extends", "one of half", "`hulf`"]),
+        (OWN.replace("half", "../toy"), HALF, ["own.toml, extends", "one of half", "`../toy`"]),
+        (OWN.replace("half", "own"), HALF, ["own.toml, extends", "back to itself", "own → own"]),
+        (OWN.into(), OWN, ["half.toml, extends", "back to itself", "own → half → half"]),
+        (OWN.into(), "extends = \"own\"", ["half.toml, extends", "itself", "own → half → own"]),
+        (OWN.into(), "extends = 3", ["half.toml, extends", "name of a target", "integer"]),
+        (OWN.into(), "extends = ", ["half.toml line 1", "valid TOML", "got"]),
+        (OWN.into(), hubs, ["own.toml", "[target] and [hubness] alone", "`row`"]),
+        (
+            OWN.replace("table = 4", "table = 4\nmethod = \"fne\""),
+            hubs,
+            ["own.toml, extends", "the method \"fne\"", "`half`, which is of \"hubness\""],
+        ),
+        (
+            OWN.replace("[\"table\"]", "[\"tables\"]"),
+            HALF,
+            ["own.toml, without.target", "keys of half", "\"tables\""],
+        ),
+        (
+            OWN.replace("without.target", "without.targets"),
+            HALF,
+            ["own.toml, without.targets", "keys of half", "`targets`"],
+        ),
+        (
+            OWN.replace("without.target = [\"table\"]", "without.target = 1"),
+            HALF,
+            ["own.toml, without.target", "keys of half", "got 1"],
+        ),
+    ] {
+        let error = folder(&[("toy", TEXT), ("half", half), ("own", &own)], "own").unwrap_err();
+        let line = error.to_string();
+        assert_eq!(line.lines().count(), 1, "{line}");
+        for part in parts {
             assert!(line.contains(part), "{line:?} names no {part:?}");
         }
     }

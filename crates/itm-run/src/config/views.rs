@@ -11,7 +11,7 @@ use itm_core::{Error, Result};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{override_with, section, within};
+use super::read::{override_with, section, within};
 
 /// A table or a figure, by its number in the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ pub struct ClaimConfig {
 }
 
 /// A section `[table.N]` or `[figure.N]`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct View {
     /// Rows of the file, in the order they are shown.
@@ -72,17 +72,7 @@ fn one() -> u64 {
 impl View {
     /// All rows of a file that has no section for its table.
     pub(crate) fn of_all(rows: Vec<String>) -> Self {
-        let printed = BTreeMap::new();
-        Self {
-            rows,
-            ensemble: 1,
-            protocol: None,
-            printed,
-            claim: None,
-            x: None,
-            hubs: None,
-            k: None,
-        }
+        Self { rows, ensemble: 1, ..Self::default() }
     }
 
     /// Of a figure of hubs: the direction and k of its N_k.
