@@ -57,6 +57,17 @@ pub enum DataCommand {
 pub struct Reproduce {
     /// The target, as `itm list` names it.
     pub target: String,
+    /// What of it.
+    #[command(flatten)]
+    pub what: What,
+    /// On what, and where to.
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// What of a target is made; all of its own table by default.
+#[derive(Debug, Clone, Default, Args)]
+pub struct What {
     /// Table of the paper: the rows of `[table.N]`; the target's own table by default.
     #[arg(long, value_name = "N", conflicts_with = "figure")]
     pub table: Option<u32>,
@@ -72,6 +83,11 @@ pub struct Reproduce {
     /// Number of seeds, from 0.
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
+}
+
+/// On what it is made, and where it goes.
+#[derive(Debug, Clone, Args)]
+pub struct How {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
@@ -98,8 +114,8 @@ pub struct Reproduce {
 /// `itm explain …`
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The method whose posterior is asked.
-    pub what: Explained,
+    /// The method whose posterior is asked: that of the run.
+    pub what: String,
     /// A finished run.
     #[arg(long, value_name = "DIR")]
     pub run: PathBuf,
@@ -130,13 +146,6 @@ pub struct Explain {
     /// As of `reproduce`.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
-}
-
-/// What can be explained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Explained {
-    /// False Negative Elimination: its most probable false negatives, and its words on pictures.
-    Fne,
 }
 
 /// Splits that can be explained.

@@ -1,19 +1,19 @@
 //! The splits as a method takes them in: transformed features, captions as numbers of words or of word pieces.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
 use itm_core::Result;
 use itm_core::data::{CentredRoots, Dataset, Features, Part};
-use itm_core::text::{PieceLimit, Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
+use itm_core::learn::Word;
+use itm_core::text::{Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
 use rayon::prelude::*;
 
 use crate::config::{ImageFeatures, Marks, Target};
-use crate::method::Split;
+use crate::split::{Split, Splits};
 
 /// How a method reads captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Captions {
+pub enum Captions {
     /// As words of the training captions.
     Words,
     /// As the word pieces of a BERT whose vocabulary lies in this folder; none is cut off here.
@@ -45,17 +45,8 @@ pub(crate) struct EncodedPart {
 pub(crate) struct Encoded {
     /// Number of words or word pieces.
     pub(crate) vocabulary: usize,
-    pub(crate) train: EncodedPart,
-    pub(crate) val: EncodedPart,
-    pub(crate) test: EncodedPart,
+    parts: Splits<EncodedPart>,
     reader: Reader,
-}
-
-/// A word of a caption, and which of the caption's numbers stand for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
-    pub(crate) text: String,
-    pub(crate) pieces: Range<usize>,
 }
 
 impl Encoded {
@@ -78,8 +69,9 @@ impl Encoded {
             let words = part.captions.par_iter().map(|caption| reader.read(caption));
             Ok(EncodedPart { features, words: words.collect::<Result<_>>()? })
         };
-        let (train, val, test) = (part(&data.train)?, part(&data.val)?, part(&data.test)?);
-        Ok(Self { vocabulary: reader.size(), train, val, test, reader })
+        let parts =
+            Splits { train: part(&data.train)?, val: part(&data.val)?, test: part(&data.test)? };
+        Ok(Self { vocabulary: reader.size(), parts, reader })
     }
 
     /// The words of a caption as a method reads it.
@@ -103,11 +95,12 @@ impl Encoded {
 
     /// The part of a split.
     pub(crate) fn part(&self, split: Split) -> &EncodedPart {
-        match split {
-            Split::Train => &self.train,
-            Split::Val => &self.val,
-            Split::Test => &self.test,
-        }
+        self.parts.of(split)
+    }
+
+    /// All parts.
+    pub(crate) fn parts(&self) -> [&EncodedPart; 3] {
+        self.parts.all()
     }
 }
 
@@ -143,7 +136,7 @@ impl Reader {
     fn read(&self, caption: &str) -> Result<Vec<u32>> {
         match self {
             Self::Words { vocabulary, most } => Ok(vocabulary.encode(caption, *most)),
-            Self::Pieces(pieces) => pieces.encode(&clean_caption(caption), PieceLimit::None),
+            Self::Pieces(pieces) => pieces.encode(&clean_caption(caption)),
             Self::MarkedWords { vocabulary, most } => {
                 let first = vocabulary.len() as u32;
                 let words = vocabulary.encode(caption, *most);
@@ -159,6 +152,8 @@ mod tests {
     use std::path::Path;
 
     use itm_core::scenes::{Scenes, Sizes};
+
+    use burn::tensor::Device;
 
     use super::*;
     use crate::config::{AnyConfig, Config, ScenesConfig};
@@ -181,7 +176,7 @@ mod tests {
         let marked = Encoded::new(&data, &target, &Captions::MarkedWords).unwrap();
         assert_eq!(marked.vocabulary, plain.vocabulary + 2);
         let n = plain.vocabulary as u32;
-        for (plain, marked) in plain.val.words.iter().zip(&marked.val.words) {
+        for (plain, marked) in plain.parts.val.words.iter().zip(&marked.parts.val.words) {
             assert_eq!(*marked, [&[n], plain.as_slice(), &[n + 1]].concat());
         }
     }
@@ -198,13 +193,13 @@ mod tests {
             let size = ScenesConfig { seed: 0, train: 8, val: 3, test: 3, pixels: 32 };
             config.target.scenes = Some(size);
             let (config, source) = Source::open(&config, None, &configs)?;
-            crate::rows::encoded(&config, &source)
+            Ok(crate::run::Bench::new(config, source, Device::flex())?.encoded)
         };
         let off = read(text.clone()).unwrap();
         let on = read(text.replace("\nmarks = \"off\"", "\nmarks = \"start_end\"")).unwrap();
         let marks = [0, 1].map(|k| off.vocabulary as u32 + k);
         assert_eq!(on.vocabulary, off.vocabulary + 2);
-        for (on, off) in on.test.words.iter().zip(&off.test.words) {
+        for (on, off) in on.parts.test.words.iter().zip(&off.parts.test.words) {
             assert_eq!(on[1..on.len() - 1], off[..]);
             assert_eq!([on[0], on[on.len() - 1]], marks);
         }
@@ -223,7 +218,7 @@ mod tests {
         let of = |captions: &Captions| {
             let encoded = Encoded::new(&data, &target, captions).unwrap();
             let words = encoded.words(&data.test.captions[0]).unwrap();
-            (words, encoded.test.words[0].clone())
+            (words, encoded.parts.test.words[0].clone())
         };
         let (plain, of_plain) = of(&Captions::Words);
         let (marked, of_marked) = of(&Captions::MarkedWords);
@@ -253,8 +248,8 @@ mod tests {
         let captions = Captions::Pieces(folder.path().into());
         let encoded = Encoded::new(&data, &target(ImageFeatures::Pictures), &captions).unwrap();
         assert_eq!(encoded.vocabulary, 5);
-        assert_eq!(encoded.test.words[0], [2, 4, 1, 1, 3]);
-        assert_eq!((encoded.test.features.dim, encoded.test.features.rows()), (0, 0));
+        assert_eq!(encoded.parts.test.words[0], [2, 4, 1, 1, 3]);
+        assert_eq!((encoded.parts.test.features.dim, encoded.parts.test.features.rows()), (0, 0));
         let none = Captions::Pieces("no/such".into());
         assert!(Encoded::new(&data, &target(ImageFeatures::Given), &none).is_err());
     }

@@ -1,193 +1,148 @@
-//! Which items a trained row takes for matches that nobody annotated: FNE's Figure 6, for any row with a posterior; and which
-//! patches its words are close to: Figures 3 and 7, for any row with patches.
+//! `itm explain`: reads a finished run, asks one row, writes pages with pictures: which items it takes for matches that nobody
+//! annotated, and which patches its words are close to.
 
-use std::cmp::Ordering;
+mod maps;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
-use crate::method::{Embedded, MatchProbability, Split};
-use crate::report::{Answer, Example, Item, Mark};
+use crate::config::{AnyConfig, Config};
+use crate::devices::device;
+use crate::disk::write_atomically;
+use crate::methods::Kind;
+use crate::queries::{Queries, false_negatives};
+use crate::report::{self, Example, Item, Mark};
+use crate::run::{Bench, Run};
+use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
+use crate::split::Split;
+use crate::{cli, progress};
 
-mod maps;
-mod run;
-
-pub(crate) use run::explain;
-
-/// Items shown for a query.
-const ANSWERS: usize = 5;
-
-/// An item that a query is asked about.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Candidate {
-    /// Its number in the split.
-    pub(crate) item: usize,
-    /// Cosine to the query.
-    pub(crate) similarity: f64,
-    /// P(match | similarity).
-    pub(crate) probability: f64,
-}
-
-/// Queries of both kinds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Queries {
-    /// Numbers of images.
-    pub(crate) images: Vec<usize>,
-    /// Numbers of captions.
-    pub(crate) captions: Vec<usize>,
-}
-
-impl Queries {
-    /// So many of each kind, spread evenly over a split.
-    pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Self {
-        let pairs = &source.part(split).0.pairs;
-        let of = |all: usize| {
-            let count = count.min(all);
-            (0..count).map(|k| (2 * k + 1) * all / (2 * count)).collect()
-        };
-        Self { images: of(pairs.images()), captions: of(pairs.texts()) }
-    }
-
-    /// Refuses numbers that the split does not have.
-    fn check(&self, source: &Source, split: Split) -> Result<()> {
-        let pairs = &source.part(split).0.pairs;
-        for (option, numbers, all) in [
-            ("--images", &self.images, pairs.images()),
-            ("--captions", &self.captions, pairs.texts()),
-        ] {
-            if let Some(wrong) = numbers.iter().find(|&&n| n >= all) {
-                return Err(Error::invalid(option, format!("numbers below {all}"), wrong));
-            }
+/// Shows the most probable false negatives of some queries, and maps of words where there are patches; the folder with pages and
+/// pictures is returned.
+///
+/// # Errors
+/// If the run or the row is missing, if there is neither a posterior nor a patch, or a file cannot be written: one line.
+pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
+    let run = open(args, configs)?;
+    let (source, config) = (&run.bench.source, &run.bench.config);
+    let split = match args.split {
+        cli::ExplainedSplit::Train => Split::Train,
+        cli::ExplainedSplit::Test => Split::Test,
+    };
+    let row = match &args.row {
+        Some(row) => row.clone(),
+        None => config.rows().next().unwrap_or_default().to_owned(),
+    };
+    let given = Queries {
+        images: args.images.clone().unwrap_or_default(),
+        captions: args.captions.clone().unwrap_or_default(),
+    };
+    let queries = match given == Queries::default() {
+        true => Queries::spread(source, split, args.queries),
+        false => given,
+    };
+    queries.check(source, split)?;
+    let spinner = progress::spinner("embedding");
+    let model = run.trained(&row, args.seed)?;
+    let scored = model.scored(split)?;
+    spinner.finish_and_clear();
+    let name = match split {
+        Split::Train => "train",
+        Split::Val | Split::Test => "test",
+    };
+    let folder = run.dir.folder(&row, args.seed).join("explain").join(name);
+    let maps = maps::write(&run, (&model, args), (split, &queries), &*scored, &folder)?;
+    match model.posterior() {
+        Some(posterior) => {
+            let asked = (split, &queries);
+            let found = false_negatives(&row, &*scored, &posterior, source, asked)?;
+            write(&folder, &row, args.seed, posterior.prior, &found)?;
+            found.iter().for_each(|example| progress::say(text(example)));
+            progress::say(format!("Page: {}", folder.join("false-negatives.html").display()));
         }
-        Ok(())
-    }
-}
-
-/// The most probable false negatives of each query, most probable first. Scores are probabilities.
-pub(crate) fn false_negatives(
-    row: &str,
-    embedded: &Embedded,
-    posterior: &MatchProbability,
-    source: &Source,
-    (split, queries): (Split, &Queries),
-) -> Vec<Example> {
-    let (part, truth) = source.part(split);
-    let pairs = &part.pairs;
-    let image = |i: usize| Item::Image(source.picture(split, i));
-    let caption = |t: usize| Item::Caption(part.captions[t].clone());
-    let mark = |i: usize, t: usize| match truth.is_some_and(|truth| truth.contains(i, t)) {
-        true => Mark::TrueNotAnnotated,
-        false => Mark::Other,
-    };
-    let example = |query, found: Vec<Candidate>, answer: &dyn Fn(usize) -> (Item, Mark)| Example {
-        row: row.into(),
-        query,
-        answers: found
-            .iter()
-            .map(|c| {
-                let (item, mark) = answer(c.item);
-                Answer { item, score: c.probability, mark }
-            })
-            .collect(),
-        annotated_rank: None,
-    };
-    let Embedded { dim, images, texts, .. } = embedded;
-    let at = |rows: &'_ [f32], n: usize| rows[n * dim..(n + 1) * dim].to_vec();
-    let of_images = queries.images.iter().map(|&i| {
-        let others = |t: usize| pairs.image_of(t) != i;
-        let found = most_probable(&at(images, i), texts, posterior, others);
-        example(image(i), found, &|t| (caption(t), mark(i, t)))
-    });
-    let of_captions = queries.captions.iter().map(|&t| {
-        let others = |i: usize| pairs.image_of(t) != i;
-        let found = most_probable(&at(texts, t), images, posterior, others);
-        example(caption(t), found, &|i| (image(i), mark(i, t)))
-    });
-    of_images.chain(of_captions).collect()
-}
-
-/// The items of largest probability, then of largest similarity, then of smallest number.
-fn most_probable(
-    query: &[f32],
-    items: &[f32],
-    posterior: &MatchProbability,
-    keep: impl Fn(usize) -> bool,
-) -> Vec<Candidate> {
-    let rows = items.chunks_exact(query.len()).enumerate().filter(|(item, _)| keep(*item));
-    let candidate = |(item, row): (usize, &[f32])| {
-        let products = query.iter().zip(row).map(|(&a, &b)| f64::from(a) * f64::from(b));
-        let similarity = products.sum();
-        Candidate { item, similarity, probability: (posterior.of)(similarity) }
-    };
-    let mut all: Vec<_> = rows.map(candidate).collect();
-    let order = |a: &Candidate, b: &Candidate| -> Ordering {
-        b.probability
-            .total_cmp(&a.probability)
-            .then(b.similarity.total_cmp(&a.similarity))
-            .then(a.item.cmp(&b.item))
-    };
-    all.sort_by(order);
-    all.truncate(ANSWERS);
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing;
-
-    fn step(cut: f64) -> MatchProbability {
-        MatchProbability { prior: 0.5, of: Box::new(move |s| if s > cut { 0.9 } else { 0.1 }) }
-    }
-
-    /// By hand: similarities 0, 1, 0.8, 0.8, 0.6; the second is masked; above 0.7 all have 0.9.
-    #[test]
-    fn by_probability_then_similarity_then_number() {
-        let items = [0.0, 1.0, 1.0, 0.0, 0.8, 0.6, 0.8, -0.6, 0.6, 0.8];
-        let found = most_probable(&[1.0, 0.0], &items, &step(0.7), |item| item != 1);
-        let seen: Vec<_> = found.iter().map(|c| (c.item, c.probability)).collect();
-        assert_eq!(seen, [(2, 0.9), (3, 0.9), (4, 0.1), (0, 0.1)]);
-        // A posterior that falls with the similarity turns it round: it is what is asked.
-        let falling = MatchProbability { prior: 0.5, of: Box::new(|s| 1.0 - s) };
-        let first = most_probable(&[1.0, 0.0], &items, &falling, |_| true)[0];
-        assert_eq!((first.item, first.similarity), (0, 0.0));
-    }
-
-    #[test]
-    fn annotated_items_are_no_answers_and_true_ones_are_marked() {
-        let source = testing::small_scenes([8, 4, 12]).1;
-        // Every item in one place: all are as probable, the first numbers come first.
-        let similarity = hubness::training::Similarity::Cosine;
-        let embedded = Embedded { dim: 1, images: vec![1.0; 12], texts: vec![1.0; 60], similarity };
-        let queries = Queries { images: vec![0, 3], captions: vec![7] };
-        let found =
-            false_negatives("Full", &embedded, &step(0.5), &source, (Split::Test, &queries));
-        assert_eq!(found.len(), 3);
-        let truth = &source.truth.as_ref().unwrap().test;
-        let test = &source.dataset.test;
-        for (example, first) in [(&found[0], 5), (&found[1], 0)] {
-            assert!(matches!(example.query, Item::Image(_)) && example.answers.len() == 5);
-            for (k, answer) in example.answers.iter().enumerate() {
-                let text = Item::Caption(test.captions[first + k].clone());
-                let Item::Caption(got) = &answer.item else { panic!("captions") };
-                assert!(matches!(&text, Item::Caption(want) if want == got), "{got}");
-                assert_eq!(answer.score, 0.9);
-                let image = if first == 5 { 0 } else { 3 };
-                let is_true = answer.mark == Mark::TrueNotAnnotated;
-                assert_eq!(is_true, truth.contains(image, first + k));
+        None => {
+            let place = run.dir.folder(&row, args.seed);
+            let expected = "a row with a posterior: one that draws by it, with enough pairs seen";
+            let error = Error::invalid(place.display(), expected, "none");
+            if maps.is_none() {
+                return Err(error);
             }
+            progress::say(format!("No false-negatives.html: {error}"));
         }
-        // Caption 7 is of image 1: images 0, 2, 3, 4, 5.
-        let names = found[2].answers.iter().map(|a| match &a.item {
-            Item::Image(picture) => picture.name.clone(),
-            Item::Caption(_) => panic!("images"),
-        });
-        let want = [0, 2, 3, 4, 5].map(|i| format!("test_{i:06}.png"));
-        assert_eq!(names.collect::<Vec<_>>(), want);
-        let spread = Queries::spread(&source, Split::Train, 2);
-        assert_eq!(spread, Queries { images: vec![2, 6], captions: vec![10, 30] });
-        let wrong = Queries { images: vec![12], captions: vec![] };
-        let line = wrong.check(&source, Split::Test).unwrap_err().to_string();
-        assert_eq!(line, "--images: expected numbers below 12, got 12");
     }
+    if let Some(path) = maps {
+        progress::say(format!("Page: {}", path.display()));
+    }
+    Ok(folder)
+}
+
+/// The models of a run, as it was made: its own copy of the configuration, its data, its backend's identity.
+fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
+    let identity = Identity::read(&args.run)?;
+    let path = args.run.join("config.toml");
+    let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+    let config = match AnyConfig::parse(&identity.target, path.clone(), text)? {
+        AnyConfig::Trained(config) => *config,
+        AnyConfig::Hubs(_) => {
+            return Err(Error::invalid(path.display(), "a run that trained", "one of `hubness`"));
+        }
+    };
+    let kind = Kind::of(&config)?;
+    if kind.name != args.what {
+        let expected = format!("{}, the method of {}", kind.name, args.run.display());
+        return Err(Error::invalid("what to explain", expected, format!("`{}`", args.what)));
+    }
+    check_row(&config, args)?;
+    let device = device(&args.backend)?;
+    let (config, source) = Source::open(&config, args.data.as_deref(), configs)?;
+    let wanted = Identity {
+        config_sha256: config.sha256.clone(),
+        data_sha256: source.dataset.sha256.clone(),
+        ..identity
+    };
+    let dir = RunDir::open(args.run.clone(), wanted, &config.text)?;
+    Ok(Run { bench: Bench::new(config, source, device)?, dir })
+}
+
+fn check_row(config: &Config, args: &cli::Explain) -> Result<()> {
+    let known: Vec<_> = config.rows().collect();
+    let Some(row) = args.row.as_deref().filter(|row| !known.contains(row)) else { return Ok(()) };
+    let expected = format!("one of {}", known.join(", "));
+    Err(Error::invalid("--row", expected, format!("`{row}`")))
+}
+
+/// The page, which needs nothing else, and its pictures as files.
+fn write(folder: &Path, row: &str, seed: u64, prior: f64, examples: &[Example]) -> Result<()> {
+    let pictures = folder.join("pictures");
+    fs::create_dir_all(&pictures).map_err(Error::io(&pictures))?;
+    let items = examples
+        .iter()
+        .flat_map(|e| std::iter::once(&e.query).chain(e.answers.iter().map(|answer| &answer.item)));
+    for item in items {
+        let Item::Image(picture) = item else { continue };
+        let name = Path::new(&picture.name).file_name();
+        if let Some(name) = name.filter(|_| !picture.bytes.is_empty()) {
+            write_atomically(&pictures.join(name), &picture.bytes)?;
+        }
+    }
+    let title = format!("{row}, seed {seed}: most probable false negatives, p = {prior:e}");
+    let page = report::explained(&title, examples);
+    write_atomically(&folder.join("false-negatives.html"), page.as_bytes())
+}
+
+/// A query and its answers, for a terminal.
+fn text(example: &Example) -> String {
+    let name = |item: &Item| match item {
+        Item::Image(picture) => picture.name.clone(),
+        Item::Caption(text) => format!("\"{text}\""),
+    };
+    let answer = |a: &report::Answer| {
+        let mark = if a.mark == Mark::TrueNotAnnotated { "  (true)" } else { "" };
+        format!("  {:.4}  {}{mark}", a.score, name(&a.item))
+    };
+    let lines = std::iter::once(name(&example.query)).chain(example.answers.iter().map(answer));
+    lines.collect::<Vec<_>>().join("\n")
 }

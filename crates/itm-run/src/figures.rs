@@ -1,17 +1,22 @@
 //! What the HTML report draws beside its numbers: curves of the log, and retrieved examples.
 
-use itm_core::ScoreMatrix;
+use itm_core::Result;
+use itm_core::learn::MatchProbability;
+use itm_core::scored::Scored;
 
 use crate::log::Line;
-use crate::method::{MatchProbability, Split};
 use crate::report::{
     Answer, Curve, Example, Item, Mark, PosteriorCurve, Similarities, SimilarityGroup,
 };
 use crate::source::Source;
+use crate::split::Split;
 
 /// Queries of each direction, and answers of a query.
 const QUERIES: usize = 6;
 const ANSWERS: usize = 5;
+
+/// Images whose scores are looked at together.
+const BAND: usize = 256;
 
 /// Other pairs in a histogram, about.
 const OTHERS: usize = 20_000;
@@ -31,7 +36,10 @@ pub(crate) fn curve(row: &str, seed: u64, log: &[Line], epoch_steps: usize) -> C
 }
 
 /// A dozen queries spread evenly over the test split, with their first answers.
-pub(crate) fn examples(row: &str, scores: &ScoreMatrix, source: &Source) -> Vec<Example> {
+///
+/// # Errors
+/// As the scores.
+pub(crate) fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Example>> {
     let test = &source.dataset.test;
     let spread = |count: usize| (0..QUERIES).map(move |k| (2 * k + 1) * count / (2 * QUERIES));
     let image = |i: usize| Item::Image(source.picture(Split::Test, i));
@@ -42,64 +50,72 @@ pub(crate) fn examples(row: &str, scores: &ScoreMatrix, source: &Source) -> Vec<
         _ => Mark::Other,
     };
     let mut examples = Vec::with_capacity(2 * QUERIES);
-    for i in spread(test.pairs.images()) {
-        let ranking = scores.ranking(i);
+    let (n, m) = (scored.images(), scored.texts());
+    for i in spread(n) {
+        let row_of = scored.block(i..i + 1, 0..m)?;
         let answer = |&t: &usize| Answer {
             item: caption(t),
-            score: f64::from(scores.row(i)[t]),
+            score: f64::from(row_of.values()[t]),
             mark: mark(i, t),
         };
-        examples.push(Example {
-            row: row.into(),
-            query: image(i),
-            answers: ranking.iter().take(ANSWERS).map(answer).collect(),
-            annotated_rank: ranking
-                .iter()
-                .position(|&t| test.pairs.image_of(t) == i)
-                .map(|r| r + 1),
-        });
+        let own = |&t: &usize| test.pairs.image_of(t) == i;
+        examples.push(example(row, image(i), &row_of.ranking(0), own, answer));
     }
-    let transposed = scores.transpose();
-    for t in spread(test.pairs.texts()) {
-        let ranking = transposed.ranking(t);
+    for t in spread(m) {
+        let column = scored.block(0..n, t..t + 1)?.transpose();
         let answer = |&i: &usize| Answer {
             item: image(i),
-            score: f64::from(transposed.row(t)[i]),
+            score: f64::from(column.values()[i]),
             mark: mark(i, t),
         };
-        examples.push(Example {
-            row: row.into(),
-            query: caption(t),
-            answers: ranking.iter().take(ANSWERS).map(answer).collect(),
-            annotated_rank: ranking
-                .iter()
-                .position(|&i| i == test.pairs.image_of(t))
-                .map(|r| r + 1),
-        });
+        let own = |&i: &usize| test.pairs.image_of(t) == i;
+        examples.push(example(row, caption(t), &column.ranking(0), own, answer));
     }
-    examples
+    Ok(examples)
+}
+
+fn example(
+    row: &str,
+    query: Item,
+    ranking: &[usize],
+    own: impl Fn(&usize) -> bool,
+    answer: impl Fn(&usize) -> Answer,
+) -> Example {
+    Example {
+        row: row.into(),
+        query,
+        answers: ranking.iter().take(ANSWERS).map(answer).collect(),
+        annotated_rank: ranking.iter().position(own).map(|r| r + 1),
+    }
 }
 
 /// Similarities of the test split by kind of pair, with the posterior that the sampler ended with.
+///
+/// # Errors
+/// As the scores.
 pub(crate) fn similarities(
     row: &str,
     seed: u64,
-    scores: &ScoreMatrix,
+    scored: &dyn Scored,
     source: &Source,
     posterior: Option<&MatchProbability>,
-) -> Similarities {
+) -> Result<Similarities> {
     let pairs = &source.dataset.test.pairs;
     let truth = source.truth.as_ref().map(|truth| &truth.test);
     let [mut matching, mut unnoticed, mut other] = [vec![], vec![], vec![]];
-    let stride = stride(scores.values().len(), scores.texts());
-    for i in 0..scores.images() {
-        for (t, &s) in scores.row(i).iter().enumerate() {
-            if pairs.image_of(t) == i {
-                matching.push(s);
-            } else if truth.is_some_and(|truth| truth.contains(i, t)) {
-                unnoticed.push(s);
-            } else if (i * scores.texts() + t).is_multiple_of(stride) {
-                other.push(s);
+    let (n, m) = (scored.images(), scored.texts());
+    let stride = stride(n * m, m);
+    for first in (0..n).step_by(BAND) {
+        let band = scored.block(first..(first + BAND).min(n), 0..m)?;
+        for (i, row) in (first..n).zip(band.values().chunks_exact(m)) {
+            for (t, &s) in row.iter().enumerate() {
+                if pairs.image_of(t) == i {
+                    matching.push(s);
+                } else if truth.is_some_and(|truth| truth.contains(i, t)) {
+                    unnoticed.push(s);
+                } else if (i * m + t).is_multiple_of(stride) {
+                    other.push(s);
+                }
             }
         }
     }
@@ -110,7 +126,7 @@ pub(crate) fn similarities(
     }
     groups.push(group("other pairs", other));
     let posteriors = posterior.map(posterior_curve).into_iter().collect();
-    Similarities { row: row.into(), seed, groups, posteriors }
+    Ok(Similarities { row: row.into(), seed, groups, posteriors })
 }
 
 /// About every how many-th pair; coprime to the texts of a row, or whole columns would be passed over.
@@ -136,6 +152,8 @@ fn posterior_curve(posterior: &MatchProbability) -> PosteriorCurve {
 
 #[cfg(test)]
 mod tests {
+    use itm_core::ScoreMatrix;
+
     use super::*;
     use crate::testing;
 
@@ -158,7 +176,7 @@ mod tests {
     #[test]
     fn examples_are_a_dozen_and_marked_by_the_truth() {
         let source = small_scenes();
-        let examples = examples("Full", &by_truth(&source), &source);
+        let examples = examples("Full", &by_truth(&source), &source).unwrap();
         assert_eq!(examples.len(), 12);
         let names = |e: &Example| match &e.query {
             Item::Image(picture) => Some((picture.name.clone(), picture.bytes.len() > 100)),
@@ -187,7 +205,7 @@ mod tests {
     fn similarities_are_grouped_by_the_truth() {
         let source = small_scenes();
         let scores = by_truth(&source);
-        let groups = similarities("Full", 0, &scores, &source, None).groups;
+        let groups = similarities("Full", 0, &scores, &source, None).unwrap().groups;
         assert_eq!(groups.len(), 3);
         for (group, value) in groups.iter().zip([2.0, 3.0, 1.0]) {
             assert!(!group.values.is_empty() && group.values.iter().all(|&v| v == value));
@@ -211,7 +229,14 @@ mod tests {
     #[test]
     fn curves_count_in_epochs() {
         let log = [
-            Line::Train { epoch: 0, step: 5, loss: 2.0, grad_norm: 1.0, active: 0.5 },
+            Line::Train {
+                epoch: 0,
+                step: 5,
+                loss: 2.0,
+                grad_norm: 1.0,
+                active: 0.5,
+                numbers: Default::default(),
+            },
             Line::Validation { epoch: 0, step: 10, rsum: 123.0 },
             Line::Draws {
                 epoch: 0,

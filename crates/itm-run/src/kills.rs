@@ -2,7 +2,7 @@
 //!
 //! This test binary runs itself: [`child`] is a small training that dies at a named point, or whenever its parent likes.
 //! Nothing of this is in the library or the program: the points stand in a [`Disk`](crate::disk::Disk) and a
-//! [`Method`](crate::method::Method) around the real ones.
+//! [`Method`](itm_core::learn::Method) around the real ones.
 //!
 //! `ITM_KILLS` is the number of kills (`cargo xtask kills --count N --seed S`), `ITM_KILLS_SEED` chooses them.
 
@@ -14,59 +14,54 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
-use fne::FneConfig;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
-use crate::encoded::{Captions, Encoded};
-use crate::method::{Course, Embedded, Inputs, LastBatch, Method, Recipe};
-use crate::rows::evaluation;
+use crate::methods::ALL;
 use crate::testing;
-use crate::train::{Plan, Progress, train};
+use crate::train::{Progress, Training};
 
 const FOLDER: &str = "ITM_KILLS_FOLDER";
 const POINT: &str = "ITM_KILL_AT";
-const IDENTITY: &str = "Full, seed 0, killed";
+/// Number of the training in [`TRAININGS`].
+const TRAINING: &str = "ITM_KILLS_TRAINING";
+const IDENTITY: &str = "seed 0, killed";
+
+/// A row of each method, that with the most to remember.
+const TRAININGS: [(&str, &str); 2] = [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank")];
 
 /// The training of a killed process. Without the variable of its folder there is nothing to do.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
-    let (config, source) = testing::small_scenes([24, 6, 4]);
-    let mut row: FneConfig = config.row("Full").unwrap();
-    row.model = fne::ModelConfig::new(16, 8);
-    (row.sampler.bank_size, row.sampler.warmup_epochs, row.sampler.min_count) = (64, 1, 10);
-    let encoded = Encoded::new(&source.dataset, &config.target, &Captions::Words).unwrap();
-    let plan = Plan {
-        course: Course { epochs: 3, batch: 8, last: LastBatch::Dropped },
-        captions: source.dataset.train.pairs.texts(),
-        seed: 0,
-        checkpoint_steps: 4,
-        log_steps: 3,
-        observe_steps: 4,
-    };
-    let truth = source.truth.as_ref().map(|truth| &truth.train);
-    let device = Device::flex();
-    let name = "Full, seed 0".into();
-    let inputs = Inputs { name, source: &source, encoded: &encoded, truth, device: &device };
-    let method = row.build(inputs).unwrap();
-    let mut method = MortalMethod::new(method, life.clone());
+    let (target, row) = TRAININGS[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
+    let bench = testing::small_bench(target);
+    let mut model = bench.model(row, 0).unwrap();
+    let mut method = MortalMethod::new(model.method, life.clone());
 
     let disk = MortalDisk::new(life.clone());
     let checkpoints = Checkpoints::on(disk, folder.join("checkpoints"), IDENTITY.into()).unwrap();
-    let validate = |embedded: &Embedded| evaluation(embedded, &source.dataset.val.pairs);
     let log = folder.join("log.jsonl");
     life.point("training: start");
-    let progress = train(&mut method, &plan, validate, &checkpoints, &log, |_| {}).unwrap();
+    let training = Training {
+        name: row,
+        plan: &model.plan,
+        method: &mut method,
+        inputs: &mut model.inputs,
+        checkpoints: &checkpoints,
+    };
+    let progress = training.run(&log, |_| {}).unwrap();
     life.point("training: end");
     // What training leaves behind in memory, for the comparison.
     let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
-    end.write(0, &progress, |files| method.alive().save(files)).unwrap();
+    end.write(0, &progress, |files| {
+        method.alive().save(&mut |name, contents| files.add(name, contents))
+    })
+    .unwrap();
     life.write_trace(&folder.with_extension("points"));
 }
 
@@ -81,10 +76,11 @@ enum Death {
 }
 
 /// Runs the child on a folder; its end, and how long it took.
-fn run(folder: &Path, death: &Death) -> (ExitStatus, Duration) {
+fn run(training: usize, folder: &Path, death: &Death) -> (ExitStatus, Duration) {
     let out = fs::File::create(folder.with_extension("out")).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["kills::child", "--exact", "--nocapture"]).env(FOLDER, folder);
+    command.env(TRAINING, training.to_string());
     command.stdout(out.try_clone().unwrap()).stderr(out).env_remove(POINT);
     if let Death::At(point, count) = death {
         command.env(POINT, format!("{point}:{count}"));
@@ -137,13 +133,21 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
+    for kind in ALL {
+        assert!(TRAININGS.iter().any(|(target, _)| target.starts_with(kind.name)), "{}", kind.name);
+    }
+    (0..TRAININGS.len()).for_each(killed_runs);
+}
+
+fn killed_runs(training: usize) {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
+    let count = count.div_ceil(TRAININGS.len());
     let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(0));
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     fs::create_dir(&whole).unwrap();
-    let (status, time) = run(&whole, &Death::Never);
+    let (status, time) = run(training, &whole, &Death::Never);
     assert!(status.success(), "{}", fs::read_to_string(whole.with_extension("out")).unwrap());
     let want = tree(&whole);
     let mut points = passed_in(&whole);
@@ -152,8 +156,8 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     for point in ["step: before", "rename new checkpoint: before"] {
         let resumed = dir.path().join("resumed");
         fs::create_dir(&resumed).unwrap();
-        assert_eq!(run(&resumed, &Death::At(point.into(), 12)).0.code(), None);
-        assert!(run(&resumed, &Death::Never).0.success());
+        assert_eq!(run(training, &resumed, &Death::At(point.into(), 12)).0.code(), None);
+        assert!(run(training, &resumed, &Death::Never).0.success());
         let known = points.clone();
         points.extend(
             passed_in(&resumed)
@@ -192,7 +196,7 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
             } else {
                 Death::After(time.mul_f64(rng.random_range(0.05..1.0)))
             };
-            let (status, _) = run(&folder, &death);
+            let (status, _) = run(training, &folder, &death);
             no_checkpoint_is_lost(&folder, &death);
             let failed = || fs::read_to_string(folder.with_extension("out")).unwrap();
             match (&death, status.code()) {
@@ -222,8 +226,9 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
         waiting.shuffle(&mut rng);
     }
     eprintln!(
-        "{} kills in {runs} runs: {named} at {} of {} named points, {random} at random moments; lost checkpoints 0, \
+        "{}: {} kills in {runs} runs: {named} at {} of {} named points, {random} at random moments; lost checkpoints 0, \
          differing bits 0 ({:.0} s)",
+        TRAININGS[training].0,
         named + random,
         passed.len(),
         points.len(),

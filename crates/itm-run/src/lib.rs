@@ -8,7 +8,7 @@ pub mod devices;
 pub mod disk;
 pub mod hubs;
 pub mod log;
-pub mod method;
+pub mod methods;
 pub mod paper;
 pub mod plan;
 pub mod report;
@@ -16,25 +16,30 @@ pub mod reproduce;
 pub mod run_dir;
 pub mod train;
 
+mod audit;
+mod collected;
 mod encoded;
-mod ensemble;
 mod explain;
 mod features;
 mod figures;
-mod finite;
-mod fne_method;
-mod hal_method;
+mod inputs;
+mod job;
 #[cfg(test)]
 mod kills;
 mod list;
+mod mean;
+mod measure;
 mod parallel;
 mod pictures;
 mod pointing;
 mod progress;
+mod queries;
+mod rescore;
 mod results;
-mod rows;
+mod run;
 mod scenes;
 mod source;
+mod split;
 mod summary;
 mod system;
 #[cfg(test)]
@@ -47,6 +52,7 @@ use itm_core::data::{advice, check};
 use itm_core::{Error, Result};
 
 use cli::{Cli, Command, DataCommand};
+use config::AnyConfig;
 
 /// Runs a command line.
 ///
@@ -55,13 +61,22 @@ use cli::{Cli, Command, DataCommand};
 pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::List { data } => progress::say(list::list(&cli.configs, &data)?),
-        Command::Reproduce(args) => _ = reproduce::reproduce(&args, &cli.configs)?,
+        Command::Reproduce(args) => reproduce(&args, &cli.configs)?,
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }
+    Ok(())
+}
+
+fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
+    let cli::Reproduce { target, what, how } = args;
+    match AnyConfig::load(configs, target)? {
+        AnyConfig::Trained(target) => reproduce::reproduce(*target, what, how, configs)?,
+        AnyConfig::Hubs(target) => hubs::reproduce(&target, what, how, configs)?,
+    };
     Ok(())
 }
 

@@ -28,6 +28,9 @@ pub enum Line {
         grad_norm: f64,
         /// Share of drawn negatives with a positive hinge.
         active: f64,
+        /// What the method tells besides, by name: means over the steps that told it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        numbers: BTreeMap<String, f64>,
     },
     /// Validation at an epoch's end.
     Validation {

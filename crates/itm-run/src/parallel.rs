@@ -16,13 +16,13 @@ const MOST_JOBS: u64 = 256;
 ///
 /// # Errors
 /// If the number is none, or the backend has one device for all.
-pub(crate) fn jobs(args: &cli::Reproduce) -> Result<usize> {
-    within("--jobs".into(), args.jobs as u64, 1..=MOST_JOBS)?;
-    if args.jobs > 1 && args.backend != "cpu" {
-        let expected = format!("1 on {}, whose device is one", args.backend);
-        return Err(Error::invalid("--jobs", expected, args.jobs));
+pub(crate) fn jobs(how: &cli::How) -> Result<usize> {
+    within("--jobs".into(), how.jobs as u64, 1..=MOST_JOBS)?;
+    if how.jobs > 1 && how.backend != "cpu" {
+        let expected = format!("1 on {}, whose device is one", how.backend);
+        return Err(Error::invalid("--jobs", expected, how.jobs));
     }
-    Ok(args.jobs)
+    Ok(how.jobs)
 }
 
 /// Threads of one of so many workers: an equal part of those there are, at least one.
@@ -116,7 +116,7 @@ mod tests {
         let jobs = |rest: &[&str]| {
             let args = [&["itm", "reproduce", "x"], rest].concat();
             match cli::Cli::try_parse_from(args).unwrap().command {
-                cli::Command::Reproduce(args) => jobs(&args).map_err(|e| e.to_string()),
+                cli::Command::Reproduce(args) => jobs(&args.how).map_err(|e| e.to_string()),
                 _ => unreachable!(),
             }
         };

@@ -3,33 +3,38 @@
 use std::sync::Arc;
 
 use itm_core::Result;
+use itm_core::learn::PictureItems;
 use itm_core::vision::{Ahead, Augment, Picture, PictureBatch, PictureSource, Prefetch, Transform};
 use itm_kernels::random;
 
-use crate::method::Split;
 use crate::source::Source;
+use crate::split::{Split, Splits};
 
 /// Batches that are ready or in work.
 pub(crate) const BATCHES_AHEAD: usize = 4;
 /// Pictures of a batch in evaluation.
-pub(crate) const EVALUATION_BATCH: usize = 16;
+const EVALUATION_BATCH: usize = 16;
 
 /// How a model sees pictures.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct View {
+pub struct View {
     /// In training; `None` where it sees them as in evaluation.
-    pub(crate) augment: Option<Augment>,
+    pub augment: Option<Augment>,
     /// In evaluation.
-    pub(crate) transform: Transform,
+    pub transform: Transform,
 }
 
 /// The pictures of all splits, and those of the next steps.
 pub(crate) struct Pictures {
     view: View,
-    train: Arc<Vec<PictureSource>>,
-    val: Vec<PictureSource>,
-    test: Vec<PictureSource>,
+    splits: Splits<OfSplit>,
     next: Option<Prefetch<(Job, PictureBatch)>>,
+}
+
+/// The pictures of one split as evaluation sees them.
+pub(crate) struct OfSplit {
+    transform: Transform,
+    all: Arc<Vec<PictureSource>>,
 }
 
 /// Numbers of the images of a step, and the seed of their augmentation.
@@ -41,18 +46,14 @@ impl Pictures {
     /// # Errors
     /// If one is not there.
     pub(crate) fn new(source: &Source, view: View) -> Result<Self> {
-        Ok(Self {
-            view,
-            train: Arc::new(source.pictures(Split::Train)?),
-            val: source.pictures(Split::Val)?,
-            test: source.pictures(Split::Test)?,
-            next: None,
-        })
+        let transform = view.transform;
+        let of = |split| Ok(OfSplit { transform, all: Arc::new(source.pictures(split)?) });
+        Ok(Self { view, splits: Splits::try_new(of)?, next: None })
     }
 
     /// Begins to make the pictures of these steps.
     pub(crate) fn ahead(&mut self, steps: Vec<Job>) {
-        let (view, train) = (self.view, self.train.clone());
+        let (view, train) = (self.view, self.splits.train.all.clone());
         let prepare = move |job: Job| Ok((job.clone(), batch(&view, &train, &job)?));
         self.next = Some(Prefetch::new(steps, reach(), prepare));
     }
@@ -71,31 +72,31 @@ impl Pictures {
                 assert_eq!(job, (images.to_vec(), seed), "pictures of another step");
                 Ok(pictures)
             }
-            None => batch(&self.view, &self.train, &(images.to_vec(), seed)),
+            None => batch(&self.view, &self.splits.train.all, &(images.to_vec(), seed)),
         }
     }
 
-    /// All pictures of a split, batch after batch.
-    pub(crate) fn of(&self, split: Split) -> Prefetch<PictureBatch> {
-        self.some(split, &(0..self.all(split).len()).collect::<Vec<_>>())
+    /// The pictures of a split.
+    pub(crate) fn of(&self, split: Split) -> &OfSplit {
+        self.splits.of(split)
+    }
+}
+
+impl PictureItems for OfSplit {
+    fn len(&self) -> usize {
+        self.all.len()
     }
 
-    /// These pictures of a split, batch after batch of [`EVALUATION_BATCH`].
-    pub(crate) fn some(&self, split: Split, images: &[usize]) -> Prefetch<PictureBatch> {
-        let all = self.all(split);
-        let plain = |&image: &usize| Picture { source: all[image].clone(), seed: 0 };
+    fn batch(&self) -> usize {
+        EVALUATION_BATCH
+    }
+
+    fn some(&self, images: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_> {
+        let plain = |&image: &usize| Picture { source: self.all[image].clone(), seed: 0 };
         let batches = images.chunks(EVALUATION_BATCH).map(|part| part.iter().map(plain).collect());
-        let transform = self.view.transform;
+        let transform = self.transform;
         let evaluation = move |pictures: Vec<_>| PictureBatch::evaluation(&pictures, &transform);
-        Prefetch::new(batches.collect::<Vec<_>>(), reach(), evaluation)
-    }
-
-    fn all(&self, split: Split) -> &[PictureSource] {
-        match split {
-            Split::Train => &self.train,
-            Split::Val => &self.val,
-            Split::Test => &self.test,
-        }
+        Box::new(Prefetch::new(batches.collect::<Vec<_>>(), reach(), evaluation))
     }
 }
 
@@ -155,12 +156,14 @@ mod tests {
     fn a_split_is_whole_and_in_order() {
         let source = source();
         let pictures = pictures(&source);
-        let all: Vec<_> = pictures.of(Split::Test).map(|batch| batch.unwrap()).collect();
+        let test = pictures.of(Split::Test);
+        let in_order: Vec<usize> = (0..test.len()).collect();
+        let all: Vec<_> = test.some(&in_order).map(|batch| batch.unwrap()).collect();
         assert_eq!(all.iter().map(|b| b.images).collect::<Vec<_>>(), [16, 4]);
-        let last = Picture { source: pictures.test[19].clone(), seed: 9 };
+        let last = Picture { source: test.all[19].clone(), seed: 9 };
         let want = PictureBatch::evaluation(&[last], &pictures.view.transform).unwrap();
         assert_eq!(all[1].values[3 * 768..], want.values);
-        let some: Vec<_> = pictures.some(Split::Test, &[19, 3]).map(|b| b.unwrap()).collect();
+        let some: Vec<_> = test.some(&[19, 3]).map(|b| b.unwrap()).collect();
         assert_eq!((some.len(), some[0].images, &some[0].values[..768]), (1, 2, &want.values[..]));
     }
 

@@ -1,17 +1,14 @@
 //! What a training will take, from its configuration alone: bytes by what they are for, and whether they fit.
 
 mod data;
-pub mod encoders;
-pub(crate) mod fne;
-pub(crate) mod hal;
 mod memory;
 
 use itm_core::{Error, Result};
+use itm_report::format::bytes;
 
-pub(crate) use data::{Sizes, data};
+pub use data::Sizes;
+pub(crate) use data::data;
 pub use memory::available;
-
-use crate::summary::bytes;
 
 /// Bytes of a training, by what they are for.
 ///
@@ -99,7 +96,7 @@ impl Bytes {
 }
 
 impl std::fmt::Display for Bytes {
-    /// Every part that is not nothing: `parameters 12 MiB, gradients 12 MiB, …`.
+    /// Every part that is not nothing: `parameters 12.00 MiB, gradients 12.00 MiB, …`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
             ("parameters", self.parameters),
@@ -173,7 +170,7 @@ mod tests {
         PLAN.check("row.Full", 3, Limit::Given(3144 << 20)).unwrap();
         let line = PLAN.check("row.Full", 3, Limit::Given((3144 << 20) - 1)).unwrap_err();
         let line = line.to_string();
-        assert!(line.contains("got 3.1 GiB (3296722944 bytes) for 3 trainings at a time, each: "));
+        assert!(line.contains("got 3.07 GiB (3296722944 bytes) for 3 trainings at a time, each: "));
         assert!(line.contains("; fewer --jobs, a smaller batch"), "{line}");
     }
 
@@ -195,9 +192,9 @@ mod tests {
         let line = PLAN.check("row.Full", 1, Limit::Given(1 << 30)).unwrap_err().to_string();
         assert_eq!(
             line,
-            "memory, row.Full: expected a plan of at most 1.0 GiB (1073741824 bytes given), got 1.1 GiB (1178599424 bytes): \
-             parameters 100 MiB, gradients 100 MiB, optimiser 200 MiB, momentum copy 100 MiB, banks 10 MiB, \
-             activations at most 300 MiB, data 50 MiB, program 64 MiB, for a while: a checkpoint 600 MiB, scores 20 MiB; \
+            "memory, row.Full: expected a plan of at most 1.00 GiB (1073741824 bytes given), got 1.10 GiB (1178599424 bytes): \
+             parameters 100.00 MiB, gradients 100.00 MiB, optimiser 200.00 MiB, momentum copy 100.00 MiB, banks 10.00 MiB, \
+             activations at most 300.00 MiB, data 50.00 MiB, program 64.00 MiB, for a while: a checkpoint 600.00 MiB, scores 20.00 MiB; \
              a smaller batch or micro_batch, bank or model takes less"
         );
     }

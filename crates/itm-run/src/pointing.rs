@@ -12,14 +12,15 @@
 //! The paper shows pictures and prints no number.
 
 use itm_core::encoders::PatchGrid;
+use itm_core::learn::WordMaps;
 use itm_core::scenes::Bounds;
 use itm_core::significance::{Interval, resample};
 use itm_core::{Relevance, Result};
 use rayon::prelude::*;
 
-use crate::method::{Method, Split};
-use crate::report::{Pointed, Pointing};
+use crate::report::{Pointed, Pointing, largest};
 use crate::source::Source;
+use crate::split::Split;
 
 /// Pairs asked for at once.
 const BLOCK: usize = 500;
@@ -54,11 +55,6 @@ impl Points {
     }
 }
 
-/// The largest of a map, the first of equal ones.
-pub(crate) fn largest(map: &[f32]) -> usize {
-    (1..map.len()).fold(0, |best, k| if map[k] > map[best] { k } else { best })
-}
-
 /// The next image after its own of which a caption is true, round and round; `None` if there is no other.
 pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
     let images = truth.images_of(text).iter().map(|&i| i as usize);
@@ -66,11 +62,14 @@ pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Opti
     others().find(|&i| i > own).or_else(|| others().next())
 }
 
-/// Points with every word of the test split that has a box; `None` without patches or a truth.
+/// Points with every word of the test split that has a box, by the maps of pairs; `None` without patches or a truth.
 ///
 /// # Errors
 /// If a picture or a caption cannot be read.
-pub(crate) fn measure(method: &impl Method, source: &Source) -> Result<Option<OfImages>> {
+pub(crate) fn measure(
+    source: &Source,
+    maps: impl Fn(&[(usize, usize)]) -> Result<Option<Vec<WordMaps>>>,
+) -> Result<Option<OfImages>> {
     let (part, Some(truth)) = source.part(Split::Test) else { return Ok(None) };
     let own = |t: usize| (part.pairs.image_of(t), t);
     let mut annotated: Vec<_> = (0..part.pairs.texts()).map(own).collect();
@@ -80,7 +79,7 @@ pub(crate) fn measure(method: &impl Method, source: &Source) -> Result<Option<Of
         pairs.sort_unstable(); // each image is encoded once, or twice at the end of a block
         let mut points = vec![Points::default(); part.pairs.images()];
         for block in pairs.chunks(BLOCK) {
-            let Some(maps) = method.word_maps(Split::Test, block)? else { return Ok(None) };
+            let Some(maps) = maps(block)? else { return Ok(None) };
             for (&(image, text), maps) in block.iter().zip(maps) {
                 let grounded = source.grounded(Split::Test, image, text);
                 for (map, truth) in maps.words.iter().zip(grounded) {

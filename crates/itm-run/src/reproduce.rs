@@ -4,197 +4,199 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use hubness::study::Study;
 use itm_core::cca::{Cca, CcaOptions};
-use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
+use itm_report::format;
 
-use crate::config::{AnyConfig, Config, MOST_SEEDS, Method, Shown, View, within};
+use crate::collected::Collected;
+use crate::config::{Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
-use crate::encoded::Encoded;
-use crate::ensemble::Collected;
-use crate::hubs::HubSettings;
-use crate::hubs::rescore::{self, Rescoring};
+use crate::job::{Asked, Job};
+use crate::measure::{Measured, measure};
+use crate::methods::Kind;
+use crate::paper::Paper;
 use crate::plan::{Bytes, Limit, available};
 use crate::report::{CCA, Figures};
+use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun};
-use crate::rows::Runner;
+use crate::run::{Bench, Run};
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
-use crate::{cli, hubs, parallel, progress, report, summary};
+use crate::summary::Estimate;
+use crate::train::Event;
+use crate::{cli, parallel, progress, report};
 
 /// What a command line comes to, before anything is written.
-pub(crate) struct Planned {
-    /// The target that was asked for.
-    pub(crate) asked: Config,
-    /// The target in use: the same, or its substitute where the data are missing.
-    pub(crate) used: Config,
-    pub(crate) source: Source,
-    pub(crate) encoded: Encoded,
-    pub(crate) backend: String,
-    device: burn::tensor::Device,
-    pub(crate) shown: Shown,
-    /// What of the target is made; its rows are those that were asked for.
-    pub(crate) view: View,
-    pub(crate) seeds: Vec<u64>,
+struct Planned {
+    asked: Asked,
+    bench: Bench,
+    rescore: Option<Study>,
     /// Steps of all rows and seeds.
-    pub(crate) steps: usize,
+    steps: usize,
     /// What each row will take in memory.
-    pub(crate) memory: Vec<Bytes>,
-    rescore: Option<HubSettings>,
-    /// Trainings at a time.
-    pub(crate) jobs: usize,
-    pub(crate) limit: Limit,
+    memory: Vec<Bytes>,
+    limit: Limit,
 }
 
 impl Planned {
-    /// How the test split is evaluated: as the view says, where the data are those it was written for.
-    pub(crate) fn protocol(&self) -> Protocol {
-        protocol(&self.view, &self.used, &self.source)
-    }
-}
-
-fn protocol(view: &View, used: &Config, source: &Source) -> Protocol {
-    view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol)
-}
-
-/// What is run: printed before anything is trained.
-pub(crate) struct Job {
-    /// The target that was asked for.
-    pub(crate) asked: Config,
-    /// The target in use: the same, or its substitute where the data are missing.
-    pub(crate) used: Config,
-    pub(crate) source: Source,
-    pub(crate) encoded: Encoded,
-    pub(crate) backend: String,
-    pub(crate) device: burn::tensor::Device,
-    pub(crate) shown: Shown,
-    pub(crate) view: View,
-    /// How the test split is evaluated.
-    pub(crate) protocol: Protocol,
-    pub(crate) seeds: Vec<u64>,
-    pub(crate) run: RunDir,
-    /// Corrections for hubs that were asked for.
-    pub(crate) rescoring: Option<Rescoring>,
-    /// The command line that repeats the run.
-    pub(crate) command: String,
-    /// Trainings at a time.
-    jobs: usize,
-    pub(crate) estimate: summary::Estimate,
-}
-
-impl Job {
-    /// Makes or opens the run directory.
-    fn start(planned: Planned, args: &cli::Reproduce) -> Result<Self> {
-        let identity = Identity {
-            target: planned.asked.name.clone(),
-            config_sha256: planned.used.sha256.clone(),
-            data_sha256: planned.source.dataset.sha256.clone(),
-            backend: planned.backend.clone(),
+    /// What will be trained, and what it takes: printed before it starts.
+    fn summary(&self, out: Option<&Path>) -> String {
+        let (asked, source) = (&self.asked, &self.bench.source);
+        let data = &source.dataset;
+        let seeds: Vec<_> = asked.seeds.iter().map(u64::to_string).collect();
+        let size = |part: &itm_core::data::Part| {
+            format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
         };
-        let run = run_dir(args, identity, &planned.used.text)?;
-        progress::say(summary::resolved(&planned, Some(run.path())));
-        let command = command(args, planned.seeds.len() as u64);
-        let estimate = summary::Estimate::new(planned.steps, planned.jobs);
-        let protocol = planned.protocol();
-        let Planned { asked, used, source, encoded, backend, device, .. } = planned;
-        let Planned { shown, view, seeds, rescore, jobs, .. } = planned;
-        let rescoring = rescore.map(|s| Rescoring::open(s, &source, protocol, &run)).transpose()?;
-        Ok(Self {
-            asked,
-            used,
-            source,
-            encoded,
-            backend,
-            device,
-            shown,
-            view,
-            protocol,
-            seeds,
-            run,
-            rescoring,
-            command,
-            jobs,
-            estimate,
-        })
-    }
-}
-
-impl Job {
-    /// Whether the rows' hubs are counted: of a paper that is about them, and where a figure draws them.
-    pub(crate) fn counts_hubs(&self) -> bool {
-        self.used.target.method == Method::Hal || self.view.distribution().is_some()
+        let target = &asked.target;
+        let threads = crate::system::threads();
+        let lines = [
+            ("target", format!("{} ({} of {})", target.name, asked.shown, target.target.paper)),
+            ("config", self.bench.config.path.display().to_string()),
+            ("data", format!("{} (sha256 {})", source.title, &data.sha256[..12])),
+            ("train", size(&data.train)),
+            ("val", size(&data.val)),
+            ("test", format!("{}, protocol {}", size(&data.test), asked.protocol.name())),
+            ("backend", format!("{}, {threads} threads", asked.backend)),
+            ("jobs", format!("{} at a time", asked.jobs)),
+            ("rows", asked.view.rows.join(" | ")),
+            ("seeds", seeds.join(" ")),
+            ("steps", format!("{} in all", self.steps)),
+            ("memory", self.memory_lines()),
+            (
+                "out",
+                out.map_or("nothing: this is the plan".into(), |out| out.display().to_string()),
+            ),
+        ];
+        let substitution = source.substitution.iter().map(|line| format!("{line}\n"));
+        let lines = lines.iter().map(|(key, value)| format!("{key:>8}  {value}\n"));
+        substitution.chain(lines).collect()
     }
 
-    /// Where the reports go: into the run's folder, or for another table or a figure into one of its own below it, so that
-    /// rows are trained once and no report replaces another's.
-    fn folder(&self) -> PathBuf {
-        match self.shown {
-            Shown::Table(n) if n == self.asked.target.table => self.run.path().to_path_buf(),
-            Shown::Table(n) => self.run.path().join(format!("table-{n}")),
-            Shown::Figure(n) => self.run.path().join(format!("figure-{n}")),
+    /// A line for each plan that is another than the row's before it.
+    fn memory_lines(&self) -> String {
+        let (jobs, mut lines, mut last) = (self.asked.jobs, vec![self.limit.to_string()], None);
+        for (row, plan) in self.asked.view.rows.iter().zip(&self.memory) {
+            if last.replace(plan) != Some(plan) {
+                let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
+                let peak = format::bytes(plan.peak_of(jobs));
+                lines.push(format!("{row}: at most {peak}{times}; {plan}"));
+            }
         }
+        lines.join("\n          ")
+    }
+
+    /// Makes or opens the run directory.
+    fn start(self, how: &cli::How) -> Result<Job> {
+        let Self { asked, bench, rescore, .. } = &self;
+        let identity = Identity {
+            target: asked.target.name.clone(),
+            config_sha256: bench.config.sha256.clone(),
+            data_sha256: bench.source.dataset.sha256.clone(),
+            backend: asked.backend.clone(),
+        };
+        let dir = run_dir(how, identity, &bench.config.text)?;
+        progress::say(self.summary(Some(dir.path())));
+        let (source, protocol) = (&bench.source, asked.protocol);
+        let rescoring = rescore.clone().map(|study| Rescoring::new(study, source, protocol));
+        let rescoring = rescoring.transpose()?;
+        Ok(Job { asked: self.asked, run: Run { bench: self.bench, dir }, rescoring })
     }
 }
 
-/// Runs a target and writes its reports into the run directory, which is returned: `None` where only the plan was asked
-/// for.
+/// Trains what is wanted of a target and writes its reports into the run directory, which is returned: `None` where only the
+/// plan was asked for.
 ///
 /// # Errors
 /// Whatever is wrong with the command line, the configuration, the data, the memory or the disk: one line.
-pub fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<Option<PathBuf>> {
-    match AnyConfig::load(configs, &args.target)? {
-        AnyConfig::Trained(asked) => trained(args, *asked, configs),
-        AnyConfig::Hubs(asked) => hubs::reproduce(args, &asked, configs),
-    }
-}
-
-fn trained(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Option<PathBuf>> {
+pub fn reproduce(
+    target: Config,
+    what: &cli::What,
+    how: &cli::How,
+    configs: &Path,
+) -> Result<Option<PathBuf>> {
     let started = Instant::now();
-    let planned = plan(args, asked, configs)?;
-    if args.plan {
-        progress::say(summary::resolved(&planned, None));
+    let planned = plan(target, what, how, configs)?;
+    if how.plan {
+        progress::say(planned.summary(None));
         return Ok(None);
     }
-    let job = Job::start(planned, args)?;
+    let estimate = Estimate::new(planned.steps, planned.asked.jobs);
+    let job = planned.start(how)?;
     let mut results = Results::new(&job, cca(&job)?);
     let mut figures = Figures::default();
-    let runner = Runner::of(job.used.target.method);
-    let (seeds, size) = (job.seeds.len(), job.view.ensemble);
-    let task = |number: usize| (job.view.rows[number / seeds].as_str(), job.seeds[number % seeds]);
-    let make = |number| {
-        let (row, seed) = task(number);
-        (runner.run)(&job, row, seed)
-    };
-    let mut row_of = Collected::new("", size);
-    parallel::in_order(job.view.rows.len() * seeds, job.jobs, make, |number, (run, scores)| {
-        let (row, seed) = task(number);
-        if number % seeds == 0 {
-            row_of = Collected::new(row, size);
-        }
-        row_of.take(&job, seed, run, scores, &mut figures)?;
-        if number % seeds == seeds - 1 {
-            std::mem::replace(&mut row_of, Collected::new("", size)).finish(&mut results);
-        }
-        Ok(())
-    })?;
+    train_rows(&job, &estimate, &mut results, &mut figures)?;
     let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;
     let folder = job.folder();
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
     report::write(&folder, &input)?;
-    let palette = report::Palette::of(&std::io::stdout());
+    let palette = itm_report::terminal::Palette::of(&std::io::stdout());
     progress::say(report::terminal(&input.report, palette));
     progress::say(format!("Report: {}", folder.join("report.html").display()));
-    Ok(Some(job.run.path().to_path_buf()))
+    Ok(Some(job.run.dir.path().to_path_buf()))
+}
+
+/// Trains and measures every row with every seed, row after row.
+fn train_rows(
+    job: &Job,
+    estimate: &Estimate,
+    results: &mut Results,
+    figures: &mut Figures,
+) -> Result<()> {
+    let (rows, seeds) = (&job.asked.view.rows, &job.asked.seeds);
+    let task = |number: usize| (&rows[number / seeds.len()][..], seeds[number % seeds.len()]);
+    let make = |number| {
+        let (row, seed) = task(number);
+        train_and_measure(job, row, seed, estimate)
+    };
+    let mut collected = None;
+    parallel::in_order(rows.len() * seeds.len(), job.asked.jobs, make, |number, measured| {
+        let (row, seed) = task(number);
+        let of_row = collected.get_or_insert_with(|| Collected::new(job, row));
+        of_row.take(job, measured, figures)?;
+        if Some(&seed) == seeds.last()
+            && let Some(of_row) = collected.take()
+        {
+            of_row.finish(results);
+        }
+        Ok(())
+    })
+}
+
+fn train_and_measure(job: &Job, row: &str, seed: u64, estimate: &Estimate) -> Result<Measured> {
+    let started = Instant::now();
+    let bar = progress::bar(&format!("{row}, seed {seed}"), "steps");
+    let (model, progress) = job.run.train(row, seed, |event, plan| match event {
+        Event::Notice(line) => progress::say(line),
+        Event::Step(at) => {
+            bar.set_length(plan.steps() as u64);
+            bar.set_position(at.step as u64);
+            if let Some(line) = estimate.step(plan.steps()) {
+                progress::say(line);
+            }
+        }
+    })?;
+    bar.finish_and_clear();
+    let best = progress.best.map_or(f64::NAN, |best| best.rsum);
+    let measured = measure(job, &model, progress, started)?;
+    let run = &measured.run;
+    progress::say(format!(
+        "{}: rSum {:.1} on test, {best:.1} on validation ({})",
+        model.name(),
+        run.evaluation.rsum,
+        format::duration(run.seconds)
+    ));
+    Ok(measured)
 }
 
 /// The closed-form baseline, its parameters chosen on the validation split; none where there are no features.
 fn cca(job: &Job) -> Result<Option<RowResult>> {
-    if job.source.dataset.train.features.dim == 0 {
+    if job.run.bench.source.dataset.train.features.dim == 0 {
         return Ok(None);
     }
     let started = Instant::now();
     let spinner = progress::spinner("CCA (closed form)");
-    let data = &job.source.dataset;
+    let data = &job.run.bench.source.dataset;
     let cca = Cca::fit(data, &CcaOptions::default())?;
     let run = SeedRun::evaluate(job, 0, &cca.scores(&data.test)?)?;
     spinner.finish_and_clear();
@@ -203,90 +205,71 @@ fn cca(job: &Job) -> Result<Option<RowResult>> {
         "{CCA}: rSum {:.1} on test, {:.1} on validation ({})",
         run.evaluation.rsum,
         cca.validation_rsum(),
-        summary::duration(seconds)
+        itm_report::format::duration(seconds)
     ));
     Ok(Some(RowResult::baseline(CCA, run, cca.validation_rsum(), seconds)))
 }
 
-fn plan(args: &cli::Reproduce, asked: Config, configs: &Path) -> Result<Planned> {
-    let (shown, mut view) = view(args, &asked)?;
-    let count = match args.seeds {
-        None => asked.target.seeds.next_multiple_of(view.ensemble),
-        Some(_) => seeds(args, asked.target.seeds)?,
+fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Result<Planned> {
+    let (kind, paper) = (Kind::of(&target)?, Paper::of(&target.origin())?);
+    let (shown, mut view) = view(what, &target)?;
+    let count = match what.seeds {
+        None => target.target.seeds.next_multiple_of(view.ensemble),
+        Some(_) => seeds(what, target.target.seeds)?,
     };
     if !count.is_multiple_of(view.ensemble) {
         let expected = format!("a multiple of {}: {shown} is of ensembles", view.ensemble);
         return Err(Error::invalid("--seeds", expected, count));
     }
-    let rescore = args.rescore.as_ref().map(|m| rescore::settings(m)).transpose()?;
-    let device = device(&args.backend)?;
-    view.rows = match args.table.is_none() && args.figure.is_none() && args.rows.is_some() {
-        true => rows(args, &asked.rows().collect::<Vec<_>>())?, // without a table any row of the file
-        false => rows(args, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
+    let rescore = what.rescore.as_ref().map(|m| rescore::study(m)).transpose()?;
+    let device = device(&how.backend)?;
+    view.rows = match what.table.is_none() && what.figure.is_none() && what.rows.is_some() {
+        true => rows(what, &target.rows().collect::<Vec<_>>())?, // without a table any row of the file
+        false => rows(what, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
-    let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
-    let protocol = protocol(&view, &used, &source);
+    let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
+    // As the view says, where the data are those it was written for.
+    let protocol = view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
     used.points(shown, &view)?;
-    let runner = Runner::of(used.target.method);
-    for row in used.rows() {
-        (runner.check)(&used, row, &source)?; // every row's configuration, asked for or not
-    }
+    let bench = Bench::new(used, source, device)?;
+    let limit = limit(how);
+    let jobs = parallel::jobs(how)?.min(view.rows.len() * count as usize);
+    let (mut memory, mut steps) = (vec![], 0);
     for row in &view.rows {
-        (runner.check_truth)(&used, row, &source)?;
-    }
-    let encoded = crate::rows::encoded(&used, &source)?;
-    let limit = limit(args);
-    let jobs = parallel::jobs(args)?.min(view.rows.len() * count as usize);
-    let memory = view.rows.iter().map(|row| (runner.memory)(&used, row, &source, &encoded));
-    let memory = memory.collect::<Result<Vec<_>>>()?;
-    for (row, bytes) in view.rows.iter().zip(&memory) {
+        bench.check_truth(row)?;
+        let bytes = bench.memory(row)?;
         bytes.check(&format!("row.{row}"), jobs, limit)?;
+        memory.push(bytes);
+        steps += bench.steps(row)? * count as usize;
     }
-    let steps = view.rows.iter().map(|row| (runner.steps)(&used, row, &source));
-    let steps = steps.sum::<Result<usize>>()? * count as usize;
-    Ok(Planned {
-        steps,
-        seeds: (0..count).collect(),
-        backend: args.backend.clone(),
-        asked,
-        used,
-        source,
-        encoded,
-        device,
-        shown,
-        view,
-        memory,
-        rescore,
-        jobs,
-        limit,
-    })
+    let (backend, command) = (how.backend.clone(), command(&target.name, what, how, count));
+    let seeds = (0..count).collect();
+    let asked = Asked { target, kind, paper, backend, shown, view, protocol, seeds, jobs, command };
+    Ok(Planned { asked, bench, rescore, steps, memory, limit })
 }
 
 /// The table or figure that the command line names; the target's own table by default.
-fn view(args: &cli::Reproduce, asked: &Config) -> Result<(Shown, View)> {
-    let shown = match (args.table, args.figure) {
+fn view(what: &cli::What, asked: &Config) -> Result<(Shown, View)> {
+    let shown = match (what.table, what.figure) {
         (_, Some(n)) => Shown::Figure(n),
         (n, None) => Shown::Table(n.unwrap_or(asked.target.table)),
     };
     if let Some(view) = asked.view(shown) {
         return Ok((shown, view));
     }
-    let mut known: Vec<_> = asked.shown().chain([Shown::Table(asked.target.table)]).collect();
-    known.sort();
-    known.dedup();
-    let known: Vec<_> = known.iter().map(Shown::to_string).collect();
+    let known: Vec<_> = asked.shown().iter().map(Shown::to_string).collect();
     let (place, got) = match shown {
         Shown::Table(n) => ("--table", n),
         Shown::Figure(n) => ("--figure", n),
     };
-    Err(Error::invalid(place, format!("one of {}: {}", args.target, known.join(", ")), got))
+    Err(Error::invalid(place, format!("one of {}: {}", asked.name, known.join(", ")), got))
 }
 
 /// The memory that counts: the machine's, where the backend computes in it.
-fn limit(args: &cli::Reproduce) -> Limit {
-    let of_the_machine = ["cpu", "tch"].contains(&args.backend.as_str());
-    match args.memory_limit {
+fn limit(how: &cli::How) -> Limit {
+    let of_the_machine = ["cpu", "tch"].contains(&how.backend.as_str());
+    match how.memory_limit {
         Some(bytes) => Limit::Given(bytes),
         None if of_the_machine => available().map_or(Limit::Unknown, Limit::Available),
         None => Limit::Unknown,
@@ -294,10 +277,10 @@ fn limit(args: &cli::Reproduce) -> Limit {
 }
 
 /// The run directory that the command line names: a new one, or with `--resume` one that is there.
-pub(crate) fn run_dir(args: &cli::Reproduce, identity: Identity, config: &str) -> Result<RunDir> {
-    let target = &args.target;
-    if args.resume {
-        let path = args.out.clone().or_else(|| newest_path(target));
+pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
+    let target = &identity.target;
+    if how.resume {
+        let path = how.out.clone().or_else(|| newest_path(target));
         let none = || Error::invalid("--resume", format!("a run of {target} below `runs`"), "none");
         let path = path.ok_or_else(none)?;
         if !path.is_dir() {
@@ -306,53 +289,42 @@ pub(crate) fn run_dir(args: &cli::Reproduce, identity: Identity, config: &str) -
         }
         return RunDir::open(path, identity, config);
     }
-    RunDir::create(args.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
-}
-
-/// Refuses another table than the target's, and figures, which need no run of their own.
-pub(crate) fn check_table(args: &cli::Reproduce, table: u32) -> Result<()> {
-    if let Some(figure) = args.figure {
-        let expected = format!("none: Figures 3 and 4 stand in the report of {}", args.target);
-        return Err(Error::invalid("--figure", expected, figure));
-    }
-    let Some(other) = args.table.filter(|&t| t != table) else { return Ok(()) };
-    let expected = format!("{table}, the one table of {} so far", args.target);
-    Err(Error::invalid("--table", expected, other))
+    RunDir::create(how.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
 }
 
 /// Number of seeds: the command line's, else the target's.
-pub(crate) fn seeds(args: &cli::Reproduce, default: u64) -> Result<u64> {
-    let count = args.seeds.unwrap_or(default);
+pub(crate) fn seeds(what: &cli::What, default: u64) -> Result<u64> {
+    let count = what.seeds.unwrap_or(default);
     within("--seeds".into(), count, 1..=MOST_SEEDS)?;
     Ok(count)
 }
 
 /// The command line again, without what only one machine has.
-pub(crate) fn command(args: &cli::Reproduce, seeds: u64) -> String {
-    let mut command = format!("cargo xtask reproduce {} --seeds {seeds}", args.target);
-    for (option, number) in [("table", args.table), ("figure", args.figure)] {
+pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
+    let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
+    for (option, number) in [("table", what.table), ("figure", what.figure)] {
         if let Some(number) = number {
             command += &format!(" --{option} {number}");
         }
     }
-    if let Some(rows) = &args.rows {
+    if let Some(rows) = &what.rows {
         command += &format!(" --rows '{}'", rows.join(","));
     }
-    if let Some(methods) = &args.rescore {
+    if let Some(methods) = &what.rescore {
         command += &format!(" --rescore {}", methods.join(","));
     }
-    if args.data.is_some() {
+    if how.data.is_some() {
         command += " --data DIR"; // the folder is the reader's own
     }
-    if args.backend != "cpu" {
-        command += &format!(" --backend {}", args.backend);
+    if how.backend != "cpu" {
+        command += &format!(" --backend {}", how.backend);
     }
     command
 }
 
 /// The rows that the command line names, in the target's order; all without it.
-pub(crate) fn rows(args: &cli::Reproduce, known: &[&str]) -> Result<Vec<String>> {
-    let Some(wanted) = &args.rows else {
+pub(crate) fn rows(what: &cli::What, known: &[&str]) -> Result<Vec<String>> {
+    let Some(wanted) = &what.rows else {
         return Ok(known.iter().map(|row| (*row).to_owned()).collect());
     };
     for row in wanted {

@@ -14,9 +14,9 @@ use itm_core::{Error, Relevance, Result};
 use rayon::prelude::*;
 
 use crate::config::{Config, DatasetName, ImageFeatures};
-use crate::method::Split;
 use crate::progress;
 use crate::report::Picture;
+use crate::split::Split;
 
 /// A data set, the truth where it is known, and its pictures for the report.
 pub(crate) struct Source {

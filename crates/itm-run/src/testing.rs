@@ -2,11 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use burn::tensor::Device;
+
 use crate::config::{Config, ScenesConfig};
+use crate::paper::Paper;
+use crate::run::Bench;
 use crate::source::Source;
 
 pub(crate) fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs")
+}
+
+/// A file of printed numbers.
+pub(crate) fn paper(name: &str) -> Paper {
+    Paper::read(&configs().join(format!("papers/{name}.toml"))).unwrap()
 }
 
 /// `fne-scenes` with so many images of the training, validation and test split, of 32 pixels.
@@ -14,4 +23,43 @@ pub(crate) fn small_scenes([train, val, test]: [usize; 3]) -> (Config, Source) {
     let mut config = Config::load(&configs(), "fne-scenes").unwrap();
     config.target.scenes = Some(ScenesConfig { seed: 0, train, val, test, pixels: 32 });
     Source::open(&config, None, &configs()).unwrap()
+}
+
+/// What a target has in small: keys that it does not have are passed over.
+const SMALL: [(&str, &str); 16] = [
+    ("embed_dim", "16"),
+    ("word_dim", "8"),
+    ("epochs", "3"),
+    ("batch", "8"),
+    ("micro_batch", "8"),
+    ("bank_size", "64"),
+    ("warmup_epochs", "1"),
+    ("min_count", "10"),
+    ("mb_rate", "0.5"),
+    ("mb_k", "5"),
+    ("checkpoint_steps", "4"),
+    ("log_steps", "3"),
+    ("observe_steps", "4"),
+    ("train", "24"),
+    ("val", "6"),
+    ("test", "4"),
+];
+
+/// A target on Scenes that trains in a second.
+pub(crate) fn small_bench(target: &str) -> Bench {
+    let text = std::fs::read_to_string(configs().join(format!("{target}.toml"))).unwrap();
+    let line = |line: &str| {
+        let key = line.split('=').next().unwrap().trim();
+        match SMALL.iter().find(|(name, _)| *name == key) {
+            Some((_, value)) => format!("{key} = {value}\n"),
+            None => format!("{line}\n"),
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let small: String = text.lines().map(line).collect();
+    std::fs::write(folder.path().join("small.toml"), small.replace("pixels = 96", "pixels = 32"))
+        .unwrap();
+    let config = Config::load(folder.path(), "small").unwrap();
+    let (config, source) = Source::open(&config, None, folder.path()).unwrap();
+    Bench::new(config, source, Device::flex()).unwrap()
 }

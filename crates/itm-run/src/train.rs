@@ -3,17 +3,39 @@
 use std::path::Path;
 
 use itm_core::audit::{Candidates, Draws};
-use itm_core::eval::Evaluation;
+use itm_core::eval::{Protocol, TiePolicy};
+use itm_core::learn::{Method, Numbers, Observe, Step};
 use itm_core::{Error, Result};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::audit;
 use crate::checkpoint::{self, Checkpoints, Found};
+use crate::inputs::Inputs;
 use crate::log::{Line, Log};
-use crate::method::{Course, Embedded, LastBatch, Method, Observe, Split};
-use crate::results;
+use crate::split::Split;
+
+/// How long a method trains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    /// Passes over all captions.
+    pub epochs: usize,
+    /// Captions in a batch.
+    pub batch: usize,
+    /// What becomes of the captions that do not fill one.
+    pub last: LastBatch,
+}
+
+/// What becomes of an epoch's captions that do not fill a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastBatch {
+    /// They are left out: other ones in every epoch.
+    Dropped,
+    /// They are a smaller batch.
+    Kept,
+}
 
 /// How long and how often; fixed by the configuration, never by the clock.
 #[derive(Debug, Clone, Copy)]
@@ -73,9 +95,8 @@ impl Plan {
         order
     }
 
-    fn observe(&self, step: usize) -> Observe {
-        let on = self.observe_steps > 0 && step.is_multiple_of(self.observe_steps);
-        if on { Observe::Yes } else { Observe::No }
+    fn observes(&self, step: usize) -> bool {
+        self.observe_steps > 0 && step.is_multiple_of(self.observe_steps)
     }
 }
 
@@ -127,60 +148,181 @@ pub struct Best {
     pub rsum: f64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// Sums over the steps since the last line of the log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Mean {
     steps: f64,
     loss: f64,
     grad_norm: f64,
     active: f64,
+    #[serde(default)] // checkpoints of before have none
+    numbers: Numbers,
 }
 
-/// Trains, or goes on training, and leaves the method as it was at its best epoch end. `watch` is called after every step.
-///
-/// # Errors
-/// If the loss, the gradient or a weight is not finite (the last checkpoint stays, and it is of finite weights), or if
-/// something cannot be written or read.
-pub fn train(
-    method: &mut impl Method,
-    plan: &Plan,
-    validate: impl Fn(&Embedded) -> Result<Evaluation>,
-    checkpoints: &Checkpoints,
-    log: &Path,
-    mut watch: impl FnMut(Event),
-) -> Result<Progress> {
-    let mut at = match checkpoints.latest::<Progress>()? {
-        Some(Found { folder, progress, notice, .. }) => {
-            method.load(&folder)?;
-            if let Some(line) = &notice {
-                watch(Event::Notice(line));
-            }
-            progress
-        }
-        None => Progress::default(),
-    };
-    let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
-    checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
-    while at.step < plan.steps() {
-        let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
-        if first == 0 {
-            method.begin_epoch(epoch);
-        }
-        let order = plan.order(epoch);
-        let batches = order.chunks(plan.course.batch).take(plan.epoch_steps()).skip(first);
-        let seeds = (at.step..).map(|step| step_seed(plan.seed, step));
-        method.ahead(&mut batches.clone().zip(seeds));
-        for captions in batches {
-            step(method, plan, epoch, captions, &mut at, &mut log)?;
-            watch(Event::Step(&at));
-            if at.step.is_multiple_of(plan.checkpoint_steps) && at.step % plan.epoch_steps() != 0 {
-                save(method, checkpoints, &mut at, &mut log)?;
-            }
-        }
-        end_epoch(method, epoch, &validate, &mut at, &mut log)?;
-        save(method, checkpoints, &mut at, &mut log)?;
+impl Mean {
+    fn add(&mut self, step: &Step) {
+        self.steps += 1.0;
+        self.loss += step.loss;
+        self.grad_norm += step.grad_norm;
+        self.active += step.active;
+        self.numbers.add(&step.numbers);
     }
-    restore_best(method, checkpoints, &at)?;
-    Ok(at)
+
+    fn line(&self, epoch: usize, step: usize) -> Line {
+        let Self { steps, loss, grad_norm, active, numbers } = self;
+        Line::Train {
+            epoch,
+            step,
+            loss: loss / steps,
+            grad_norm: grad_norm / steps,
+            active: active / steps,
+            numbers: numbers.means().map(|(name, mean)| (name.to_owned(), mean)).collect(),
+        }
+    }
+}
+
+/// One training: a method, what it takes in, and where it is written.
+pub struct Training<'a, 'd> {
+    /// What a line about it begins with: row and seed.
+    pub name: &'a str,
+    /// How long and how often.
+    pub plan: &'a Plan,
+    /// What is trained.
+    pub method: &'a mut dyn Method,
+    /// What it takes in.
+    pub inputs: &'a mut Inputs<'d>,
+    /// Where it is saved.
+    pub checkpoints: &'a Checkpoints,
+}
+
+impl Training<'_, '_> {
+    /// Trains, or goes on training, and leaves the method as it was at its best epoch end. `watch` is called after every
+    /// step.
+    ///
+    /// # Errors
+    /// If the loss, the gradient or a weight is not finite (the last checkpoint stays, and it is of finite weights), or if
+    /// something cannot be written or read.
+    pub fn run(mut self, log: &Path, mut watch: impl FnMut(Event)) -> Result<Progress> {
+        let (plan, checkpoints) = (self.plan, self.checkpoints);
+        let mut at = match checkpoints.latest::<Progress>()? {
+            Some(Found { folder, progress, notice, .. }) => {
+                self.method.load(&folder)?;
+                if let Some(line) = &notice {
+                    watch(Event::Notice(line));
+                }
+                progress
+            }
+            None => Progress::default(),
+        };
+        let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
+        checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
+        while at.step < plan.steps() {
+            let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
+            if first == 0 {
+                self.method.begin_epoch(epoch, self.inputs.items(Split::Train))?;
+            }
+            let order = plan.order(epoch);
+            let batches = order.chunks(plan.course.batch).take(plan.epoch_steps()).skip(first);
+            let seeds = (at.step..).map(|step| step_seed(plan.seed, step));
+            self.inputs.ahead(batches.clone().zip(seeds));
+            for captions in batches {
+                self.step(epoch, captions, &mut at, &mut log)?;
+                watch(Event::Step(&at));
+                if at.step.is_multiple_of(plan.checkpoint_steps)
+                    && at.step % plan.epoch_steps() != 0
+                {
+                    self.save(&mut at, &mut log)?;
+                }
+            }
+            self.end_epoch(epoch, &mut at, &mut log)?;
+            self.save(&mut at, &mut log)?;
+        }
+        restore_best(self.method, checkpoints, &at)?;
+        Ok(at)
+    }
+
+    fn step(
+        &mut self,
+        epoch: usize,
+        captions: &[usize],
+        at: &mut Progress,
+        log: &mut Log,
+    ) -> Result<()> {
+        let seed = step_seed(self.plan.seed, at.step);
+        let ready = self.inputs.step(captions, seed)?;
+        let observe = match self.inputs.truth() {
+            Some(truth) if self.plan.observes(at.step) => Observe::Against(truth),
+            _ => Observe::Off,
+        };
+        let done = self.method.step(&ready.batch(), seed, observe).map_err(|e| self.blamed(e))?;
+        for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
+            if !value.is_finite() {
+                let place = format!("epoch {epoch}, step {}", at.step);
+                return Err(self.blamed(Error::invalid(place, format!("a finite {what}"), value)));
+            }
+        }
+        at.step += 1;
+        at.since_log.add(&done);
+        if let Some(draws) = done.draws {
+            at.draws.add(&draws);
+            at.epoch_draws.add(&draws);
+        }
+        if let Some(candidates) = done.candidates {
+            at.epoch_candidates.add(&candidates);
+        }
+        if at.step.is_multiple_of(self.plan.log_steps) {
+            log.write(&std::mem::take(&mut at.since_log).line(epoch, at.step))?;
+        }
+        Ok(())
+    }
+
+    /// An error of a step, with the row it is of and the first weight that is to blame.
+    fn blamed(&self, error: Error) -> Error {
+        let Error::Invalid { place, expected, got } = error else { return error };
+        let tensor = self.method.non_finite().map(|name| format!(", first in {name}"));
+        Error::invalid(
+            format!("{}, {place}", self.name),
+            expected,
+            got + &tensor.unwrap_or_default(),
+        )
+    }
+
+    fn end_epoch(&self, epoch: usize, at: &mut Progress, log: &mut Log) -> Result<()> {
+        let items = self.inputs.items(Split::Val);
+        let scored = self.method.scored(items)?;
+        let rsum = scored.evaluate(Protocol::Full, items.pairs, TiePolicy::Index)?.rsum;
+        log.write(&Line::Validation { epoch, step: at.step, rsum })?;
+        if at.best.is_none_or(|best| rsum > best.rsum) {
+            at.best = Some(Best { epoch, step: at.step, rsum });
+        }
+        at.candidates = std::mem::take(&mut at.epoch_candidates);
+        if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
+            log.write(&Line::Draws {
+                epoch,
+                drawn_true: shares.drawn,
+                uniform_true: shares.uniform,
+                hardest_true: shares.hardest,
+                others_true: shares.others,
+                detection: audit::of_candidates(&at.candidates, self.method.prior()),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn save(&self, at: &mut Progress, log: &mut Log) -> Result<()> {
+        if let Some(tensor) = self.method.non_finite() {
+            // A step can end in finite loss and gradient and infinite weights: not to be resumed from.
+            let place = format!("{}, step {}", self.name, at.step);
+            let got = format!("a NaN or infinity in {tensor}");
+            return Err(Error::invalid(place, "finite weights", got));
+        }
+        at.log_bytes = log.sync()?;
+        let step = at.step as u64;
+        self.checkpoints.write(step, &*at, |files| {
+            self.method.save(&mut |name, contents| files.add(name, contents))
+        })?;
+        self.checkpoints.prune::<Progress>(step, KEPT)
+    }
 }
 
 /// Leaves the method as a training that has ended left it. Nothing is trained and nothing written.
@@ -188,7 +330,7 @@ pub fn train(
 /// # Errors
 /// If the training has not ended, or its checkpoints are damaged or of another run.
 pub fn restore(
-    method: &mut impl Method,
+    method: &mut dyn Method,
     plan: &Plan,
     checkpoints: &Checkpoints,
     place: &Path,
@@ -203,99 +345,9 @@ pub fn restore(
     Ok(at)
 }
 
-fn restore_best(method: &mut impl Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
+fn restore_best(method: &mut dyn Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
     let Some(best) = at.best else { return Ok(()) };
     method.load(&checkpoints.read::<Progress>(best.step as u64)?.folder)
-}
-
-fn step(
-    method: &mut impl Method,
-    plan: &Plan,
-    epoch: usize,
-    captions: &[usize],
-    at: &mut Progress,
-    log: &mut Log,
-) -> Result<()> {
-    let done = method.step(captions, step_seed(plan.seed, at.step), plan.observe(at.step))?;
-    for (what, value) in [("loss", done.loss), ("gradient norm", done.grad_norm)] {
-        if !value.is_finite() {
-            let tensor = method.non_finite().map(|name| format!(", first in {name}"));
-            let place = format!("{}, epoch {epoch}, step {}", method.name(), at.step);
-            let got = format!("{value}{}", tensor.unwrap_or_default());
-            return Err(Error::invalid(place, format!("a finite {what}"), got));
-        }
-    }
-    at.step += 1;
-    let mean = &mut at.since_log;
-    mean.steps += 1.0;
-    mean.loss += done.loss;
-    mean.grad_norm += done.grad_norm;
-    mean.active += done.active;
-    if let Some(draws) = done.draws {
-        at.draws.add(&draws);
-        at.epoch_draws.add(&draws);
-    }
-    if let Some(candidates) = done.candidates {
-        at.epoch_candidates.add(&candidates);
-    }
-    if at.step.is_multiple_of(plan.log_steps) {
-        let Mean { steps, loss, grad_norm, active } = std::mem::take(mean);
-        log.write(&Line::Train {
-            epoch,
-            step: at.step,
-            loss: loss / steps,
-            grad_norm: grad_norm / steps,
-            active: active / steps,
-        })?;
-    }
-    Ok(())
-}
-
-fn end_epoch(
-    method: &impl Method,
-    epoch: usize,
-    validate: &impl Fn(&Embedded) -> Result<Evaluation>,
-    at: &mut Progress,
-    log: &mut Log,
-) -> Result<()> {
-    let rsum = validate(&method.embed(Split::Val)?)?.rsum;
-    log.write(&Line::Validation { epoch, step: at.step, rsum })?;
-    if at.best.is_none_or(|best| rsum > best.rsum) {
-        at.best = Some(Best { epoch, step: at.step, rsum });
-    }
-    at.candidates = std::mem::take(&mut at.epoch_candidates);
-    if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
-        log.write(&Line::Draws {
-            epoch,
-            drawn_true: shares.drawn,
-            uniform_true: shares.uniform,
-            hardest_true: shares.hardest,
-            others_true: shares.others,
-            detection: results::of_candidates(&at.candidates, method.prior()),
-        })?;
-    }
-    Ok(())
-}
-
-fn save(
-    method: &impl Method,
-    checkpoints: &Checkpoints,
-    at: &mut Progress,
-    log: &mut Log,
-) -> Result<()> {
-    if let Some(tensor) = method.non_finite() {
-        // A step can end in finite loss and gradient and infinite weights: not to be resumed from.
-        let place = format!("{}, step {}", method.name(), at.step);
-        return Err(Error::invalid(
-            place,
-            "finite weights",
-            format!("a NaN or infinity in {tensor}"),
-        ));
-    }
-    at.log_bytes = log.sync()?;
-    let step = at.step as u64;
-    checkpoints.write(step, &*at, |files| method.save(files))?;
-    checkpoints.prune::<Progress>(step, KEPT)
 }
 
 /// One number from the run's seed and the step: SplitMix64's finaliser over both.

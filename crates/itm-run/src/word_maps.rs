@@ -1,12 +1,15 @@
 //! Pictures with the maps of words laid over them, rows of a table beside each other: FNE's Figures 3 and 7.
 
+use itm_core::Result;
+use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scenes::Bounds;
+use itm_core::scored::Scored;
 
-use crate::explain::Queries;
-use crate::method::{Embedded, Split, WordMap, WordMaps};
 use crate::pointing::false_negative;
+use crate::queries::Queries;
 use crate::report::{PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
+use crate::split::Split;
 
 /// Words shown of a caption where nobody says which.
 const WORDS: usize = 4;
@@ -36,27 +39,33 @@ pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
 }
 
 /// Each caption with its own image, and with a false negative of it: an image of which it is true, where that is known (no
-/// model has a say in which); else with the most similar of the other images by these embeddings, which may be none.
+/// model has a say in which); else with the most similar of the other images by these scores, which may be none.
+///
+/// # Errors
+/// As the scores.
 pub(crate) fn pairs(
     source: &Source,
     split: Split,
     captions: &[usize],
-    embedded: Option<&Embedded>,
-) -> Vec<Pair> {
+    scored: Option<&dyn Scored>,
+) -> Result<Vec<Pair>> {
     let (part, truth) = source.part(split);
-    let of = |&text: &usize| {
+    let mut shown = Vec::new();
+    for &text in captions {
         let own = part.pairs.image_of(text);
-        let other = match truth {
-            Some(truth) => false_negative(truth, own, text).map(|i| (i, PairKind::FalseNegative)),
-            None => {
-                let similar = embedded.and_then(|embedded| most_similar(embedded, text, own));
-                similar.map(|i| (i, PairKind::MostSimilar))
+        let other = match (truth, scored) {
+            (Some(truth), _) => {
+                false_negative(truth, own, text).map(|i| (i, PairKind::FalseNegative))
             }
+            (None, Some(scored)) => {
+                most_similar(scored, text, own)?.map(|i| (i, PairKind::MostSimilar))
+            }
+            (None, None) => None,
         };
-        let own = Pair { image: own, text, kind: PairKind::Annotated };
-        std::iter::once(own).chain(other.map(|(image, kind)| Pair { image, text, kind }))
-    };
-    captions.iter().flat_map(of).collect()
+        shown.push(Pair { image: own, text, kind: PairKind::Annotated });
+        shown.extend(other.map(|(image, kind)| Pair { image, text, kind }));
+    }
+    Ok(shown)
 }
 
 /// So many captions, spread evenly; where the truth is known, the next after each that is true of a second image.
@@ -71,19 +80,15 @@ pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> 
     captions
 }
 
-fn most_similar(embedded: &Embedded, text: usize, own: usize) -> Option<usize> {
-    let Embedded { dim, images, texts, .. } = embedded;
-    let text = &texts[text * dim..(text + 1) * dim];
-    let score = |image: &[f32]| -> f64 {
-        image.iter().zip(text).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
-    };
-    let scores = images.chunks_exact(*dim).map(score).enumerate().filter(|(i, _)| *i != own);
+fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<usize>> {
+    let column = scored.block(0..scored.images(), text..text + 1)?;
+    let scores = column.values().iter().enumerate().filter(|(i, _)| *i != own);
     // The first of equal ones.
-    let best = |best: Option<(usize, f64)>, next: (usize, f64)| match best {
-        Some(best) if best.1 >= next.1 => Some(best),
-        _ => Some(next),
+    let best = |best: Option<(usize, f32)>, (image, &score): (usize, &f32)| match best {
+        Some(best) if best.1 >= score => Some(best),
+        _ => Some((image, score)),
     };
-    scores.fold(None, best).map(|(image, _)| image)
+    Ok(scores.fold(None, best).map(|(image, _)| image))
 }
 
 /// What a report shows of the maps of one row and seed: of each pair the words that are wanted, or chosen ones.
@@ -164,8 +169,8 @@ fn chosen(words: &[WordMap], grounded: &[Grounded], wanted: Option<&[String]>) -
 
 #[cfg(test)]
 mod tests {
-    use hubness::training::Similarity;
     use itm_core::encoders::PatchGrid;
+    use itm_core::scored::{EmbeddingRows, Similarity};
 
     use super::*;
     use crate::testing;
@@ -205,15 +210,15 @@ mod tests {
     }
 
     /// Image 5 is the nearest to all captions; without a truth it is shown beside each, but its own, which get image 2.
-    fn embedded() -> Embedded {
+    fn embedded() -> EmbeddingRows {
         let mut images = vec![0.0; 12];
         (images[5], images[2]) = (1.0, 0.5);
-        Embedded { dim: 1, images, texts: vec![1.0; 60], similarity: Similarity::Cosine }
+        EmbeddingRows { dim: 1, images, texts: vec![1.0; 60], similarity: Similarity::Cosine }
     }
 
     #[test]
     fn a_caption_stands_with_its_image_and_with_another() {
-        let unknown = pairs(&source(false), Split::Test, &[7, 25], Some(&embedded()));
+        let unknown = pairs(&source(false), Split::Test, &[7, 25], Some(&embedded())).unwrap();
         let pair = |image, text, kind| Pair { image, text, kind };
         let (own, similar) = (PairKind::Annotated, PairKind::MostSimilar);
         assert_eq!(
@@ -221,13 +226,13 @@ mod tests {
             [pair(1, 7, own), pair(5, 7, similar), pair(5, 25, own), pair(2, 25, similar)]
         );
 
-        let alone = pairs(&source(false), Split::Test, &[7], None);
+        let alone = pairs(&source(false), Split::Test, &[7], None).unwrap();
         assert_eq!(alone, [pair(1, 7, own)], "no model, no truth, no other image");
 
         let source = source(true);
         let captions = spread(&source, Split::Test, 3);
         let truth = &source.truth.as_ref().unwrap().test;
-        let found = pairs(&source, Split::Test, &captions, Some(&embedded()));
+        let found = pairs(&source, Split::Test, &captions, Some(&embedded())).unwrap();
         assert_eq!(found.len(), 2 * captions.len(), "{captions:?}");
         for two in found.chunks(2) {
             assert_eq!((two[0].kind, two[1].kind), (own, PairKind::FalseNegative));
@@ -244,7 +249,7 @@ mod tests {
             grounded.iter().any(|g| g.names) && truth.unwrap().images_of(*t).len() > 1
         };
         let captions = [(0..part.pairs.texts()).find(named).unwrap()];
-        let pairs = pairs(&source, Split::Test, &captions, Some(&embedded()));
+        let pairs = pairs(&source, Split::Test, &captions, Some(&embedded())).unwrap();
         let maps = |value: f32| -> Vec<WordMaps> {
             let of = |pair: &Pair| {
                 let words = source.grounded(Split::Test, pair.image, pair.text).into_iter();

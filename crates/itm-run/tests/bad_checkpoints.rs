@@ -184,7 +184,7 @@ fn plans_and_too_little_memory() {
     let output = run(&configs, &[&SMALL[..], &["--plan", "--memory-limit", "4000000000"]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    for part in ["limit 3.7 GiB", "Full: at most", "optimiser", "activations at most", "nothing"] {
+    for part in ["limit 3.73 GiB", "Full: at most", "optimiser", "activations at most", "nothing"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
     let with = |rest: &[&'static str]| [&SMALL[..], rest].concat();

@@ -103,6 +103,52 @@ fn configs_with_unknown_missing_and_impossible_keys() {
     }
 }
 
+#[test]
+fn targets_that_extend_others_and_papers_that_nobody_makes() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let extends = |name: &str, other: &str| {
+        let text = format!("extends = \"{other}\"\n[target]\nmethod = \"fne\"\n");
+        fs::write(configs.join(format!("{name}.toml")), text).unwrap();
+    };
+    let refused = |parts: &[&str]| {
+        let line = refused(&configs, &["reproduce", "own", "--out", "out"]);
+        holds(&line, parts);
+        assert!(!dir.path().join("out").exists(), "{line}");
+    };
+    extends("other", "own");
+    extends("own", "other");
+    refused(&["other.toml, extends", "back to itself", "own → other → own"]);
+    extends("own", "small-too");
+    refused(&["own.toml, extends", "one of other, own, small", "`small-too`"]);
+    fs::copy(shipped("hubness-scenes.toml"), configs.join("other.toml")).unwrap();
+    extends("own", "other");
+    refused(&["own.toml, extends", "method \"fne\"", "`other`, which is of \"hubness\""]);
+
+    extends("own", "small");
+    change(&configs.join("own.toml"), |b| [&b[..], b"tables = \"none\"\n"].concat());
+    refused(&["own.toml, target.tables", "papers: fne, hal, hubness, naaf", "got `none`"]);
+    extends("own", "small");
+    let paper = configs.join("papers/fne.toml");
+    change(&paper, |b| [&b[..], b"\n[[row]]\ntable = 9\nrsum = 500.0\n"].concat());
+    refused(&["papers/fne.toml, row 64, table", "(1, 2, 3, 4, 5)", "`unmade`", "got 9"]);
+    change(&paper, |b| [b"table = 1\n", &b[..]].concat());
+    change(&configs.join("own.toml"), |b| [&b[..], b"[row.Full]\ntrain.botch = 1\n"].concat());
+    refused(&["papers/fne.toml, row 64"]);
+    fs::copy(shipped("papers/fne.toml"), &paper).unwrap();
+    refused(&["own.toml, row.Full", "botch"]);
+    change(&configs.join("own.toml"), |_| b"extends = \"small\"\ntarget.method = \"fme\"\n".into());
+    refused(&["own.toml, extends", "method \"fme\""]);
+    change(&configs.join("small.toml"), |b| {
+        set(&String::from_utf8(b).unwrap(), "method", "\"fme\"").into_bytes()
+    });
+    refused(&["own.toml, target.method", "one of fne, hal", "`fme`"]);
+}
+
+fn shipped(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs").join(file)
+}
+
 /// A target that reads a folder, and such a folder.
 fn exported(dir: &Path) -> (PathBuf, PathBuf) {
     let configs = small_configs(dir);

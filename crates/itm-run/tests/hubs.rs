@@ -14,10 +14,11 @@ fn hubs_configs(dir: &Path) -> PathBuf {
     let configs = small_configs(dir);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let mut hubs = fs::read_to_string(root.join("hubness-scenes-fne.toml")).unwrap();
-    for (key, value) in [("source", "\"small\""), ("rows", "[\"Full\"]"), ("resamples", "200")] {
+    for (key, value) in [("source", "\"small\""), ("rows", "[\"Full\"]")] {
         hubs = set(&hubs, key, value);
     }
-    fs::write(configs.join("hubs.toml"), hubs).unwrap();
+    fs::write(configs.join("hubs.toml"), hubs + "\n[hubness]\nresamples = 200\n").unwrap();
+    fs::copy(root.join("hubness-scenes.toml"), configs.join("hubness-scenes.toml")).unwrap();
     configs
 }
 
@@ -37,11 +38,11 @@ fn the_source_is_trained_once_and_never_touched() {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
     let at = |name: &str| dir.path().join(name);
-    for file in ["run.json", "config.toml", "summary.json", "report.md", "data/truth.json"] {
+    for file in ["run.json", "config.toml", "summary.json", "report.md"] {
         assert!(at("first").join(file).is_file(), "{file}");
     }
     let seed = at("first/rows/full/seed-0");
-    for file in ["report.html", "report.json", "test_images.npy", "val_texts.npy"] {
+    for file in ["report.html", "report.json"] {
         assert!(seed.join(file).is_file(), "{file}");
     }
     let read = |path: &Path| -> serde_json::Value {

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 
-use super::Queries;
-use crate::checkpoint::write_atomically;
-use crate::method::{Embedded, Split};
+use crate::disk::write_atomically;
+use crate::queries::Queries;
 use crate::report::{self, PairMaps};
-use crate::rows::Trained;
+use crate::run::{Model, Run};
+use crate::split::Split;
 use crate::word_maps::{self, ROWS, beside, numbers, shown};
 use crate::{cli, progress};
 
@@ -20,25 +21,30 @@ use crate::{cli, progress};
 /// If the checkpoint of the row cannot be read, no caption has one of the words that were asked for, or the page cannot be
 /// written.
 pub(super) fn write(
-    trained: &Trained,
-    (row, args): (&str, &cli::Explain),
+    run: &Run,
+    (model, args): (&Model, &cli::Explain),
     (split, queries): (Split, &Queries),
-    embedded: &Embedded,
+    scored: &dyn Scored,
     folder: &Path,
 ) -> Result<Option<PathBuf>> {
-    let source = &trained.source;
+    let (source, row) = (&run.bench.source, &model.row[..]);
     let captions = match args.captions {
         Some(_) => queries.captions.clone(),
         None => word_maps::spread(source, split, args.queries),
     };
-    let pairs = word_maps::pairs(source, split, &captions, Some(embedded));
+    let pairs = word_maps::pairs(source, split, &captions, Some(scored))?;
     let mut all: Vec<PairMaps> = vec![];
-    let others = trained.config.rows().filter(|&other| other != row);
+    let others = run.bench.config.rows().filter(|&other| other != row);
     for (k, name) in std::iter::once(row).chain(others).enumerate() {
-        if k > 0 && !trained.run.folder(name, args.seed).is_dir() {
+        if k > 0 && !run.dir.folder(name, args.seed).is_dir() {
             continue;
         }
-        let maps = match trained.word_maps(name, args.seed, (split, &numbers(&pairs))) {
+        let asked = numbers(&pairs);
+        let maps = match k {
+            0 => model.word_maps(split, &asked),
+            _ => run.trained(name, args.seed).and_then(|other| other.word_maps(split, &asked)),
+        };
+        let maps = match maps {
             Err(error) if k > 0 => {
                 progress::say(format!("{name} is left out of the maps: {error}"));
                 continue;

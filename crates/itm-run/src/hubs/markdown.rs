@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use itm_report::format;
+
 use super::orderings::upper;
 use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
-use crate::report::format;
 
 /// λ of the table of curves; the page of each seed draws them whole.
 const LAMBDAS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
@@ -91,12 +92,12 @@ fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
     let lines = row.methods.iter().map(|m| {
         vec![
             upper(&m.method),
-            format::rsum(m.rsum),
+            format::points(m.rsum),
             signed(m.difference),
             m.difference.map_or_else(dash, |_| format!("{} of {}", m.above, row.seeds)),
             m.difference.map_or_else(dash, |_| format!("{} of {}", m.below, row.seeds)),
             m.hs_sum.map_or_else(dash, format::points),
-            m.paper.map_or_else(dash, format::rsum),
+            m.paper.map_or_else(dash, format::points),
             signed(m.paper_difference),
             m.lambda.clone().unwrap_or_else(dash),
         ]

@@ -1,27 +1,24 @@
 //! Targets that train nothing: inferences that mitigate hubs, over the embeddings of models another target has trained.
 
-mod config;
-mod files;
 mod markdown;
-mod measure;
 mod orderings;
-pub(crate) mod rescore;
 mod summary;
 mod trained;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use itm_core::Result;
+use itm_core::{Error, Result};
 
-pub use config::{Capacity, HubSettings, HubsConfig, HubsMethod, HubsTarget, Runs, Setting, Stop};
-
-use crate::checkpoint::write_atomically;
+use crate::config::HubsConfig;
 use crate::devices::device;
-use crate::reproduce::{check_table, command, rows, run_dir, seeds};
+use crate::disk::write_atomically;
+use crate::paper::Paper;
+use crate::reproduce::{command, rows, run_dir, seeds};
+use crate::rescore::Rescoring;
 use crate::run_dir::Identity;
+use crate::split::Split;
 use crate::{cli, progress};
-use rescore::Rescoring;
 use summary::{Origin, RowReports, Summary};
 use trained::Wanted;
 
@@ -30,24 +27,35 @@ use trained::Wanted;
 /// # Errors
 /// Whatever is wrong with the command line, the configurations, the data, the source's run or the disk: one line.
 pub(crate) fn reproduce(
-    args: &cli::Reproduce,
     hubs: &HubsConfig,
+    what: &cli::What,
+    how: &cli::How,
     configs: &Path,
 ) -> Result<Option<PathBuf>> {
     let started = Instant::now();
-    check_table(args, hubs.target.table)?;
-    if args.rescore.is_some() {
-        let expected = format!("none: {} names its inferences in its file", args.target);
-        return Err(itm_core::Error::invalid("--rescore", expected, "a list"));
+    check_table(hubs, what)?;
+    if what.rescore.is_some() {
+        let expected = format!("none: {} names its inferences in its file", hubs.name);
+        return Err(Error::invalid("--rescore", expected, "a list"));
     }
-    let seeds = seeds(args, hubs.target.seeds)?;
-    device(&args.backend)?;
+    let seeds = seeds(what, hubs.target.seeds)?;
+    device(&how.backend)?;
     let known: Vec<_> = hubs.target.rows.iter().map(String::as_str).collect();
-    let rows = rows(args, &known)?;
-    let wanted = Wanted::open(args, hubs, configs, rows.clone(), seeds)?;
-    let found = wanted.look(args)?;
-    if args.plan {
-        wanted.plan(found, args, configs)?;
+    let rows = rows(what, &known)?;
+    let paper = Paper::of(&hubs.origin())?;
+    let over = |model: Option<&String>| {
+        let place = || hubs.place("target.printed");
+        paper.inferences(hubs.target.table, model.map(String::as_str), place)
+    };
+    for model in hubs.target.printed.values() {
+        over(Some(model))?; // every row's line, asked for or not
+    }
+    let printed = |row: &String| over(hubs.target.printed.get(row));
+    let printed = rows.iter().map(printed).collect::<Result<Vec<_>>>()?;
+    let wanted = Wanted::open(hubs, how, configs, rows.clone(), seeds)?;
+    let found = wanted.look(how)?;
+    if how.plan {
+        wanted.plan(found, how, configs)?;
         return Ok(None);
     }
     let identity = Identity {
@@ -55,29 +63,42 @@ pub(crate) fn reproduce(
         config_sha256: hubs.sha256.clone(),
         ..wanted.identity.clone()
     };
-    let run = run_dir(args, identity, &hubs.text)?;
-    let models = wanted.models(found, args, configs)?;
-    progress::say(format!("Models of {}", models.run.path().display()));
-    let protocol = models.config.target.protocol;
-    let rescoring = Rescoring::open(hubs.settings.clone(), &models.source, protocol, &run)?;
+    let dir = run_dir(how, identity, &hubs.text)?;
+    let models = wanted.models(found, how, configs)?;
+    progress::say(format!("Models of {}", models.dir.path().display()));
+    let (source, protocol) = (&models.bench.source, models.bench.config.target.protocol);
+    let rescoring = Rescoring::new(hubs.study.clone(), source, protocol)?;
     let mut measured = Vec::with_capacity(rows.len());
-    for row in rows {
+    for (row, printed) in rows.into_iter().zip(printed) {
         let mut reports = Vec::new();
         for seed in 0..seeds {
-            let folder = run.folder(&row, seed);
-            reports.extend(rescoring.measure(&folder, &models.embed(&row, seed)?)?);
+            let (folder, model) = (dir.folder(&row, seed), models.trained(&row, seed)?);
+            let [val, test] = [model.scored(Split::Val)?, model.scored(Split::Test)?];
+            reports.extend(rescoring.measure(&folder, &*val, &*test)?);
             progress::say(format!("{row}, seed {seed}: {}", folder.join("report.html").display()));
         }
-        let origin = Origin::read(models.run.path(), &row, seeds)?;
-        let printed = hubs.target.printed(&row).to_owned();
+        let origin = Origin::read(models.dir.path(), &row, seeds)?;
         measured.push(RowReports { row, printed, reports, origin });
     }
-    let summary = Summary::new(hubs, &models, measured, command(args, seeds), started);
+    let command = command(&hubs.name, what, how, seeds);
+    let summary = Summary::new(hubs, &models, measured, command, started);
     let text = serde_json::to_string_pretty(&summary).expect("names and numbers");
-    write_atomically(&run.path().join("summary.json"), (text + "\n").as_bytes())?;
+    write_atomically(&dir.path().join("summary.json"), (text + "\n").as_bytes())?;
     let page = markdown::render(&summary);
-    write_atomically(&run.path().join("report.md"), page.as_bytes())?;
+    write_atomically(&dir.path().join("report.md"), page.as_bytes())?;
     progress::say(&page);
-    progress::say(format!("Report: {}", run.path().join("report.md").display()));
-    Ok(Some(run.path().to_path_buf()))
+    progress::say(format!("Report: {}", dir.path().join("report.md").display()));
+    Ok(Some(dir.path().to_path_buf()))
+}
+
+/// Refuses another table than the target's, and figures, which need no run of their own.
+fn check_table(hubs: &HubsConfig, what: &cli::What) -> Result<()> {
+    let table = hubs.target.table;
+    if let Some(figure) = what.figure {
+        let expected = format!("none: Figures 3 and 4 stand in the report of {}", hubs.name);
+        return Err(Error::invalid("--figure", expected, figure));
+    }
+    let Some(other) = what.table.filter(|&t| t != table) else { return Ok(()) };
+    let expected = format!("{table}, the one table of {} so far", hubs.name);
+    Err(Error::invalid("--table", expected, other))
 }

@@ -5,25 +5,24 @@ use std::path::Path;
 use std::time::Instant;
 
 use hubness::Direction;
-use hubness::cli::report::{Hub, Param, Report, Row};
+use hubness::report::{Hub, Report};
 use itm_core::{Error, Result};
 use serde::Serialize;
 
-use super::HubsConfig;
 use super::orderings::{Ordering, orderings, verdict};
 use super::trained::reports;
-use crate::paper::inference;
+use crate::config::HubsConfig;
+use crate::mean::mean;
+use crate::paper::Inferences;
 use crate::report::{self, CCA};
-use crate::rows::Trained;
-
-/// Below it a difference counts as more than chance, after Holm's correction.
-const LEVEL: f64 = 0.05;
+use crate::rescore::{MethodSummary, row_of};
+use crate::run::Run;
 
 /// The reports of a row, one a seed.
 pub(super) struct RowReports {
     pub(super) row: String,
-    /// The paper's line of its model.
-    pub(super) printed: String,
+    /// The paper's numbers over its model.
+    pub(super) printed: Inferences,
     pub(super) reports: Vec<Report>,
     pub(super) origin: Origin,
 }
@@ -51,7 +50,7 @@ pub(super) struct Summary {
 impl Summary {
     pub(super) fn new(
         hubs: &HubsConfig,
-        models: &Trained,
+        models: &Run,
         measured: Vec<RowReports>,
         command: String,
         started: Instant,
@@ -60,15 +59,15 @@ impl Summary {
             target: hubs.name.clone(),
             paper: hubs.target.paper.clone(),
             table: hubs.target.table,
-            dataset: models.source.title.clone(),
-            substitution: models.source.substitution.clone(),
+            dataset: models.bench.source.title.clone(),
+            substitution: models.bench.source.substitution.clone(),
             source: hubs.target.source.clone(),
-            source_run: models.run.path().display().to_string(),
+            source_run: models.dir.path().display().to_string(),
             rows: measured.into_iter().map(RowSummary::new).collect(),
-            resamples: hubs.settings.resamples,
+            resamples: hubs.study.resamples,
             config_sha256: hubs.sha256.clone(),
-            source_config_sha256: models.config.sha256.clone(),
-            data_sha256: models.source.dataset.sha256.clone(),
+            source_config_sha256: models.bench.config.sha256.clone(),
+            data_sha256: models.bench.source.dataset.sha256.clone(),
             command,
             seconds: started.elapsed().as_secs_f64(),
         }
@@ -137,9 +136,8 @@ impl RowSummary {
         let orderings = orderings(&methods);
         Self {
             verdict: verdict(&row, &methods, &orderings),
-            printed_on: inference(&printed, Report::BASELINE)
-                .map_or_else(String::new, |line| line.dataset.clone()),
-            printed,
+            printed_on: printed.dataset,
+            printed: printed.model,
             counts: methods.iter().map(|m| CountsSummary::new(&m.method, &reports)).collect(),
             curves: curves(&reports),
             hubs: Direction::BOTH.iter().filter_map(|&d| HubsOfSide::new(d, &reports)).collect(),
@@ -149,82 +147,6 @@ impl RowSummary {
             methods,
             orderings,
         }
-    }
-}
-
-/// One inference over the seeds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct MethodSummary {
-    pub(super) method: String,
-    pub(super) rsum: f64,
-    pub(super) per_seed: Vec<f64>,
-    /// Less nearest neighbours.
-    pub(super) difference: Option<f64>,
-    /// Seeds with which it is significantly above nearest neighbours, and below.
-    pub(super) above: usize,
-    pub(super) below: usize,
-    /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
-    pub(super) hs_sum: Option<f64>,
-    /// λ of the first seed, where there is one.
-    pub(super) lambda: Option<String>,
-    /// The paper's over the model of one of its lines, and less its nearest neighbours.
-    pub(super) paper: Option<f64>,
-    pub(super) paper_difference: Option<f64>,
-}
-
-impl MethodSummary {
-    /// `printed` is the paper's line of the model.
-    pub(super) fn new(method: &str, printed: &str, reports: &[Report]) -> Self {
-        let of_seeds = || reports.iter().filter_map(|r| Some((r, row(r, method)?)));
-        let per_seed: Vec<_> = of_seeds().map(|(_, row)| row.rsum).collect();
-        let differences = || of_seeds().filter_map(|(_, row)| row.difference);
-        let significant = |sign: f64| {
-            let clear = |p: Option<f64>| p.is_some_and(|p| p < LEVEL);
-            differences().filter(|d| d.rsum * sign > 0.0 && clear(d.p_holm)).count()
-        };
-        let paper = inference(printed, method).map(|line| line.rsum);
-        let plain = inference(printed, Report::BASELINE).map(|line| line.rsum);
-        let is_plain = method == Report::BASELINE;
-        Self {
-            method: method.into(),
-            rsum: mean(per_seed.iter().copied()).unwrap_or(f64::NAN),
-            per_seed,
-            difference: mean(differences().map(|d| d.rsum)),
-            above: significant(1.0),
-            below: significant(-1.0),
-            hs_sum: mean(of_seeds().filter_map(|(_, row)| hs_sum(row))),
-            lambda: of_seeds().next().and_then(|(_, row)| lambda(row)),
-            paper,
-            paper_difference: paper.zip(plain).filter(|_| !is_plain).map(|(a, b)| a - b),
-        }
-    }
-}
-
-fn row<'a>(report: &'a Report, method: &str) -> Option<&'a Row> {
-    report.rows.iter().find(|row| row.method == method)
-}
-
-fn hs_sum(row: &Row) -> Option<f64> {
-    let sides = [row.hubs_after.i2t.as_ref()?, row.hubs_after.t2i.as_ref()?];
-    Some(sides.into_iter().flatten().map(|measures| measures.skewness).sum())
-}
-
-/// `i2t 1.5/2/2, t2i 1.2/2/3`.
-fn lambda(row: &Row) -> Option<String> {
-    let side = |direction: Direction| {
-        let value = row.params.get(direction)?.get("lambda")?;
-        Some(format!("{} {}", name(direction), param(value)))
-    };
-    let sides: Vec<_> = Direction::BOTH.into_iter().filter_map(side).collect();
-    (!sides.is_empty()).then(|| sides.join(", "))
-}
-
-fn param(value: &Param) -> String {
-    match value {
-        Param::Count(n) => n.to_string(),
-        Param::Number(x) => format!("{x:.2}"),
-        Param::Word(word) => word.clone(),
-        Param::Each(all) => all.iter().map(param).collect::<Vec<_>>().join("/"),
     }
 }
 
@@ -246,7 +168,7 @@ impl CountsSummary {
 
     fn new(method: &str, reports: &[Report]) -> Self {
         let measures = || {
-            let after = reports.iter().filter_map(|r| row(r, method)?.hubs_after.t2i.as_ref());
+            let after = reports.iter().filter_map(|r| row_of(r, method)?.hubs_after.t2i.as_ref());
             after.flatten().filter(|m| m.k == Self::K)
         };
         let histograms = || {
@@ -281,7 +203,7 @@ pub(super) struct CurveSummary {
 
 fn curves(reports: &[Report]) -> Vec<CurveSummary> {
     let first = reports.first().map_or(&[][..], |report| &report.curves);
-    let over_seeds = |curve: &hubness::cli::report::Curve| {
+    let over_seeds = |curve: &hubness::report::Curve| {
         let same = || {
             let all = reports.iter().flat_map(|report| &report.curves);
             all.filter(|c| c.label == curve.label && c.direction == curve.direction)
@@ -332,11 +254,6 @@ fn name(direction: Direction) -> &'static str {
         Direction::I2t => "i2t",
         Direction::T2i => "t2i",
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0u32, 0.0), |(n, sum), x| (n + 1, sum + x));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 #[cfg(test)]

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
-use super::HubsConfig;
-use crate::config::Config;
+use crate::config::{Config, HubsConfig};
 use crate::devices::device;
-use crate::rows::Trained;
+use crate::run::{Bench, Run};
 use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
 use crate::{cli, progress, reproduce};
@@ -44,8 +43,8 @@ impl Wanted {
     /// # Errors
     /// If there is no such target or row, if its data are wrong, or if it is evaluated by folds.
     pub(super) fn open(
-        args: &cli::Reproduce,
         hubs: &HubsConfig,
+        how: &cli::How,
         configs: &Path,
         rows: Vec<String>,
         seeds: u64,
@@ -62,7 +61,7 @@ impl Wanted {
             let expected = format!("rows of {}: {}", asked.name, known.join(", "));
             return Err(Error::invalid(place("rows"), expected, format!("`{row}`")));
         }
-        let (used, source) = Source::open(&asked, args.data.as_deref(), configs)?;
+        let (used, source) = Source::open(&asked, how.data.as_deref(), configs)?;
         if used.target.protocol == Protocol::Coco1kFolds {
             let expected = "a target that is evaluated in one fold";
             return Err(Error::invalid(place("source"), expected, used.target.protocol.name()));
@@ -71,7 +70,7 @@ impl Wanted {
             target: asked.name.clone(),
             config_sha256: used.sha256.clone(),
             data_sha256: source.dataset.sha256.clone(),
-            backend: args.backend.clone(),
+            backend: how.backend.clone(),
         };
         Ok(Self { asked, used, source, identity, rows, seeds })
     }
@@ -80,10 +79,10 @@ impl Wanted {
     ///
     /// # Errors
     /// If the one run that could serve is unfinished and `--resume` was not asked for.
-    pub(super) fn look(&self, args: &cli::Reproduce) -> Result<Found> {
+    pub(super) fn look(&self, how: &cli::How) -> Result<Found> {
         let name = &self.asked.name;
         match self.find(paths(name)) {
-            Found::Unfinished(path) if !args.resume => {
+            Found::Unfinished(path) if !how.resume => {
                 let expected = format!(
                     "a finished run (`cargo xtask reproduce {name} --resume` goes on with it)"
                 );
@@ -97,68 +96,52 @@ impl Wanted {
     ///
     /// # Errors
     /// If training fails.
-    pub(super) fn models(
-        self,
-        found: Found,
-        args: &cli::Reproduce,
-        configs: &Path,
-    ) -> Result<Trained> {
+    pub(super) fn models(self, found: Found, how: &cli::How, configs: &Path) -> Result<Run> {
         let path = match found {
             Found::Finished(path) => path,
             Found::Unfinished(path) => {
-                self.train(args, configs, Some(path.clone()))?;
+                self.train(how, configs, Some(path.clone()))?;
                 path
             }
             Found::None => {
                 let (name, rows) = (&self.asked.name, self.rows.join(", "));
                 progress::say(format!("No finished run of {name} with {rows}: it runs first."));
-                let trained = self.train(args, configs, None)?;
+                let trained = self.train(how, configs, None)?;
                 trained.expect("only a plan has no folder")
             }
         };
-        let run = RunDir::open(path, self.identity, &self.used.text)?;
-        let encoded = crate::rows::encoded(&self.used, &self.source)?;
-        let device = device(&args.backend)?;
-        Ok(Trained { config: self.used, source: self.source, encoded, run, device })
+        let dir = RunDir::open(path, self.identity, &self.used.text)?;
+        Ok(Run { bench: Bench::new(self.used, self.source, device(&how.backend)?)?, dir })
     }
 
     /// Says what would be trained, or that nothing would.
     ///
     /// # Errors
     /// If a training would not fit.
-    pub(super) fn plan(&self, found: Found, args: &cli::Reproduce, configs: &Path) -> Result<()> {
+    pub(super) fn plan(&self, found: Found, how: &cli::How, configs: &Path) -> Result<()> {
         match found {
             Found::Finished(path) => {
                 progress::say(format!("Nothing is trained: models of {}", path.display()));
             }
-            Found::Unfinished(path) => _ = self.train(args, configs, Some(path))?,
-            Found::None => _ = self.train(args, configs, None)?,
+            Found::Unfinished(path) => _ = self.train(how, configs, Some(path))?,
+            Found::None => _ = self.train(how, configs, None)?,
         }
         Ok(())
     }
 
     fn train(
         &self,
-        args: &cli::Reproduce,
+        how: &cli::How,
         configs: &Path,
         resumed: Option<PathBuf>,
     ) -> Result<Option<PathBuf>> {
-        let source = cli::Reproduce {
-            target: self.asked.name.clone(),
-            table: None,
-            figure: None,
+        let what = cli::What {
             rows: Some(self.rows.clone()),
             seeds: Some(self.seeds),
-            data: args.data.clone(),
-            backend: args.backend.clone(),
-            resume: resumed.is_some(),
-            out: resumed,
-            plan: args.plan,
-            jobs: args.jobs,
-            memory_limit: args.memory_limit,
-            rescore: None,
+            ..cli::What::default()
         };
-        reproduce::reproduce(&source, configs)
+        let how = cli::How { resume: resumed.is_some(), out: resumed, ..how.clone() };
+        reproduce::reproduce(self.asked.clone(), &what, &how, configs)
     }
 
     /// The first of some runs that serves; why others do not is said.
@@ -206,7 +189,7 @@ mod tests {
     fn wanted() -> Wanted {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let mut asked = Config::load(&configs, "fne-scenes").unwrap();
-        let size = ScenesConfig { seed: 0, train: 8, val: 4, test: 12, pixels: 32 };
+        let size = ScenesConfig { seed: 0, train: 30, val: 4, test: 12, pixels: 32 };
         asked.target.scenes = Some(size);
         let (used, source) = Source::open(&asked, None, &configs).unwrap();
         let identity = Identity {
@@ -262,12 +245,9 @@ mod tests {
     fn a_row_that_is_not_trained_to_its_end_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let wanted = wanted();
-        let run = RunDir::create(dir.path().join("run"), wanted.identity, "").unwrap();
-        let encoded = crate::rows::encoded(&wanted.used, &wanted.source).unwrap();
-        let config = wanted.used;
-        let (source, device) = (wanted.source, device("cpu").unwrap());
-        let trained = Trained { config, source, encoded, run, device };
-        let line = trained.embed("Full", 0).unwrap_err().to_string();
+        let dir = RunDir::create(dir.path().join("run"), wanted.identity, "").unwrap();
+        let bench = Bench::new(wanted.used, wanted.source, device("cpu").unwrap()).unwrap();
+        let line = Run { bench, dir }.trained("Full", 0).err().unwrap().to_string();
         assert!(line.contains("full/seed-0: expected a trained row, got nothing"), "{line}");
     }
 }

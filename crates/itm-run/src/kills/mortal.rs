@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use itm_core::Result;
+use itm_core::learn::{Batch, Items, Method, Observe, Step};
+use itm_core::scored::Scored;
 
-use crate::checkpoint::Files;
 use crate::disk::{Disk, Effect, SystemDisk};
-use crate::method::{Embedded, Method, Observe, Split, Step};
 
 /// Points that were passed, and the one at which it ends.
 #[derive(Debug)]
@@ -123,58 +123,51 @@ impl Disk for MortalDisk {
 }
 
 /// A method with a point before and after each of its parts.
-pub(super) struct MortalMethod<M> {
-    method: M,
+pub(super) struct MortalMethod {
+    method: Box<dyn Method>,
     life: Rc<Life>,
 }
 
-impl<M: Method> MortalMethod<M> {
-    pub(super) fn new(method: M, life: Rc<Life>) -> Self {
+impl MortalMethod {
+    pub(super) fn new(method: Box<dyn Method>, life: Rc<Life>) -> Self {
         Self { method, life }
     }
 
     /// The method by itself.
-    pub(super) fn alive(&self) -> &M {
-        &self.method
+    pub(super) fn alive(&self) -> &dyn Method {
+        &*self.method
     }
 }
 
-impl<M: Method> Method for MortalMethod<M> {
-    fn name(&self) -> &str {
-        self.method.name()
-    }
-
+impl Method for MortalMethod {
     fn non_finite(&self) -> Option<String> {
         self.method.non_finite()
     }
 
-    fn begin_epoch(&mut self, epoch: usize) {
+    fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         self.life.point("epoch: before");
-        self.method.begin_epoch(epoch);
+        self.method.begin_epoch(epoch, train)?;
         self.life.point("epoch: after");
+        Ok(())
     }
 
-    fn ahead(&mut self, steps: &mut dyn Iterator<Item = (&[usize], u64)>) {
-        self.method.ahead(steps);
-    }
-
-    fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
+    fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.life.point("step: before");
-        let step = self.method.step(captions, seed, observe)?;
+        let step = self.method.step(batch, seed, observe)?;
         self.life.point("step: made, not counted");
         Ok(step)
     }
 
-    fn embed(&self, split: Split) -> Result<Embedded> {
+    fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         self.life.point("validation: before");
-        let embedded = self.method.embed(split)?;
+        let scored = self.method.scored(items)?;
         self.life.point("validation: after");
-        Ok(embedded)
+        Ok(scored)
     }
 
-    fn save(&self, files: &mut Files) -> Result<()> {
+    fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         self.life.point("save: before");
-        self.method.save(files)?;
+        self.method.save(write)?;
         self.life.point("save: after");
         Ok(())
     }

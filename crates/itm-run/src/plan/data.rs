@@ -5,29 +5,32 @@ use itm_core::data::Features;
 use super::Bytes;
 use crate::encoded::Encoded;
 use crate::source::Source;
+use crate::split::Split;
 
 /// Sizes that the configuration does not hold.
-pub(crate) struct Sizes {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
     /// Width of the image features.
-    pub(crate) features: usize,
+    pub features: usize,
     /// Words of the vocabulary.
-    pub(crate) vocabulary: usize,
+    pub vocabulary: usize,
     /// Longest caption, in words.
-    pub(crate) words: usize,
+    pub words: usize,
     /// Captions of the training split.
-    pub(crate) captions: usize,
+    pub captions: usize,
     /// Bytes of the pictures that a training which sees them holds.
-    pub(crate) pictures: u64,
+    pub pictures: u64,
 }
 
 impl Sizes {
     pub(crate) fn of(source: &Source, encoded: &Encoded) -> Self {
-        let longest = encoded.train.words.iter().map(Vec::len).max();
+        let train = &encoded.part(Split::Train).words;
+        let longest = train.iter().map(Vec::len).max();
         Self {
             features: source.dataset.train.features.dim,
             vocabulary: encoded.vocabulary,
             words: longest.unwrap_or(0),
-            captions: encoded.train.words.len(),
+            captions: train.len(),
             pictures: source.held_by_pictures(),
         }
     }
@@ -45,7 +48,8 @@ pub(crate) fn data(source: &Source, encoded: &Encoded) -> Bytes {
     let values = |features: &Features| 4 * features.values.len() as u64;
     let given: u64 = parts.iter().map(|part| values(&part.features)).sum();
     let captions: usize = parts.iter().flat_map(|part| &part.captions).map(String::len).sum();
-    let taken: u64 = [&encoded.train, &encoded.val, &encoded.test]
+    let taken: u64 = encoded
+        .parts()
         .iter()
         .map(|part| {
             values(&part.features) + 4 * part.words.iter().map(Vec::len).sum::<usize>() as u64

@@ -1,6 +1,7 @@
 //! Queries and their first answers, for the eye.
 
-use super::html::escape;
+use maud::{Markup, html};
+
 use super::{Answer, Example, Item, Mark, Picture};
 
 /// What the numbers beside the answers are.
@@ -12,7 +13,8 @@ pub(super) enum Scores {
     Probabilities,
 }
 
-pub(super) fn render(out: &mut String, examples: &[Example], scores: Scores) {
+/// Nothing without any example.
+pub(super) fn render(examples: &[Example], scores: Scores) -> Markup {
     let said = match scores {
         Scores::Cosines => "Scores are cosines.",
         Scores::Probabilities => {
@@ -20,73 +22,76 @@ pub(super) fn render(out: &mut String, examples: &[Example], scores: Scores) {
              similarity, by the posterior as training left it."
         }
     };
-    *out += &format!(
-        "<p class=\"note\"><span class=\"mark annotated\">✓ annotated</span> the data set says \
-             so · <span class=\"mark true\">≈ true</span> correct, but not annotated (a false \
-             negative; known where the truth is complete) · <span class=\"mark other\">✗</span> \
-             neither. {said}</p>\n<div class=\"examples\">\n"
-    );
-    for example in examples {
-        one(out, example, scores);
-    }
-    *out += "</div>\n";
-}
-
-fn one(out: &mut String, example: &Example, scores: Scores) {
-    let found = match example.annotated_rank {
-        Some(rank) => format!(" · best annotated item at rank {rank}"),
-        None => String::new(),
-    };
-    let row = escape(&example.row);
-    let class = if matches!(example.query, Item::Image(_)) { " class=\"of-image\"" } else { "" };
-    *out += &format!("<article{class}>\n<p class=\"by\">{row}{found}</p>\n<div class=\"query\">");
-    item(out, &example.query);
-    let pictures = example.answers.iter().any(|a| matches!(a.item, Item::Image(_)));
-    *out += &format!("</div>\n<ol class=\"{}\">\n", if pictures { "pictures" } else { "captions" });
-    for answer in &example.answers {
-        let (class, word) = match answer.mark {
-            Mark::Annotated => ("annotated", "✓ annotated"),
-            Mark::TrueNotAnnotated => ("true", "≈ true"),
-            Mark::Other => ("other", "✗"),
-        };
-        *out += &format!("<li class=\"{class}\">");
-        item(out, &answer.item);
-        let score = score(answer, scores);
-        *out += &format!(
-            " <span class=\"judged\"><span class=\"mark {class}\">{word}</span>{score}</span></li>\n"
-        );
-    }
-    *out += "</ol>\n</article>\n";
-}
-
-fn score(answer: &Answer, scores: Scores) -> String {
-    if !answer.score.is_finite() {
-        return String::new();
-    }
-    let text = match scores {
-        Scores::Cosines => format!("{:.2}", answer.score),
-        Scores::Probabilities => format!("{:.4}", answer.score), // the prior alone is 0.0001
-    };
-    format!(" <span class=\"score\">{}</span>", text.replace('-', "−"))
-}
-
-fn item(out: &mut String, item: &Item) {
-    *out += &match item {
-        Item::Caption(text) => format!("<q>{}</q>", escape(text)),
-        Item::Image(Picture { name, bytes, .. }) if bytes.is_empty() => {
-            format!("<span class=\"absent\">{}</span>", escape(name))
+    html! {
+        @if !examples.is_empty() {
+            p.note {
+                span.mark.annotated { "✓ annotated" } " the data set says so · "
+                span.mark.true { "≈ true" }
+                " correct, but not annotated (a false negative; known where the truth is complete) · "
+                span.mark.other { "✗" } " neither. " (said)
+            }
+            div.examples { @for example in examples { (one(example, scores)) } }
         }
-        Item::Image(Picture { name, mime, bytes }) => format!(
-            "<img src=\"data:{};base64,{}\" alt=\"{}\">",
-            escape(mime),
-            base64(bytes),
-            escape(name)
-        ),
+    }
+}
+
+fn one(example: &Example, scores: Scores) -> Markup {
+    let is_image = |item: &Item| matches!(item, Item::Image(_));
+    let pictures = example.answers.iter().any(|a| is_image(&a.item));
+    html! {
+        article class=[is_image(&example.query).then_some("of-image")] {
+            p.by {
+                (example.row)
+                @if let Some(rank) = example.annotated_rank { " · best annotated item at rank " (rank) }
+            }
+            div.query { (item(&example.query)) }
+            ol class=(if pictures { "pictures" } else { "captions" }) {
+                @for answer in &example.answers { (judged(answer, scores)) }
+            }
+        }
+    }
+}
+
+fn judged(answer: &Answer, scores: Scores) -> Markup {
+    let (class, word) = match answer.mark {
+        Mark::Annotated => ("annotated", "✓ annotated"),
+        Mark::TrueNotAnnotated => ("true", "≈ true"),
+        Mark::Other => ("other", "✗"),
     };
+    let places = match scores {
+        Scores::Cosines => 2,
+        Scores::Probabilities => 4, // the prior alone is 0.0001
+    };
+    html! {
+        li class=(class) {
+            (item(&answer.item)) " "
+            span.judged {
+                span class={ "mark " (class) } { (word) }
+                @if answer.score.is_finite() {
+                    " " span.score { (itm_report::format::decimals(answer.score, places)) }
+                }
+            }
+        }
+    }
+}
+
+fn item(item: &Item) -> Markup {
+    html! {
+        @match item {
+            Item::Caption(text) => q { (text) },
+            Item::Image(Picture { name, bytes, .. }) if bytes.is_empty() => span.absent { (name) },
+            Item::Image(picture) => img src=(data_url(picture)) alt=(picture.name);,
+        }
+    }
+}
+
+/// The picture itself, in the place of an address.
+pub(super) fn data_url(picture: &Picture) -> String {
+    format!("data:{};base64,{}", picture.mime, base64(&picture.bytes))
 }
 
 /// Base64 of RFC 4648 §4, padded.
-pub(super) fn base64(bytes: &[u8]) -> String {
+fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -118,8 +123,7 @@ mod tests {
             ],
             annotated_rank: Some(1),
         };
-        let mut out = String::new();
-        one(&mut out, &example, Scores::Cosines);
+        let out = one(&example, Scores::Cosines).into_string();
         let items: Vec<_> =
             out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
         let has = |k: usize, parts: &[&str]| {
@@ -129,8 +133,7 @@ mod tests {
         has(1, &["class=\"true\"", "<q>two</q>", "≈ true", ">−0.20<"]);
         has(2, &["class=\"other\"", "<q>three</q>", "✗"]);
         assert!(!items[2].contains("score") && out.contains("best annotated item at rank 1"));
-        let mut probable = String::new();
-        one(&mut probable, &example, Scores::Probabilities);
+        let probable = one(&example, Scores::Probabilities).into_string();
         assert!(probable.contains(">0.5140<"), "{probable}");
         assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
     }

@@ -1,14 +1,16 @@
 //! `report.md`: the verdict on the first line, then the tables.
 
+use itm_report::markdown::{escape, line, prose, table};
+
 use super::json::Report;
-use super::tables::{self, Interval, Table};
+use super::tables::{self, Interval};
 use super::verdict;
 
 pub(super) fn render(report: &Report) -> String {
-    let mut out =
-        format!("{}\n\n# {}\n\n", escape(&line(&verdict::of(report).text)), escape(&report.target));
+    let verdict = escape(&line(&verdict::of(report).text));
+    let mut out = format!("{verdict}\n\n# {}\n\n", escape(&report.target));
     if let Some(why) = &report.substitution {
-        out += &format!("> {}\n\n", prose(&line(why)));
+        out += &format!("> {}\n\n", prose(why));
     }
     let measured = [
         Some(tables::recalls(report, Interval::Ends)),
@@ -27,14 +29,10 @@ pub(super) fn render(report: &Report) -> String {
         tables::paper(report),
         tables::paper_differences(report),
     ];
-    for t in measured.iter().flatten() {
-        table(&mut out, t);
-    }
+    measured.iter().flatten().for_each(|t| out += &table(t));
     if !report.notes.is_empty() {
         out += "## Notes\n\n";
-        for note in &report.notes {
-            out += &format!("- {}\n", prose(&line(note)));
-        }
+        report.notes.iter().for_each(|note| out += &format!("- {}\n", prose(note)));
         out.push('\n');
     }
     out += "## Run\n\n";
@@ -42,59 +40,6 @@ pub(super) fn render(report: &Report) -> String {
         out += &format!("- {label}: {}\n", escape(&line(&value)));
     }
     out + &format!("\n```sh\n{}\n```\n", line(&report.command))
-}
-
-fn table(out: &mut String, t: &Table) {
-    *out += &format!("## {}\n\n| {} |", escape(&t.title), t.stub);
-    for c in &t.columns {
-        *out += &format!(" {}{} |", c.short, escape(&c.label));
-    }
-    *out += "\n|---|";
-    *out += &"---:|".repeat(t.columns.len());
-    for l in &t.lines {
-        *out += &format!("\n| {} |", escape(&l.name));
-        for cell in &l.cells {
-            let text = escape(&cell.text);
-            *out += &if cell.best { format!(" **{text}** |") } else { format!(" {text} |") };
-        }
-    }
-    *out += &format!("\n\n{}\n\n", escape(&t.note));
-}
-
-/// One line, whatever stood in the data.
-fn line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Text in which `backquotes` mark code.
-fn prose(text: &str) -> String {
-    let parts: Vec<_> = text.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return escape(text); // an odd backquote is only a character
-    }
-    let code = |(i, part): (usize, &&str)| match i % 2 {
-        1 => format!("`{part}`"),
-        _ => escape(part),
-    };
-    parts.iter().enumerate().map(code).collect()
-}
-
-/// Text that stays text: no markup, no line and no table cell of its own.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            // "p < 0.001" and "a & b" open neither a tag nor an entity.
-            '<' | '&' if rest.as_str().starts_with(' ') => out.push(c),
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '\n' | '\r' => out.push(' '),
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
-            _ => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

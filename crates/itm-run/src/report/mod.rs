@@ -5,9 +5,7 @@
 //! stand in [`Report`] once, and every table is built from it by `tables`, so the four outputs
 //! cannot disagree.
 
-mod canvas;
 mod examples;
-pub(crate) mod format;
 mod html;
 mod json;
 mod markdown;
@@ -27,14 +25,15 @@ use itm_core::scenes::Bounds;
 
 use crate::checkpoint::write_atomically;
 
+pub(crate) use self::html::{explained, maps_page};
 pub use self::json::{
     CI95_UNIT, Claim, Comparison, DetectionAt, Distribution, DistributionOf, EpochDraws, Figure,
     FigurePoint, HubCounts, HubDifference, Kind, Measured, PaperNumbers, PaperRecalls,
     PaperReference, PaperRow, Pointed, Pointing, RecallIntervals, Recalls, Reliability,
     ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION, SeedResult, Spread, Truth,
 };
-pub use self::terminal::Palette;
-pub use self::verdict::{Outcome, Verdict};
+pub(crate) use self::terminal::render as terminal;
+pub(crate) use self::word_patches::largest;
 
 /// Name of the row that ranks at random, in every table.
 pub const CHANCE: &str = "chance";
@@ -208,36 +207,6 @@ pub struct Picture {
     pub bytes: Vec<u8>,
 }
 
-/// What the run shows about its [`Claim`], in one sentence: the first line of `report.md`.
-pub fn verdict(report: &Report) -> Verdict {
-    verdict::of(report)
-}
-
-/// The text of `report.md`.
-pub fn markdown(report: &Report) -> String {
-    markdown::render(report)
-}
-
-/// The text of `report.html`: one file, no scripts, nothing loaded from elsewhere.
-pub fn html(input: &ReportInput) -> String {
-    html::render(input)
-}
-
-/// A page of queries with their most probable false negatives; nothing is loaded from elsewhere.
-pub(crate) fn explained(title: &str, found: &[Example]) -> String {
-    html::explained(title, found)
-}
-
-/// A page of pictures with the maps of words laid over them; nothing is loaded from elsewhere.
-pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
-    html::maps_page(title, pairs)
-}
-
-/// The verdict and the tables for a terminal of any width; `palette` says whether to colour.
-pub fn terminal(report: &Report, palette: Palette) -> String {
-    terminal::render(report, palette)
-}
-
 /// Writes `report.json`, `report.md` and `report.html` into the folder `dir`.
 ///
 /// All three are made before the first is written, and each replaces its predecessor whole: it is
@@ -248,8 +217,8 @@ pub fn terminal(report: &Report, palette: Palette) -> String {
 pub fn write(dir: &Path, input: &ReportInput) -> Result<()> {
     let files = [
         ("report.json", input.report.to_json()?),
-        ("report.md", markdown(&input.report)),
-        ("report.html", html(input)),
+        ("report.md", markdown::render(&input.report)),
+        ("report.html", html::render(input)),
     ];
     for (name, text) in files {
         write_atomically(&dir.join(name), text.as_bytes())?;
@@ -275,8 +244,8 @@ mod tests {
         assert_eq!(names, ["report.html", "report.json", "report.md"]);
         let read = |name| fs::read_to_string(dir.path().join(name)).unwrap();
         assert_eq!(Report::from_json(&read("report.json")).unwrap(), second.report);
-        assert!(read("report.md").starts_with(&verdict(&second.report).text));
-        assert_eq!(read("report.html"), html(&second));
+        assert!(read("report.md").starts_with(&verdict::of(&second.report).text));
+        assert_eq!(read("report.html"), html::render(&second));
     }
 
     #[test]

@@ -1,286 +1,245 @@
 //! The figures of `report.html`.
 
-mod traces;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use itm_report::figure::{self, Course, Estimate, Figure, Key, SIZE, Shape, courses, estimates};
+use itm_report::format::points;
+use itm_report::plot::{Axis, Ink, Plot, Point, drawable, finite, padded};
+use itm_report::table::Role;
 
-use super::canvas::{
-    HEIGHT, Ink, Point, TEXT, chart, draw, draw_high, drawable, finite, mesh, number, padded, path,
-    text,
-};
-use super::json::{Measured, Reliability};
-use super::{Curve, Similarities};
+use super::json::{EpochDraws, Measured, Recalls, Reliability, Report, Row};
+use super::tables::role;
+use super::{CHANCE, Curve, Figures, Similarities};
 
-pub(super) use self::traces::{Trace, traces};
+/// Colours of rows that are neither the claim's nor a baseline: five, then their pale ones.
+const OTHERS: [u8; 10] = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12];
 
-/// A figure and what its legend says.
-pub(super) struct Figure {
-    pub(super) svg: String,
-    pub(super) legend: Vec<Key>,
+/// Every row with its colour: the claim's row has the first, baselines have two of their own; the eleventh row beside them is the
+/// first to share one.
+pub(super) fn rows(report: &Report) -> Vec<(&Row, u8)> {
+    let mut others = OTHERS.into_iter().cycle();
+    let mut colour = |row: &Row| match role(report, &row.name, row.kind) {
+        Role::Method => 0,
+        Role::Baseline if row.name == CHANCE => 6,
+        Role::Baseline => 7,
+        Role::Other => others.next().unwrap_or_default(),
+    };
+    report.rows.iter().map(|row| (row, colour(row))).collect()
 }
 
-/// A legend's entry.
-pub(super) struct Key {
-    pub(super) label: String,
-    /// Number of the page's series colour and dash.
-    pub(super) series: u8,
-    pub(super) shape: Shape,
-}
-
-/// How a legend's entry looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    Line,
-    Area,
-    Dot,
-}
-
-/// A row's name, its colour, and whatever a figure shows of it.
-pub(super) struct Series<'a, T> {
-    pub(super) name: &'a str,
-    pub(super) series: u8,
-    pub(super) data: T,
-}
-
-impl<'a, T> Series<'a, T> {
-    /// The same row showing something else.
-    pub(super) fn with<U>(&self, data: U) -> Series<'a, U> {
-        Series { name: self.name, series: self.series, data }
-    }
-}
-
-/// Which course of a [`Curve`] to draw.
-pub(super) type Course = fn(&Curve) -> &Vec<Point>;
-
-/// Loss or recall over epochs: a thin line per seed, a thick one for their mean. `levels` are
-/// horizontal lines: rows that were not trained.
-pub(super) fn curves(
-    label: &str,
-    y_desc: &str,
-    rows: &[Series<Vec<&Curve>>],
-    course: Course,
-    levels: &[Series<f64>],
-) -> Option<Figure> {
-    let all: Vec<Point> =
-        (rows.iter().flat_map(|r| &r.data)).flat_map(|c| finite(course(c))).collect();
-    if all.is_empty() {
-        return None;
-    }
-    let x = padded(all.iter().map(|p| p.0), 0.0);
-    let y = padded(all.iter().map(|p| p.1).chain(levels.iter().map(|l| l.data)), 0.05);
-    let svg = draw(label, |canvas| {
-        let mut chart = chart(canvas, 0).build_cartesian_2d(x.clone(), y)?;
-        mesh(&mut chart.configure_mesh(), "epochs", y_desc).draw()?;
-        for level in levels {
-            let line = [(x.start, level.data), (x.end, level.data)];
-            chart.draw_series([path(
-                line.into(),
-                Ink::Dashed(level.series).rgb().stroke_width(3),
-            )])?;
-        }
-        for row in rows.iter().filter(|r| r.data.len() > 1) {
-            for seed in &row.data {
-                let style = Ink::Solid(row.series).faint(0.4).stroke_width(2);
-                chart.draw_series([path(finite(course(seed)), style)])?;
-            }
-        }
-        for row in rows {
-            let style = Ink::Dashed(row.series).rgb().stroke_width(5);
-            chart.draw_series([path(mean(&row.data, course), style)])?;
-        }
-        Ok(())
+/// rSum and recalls of the rows.
+pub(super) fn recall(report: &Report) -> Vec<Figure> {
+    let rows = rows(report);
+    let estimate = |&(row, series): &(&Row, u8)| Estimate {
+        name: row.name.clone(),
+        series,
+        value: row.measured.rsum,
+        interval: row.measured.ci95,
+        parts: row.measured.per_seed.iter().map(|seed| seed.rsum).collect(),
+    };
+    let ranked: Vec<_> = rows.iter().filter(|(r, _)| r.name != CHANCE).map(estimate).collect();
+    let chance = report.row(CHANCE).filter(|_| !ranked.is_empty());
+    let apart = chance.map_or(String::new(), |row| {
+        format!("; {CHANCE}, {}, is not drawn", points(row.measured.rsum))
     });
-    let line = |name: &str, series| Key { label: name.to_owned(), series, shape: Shape::Line };
-    let keys = rows.iter().filter(|r| r.data.iter().any(|c| !finite(course(c)).is_empty()));
-    let legend = (keys.map(|r| line(r.name, r.series)))
-        .chain(levels.iter().map(|l| line(l.name, l.series)))
+    type Side = (Recalls, Option<[[f64; 2]; 3]>); // with intervals, where there are some
+    let bars = |title: &str, of: fn(&Measured) -> Side| {
+        let row = |&(row, series): &(&Row, u8)| {
+            let (values, intervals) = of(&row.measured);
+            figure::Recalls { name: row.name.clone(), series, values: values.values(), intervals }
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        let known = rows.iter().any(|row| row.intervals.is_some());
+        let whiskers = if known { " with 95 % intervals" } else { "" };
+        figure::recalls(format!("{title}{whiskers}"), &rows)
+    };
+    let title = format!("rSum with 95 % interval; ticks: seeds{apart}");
+    let figures = [
+        estimates(title, "rSum", &ranked, None),
+        bars("Image → text", |m| (m.i2t, m.ci95_recalls.map(|ci| ci.i2t))),
+        bars("Text → image", |m| (m.t2i, m.ci95_recalls.map(|ci| ci.t2i))),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+/// Loss and recall over epochs: a thin line per seed, a thick one for their mean, a level for a row without epochs.
+pub(super) fn course(report: &Report, drawn: &Figures) -> Vec<Figure> {
+    let rows: Vec<_> = rows(report)
+        .into_iter()
+        .map(|(row, series)| {
+            let curves: Vec<_> = drawn.curves.iter().filter(|c| c.row == row.name).collect();
+            (row, Ink::dashed(series), curves)
+        })
         .collect();
-    Some(Figure { svg, legend })
+    let seeds = if report.seeds.len() > 1 { " (thin: one seed; thick: their mean)" } else { "" };
+    let lines = |of: fn(&Curve) -> &Vec<Point>| -> Vec<Course> {
+        let trained = rows.iter().filter(|(_, _, curves)| !curves.is_empty());
+        let line = |(row, ink, curves): &(&Row, Ink, Vec<&Curve>)| {
+            let all: Vec<_> = curves.iter().map(|curve| of(curve).clone()).collect();
+            let line = Course::new(row.name.as_str(), *ink, mean(&all));
+            Course { thin: if all.len() > 1 { all } else { vec![] }, ..line }
+        };
+        trained.map(line).collect()
+    };
+    let untrained = rows.iter().filter(|(_, _, curves)| curves.is_empty());
+    let levels: Vec<_> = untrained
+        .filter_map(|(row, ink, _)| Some((*row, *ink, row.measured.validation_rsum?)))
+        .collect();
+    let at: Vec<_> = levels.iter().map(|&(_, ink, at)| (ink, at)).collect();
+    let loss =
+        courses(format!("Training loss{seeds}"), ["epochs", "mean loss"], &lines(|c| &c.loss), &[]);
+    let mut recall = courses(
+        format!("Recall on the validation split{seeds}"),
+        ["epochs", "validation rSum"],
+        &lines(|c| &c.validation_rsum),
+        &at,
+    );
+    let keys = levels.iter().map(|(row, ink, _)| Key::new(row.name.as_str(), Shape::Line, *ink));
+    recall.iter_mut().for_each(|figure| figure.legend.extend(keys.clone()));
+    loss.into_iter().chain(recall).collect()
+}
+
+/// The paper's figure: recall over what differs between the rows.
+pub(super) fn parameter(report: &Report) -> Vec<Figure> {
+    let Some(of) = &report.figure else { return Vec::new() };
+    let points = || of.points.iter().filter_map(|p| Some((p.x, &report.row(&p.row)?.measured)));
+    type Value = fn(&Measured) -> f64;
+    type Ends = fn(&Measured) -> Option<[f64; 2]>;
+    let line = |name: &str, series, value: Value, ends: Ends| Course {
+        intervals: points().filter_map(|(x, m)| Some((x, ends(m)?))).collect(),
+        ..dotted(name, series, points().map(|(x, m)| (x, value(m))).collect())
+    };
+    let r1 = [
+        line("image → text", 0, |m| m.i2t.r1, |m| m.ci95_recalls.map(|ci| ci.i2t[0])),
+        line("text → image", 1, |m| m.t2i.r1, |m| m.ci95_recalls.map(|ci| ci.t2i[0])),
+    ];
+    let rsum = [line("rSum", 0, |m| m.rsum, |m| m.ci95)];
+    let (number, x) = (of.number, of.x.as_str());
+    let title = |what: &str| format!("Figure {number}: {what} over `{x}`, 95 % intervals");
+    let figures = [
+        courses(title("rSum"), [x, "rSum"], &rsum, &[]),
+        courses(title("R@1"), [x, "R@1, %"], &r1, &[]),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+/// The paper's figure: how many items have each count, a line a row.
+pub(super) fn distribution(report: &Report) -> Option<Figure> {
+    let d = report.distribution.as_ref()?;
+    let rows = rows(report);
+    let line = |of: &super::DistributionOf| {
+        let (row, series) = rows.iter().find(|(row, _)| row.name == of.row)?;
+        Some(dotted(&row.name, *series, of.histogram.points()))
+    };
+    let lines: Vec<_> = d.rows.iter().filter_map(line).collect();
+    let (k, way) = (d.k, d.direction.queries("image → text", "text → image"));
+    let title = format!("Figure {}: distribution of N_{k}, {way}", d.number);
+    courses(title, [&format!("log₁₀ N_{k}"), &format!("log₁₀ p(N_{k})")], &lines, &[])
+}
+
+/// Shares of drawn negatives that were false, over epochs: a figure a row.
+pub(super) fn draw(report: &Report) -> Vec<Figure> {
+    let of_row = |row: &Row| {
+        let epochs = &row.truth.as_ref()?.epochs;
+        let line = |name: &str, series, value: &dyn Fn(&EpochDraws) -> Option<f64>| {
+            let point = |e: &EpochDraws| Some((f64::from(e.epoch), 100.0 * value(e)?));
+            dotted(name, series, epochs.iter().filter_map(point).collect())
+        };
+        let names: BTreeSet<&String> = epochs.iter().flat_map(|e| e.others.keys()).collect();
+        let own = [
+            line("as drawn", 0, &|e| Some(e.drawn)),
+            line("uniform", 6, &|e| Some(e.uniform)),
+            line("hardest", 1, &|e| Some(e.hardest)),
+        ];
+        let other = |(name, series): (&String, u8)| {
+            line(name, series, &|e: &EpochDraws| e.others.get(name).copied())
+        };
+        let lines: Vec<_> =
+            own.into_iter().chain(names.into_iter().zip((2..6).cycle()).map(other)).collect();
+        let title = format!("{}: negatives that are false, over epochs", row.name);
+        courses(title, ["epoch", "% of the negatives"], &lines, &[])
+    };
+    report.rows.iter().filter_map(of_row).collect()
+}
+
+fn dotted(name: &str, series: u8, points: Vec<Point>) -> Course {
+    Course::new(name, Ink::dashed(series), points).dotted(9)
+}
+
+/// Similarities with the posterior over them, and how reliable that is.
+pub(super) fn posterior(report: &Report, drawn: &Figures) -> Vec<Figure> {
+    let of_row = |row: &Row| {
+        let title = format!("{}: reliability of the posterior (diagonal: calibrated)", row.name);
+        reliability(title, &row.truth.as_ref()?.reliability)
+    };
+    let similarities = drawn.similarities.iter().filter_map(similarities);
+    similarities.chain(report.rows.iter().filter_map(of_row)).collect()
 }
 
 /// Histograms of the groups' similarities (left axis) and the posterior over them (right axis).
-pub(super) fn similarities(label: &str, s: &Similarities) -> Option<Figure> {
+fn similarities(s: &Similarities) -> Option<Figure> {
     const BINS: usize = 60;
     let values = || s.groups.iter().flat_map(|g| &g.values).map(|&v| f64::from(v));
     if !values().any(drawable) {
         return None;
     }
-    let x = padded(values(), 0.02);
-    let groups: Vec<_> = s.groups.iter().map(|g| histogram(&g.values, &x, BINS)).collect();
+    let range = padded(values(), 0.02);
+    let groups: Vec<_> = s.groups.iter().map(|g| histogram(&g.values, &range, BINS)).collect();
     let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
-    let colours = [0, 2, 1]; // matching blue, unannotated green, other vermilion
-    let colour = |g: usize| if s.groups.len() == 2 { [0, 1][g] } else { colours[g.min(2)] };
-    let svg = draw(label, |canvas| {
-        let mut chart = chart(canvas, 110)
-            .build_cartesian_2d(x.clone(), 0.0..top * 1.08)?
-            .set_secondary_coord(x.clone(), 0.0..1.04);
-        mesh(&mut chart.configure_mesh(), "cosine s", "% of the group per bin").draw()?;
-        chart
-            .configure_secondary_axes()
-            .axis_style(Ink::Page.faint(0.5))
-            .label_style(text(TEXT))
-            .axis_desc_style(text(TEXT))
-            .y_labels(6)
-            .y_label_formatter(&|v| number(*v))
-            .y_desc("probability P(s)")
-            .draw()?;
-        for (g, shares) in groups.iter().enumerate() {
-            let outline = steps(shares, &x);
-            chart.draw_series([Polygon::new(outline.clone(), Ink::Solid(colour(g)).faint(0.3))])?;
-            chart.draw_series([path(outline, Ink::Solid(colour(g)).rgb().stroke_width(3))])?;
-        }
-        for (k, curve) in s.posteriors.iter().enumerate() {
-            let inside = |p: &Point| x.contains(&p.0) || p.0 == x.end;
-            let points = finite(&curve.points).into_iter().filter(inside).collect();
-            let style = Ink::Dashed(posterior(k)).rgb().stroke_width(5);
-            chart.draw_secondary_series([path(points, style)])?;
-        }
-        Ok(())
-    });
-    let area = |(g, group): (usize, &super::SimilarityGroup)| Key {
-        label: group.label.clone(),
-        series: colour(g),
-        shape: Shape::Area,
-    };
-    let line = |(k, p): (usize, &super::PosteriorCurve)| Key {
-        label: p.label.clone(),
-        series: posterior(k),
-        shape: Shape::Line,
-    };
-    let legend = (s.groups.iter().enumerate().map(area))
-        .chain(s.posteriors.iter().enumerate().map(line))
-        .collect();
-    Some(Figure { svg, legend })
+    let up = Axis::new("% of the group per bin", 0.0..top * 1.08);
+    let right = Axis::new("probability P(s)", 0.0..1.04);
+    let mut plot = Plot::new(Axis::new("cosine s", range.clone()), up).with_right(right);
+    // Matching pairs are blue, those that are true and not annotated green, others vermilion.
+    let colours: &[u8] = if s.groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
+    let mut legend = Vec::new();
+    for ((shares, group), &colour) in groups.iter().zip(&s.groups).zip(colours.iter().cycle()) {
+        let outline = steps(shares, &range);
+        plot.line(&outline, Ink::solid(colour), 3);
+        plot.area(outline, Ink::solid(colour).faint(0.3));
+        legend.push(Key::new(group.label.as_str(), Shape::Area, Ink::solid(colour)));
+    }
+    for (k, curve) in s.posteriors.iter().enumerate() {
+        let inside = |p: &Point| range.contains(&p.0) || p.0 == range.end;
+        let points: Vec<_> = curve.points.iter().copied().filter(inside).collect();
+        plot.right_line(&points, prior(k), 5);
+        legend.push(Key::new(curve.label.as_str(), Shape::Line, prior(k)));
+    }
+    let title = format!("{}, seed {}: similarities and the posterior", s.row, s.seed);
+    Some(Figure::new(title, SIZE, &plot).with(legend))
 }
 
 /// Observed against predicted probability; a dot's area grows with the logarithm of its count.
-pub(super) fn reliability(label: &str, priors: &[Reliability]) -> Option<Figure> {
+fn reliability(title: String, priors: &[Reliability]) -> Option<Figure> {
     if priors.iter().all(|r| r.bins.is_empty()) {
         return None;
     }
-    let dot = |count: u64| (5.0 + 3.0 * (1.0 + count as f64).log10()).round() as i32;
-    let svg = draw(label, |canvas| {
-        let mut chart = chart(canvas, 0).build_cartesian_2d(-0.02..1.02, -0.02..1.02)?;
-        mesh(&mut chart.configure_mesh(), "predicted probability", "observed share").draw()?;
-        let diagonal = path(vec![(0.0, 0.0), (1.0, 1.0)], Ink::Page.faint(0.45).stroke_width(2));
-        chart.draw_series([diagonal])?;
-        for (k, prior) in priors.iter().enumerate() {
-            let k = posterior(k);
-            let bins = || prior.bins.iter().filter(|b| drawable(b.predicted + b.observed));
-            let points: Vec<_> = bins().map(|b| (b.predicted, b.observed)).collect();
-            chart.draw_series([path(points, Ink::Dashed(k).rgb().stroke_width(4))])?;
-            chart.draw_series(bins().map(|b| {
-                Circle::new((b.predicted, b.observed), dot(b.count), Ink::Solid(k).rgb().filled())
-            }))?;
+    let axis = |name| Axis::new(name, -0.02..1.02);
+    let mut plot = Plot::new(axis("predicted probability"), axis("observed share"));
+    plot.line(&[(0.0, 0.0), (1.0, 1.0)], Ink::PAGE.faint(0.45), 2);
+    for (k, of_prior) in priors.iter().enumerate() {
+        let points: Vec<_> = of_prior.bins.iter().map(|b| (b.predicted, b.observed)).collect();
+        plot.line(&points, prior(k), 4);
+        for (bin, point) in of_prior.bins.iter().zip(points) {
+            let radius = (5.0 + 3.0 * (1.0 + bin.count as f64).log10()).round() as i32;
+            plot.dots(&[point], prior(k).undashed(), radius);
         }
-        Ok(())
-    });
-    let legend = (priors.iter().enumerate())
-        .map(|(k, r)| Key { label: r.name.clone(), series: posterior(k), shape: Shape::Dot })
-        .collect();
-    Some(Figure { svg, legend })
-}
-
-/// One direction's recalls with their 95 % intervals: three values and, if known, `[lo, hi]` each.
-pub(super) type Bars = ([f64; 3], Option<[[f64; 2]; 3]>);
-
-/// Bars of R@1, R@5 and R@10, one per row.
-pub(super) fn recall_bars(label: &str, rows: &[Series<Bars>]) -> Option<Figure> {
-    if rows.is_empty() {
-        return None;
     }
-    let width = 0.84 / rows.len() as f64;
-    let left = |group: usize, bar: usize| group as f64 + 0.08 + bar as f64 * width;
-    let svg = draw(label, |canvas| {
-        let mut chart = chart(canvas, 0).build_cartesian_2d(0.0..3.0, 0.0..100.0)?;
-        let mut mesh = chart.configure_mesh();
-        self::mesh(&mut mesh, "", "recall, %").disable_x_axis().x_labels(0).draw()?;
-        for (g, name) in ["R@1", "R@5", "R@10"].into_iter().enumerate() {
-            let (w, h) = chart.plotting_area().dim_in_pixel();
-            let x = chart.plotting_area().get_base_pixel().0
-                + (w as f64 * (g as f64 + 0.5) / 3.0) as i32;
-            let y = chart.plotting_area().get_base_pixel().1 + h as i32 + 14;
-            canvas.draw(&Text::new(
-                name,
-                (x, y),
-                text(TEXT).pos(Pos::new(HPos::Center, VPos::Top)),
-            ))?;
-        }
-        for (b, row) in rows.iter().enumerate() {
-            for (g, value) in row.data.0.into_iter().enumerate().filter(|(_, v)| drawable(*v)) {
-                let (x0, x1) = (left(g, b), left(g, b) + width * 0.9);
-                let style = Ink::Solid(row.series).faint(0.85).filled();
-                chart.draw_series([Rectangle::new([(x0, 0.0), (x1, value)], style)])?;
-                if let Some(ci) = row.data.1 {
-                    let (middle, [lo, hi]) = ((x0 + x1) / 2.0, ci[g]);
-                    let style = Ink::Page.rgb().stroke_width(3);
-                    chart.draw_series([path(finite(&[(middle, lo), (middle, hi)]), style)])?;
-                }
-            }
-        }
-        Ok(())
-    });
-    let legend = (rows.iter())
-        .map(|r| Key { label: r.name.to_owned(), series: r.series, shape: Shape::Area })
-        .collect();
-    Some(Figure { svg, legend })
+    let key =
+        |(k, r): (usize, &Reliability)| Key::new(r.name.as_str(), Shape::Dot, prior(k).undashed());
+    let legend = priors.iter().enumerate().map(key);
+    Some(Figure::new(title, SIZE, &plot).with(legend))
 }
 
-/// Least height of a row in [`rsums`]: a name, and its mark below it.
-const ROW: u32 = 90;
-
-/// rSum of every row with its interval, and a small mark for every seed.
-pub(super) fn rsums(label: &str, rows: &[&Series<&Measured>]) -> Option<Figure> {
-    let values = rows.iter().flat_map(|r| {
-        let seeds = r.data.per_seed.iter().map(|s| s.rsum);
-        [r.data.rsum].into_iter().chain(r.data.ci95.into_iter().flatten()).chain(seeds)
-    });
-    let x = padded(values, 0.04);
-    if rows.is_empty() {
-        return None;
-    }
-    let n = rows.len() as f64;
-    let svg = draw_high(label, HEIGHT.max(132 + ROW * rows.len() as u32), |canvas| {
-        let mut builder = ChartBuilder::on(canvas);
-        builder.margin(16).margin_right(40).x_label_area_size(100);
-        let mut chart = builder.build_cartesian_2d(x.clone(), 0.0..n)?;
-        let mut mesh = chart.configure_mesh();
-        self::mesh(&mut mesh, "rSum", "").disable_y_mesh().y_labels(0).draw()?;
-        for (i, row) in rows.iter().enumerate() {
-            let (y, m) = (n - i as f64 - 0.7, row.data);
-            let colour = Ink::Solid(row.series);
-            let name = Text::new(row.name.to_owned(), (x.start, y + 0.62), text(TEXT));
-            chart.draw_series([name])?;
-            if let Some([lo, hi]) = m.ci95 {
-                let style = colour.rgb().stroke_width(6);
-                chart.draw_series([path(finite(&[(lo, y), (hi, y)]), style)])?;
-            }
-            if drawable(m.rsum) {
-                chart.draw_series([Circle::new((m.rsum, y), 14, colour.rgb().filled())])?;
-            }
-            let seeds = m.per_seed.iter().map(|s| (s.rsum, y)).filter(|p| drawable(p.0));
-            let style = Ink::Page.rgb().stroke_width(3);
-            chart
-                .draw_series(seeds.map(|(s, y)| path(vec![(s, y - 0.13), (s, y + 0.13)], style)))?;
-        }
-        Ok(())
-    });
-    Some(Figure { svg, legend: Vec::new() })
-}
-
-/// The series of the k-th prior, the same in every figure.
-fn posterior(k: usize) -> u8 {
-    4 + (k % 2) as u8
+/// The line of the k-th prior, the same in every figure.
+fn prior(k: usize) -> Ink {
+    Ink::dashed(4 + (k % 2) as u8)
 }
 
 /// Mean over the curves at every x that all of them have.
-fn mean(curves: &[&Curve], course: Course) -> Vec<Point> {
+fn mean(curves: &[Vec<Point>]) -> Vec<Point> {
     let mut at: BTreeMap<u64, (f64, f64, usize)> = BTreeMap::new();
-    for (x, y) in curves.iter().flat_map(|c| finite(course(c))) {
+    for (x, y) in curves.iter().flat_map(|c| finite(c)) {
         // Epochs are not negative, so the bits of x sort as x does.
         let sum = at.entry(x.max(0.0).to_bits()).or_insert((x, 0.0, 0));
         *sum = (x, sum.1 + y, sum.2 + 1);

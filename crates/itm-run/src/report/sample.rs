@@ -51,9 +51,10 @@ pub(crate) fn report(over_without: f64, over_cca: f64, seeds: &[u64]) -> Report 
         comparisons: [("w/o FNE", 0.0002), (CCA, 0.0312), ("w/o MMM", 0.004), ("w/o MMM+FNE", 0.02)]
             .map(|(minus, p)| compare(minus, p))
             .into(),
-        paper_reference: crate::paper::fne_reference(
+        paper_reference: crate::testing::paper("fne").reference(
             3,
-            &["Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"],
+            None,
+            &["Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"].map(|row| (row, row)),
         ),
         figure: None,
         distribution: None,

@@ -1,20 +1,21 @@
 //! The first line of a report: does the claim hold?
 
-use super::format::{interval, p_value, points, rsum};
+use itm_report::format::{interval, p_phrase, points};
+
 use super::json::Report;
 
 /// The answer to a report's claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub(super) struct Verdict {
     /// Whether the claim holds.
-    pub outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// One line: what is above or below what, by how much, how sure.
-    pub text: String,
+    pub(super) text: String,
 }
 
 /// Whether the claim holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// Above every row named, each interval excluding zero.
     Above,
     /// Above, or level with, every row named, but not surely above each.
@@ -45,7 +46,7 @@ pub(super) fn of(report: &Report) -> Verdict {
 
     let mut outcome = against.iter().map(|a| a.outcome).max().unwrap_or(Outcome::Incomplete);
     let parts: Vec<_> = against.iter().map(phrase).collect();
-    let who = format!("{} (rSum {})", claim.row, rsum(row.measured.rsum));
+    let who = format!("{} (rSum {})", claim.row, points(row.measured.rsum));
     let mut text = match parts.split_first() {
         None => format!("No verdict: {who} has nothing to be compared with"),
         Some((first, [])) => format!("{who} {first}"),
@@ -90,7 +91,7 @@ fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
     };
     let mut detail: Vec<String> = Vec::new();
     detail.extend(ci95.map(|ci| format!("95 % interval {}", interval(ci))));
-    detail.extend(paired.and_then(|c| c.p_value).map(p_value));
+    detail.extend(paired.and_then(|c| c.p_value).map(p_phrase));
     if !sure {
         let what = if ci95.is_some() { "within the noise" } else { "no interval" };
         detail.push(what.into());

@@ -4,7 +4,8 @@ use hubness::Direction;
 use hubness::hubs::{Counts, Histogram, HubMeasures, HubSize, Nearest, bootstrap_difference};
 use itm_core::Result;
 
-use super::{RESAMPLING_SEED, RowResult, ends, mean};
+use super::{RESAMPLING_SEED, RowResult, ends};
+use crate::mean::mean;
 use crate::report::{
     Claim, Distribution, DistributionOf, HubCounts, HubDifference, Kind, RowHubs, Spread,
 };
@@ -45,7 +46,7 @@ fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
         k,
         skewness: of(|m| m.skewness),
         robin_hood: of(|m| m.robin_hood),
-        never: of(|m| m.anti_hubs),
+        never: of(|m| m.anti_hub_share),
         largest: over_folds(&|c| f64::from(c.values().iter().max().copied().unwrap_or(0))),
     }
 }
@@ -140,7 +141,7 @@ mod tests {
         };
         let scores = ScoreMatrix::new(4, 4, (0..16).map(score).collect()).unwrap();
         let fold = Fold::new(&Pairs::uniform(4, 1), 0..4);
-        SeedRun { nearest: Some(Nearest::new(&scores, &[fold])), ..run(seed, 4) }
+        SeedRun { nearest: Some(Nearest::new(&scores, &[fold]).unwrap()), ..run(seed, 4) }
     }
 
     fn row(name: &str, kind: Kind, runs: Vec<SeedRun>) -> RowResult {

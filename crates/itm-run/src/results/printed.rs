@@ -1,24 +1,19 @@
 //! What the paper says of the rows of a run, and what is claimed of them.
 
 use crate::config::{ClaimConfig, Shown};
-use crate::ensemble::Ensemble;
-use crate::paper::{Measured as PaperData, Paper, Printed};
+use crate::job::{Job, together};
+use crate::paper::{Measured as PaperData, Printed};
 use crate::report::{CCA, Claim};
-use crate::reproduce::Job;
 
 /// The data and protocol of the paper's table, if they are those of the run: then its numbers stand beside ours, otherwise
 /// in a block of their own.
 pub(super) fn measured_as_the_paper(job: &Job) -> Option<PaperData> {
-    PaperData::new(job.source.known?, job.protocol)
-}
-
-pub(super) fn paper(job: &Job) -> Paper {
-    Paper::of(job.asked.target.method)
+    PaperData::new(job.run.bench.source.known?, job.asked.protocol)
 }
 
 /// The number of the paper's table; a figure has no printed numbers.
 pub(super) fn table(job: &Job) -> Option<u32> {
-    match job.shown {
+    match job.asked.shown {
         Shown::Table(n) => Some(n),
         Shown::Figure(_) => None,
     }
@@ -26,28 +21,28 @@ pub(super) fn table(job: &Job) -> Option<u32> {
 
 /// What the paper calls a row of ours. Where it prints an ensemble, that is what its line stands beside.
 pub(super) fn printed<'a>(job: &'a Job, name: &'a str) -> &'a str {
-    let view = &job.view;
+    let view = &job.asked.view;
     if view.ensemble < 2 {
         return view.printed(name);
     }
-    let row = view.rows.iter().find(|row| Ensemble::name(row, view.ensemble) == name);
+    let row = view.rows.iter().find(|row| together(row, view.ensemble) == name);
     row.map_or(name, |row| view.printed(row))
 }
 
 /// The paper's line of a row, if the run is of its data.
-pub(super) fn printed_line(job: &Job, name: &str) -> Option<&'static Printed> {
+pub(super) fn printed_line<'a>(job: &'a Job, name: &'a str) -> Option<&'a Printed> {
     let (on, table) = measured_as_the_paper(job).zip(table(job))?;
-    paper(job).line(table, on, printed(job, name))
+    job.asked.paper.line(table, on, printed(job, name))
 }
 
 /// With ensembles it is of them: of the first row's against the closed form.
 pub(super) fn claim(job: &Job) -> Claim {
-    let ClaimConfig { row, mut against } = job.view.claim();
+    let ClaimConfig { row, mut against } = job.asked.view.claim();
     against.push(CCA.into());
-    match job.view.ensemble {
+    match job.asked.view.ensemble {
         0 | 1 => Claim { row, against },
         size => {
-            let of = |row: String| if row == CCA { row } else { Ensemble::name(&row, size) };
+            let of = |row: String| if row == CCA { row } else { together(&row, size) };
             Claim { row: of(row), against: against.into_iter().map(of).collect() }
         }
     }

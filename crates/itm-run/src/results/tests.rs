@@ -1,9 +1,12 @@
-use itm_core::Pairs;
-use itm_core::eval::Protocol;
+use itm_core::audit::Draws;
+use itm_core::eval::{Evaluation, Protocol, TiePolicy};
+use itm_core::significance::Hits;
+use itm_core::{Pairs, ScoreMatrix};
 
 use super::comparisons::comparison;
 use super::*;
-use crate::report::{CCA, Comparison};
+use crate::report::{CCA, Comparison, Truth};
+use crate::train::Progress;
 
 const IMAGES: usize = 40;
 
@@ -24,16 +27,9 @@ pub(super) fn run(seed: u64, every: usize) -> SeedRun {
         evaluation: Evaluation::new(&ranks, TiePolicy::Index),
         hits: Hits::new(&ranks, TiePolicy::Index).unwrap(),
         truth: None,
-        progress: None,
-        curve: None,
-        similarities: None,
-        prior: None,
-        epochs: vec![],
         nearest: None,
+        trained: None,
         rescored: vec![],
-        false_negatives: vec![],
-        pointing: None,
-        word_patches: vec![],
         seconds: 0.0,
     }
 }
@@ -89,7 +85,8 @@ fn draws_add_up_over_seeds() {
         let draws = Draws { anchors, drawn, uniform: 1.0, hardest: anchors, ..Draws::default() };
         let mut progress = Progress::default();
         progress.draws = draws;
-        SeedRun { progress: Some(progress), ..run(seed, 2) }
+        let trained = Trained { progress, epochs: vec![], prior: None, pointing: None };
+        SeedRun { trained: Some(trained), ..run(seed, 2) }
     };
     let row = row("Full", Kind::Trained, vec![with_draws(0, 10.0, 2.0), with_draws(1, 30.0, 3.0)]);
     let mut truth = Truth::default();

@@ -4,10 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// `fne-scenes` made small: seconds instead of minutes.
+/// `fne-scenes` made small: seconds instead of minutes; and the papers' tables.
 pub(crate) fn small_configs(dir: &Path) -> PathBuf {
     let folder = dir.join("configs");
-    fs::create_dir(&folder).unwrap();
+    fs::create_dir_all(folder.join("papers")).unwrap();
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/papers");
+    for (name, bytes) in files(&papers) {
+        fs::write(folder.join("papers").join(name), bytes).unwrap();
+    }
     let values = [
         ("train", "60"),
         ("val", "20"),

@@ -57,7 +57,8 @@ fn two_seeds() -> RowSummary {
         ]),
     ];
     let origin = Origin { rsum: Some(301.0), cca: Some(310.0) };
-    RowSummary::new(RowReports { row: "Full".into(), printed: "1.3".into(), reports, origin })
+    let printed = crate::testing::paper("hubness").inferences(3, None, String::new).unwrap();
+    RowSummary::new(RowReports { row: "Full".into(), printed, reports, origin })
 }
 
 #[test]

@@ -6,6 +6,14 @@ fn page() -> String {
     render(&sample::input(24.3, -5.5, &[1, 2, 3]))
 }
 
+/// Writes the made-up report as a page where `ITM_PAGE` says, to be looked at.
+#[test]
+fn a_page_to_look_at() {
+    if let Some(path) = std::env::var_os("ITM_PAGE") {
+        std::fs::write(path, page()).unwrap();
+    }
+}
+
 #[test]
 fn all_rows_and_sections_are_there() {
     let page = page();
@@ -95,7 +103,7 @@ fn distributions_are_drawn_on_logarithms() {
 #[test]
 fn data_is_never_markup() {
     let page = page();
-    assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(&#39;caption"));
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert('caption"));
     let mut input = sample::input(24.3, -5.5, &[1]);
     let evil = "\"><img src=x onerror=alert(1)>".to_owned();
     input.report.target = evil.clone();
@@ -106,13 +114,6 @@ fn data_is_never_markup() {
     input.figures.similarities[0].row = evil.clone();
     input.figures.similarities[0].groups[0].label = evil.clone();
     assert!(!render(&input).contains("<img src=x"));
-}
-
-#[test]
-fn every_special_character_is_escaped() {
-    assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
-    assert_eq!(prose("a `b<` c"), "a <code>b&lt;</code> c");
-    assert_eq!(prose("a ` b"), "a ` b");
 }
 
 #[test]
@@ -131,8 +132,8 @@ fn the_badge_says_what_the_verdict_says() {
 #[test]
 fn each_direction_has_its_own_bars() {
     let bars = |report: &Report| {
-        let figures = figures::recall(report, &figures::rows(report));
-        [1, 2].map(|k| figures[k].1.svg.clone())
+        let figures = plots::recall(report);
+        [1, 2].map(|k| figures[k].svg.clone().into_string())
     };
     let report = sample::report(24.3, -5.5, &[1, 2]);
     let [i2t, t2i] = bars(&report);
@@ -180,13 +181,14 @@ fn tags_are_closed_in_order() {
 fn rows_have_colours_of_their_own() {
     let mut report = sample::report(24.3, -5.5, &[1]);
     let colours =
-        |report: &Report| -> Vec<u8> { figures::rows(report).iter().map(|r| r.series).collect() };
+        |report: &Report| -> Vec<u8> { plots::rows(report).iter().map(|row| row.1).collect() };
     assert_eq!(colours(&report)[2], 0);
     let others = report.rows.len() - 3;
     let other = report.rows.last().unwrap().clone();
     report.rows.extend((others..10).map(|k| Row { name: format!("row {k}"), ..other.clone() }));
     let mut all = colours(&report);
-    assert!(all.iter().all(|k| STYLE.contains(&format!("--s{k}: "))), "{all:?}");
+    let page = page();
+    assert!(all.iter().all(|k| page.contains(&format!("--s{k}: "))), "{all:?}");
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), 13, "chance, CCA, the claim's and ten others");

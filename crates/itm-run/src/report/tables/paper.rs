@@ -1,87 +1,67 @@
 //! What the paper printed, and its differences beside ours.
 
-use super::{Line, NONE, Role, Table, column, number, plain, recall_columns, role};
-use crate::report::format::{interval, signed};
-use crate::report::json::{Kind, PaperNumbers, Report};
+use itm_report::format::{interval, points, signed};
+use itm_report::table::{Role, Table};
+
+use super::{SIX, trained};
+use crate::report::json::{PaperNumbers, Report};
 
 /// The paper's printed lines; `None` if the run has none.
 pub(in crate::report) fn paper(report: &Report) -> Option<Table> {
-    let own: Vec<_> = (report.rows.iter())
-        .filter_map(|r| r.paper.as_ref().map(|p| (r.name.as_str(), p)))
-        .collect();
-    let (dataset, protocol, lines) = match &report.paper_reference {
-        Some(p) => {
-            let lines = p.rows.iter().map(|r| (r.name.as_str(), &r.numbers)).collect();
-            (p.dataset.as_str(), Some(p.protocol.as_str()), lines)
+    let reference = report.paper_reference.as_ref();
+    let printed: Vec<(&str, &PaperNumbers)> = match reference {
+        Some(p) => p.rows.iter().map(|r| (r.name.as_str(), &r.numbers)).collect(),
+        None => {
+            report.rows.iter().filter_map(|r| Some((r.name.as_str(), r.paper.as_ref()?))).collect()
         }
-        None => (report.dataset.as_str(), None, own),
     };
-    let table = lines.first()?.1.table;
-    let mut columns = recall_columns();
-    columns.push(column("rSum"));
-    let line = |(name, numbers): &(&str, &PaperNumbers)| Line {
-        name: (*name).to_owned(),
-        role: role(report, name, Kind::Trained),
-        cells: (numbers.i2t.values().into_iter())
-            .chain(numbers.t2i.values())
-            .chain([numbers.rsum])
-            .map(|x| plain(number(x)))
-            .collect(),
-    };
-    let protocol = protocol.map_or(String::new(), |p| format!(", protocol {p}"));
-    let apart = if report.paper_reference.is_some() {
-        format!(" Not comparable with recalls on {}.", report.dataset)
-    } else {
-        String::new()
-    };
-    Some(Table {
-        title: format!("{dataset} (paper)"),
-        note: format!("Table {table} as printed{protocol}; rSum is our sum.{apart}"),
-        stub: "row",
-        columns,
-        lines: lines.iter().map(line).collect(),
-    })
+    let table = printed.first()?.1.table;
+    let dataset = reference.map_or(&report.dataset, |p| &p.dataset);
+    let protocol = reference.map_or(String::new(), |p| format!(", protocol {}", p.protocol));
+    let apart = reference
+        .map_or(String::new(), |_| format!(" Not comparable with recalls on {}.", report.dataset));
+    let lines = printed.iter().map(|(name, _)| (*name, trained(report, name)));
+    let mut t = Table::new(format!("{dataset} (paper)"), "row", lines)
+        .noted(format!("Table {table} as printed{protocol}; rSum is our sum.{apart}"));
+    for (k, (group, short, head)) in SIX.into_iter().enumerate() {
+        let of = |n: &PaperNumbers| [n.i2t, n.t2i][k / 3].values()[k % 3];
+        t.numbers(head, printed.iter().map(|(_, n)| of(n)), points).under(group, short);
+    }
+    t.numbers("rSum", printed.iter().map(|(_, n)| n.rsum), points);
+    Some(t)
 }
 
 /// Differences of rSum between the claim's row and the others, paper beside here; `None` when the
 /// paper's data was measured itself, or fewer than two of its rows were run.
 pub(in crate::report) fn paper_differences(report: &Report) -> Option<Table> {
     let reference = report.paper_reference.as_ref()?;
-    let printed = |name: &str| reference.rows.iter().find(|r| r.name == name)?.numbers.rsum;
     let method = &report.claim.row;
-    let (paper, here) = (printed(method)?, report.row(method)?.measured.rsum);
-    let lines: Vec<_> = (reference.rows.iter())
-        .filter(|r| r.name != *method)
+    let paper = reference.rows.iter().find(|r| r.name == *method)?.numbers.rsum?;
+    let here = report.row(method)?.measured.rsum;
+    let others = reference.rows.iter().filter(|r| r.name != *method);
+    let found: Vec<_> = others
         .filter_map(|r| {
-            let in_paper = paper - r.numbers.rsum?;
             let paired = report.comparison(method, &r.name);
-            let here = paired.map_or(here - report.row(&r.name)?.measured.rsum, |c| c.rsum);
-            let ci = paired.and_then(|c| c.ci95);
-            let agrees = match ci {
-                Some([lo, hi]) if lo <= 0.0 && hi >= 0.0 => "unsure",
-                _ if here * in_paper > 0.0 => "yes",
-                _ => "no",
+            let difference = match paired {
+                Some(c) => c.rsum,
+                None => here - report.row(&r.name)?.measured.rsum,
             };
-            let cells = [signed(in_paper), signed(here), ci.map_or(NONE.into(), interval)];
-            let cells = cells.into_iter().chain([agrees.to_owned()]).map(plain).collect();
-            Some(Line { name: format!("{method} − {}", r.name), role: Role::Other, cells })
+            Some((&r.name, paper - r.numbers.rsum?, difference, paired.and_then(|c| c.ci95)))
         })
         .collect();
-    if lines.is_empty() {
-        return None;
-    }
-    Some(Table {
-        title: "The same differences, paper and here".into(),
-        note: "Differences of rSum between rows, each on its own data: the sign and the order can \
-               be compared, the sizes cannot. \"unsure\": the interval here includes zero."
-            .into(),
-        stub: "difference",
-        columns: vec![
-            column(&format!("{} (paper)", reference.dataset)),
-            column(&format!("{} (here)", report.dataset)),
-            column("95 % interval here"),
-            column("same sign"),
-        ],
-        lines,
-    })
+    let agrees = |&(_, paper, here, ci): &(&String, f64, f64, Option<[f64; 2]>)| match ci {
+        Some([lo, hi]) if lo <= 0.0 && hi >= 0.0 => "unsure",
+        _ if here * paper > 0.0 => "yes",
+        _ => "no",
+    };
+    let lines = found.iter().map(|d| (format!("{method} − {}", d.0), Role::Other));
+    let mut t = Table::new("The same differences, paper and here", "difference", lines).noted(
+        "Differences of rSum between rows, each on its own data: the sign and the order can be \
+         compared, the sizes cannot. \"unsure\": the interval here includes zero.",
+    );
+    t.column(format!("{} (paper)", reference.dataset), found.iter().map(|d| signed(d.1)));
+    t.column(format!("{} (here)", report.dataset), found.iter().map(|d| signed(d.2)));
+    t.numbers("95 % interval here", found.iter().map(|d| d.3), interval);
+    t.column("same sign", found.iter().map(agrees));
+    (!found.is_empty()).then_some(t)
 }

@@ -1,55 +1,43 @@
 //! Trained rows under corrections for hubs.
 
-use super::{Line, NONE, Table, column, plain, role};
-use crate::report::format::{interval, p_value, points, rsum, signed};
-use crate::report::json::{Kind, Report, Rescored};
+use itm_report::format::{interval, p_phrase, points, signed};
+use itm_report::table::Table;
+
+use super::trained;
+use crate::report::json::{Report, Rescored};
 
 /// Every row under every correction beside nearest neighbours; `None` if none was asked for.
 pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
-    if report.rescored.is_empty() {
-        return None;
-    }
-    let none = || NONE.to_owned();
-    let line = |r: &Rescored| {
-        let seeds =
-            |n: u64| r.difference.map_or_else(none, |_| format!("{n} of {}", r.per_seed.len()));
-        let cells = [
-            (if r.transductive { "transductive" } else { "inductive" }).to_owned(),
-            rsum(r.rsum),
-            r.difference.map_or_else(none, signed),
-            r.ci95.map_or_else(none, interval),
-            r.largest_p.map_or_else(none, p_value),
-            seeds(r.above),
-            seeds(r.below),
-            r.skewness.map_or_else(none, points),
-            r.lambda.clone().unwrap_or_else(none),
-        ];
-        Line {
-            name: format!("{}, {}", r.row, r.method.to_uppercase()),
-            role: role(report, &r.row, Kind::Trained),
-            cells: cells.map(plain).into(),
-        }
-    };
-    let heads =
-        ["seen", "rSum", "to NNS", "interval", "p", "above", "below", "skewness", "λ of seed 0"];
-    Some(Table {
-        title: "Re-scored for hubs".into(),
-        note: "NNS: nearest neighbours, as in the tables above. Transductive: the correction saw the \
-               scores of all test queries, which nearest neighbours do not. Interval: the smallest \
-               that holds each seed's 95 % interval of the difference (bootstrap over test images). \
-               p: the largest of the seeds' (paired randomisation over images, Holm's correction). \
-               Above, below: seeds (seeds and folds, where the split has folds) with p < 0.05. Skewness: of N_1, N_5 and N_10, both directions, \
-               summed. λ of RGM: chosen on the validation split, for R@1/R@5/R@10."
-            .into(),
-        stub: "row",
-        columns: heads.map(column).into(),
-        lines: report.rescored.iter().map(line).collect(),
-    })
+    let all = || report.rescored.iter();
+    all().next()?;
+    let name = |r: &Rescored| format!("{}, {}", r.row, r.method.to_uppercase());
+    let lines = all().map(|r| (name(r), trained(report, &r.row)));
+    let mut t = Table::new("Re-scored for hubs", "row", lines).noted(
+        "NNS: nearest neighbours, as in the tables above. Transductive: the correction saw the scores \
+         of all test queries, which nearest neighbours do not. Interval: the smallest that holds each \
+         seed's 95 % interval of the difference (bootstrap over test images). p: the largest of the \
+         seeds' (paired randomisation over images, Holm's correction). Above, below: seeds (seeds and \
+         folds, where the split has folds) with p < 0.05. Skewness: of N_1, N_5 and N_10, both \
+         directions, summed. λ of RGM: chosen on the validation split, for R@1/R@5/R@10.",
+    );
+    let seen = |r: &Rescored| if r.transductive { "transductive" } else { "inductive" };
+    t.column("seen", all().map(seen));
+    t.column("rSum", all().map(|r| points(r.rsum)));
+    t.numbers("to NNS", all().map(|r| r.difference), signed);
+    t.numbers("interval", all().map(|r| r.ci95), interval);
+    t.numbers("p", all().map(|r| r.largest_p), p_phrase);
+    let seeds = |r: &Rescored, n: u64| r.difference.map(|_| format!("{n} of {}", r.per_seed.len()));
+    t.numbers("above", all().map(|r| seeds(r, r.above)), |text| text);
+    t.numbers("below", all().map(|r| seeds(r, r.below)), |text| text);
+    t.numbers("skewness", all().map(|r| r.skewness), points);
+    t.numbers("λ of seed 0", all().map(|r| r.lambda.clone()), |text| text);
+    Some(t)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::sample;
+    use super::super::texts;
     use super::*;
 
     #[test]
@@ -81,13 +69,11 @@ mod tests {
         };
         report.rescored = vec![nns, csls];
         let table = rescored(&report).unwrap();
-        let texts = |i: usize| -> Vec<&str> {
-            table.lines[i].cells.iter().map(|c| c.text.as_str()).collect()
-        };
-        assert_eq!(table.lines[1].name, "Full, CSLS");
-        assert_eq!(texts(0), ["inductive", "312.0", "–", "–", "–", "–", "–", "9.0", "–"]);
+        assert_eq!(
+            texts(&table, "Full, NNS"),
+            ["inductive", "312.0", "–", "–", "–", "–", "–", "9.0", "–"]
+        );
         let want = ["transductive", "312.0", "+4.0", "1.0 to 7.0", "p = 0.030", "2 of 2", "0 of 2"];
-        assert_eq!(texts(1)[..7], want);
-        assert_eq!(table.columns.len(), texts(1).len());
+        assert_eq!(texts(&table, "Full, CSLS")[..7], want);
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use itm_core::ScoreMatrix;
+use itm_core::learn::{Batch, Items};
+use itm_core::scored::Scored;
+
 use super::super::*;
-use crate::checkpoint::Files;
-use crate::method::Step;
 
 /// Its state is a hash of every call it has seen, in order; embeddings carry the epoch.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,7 +14,7 @@ pub(super) struct Toy {
     pub(super) state: u64,
     pub(super) epoch: usize,
     pub(super) batches: Vec<(Vec<usize>, u64)>,
-    pub(super) observed: Vec<Observe>,
+    pub(super) observed: Vec<bool>,
     /// Fails at this step, as if the machine had stopped.
     pub(super) stop_at: Option<usize>,
     /// Calls, from 1, that give a loss or a gradient that is not finite.
@@ -23,58 +25,56 @@ pub(super) struct Toy {
 }
 
 impl Method for Toy {
-    fn name(&self) -> &str {
-        "toy"
-    }
-
     fn non_finite(&self) -> Option<String> {
         let broken = self.infinite_from.is_some_and(|from| self.batches.len() >= from);
         broken.then(|| "toy.weight".into())
     }
 
-    fn begin_epoch(&mut self, epoch: usize) {
+    fn begin_epoch(&mut self, epoch: usize, _: Items) -> Result<()> {
         self.epoch = epoch;
         self.state = step_seed(self.state, 1_000_000 + epoch);
+        Ok(())
     }
 
-    fn step(&mut self, captions: &[usize], seed: u64, observe: Observe) -> Result<Step> {
+    fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
+        let captions: Vec<_> = batch.caption_ids.iter().map(|&c| c as usize).collect();
+        let observed = matches!(observe, Observe::Against(_));
         if self.stop_at == Some(self.batches.len()) {
             return Err(Error::invalid("toy", "to go on", "a kill"));
         }
         captions.iter().for_each(|&c| self.state = step_seed(self.state ^ seed, c));
-        self.batches.push((captions.to_vec(), seed));
-        self.observed.push(observe);
+        self.batches.push((captions, seed));
+        self.observed.push(observed);
         let value = (self.state >> 40) as f64 / 3.0;
         let at = |step: Option<usize>| step == Some(self.batches.len());
         let loss = if at(self.bad_loss_at) { f64::NAN } else { value };
         let grad_norm = if at(self.bad_gradient_at) { f64::INFINITY } else { 2.0 * value };
         let draws =
             Draws { anchors: 2.0, drawn: value, uniform: 1.0, hardest: 0.5, ..Draws::default() };
-        let draws = (observe != Observe::No).then_some(draws);
-        let candidates = (observe == Observe::Yes).then(|| {
+        let draws = observed.then_some(draws);
+        let candidates = observed.then(|| {
             let mut candidates = Candidates::default();
             candidates.push(value.ln(), true);
             candidates
         });
-        Ok(Step { loss, grad_norm, active: 0.5, draws, candidates })
+        let numbers = Numbers::from([("value", value)]);
+        Ok(Step { loss, grad_norm, active: 0.5, numbers, draws, candidates })
     }
 
     fn prior(&self) -> Option<f64> {
         Some(0.5)
     }
 
-    fn embed(&self, split: Split) -> Result<Embedded> {
-        assert_eq!(split, Split::Val, "epochs are chosen on validation");
-        Ok(Embedded {
-            dim: 1,
-            images: vec![self.epoch as f32],
-            texts: vec![],
-            similarity: hubness::training::Similarity::Cosine,
-        })
+    /// All right but for the first epoch, in which all scores are equal.
+    fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
+        let n = items.pairs.images();
+        let right = |at: usize| self.epoch > 0 && at / n == items.pairs.image_of(at % n);
+        let values = (0..n * n).map(|at| f32::from(u8::from(right(at)))).collect();
+        Ok(Box::new(ScoreMatrix::new(n, n, values)?))
     }
 
-    fn save(&self, files: &mut Files) -> Result<()> {
-        files.add("toy", format!("{} {}", self.state, self.epoch).as_bytes())
+    fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        write("toy", format!("{} {}", self.state, self.epoch).as_bytes())
     }
 
     fn load(&mut self, folder: &Path) -> Result<()> {

@@ -1,9 +1,50 @@
-//! The plan of HAL and its rivals over given features.
+//! HAL and its rivals: what of them is data and machine.
 
-use hubness::training::{HalConfig, Objective, Similarity};
+use burn::tensor::Device;
+use hubness::training::{Hal, HalConfig, Objective, TrainConfig};
+use itm_core::encoders::sizes::{GruText, Projection};
+use itm_core::learn::Method;
+use itm_core::scored::Similarity;
+use itm_core::{Relevance, Result};
 
-use super::encoders::{GruText, Projection};
-use super::{Bytes, Sizes};
+use super::{Kind, Recipe};
+use crate::plan::{Bytes, Sizes};
+use crate::train::{Course, LastBatch};
+
+pub(super) const KIND: Kind = Kind {
+    name: "hal",
+    about_hubs: true,
+    recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
+};
+
+impl Recipe for HalConfig {
+    fn validate(&self) -> Result<()> {
+        Self::validate(self)
+    }
+
+    fn course(&self) -> Course {
+        let TrainConfig { epochs, batch, .. } = self.train;
+        Course { epochs, batch, last: LastBatch::Kept }
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.train.seed = seed;
+    }
+
+    fn memory(&self, sizes: &Sizes) -> Result<Bytes> {
+        Ok(memory(self, sizes))
+    }
+
+    fn build(
+        &self,
+        sizes: &Sizes,
+        _truth: Option<&Relevance>,
+        device: &Device,
+    ) -> Result<Box<dyn Method>> {
+        let seed = self.train.seed;
+        Ok(Box::new(Hal::new(self, sizes.features, sizes.vocabulary, device, seed)?))
+    }
+}
 
 /// Bytes of a row's training, without its data.
 ///
@@ -14,7 +55,7 @@ use super::{Bytes, Sizes};
 ///             + 4 · (3·b² + 4·b·d)         order similarity on a CPU: scores, slopes; both sides and their gradients
 /// checkpoint  = 2 · the larger file        encoders; moments and bank
 /// ```
-pub(crate) fn plan(config: &HalConfig, sizes: &Sizes) -> Bytes {
+fn memory(config: &HalConfig, sizes: &Sizes) -> Bytes {
     let [d, b] = [config.model.embed_dim, config.train.batch].map(|x| x as u64);
     let image = Projection { features: sizes.features as u64, width: d };
     let text = GruText {
@@ -44,8 +85,6 @@ pub(crate) fn plan(config: &HalConfig, sizes: &Sizes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use burn::module::Module;
-    use burn::tensor::Device;
-    use hubness::training::Hal;
 
     use super::*;
 
@@ -63,22 +102,22 @@ mod tests {
     fn weights_are_the_models() {
         let config = config(Objective::Hal);
         let model = Hal::new(&config, 200, 150, &Device::flex(), 0).unwrap();
-        assert_eq!(plan(&config, &SIZES).parameters, 4 * model.encoders().num_params() as u64);
+        assert_eq!(memory(&config, &SIZES).parameters, 4 * model.encoders().num_params() as u64);
     }
 
     /// By hand, b = 128, d = 128, e = 64: an image 4 · (1,000 + 512) = 6,048 bytes, a text 4 · 12 · (384 + 2,176) = 122,880;
     /// scores 4 · 16 · 16,384 = 1,048,576. Bank: n = 750, 8 · 750 · 129 = 774,000, scores 1,536,000. Order: 4 · 7 · 16,384.
     #[test]
     fn golden_bank_and_order() {
-        let plain = plan(&config(Objective::Hal), &SIZES);
+        let plain = memory(&config(Objective::Hal), &SIZES);
         assert_eq!((plain.banks, plain.momentum), (0, 0));
         assert_eq!(plain.activations, 128 * (6_048 + 122_880) + 1_048_576);
-        let bank = plan(&config(Objective::HalAaaiBank), &SIZES);
+        let bank = memory(&config(Objective::HalAaaiBank), &SIZES);
         assert_eq!(bank.banks, 774_000);
         assert_eq!(bank.activations, plain.activations + 1_536_000);
         assert_eq!(bank.checkpoint, plain.checkpoint + 2 * 774_000);
         let mut order = config(Objective::Hal);
         order.model.similarity = Similarity::Order;
-        assert_eq!(plan(&order, &SIZES).activations, plain.activations + 458_752);
+        assert_eq!(memory(&order, &SIZES).activations, plain.activations + 458_752);
     }
 }

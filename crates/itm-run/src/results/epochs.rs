@@ -1,38 +1,14 @@
-//! What was drawn against the truth, as the reports say it.
+//! What was drawn against the truth, epoch by epoch over the seeds.
 
 use std::collections::BTreeMap;
 
-use itm_core::audit::Candidates;
-
-use super::{SeedRun, mean};
-use crate::log::Line;
-use crate::report::{DetectionAt, EpochDraws, Reliability, ReliabilityBin};
-
-/// Thresholds λ of "this is a false negative": the released code's, the paper's Table 5.
-const THRESHOLDS: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 0.5];
-
-/// The audit's lines of a log.
-pub(crate) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
-    let draws = |line: &Line| match line {
-        Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true, detection } => {
-            Some(EpochDraws {
-                epoch: *epoch as u32 + 1,
-                drawn: *drawn_true,
-                uniform: *uniform_true,
-                hardest: *hardest_true,
-                others: others_true.clone(),
-                detection: detection.clone(),
-            })
-        }
-        _ => None,
-    };
-    log.iter().filter_map(draws).collect()
-}
+use crate::mean::mean;
+use crate::report::{DetectionAt, EpochDraws};
 
 /// Means over the seeds that have the epoch.
-pub(super) fn epochs(runs: &[SeedRun]) -> Vec<EpochDraws> {
+pub(super) fn over_seeds<'a>(runs: impl Iterator<Item = &'a [EpochDraws]>) -> Vec<EpochDraws> {
     let mut by_epoch: BTreeMap<u32, Vec<&EpochDraws>> = BTreeMap::new();
-    for draws in runs.iter().flat_map(|run| &run.epochs) {
+    for draws in runs.flatten() {
         by_epoch.entry(draws.epoch).or_default().push(draws);
     }
     let of_epoch = |(epoch, all): (u32, Vec<&EpochDraws>)| {
@@ -48,14 +24,14 @@ pub(super) fn epochs(runs: &[SeedRun]) -> Vec<EpochDraws> {
             uniform: of(|e| e.uniform),
             hardest: of(|e| e.hardest),
             others: names.filter_map(other).collect(),
-            detection: over_seeds(&all),
+            detection: detection(&all),
         }
     };
     by_epoch.into_iter().map(of_epoch).collect()
 }
 
 /// Every prior's thresholds, as the first seed has them, means over the seeds that have them too.
-fn over_seeds(all: &[&EpochDraws]) -> Vec<DetectionAt> {
+fn detection(all: &[&EpochDraws]) -> Vec<DetectionAt> {
     let first = all.iter().map(|e| &e.detection).find(|d| !d.is_empty()).into_iter().flatten();
     let of_all = |at: &DetectionAt| {
         let same = |d: &&DetectionAt| d.name == at.name && d.threshold == at.threshold;
@@ -72,45 +48,13 @@ fn over_seeds(all: &[&EpochDraws]) -> Vec<DetectionAt> {
     first.map(of_all).collect()
 }
 
-/// Of the candidates of an epoch: at the configured prior, and at the rate of true pairs among them.
-pub(crate) fn of_candidates(all: &Candidates, prior: Option<f64>) -> Vec<DetectionAt> {
-    let Some(prior) = prior else { return vec![] };
-    let mut priors = vec![(format!("p = {prior:e}"), prior)];
-    let rate = all.base_rate().filter(|&rate| rate > 0.0 && rate < 1.0);
-    priors.extend(rate.map(|rate| ("p = base rate".to_owned(), rate)));
-    detection(all, &priors)
-}
-
-/// Precision and recall at every threshold under some priors.
-pub(super) fn detection(all: &Candidates, priors: &[(String, f64)]) -> Vec<DetectionAt> {
-    let at = |(name, prior): &(String, f64), threshold: f64| {
-        let found = all.detection(*prior, threshold)?;
-        Some(DetectionAt {
-            name: name.clone(),
-            prior: *prior,
-            threshold,
-            flagged: found.flagged,
-            precision: found.precision,
-            recall: found.recall,
-        })
-    };
-    priors.iter().flat_map(|prior| THRESHOLDS.map(|t| at(prior, t))).flatten().collect()
-}
-
-/// Predicted against observed shares at a prior.
-pub(super) fn reliability(candidates: &Candidates, name: String, prior: f64) -> Reliability {
-    let bins = candidates.reliability(prior).into_iter();
-    let bins = bins.map(|b| ReliabilityBin {
-        predicted: b.predicted,
-        observed: b.observed,
-        count: b.count,
-    });
-    Reliability { name, prior, bins: bins.collect() }
-}
-
 #[cfg(test)]
 mod tests {
+    use itm_core::audit::Candidates;
+
     use super::*;
+    use crate::audit::{of_candidates, of_log};
+    use crate::log::Line;
 
     fn line(epoch: usize, drawn: f64, paper: Option<f64>) -> Line {
         Line::Draws {
@@ -125,10 +69,10 @@ mod tests {
 
     #[test]
     fn epochs_are_means_over_seeds() {
-        let run = |log: &[Line]| SeedRun { epochs: of_log(log), ..super::super::tests::run(0, 4) };
+        let run = |log: &[Line]| of_log(log);
         let first = run(&[line(0, 0.5, None), line(1, 0.25, Some(0.5))]);
         let second = run(&[line(0, 0.0, None), line(1, 0.75, Some(0.25))]);
-        let got = epochs(&[first, second]);
+        let got = over_seeds([&first[..], &second].into_iter());
         assert_eq!(got.len(), 2);
         assert_eq!((got[0].epoch, got[0].drawn, got[0].others.len()), (1, 0.25, 0));
         assert_eq!((got[1].epoch, got[1].drawn, got[1].others["FNE paper"]), (2, 0.5, 0.375));
@@ -144,7 +88,7 @@ mod tests {
             let mut line = line(0, 0.5, None);
             let Line::Draws { detection, .. } = &mut line else { panic!("draws") };
             *detection = of_candidates(&all, Some(1e-4));
-            SeedRun { epochs: of_log(&[line]), ..super::super::tests::run(0, 4) }
+            of_log(&[line])
         };
         let runs = [
             of(&[]),
@@ -152,7 +96,7 @@ mod tests {
             of(&[(20.0, true), (-20.0, true), (20.0, false), (-20.0, false)]),
             of(&[(20.0, false)]),
         ];
-        let got = epochs(&runs);
+        let got = over_seeds(runs.iter().map(Vec::as_slice));
         let found = &got[0].detection;
         let names: Vec<_> = found.iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, [["p = 1e-4"; 5], ["p = base rate"; 5]].concat());
@@ -163,17 +107,5 @@ mod tests {
         // At the base rate, 1/2 with the two seeds that have both kinds.
         assert_eq!((found[9].prior, found[9].precision), (0.5, Some(0.75)));
         assert!(of_candidates(&Candidates::default(), None).is_empty(), "no posterior");
-    }
-
-    /// Two candidates at ratio ±20: at every threshold and prior the true one is flagged alone.
-    #[test]
-    fn every_prior_has_every_threshold() {
-        let mut all = Candidates::default();
-        all.push(20.0, true);
-        all.push(-20.0, false);
-        let got = detection(&all, &[("p".into(), 1e-4), ("rate".into(), 0.5)]);
-        assert_eq!(got.len(), 2 * THRESHOLDS.len());
-        assert!(got.iter().all(|d| d.precision == Some(1.0) && d.recall == Some(1.0)), "{got:?}");
-        assert_eq!((got[4].threshold, got[4].flagged, got[5].name.as_str()), (0.5, 0.5, "rate"));
     }
 }

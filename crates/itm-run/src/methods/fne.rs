@@ -1,13 +1,78 @@
-//! The plan of False Negative Elimination.
+//! FNE: what of it is data and machine.
 
-use fne::{FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainTruncate, Weights};
-use itm_core::Result;
+use burn::tensor::Device;
+use fne::{
+    Exclude, Fne, FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainConfig,
+    TrainTruncate, Weights,
+};
+use itm_core::encoders::sizes::{Bert, GruText, Kept, Projection, Scores, Transformer, Vit};
 use itm_core::encoders::{BertShape, VitShape};
+use itm_core::learn::Method;
+use itm_core::{Relevance, Result};
 use itm_kernels::Memory;
 
-use super::encoders::{Bert, GruText, Kept, Projection, Scores, Transformer, Vit};
-use super::{Bytes, Sizes};
-use crate::pictures::BATCHES_AHEAD;
+use super::{Kind, Recipe};
+use crate::encoded::Captions;
+use crate::pictures::{BATCHES_AHEAD, View};
+use crate::plan::{Bytes, Sizes};
+use crate::train::{Course, LastBatch};
+
+pub(super) const KIND: Kind = Kind {
+    name: "fne",
+    about_hubs: false,
+    recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
+};
+
+impl Recipe for FneConfig {
+    fn validate(&self) -> Result<()> {
+        Self::validate(self)?;
+        self.model.check_weights()
+    }
+
+    fn course(&self) -> Course {
+        let TrainConfig { epochs, batch, .. } = self.train;
+        Course { epochs, batch, last: LastBatch::Dropped }
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.train.seed = seed;
+    }
+
+    fn needs_truth(&self) -> bool {
+        self.sampler.exclude == Exclude::Truth
+    }
+
+    fn view(&self) -> Option<View> {
+        let ImageConfig::Vit(vit) = &self.model.image else { return None };
+        Some(View { augment: vit.augment(), transform: vit.transform() })
+    }
+
+    fn captions(&self) -> Result<Captions> {
+        let TextConfig::Bert(bert) = &self.model.text else { return Ok(Captions::Words) };
+        Ok(match bert.weights.folder()? {
+            Some(folder) => Captions::Pieces(folder),
+            None => Captions::MarkedWords,
+        })
+    }
+
+    fn memory(&self, sizes: &Sizes) -> Result<Bytes> {
+        memory(self, sizes)
+    }
+
+    fn build(
+        &self,
+        sizes: &Sizes,
+        truth: Option<&Relevance>,
+        device: &Device,
+    ) -> Result<Box<dyn Method>> {
+        let model = Fne::new(self, sizes.features, sizes.vocabulary, device, self.train.seed)?;
+        let model = model.with_epochs_of(sizes.captions / self.train.batch);
+        Ok(Box::new(match truth.filter(|_| self.needs_truth()) {
+            Some(truth) => model.with_truth(truth.clone()),
+            None => model,
+        }))
+    }
+}
 
 /// Bytes of a row's training, without its data.
 ///
@@ -22,7 +87,7 @@ use crate::pictures::BATCHES_AHEAD;
 ///
 /// # Errors
 /// If published weights are not to be found, or their sizes cannot be read.
-pub(crate) fn plan(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
+fn memory(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
     let FneConfig { model, train, sampler } = config;
     let [d, b, k] = [model.embed_dim, train.batch, sampler.bank_size].map(|x| x as u64);
     let (image, text) = (image(model, sizes)?, text(model, sizes)?);
@@ -137,18 +202,14 @@ fn kept(memory: Memory) -> Kept {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use burn::module::Module;
-    use burn::tensor::Device;
-    use fne::Fne;
 
     use super::*;
     use crate::config::Config;
+    use crate::testing;
 
     fn config(row: &str) -> FneConfig {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        Config::load(&configs, "fne-scenes").unwrap().row(row).unwrap()
+        Config::load(&testing::configs(), "fne-scenes").unwrap().row(row).unwrap()
     }
 
     const SIZES: Sizes =
@@ -159,7 +220,7 @@ mod tests {
     fn weights_are_the_models() {
         let config = config("Full");
         let model = Fne::new(&config, 200, 150, &Device::flex(), 0).unwrap();
-        let plan = plan(&config, &SIZES).unwrap();
+        let plan = memory(&config, &SIZES).unwrap();
         assert_eq!(plan.parameters, 4 * model.online().num_params() as u64);
         assert_eq!(plan.momentum, 4 * model.momentum().num_params() as u64);
     }
@@ -168,7 +229,7 @@ mod tests {
     /// text 4 · 12 · (384 + 2,176) = 122,880; twice 128 of both 33,005,568; n = 1,152: 2,949,120 + 5,898,240.
     #[test]
     fn golden_full_row_and_without_memory() {
-        let full = plan(&config("Full"), &SIZES).unwrap();
+        let full = memory(&config("Full"), &SIZES).unwrap();
         assert_eq!(full.banks, 1_064_960);
         assert_eq!(full.activations, 33_005_568 + 2_949_120 + 5_898_240);
         // (201 · 128 + 150 · 64 + 384 · 192 + 768) weights; two moments each and the banks are the larger file.
@@ -176,18 +237,18 @@ mod tests {
         assert_eq!(full.parameters, parameters);
         assert_eq!(full.checkpoint, 2 * (2 * parameters + 1_064_960));
         let drawn = Sizes { pictures: 1_000, ..SIZES };
-        assert_eq!(plan(&config("Full"), &drawn).unwrap(), full, "it sees features alone");
-        let without = plan(&config("w/o MMM"), &SIZES).unwrap();
+        assert_eq!(memory(&config("Full"), &drawn).unwrap(), full, "it sees features alone");
+        let without = memory(&config("w/o MMM"), &SIZES).unwrap();
         assert_eq!(without.banks, 0);
         assert_eq!(without.activations, 16_502_784 + 20 * 128 * 128 + 40 * 128 * 128);
     }
 
     #[test]
     fn pictures_that_no_file_holds_count_where_they_are_seen() {
-        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let config = Config::load(&configs, "fne-scenes-vit").unwrap().row("Full").unwrap();
+        let config = Config::load(&testing::configs(), "fne-scenes-vit").unwrap();
+        let config = config.row("Full").unwrap();
         let activations =
-            |pictures| plan(&config, &Sizes { pictures, ..SIZES }).unwrap().activations;
+            |pictures| memory(&config, &Sizes { pictures, ..SIZES }).unwrap().activations;
         assert_eq!(activations(1_000), activations(0) + 1_000);
     }
 }

@@ -1,0 +1,80 @@
+//! What was drawn against the truth, as the log and the reports say it.
+
+use itm_core::audit::Candidates;
+
+use crate::log::Line;
+use crate::report::{DetectionAt, EpochDraws, Reliability, ReliabilityBin};
+
+/// Thresholds λ of "this is a false negative": the released code's, the paper's Table 5.
+const THRESHOLDS: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 0.5];
+
+/// The audit's lines of a log.
+pub(crate) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
+    let draws = |line: &Line| match line {
+        Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true, detection } => {
+            Some(EpochDraws {
+                epoch: *epoch as u32 + 1,
+                drawn: *drawn_true,
+                uniform: *uniform_true,
+                hardest: *hardest_true,
+                others: others_true.clone(),
+                detection: detection.clone(),
+            })
+        }
+        _ => None,
+    };
+    log.iter().filter_map(draws).collect()
+}
+
+/// Of the candidates of an epoch: at the configured prior, and at the rate of true pairs among them.
+pub(crate) fn of_candidates(all: &Candidates, prior: Option<f64>) -> Vec<DetectionAt> {
+    let Some(prior) = prior else { return vec![] };
+    let mut priors = vec![(format!("p = {prior:e}"), prior)];
+    let rate = all.base_rate().filter(|&rate| rate > 0.0 && rate < 1.0);
+    priors.extend(rate.map(|rate| ("p = base rate".to_owned(), rate)));
+    detection(all, &priors)
+}
+
+/// Precision and recall at every threshold under some priors.
+pub(crate) fn detection(all: &Candidates, priors: &[(String, f64)]) -> Vec<DetectionAt> {
+    let at = |(name, prior): &(String, f64), threshold: f64| {
+        let found = all.detection(*prior, threshold)?;
+        Some(DetectionAt {
+            name: name.clone(),
+            prior: *prior,
+            threshold,
+            flagged: found.flagged,
+            precision: found.precision,
+            recall: found.recall,
+        })
+    };
+    priors.iter().flat_map(|prior| THRESHOLDS.map(|t| at(prior, t))).flatten().collect()
+}
+
+/// Predicted against observed shares at a prior.
+pub(crate) fn reliability(candidates: &Candidates, name: String, prior: f64) -> Reliability {
+    let bins = candidates.reliability(prior).into_iter();
+    let bins = bins.map(|b| ReliabilityBin {
+        predicted: b.predicted,
+        observed: b.observed,
+        count: b.count,
+    });
+    Reliability { name, prior, bins: bins.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two candidates at ratio ±20: at every threshold and prior the true one is flagged alone.
+    #[test]
+    fn every_prior_has_every_threshold() {
+        let mut all = Candidates::default();
+        all.push(20.0, true);
+        all.push(-20.0, false);
+        let got = detection(&all, &[("p".into(), 1e-4), ("rate".into(), 0.5)]);
+        assert_eq!(got.len(), 2 * THRESHOLDS.len());
+        assert!(got.iter().all(|d| d.precision == Some(1.0) && d.recall == Some(1.0)), "{got:?}");
+        assert_eq!((got[4].threshold, got[4].flagged, got[5].name.as_str()), (0.5, 0.5, "rate"));
+    }
+}

@@ -1,0 +1,63 @@
+//! A training that was asked for: what of a target, on what, and where it goes.
+
+use std::path::PathBuf;
+
+use itm_core::eval::Protocol;
+
+use crate::config::{Config, Shown, View};
+use crate::methods::Kind;
+use crate::paper::Paper;
+use crate::rescore::Rescoring;
+use crate::run::Run;
+
+/// What was asked for.
+pub(crate) struct Asked {
+    /// The target; what is in use instead where its data are missing is the bench's.
+    pub(crate) target: Config,
+    pub(crate) kind: &'static Kind,
+    pub(crate) paper: Paper,
+    pub(crate) backend: String,
+    pub(crate) shown: Shown,
+    /// What of the target is made; its rows are those that were asked for.
+    pub(crate) view: View,
+    /// How the test split is evaluated.
+    pub(crate) protocol: Protocol,
+    pub(crate) seeds: Vec<u64>,
+    /// Trainings at a time.
+    pub(crate) jobs: usize,
+    /// The command line that repeats the run.
+    pub(crate) command: String,
+}
+
+impl Asked {
+    /// Whether the rows' hubs are counted: of a paper that is about them, and where a figure draws them.
+    pub(crate) fn counts_hubs(&self) -> bool {
+        self.kind.about_hubs || self.view.distribution().is_some()
+    }
+}
+
+/// What was asked for, and where it is made.
+pub(crate) struct Job {
+    pub(crate) asked: Asked,
+    pub(crate) run: Run,
+    /// Corrections for hubs that were asked for.
+    pub(crate) rescoring: Option<Rescoring>,
+}
+
+impl Job {
+    /// Where the reports go: into the run's folder, or for another table or a figure into one of its own below it, so that
+    /// rows are trained once and no report replaces another's.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let path = self.run.dir.path();
+        match self.asked.shown {
+            Shown::Table(n) if n == self.asked.target.target.table => path.to_path_buf(),
+            Shown::Table(n) => path.join(format!("table-{n}")),
+            Shown::Figure(n) => path.join(format!("figure-{n}")),
+        }
+    }
+}
+
+/// The name of a row whose models answer together, so many at a time.
+pub(crate) fn together(row: &str, size: u64) -> String {
+    format!("{row}, {size} together")
+}

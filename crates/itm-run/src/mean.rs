@@ -1,0 +1,7 @@
+//! The mean of numbers that may be none.
+
+/// Their mean; `None` of none.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0u32), |(sum, n), x| (sum + x, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
+}

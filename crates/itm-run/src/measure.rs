@@ -1,0 +1,97 @@
+//! What a trained model gives: recalls on the test split, the audit, re-scoring, and what a report draws of it.
+
+use std::time::Instant;
+
+use itm_core::scored::Scored;
+use itm_core::{Result, ScoreMatrix};
+
+use crate::job::Job;
+use crate::log::Log;
+use crate::queries::{Queries, false_negatives};
+use crate::report::Figures;
+use crate::results::{SeedRun, Trained};
+use crate::run::Model;
+use crate::split::Split;
+use crate::train::Progress;
+use crate::{audit, figures, pointing, progress, word_maps};
+
+/// Queries of each kind whose most probable false negatives a report shows.
+const FALSE_NEGATIVES: usize = 3;
+/// Captions whose maps a report shows.
+const WORD_PATCHES: usize = 4;
+
+/// A model measured.
+pub(crate) struct Measured {
+    pub(crate) run: SeedRun,
+    pub(crate) figures: Figures,
+    /// All test scores, where they are averaged with those of other models.
+    pub(crate) scores: Option<ScoreMatrix>,
+}
+
+/// Measures a model on the test split; `started` is when its training began.
+///
+/// # Errors
+/// If an item, the log or a file of the re-scoring cannot be read or written.
+pub(crate) fn measure(
+    job: &Job,
+    model: &Model,
+    progress: Progress,
+    started: Instant,
+) -> Result<Measured> {
+    let scored = model.scored(Split::Test)?;
+    let held;
+    let test: &dyn Scored = match scored.rows() {
+        Some(rows) => rows,
+        None => {
+            held = scored.matrix()?; // what looks at both sides at once scores a pair once
+            &held
+        }
+    };
+    let mut run = SeedRun::evaluate(job, model.seed, test)?;
+    if let Some(rescoring) = &job.rescoring {
+        let spinner = progress::spinner(&format!("{}: re-scored", model.name()));
+        let folder = job.run.dir.folder(&model.row, model.seed).join("rescored");
+        run.rescored = rescoring.measure(&folder, &*model.scored(Split::Val)?, test)?;
+        spinner.finish_and_clear();
+    }
+    let log = Log::read(&job.run.log(&model.row, model.seed))?;
+    run.trained = Some(Trained {
+        progress,
+        epochs: audit::of_log(&log),
+        prior: model.prior(),
+        pointing: pointing::measure(&job.run.bench.source, |pairs| {
+            model.word_maps(Split::Test, pairs)
+        })?,
+    });
+    let mut drawn = Figures::default();
+    drawn.curves.push(figures::curve(&model.row, model.seed, &log, model.plan.epoch_steps()));
+    if model.seed == job.asked.seeds[0] {
+        draw(job, model, test, &mut drawn)?;
+    }
+    run.seconds = started.elapsed().as_secs_f64();
+    let scores = (job.asked.view.ensemble > 1).then(|| test.matrix()).transpose()?;
+    Ok(Measured { run, figures: drawn, scores })
+}
+
+/// What is drawn of the first seed alone.
+fn draw(job: &Job, model: &Model, test: &dyn Scored, drawn: &mut Figures) -> Result<()> {
+    let (row, source) = (&model.row[..], &job.run.bench.source);
+    let posterior = model.posterior();
+    let of_test = figures::similarities(row, model.seed, test, source, posterior.as_ref())?;
+    drawn.similarities.push(of_test);
+    if job.asked.view.rows.first().is_some_and(|first| first == row) {
+        drawn.examples = figures::examples(row, test, source)?;
+    }
+    if let Some(posterior) = &posterior {
+        let queries = Queries::spread(source, Split::Test, FALSE_NEGATIVES);
+        let asked = (Split::Test, &queries);
+        drawn.false_negatives = false_negatives(row, test, posterior, source, asked)?;
+    }
+    let captions = word_maps::spread(source, Split::Test, WORD_PATCHES);
+    let pairs = word_maps::pairs(source, Split::Test, &captions, None)?;
+    if let Some(maps) = model.word_maps(Split::Test, &word_maps::numbers(&pairs))? {
+        let asked = (Split::Test, pairs.as_slice());
+        drawn.word_patches = word_maps::shown((row, model.seed), source, asked, maps, None);
+    }
+    Ok(())
+}

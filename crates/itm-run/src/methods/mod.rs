@@ -1,0 +1,99 @@
+//! The methods that can be trained: a file each, and a line in [`ALL`].
+
+mod fne;
+mod hal;
+
+use burn::tensor::Device;
+use itm_core::learn::Method;
+use itm_core::{Relevance, Result};
+
+use crate::config::Config;
+use crate::plan::{Bytes, Sizes};
+use crate::train::Course;
+
+pub use crate::encoded::Captions;
+pub use crate::pictures::View;
+
+/// Every method.
+pub const ALL: [&Kind; 2] = [&fne::KIND, &hal::KIND];
+
+/// What is known of a method before there is a configuration.
+#[derive(Debug)]
+pub struct Kind {
+    /// As `target.method` names it.
+    pub name: &'static str,
+    /// Whether its paper is about hubs, so that reports count them.
+    pub about_hubs: bool,
+    /// Reads a row.
+    recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
+}
+
+impl Kind {
+    /// The method of a target.
+    ///
+    /// # Errors
+    /// If there is no such method; those that there are.
+    pub fn of(config: &Config) -> Result<&'static Self> {
+        config.check_method(&ALL.map(|kind| kind.name))?;
+        let known = |kind: &&Self| kind.name == config.target.method;
+        Ok(ALL.into_iter().find(known).expect("it was checked"))
+    }
+}
+
+/// The recipe of a row of a target.
+///
+/// # Errors
+/// If the method or the row does not exist, or a key of the row is unknown, missing or impossible.
+pub fn recipe(config: &Config, row: &str) -> Result<Box<dyn Recipe>> {
+    (Kind::of(config)?.recipe)(config, row)
+}
+
+/// A method's configuration of one row: what the runner asks before there is a model.
+pub trait Recipe {
+    /// Refuses values that nothing can be trained with.
+    ///
+    /// # Errors
+    /// A key, its range, its value.
+    fn validate(&self) -> Result<()>;
+
+    /// Epochs and batches.
+    fn course(&self) -> Course;
+
+    /// Makes it the recipe of another seed.
+    fn set_seed(&mut self, seed: u64);
+
+    /// Whether it trains with the truth, not only beside it.
+    fn needs_truth(&self) -> bool {
+        false
+    }
+
+    /// How it sees pictures; `None` if it sees features.
+    fn view(&self) -> Option<View> {
+        None
+    }
+
+    /// How it reads captions.
+    ///
+    /// # Errors
+    /// If published weights are not to be found.
+    fn captions(&self) -> Result<Captions> {
+        Ok(Captions::Words)
+    }
+
+    /// What a training takes in memory, without its data.
+    ///
+    /// # Errors
+    /// If published weights are not to be found, or their sizes cannot be read.
+    fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
+
+    /// A fresh model for data of these sizes; the truth is for a method that needs it.
+    ///
+    /// # Errors
+    /// If the configuration holds a value nothing can be trained with, or published weights are not to be had.
+    fn build(
+        &self,
+        sizes: &Sizes,
+        truth: Option<&Relevance>,
+        device: &Device,
+    ) -> Result<Box<dyn Method>>;
+}

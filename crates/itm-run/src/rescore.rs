@@ -1,0 +1,351 @@
+//! `--rescore`: every trained row of a target under corrections for hubs, beside nearest neighbours.
+
+mod summary;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hubness::report::Report;
+use hubness::study::{Judged, Method, Names, Source as Scores, Study, Test};
+use hubness::{Embeddings, rows};
+use itm_core::data::Part;
+use itm_core::eval::{Fold, Protocol};
+use itm_core::scored::{Scored, Similarity};
+use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
+
+use crate::disk::write_atomically;
+use crate::paper::Inferences;
+use crate::report::Rescored;
+use crate::source::Source;
+
+pub(crate) use self::summary::{MethodSummary, row_of};
+
+/// The paper's recipe for the methods that a command line names; nearest neighbours come first.
+///
+/// # Errors
+/// If a name is unknown or comes twice.
+pub(crate) fn study(names: &[String]) -> Result<Study> {
+    let place = "--rescore";
+    let mut methods: Vec<Method> = vec![];
+    for name in [Report::BASELINE].into_iter().chain(names.iter().map(String::as_str)) {
+        let Ok(method) = name.parse() else {
+            let expected = "names of `hubness report --method`: csls, is, rgm, csls+rgm, …";
+            return Err(Error::invalid(place, expected, format!("`{name}`")));
+        };
+        if names.iter().filter(|other| *other == name).count() > 1 {
+            return Err(Error::invalid(place, "each name once", format!("`{name}` twice")));
+        }
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    Ok(Study { methods, curves: true, ..Study::default() })
+}
+
+/// What every row and seed is re-scored with.
+#[derive(Debug)]
+pub(crate) struct Rescoring {
+    study: Study,
+    val: Pairs,
+    /// What is ranked within itself: the test split, or its folds.
+    sets: Vec<Set>,
+}
+
+/// A fold of the test split.
+#[derive(Debug)]
+struct Set {
+    fold: Fold,
+    /// File name and first caption of each image; captions.
+    names: Names,
+    /// The texts true of each image, counted within the fold, where that is known.
+    truth: Option<Relevance>,
+}
+
+impl Set {
+    fn new(source: &Source, fold: Fold) -> Self {
+        let test = &source.dataset.test;
+        let names = Names {
+            images: Some(fold.images.clone().map(|image| image_name(test, image)).collect()),
+            texts: Some(fold.texts.iter().map(|&text| one_line(&test.captions[text])).collect()),
+        };
+        let truth = source.truth.as_ref().map(|known| within(&known.test, &fold));
+        Self { fold, names, truth }
+    }
+}
+
+/// What is true of the images and texts of a fold.
+fn within(truth: &Relevance, fold: &Fold) -> Relevance {
+    let place = |text: &u32| fold.texts.binary_search(&(*text as usize)).ok().map(|t| t as u32);
+    let of = |image: usize| truth.texts_of(image).iter().filter_map(place).collect();
+    Relevance::new(fold.texts.len(), fold.images.clone().map(of).collect())
+}
+
+fn image_name(part: &Part, image: usize) -> String {
+    let file = &part.images[image];
+    match part.pairs.texts_of(image).first() {
+        Some(&text) => one_line(&format!("{file}: {}", part.captions[text])),
+        None => file.clone(),
+    }
+}
+
+/// A caption as a line of a table.
+fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    if words.is_empty() { "(no words)".into() } else { words.join(" ") }
+}
+
+impl Rescoring {
+    /// Of the test split of some data.
+    ///
+    /// # Errors
+    /// If the test split is not the protocol's.
+    pub(crate) fn new(study: Study, source: &Source, protocol: Protocol) -> Result<Self> {
+        let folds = protocol.folds(&source.dataset.test.pairs)?;
+        Ok(Self::of_folds(study, source, folds))
+    }
+
+    fn of_folds(study: Study, source: &Source, folds: Vec<Fold>) -> Self {
+        let sets = folds.into_iter().map(|fold| Set::new(source, fold)).collect();
+        Self { study, val: source.dataset.val.pairs.clone(), sets }
+    }
+
+    /// Measures a model by its scores of the validation and the test split, fold by fold as its recalls are: a report each,
+    /// which the folder gets as `report.html` and `report.json`.
+    ///
+    /// # Errors
+    /// What the study refuses, or if a file cannot be written.
+    pub(crate) fn measure(
+        &self,
+        folder: &Path,
+        val: &dyn Scored,
+        test: &dyn Scored,
+    ) -> Result<Vec<Report>> {
+        let all = Fold::new(&self.val, 0..self.val.images());
+        let val = Held::of(val, &all)?;
+        let folders = folders(folder, self.sets.len());
+        let of = self.sets.iter().zip(folders).map(|(set, folder)| {
+            let held = Held::of(test, &set.fold)?;
+            let judged = Judged::new(held.scores()?, &set.fold.pairs);
+            let test = Test {
+                set: judged,
+                names: &set.names,
+                truth: set.truth.as_ref(),
+                ..Test::new(held.scores()?, &set.fold.pairs)
+            };
+            let validation = Judged::new(val.scores()?, &self.val);
+            let mut report = self.study.run(&test, Some(&validation))?;
+            report.data.warnings = held.warnings();
+            write(&folder, &report)?;
+            Ok(report)
+        });
+        of.collect()
+    }
+}
+
+fn write(folder: &Path, report: &Report) -> Result<()> {
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let json = serde_json::to_string_pretty(report).expect("names and numbers") + "\n";
+    write_atomically(&folder.join("report.json"), json.as_bytes())?;
+    let page = hubness::cli::report::html(report);
+    write_atomically(&folder.join("report.html"), page.as_bytes())
+}
+
+/// Scores of a fold: rows of unit length where their similarity is the cosine, whose products are never held whole; all scores
+/// where it is another.
+enum Held {
+    Rows { dim: usize, images: Vec<f32>, texts: Vec<f32> },
+    Matrix(ScoreMatrix),
+}
+
+impl Held {
+    fn of(scored: &dyn Scored, fold: &Fold) -> Result<Self> {
+        let Some(all) = scored.rows().filter(|rows| rows.similarity == Similarity::Cosine) else {
+            return Ok(Self::Matrix(scored.fold(fold)?));
+        };
+        let dim = all.dim;
+        let images = rows::unit(dim, &all.images[fold.images.start * dim..fold.images.end * dim]);
+        let texts = fold.texts.iter().flat_map(|&text| &all.texts[text * dim..(text + 1) * dim]);
+        let texts = rows::unit(dim, &texts.copied().collect::<Vec<_>>());
+        Ok(Self::Rows { dim, images, texts })
+    }
+
+    fn scores(&self) -> Result<Scores<'_>> {
+        Ok(match self {
+            Self::Rows { dim, images, texts } => Scores::Embeddings {
+                images: Embeddings::new("images", images.len() / dim, *dim, images)?,
+                texts: Embeddings::new("texts", texts.len() / dim, *dim, texts)?,
+                length: rows::Length::Unit,
+            },
+            Self::Matrix(matrix) => Scores::Matrix(matrix),
+        })
+    }
+
+    /// What may be wrong with the embeddings.
+    fn warnings(&self) -> Vec<String> {
+        let Self::Rows { dim, images, texts } = self else { return vec![] };
+        let of = |(name, values): (&str, &Vec<f32>)| rows::warnings(name, *dim, values);
+        [("images", images), ("texts", texts)].into_iter().flat_map(of).collect()
+    }
+}
+
+/// One folder for the whole, one within it for each of several.
+fn folders(folder: &Path, count: usize) -> impl Iterator<Item = PathBuf> {
+    (1..=count).map(move |fold| match count {
+        1 => folder.to_path_buf(),
+        _ => folder.join(format!("fold-{fold}")),
+    })
+}
+
+/// The lines of a row, one a method, from its reports of each seed and fold.
+pub(crate) fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
+    let names = reports.first().map_or(&[][..], |report| &report.rows);
+    let line = |first: &hubness::report::Row| {
+        let summary = MethodSummary::new(&first.method, &Inferences::default(), reports);
+        let same = || reports.iter().flat_map(|r| &r.rows).filter(|r| r.method == first.method);
+        let of_seeds = same().filter_map(|r| r.difference.as_ref()?.ci95);
+        // The smallest interval that holds every seed's.
+        let hull = of_seeds.reduce(|[lo, hi], [a, b]| [lo.min(a), hi.max(b)]);
+        let known = same().filter_map(|r| r.difference.as_ref()?.p_holm);
+        Rescored {
+            row: row.into(),
+            method: first.method.clone(),
+            transductive: first.seen.0 == hubness::Setting::Transductive,
+            rsum: summary.rsum,
+            per_seed: summary.per_seed,
+            difference: summary.difference,
+            ci95: hull,
+            largest_p: known.reduce(f64::max),
+            above: summary.above as u64,
+            below: summary.below as u64,
+            skewness: summary.hs_sum,
+            lambda: summary.lambda,
+        }
+    };
+    names.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::eval::{Evaluation, Ranks, TiePolicy, folds};
+    use itm_core::scored::{EmbeddingRows, Similarity};
+
+    use super::*;
+    use crate::testing;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn nearest_neighbours_come_first_and_once() {
+        let got = study(&names(&["csls", "nns", "is+rgm"])).unwrap();
+        let methods: Vec<_> = got.methods.iter().map(Method::to_string).collect();
+        assert_eq!(methods, ["nns", "csls", "is+rgm"]);
+        let line = |list: &[&str]| study(&names(list)).unwrap_err().to_string();
+        assert!(line(&["cslz"]).contains("--rescore: expected names of"));
+        assert!(line(&["is", "is"]).contains("`is` twice"));
+    }
+
+    /// Each fold is ranked within itself, whatever the similarity: nearest neighbours are the recalls of the fold.
+    #[test]
+    fn folds_are_measured_one_by_one() {
+        let source = testing::small_scenes([8, 6, 24]).1;
+        let pairs = &source.dataset.test.pairs;
+        let two = folds(pairs, 2, 12).unwrap();
+        let study = Study { resamples: 100, ..study(&names(&["csls", "rgm"])).unwrap() };
+        let dir = tempfile::tempdir().unwrap();
+        let rescoring = Rescoring::of_folds(study, &source, two.clone());
+        for similarity in [Similarity::Cosine, Similarity::Order] {
+            let of = |images: usize| {
+                let angle = |k: usize, off: f32| ((k * k) as f32 * 0.7 + off).sin().abs();
+                let side = |n: usize, off: f32| -> Vec<f32> {
+                    (0..n).flat_map(|k| [angle(k, off), angle(k + 3, off)]).collect()
+                };
+                let (images, texts) = (side(images, 0.0), side(5 * images, 0.3));
+                let unit = |values: Vec<f32>| -> Vec<f32> {
+                    let rows = values.as_chunks::<2>().0.iter();
+                    rows.flat_map(|[a, b]| [a, b].map(|x| x / a.hypot(*b))).collect()
+                };
+                EmbeddingRows { dim: 2, images: unit(images), texts: unit(texts), similarity }
+            };
+            let (val, test) = (of(6), of(24));
+            let folder = dir.path().join(format!("{similarity:?}"));
+            let reports = rescoring.measure(&folder, &val, &test).unwrap();
+            let all = test.matrix().unwrap();
+            let want = two.iter().map(|fold| {
+                let ranks = Ranks::new(&fold.scores(&all), &fold.pairs).unwrap();
+                Evaluation::new(&[ranks], TiePolicy::Index).rsum
+            });
+            let want: Vec<_> = want.collect();
+            let got: Vec<_> = reports.iter().map(|report| report.rows[0].rsum).collect();
+            assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}, {want:?}");
+            assert_ne!(want[0], want[1]);
+            assert!(folder.join("fold-2/report.html").is_file());
+            let lines = summarise("HAL", &reports);
+            assert_eq!(
+                lines.iter().map(|l| &l.method[..]).collect::<Vec<_>>(),
+                ["nns", "csls", "rgm"]
+            );
+            assert_eq!(lines[0].per_seed, got);
+        }
+    }
+
+    #[test]
+    fn a_set_holds_what_its_fold_holds() {
+        let source = testing::small_scenes([8, 4, 12]).1;
+        let test = &source.dataset.test;
+        let whole = Set::new(&source, Fold::new(&test.pairs, 0..12));
+        let name = format!("test_000003.png: {}", test.captions[15]);
+        assert_eq!(whole.names.images.unwrap()[3], name);
+        assert_eq!(whole.names.texts.unwrap(), test.captions);
+        let truth = &source.truth.as_ref().unwrap().test;
+        assert_eq!(whole.truth.as_ref(), Some(truth));
+
+        // A fold counts its images and texts from 0, and what is true beyond it is not there.
+        let part = Set::new(&source, Fold::new(&test.pairs, 4..7));
+        assert!(part.names.images.unwrap()[0].starts_with("test_000004.png"));
+        assert_eq!(part.names.texts.unwrap(), test.captions[20..35]);
+        let truth_of = part.truth.unwrap();
+        for image in 0..3 {
+            let all = truth.texts_of(image + 4).iter();
+            let within: Vec<u32> =
+                all.filter(|text| (20..35).contains(*text)).map(|text| text - 20).collect();
+            assert_eq!((truth_of.texts_of(image), within.is_empty()), (&within[..], false));
+        }
+    }
+
+    #[test]
+    fn a_fold_has_its_own_rows() {
+        let pairs = Pairs::new(3, vec![2, 0, 1, 1]).unwrap();
+        let unit = |k: usize| [0.6, 0.8, 1.0, 0.0, 0.0, -1.0, -0.8, 0.6][k % 8];
+        let rows = EmbeddingRows {
+            dim: 2,
+            images: (0..6).map(unit).collect(),
+            texts: (0..8).map(unit).collect(),
+            similarity: Similarity::Cosine,
+        };
+        let fold = Fold::new(&pairs, 1..3);
+        let Held::Rows { images, texts, .. } = Held::of(&rows, &fold).unwrap() else {
+            panic!("cosines")
+        };
+        assert_eq!(images, rows.images[2..]);
+        assert_eq!(texts, [&rows.texts[..2], &rows.texts[4..]].concat());
+        let order = EmbeddingRows { similarity: Similarity::Order, ..rows };
+        let Held::Matrix(matrix) = Held::of(&order, &fold).unwrap() else { panic!("all scores") };
+        let scored: &dyn Scored = &order;
+        assert_eq!(matrix, scored.fold(&fold).unwrap());
+    }
+
+    #[test]
+    fn a_name_is_one_line() {
+        let lines = ["two\nlines ", "", "one"].map(one_line);
+        assert_eq!(lines, ["two lines", "(no words)", "one"]);
+    }
+
+    #[test]
+    fn one_fold_needs_no_folder_of_its_own() {
+        let of = |count| folders(Path::new("a"), count).collect::<Vec<_>>();
+        assert_eq!(of(1), [Path::new("a")]);
+        assert_eq!(of(2), [Path::new("a/fold-1"), Path::new("a/fold-2")]);
+    }
+}

@@ -1,0 +1,67 @@
+//! One model on the test split.
+
+use hubness::hubs::Nearest;
+use hubness::report::Report;
+use itm_core::Result;
+use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
+use itm_core::scored::Scored;
+use itm_core::significance::Hits;
+
+use crate::job::Job;
+use crate::pointing::OfImages;
+use crate::report::EpochDraws;
+use crate::train::Progress;
+
+/// One model, evaluated on the test split.
+#[derive(Debug, Clone)]
+pub(crate) struct SeedRun {
+    pub(crate) seed: u64,
+    pub(crate) evaluation: Evaluation,
+    pub(crate) hits: Hits,
+    pub(crate) truth: Option<MultiEvaluation>,
+    /// The nearest items of every query, where hubs are counted.
+    pub(crate) nearest: Option<Nearest>,
+    /// What its training leaves; `None` for a baseline.
+    pub(crate) trained: Option<Trained>,
+    /// The same scores under corrections for hubs.
+    pub(crate) rescored: Vec<Report>,
+    /// How long it took; zero for a baseline, whose row says it.
+    pub(crate) seconds: f64,
+}
+
+/// What a training leaves besides scores.
+#[derive(Debug, Clone)]
+pub(crate) struct Trained {
+    /// Where it ended.
+    pub(crate) progress: Progress,
+    /// What was drawn, epoch by epoch, against the truth.
+    pub(crate) epochs: Vec<EpochDraws>,
+    pub(crate) prior: Option<f64>,
+    /// Whether words point at what they name, image by image.
+    pub(crate) pointing: Option<OfImages>,
+}
+
+impl SeedRun {
+    /// Evaluates scores of the test split.
+    ///
+    /// # Errors
+    /// As the evaluation of scores.
+    pub(crate) fn evaluate(job: &Job, seed: u64, scored: &dyn Scored) -> Result<Self> {
+        let source = &job.run.bench.source;
+        let (pairs, protocol) = (&source.dataset.test.pairs, job.asked.protocol);
+        let ranks: Vec<Ranks> = scored.ranks_by(protocol, pairs)?;
+        let truth = source.truth.as_ref();
+        let truth = truth.map(|t| evaluate_multi(&scored.matrix()?, &t.test)).transpose()?;
+        let nearest = || Nearest::new(scored, &protocol.folds(pairs)?);
+        Ok(Self {
+            seed,
+            evaluation: Evaluation::new(&ranks, TiePolicy::Index),
+            hits: Hits::new(&ranks, TiePolicy::Index)?,
+            truth,
+            nearest: job.asked.counts_hubs().then(nearest).transpose()?,
+            trained: None,
+            rescored: vec![],
+            seconds: 0.0,
+        })
+    }
+}
