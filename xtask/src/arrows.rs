@@ -15,11 +15,11 @@ use anyhow::{Context, Result, bail};
 use crate::manifest::{CLI, Manifest};
 use crate::rules::Finding;
 
-/// The crates of the project that are no method.
-const SHARED: [&str; 3] = ["itm-core", "itm-kernels", "itm-run"];
+/// What a method may import of the project; the report kit as what belongs to a command line.
+const SHARED: [&str; 3] = ["itm-core", "itm-kernels", "itm-report"];
 
 /// Belongs to a command line, not to a library.
-const RUNNER: [&str; 4] = ["clap", "toml", "anyhow", "indicatif"];
+const RUNNER: [&str; 5] = ["clap", "toml", "anyhow", "indicatif", "itm-report"];
 
 /// What the manifests of `crates/*` and `xtask` break.
 pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
@@ -31,11 +31,11 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
             let forbidden = match name.as_str() {
                 "itm-run" => false,
                 "xtask" => is_ours(import) || is_framework(import),
-                "itm-kernels" => is_ours(import),
+                "itm-kernels" | "itm-report" => is_ours(import),
                 "itm-core" => is_ours(import) && import != "itm-kernels",
-                _method => is_ours(import) && !SHARED[..2].contains(&import),
+                _method => is_ours(import) && !SHARED.contains(&import),
             };
-            let library = !["itm-run", "xtask"].contains(&name.as_str());
+            let library = !["itm-report", "itm-run", "xtask"].contains(&name.as_str());
             if forbidden {
                 findings.push(Finding::error(name, format!("must not import {import}")));
             } else if library && RUNNER.contains(&import) && !manifest.behind_cli(found) {

@@ -5,11 +5,15 @@
 //! and a Python asked where its libtorch is.
 
 mod arrows;
+mod circles;
 mod kills;
 mod manifest;
+mod method_names;
+mod modules;
 mod performance;
 mod reproduce;
 mod rules;
+mod tch;
 mod tidy;
 mod torch;
 
@@ -48,7 +52,7 @@ enum Task {
     Performance(performance::Arguments),
     /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
     Kills(kills::Kills),
-    /// What clippy does not check: dependency arrows, paths, file lengths, unsafe code.
+    /// What clippy does not check: dependency arrows, circles of modules, paths, file lengths, unsafe code.
     Tidy,
 }
 
@@ -68,7 +72,7 @@ fn main() -> ExitCode {
         Task::Data(forwarded) => reproduce::run("data", forwarded.args),
         Task::Scenes(forwarded) => reproduce::run("scenes", forwarded.args),
         Task::Features(forwarded) => reproduce::run("features", forwarded.args),
-        Task::Tch { python, args } => torch::run(&python, args),
+        Task::Tch { python, args } => tch::run(&python, args),
         Task::Performance(arguments) => performance::run(&arguments),
         Task::Kills(kills) => kills.run(),
         Task::Tidy => tidy::run(),

@@ -23,6 +23,11 @@ impl Manifest {
         Self { name: name.to_owned(), imports: imports(text), features: features(text) }
     }
 
+    /// Where the crate stands, from the root.
+    pub(crate) fn folder(&self) -> String {
+        if self.name == "xtask" { self.name.clone() } else { format!("crates/{}", self.name) }
+    }
+
     /// Whether an import is there with the feature `cli` alone, and `cli` only if asked for.
     pub(crate) fn behind_cli(&self, import: &Import) -> bool {
         let name = import.name.as_str();

@@ -6,9 +6,10 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::arrows;
 use crate::manifest::Manifest;
+use crate::modules::Files;
 use crate::rules::{self, Level};
+use crate::{arrows, circles, method_names};
 
 /// Prints every finding in a line of its own; 1 if one of them is an error.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -16,6 +17,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let files = files(root)?;
     let mut findings = Vec::new();
     let (mut manifests, mut configs, mut readme) = (Vec::new(), Vec::new(), String::new());
+    let mut sources = Files::new();
     for path in &files {
         let Ok(bytes) = fs::read(root.join(path)) else { continue }; // deleted, not yet committed
         let Ok(text) = String::from_utf8(bytes) else { continue }; // a picture
@@ -25,9 +27,14 @@ pub(crate) fn run() -> Result<ExitCode> {
             ["xtask", "Cargo.toml"] => manifests.push(Manifest::new("xtask", &text)),
             ["configs", name] if name.ends_with(".toml") => configs.push(path.as_str()),
             ["README.md"] => readme = text,
+            _ if path.ends_with(".rs") => _ = sources.insert(path.clone(), text),
             _ => {}
         }
     }
+    for folder in manifests.iter().map(Manifest::folder) {
+        findings.extend(circles::check(&sources, &folder));
+    }
+    findings.extend(method_names::check(&sources));
     findings.extend(rules::configs_are_named(&configs, &readme));
     findings.extend(arrows::check(&manifests));
     findings.extend(arrows::check_trees(root)?);

@@ -1,13 +1,10 @@
-//! Backend `tch`: against the libtorch that came with a Python's torch.
+//! The libtorch that came with a Python's torch.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-
-use crate::reproduce::{self, exit_code};
 
 /// What the last `burn-tch` was written against.
 const VERSION: &str = "2.9.0";
@@ -32,32 +29,6 @@ print(int(torch._C._GLIBCXX_USE_CXX11_ABI))
 print(int(torch.cuda.is_available()))
 for wheel in sorted(folder.parent.glob('nvidia/*/lib')): print(wheel)
 ";
-
-/// `tch [--python P] -- test …` runs the contract test on libtorch, `-- run …` is `reproduce --backend tch …`.
-pub(crate) fn run(python: &Path, args: Vec<OsString>) -> Result<ExitCode> {
-    let torch = Torch::of(python)?;
-    eprintln!("{torch}");
-    let [task, rest @ ..] = args.as_slice() else {
-        bail!("tch: expected `-- test` or `-- run <target>`, got nothing")
-    };
-    let mut rest = rest.to_vec();
-    match task.to_str() {
-        Some("test") => {
-            let mut command = Command::new(reproduce::cargo());
-            command.args(["test", "--package", "itm-tests", "--features", "tch"]);
-            command.args(["--test", "backends", "--", "--nocapture"]).args(rest);
-            torch.apply(&mut command)?;
-            Ok(exit_code(command.status().context("cargo")?))
-        }
-        Some("run") => {
-            if reproduce::backend(&rest).is_none() {
-                rest.splice(..0, ["--backend", "tch"].map(OsString::from));
-            }
-            reproduce::run_with("reproduce", rest, Some(torch))
-        }
-        other => bail!("tch: expected `test` or `run`, got `{}`", other.unwrap_or("other bytes")),
-    }
-}
 
 /// A Python's torch.
 #[derive(Debug, PartialEq)]

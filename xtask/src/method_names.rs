@@ -1,0 +1,149 @@
+//! The runner knows no method by name: what is of one method stands in a file of its own under `methods`.
+//!
+//! Comments and documentation may name one, tests too; so may the code, the crate `hubness`, which corrects the scores of any
+//! method. Its training is a method.
+
+use crate::modules::{self, Files, Kind, Token};
+use crate::rules::Finding;
+
+/// The crate that is looked at, and the one place in it that names methods.
+const RUNNER: &str = "crates/itm-run";
+const ALLOWED: [&str; 2] = ["crates/itm-run/src/methods/", "crates/itm-run/src/methods.rs"];
+
+/// The words of each method's name, small.
+const METHODS: [&[&str]; 4] = [&["fne"], &["naaf"], &["tags", "dc"], &["hal"]];
+
+/// The modules of `hubness` that are a method.
+const TRAINING: [&str; 2] = ["training", "losses"];
+
+/// Every place of the runner that names a method.
+pub(crate) fn check(files: &Files) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for root in modules::roots(files, RUNNER) {
+        let modules = match modules::read(files, root) {
+            Ok(modules) => modules,
+            Err(finding) => {
+                findings.push(finding);
+                continue;
+            }
+        };
+        let outside = |file: &str| !ALLOWED.iter().any(|allowed| file.starts_with(allowed));
+        for module in modules.iter().filter(|module| outside(&module.file)) {
+            findings.extend(named(&module.tokens).map(|(token, method)| {
+                let place = format!("{}:{}", module.file, token.line);
+                Finding::error(place, format!("names the method {method}: only methods/ may"))
+            }));
+        }
+    }
+    findings
+}
+
+/// The tokens that name a method, and the method.
+fn named(tokens: &[Token]) -> impl Iterator<Item = (&Token, String)> {
+    let of_hubness = in_hubness(tokens);
+    tokens.iter().enumerate().filter_map(move |(at, token)| {
+        let text = token.text.as_str();
+        if of_hubness.contains(&at) && TRAINING.contains(&text) {
+            return Some((token, format!("of hubness::{text}")));
+        }
+        let words = if token.kind == Kind::Mark { Vec::new() } else { words(text) };
+        let holds = |name: &&&[&str]| words.windows(name.len()).any(|window| window == **name);
+        METHODS.iter().find(holds).map(|name| (token, name.join("-")))
+    })
+}
+
+/// Positions of the names directly below `hubness::`, alone or in braces.
+fn in_hubness(tokens: &[Token]) -> Vec<usize> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let mut found = Vec::new();
+    for start in (0..tokens.len()).filter(|&at| text(at) == "hubness" && text(at + 1) == "::") {
+        if text(start + 2) != "{" {
+            found.push(start + 2);
+            continue;
+        }
+        let mut depth = 0;
+        for at in start + 2..tokens.len() {
+            match text(at) {
+                "{" => depth += 1,
+                "}" => depth -= 1,
+                _ if depth == 1 && ["{", ","].contains(&text(at - 1)) => found.push(at),
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The words of `FneModel`, `hal_method` or `"tags-dc"`, small: a word ends at what is no letter, or where a capital follows a
+/// small letter.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for letter in text.chars() {
+        if !letter.is_alphabetic() || small && letter.is_uppercase() {
+            words.push(String::new());
+        }
+        small = letter.is_lowercase();
+        if let (true, Some(word)) = (letter.is_alphabetic(), words.last_mut()) {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(file: &str, text: &str) -> Vec<String> {
+        let path = |name: &str| format!("crates/itm-run/src/{name}");
+        let root = "mod list; pub mod methods;".to_owned();
+        let mut files = Files::from([(path("lib.rs"), root)]);
+        for name in ["list.rs", "methods/mod.rs"] {
+            files.insert(path(name), if name == file { text.to_owned() } else { String::new() });
+        }
+        let findings = check(&files).into_iter();
+        findings.map(|found| format!("{}: {}", found.place, found.message)).collect()
+    }
+
+    #[test]
+    fn a_method_is_named_under_methods_alone() {
+        for (text, method) in [
+            ("use fne::Bank;", "fne"),
+            ("struct FneModel;", "fne"),
+            ("fn of_fne() {}", "fne"),
+            ("const X: &str = \"hal\";", "hal"),
+            ("const X: &str = \"configs/hal-scenes.toml\";", "hal"),
+            ("const X: &str = \"the presets of FNE's paper\";", "fne"),
+            ("#[serde(rename = \"naaf\")] struct X;", "naaf"),
+            ("fn f() { tags_dc::step() }", "tags-dc"),
+            ("const X: &str = \"tags-dc\";", "tags-dc"),
+            ("struct TagsDc;", "tags-dc"),
+            ("use hubness::training::X;", "of hubness::training"),
+            ("use hubness::{Scores, csls::{X, losses}, losses::Y};", "of hubness::losses"),
+        ] {
+            let want = format!(
+                "crates/itm-run/src/list.rs:2: names the method {method}: only methods/ may"
+            );
+            assert_eq!(found("list.rs", &format!("\n{text}")), [want], "{text}");
+            assert_eq!(found("methods/mod.rs", text), [] as [&str; 0]);
+        }
+    }
+
+    #[test]
+    fn other_words_are_no_method() {
+        for text in [
+            "// fne\n/// [`fne::Bank`] and HAL\nfn f() {}",
+            "#[cfg(test)] mod tests { use fne::Bank; }",
+            "use hubness::{self, csls, Scores}; use crate::training; struct Hubness;",
+            "use half::f16; struct Halo; const X: &str = \"half a shallow tags file, dc\";",
+            "fn f(training: u8) { losses(training) }",
+        ] {
+            assert_eq!(found("list.rs", text), [] as [&str; 0], "{text}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The modules of a crate as its text shows them: names, tokens, imports. Tests, comments and documentation are left out.
+
+use std::collections::BTreeMap;
+use std::iter::Peekable;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+use crate::rules::Finding;
+
+/// What the repository's files hold, by path from the root.
+pub(crate) type Files = BTreeMap<String, String>;
+
+/// One module, inline modules too.
+#[derive(Debug, Default)]
+pub(crate) struct Module {
+    /// Names from the root of the crate down; empty for the root.
+    pub(crate) path: Vec<String>,
+    pub(crate) file: String,
+    /// Code without tests and without the inline modules, groups flat between their delimiters.
+    pub(crate) tokens: Vec<Token>,
+}
+
+/// A name, a literal, a delimiter or a mark; `::` is one mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+    pub(crate) line: usize,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A name or a keyword.
+    Name,
+    /// A string, a character or a number.
+    Literal,
+    /// Anything else.
+    Mark,
+}
+
+/// The files that a crate in `folder` is built from: library and binaries.
+pub(crate) fn roots<'a>(files: &'a Files, folder: &str) -> impl Iterator<Item = &'a str> {
+    let source = format!("{folder}/src/");
+    files.keys().map(String::as_str).filter(move |path| match path.strip_prefix(&source) {
+        Some("lib.rs" | "main.rs") => true,
+        Some(rest) => rest.strip_prefix("bin/").is_some_and(|name| !name.contains('/')),
+        None => false,
+    })
+}
+
+/// The module in the file `root` and all below it.
+///
+/// # Errors
+/// A file that is missing or no Rust.
+pub(crate) fn read(files: &Files, root: &str) -> Result<Vec<Module>, Finding> {
+    let mut modules = Vec::new();
+    let mut open = vec![(Vec::new(), root.to_owned())];
+    while let Some((path, file)) = open.pop() {
+        let text = files.get(&file).ok_or_else(|| Finding::error(&file, "no such module file"))?;
+        let stream = text.parse::<TokenStream>();
+        let stream = stream.map_err(|error| Finding::error(&file, format!("no Rust: {error}")))?;
+        let mut tokens = Vec::new();
+        flatten(stream, &mut tokens);
+        let mut below = Vec::new();
+        split(Module { path, file, tokens }, &mut modules, &mut below);
+        for path in below {
+            let file = file_of(files, root, &path);
+            open.push((path, file));
+        }
+    }
+    Ok(modules)
+}
+
+/// `a/b.rs` or, if that is a file, `a/b/mod.rs`, beside the root.
+fn file_of(files: &Files, root: &str, path: &[String]) -> String {
+    let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let stem = format!("{folder}/{}", path.join("/"));
+    let inside = format!("{stem}/mod.rs");
+    if files.contains_key(&inside) { inside } else { format!("{stem}.rs") }
+}
+
+/// Takes the modules that `module` declares out of its tokens: inline ones to `modules`, names of the others to `below`.
+fn split(module: Module, modules: &mut Vec<Module>, below: &mut Vec<Vec<String>>) {
+    let Module { path, file, tokens } = module;
+    let mut own = Vec::new();
+    let (mut at, mut depth) = (0, 0);
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        if let ("mod", 0, [name, end, ..]) = (token.text.as_str(), depth, &tokens[at..]) {
+            let path = [&path[..], std::slice::from_ref(&name.text)].concat();
+            at += 2;
+            if end.text == ";" {
+                below.push(path);
+            } else {
+                let length = body(&tokens[at..]);
+                let inside = tokens[at..at + length].to_vec();
+                split(Module { path, file: file.clone(), tokens: inside }, modules, below);
+                at += length + 1;
+            }
+            continue;
+        }
+        depth += depth_change(token);
+        own.push(token.clone());
+    }
+    modules.push(Module { path, file, tokens: own });
+}
+
+/// The number of tokens before the delimiter that closes the group around them.
+fn body(tokens: &[Token]) -> usize {
+    let mut depth = 0;
+    let closes = |token: &Token| {
+        depth += depth_change(token);
+        depth < 0
+    };
+    tokens.iter().position(closes).unwrap_or(tokens.len())
+}
+
+fn depth_change(token: &Token) -> i32 {
+    match (token.kind, token.text.as_str()) {
+        (Kind::Mark, "{" | "(" | "[") => 1,
+        (Kind::Mark, "}" | ")" | "]") => -1,
+        _ => 0,
+    }
+}
+
+/// Appends all tokens but documentation and what is there for tests alone.
+fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
+    let mut trees = stream.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        let line = tree.span().start().line;
+        let mut push = |kind, text: String| tokens.push(Token { kind, text, line });
+        match tree {
+            TokenTree::Punct(mark) if mark.as_char() == '#' => {
+                trees.next_if(|tree| is_mark(tree, '!'));
+                match trees.peek() {
+                    Some(TokenTree::Group(group)) if is_documentation(group) => _ = trees.next(),
+                    Some(TokenTree::Group(group)) if is_for_tests(group) => {
+                        trees.next();
+                        skip_item(&mut trees);
+                    }
+                    _ => push(Kind::Mark, "#".to_owned()),
+                }
+            }
+            TokenTree::Punct(mark) => {
+                let path = mark.as_char() == ':' && trees.next_if(|t| is_mark(t, ':')).is_some();
+                push(Kind::Mark, if path { "::".to_owned() } else { mark.to_string() });
+            }
+            TokenTree::Ident(name) => {
+                let name = name.to_string();
+                push(Kind::Name, name.strip_prefix("r#").map_or(name.clone(), str::to_owned));
+            }
+            TokenTree::Literal(literal) => push(Kind::Literal, literal.to_string()),
+            TokenTree::Group(group) => {
+                let [open, close] = match group.delimiter() {
+                    Delimiter::Parenthesis => ["(", ")"],
+                    Delimiter::Bracket => ["[", "]"],
+                    Delimiter::Brace | Delimiter::None => ["{", "}"],
+                };
+                push(Kind::Mark, open.to_owned());
+                flatten(group.stream(), tokens);
+                let line = group.span_close().start().line;
+                tokens.push(Token { kind: Kind::Mark, text: close.to_owned(), line });
+            }
+        }
+    }
+}
+
+fn is_documentation(attribute: &Group) -> bool {
+    matches!(attribute.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc")
+}
+
+/// Whether an attribute, `[cfg(…)]` with its brackets, asks for a build of tests.
+fn is_for_tests(attribute: &Group) -> bool {
+    let mut trees = attribute.stream().into_iter();
+    match (trees.next(), trees.next()) {
+        (Some(TokenTree::Ident(name)), Some(TokenTree::Group(group))) => {
+            name == "cfg" && needs_test(group.stream())
+        }
+        _ => false,
+    }
+}
+
+/// Whether one condition of a list, joined by "and", holds in tests alone.
+fn needs_test(conditions: TokenStream) -> bool {
+    let mut trees = conditions.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        let TokenTree::Ident(name) = tree else { continue };
+        let found = match (name.to_string().as_str(), trees.peek()) {
+            ("all", Some(TokenTree::Group(group))) => needs_test(group.stream()),
+            (name, _) => name == "test",
+        };
+        if found {
+            return true;
+        }
+    }
+    false
+}
+
+/// Where an item ends, once a keyword has told what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// At the first braces, or at a semicolon.
+    Body,
+    /// At a semicolon alone.
+    Semicolon,
+    /// A field, an arm of a match, a statement: at a comma, at a semicolon, or at braces behind `=>`.
+    Comma,
+}
+
+/// Passes over the item behind an attribute.
+fn skip_item(trees: &mut Peekable<impl Iterator<Item = TokenTree>>) {
+    const BODY: [&str; 14] = [
+        "fn",
+        "struct",
+        "enum",
+        "union",
+        "impl",
+        "trait",
+        "mod",
+        "extern",
+        concat!("un", "safe"),
+        "macro_rules",
+        "if",
+        "for",
+        "while",
+        "match",
+    ];
+    const SEMICOLON: [&str; 5] = ["use", "const", "static", "let", "type"];
+    let (mut end, mut last) = (None, String::new());
+    while let Some(tree) = trees.next() {
+        let text = match &tree {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                if end != Some(End::Semicolon)
+                    && (end != Some(End::Comma) || last == ">" || last.is_empty())
+                {
+                    _ = trees.next_if(|tree| is_mark(tree, ','));
+                    return;
+                }
+                "{}".to_owned()
+            }
+            TokenTree::Group(_) => "()".to_owned(),
+            other => other.to_string(),
+        };
+        match text.as_str() {
+            ";" => return,
+            "," if matches!(end, None | Some(End::Comma)) => return,
+            "#" | "()" | "pub" | "async" => {}
+            "fn" if last == "const" => end = Some(End::Body),
+            word if end.is_none() && BODY.contains(&word) => end = Some(End::Body),
+            word if end.is_none() && SEMICOLON.contains(&word) => end = Some(End::Semicolon),
+            _ => end = end.or(Some(End::Comma)),
+        }
+        last = text;
+    }
+}
+
+fn is_mark(tree: &TokenTree, mark: char) -> bool {
+    matches!(tree, TokenTree::Punct(found) if found.as_char() == mark)
+}

@@ -1,0 +1,36 @@
+//! `cargo xtask tch`: backend `tch`, against a Python's libtorch.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::reproduce::{self, exit_code};
+use crate::torch::Torch;
+
+/// `tch [--python P] -- test …` runs the contract test on libtorch, `-- run …` is `reproduce --backend tch …`.
+pub(crate) fn run(python: &Path, args: Vec<OsString>) -> Result<ExitCode> {
+    let torch = Torch::of(python)?;
+    eprintln!("{torch}");
+    let [task, rest @ ..] = args.as_slice() else {
+        bail!("tch: expected `-- test` or `-- run <target>`, got nothing")
+    };
+    let mut rest = rest.to_vec();
+    match task.to_str() {
+        Some("test") => {
+            let mut command = Command::new(reproduce::cargo());
+            command.args(["test", "--package", "itm-tests", "--features", "tch"]);
+            command.args(["--test", "backends", "--", "--nocapture"]).args(rest);
+            torch.apply(&mut command)?;
+            Ok(exit_code(command.status().context("cargo")?))
+        }
+        Some("run") => {
+            if reproduce::backend(&rest).is_none() {
+                rest.splice(..0, ["--backend", "tch"].map(OsString::from));
+            }
+            reproduce::run_with("reproduce", rest, Some(torch))
+        }
+        other => bail!("tch: expected `test` or `run`, got `{}`", other.unwrap_or("other bytes")),
+    }
+}
