@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use fne::FneConfig;
 use hubness::training::HalConfig;
-use itm_run::config::{AnyConfig, Config, Method, Shown};
-use itm_run::paper::{fne, inferences};
+use itm_run::config::{AnyConfig, Config, Shown};
+use itm_run::paper::{Number, Paper};
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
@@ -28,9 +28,10 @@ fn every_row_of_every_target_is_valid() {
     assert!(names.len() >= 3, "{names:?}");
     for config in trained() {
         for row in config.rows() {
-            match config.target.method {
-                Method::Fne => config.row::<FneConfig>(row).unwrap().validate().unwrap(),
-                Method::Hal => config.row::<HalConfig>(row).unwrap().validate().unwrap(),
+            match config.target.method.as_str() {
+                "fne" => config.row::<FneConfig>(row).unwrap().validate().unwrap(),
+                "hal" => config.row::<HalConfig>(row).unwrap().validate().unwrap(),
+                other => panic!("{other} is no method"),
             }
         }
     }
@@ -102,11 +103,14 @@ fn fne_targets_have_the_papers_tables_and_figures() {
         ("fne-coco-features", vec![Table(1), Table(2)]),
     ] {
         let config = Config::load(&configs(), name).unwrap();
-        assert_eq!(config.shown().collect::<Vec<_>>(), want, "{name}");
+        assert_eq!(config.shown(), want, "{name}");
+        let paper = Paper::read(&configs().join("papers/fne.toml")).unwrap();
         for shown in want {
             let view = config.view(shown).unwrap();
             let Table(table) = shown else { continue };
-            let printed = |row: &str| fne().iter().any(|r| r.table == table && r.row == row);
+            let printed = |row: &str| {
+                paper.lines.iter().any(|line| line.table == Number::Of(table) && line.row == row)
+            };
             for row in view.rows.iter().filter(|row| table != 5 || *row != "Full") {
                 assert!(printed(view.printed(row)), "{name}, table {table}: {row}");
             }
@@ -127,7 +131,8 @@ fn fne_targets_have_the_papers_tables_and_figures() {
 #[test]
 fn hal_rows_are_the_papers() {
     use hubness::losses::AaaiOptions;
-    use hubness::training::{Objective, Similarity};
+    use hubness::training::Objective;
+    use itm_core::scored::Similarity;
 
     for (name, aaai) in [("hal-flickr", AaaiOptions::FLICKR30K), ("hal-coco", AaaiOptions::COCO)] {
         let config = Config::load(&configs(), name).unwrap();
@@ -198,8 +203,13 @@ fn hubs_are_measured_of_rows_that_are_trained() {
         let source = Config::load(&configs(), &hubs.target.source).unwrap();
         let known: Vec<_> = source.rows().collect();
         assert!(hubs.target.rows.iter().all(|row| known.contains(&&row[..])), "{name}");
-        let printed = inferences().iter().take(7).map(|r| r.inference.to_lowercase());
-        assert!(printed.eq(hubs.settings.methods.iter().cloned()), "{name}");
+        let paper = Paper::read(&configs().join("papers/hubness.toml")).unwrap();
+        let lines = paper.lines.iter().filter(|line| line.table == Number::Of(3)).take(7);
+        let printed = lines.map(|line| line.word("inference").unwrap().to_lowercase());
+        assert!(printed.eq(hubs.study.methods.iter().map(|m| m.to_string())), "{name}");
+        for model in hubs.target.printed.values() {
+            paper.inferences(3, Some(model), || name.into()).unwrap();
+        }
         assert!(Config::load(&configs(), name).is_err(), "{name} is no target that trains");
     }
 }

@@ -1,15 +1,17 @@
 //! A training step and an evaluation of a method.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn::tensor::Device;
-use fne::{Batch, Fne, FneConfig, Images, Observe};
+use itm_core::Pairs;
 use itm_core::data::Features;
-use itm_core::eval::{Protocol, TiePolicy, evaluate as evaluation};
-use itm_core::{Pairs, ScoreMatrix};
+use itm_core::eval::{Protocol, TiePolicy};
+use itm_core::learn::{Observe, Rows};
+use safetensors::{Dtype, SafeTensors};
 
-use crate::common::{self, DIM};
-use crate::values::{Values, parameters};
+use crate::common::{self, DIM, Data, Row};
+use crate::values::Values;
 
 /// Of a step's loss and norm of the gradients.
 pub(crate) const BOUND: f64 = 1e-5;
@@ -21,62 +23,58 @@ pub(crate) const WEIGHTS: f64 = 2e-2;
 /// Images of the evaluation: more than the model can tell apart.
 const IMAGES: usize = 60;
 
-/// The rows of `fne-scenes`, which differ in memory, negatives and draw.
-pub(crate) fn rows() -> Vec<(String, FneConfig)> {
-    let mut rows = common::rows();
-    rows.retain(|(name, _)| name.starts_with("fne-scenes,"));
-    rows.iter_mut().for_each(|(_, config)| config.sampler.bank_size = 64);
-    rows
-}
-
 /// Loss and norm of the gradients of one step, and all weights after it.
-pub(crate) fn step(config: &FneConfig, epoch: usize, device: &Device) -> [Values; 2] {
-    let mut model = common::fne(config, device, 3);
-    model.begin_epoch(epoch);
-    let report = common::step(&mut model, 5);
+pub(crate) fn step(row: &Row, epoch: usize, device: &Device) -> [Values; 2] {
+    let mut model = row.model(3, device);
+    model.begin_epoch(epoch, Data::new().items()).unwrap();
+    let told = common::step(&mut *model, 5, Observe::Off).unwrap();
     let numbers = vec![
-        ("loss".to_owned(), vec![report.loss as f32]),
-        ("norm of the gradients".to_owned(), vec![report.grad_norm as f32]),
+        ("loss".to_owned(), vec![told.loss as f32]),
+        ("norm of the gradients".to_owned(), vec![told.grad_norm as f32]),
     ];
-    [numbers, parameters(model.online())]
+    [numbers, weights(&common::saved(&*model))]
 }
 
-/// A model after some steps.
-pub(crate) fn train(config: &FneConfig, device: &Device) -> Fne {
-    let mut model = common::fne(config, device, 3);
-    let (features, texts) = data();
-    let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
-    let ids: Vec<i64> = (0..IMAGES as i64).collect();
+/// Every weight of a saved model by name.
+fn weights(files: &BTreeMap<String, Vec<u8>>) -> Values {
+    let tensors = SafeTensors::deserialize(&files["model.safetensors"]).unwrap();
+    let mut floats: Vec<_> = tensors.tensors();
+    floats.retain(|(_, tensor)| tensor.dtype() == Dtype::F32);
+    floats.sort_by(|a, b| a.0.cmp(&b.0));
+    let value = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes);
+    let of = |(name, tensor): (String, safetensors::tensor::TensorView)| {
+        (name, tensor.data().as_chunks::<4>().0.iter().map(value).collect())
+    };
+    floats.into_iter().map(of).collect()
+}
+
+/// Saves a model after some steps.
+pub(crate) fn train(row: &Row, device: &Device, folder: &Path) {
+    let mut model = row.model(3, device);
+    let data = data();
+    model.begin_epoch(0, data.items()).unwrap();
+    let all: Vec<usize> = (0..IMAGES).collect();
     for seed in 0..10 {
-        let batch = Batch {
-            images: Images::Features(&features.values),
-            texts: &texts,
-            image_ids: &ids,
-            caption_ids: &ids,
-        };
-        model.step(&batch, seed, Observe::Off).unwrap();
+        let rows = Rows::of(&data.items(), &all);
+        model.step(&rows.batch(), seed, Observe::Off).unwrap();
     }
-    model
+    common::write(&common::saved(&*model), folder);
 }
 
 /// Scores, and R@1, 5, 10 of both directions, of the model that was saved in `folder`.
-pub(crate) fn evaluate(config: &FneConfig, folder: &Path, device: &Device) -> (Values, [f64; 6]) {
-    let mut model = common::fne(config, device, 0);
+pub(crate) fn evaluate(row: &Row, folder: &Path, device: &Device) -> (Values, [f64; 6]) {
+    let mut model = row.model(0, device);
     model.load(folder).unwrap();
-    let ((features, texts), d) = (data(), model.width());
-    let (images, texts) = (model.embed_images(&features), model.embed_texts(&texts));
-    let dot = |v: &[f32], w: &[f32]| v.iter().zip(w).map(|(v, w)| v * w).sum::<f32>();
-    let row = |v| texts.chunks_exact(d).map(move |w| dot(v, w));
-    let scores: Vec<f32> = images.chunks_exact(d).flat_map(row).collect();
-    let matrix = ScoreMatrix::new(IMAGES, IMAGES, scores.clone()).unwrap();
-    let pairs = Pairs::uniform(IMAGES, 1);
-    let found = evaluation(&matrix, &pairs, Protocol::Full, TiePolicy::default()).unwrap();
+    let data = data();
+    let scored = model.scored(data.items()).unwrap();
+    let found = scored.evaluate(Protocol::Full, &data.pairs, TiePolicy::Index).unwrap();
     let ([a, b, c], [d, e, f]) = (found.i2t.recalls(), found.t2i.recalls());
+    let scores = scored.matrix().unwrap().values().to_vec();
     (vec![("scores".to_owned(), scores)], [a, b, c, d, e, f])
 }
 
 /// Features and captions by a rule: image `i` has two words that others have too.
-fn data() -> (Features, Vec<Vec<u32>>) {
+fn data() -> Data {
     let value = |k: usize| {
         let (i, j) = (k / DIM, k % DIM);
         let own = if j == i % DIM || j == (i * 5 + i / DIM) % DIM { 2.0 } else { 0.0 };
@@ -87,5 +85,9 @@ fn data() -> (Features, Vec<Vec<u32>>) {
         let words = [2 + i % DIM, 2 + (i * 5 + i / DIM) % DIM, 2 + DIM + i % 5];
         words[..2 + i % 2].iter().map(|&w| w as u32).collect()
     };
-    (Features { dim: DIM, values }, (0..IMAGES).map(words).collect())
+    Data {
+        features: Features { dim: DIM, values },
+        texts: (0..IMAGES).map(words).collect(),
+        pairs: Pairs::uniform(IMAGES, 1),
+    }
 }

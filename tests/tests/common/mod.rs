@@ -1,80 +1,160 @@
-//! Eight pairs that a test trains on: image `i` and its caption share a pattern.
+//! Every row of every method, made small, and eight pairs that it trains on: image `i` and its caption share a pattern.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use fne::{Batch, Device, Fne, FneConfig, ImageConfig, Images, ModelConfig, Observe, StepReport};
-use hubness::training::HalConfig;
+use burn::tensor::Device;
 use itm_core::data::Features;
-use itm_run::config::{AnyConfig, Config, Method};
-use serde::de::DeserializeOwned;
+use itm_core::learn::{ImageItems, Items, Method, Observe, Rows, Step};
+use itm_core::{Pairs, Relevance, Result};
+use itm_run::config::Config;
+use itm_run::methods::{self, Recipe};
+use itm_run::plan::Sizes;
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
 pub(crate) const VOCABULARY: usize = 20;
 
-pub(crate) fn configs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
+/// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
+const SMALL: [(&str, &str); 9] = [
+    ("embed_dim", "16"),
+    ("word_dim", "8"),
+    ("batch", "8"),
+    ("micro_batch", "8"),
+    ("bank_size", "32"),
+    ("warmup_epochs", "1"),
+    ("min_count", "4"),
+    ("mb_rate", "1.0"),
+    ("mb_k", "3"),
+];
+
+/// A row of a method.
+pub(crate) struct Row {
+    /// Target and row.
+    pub(crate) name: String,
+    config: Config,
+    row: String,
 }
 
-/// Every row of every target of FNE, by name; with small encoders where they are those of pictures.
-pub(crate) fn rows() -> Vec<(String, FneConfig)> {
-    let small = |(name, mut row): (String, FneConfig)| {
-        if !matches!(row.model.image, ImageConfig::Features(_)) {
-            row.model = ModelConfig::new(16, 8);
-        }
-        (name, row)
-    };
-    rows_of(Method::Fne).into_iter().map(small).collect()
-}
-
-/// Every row of every target of HAL, by name.
-#[allow(dead_code)] // not every test crate has a use for it
-pub(crate) fn hal_rows() -> Vec<(String, HalConfig)> {
-    rows_of(Method::Hal)
-}
-
-fn rows_of<C: DeserializeOwned>(method: Method) -> Vec<(String, C)> {
+/// Every row of every method's target on Scenes.
+pub(crate) fn rows() -> Vec<Row> {
+    let folder = tempfile::tempdir().unwrap();
     let mut rows = vec![];
-    for name in Config::names(&configs()).unwrap() {
-        let AnyConfig::Trained(config) = AnyConfig::load(&configs(), &name).unwrap() else {
-            continue;
-        };
-        if config.target.method != method {
-            continue;
-        }
-        rows.extend(config.rows().map(|row| (format!("{name}, {row}"), config.row(row).unwrap())));
+    for kind in methods::ALL {
+        let target = format!("{}-scenes", kind.name);
+        let text = fs::read_to_string(configs().join(format!("{target}.toml"))).unwrap();
+        fs::write(folder.path().join(format!("{target}.toml")), small(&text)).unwrap();
+        let config = Config::load(folder.path(), &target).unwrap();
+        rows.extend(config.rows().map(|row| Row {
+            name: format!("{target}, {row}"),
+            config: config.clone(),
+            row: row.to_owned(),
+        }));
     }
     rows
 }
 
-/// A model of a row. It is told that captions match their own image and no other, for rows that leave true pairs out.
-pub(crate) fn fne(config: &FneConfig, device: &Device, seed: u64) -> Fne {
-    let model = Fne::new(config, DIM, VOCABULARY, device, seed).unwrap();
-    model.with_truth(|image, caption| image == caption)
+/// The text of a target with small numbers, in every section and row.
+fn small(text: &str) -> String {
+    let line = |line: &str| {
+        let Some((key, _)) = line.split_once('=') else { return format!("{line}\n") };
+        let key = key.trim();
+        let last = key.rsplit('.').next().unwrap();
+        match SMALL.iter().find(|(name, _)| *name == last) {
+            // A row without a bank, or with another one, stays without or with another one.
+            Some((name, _)) if *name == "bank_size" && line.contains("= 0") => format!("{line}\n"),
+            Some((name, _)) if *name == "bank_size" && key != *name => format!("{key} = 16\n"),
+            Some((_, value)) => format!("{key} = {value}\n"),
+            None => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
-/// One non-negative row an image, each with its own large value.
-pub(crate) fn features() -> Features {
-    let value = |k: usize| if k % DIM == k / DIM { 4.0 } else { ((k * 7) % 5) as f32 / 5.0 };
-    Features { dim: DIM, values: (0..PAIRS * DIM).map(value).collect() }
+pub(crate) fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
-/// Captions of one to four words; the first names the image.
-pub(crate) fn texts() -> Vec<Vec<u32>> {
-    let words = |i: u32| (0..=i % 4).map(|j| if j == 0 { 2 + i } else { 11 + j }).collect();
-    (0..PAIRS as u32).map(words).collect()
+impl Row {
+    /// The row's configuration.
+    pub(crate) fn recipe(&self, seed: u64) -> Box<dyn Recipe> {
+        let mut recipe = methods::recipe(&self.config, &self.row).unwrap();
+        recipe.set_seed(seed);
+        recipe
+    }
+
+    /// A model, which knows the truth if it trains with it: captions match their own image and no other.
+    pub(crate) fn model(&self, seed: u64, device: &Device) -> Box<dyn Method> {
+        self.model_by(seed, &own(), device)
+    }
+
+    /// The same by another truth.
+    pub(crate) fn model_by(
+        &self,
+        seed: u64,
+        truth: &Relevance,
+        device: &Device,
+    ) -> Box<dyn Method> {
+        self.recipe(seed).build(&sizes(), Some(truth), device).unwrap()
+    }
 }
 
 /// One step on all eight pairs.
-pub(crate) fn step(model: &mut Fne, seed: u64) -> StepReport {
-    let (features, texts) = (features(), texts());
-    let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
-    let ids: Vec<i64> = (0..PAIRS as i64).collect();
-    let batch = Batch {
-        images: Images::Features(&features.values),
-        texts: &texts,
-        image_ids: &ids,
-        caption_ids: &ids,
+pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Result<Step> {
+    let data = Data::new();
+    let all: Vec<usize> = (0..PAIRS).collect();
+    model.step(&Rows::of(&data.items(), &all).batch(), seed, observe)
+}
+
+/// Sizes of the eight pairs.
+pub(crate) fn sizes() -> Sizes {
+    Sizes { features: DIM, vocabulary: VOCABULARY, words: 4, captions: PAIRS, pictures: 0 }
+}
+
+/// Captions match their own image and no other.
+pub(crate) fn own() -> Relevance {
+    Relevance::new(PAIRS, (0..PAIRS as u32).map(|i| vec![i]).collect())
+}
+
+/// The eight pairs.
+pub(crate) struct Data {
+    pub(crate) features: Features,
+    pub(crate) texts: Vec<Vec<u32>>,
+    pub(crate) pairs: Pairs,
+}
+
+impl Data {
+    /// One non-negative row an image, each with its own large value; captions of one to four words, of which the first names
+    /// the image.
+    pub(crate) fn new() -> Self {
+        let value = |k: usize| if k % DIM == k / DIM { 4.0 } else { ((k * 7) % 5) as f32 / 5.0 };
+        let words = |i: u32| (0..=i % 4).map(|j| if j == 0 { 2 + i } else { 11 + j }).collect();
+        Self {
+            features: Features { dim: DIM, values: (0..PAIRS * DIM).map(value).collect() },
+            texts: (0..PAIRS as u32).map(words).collect(),
+            pairs: Pairs::uniform(PAIRS, 1),
+        }
+    }
+
+    pub(crate) fn items(&self) -> Items<'_> {
+        let images = ImageItems::Features(&self.features);
+        Items { images, texts: &self.texts, pairs: &self.pairs }
+    }
+}
+
+/// All that a model saves, by file.
+pub(crate) fn saved(model: &dyn Method) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let write = &mut |name: &str, contents: &[u8]| {
+        files.insert(name.to_owned(), contents.to_vec());
+        Ok(())
     };
-    model.step(&batch, seed, Observe::Off).unwrap()
+    model.save(write).unwrap();
+    files
+}
+
+/// Writes what a model saves into a folder.
+pub(crate) fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) {
+    files.iter().for_each(|(name, contents)| fs::write(folder.join(name), contents).unwrap());
 }

@@ -1,0 +1,108 @@
+//! Laws of what is saved: it is whole or refused by name, and the plan counts it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use burn::tensor::Device;
+use itm_core::learn::Method;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors, serialize};
+
+use crate::common::{rows, saved, sizes, write};
+use crate::{scores, trained};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+#[test]
+fn a_saved_model_is_the_same() {
+    for row in rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (model, _) = trained(&row, 0, 3);
+        write(&saved(&*model), folder.path());
+        let mut loaded = row.model(9, &Device::flex());
+        loaded.load(folder.path()).unwrap();
+        assert!(scores(&*model) == scores(&*loaded), "{}", row.name);
+        assert!(saved(&*model) == saved(&*loaded), "{}", row.name);
+    }
+}
+
+/// What loading a changed copy of the files says; the model that refused them is as it was.
+fn refused(model: &mut dyn Method, files: &Files, name: &str, contents: Vec<u8>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = files.clone();
+    files.insert(name.to_owned(), contents);
+    write(&files, folder.path());
+    let before = saved(model);
+    let error = model.load(folder.path()).expect_err(name).to_string();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.contains(name), "the file is not named: {error}");
+    assert!(saved(model) == before, "{error}: something was loaded all the same");
+    error
+}
+
+/// A file with other tensors in it.
+fn changed(contents: &[u8], change: impl Fn(&mut BTreeMap<String, TensorView>)) -> Vec<u8> {
+    let (_, head) = SafeTensors::read_metadata(contents).unwrap();
+    let tensors = SafeTensors::deserialize(contents).unwrap();
+    let mut all: BTreeMap<String, TensorView> = tensors.tensors().into_iter().collect();
+    change(&mut all);
+    let metadata: Option<HashMap<String, String>> = head.metadata().clone();
+    serialize(all, metadata).unwrap()
+}
+
+#[test]
+fn a_missing_misshaped_or_foreign_entry_is_refused_by_name() {
+    for row in rows().into_iter().step_by(5) {
+        let (model, _) = trained(&row, 0, 2);
+        let files = saved(&*model);
+        let mut other = row.model(3, &Device::flex());
+        for (file, contents) in &files {
+            let tensors = SafeTensors::deserialize(contents).unwrap();
+            let names: Vec<_> = tensors.names().into_iter().map(str::to_owned).collect();
+            for name in names.iter().step_by(3) {
+                let without = changed(contents, |all| _ = all.remove(name));
+                let line = refused(&mut *other, &files, file, without);
+                assert!(line.contains(name), "{}: {name} is missing: {line}", row.name);
+                static FLAT: [u8; 12] = [0; 12];
+                let view = TensorView::new(Dtype::F32, vec![3, 1, 1], &FLAT).unwrap();
+                let shorter = changed(contents, |all| _ = all.insert(name.clone(), view.clone()));
+                let line = refused(&mut *other, &files, file, shorter);
+                assert!(line.contains(name), "{}: {name} is misshaped: {line}", row.name);
+            }
+            static VALUE: [u8; 4] = [0; 4];
+            let view = TensorView::new(Dtype::F32, vec![1], &VALUE).unwrap();
+            let more = changed(contents, |all| _ = all.insert("foreign".into(), view.clone()));
+            let line = refused(&mut *other, &files, file, more);
+            assert!(line.contains("foreign"), "{}: {line}", row.name);
+            let cut = contents[..contents.len() - 1].to_vec();
+            refused(&mut *other, &files, file, cut);
+        }
+    }
+}
+
+/// A file of another method, or of the same with another width.
+#[test]
+fn the_files_of_another_model_are_refused() {
+    let all = rows();
+    let of = |name: &str| all.iter().find(|row| row.name.starts_with(name)).unwrap();
+    let saved_by = |name: &str| saved(&*trained(of(name), 0, 1).0);
+    for (own, other) in [("fne-scenes", "hal-scenes"), ("hal-scenes", "fne-scenes")] {
+        let mut model = of(own).model(0, &Device::flex());
+        let foreign = saved_by(other);
+        for (file, contents) in foreign {
+            refused(&mut *model, &saved_by(own), &file, contents);
+        }
+    }
+}
+
+/// Weights that learn and their moving average: all numbers of the file of the model.
+#[test]
+fn the_plan_counts_the_models_weights() {
+    for row in rows() {
+        let files = saved(&*row.model(0, &Device::flex()));
+        let tensors = SafeTensors::deserialize(&files["model.safetensors"]).unwrap();
+        let floats = tensors.tensors().into_iter().filter(|(_, t)| t.dtype() == Dtype::F32);
+        let bytes: usize = floats.map(|(_, t)| t.data().len()).sum();
+        let plan = row.recipe(0).memory(&sizes()).unwrap();
+        assert_eq!(plan.parameters + plan.momentum, bytes as u64, "{}", row.name);
+    }
+}

@@ -1,0 +1,61 @@
+//! Laws of scores: what is asked for beside a pair does not change it.
+
+use itm_core::Pairs;
+use itm_core::data::Features;
+use itm_core::learn::{ImageItems, Items};
+
+use crate::common::{DIM, Data, PAIRS, rows};
+use crate::{scores, trained};
+
+#[test]
+fn blocks_and_pairs_have_the_bits_of_the_matrix() {
+    for row in rows() {
+        let (model, _) = trained(&row, 0, 2);
+        let (data, all) = (Data::new(), scores(&*model));
+        let scored = model.scored(data.items()).unwrap();
+        for (images, texts) in [(0..PAIRS, 0..1), (3..4, 0..PAIRS), (2..5, 1..7), (0..0, 2..3)] {
+            let block = scored.block(images.clone(), texts.clone()).unwrap();
+            let want = images.flat_map(|i| texts.clone().map(move |t| (i, t)));
+            let want: Vec<_> = want.map(|(i, t)| all[i * PAIRS + t].to_bits()).collect();
+            let got: Vec<_> = block.values().iter().map(|s| s.to_bits()).collect();
+            assert_eq!(got, want, "{}", row.name);
+        }
+        let (images, texts) = ([7, 0, 3], [1, 0, 3]);
+        let pairs = scored.pairs(&images, &texts).unwrap();
+        for ((i, t), s) in images.iter().zip(texts).zip(pairs) {
+            assert_eq!(s.to_bits(), all[i * PAIRS + t].to_bits(), "{}", row.name);
+        }
+    }
+}
+
+/// Half of the items in reverse: other neighbours in a batch, other padding, another order.
+#[test]
+fn a_score_does_not_depend_on_what_stands_beside_it() {
+    for row in rows() {
+        let (model, _) = trained(&row, 0, 2);
+        let (data, all) = (Data::new(), scores(&*model));
+        let chosen: Vec<usize> = (0..PAIRS).rev().step_by(2).collect();
+        let values = chosen.iter().flat_map(|&i| data.features.row(i)).copied().collect();
+        let features = Features { dim: DIM, values };
+        let texts: Vec<_> = chosen.iter().map(|&t| data.texts[t].clone()).collect();
+        let pairs = Pairs::uniform(chosen.len(), 1);
+        let images = ImageItems::Features(&features);
+        let scored = model.scored(Items { images, texts: &texts, pairs: &pairs }).unwrap();
+        let some = scored.matrix().unwrap();
+        for (row_at, &i) in chosen.iter().enumerate() {
+            for (column, &t) in chosen.iter().enumerate() {
+                let (got, want) = (some.row(row_at)[column], all[i * PAIRS + t]);
+                assert!((got - want).abs() < 1e-5, "{}: {got}, {want}", row.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn scores_do_not_depend_on_threads() {
+    let of = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| rows().iter().map(|row| scores(&*trained(row, 0, 2).0)).collect::<Vec<_>>())
+    };
+    assert!(of(1) == of(3));
+}
