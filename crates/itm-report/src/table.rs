@@ -137,7 +137,7 @@ impl Column {
         self
     }
 
-    /// Lets a narrow terminal leave it out, those of the highest rank first.
+    /// Lets a narrow terminal leave the column out. Columns of the highest rank go first.
     pub fn ranked(&mut self, rank: u8) -> &mut Self {
         self.rank = rank;
         self

@@ -278,7 +278,7 @@ impl Names {
     }
 }
 
-/// Held-out embeddings of the width of those of the test: of both sides, or of none.
+/// Held-out embeddings of both sides or of none, as wide as the embeddings of the test.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Banks<'a> {
     /// Images: they ask the test texts.

@@ -13,7 +13,7 @@ use crate::hubs::{Counts, HubMeasures, HubSize};
 use crate::report::{Chosen, Difference, Directed, RecallIntervals, Row, Seen};
 use crate::{Direction, Setting};
 
-/// A row for each plan, whose sides are those of the directions measured.
+/// A row for each plan, with a side for each direction measured.
 pub(crate) fn rows(
     study: &Study,
     plans: &[Plan],

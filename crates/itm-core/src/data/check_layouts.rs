@@ -34,7 +34,7 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options:
         let place = json::place(path);
         let karpathy = file_name(&place).starts_with("dataset_");
         match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-            // Others than those of a split may be some other list.
+            // A list that differs from the split may be another list.
             Some(b'[') if split_of(&place).is_some() => annotations.push((path.clone(), bytes)),
             _ if karpathy => {
                 report.manifest.add(&report.dir, path, &bytes);

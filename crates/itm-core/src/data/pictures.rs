@@ -52,7 +52,7 @@ pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result
 struct Listed {
     declared: Option<String>,
     parts: [Part; 3],
-    /// Of every picture, those of no split too.
+    /// Of every picture, also of a picture in no split.
     names: Vec<String>,
     images: ImageFolder,
     dropped: Dropped,

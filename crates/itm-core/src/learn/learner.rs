@@ -182,7 +182,7 @@ mod tests {
         update_by(learner, x, 1)
     }
 
-    /// The sum of so many such losses.
+    /// The sum of `times` such losses.
     fn update_by(learner: &mut Learner<Linear>, x: f32, times: usize) -> Result<[f64; 2]> {
         let row = Tensor::<2>::from_floats([[x, 1.0]], &Device::flex().autodiff());
         let loss = learner.module().forward(row.repeat_dim(0, times)).sum();

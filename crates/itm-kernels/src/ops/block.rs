@@ -51,14 +51,14 @@ pub(crate) struct BlockSpec {
 /// Number of a block's parameters.
 pub(crate) const PARAMETERS: usize = 12;
 
-/// A transformer's block; equations in [`crate::TransformerBlock`]. The macro needs every tensor spelt out.
+/// A transformer's block; equations in [`crate::TransformerBlock`].
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
     Cube: cfg(feature = "cube"),
     Autodiff
 )]
-#[allow(clippy::too_many_arguments)] // as above
+#[allow(clippy::too_many_arguments)] // the macro needs every tensor spelt out
 pub(crate) trait BlockOps: Backend {
     /// `[b, l, d]` to `[b, l, d]`: norms, the packed linear map, the outer one, up and down, weight before bias.
     fn transformer_block(

@@ -16,7 +16,7 @@ use crate::composed::gru as composed;
     Cube: cfg(feature = "cube"),
     Autodiff
 )]
-#[allow(clippy::too_many_arguments)] // as above
+#[allow(clippy::too_many_arguments)] // the macro needs every tensor spelt out
 pub(crate) trait GruOps: Backend {
     /// The states of a forward unit, `[b, l, h]`.
     fn gru(

@@ -80,7 +80,7 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
     }
 }
 
-/// The shares of a step are those of its negatives; unasked, nothing is told.
+/// A step gives the shares of its negatives if it is asked, else none.
 #[test]
 fn a_step_tells_its_draws_if_asked() {
     let (data, config) = (data(), tiny(Objective::Hal));
