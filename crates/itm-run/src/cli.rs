@@ -68,9 +68,9 @@ pub struct Reproduce {
 /// What of a target is made; all of its own table by default.
 #[derive(Debug, Clone, Default, Args)]
 pub struct What {
-    /// Table of the paper: the rows of `[table.N]`; the target's own table by default.
+    /// Table of the paper by its number, or of the target by its name: the rows of `[table.N]`; the target's own table by default.
     #[arg(long, value_name = "N", conflicts_with = "figure")]
-    pub table: Option<u32>,
+    pub table: Option<String>,
     /// Figure of the paper: the rows of `[figure.N]`, and their curve.
     #[arg(long, value_name = "N")]
     pub figure: Option<u32>,

@@ -266,7 +266,7 @@ impl Config {
 
     /// The tables and figures that can be made, sorted: the target's own table, and what the file has sections for.
     pub fn shown(&self) -> Vec<Shown> {
-        let sections = self.views.iter().map(|(shown, _)| *shown);
+        let sections = self.views.iter().map(|(shown, _)| shown.clone());
         let mut all: Vec<_> = sections.chain([Shown::Table(self.target.table)]).collect();
         all.sort();
         all.dedup();
@@ -274,9 +274,9 @@ impl Config {
     }
 
     /// The rows of a table or a figure; `None` if the file has no such section, and it is not the target's own table.
-    pub fn view(&self, shown: Shown) -> Option<View> {
-        let found = self.views.iter().find(|(other, _)| *other == shown);
-        let own = shown == Shown::Table(self.target.table);
+    pub fn view(&self, shown: &Shown) -> Option<View> {
+        let found = self.views.iter().find(|(other, _)| other == shown);
+        let own = *shown == Shown::Table(self.target.table);
         let all = || View::of_all(self.rows().map(str::to_owned).collect());
         found.map(|(_, view)| view.clone()).or_else(|| own.then(all))
     }
@@ -285,7 +285,7 @@ impl Config {
     ///
     /// # Errors
     /// If the key of the axis is no number in a row.
-    pub fn points(&self, shown: Shown, view: &View) -> Result<Vec<(String, f64)>> {
+    pub fn points(&self, shown: &Shown, view: &View) -> Result<Vec<(String, f64)>> {
         let (Shown::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
         let point = |row: &String| {
             let expected = || format!("a key that is a number in row.{row}");

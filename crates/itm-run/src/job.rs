@@ -49,9 +49,10 @@ impl Job {
     /// rows are trained once and no report replaces another's.
     pub(crate) fn folder(&self) -> PathBuf {
         let path = self.run.dir.path();
-        match self.asked.shown {
-            Shown::Table(n) if n == self.asked.target.target.table => path.to_path_buf(),
+        match &self.asked.shown {
+            Shown::Table(n) if *n == self.asked.target.target.table => path.to_path_buf(),
             Shown::Table(n) => path.join(format!("table-{n}")),
+            Shown::Named(name) => path.join(format!("table-{name}")),
             Shown::Figure(n) => path.join(format!("figure-{n}")),
         }
     }

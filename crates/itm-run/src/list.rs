@@ -41,18 +41,22 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
     Ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// `tables 1 3, figure 4`: the numbers that `--table` and `--figure` take.
+/// `tables 1 3 scratch, figure 4`: what `--table` and `--figure` take.
 fn made(all: &[Shown]) -> String {
-    let kind = |name: &str, number: fn(&Shown) -> Option<u32>| {
-        let numbers: Vec<_> = all.iter().filter_map(number).map(|n| n.to_string()).collect();
-        match numbers.len() {
+    let kind = |name: &str, taken: fn(&Shown) -> Option<String>| {
+        let taken: Vec<_> = all.iter().filter_map(taken).collect();
+        match taken.len() {
             0 => None,
-            1 => Some(format!("{name} {}", numbers[0])),
-            _ => Some(format!("{name}s {}", numbers.join(" "))),
+            1 => Some(format!("{name} {}", taken[0])),
+            _ => Some(format!("{name}s {}", taken.join(" "))),
         }
     };
-    let table = |s: &Shown| if let Shown::Table(n) = s { Some(*n) } else { None };
-    let figure = |s: &Shown| if let Shown::Figure(n) = s { Some(*n) } else { None };
+    let table = |s: &Shown| match s {
+        Shown::Table(n) => Some(n.to_string()),
+        Shown::Named(name) => Some(name.clone()),
+        Shown::Figure(_) => None,
+    };
+    let figure = |s: &Shown| if let Shown::Figure(n) = s { Some(n.to_string()) } else { None };
     let kinds = [kind("table", table), kind("figure", figure)];
     kinds.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

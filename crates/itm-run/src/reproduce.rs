@@ -231,7 +231,7 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     // As the view says, where the data are those it was written for.
     let protocol = view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
-    used.points(shown, &view)?;
+    used.points(&shown, &view)?;
     let bench = Bench::new(used, source, device)?;
     let limit = limit(how);
     let jobs = parallel::jobs(how)?.min(view.rows.len() * count as usize);
@@ -251,17 +251,19 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
 
 /// The table or figure that the command line names; the target's own table by default.
 fn view(what: &cli::What, asked: &Config) -> Result<(Shown, View)> {
-    let shown = match (what.table, what.figure) {
+    let shown = match (&what.table, what.figure) {
         (_, Some(n)) => Shown::Figure(n),
-        (n, None) => Shown::Table(n.unwrap_or(asked.target.table)),
+        (Some(name), None) => Shown::table(name),
+        (None, None) => Shown::Table(asked.target.table),
     };
-    if let Some(view) = asked.view(shown) {
+    if let Some(view) = asked.view(&shown) {
         return Ok((shown, view));
     }
     let known: Vec<_> = asked.shown().iter().map(Shown::to_string).collect();
     let (place, got) = match shown {
-        Shown::Table(n) => ("--table", n),
-        Shown::Figure(n) => ("--figure", n),
+        Shown::Table(n) => ("--table", n.to_string()),
+        Shown::Named(name) => ("--table", format!("`{name}`")),
+        Shown::Figure(n) => ("--figure", n.to_string()),
     };
     Err(Error::invalid(place, format!("one of {}: {}", asked.name, known.join(", ")), got))
 }
@@ -302,9 +304,10 @@ pub(crate) fn seeds(what: &cli::What, default: u64) -> Result<u64> {
 /// The command line again, without what only one machine has.
 pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
     let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
-    for (option, number) in [("table", what.table), ("figure", what.figure)] {
-        if let Some(number) = number {
-            command += &format!(" --{option} {number}");
+    let figure = what.figure.map(|n| n.to_string());
+    for (option, name) in [("table", &what.table), ("figure", &figure)] {
+        if let Some(name) = name {
+            command += &format!(" --{option} {name}");
         }
     }
     if let Some(rows) = &what.rows {

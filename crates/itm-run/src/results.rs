@@ -99,8 +99,8 @@ impl Results {
 
     /// The curve of a figure: its rows by the number on the x axis.
     fn figure(&self, job: &Job) -> Option<Figure> {
-        let (shown, view) = (job.asked.shown, &job.asked.view);
-        let (Shown::Figure(number), Some(key)) = (shown, &view.x) else { return None };
+        let (shown, view) = (&job.asked.shown, &job.asked.view);
+        let (&Shown::Figure(number), Some(key)) = (shown, &view.x) else { return None };
         let points = job.run.bench.config.points(shown, view).ok()?; // the plan has made sure of them
         let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
         Some(Figure { number, x: key.clone(), points })

@@ -104,22 +104,25 @@ fn viewed(views: &str) -> Result<Config> {
 fn views_name_rows_once_and_numbers_on_an_axis() {
     let config = viewed(VIEWS).unwrap();
     assert_eq!(config.shown(), [Shown::Table(3), Shown::Table(4), Shown::Figure(5)]);
-    let view = config.view(Shown::Table(4)).unwrap();
+    let view = config.view(&Shown::Table(4)).unwrap();
     assert_eq!((view.ensemble, view.printed("Full"), view.printed("w/o")), (2, "P", "w/o"));
     let claim = view.claim();
     assert_eq!((claim.row.as_str(), &claim.against[..]), ("Full", &["w/o".to_owned()][..]));
     assert_eq!(config.number("w/o", "train.batch"), Some(3.0));
     assert_eq!(config.number("Full", "train.batch"), Some(128.0));
-    let figure = config.view(Shown::Figure(5)).unwrap();
+    let figure = config.view(&Shown::Figure(5)).unwrap();
     let rows = vec!["Full".to_owned(), "w/o".to_owned()];
-    let points = config.points(Shown::Figure(5), &View { rows, ..figure.clone() }).unwrap();
+    let points = config.points(&Shown::Figure(5), &View { rows, ..figure.clone() }).unwrap();
     assert_eq!(points, [("w/o".to_owned(), 3.0), ("Full".to_owned(), 128.0)], "ascending");
     let wrong = View { x: Some("train.botch".into()), ..figure };
-    let line = config.points(Shown::Figure(5), &wrong).unwrap_err().to_string();
+    let line = config.points(&Shown::Figure(5), &wrong).unwrap_err().to_string();
     assert!(line.contains("toy.toml, figure.5, x") && line.contains("`train.botch`"), "{line}");
     // The target's own table has no section here: it is of all rows.
-    assert_eq!(config.view(Shown::Table(3)).unwrap().rows, ["Full", "w/o"]);
-    assert_eq!(config.view(Shown::Table(9)), None);
+    assert_eq!(config.view(&Shown::Table(3)).unwrap().rows, ["Full", "w/o"]);
+    assert_eq!(config.view(&Shown::Table(9)), None);
+    let named = viewed(&VIEWS.replace("[table.4]", "[table.scratch]")).unwrap();
+    assert_eq!(named.shown()[1], Shown::Named("scratch".into()));
+    assert_eq!(named.view(&Shown::table("scratch")).unwrap().ensemble, 2);
     config.row::<fne::FneConfig>("w/o").unwrap(); // views are no keys of the method
 }
 
@@ -129,7 +132,8 @@ fn wrong_views_are_one_line() {
         ("rows = [\"Full\"", "rows = [\"Fool\"", ["table.4, rows", "Full, w/o", "`Fool`"]),
         ("\"w/o\"]\nens", "\"Full\"]\nens", ["table.4, rows", "once", "`Full` twice"]),
         ("rows = [\"Full\", \"w/o\"]", "rows = []", ["table.4, rows", "one row", "none"]),
-        ("[table.4]", "[table.four]", ["table.four", "number", "`four`"]),
+        ("[table.4]", "[table.\"a/b\"]", ["table.a/b", "letters, digits", "`a/b`"]),
+        ("[figure.5]", "[figure.five]", ["figure.five", "number", "`five`"]),
         ("[table.4]", "[table.0]", ["table.0", "number", "`0`"]),
         ("ensemble = 2", "ensemble = 0", ["table.4, ensemble", "1 to", "0"]),
         ("ensemble = 2", "colour = 2", ["table.4", "unknown field", "colour"]),

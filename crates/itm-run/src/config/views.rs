@@ -13,19 +13,33 @@ use toml::{Table, Value};
 
 use super::read::{override_with, section, within};
 
-/// A table or a figure, by its number in the paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A table or a figure: of the paper by its number there, or of the project by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shown {
     /// `--table N`
     Table(u32),
+    /// `--table NAME`: a table that no paper has.
+    Named(String),
     /// `--figure N`
     Figure(u32),
+}
+
+impl Shown {
+    /// The table that a command line or a section names: a number is one of the paper's.
+    pub fn table(name: &str) -> Self {
+        paper_number(name).map_or_else(|| Self::Named(name.to_owned()), Self::Table)
+    }
+}
+
+fn paper_number(name: &str) -> Option<u32> {
+    name.parse().ok().filter(|&n| n > 0)
 }
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Table(n) => write!(f, "table {n}"),
+            Self::Named(name) => write!(f, "table {name}"),
             Self::Figure(n) => write!(f, "figure {n}"),
         }
     }
@@ -103,7 +117,7 @@ pub(super) fn take(
     rows: &[(String, Table)],
 ) -> Result<Vec<(Shown, View)>> {
     let mut views = Vec::new();
-    for (kind, shown) in [("table", Shown::Table as fn(u32) -> Shown), ("figure", Shown::Figure)] {
+    for kind in ["table", "figure"] {
         let Some(sections) = root.remove(kind) else { continue };
         let place = |name: &str| format!("{}, {kind}{name}", path.display());
         let Value::Table(sections) = sections else {
@@ -111,23 +125,36 @@ pub(super) fn take(
         };
         for (name, value) in sections {
             let at = place(&format!(".{name}"));
-            let number = name.parse::<u32>().ok().filter(|&n| n > 0);
-            let Some(number) = number else {
-                return Err(Error::invalid(at, "a number of the paper", format!("`{name}`")));
-            };
+            let shown = shown(kind, &name, &at)?;
             let Value::Table(table) = value else {
                 return Err(Error::invalid(at, "a section", value.type_str()));
             };
             let view: View = section(path, &format!("{kind}.{name}"), table)?;
-            check(&view, &at, shown(number), rows)?;
-            views.push((shown(number), view));
+            check(&view, &at, &shown, rows)?;
+            views.push((shown, view));
         }
     }
-    views.sort_by_key(|(shown, _)| *shown);
+    views.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(views)
 }
 
-fn check(view: &View, at: &str, shown: Shown, rows: &[(String, Table)]) -> Result<()> {
+/// What a section of a kind shows by its name.
+fn shown(kind: &str, name: &str, at: &str) -> Result<Shown> {
+    let wrong = |expected: &str| Err(Error::invalid(at, expected, format!("`{name}`")));
+    let plain = |name: &str| {
+        let known = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(known)
+    };
+    match (kind, paper_number(name)) {
+        ("table", Some(number)) => Ok(Shown::Table(number)),
+        ("table", None) if plain(name) => Ok(Shown::Named(name.to_owned())),
+        ("table", None) => wrong("a number of the paper, or a name of letters, digits and hyphens"),
+        (_, Some(number)) => Ok(Shown::Figure(number)),
+        (_, None) => wrong("a number of the paper"),
+    }
+}
+
+fn check(view: &View, at: &str, shown: &Shown, rows: &[(String, Table)]) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
     let known = |key: &str, names: Vec<&String>| {
         let is_known = |name: &str| rows.iter().any(|(row, _)| row == name);
@@ -153,13 +180,13 @@ fn check(view: &View, at: &str, shown: Shown, rows: &[(String, Table)]) -> Resul
 }
 
 /// A figure is over a key of the rows, or of their hubs; a table is of neither.
-fn drawn(view: &View, at: &str, shown: Shown) -> Result<()> {
+fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
     let wrong = |key: &str, expected: &str, got: &str| {
         Err(Error::invalid(format!("{at}, {key}"), expected, got))
     };
     let given = [("x", view.x.is_some()), ("hubs", view.hubs.is_some()), ("k", view.k.is_some())];
     match (shown, given.map(|(_, given)| given)) {
-        (Shown::Table(_), _) => match given.iter().find(|(_, given)| *given) {
+        (Shown::Table(_) | Shown::Named(_), _) => match given.iter().find(|(_, given)| *given) {
             Some((key, _)) => wrong(key, "none: a table has no axis", "a key"),
             None => Ok(()),
         },

@@ -98,7 +98,9 @@ fn check_table(hubs: &HubsConfig, what: &cli::What) -> Result<()> {
         let expected = format!("none: Figures 3 and 4 stand in the report of {}", hubs.name);
         return Err(Error::invalid("--figure", expected, figure));
     }
-    let Some(other) = what.table.filter(|&t| t != table) else { return Ok(()) };
+    let Some(other) = what.table.as_ref().filter(|name| **name != table.to_string()) else {
+        return Ok(());
+    };
     let expected = format!("{table}, the one table of {} so far", hubs.name);
     Err(Error::invalid("--table", expected, other))
 }

@@ -11,11 +11,11 @@ pub(super) fn measured_as_the_paper(job: &Job) -> Option<PaperData> {
     PaperData::new(job.run.bench.source.known?, job.asked.protocol)
 }
 
-/// The number of the paper's table; a figure has no printed numbers.
+/// The number of the paper's table; figures and tables that no paper has are without printed numbers.
 pub(super) fn table(job: &Job) -> Option<u32> {
     match job.asked.shown {
         Shown::Table(n) => Some(n),
-        Shown::Figure(_) => None,
+        Shown::Named(_) | Shown::Figure(_) => None,
     }
 }
 
