@@ -12,8 +12,8 @@ use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
 pub use model::{
-    Augmentation, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig, Pixels,
-    Projected, TextConfig, TrainTruncate, VitConfig, Weights,
+    Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig, Pixels,
+    Projected, StartFrom, TextConfig, TrainTruncate, VitConfig, Weights,
 };
 pub use preset::Preset;
 pub use transform::FeatureTransform;
@@ -43,9 +43,16 @@ pub struct TrainConfig {
     /// Pairs whose activations are kept at once. Below `batch` memory shrinks and a step takes a forward pass more; the
     /// loss and its gradient are those of the whole batch, dropout masks aside.
     pub micro_batch: usize,
+    /// What is minimised.
+    pub loss: Loss,
+    /// Temperature and bias of the contrastive losses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contrastive: Option<ContrastiveOptions>,
     /// Of Adam.
     pub learning_rate: f64,
-    /// Epochs (from 0) at whose start the rate is divided by ten.
+    /// How the rate falls.
+    pub schedule: Schedule,
+    /// Epochs (from 0) at whose start the rate is divided by ten, with the schedule `steps`.
     pub decay_epochs: Vec<usize>,
     /// Decoupled decay of AdamW; 0 is Adam.
     pub weight_decay: f64,
@@ -54,10 +61,23 @@ pub struct TrainConfig {
     /// Share of image features and of word vectors' values set to 0 in training, in the online and
     /// the momentum encoders alike. ViT and BERT have rates of their own, which their weights name.
     pub dropout: f64,
-    /// Share of words replaced by `<unk>` in training, for the gated recurrent unit.
+    /// Share of words replaced by `<unk>` in training, for the gated recurrent unit; of stems left out, for a bag of words.
     pub word_dropout: f64,
     /// P24: whether dropout stays on in an epoch that was validated in its middle.
     pub dropout_after_validation: DropoutAfterValidation,
+}
+
+/// What is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Eq. 15, and Eq. 3 in the warm-up.
+    #[default]
+    Triplet,
+    /// InfoNCE over the batch, a baseline that is not the paper's: [`info_nce`].
+    InfoNce,
+    /// SigLIP's pairwise sigmoid over the batch, another: [`sigmoid_pairs`].
+    Sigmoid,
 }
 
 /// P24: what becomes of dropout after the first validation within an epoch.
@@ -73,7 +93,7 @@ pub enum DropoutAfterValidation {
 }
 
 impl TrainConfig {
-    /// The rate of an epoch: divided by ten at each of `decay_epochs`.
+    /// The rate of an epoch with the schedule `steps`: divided by ten at each of `decay_epochs`.
     pub fn rate(&self, epoch: usize) -> f64 {
         let passed = self.decay_epochs.iter().filter(|&&e| e <= epoch).count();
         self.learning_rate * 0.1f64.powi(passed as i32)

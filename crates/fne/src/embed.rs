@@ -2,8 +2,7 @@
 
 use burn::module::Module;
 use itm_core::data::Features;
-use itm_core::encoders::TokenBatch;
-use itm_core::learn::{BLOCK, ImageItems, Images, Items, check_texts, embed_features, embed_texts};
+use itm_core::learn::{BLOCK, ImageItems, Images, Items, embed_features, embed_texts};
 use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::vision::PictureBatch;
 use itm_core::{Error, Result, host};
@@ -55,15 +54,11 @@ impl Fne {
     pub(crate) fn embed_texts<C: AsRef<[u32]>>(&self, texts: &[C]) -> Result<Vec<f32>> {
         let (model, config) = (self.online().valid(), &self.config.model.text);
         let texts: Vec<_> = texts.iter().map(|text| config.evaluation(text.as_ref())).collect();
-        let most = model.text.most_words();
-        check_texts(&texts, most)?;
-        let block = if most.is_some() { TEXTS } else { BLOCK };
+        model.text.check(&texts)?;
+        let block = if model.text.most_words().is_some() { TEXTS } else { BLOCK };
         Ok(embed_texts(&texts, block, |some| {
-            let tokens = match config.evaluation_width() {
-                Some(width) => TokenBatch::padded_to(some, width),
-                None => TokenBatch::new(some),
-            };
-            model.texts(&tokens, Dropout::Off)
+            let captions = model.text.read(some, config.evaluation_width());
+            model.captions(&captions, Dropout::Off)
         }))
     }
 }

@@ -6,11 +6,11 @@ mod text;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::Result;
-use itm_core::encoders::TokenBatch;
+use itm_core::encoders::{InputDropout, Temperature};
 use itm_core::learn::Images;
+use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_kernels::Noise;
-use itm_kernels::dropout::Mask;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -18,6 +18,7 @@ use crate::config::ModelConfig;
 
 pub(crate) use image::Prepared;
 pub use image::{ImageEncoder, VitEncoder};
+pub(crate) use text::Captions;
 pub use text::{BertEncoder, TextEncoder};
 
 /// Number that stands for words outside the vocabulary; 0 is padding.
@@ -30,6 +31,8 @@ pub struct Encoders {
     pub image: ImageEncoder,
     /// Captions to w̄.
     pub text: TextEncoder,
+    /// Of a contrastive loss, where it learns.
+    pub temperature: Option<Temperature>,
 }
 
 /// An encoder, and what was read of published weights.
@@ -52,17 +55,27 @@ pub enum Dropout {
     On {
         /// Share of features and of word vectors' values that is set to 0; may be 0.
         share: f64,
+        /// Share of stems that a bag of words leaves out; may be 0.
+        words: f64,
         /// Seed of the masks.
         seed: u64,
     },
 }
 
 impl Dropout {
-    /// Which of a row's values stay: 0 or `1 / (1 − share)` times them.
-    fn mask(self, part: u64) -> Option<Mask> {
+    /// What an encoder of features is given.
+    fn features(self) -> InputDropout {
         match self {
-            Self::On { share, seed } if share > 0.0 => Some(Mask::new(share, derive(seed, part))),
-            Self::On { .. } | Self::Off => None,
+            Self::On { share, seed, .. } => InputDropout::On { share, seed: derive(seed, 1) },
+            Self::Off => InputDropout::Off,
+        }
+    }
+
+    /// What a bag of words is given.
+    fn stems(self) -> InputDropout {
+        match self {
+            Self::On { words, seed, .. } => InputDropout::On { share: words, seed: derive(seed, 5) },
+            Self::Off => InputDropout::Off,
         }
     }
 
@@ -93,7 +106,26 @@ impl Encoders {
         let d = config.embed_dim;
         let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
         let (text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
-        Ok((Self { image, text }, of_image.into_iter().chain(of_text).collect()))
+        let temperature = None;
+        Ok((Self { image, text, temperature }, of_image.into_iter().chain(of_text).collect()))
+    }
+
+    /// The encoders with what of the training data is part of them and no weight.
+    ///
+    /// # Errors
+    /// If there are not as many idf as a bag of words has stems, or a number is not above 0.
+    pub(crate) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+        let Self { image, text, temperature } = self;
+        Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, temperature })
+    }
+
+    /// The encoders with these maps as weights.
+    ///
+    /// # Errors
+    /// If the image encoder takes no features or the text encoder no stems, or a map is of another shape.
+    pub(crate) fn with_start(self, start: &Start) -> Result<Self> {
+        let Self { image, text, temperature } = self;
+        Ok(Self { image: image.with_start(start)?, text: text.with_start(start)?, temperature })
     }
 
     /// v̄, `[b, d]`, rows of unit length.
@@ -107,9 +139,14 @@ impl Encoders {
     /// w̄, `[b, d]`, rows of unit length.
     ///
     /// # Panics
-    /// If a word's number is not in the vocabulary.
-    pub fn texts(&self, tokens: &TokenBatch, dropout: Dropout) -> Tensor<2> {
-        self.text.encode(tokens, dropout)
+    /// If a word's number is not in the vocabulary, or a caption has no word and the encoder needs one.
+    pub fn texts<C: AsRef<[u32]>>(&self, captions: &[C], dropout: Dropout) -> Tensor<2> {
+        self.captions(&self.text.read(captions, None), dropout)
+    }
+
+    /// w̄ of captions that were made ready.
+    pub(crate) fn captions(&self, captions: &Captions, dropout: Dropout) -> Tensor<2> {
+        self.text.encode(captions, dropout)
     }
 }
 
@@ -139,8 +176,8 @@ mod tests {
     #[test]
     fn trap_15_padding_does_not_change_an_embedding() {
         let model = encoders();
-        let alone = host(model.texts(&TokenBatch::new(&[vec![3, 4]]), Dropout::Off));
-        let beside = TokenBatch::new(&[vec![3, 4], vec![5, 6, 7, 8, 9]]);
+        let alone = host(model.texts(&[vec![3, 4]], Dropout::Off));
+        let beside = [vec![3, 4], vec![5, 6, 7, 8, 9]];
         let beside = host(model.texts(&beside, Dropout::Off));
         for (a, b) in alone.iter().zip(&beside) {
             assert!((a - b).abs() < 1e-6, "{alone:?} beside {beside:?}");
@@ -150,21 +187,11 @@ mod tests {
 
     #[test]
     fn dropout_follows_its_seed_and_share() {
-        let on = |seed| (Dropout::On { share: 0.25, seed }).mask(1).unwrap().factors(40_000);
-        assert_eq!(on(1), on(1));
-        assert_ne!(on(1), on(2));
-        let zeros = on(1).iter().filter(|&&f| f == 0.0).count();
-        // 40,000 · 0.25 = 10,000, deviation 87.
-        assert!((9560..=10440).contains(&zeros), "{zeros}");
-        assert!(on(1).iter().all(|&f| f == 0.0 || (f - 4.0 / 3.0).abs() < 1e-6));
-        assert!((Dropout::On { share: 0.0, seed: 1 }).mask(1).is_none());
-        assert!(Dropout::Off.mask(1).is_none());
-
         let model = encoders();
-        let tokens = TokenBatch::new(&[vec![3, 4, 5]]);
+        let tokens = [vec![3, 4, 5]];
         let texts = |d| host(model.texts(&tokens, d));
         let images = |d| host(model.images(Images::Features(&[1.0, 2.0, 3.0, 4.0, 5.0]), d));
-        let half = Dropout::On { share: 0.5, seed: 3 };
+        let half = Dropout::On { share: 0.5, words: 0.0, seed: 3 };
         assert_ne!(texts(half), texts(Dropout::Off));
         assert_ne!(images(half), images(Dropout::Off));
         assert_eq!((texts(half), images(half)), (texts(half), images(half)));
@@ -184,7 +211,7 @@ mod tests {
 
     #[test]
     fn weights_follow_the_seed() {
-        let tokens = TokenBatch::new(&[vec![3, 4]]);
+        let tokens = [vec![3, 4]];
         let of = |seed| {
             let config = tiny(Preset::Default).model;
             let (model, _) = Encoders::open(&config, 5, 20, seed, &Device::flex()).unwrap();

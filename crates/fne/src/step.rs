@@ -5,7 +5,7 @@ mod parts;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::learn::{Batch, Images, Learner, Numbers, Observe, Step, check_texts};
+use itm_core::learn::{Batch, Images, Learner, Numbers, Observe, Step};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
 use itm_kernels::AdamOptions;
@@ -117,14 +117,18 @@ impl Fne {
         let (train, model) = (self.config.train.clone(), &self.config.model);
         let images = model.image.prepared(batch.images, b);
         let mut texts: Vec<_> = batch.texts.iter().map(|text| model.text.training(text)).collect();
-        check_texts(&texts, self.online().text.most_words())?; // as they were cut, P3
-        if train.word_dropout > 0.0 {
+        let text = &self.online().text;
+        text.check(&texts)?; // as they were cut, P3
+        if train.word_dropout > 0.0 && text.has_unknown_word() {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
-        let parts = Parts::new(&images, &texts, train.micro_batch, &model.text);
+        let parts = Parts::new(&images, &texts, train.micro_batch, (text, &model.text));
         let dropped = self.drops()?;
         let noise = |stream| match dropped {
-            true => Dropout::On { share: train.dropout, seed: derive(seed, stream) },
+            true => {
+                let (share, words) = (train.dropout, train.word_dropout);
+                Dropout::On { share, words, seed: derive(seed, stream) }
+            }
             false => Dropout::Off,
         };
 

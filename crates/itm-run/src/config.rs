@@ -80,6 +80,8 @@ pub enum ImageFeatures {
     Given,
     /// Roots, centred by the training split, of unit length: [`itm_core::data::CentredRoots`].
     CentredRoots,
+    /// The same without the last step: lengths differ as they do after the mean is gone.
+    CentredRootsFree,
     /// No features: a method sees the pictures themselves.
     Pictures,
 }

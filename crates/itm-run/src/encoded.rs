@@ -1,11 +1,12 @@
-//! The splits as a method takes them in: transformed features, captions as numbers of words or of word pieces.
+//! The splits as a method takes them in: transformed features, captions as numbers of words, word pieces or stems.
 
 use std::path::PathBuf;
 
-use itm_core::Result;
-use itm_core::data::{CentredRoots, Dataset, Features, Part};
+use itm_core::cca::CcaOptions;
+use itm_core::data::{CentredRoots, Dataset, Features, Length, Part};
 use itm_core::learn::Word;
-use itm_core::text::{Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
+use itm_core::text::{Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
+use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use crate::config::{ImageFeatures, Marks, Target};
@@ -21,60 +22,77 @@ pub enum Captions {
     /// As words of the training captions between a first and a last mark: of a target that asks for marks, and for a BERT
     /// of random weights, which has no vocabulary of its own.
     MarkedWords,
+    /// As the set of its stems that the training captions have: for a bag of words. A caption may have none.
+    Stems,
 }
 
 impl Captions {
-    /// With what a target wants around the words; `None` where captions have marks already.
+    /// With what a target wants around the words; `None` where captions have marks already, or no order.
     pub(crate) fn marked(self, marks: Marks) -> Option<Self> {
         match (marks, self) {
             (Marks::Off, captions) => Some(captions),
             (Marks::StartEnd, Self::Words) => Some(Self::MarkedWords),
-            (Marks::StartEnd, Self::Pieces(_) | Self::MarkedWords) => None,
+            (Marks::StartEnd, Self::Pieces(_) | Self::MarkedWords | Self::Stems) => None,
         }
     }
 }
 
-/// One split.
-pub(crate) struct EncodedPart {
-    /// Of width 0 where a method sees pictures.
-    pub(crate) features: Features,
-    pub(crate) words: Vec<Vec<u32>>,
+/// The features of all splits as a method takes them in: a mean is of the training split alone.
+///
+/// Features are of width 0 where a method sees pictures.
+pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
+    let parts = Splits { train: &data.train, val: &data.val, test: &data.test };
+    let length = match target.features {
+        ImageFeatures::Pictures => return parts.map(|_| Features { dim: 0, values: vec![] }),
+        ImageFeatures::Given => return parts.map(|part| part.features.clone()),
+        ImageFeatures::CentredRoots => Length::Unit,
+        ImageFeatures::CentredRootsFree => Length::Free,
+    };
+    let centred = CentredRoots::of(&data.train.features, length);
+    parts.map(|part| centred.apply(&part.features))
 }
 
-/// All splits; vocabulary and mean come from the training split alone.
-pub(crate) struct Encoded {
-    /// Number of words or word pieces.
+/// The captions of all splits as numbers, in one of the ways; a vocabulary is of the training split alone.
+pub(crate) struct Reading {
+    /// The way.
+    pub(crate) captions: Captions,
+    /// Number of words, word pieces or stems.
     pub(crate) vocabulary: usize,
-    parts: Splits<EncodedPart>,
+    texts: Splits<Vec<Vec<u32>>>,
     reader: Reader,
 }
 
-impl Encoded {
-    /// Encodes all splits.
+impl Reading {
+    /// Reads all splits.
     ///
     /// # Errors
-    /// If the folder of the word pieces holds none, or a caption has none.
-    pub(crate) fn new(data: &Dataset, target: &Target, captions: &Captions) -> Result<Self> {
-        let reader = Reader::new(data, target, captions)?;
-        let centred = (target.features == ImageFeatures::CentredRoots)
-            .then(|| CentredRoots::of(&data.train.features));
-        let part = |part: &Part| -> Result<EncodedPart> {
-            let features = match target.features {
-                ImageFeatures::Pictures => Features { dim: 0, values: vec![] },
-                ImageFeatures::Given | ImageFeatures::CentredRoots => match &centred {
-                    None => part.features.clone(),
-                    Some(centred) => centred.apply(&part.features),
-                },
-            };
-            let words = part.captions.par_iter().map(|caption| reader.read(caption));
-            Ok(EncodedPart { features, words: words.collect::<Result<_>>()? })
+    /// If the folder of the word pieces holds none, a caption has none, or no stem of the training captions is frequent enough.
+    pub(crate) fn new(data: &Dataset, target: &Target, captions: Captions) -> Result<Self> {
+        let reader = Reader::new(data, target, &captions)?;
+        let read = |part: &Part| -> Result<Vec<Vec<u32>>> {
+            part.captions.par_iter().map(|caption| reader.read(caption)).collect()
         };
-        let parts =
-            Splits { train: part(&data.train)?, val: part(&data.val)?, test: part(&data.test)? };
-        Ok(Self { vocabulary: reader.size(), parts, reader })
+        let texts =
+            Splits { train: read(&data.train)?, val: read(&data.val)?, test: read(&data.test)? };
+        Ok(Self { captions, vocabulary: reader.size(), texts, reader })
     }
 
-    /// The words of a caption as a method reads it.
+    /// The texts of a split.
+    pub(crate) fn texts(&self, split: Split) -> &[Vec<u32>] {
+        self.texts.of(split)
+    }
+
+    /// How many numbers all texts are.
+    pub(crate) fn numbers(&self) -> usize {
+        self.texts.all().into_iter().flatten().map(Vec::len).sum()
+    }
+
+    /// The stems, of captions that are read as these.
+    pub(crate) fn terms(&self) -> Option<&Terms> {
+        if let Reader::Stems(terms) = &self.reader { Some(terms) } else { None }
+    }
+
+    /// The words of a caption as a method reads it; none where a caption is a set of stems.
     ///
     /// # Errors
     /// If it has no word pieces.
@@ -90,17 +108,8 @@ impl Encoded {
                 let words = pieces.words(&clean_caption(caption))?.into_iter();
                 Ok(words.map(|w| Word { text: w.text, pieces: w.pieces }).collect())
             }
+            Reader::Stems(_) => Ok(vec![]),
         }
-    }
-
-    /// The part of a split.
-    pub(crate) fn part(&self, split: Split) -> &EncodedPart {
-        self.parts.of(split)
-    }
-
-    /// All parts.
-    pub(crate) fn parts(&self) -> [&EncodedPart; 3] {
-        self.parts.all()
     }
 }
 
@@ -108,6 +117,7 @@ enum Reader {
     Words { vocabulary: Vocabulary, most: usize },
     Pieces(Box<WordPieces>),
     MarkedWords { vocabulary: Vocabulary, most: usize },
+    Stems(Terms),
 }
 
 impl Reader {
@@ -122,6 +132,7 @@ impl Reader {
             Captions::Words => Self::Words { vocabulary: words(), most },
             Captions::Pieces(folder) => Self::Pieces(Box::new(WordPieces::open(folder)?)),
             Captions::MarkedWords => Self::MarkedWords { vocabulary: words(), most },
+            Captions::Stems => Self::Stems(stems(data)?),
         })
     }
 
@@ -130,6 +141,7 @@ impl Reader {
             Self::Words { vocabulary, .. } => vocabulary.len(),
             Self::Pieces(pieces) => pieces.vocabulary(),
             Self::MarkedWords { vocabulary, .. } => vocabulary.len() + 2,
+            Self::Stems(terms) => terms.len(),
         }
     }
 
@@ -142,8 +154,21 @@ impl Reader {
                 let words = vocabulary.encode(caption, *most);
                 Ok(std::iter::once(first).chain(words).chain([first + 1]).collect())
             }
+            Self::Stems(terms) => Ok(terms.numbers(caption)),
         }
     }
+}
+
+/// The stems of the closed-form baseline.
+fn stems(data: &Dataset) -> Result<Terms> {
+    let CcaOptions { min_captions, max_terms, .. } = CcaOptions::default();
+    let terms = Terms::fit(&data.train.captions, min_captions, max_terms);
+    if terms.is_empty() {
+        let place = format!("{}, training captions", data.name);
+        let expected = format!("a word that stands in {min_captions} of them");
+        return Err(Error::invalid(place, expected, "none"));
+    }
+    Ok(terms)
 }
 
 #[cfg(test)]
@@ -151,7 +176,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use itm_core::scenes::{Scenes, Sizes};
+    use itm_core::scenes::{ImageFeature, Scenes, Sizes};
 
     use burn::tensor::Device;
 
@@ -166,17 +191,18 @@ mod tests {
     }
 
     fn data() -> Dataset {
-        Scenes::generate(0, Sizes { train: 20, val: 3, test: 3, pixels: 32 }).dataset()
+        Scenes::generate(0, Sizes { train: 20, val: 3, test: 3, pixels: 32 })
+            .dataset(ImageFeature::Global)
     }
 
     #[test]
     fn marks_stand_around_the_same_words() {
         let (data, target) = (data(), target(ImageFeatures::Given));
-        let plain = Encoded::new(&data, &target, &Captions::Words).unwrap();
-        let marked = Encoded::new(&data, &target, &Captions::MarkedWords).unwrap();
+        let plain = Reading::new(&data, &target, Captions::Words).unwrap();
+        let marked = Reading::new(&data, &target, Captions::MarkedWords).unwrap();
         assert_eq!(marked.vocabulary, plain.vocabulary + 2);
         let n = plain.vocabulary as u32;
-        for (plain, marked) in plain.parts.val.words.iter().zip(&marked.parts.val.words) {
+        for (plain, marked) in plain.texts.val.iter().zip(&marked.texts.val) {
             assert_eq!(*marked, [&[n], plain.as_slice(), &[n + 1]].concat());
         }
     }
@@ -187,26 +213,28 @@ mod tests {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let text = fs::read_to_string(configs.join("hal-scenes.toml")).unwrap();
         assert!(text.contains("\nmarks = \"off\""), "{text}");
-        let read = |text: String| -> Result<Encoded> {
+        let read = |text: String| -> Result<Reading> {
             let parsed = AnyConfig::parse("toy", "toy.toml".into(), text)?;
             let AnyConfig::Trained(mut config) = parsed else { panic!("it trains") };
-            let size = ScenesConfig { seed: 0, train: 8, val: 3, test: 3, pixels: 32 };
+            let size = ScenesConfig { train: 8, val: 3, test: 3, pixels: 32, ..ScenesConfig::default() };
             config.target.scenes = Some(size);
             let (config, source) = Source::open(&config, None, &configs)?;
-            Ok(crate::run::Bench::new(config, source, Device::flex())?.encoded)
+            Ok(crate::run::Bench::new(config, source, Device::flex())?.readings.remove(0))
         };
         let off = read(text.clone()).unwrap();
         let on = read(text.replace("\nmarks = \"off\"", "\nmarks = \"start_end\"")).unwrap();
         let marks = [0, 1].map(|k| off.vocabulary as u32 + k);
         assert_eq!(on.vocabulary, off.vocabulary + 2);
-        for (on, off) in on.parts.test.words.iter().zip(&off.parts.test.words) {
+        for (on, off) in on.texts.test.iter().zip(&off.texts.test) {
             assert_eq!(on[1..on.len() - 1], off[..]);
             assert_eq!([on[0], on[on.len() - 1]], marks);
         }
         let line = read(text.replace("\nmarks = \"off\"", "\nmarks = \"both\""));
         assert!(line.err().unwrap().to_string().contains("unknown variant `both`"));
         assert_eq!(Captions::MarkedWords.marked(Marks::StartEnd), None);
-        assert_eq!(Captions::Pieces("x".into()).marked(Marks::StartEnd), None);
+        for without in [Captions::Pieces("x".into()), Captions::Stems] {
+            assert_eq!(without.marked(Marks::StartEnd), None);
+        }
     }
 
     /// What a word's numbers are is what the caption's numbers are there.
@@ -215,13 +243,13 @@ mod tests {
         let (mut data, mut target) = (data(), target(ImageFeatures::Pictures));
         data.test.captions[0] = "A Red ball, on".into();
         target.max_words = 3;
-        let of = |captions: &Captions| {
-            let encoded = Encoded::new(&data, &target, captions).unwrap();
-            let words = encoded.words(&data.test.captions[0]).unwrap();
-            (words, encoded.parts.test.words[0].clone())
+        let of = |captions: Captions| {
+            let reading = Reading::new(&data, &target, captions).unwrap();
+            let words = reading.words(&data.test.captions[0]).unwrap();
+            (words, reading.texts.test[0].clone())
         };
-        let (plain, of_plain) = of(&Captions::Words);
-        let (marked, of_marked) = of(&Captions::MarkedWords);
+        let (plain, of_plain) = of(Captions::Words);
+        let (marked, of_marked) = of(Captions::MarkedWords);
         let texts: Vec<_> = plain.iter().map(|w| w.text.as_str()).collect();
         assert_eq!(texts, ["a", "red", "ball"]);
         for (plain, marked) in plain.iter().zip(&marked) {
@@ -232,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\nba\n##ll\n";
         fs::write(folder.path().join("vocab.txt"), lines).unwrap();
-        let (pieces, numbers) = of(&Captions::Pieces(folder.path().into()));
+        let (pieces, numbers) = of(Captions::Pieces(folder.path().into()));
         assert_eq!(numbers, [2, 1, 4, 5, 6, 1, 3]); // all four words: `max_words` is of words of a vocabulary
         let ball = Word { text: "ball".into(), pieces: 3..5 };
         assert_eq!((pieces.len(), &pieces[2]), (4, &ball));
@@ -246,11 +274,30 @@ mod tests {
         let mut data = data();
         data.test.captions[0] = "A x-ray.".into();
         let captions = Captions::Pieces(folder.path().into());
-        let encoded = Encoded::new(&data, &target(ImageFeatures::Pictures), &captions).unwrap();
-        assert_eq!(encoded.vocabulary, 5);
-        assert_eq!(encoded.parts.test.words[0], [2, 4, 1, 1, 3]);
-        assert_eq!((encoded.parts.test.features.dim, encoded.parts.test.features.rows()), (0, 0));
+        let target = target(ImageFeatures::Pictures);
+        let reading = Reading::new(&data, &target, captions).unwrap();
+        assert_eq!(reading.vocabulary, 5);
+        assert_eq!(reading.texts.test[0], [2, 4, 1, 1, 3]);
+        let features = features(&data, &target).test;
+        assert_eq!((features.dim, features.rows()), (0, 0));
         let none = Captions::Pieces("no/such".into());
-        assert!(Encoded::new(&data, &target(ImageFeatures::Given), &none).is_err());
+        assert!(Reading::new(&data, &target, none).is_err());
+    }
+
+    /// By hand: `dog` and `run` stand in two captions of training, `cat` in one, `bird` in none.
+    #[test]
+    fn stems_are_a_set_and_of_training_alone() {
+        let mut data = data();
+        let texts = ["Dogs run", "a running dog", "the cat"].map(String::from);
+        data.train.captions = texts.into();
+        data.test.captions[..3].clone_from_slice(&["Run, dog, run!", "A bird", "cat"].map(String::from));
+        let target = target(ImageFeatures::Given);
+        let reading = Reading::new(&data, &target, Captions::Stems).unwrap();
+        assert_eq!((reading.vocabulary, reading.terms().unwrap().len()), (2, 2));
+        assert_eq!(reading.texts(Split::Test)[..3], [vec![0, 1], vec![], vec![]]);
+        assert!(reading.words("A dog").unwrap().is_empty());
+        data.train.captions = vec!["a".into(), "b".into()];
+        let line = Reading::new(&data, &target, Captions::Stems).err().unwrap().to_string();
+        assert_eq!(line, "scenes, training captions: expected a word that stands in 2 of them, got none");
     }
 }

@@ -5,7 +5,7 @@ use itm_core::learn::{Batch, ImageItems, Images, Items, Rows};
 use itm_core::vision::PictureBatch;
 use itm_core::{Pairs, Relevance, Result};
 
-use crate::encoded::Encoded;
+use crate::encoded::Reading;
 use crate::pictures::{Pictures, View};
 use crate::source::Source;
 use crate::split::{Split, Splits};
@@ -41,18 +41,19 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of a data set; with a view its pictures instead of its features.
+    /// The transformed features and the texts of a data set; with a view its pictures instead of the features.
     ///
     /// # Errors
     /// If there is no file for a picture.
     pub(crate) fn new(
         source: &'a Source,
-        encoded: &'a Encoded,
+        features: &'a Splits<Features>,
+        reading: &'a Reading,
         view: Option<View>,
     ) -> Result<Self> {
         let part = |split| -> Result<Part<'a>> {
-            let (data, encoded) = (source.part(split).0, encoded.part(split));
-            Ok(Part { features: &encoded.features, texts: &encoded.words, pairs: &data.pairs })
+            let pairs = &source.part(split).0.pairs;
+            Ok(Part { features: features.of(split), texts: reading.texts(split), pairs })
         };
         let pictures = view.map(|view| Pictures::new(source, view)).transpose()?;
         Ok(Self { parts: Splits::try_new(part)?, pictures, truth: source.part(Split::Train).1 })

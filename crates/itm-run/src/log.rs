@@ -32,7 +32,7 @@ pub enum Line {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         numbers: BTreeMap<String, f64>,
     },
-    /// Validation at an epoch's end.
+    /// Validation at an epoch's end, and at step 0 of a start that is ready.
     Validation {
         /// Epoch, from 0.
         epoch: usize,

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use burn::tensor::Device;
+use itm_core::data::Features;
 use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
 use itm_core::scored::Scored;
 use itm_core::{Error, Result};
 
 use crate::config::{Config, ImageFeatures};
-use crate::encoded::Encoded;
+use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
 use crate::methods::{self, Recipe};
 use crate::plan::{self, Bytes, Sizes};
 use crate::run_dir::RunDir;
 use crate::source::Source;
-use crate::split::Split;
+use crate::split::{Split, Splits};
 use crate::train::{Event, Plan, Progress, Training, restore};
 
 /// What there is to train on: a configuration, its data, and where it computes.
@@ -22,21 +23,36 @@ pub(crate) struct Bench {
     /// The target in use.
     pub(crate) config: Config,
     pub(crate) source: Source,
-    pub(crate) encoded: Encoded,
+    features: Splits<Features>,
+    /// The captions in each way in which a row reads them.
+    pub(crate) readings: Vec<Reading>,
     pub(crate) device: Device,
 }
 
 impl Bench {
-    /// Checks every row against the data, and encodes the data as the rows read them.
+    /// Checks every row against the data, and makes the data ready as the rows read them.
     ///
     /// # Errors
-    /// If a row's configuration is wrong, two rows read captions in different ways, or captions cannot be read.
+    /// If a row's configuration is wrong, or captions cannot be read.
     pub(crate) fn new(config: Config, source: Source, device: Device) -> Result<Self> {
         for row in config.rows() {
             check(&config, row, &source)?;
         }
-        let encoded = encoded(&config, &source)?;
-        Ok(Self { config, source, encoded, device })
+        let (features, mut readings) = (encoded::features(&source.dataset, &config.target), vec![]);
+        for row in config.rows() {
+            let captions = captions(&config, row)?;
+            if !readings.iter().any(|reading: &Reading| reading.captions == captions) {
+                readings.push(Reading::new(&source.dataset, &config.target, captions)?);
+            }
+        }
+        Ok(Self { config, source, features, readings, device })
+    }
+
+    /// The captions as a row reads them.
+    fn reading(&self, row: &str) -> Result<&Reading> {
+        let captions = captions(&self.config, row)?;
+        let found = self.readings.iter().find(|reading| reading.captions == captions);
+        Ok(found.expect("each row's was made"))
     }
 
     /// Refuses a row that trains with the truth where there is none.
@@ -59,8 +75,8 @@ impl Bench {
     /// # Errors
     /// As [`Recipe::memory`].
     pub(crate) fn memory(&self, row: &str) -> Result<Bytes> {
-        let Bytes { data, loaded, scores, .. } = plan::data(&self.source, &self.encoded);
-        let plan = methods::recipe(&self.config, row)?.memory(&self.sizes())?;
+        let Bytes { data, loaded, scores, .. } = plan::data(&self.source, &self.features, &self.readings);
+        let plan = methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?;
         Ok(Bytes { data, loaded, scores, ..plan })
     }
 
@@ -73,8 +89,8 @@ impl Bench {
         Ok(training_plan(&self.config, &*recipe, &self.source, 0).steps())
     }
 
-    fn sizes(&self) -> Sizes {
-        Sizes::of(&self.source, &self.encoded)
+    fn sizes(&self, row: &str) -> Result<Sizes> {
+        Ok(Sizes::of(&self.source, self.reading(row)?))
     }
 
     /// A fresh model of a row and seed.
@@ -84,8 +100,9 @@ impl Bench {
     pub(crate) fn model(&self, row: &str, seed: u64) -> Result<Model<'_>> {
         let mut recipe = methods::recipe(&self.config, row)?;
         recipe.set_seed(seed);
-        let inputs = Inputs::new(&self.source, &self.encoded, recipe.view())?;
-        let method = recipe.build(&self.sizes(), inputs.truth(), &self.device)?;
+        let reading = self.reading(row)?;
+        let inputs = Inputs::new(&self.source, &self.features, reading, recipe.view())?;
+        let method = recipe.build(&self.sizes(row)?, inputs.truth(), &self.device)?;
         let plan = training_plan(&self.config, &*recipe, &self.source, seed);
         Ok(Model { row: row.to_owned(), seed, plan, method, inputs, bench: self })
     }
@@ -119,29 +136,15 @@ fn training_plan(config: &Config, recipe: &dyn Recipe, source: &Source, seed: u6
     }
 }
 
-/// The splits as the rows of a target read them.
-fn encoded(config: &Config, source: &Source) -> Result<Encoded> {
-    let captions = |row: &str| {
-        let place = format!("row.{row}");
-        methods::recipe(config, row)?.captions().map_err(config.inside(&place))
-    };
-    let mut rows = config.rows();
-    let first = rows.next().expect("a target has a row");
-    let wanted = captions(first)?;
-    for row in rows {
-        let got = captions(row)?;
-        if got != wanted {
-            let place = config.place(&format!("row.{row}"));
-            let expected = format!("captions read as in row.{first}, {wanted:?}");
-            return Err(Error::invalid(place, expected, format!("{got:?}")));
-        }
-    }
+/// How a row reads captions, with the marks that its target asks for.
+fn captions(config: &Config, row: &str) -> Result<Captions> {
+    let place = format!("row.{row}");
+    let wanted = methods::recipe(config, row)?.captions().map_err(config.inside(&place))?;
     let marks = config.target.marks;
-    let wanted = wanted.marked(marks).ok_or_else(|| {
-        let expected = "off: the rows' text encoder has marks of its own";
+    wanted.marked(marks).ok_or_else(|| {
+        let expected = "off: the text encoder of this row has marks of its own, or no order of words";
         Error::invalid(config.place("target.marks"), expected, format!("{marks:?}"))
-    })?;
-    Encoded::new(&source.dataset, &config.target, &wanted)
+    })
 }
 
 /// A bench with a run directory: models are trained into it and read from it.
@@ -235,8 +238,8 @@ impl Model<'_> {
         pairs: &[(usize, usize)],
     ) -> Result<Option<Vec<WordMaps>>> {
         let captions = &self.bench.source.part(split).0.captions;
-        let words =
-            |text: usize| -> Result<Vec<Word>> { self.bench.encoded.words(&captions[text]) };
+        let reading = self.bench.reading(&self.row)?;
+        let words = |text: usize| -> Result<Vec<Word>> { reading.words(&captions[text]) };
         let items = self.inputs.items(split);
         self.method.word_maps(WordPairs { items, pairs, words: &words })
     }

@@ -15,7 +15,7 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
         return Err(Error::invalid("scenes", "--out DIR or --sheet [FILE]", "neither"));
     }
     let ScenesArgs { seed, train, val, test, pixels, .. } = *args;
-    let size = ScenesConfig { seed, train, val, test, pixels };
+    let size = ScenesConfig { seed, train, val, test, pixels, ..ScenesConfig::default() };
     size.check(|key| format!("--{key}"))?;
     if let Some(folder) = &args.out {
         refuse_files(folder)?;

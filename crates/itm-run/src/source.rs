@@ -103,7 +103,7 @@ impl Source {
         };
         let spinner = progress::spinner("generating Scenes");
         let scenes = Scenes::generate(sizes.seed, sizes.sizes());
-        let dataset = scenes.dataset();
+        let dataset = scenes.dataset(sizes.features);
         let truth = Truth { train: scenes.train.relevance(), test: scenes.test.relevance() };
         spinner.finish_and_clear();
         Ok(Self {
@@ -121,7 +121,7 @@ impl Source {
         let options = LoadOptions::default();
         let loaded = match features {
             ImageFeatures::Pictures => load_pictures(folder, options.captions_per_image)?,
-            ImageFeatures::Given | ImageFeatures::CentredRoots => load_precomp(folder, &options)?,
+            _ => load_precomp(folder, &options)?,
         };
         let mut notes = loaded.notes;
         let (known, title) = match &loaded.declared {

@@ -28,6 +28,11 @@ impl<T> Splits<T> {
         Ok(Self { train: make(Split::Train)?, val: make(Split::Val)?, test: make(Split::Test)? })
     }
 
+    /// Another thing for each, made of this one.
+    pub(crate) fn map<U>(self, make: impl Fn(T) -> U) -> Splits<U> {
+        Splits { train: make(self.train), val: make(self.val), test: make(self.test) }
+    }
+
     /// That of a split.
     pub(crate) fn of(&self, split: Split) -> &T {
         match split {

@@ -26,6 +26,17 @@ pub struct Course {
     pub batch: usize,
     /// What becomes of the captions that do not fill one.
     pub last: LastBatch,
+    /// What the weights are before the first step.
+    pub start: Start,
+}
+
+/// What the weights are before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Random: nobody asks how good they are.
+    Random,
+    /// Good already: validation judges them as it judges each epoch's end, and they are kept where no epoch is better.
+    Ready,
 }
 
 /// What becomes of an epoch's captions that do not fill a batch.
@@ -106,7 +117,7 @@ impl Plan {
 pub struct Progress {
     /// Steps done, over all epochs.
     pub step: usize,
-    /// The best epoch end so far.
+    /// The best epoch end so far, or the start.
     pub best: Option<Best>,
     /// Drawn negatives against the truth, over the whole run.
     pub draws: Draws,
@@ -137,11 +148,11 @@ pub enum Event<'a> {
 /// Checkpoints kept: the newest, and the one before in case that is damaged.
 const KEPT: usize = 2;
 
-/// An epoch end, by its validation rSum.
+/// An epoch end, or a start that is ready, by its validation rSum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Best {
-    /// Epoch, from 0.
-    pub epoch: usize,
+    /// Epochs done then; 0 before the first step.
+    pub epochs: usize,
     /// Steps done then.
     pub step: usize,
     /// Validation rSum.
@@ -216,6 +227,10 @@ impl Training<'_, '_> {
         };
         let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
+        if plan.course.start == Start::Ready && at.best.is_none() {
+            self.validate(0, 0, &mut at, &mut log)?;
+            self.save(&mut at, &mut log)?;
+        }
         while at.step < plan.steps() {
             let (epoch, first) = (at.step / plan.epoch_steps(), at.step % plan.epoch_steps());
             if first == 0 {
@@ -287,14 +302,26 @@ impl Training<'_, '_> {
         )
     }
 
-    fn end_epoch(&self, epoch: usize, at: &mut Progress, log: &mut Log) -> Result<()> {
+    /// Judges the weights as they are after so many epochs; `epoch` is what the log calls the moment.
+    fn validate(
+        &self,
+        epochs: usize,
+        epoch: usize,
+        at: &mut Progress,
+        log: &mut Log,
+    ) -> Result<()> {
         let items = self.inputs.items(Split::Val);
         let scored = self.method.scored(items)?;
         let rsum = scored.evaluate(Protocol::Full, items.pairs, TiePolicy::Index)?.rsum;
         log.write(&Line::Validation { epoch, step: at.step, rsum })?;
         if at.best.is_none_or(|best| rsum > best.rsum) {
-            at.best = Some(Best { epoch, step: at.step, rsum });
+            at.best = Some(Best { epochs, step: at.step, rsum });
         }
+        Ok(())
+    }
+
+    fn end_epoch(&self, epoch: usize, at: &mut Progress, log: &mut Log) -> Result<()> {
+        self.validate(epoch + 1, epoch, at, log)?;
         at.candidates = std::mem::take(&mut at.epoch_candidates);
         if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
             log.write(&Line::Draws {

@@ -4,8 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
+use itm_core::encoders::{
+    BagPooling, BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
+};
 use itm_core::learn::{at_least_one, within};
+use itm_core::start::StartOptions;
 use itm_core::vision::{Augment, Normalization, Overflow, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -22,10 +25,26 @@ use super::FeatureTransform;
 pub struct ModelConfig {
     /// Width d of the joint space: of both encoders' embeddings and of the banks.
     pub embed_dim: usize,
+    /// The weights before the first step.
+    pub start: StartFrom,
+    /// Which closed form the weights begin with, where `start` asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cca: Option<StartOptions>,
     /// Images to v̄.
     pub image: ImageConfig,
     /// Captions to w̄.
     pub text: TextConfig,
+}
+
+/// The weights before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartFrom {
+    /// Each encoder's own: published ones, or random ones by the seed.
+    #[default]
+    Random,
+    /// Closed-form CCA of the training pairs ([`Fne::with_start`](crate::Fne::with_start)): a map of features, a bag of words.
+    Cca,
 }
 
 /// `[model.image]`
@@ -46,14 +65,27 @@ pub enum TextConfig {
     Gru(GruConfig),
     /// BERT over word pieces.
     Bert(BertConfig),
+    /// A linear map of the stems that occur.
+    Bag(BagConfig),
 }
 
-/// A linear map of given global features to d.
+/// A map of given global features to d.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeaturesConfig {
     /// What is done to a row first.
     pub transform: FeatureTransform,
+    /// A small network beside the linear map, whose output is 0 before the first step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residual: Option<ResidualShape>,
+}
+
+/// A linear map of the stems that occur to d.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BagConfig {
+    /// What the stems of a caption count.
+    pub pooling: BagPooling,
 }
 
 /// A gated recurrent unit over word vectors.
@@ -214,7 +246,12 @@ impl ModelConfig {
     pub fn new(embed_dim: usize, word_dim: usize) -> Self {
         Self {
             embed_dim,
-            image: ImageConfig::Features(FeaturesConfig { transform: FeatureTransform::Raw }),
+            start: StartFrom::Random,
+            cca: None,
+            image: ImageConfig::Features(FeaturesConfig {
+                transform: FeatureTransform::Raw,
+                residual: None,
+            }),
             text: TextConfig::Gru(GruConfig { word_dim, pool: TextPool::Mean }),
         }
     }
@@ -230,12 +267,21 @@ impl ModelConfig {
         }
         match &self.text {
             TextConfig::Bert(bert) => bert.check(&bert.shape()?, self.embed_dim),
-            TextConfig::Gru(_) => Ok(()),
+            TextConfig::Gru(_) | TextConfig::Bag(_) => Ok(()),
         }
+    }
+
+    /// The closed form that the weights begin with, if they do.
+    pub fn closed_form(&self) -> Option<&StartOptions> {
+        self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
     pub(super) fn validate(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
+        self.validate_start()?;
+        if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image {
+            residual.validate("model.image.residual")?;
+        }
         if let ImageConfig::Vit(vit) = &self.image {
             at_least_one("model.image.image_size", vit.image_size)?;
             if let Weights::Random(shape) = &vit.weights {
@@ -249,6 +295,7 @@ impl ModelConfig {
         }
         match &self.text {
             TextConfig::Gru(gru) => at_least_one("model.text.word_dim", gru.word_dim),
+            TextConfig::Bag(_) => Ok(()),
             TextConfig::Bert(bert) => {
                 let wanted = "at least 2, for [CLS] and [SEP]";
                 within("model.text.max_pieces", bert.max_pieces as f64, wanted, |n| n >= 2.0)?;
@@ -256,6 +303,31 @@ impl ModelConfig {
                 let rates = [shape.dropout, shape.attention_dropout];
                 check_shape("model.text", shape.width, shape.heads, rates)?;
                 bert.check(shape, self.embed_dim)
+            }
+        }
+    }
+}
+
+impl ModelConfig {
+    fn validate_start(&self) -> Result<()> {
+        let Some(cca) = &self.cca else {
+            return match self.start {
+                StartFrom::Random => Ok(()),
+                StartFrom::Cca => {
+                    Err(Error::invalid("model.start", "\"cca\" with a section [model.cca]", "none"))
+                }
+            };
+        };
+        cca.validate()?;
+        match (self.start, &self.image, &self.text) {
+            (StartFrom::Random, ..)
+            | (StartFrom::Cca, ImageConfig::Features(_), TextConfig::Bag(_)) => Ok(()),
+            (StartFrom::Cca, ImageConfig::Vit(_), _) => {
+                Err(Error::invalid("model.start", "\"cca\" with image features", "pictures"))
+            }
+            (StartFrom::Cca, _, TextConfig::Gru(_) | TextConfig::Bert(_)) => {
+                let got = "an encoder of words in their order";
+                Err(Error::invalid("model.start", "\"cca\" with text.kind = \"bag\"", got))
             }
         }
     }

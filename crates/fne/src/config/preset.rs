@@ -1,12 +1,13 @@
 //! Paper, released program, and that program without its defects.
 
 use itm_core::encoders::{ImagePool, PiecePool};
+use itm_core::learn::Schedule;
 use itm_kernels::Memory;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
-    ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, TextConfig, TrainConfig,
+    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig, Loss,
+    ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, StartFrom, TextConfig, TrainConfig,
     TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 use crate::statistics::{Reset, Variance};
@@ -105,6 +106,8 @@ impl Preset {
         };
         ModelConfig {
             embed_dim,
+            start: StartFrom::Random,
+            cca: None,
             image: ImageConfig::Vit(VitConfig {
                 weights: Weights::Pretrained("google/vit-base-patch16-384".into()),
                 image_size: 384,
@@ -141,7 +144,10 @@ impl Preset {
             epochs: 25,
             batch: 32,
             micro_batch: 32,
+            loss: Loss::Triplet,
+            contrastive: None,
             learning_rate: 2e-5,
+            schedule: Schedule::Steps,
             decay_epochs: vec![5, 15],
             weight_decay: 0.0,
             grad_clip: 2.0,

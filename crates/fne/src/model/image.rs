@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::Result;
 use itm_core::encoders::{ImagePool, Projection, Vit};
 use itm_core::learn::Images;
+use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::Hub;
+use itm_core::{Error, Result};
 use itm_kernels::{Linear, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
@@ -100,9 +101,12 @@ impl ImageEncoder {
         device: &Device,
     ) -> Result<Loaded<Self>> {
         let config = match config {
-            ImageConfig::Features(_) => {
-                let projection = Projection::new(image_dim, embed_dim, derive(seed, 1), device);
-                return Ok((Self::Features(projection), None));
+            ImageConfig::Features(features) => {
+                let mut map = Projection::new(image_dim, embed_dim, derive(seed, 1), device);
+                if let Some(shape) = &features.residual {
+                    map = map.with_residual(shape, 1.0, derive(seed, 8))?;
+                }
+                return Ok((Self::Features(map), None));
             }
             ImageConfig::Vit(config) => config,
         };
@@ -121,7 +125,7 @@ impl ImageEncoder {
     pub fn encode(&self, images: Images, dropout: Dropout) -> Tensor<2> {
         match (self, images) {
             (Self::Features(projection), Images::Features(values)) => {
-                encode_features(projection, values, dropout)
+                projection.embed(values, dropout.features())
             }
             (Self::Vit(encoder), Images::Pixels { size, values }) => {
                 encoder.encode(size, values, dropout)
@@ -130,6 +134,20 @@ impl ImageEncoder {
             (Self::Vit(_), images) => {
                 panic!("{} features for an encoder of pictures", images.values().len())
             }
+        }
+    }
+
+    pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+        Ok(match self {
+            Self::Features(map) => Self::Features(map.scaled_to(inputs.deviation)?),
+            Self::Vit(_) => self,
+        })
+    }
+
+    pub(super) fn with_start(self, start: &Start) -> Result<Self> {
+        match self {
+            Self::Features(map) => Ok(Self::Features(map.with_map(&start.image)?)),
+            Self::Vit(_) => Err(Error::invalid("a start", "an encoder of features", "of pictures")),
         }
     }
 
@@ -150,18 +168,6 @@ fn vit(config: &VitConfig, seed: u64, device: &Device) -> Result<Loaded<Vit>> {
         }
         Weights::Random(shape) => Ok((Vit::seeded(shape, seed, device), None)),
     }
-}
-
-fn encode_features(projection: &Projection, features: &[f32], dropout: Dropout) -> Tensor<2> {
-    let weight = projection.linear.weight.val();
-    let [dim, _] = weight.dims();
-    assert!(features.len().is_multiple_of(dim), "features are rows of {dim}");
-    let mut rows = features.to_vec();
-    if let Some(mask) = dropout.mask(1) {
-        mask.apply(&mut rows);
-    }
-    let shape = [rows.len() / dim, dim];
-    projection.encode(Tensor::from_data(TensorData::new(rows, shape), &weight.device()))
 }
 
 impl VitEncoder {

@@ -2,7 +2,9 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::encoders::{Bert, GruText, GruTextShape, PiecePool, TokenBatch};
+use itm_core::encoders::{BagOfWords, Bert, GruText, GruTextShape, PiecePool, TokenBatch};
+use itm_core::learn::check_texts;
+use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::{Linear, normalize_rows};
@@ -18,6 +20,17 @@ pub enum TextEncoder {
     Gru(GruText),
     /// Of word pieces.
     Bert(BertEncoder),
+    /// Of stems.
+    Bag(BagOfWords),
+}
+
+/// Captions of a batch as an encoder takes them.
+#[derive(Debug, Clone)]
+pub(crate) enum Captions {
+    /// In their order, padded.
+    Ordered(TokenBatch),
+    /// As sets, of which some may be empty.
+    Sets(Vec<Vec<u32>>),
 }
 
 /// BERT, a mean over its rows, and perhaps a fully connected layer after it.
@@ -64,6 +77,11 @@ impl TextEncoder {
                 };
                 return Ok((Self::Gru(GruText::new(&shape, derive(seed, 2), device)), None));
             }
+            TextConfig::Bag(config) => {
+                let mut bag = BagOfWords::new(vocabulary, embed_dim, derive(seed, 2), device);
+                bag.pooling = config.pooling;
+                return Ok((Self::Bag(bag), None));
+            }
             TextConfig::Bert(config) => config,
         };
         let (mut bert, report) = bert(config, derive(seed, 2), device)?;
@@ -78,24 +96,74 @@ impl TextEncoder {
         Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
     }
 
+    /// Captions made ready, those of words padded to a width if one is given.
+    pub(crate) fn read<C: AsRef<[u32]>>(&self, captions: &[C], width: Option<usize>) -> Captions {
+        match (self, width) {
+            (Self::Bag(_), _) => {
+                Captions::Sets(captions.iter().map(|caption| caption.as_ref().to_vec()).collect())
+            }
+            (_, Some(width)) => Captions::Ordered(TokenBatch::padded_to(captions, width)),
+            (_, None) => Captions::Ordered(TokenBatch::new(captions)),
+        }
+    }
+
     /// w̄, `[b, d]`, rows of unit length.
     ///
     /// # Panics
-    /// If a word's number is not in the vocabulary, or a caption has more pieces than BERT has positions.
-    pub fn encode(&self, tokens: &TokenBatch, dropout: Dropout) -> Tensor<2> {
-        match self {
-            Self::Gru(gru) => encode_words(gru, tokens, dropout),
-            Self::Bert(encoder) => {
+    /// If the captions were read by another kind of encoder, a word's number is not in the vocabulary, or a caption has more
+    /// pieces than BERT has positions.
+    pub(crate) fn encode(&self, captions: &Captions, dropout: Dropout) -> Tensor<2> {
+        match (self, captions) {
+            (Self::Gru(gru), Captions::Ordered(tokens)) => encode_words(gru, tokens, dropout),
+            (Self::Bag(bag), Captions::Sets(captions)) => bag.encode(captions, dropout.stems()),
+            (Self::Bert(encoder), Captions::Ordered(tokens)) => {
                 let states = encoder.bert.forward(tokens, dropout.noise(4));
                 normalize_rows(encoder.projected(encoder.pool.pool(states, tokens)))
             }
+            (Self::Bag(_), Captions::Ordered(_)) => panic!("words in order for a bag of stems"),
+            (Self::Gru(_) | Self::Bert(_), Captions::Sets(_)) => {
+                panic!("a bag of stems for an encoder of words in order")
+            }
         }
+    }
+
+    /// Refuses captions that it cannot encode.
+    ///
+    /// # Errors
+    /// If a caption has no word, but for a bag of words, or more than there are positions.
+    pub(crate) fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
+        match self {
+            Self::Bag(_) => Ok(()),
+            Self::Gru(_) | Self::Bert(_) => check_texts(captions, self.most_words()),
+        }
+    }
+
+    pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+        match (self, &inputs.idf) {
+            (Self::Bag(bag), Some(idf)) => Ok(Self::Bag(bag.with_idf(idf)?)),
+            (other, _) => Ok(other),
+        }
+    }
+
+    pub(super) fn with_start(self, start: &Start) -> Result<Self> {
+        match self {
+            Self::Bag(bag) => Ok(Self::Bag(bag.with_map(&start.text)?)),
+            Self::Gru(_) | Self::Bert(_) => {
+                let got = "one of words in their order";
+                Err(Error::invalid("a start", "a text encoder of stems", got))
+            }
+        }
+    }
+
+    /// Whether a word can be replaced by one that is not known.
+    pub(crate) fn has_unknown_word(&self) -> bool {
+        matches!(self, Self::Gru(_))
     }
 
     /// Most words of a caption, if there is a bound.
     pub(crate) fn most_words(&self) -> Option<usize> {
         match self {
-            Self::Gru(_) => None,
+            Self::Gru(_) | Self::Bag(_) => None,
             Self::Bert(encoder) => Some(encoder.bert.shape.positions),
         }
     }
@@ -137,7 +205,7 @@ impl TextConfig {
     pub(crate) fn evaluation(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) => cut(words, config.max_pieces),
-            Self::Gru(_) => words.to_vec(),
+            Self::Gru(_) | Self::Bag(_) => words.to_vec(),
         }
     }
 

@@ -12,15 +12,15 @@
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Tensor;
-use itm_core::encoders::TokenBatch;
 
 use crate::config::TextConfig;
-use crate::model::{Dropout, Encoders, Prepared, derive};
+use crate::model::{Captions, Dropout, Encoders, Prepared, TextEncoder, derive};
 
 /// Pairs that are encoded together.
 struct Part {
     first: usize,
-    tokens: TokenBatch,
+    pairs: usize,
+    captions: Captions,
     number: u64,
 }
 
@@ -42,15 +42,13 @@ impl<'a> Parts<'a> {
         images: &'a Prepared<'a>,
         texts: &[C],
         size: usize,
-        config: &TextConfig,
+        (encoder, config): (&TextEncoder, &TextConfig),
     ) -> Self {
         let longest = texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0);
+        let width = config.padding_counts().then_some(longest);
         let part = |(number, texts): (usize, &[C])| {
-            let tokens = match config.padding_counts() {
-                true => TokenBatch::padded_to(texts, longest),
-                false => TokenBatch::new(texts),
-            };
-            Part { first: number * size, tokens, number: number as u64 }
+            let captions = encoder.read(texts, width);
+            Part { first: number * size, pairs: texts.len(), captions, number: number as u64 }
         };
         Self { images, parts: texts.chunks(size).enumerate().map(part).collect() }
     }
@@ -59,13 +57,13 @@ impl<'a> Parts<'a> {
     fn encode(&self, model: &Encoders, part: &Part, dropout: Dropout) -> [Tensor<2>; 2] {
         let dropout = match dropout {
             // The first part has the noise of an undivided batch.
-            Dropout::On { share, seed } if part.number > 0 => {
-                Dropout::On { share, seed: derive(seed, 16 + part.number) }
+            Dropout::On { share, words, seed } if part.number > 0 => {
+                Dropout::On { share, words, seed: derive(seed, 16 + part.number) }
             }
             same => same,
         };
-        let images = self.images.part(part.first, part.tokens.len());
-        [model.images(images, dropout), model.texts(&part.tokens, dropout)]
+        let images = self.images.part(part.first, part.pairs);
+        [model.images(images, dropout), model.captions(&part.captions, dropout)]
     }
 
     /// Embeddings by the online encoders.
@@ -102,7 +100,7 @@ impl<'a> Parts<'a> {
         let wanted = [of(&embedded.images), of(&embedded.texts)];
         let mut sum = GradientsAccumulator::new();
         for part in &self.parts {
-            let rows = part.tokens.len();
+            let rows = part.pairs;
             let encoded = self.encode(online, part, dropout);
             let [images, texts] = [0, 1].map(|side| {
                 let grad = wanted[side].clone().narrow(0, part.first, rows);

@@ -154,7 +154,7 @@ impl Npy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Sizes, parse};
+    use super::super::{ImageFeature, Sizes, parse};
     use super::*;
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         };
         let (shape, kind, bytes) = open("val_ims.npy");
         assert_eq!((shape, kind.as_str()), (vec![2, WIDTH as u64], "'<f4'"));
-        assert_eq!(floats(&bytes), world.val.features().values);
+        assert_eq!(floats(&bytes), world.val.features(ImageFeature::Global).values);
         let (shape, _, bytes) = open("val_boxes.npy");
         assert_eq!(shape, [2, 12, 4]);
         let first = world.val.scenes[1].objects[0].bounds;

@@ -47,6 +47,15 @@ pub struct Regions {
 impl Regions {
     /// Regions of an image.
     pub const COUNT: usize = 12;
+
+    /// The mean of all regions, [`WIDTH`] values.
+    pub fn mean(&self) -> Vec<f32> {
+        let mut mean = vec![0.0; WIDTH];
+        for region in self.features.chunks_exact(WIDTH) {
+            mean.iter_mut().zip(region).for_each(|(m, x)| *m += x / Self::COUNT as f32);
+        }
+        mean
+    }
 }
 
 impl Default for Extractor {

@@ -74,6 +74,17 @@ impl Default for Sizes {
     }
 }
 
+/// What stands for a whole image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageFeature {
+    /// The descriptor of the whole picture: it tells backgrounds and colours, and hardly kinds of objects.
+    #[default]
+    Global,
+    /// The mean of the descriptors of its [`Regions`], as an object detector's regions are averaged.
+    MeanOfRegions,
+}
+
 /// A caption and what it means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Caption {
@@ -155,9 +166,9 @@ impl Scenes {
         [&self.train, &self.val, &self.test]
     }
 
-    /// Global features, captions and annotated pairs: all that a method may see.
-    pub fn dataset(&self) -> Dataset {
-        let [train, val, test] = self.splits().map(Split::part);
+    /// A feature an image, captions and annotated pairs: all that a method may see.
+    pub fn dataset(&self, feature: ImageFeature) -> Dataset {
+        let [train, val, test] = self.splits().map(|split| split.part(feature));
         let mut hash = Sha256::new();
         for part in [&train, &val, &test] {
             part.features.values.iter().for_each(|v| hash.update(v.to_le_bytes()));
@@ -231,10 +242,13 @@ impl Split {
         FalseNegatives::of(&self.relevance(), &self.pairs)
     }
 
-    /// The global feature of every image.
-    pub fn features(&self) -> Features {
+    /// One feature for every image, of width [`WIDTH`].
+    pub fn features(&self, feature: ImageFeature) -> Features {
         let extractor = Extractor::new();
-        let rows = (0..self.len()).into_par_iter().map(|i| extractor.global(&self.image(i)));
+        let rows = (0..self.len()).into_par_iter().map(|i| match feature {
+            ImageFeature::Global => extractor.global(&self.image(i)),
+            ImageFeature::MeanOfRegions => self.regions(&extractor, i).mean(),
+        });
         Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
     }
 
@@ -249,9 +263,9 @@ impl Split {
     }
 
     /// What a method may see of this split.
-    pub fn part(&self) -> Part {
+    pub fn part(&self, feature: ImageFeature) -> Part {
         Part {
-            features: self.features(),
+            features: self.features(feature),
             images: (0..self.len()).map(|i| self.file_name(i)).collect(),
             captions: self.captions.iter().map(|c| c.text.clone()).collect(),
             pairs: self.pairs.clone(),
@@ -341,9 +355,9 @@ mod tests {
     #[test]
     fn features_come_from_pixels_and_tell_scenes_apart() {
         let split = world(6, 0, 12).test;
-        let features = split.features();
+        let features = split.features(ImageFeature::Global);
         assert_eq!((features.rows(), features.dim), (12, WIDTH));
-        assert_eq!(features, split.features());
+        assert_eq!(features, split.features(ImageFeature::Global));
         for i in 0..12 {
             assert_eq!(features.row(i), Extractor::new().global(&split.image(i)));
             assert!((0..i).all(|j| features.row(i) != features.row(j)));
@@ -357,10 +371,23 @@ mod tests {
             let split = Scenes::generate(6, Sizes { train: 0, val: 0, test: 4, pixels }).test;
             assert_eq!(split.scenes, world(6, 0, 4).test.scenes);
             assert_eq!(split.image(2).pixels.len(), 3 * (pixels * pixels) as usize);
-            assert!(split.features().values.iter().all(|v| v.is_finite()));
+            assert!(split.features(ImageFeature::Global).values.iter().all(|v| v.is_finite()));
             let regions = split.regions(&Extractor::new(), 2);
             assert_eq!(regions.boxes[0], split.scenes[2].objects[0].bounds);
             assert_eq!(regions.features.len(), Regions::COUNT * WIDTH);
+        }
+    }
+
+    /// By the definition: the sum over the regions, divided by their number.
+    #[test]
+    fn the_mean_of_regions_is_over_all_of_them() {
+        let split = world(6, 0, 3).test;
+        let mean = split.features(ImageFeature::MeanOfRegions);
+        assert_eq!((mean.rows(), mean.dim), (3, WIDTH));
+        let regions = split.regions(&Extractor::new(), 2).features;
+        for (k, &mean) in mean.row(2).iter().enumerate() {
+            let sum: f32 = (0..Regions::COUNT).map(|r| regions[r * WIDTH + k]).sum();
+            assert!((mean - sum / Regions::COUNT as f32).abs() < 1e-5, "value {k}");
         }
     }
 
@@ -386,12 +413,13 @@ mod tests {
     #[test]
     fn the_dataset_holds_no_truth_and_hashes_what_it_holds() {
         let scenes = world(7, 6, 4);
-        let data = scenes.dataset();
+        let data = scenes.dataset(ImageFeature::Global);
         assert_eq!((data.train.features.rows(), data.test.captions.len()), (6, 20));
         assert_eq!(data.test.images[3], "test_000003.png");
         assert_eq!(data.test.captions[19], scenes.test.captions[19].text);
-        assert_eq!(data.sha256, world(7, 6, 4).dataset().sha256);
+        assert_eq!(data.sha256, world(7, 6, 4).dataset(ImageFeature::Global).sha256);
         assert_eq!(data.sha256.len(), 64);
-        assert_ne!(data.sha256, world(8, 6, 4).dataset().sha256);
+        assert_ne!(data.sha256, world(8, 6, 4).dataset(ImageFeature::Global).sha256);
+        assert_ne!(data.sha256, scenes.dataset(ImageFeature::MeanOfRegions).sha256);
     }
 }

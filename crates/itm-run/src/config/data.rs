@@ -1,7 +1,7 @@
 //! Which data a target takes: a data set by name, a world by its sizes.
 
 use itm_core::Result;
-use itm_core::scenes::Sizes;
+use itm_core::scenes::{ImageFeature, Sizes};
 use serde::Deserialize;
 
 use super::read::within;
@@ -46,7 +46,7 @@ impl DatasetName {
 }
 
 /// Size and seed of a generated world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenesConfig {
     /// Seed of the world, not of the training.
@@ -59,6 +59,9 @@ pub struct ScenesConfig {
     pub test: usize,
     /// Width and height of an image.
     pub pixels: u32,
+    /// What stands for a whole image.
+    #[serde(default)]
+    pub features: ImageFeature,
 }
 
 impl ScenesConfig {

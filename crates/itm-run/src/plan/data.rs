@@ -3,16 +3,16 @@
 use itm_core::data::Features;
 
 use super::Bytes;
-use crate::encoded::Encoded;
+use crate::encoded::Reading;
 use crate::source::Source;
-use crate::split::Split;
+use crate::split::{Split, Splits};
 
 /// Sizes that the configuration does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Width of the image features.
     pub features: usize,
-    /// Words of the vocabulary.
+    /// Words of the vocabulary, or word pieces, or stems.
     pub vocabulary: usize,
     /// Longest caption, in words.
     pub words: usize,
@@ -23,12 +23,12 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    pub(crate) fn of(source: &Source, encoded: &Encoded) -> Self {
-        let train = &encoded.part(Split::Train).words;
+    pub(crate) fn of(source: &Source, reading: &Reading) -> Self {
+        let train = reading.texts(Split::Train);
         let longest = train.iter().map(Vec::len).max();
         Self {
             features: source.dataset.train.features.dim,
-            vocabulary: encoded.vocabulary,
+            vocabulary: reading.vocabulary,
             words: longest.unwrap_or(0),
             captions: train.len(),
             pictures: source.held_by_pictures(),
@@ -42,21 +42,16 @@ impl Sizes {
 /// data   = 4 · (values as given + values as taken in + numbers of words) + text of the captions
 /// scores = 12 · images · texts of the larger split      two tables of f32 and one on its way
 /// ```
-pub(crate) fn data(source: &Source, encoded: &Encoded) -> Bytes {
+pub(crate) fn data(source: &Source, features: &Splits<Features>, readings: &[Reading]) -> Bytes {
     let data = &source.dataset;
     let parts = [&data.train, &data.val, &data.test];
     let values = |features: &Features| 4 * features.values.len() as u64;
     let given: u64 = parts.iter().map(|part| values(&part.features)).sum();
     let captions: usize = parts.iter().flat_map(|part| &part.captions).map(String::len).sum();
-    let taken: u64 = encoded
-        .parts()
-        .iter()
-        .map(|part| {
-            values(&part.features) + 4 * part.words.iter().map(Vec::len).sum::<usize>() as u64
-        })
-        .sum();
+    let taken: u64 = features.all().into_iter().map(values).sum();
+    let numbers: usize = readings.iter().map(Reading::numbers).sum();
     let scores = [&data.val, &data.test].map(|part| part.pairs.images() * part.pairs.texts());
-    let data = given + taken + captions as u64;
+    let data = given + taken + 4 * numbers as u64 + captions as u64;
     let scores = 12 * scores.into_iter().max().unwrap_or(0) as u64;
     Bytes { data, loaded: data, scores, ..Bytes::default() }
 }

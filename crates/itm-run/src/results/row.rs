@@ -162,7 +162,7 @@ fn seed_result(run: &SeedRun) -> SeedResult {
         t2i: recalls(run.evaluation.t2i.recalls()),
         rsum: run.evaluation.rsum,
         validation_rsum: best.map(|b| b.rsum),
-        best_epoch: best.map(|b| b.epoch as u32 + 1),
+        best_epoch: best.map(|b| b.epochs as u32),
     }
 }
 

@@ -11,7 +11,8 @@ use crate::disk::fakes::{Failing, Fails, Unsynced};
 use crate::inputs::Part;
 use toy::Toy;
 
-const COURSE: Course = Course { epochs: 3, batch: 4, last: LastBatch::Dropped };
+const COURSE: Course =
+    Course { epochs: 3, batch: 4, last: LastBatch::Dropped, start: Start::Random };
 
 const PLAN: Plan = Plan {
     course: COURSE,
@@ -129,7 +130,7 @@ fn the_first_best_epoch_is_restored() {
     let dir = tempfile::tempdir().unwrap();
     let mut toy = Toy::default();
     let progress = trained(&mut toy, &PLAN, dir.path()).unwrap();
-    assert_eq!(progress.best, Some(Best { epoch: 1, step: 10, rsum: 600.0 }));
+    assert_eq!(progress.best, Some(Best { epochs: 2, step: 10, rsum: 600.0 }));
     let mut half = Toy::default();
     let two = Plan { course: Course { epochs: 2, ..COURSE }, observe_steps: 0, ..PLAN };
     trained(&mut half, &two, tempfile::tempdir().unwrap().path()).unwrap();
@@ -139,6 +140,28 @@ fn the_first_best_epoch_is_restored() {
         ["manifest.json", "manifest.sha256", "toy"].map(|file| format!("step-{step}/{file}"))
     };
     assert_eq!(names, [10, 14, 15].map(whole).concat(), "the best, the newest and one before");
+}
+
+/// The toy's scores before the first step are the best there are: no epoch is better. A kill after any step changes nothing.
+#[test]
+fn a_ready_start_is_a_candidate() {
+    let plan = Plan { course: Course { start: Start::Ready, ..COURSE }, ..PLAN };
+    let dir = tempfile::tempdir().unwrap();
+    let mut toy = Toy { ready: true, ..Toy::default() };
+    let progress = trained(&mut toy, &plan, dir.path()).unwrap();
+    assert_eq!(progress.best, Some(Best { epochs: 0, step: 0, rsum: 600.0 }));
+    assert_eq!((toy.state, progress.step), (Toy::default().state, PLAN.steps()));
+    let log = Log::read(&dir.path().join("log.jsonl")).unwrap();
+    assert!(matches!(log[0], Line::Validation { epoch: 0, step: 0, .. }), "{:?}", log[0]);
+    for stop in 0..plan.steps() {
+        let dir = tempfile::tempdir().unwrap();
+        let toy = || Toy { ready: true, ..Toy::default() };
+        trained(&mut Toy { stop_at: Some(stop), ..toy() }, &plan, dir.path()).unwrap_err();
+        assert_eq!(trained(&mut toy(), &plan, dir.path()).unwrap(), progress, "stopped at {stop}");
+    }
+    let later = tempfile::tempdir().unwrap();
+    let progress = trained(&mut Toy::default(), &plan, later.path()).unwrap();
+    assert_eq!(progress.best.unwrap().epochs, 2, "a start that is no better than the first epoch");
 }
 
 #[test]

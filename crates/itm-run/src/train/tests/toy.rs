@@ -15,6 +15,8 @@ pub(super) struct Toy {
     pub(super) epoch: usize,
     pub(super) batches: Vec<(Vec<usize>, u64)>,
     pub(super) observed: Vec<bool>,
+    /// Whether its scores are right before the first step.
+    pub(super) ready: bool,
     /// Fails at this step, as if the machine had stopped.
     pub(super) stop_at: Option<usize>,
     /// Calls, from 1, that give a loss or a gradient that is not finite.
@@ -65,10 +67,11 @@ impl Method for Toy {
         Some(0.5)
     }
 
-    /// All right but for the first epoch, in which all scores are equal.
+    /// All right but for the first epoch, in which all scores are equal; of a ready one all right before that, too.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let n = items.pairs.images();
-        let right = |at: usize| self.epoch > 0 && at / n == items.pairs.image_of(at % n);
+        let good = self.epoch > 0 || self.ready && self.state == 0;
+        let right = |at: usize| good && at / n == items.pairs.image_of(at % n);
         let values = (0..n * n).map(|at| f32::from(u8::from(right(at)))).collect();
         Ok(Box::new(ScoreMatrix::new(n, n, values)?))
     }
