@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use itm_core::data::{FileBytes, Npy};
+use itm_core::data::{FileBytes, Npy, excerpt};
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
 use super::array::is_npy;
 use super::names::{NameFormat, parse_names};
 use super::qrels::Qrels;
-use super::text::{at_line, excerpt, lines, utf8};
+use super::text::{at_line, lines, utf8};
 use crate::words::count;
 
 /// A file of pairs as it was read, before it is held against the shapes.
