@@ -5,7 +5,7 @@ use itm_core::eval::{Ranks, TiePolicy};
 use itm_core::significance::{Hits, bootstrap, bootstrap_difference, holm, paired_randomisation};
 
 use super::*;
-use crate::choose::{Goal, HitTable, cross_fit};
+use crate::choose::{Goal, HitTable, Split, cross_fit};
 use crate::hubs::{Counts, HubSize, Worst, worst_hubs};
 use crate::report::{Chosen, Param, Row};
 use crate::rows::Length;
