@@ -16,7 +16,7 @@ pub enum Effect<'a> {
     Create(&'a Path),
     /// Writes behind the end of a file.
     Append(&'a Path, &'a [u8]),
-    /// Cuts a file to so many bytes.
+    /// Cuts a file to this length in bytes.
     Cut(&'a Path, u64),
     /// Makes the contents of a file durable.
     SyncFile(&'a Path),

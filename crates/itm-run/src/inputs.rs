@@ -41,7 +41,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of a data set; with a view its pictures instead of its features.
+    /// The inputs of a data set; with a view its pictures instead of its features.
     ///
     /// # Errors
     /// If there is no file for a picture.

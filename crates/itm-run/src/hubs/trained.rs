@@ -1,4 +1,4 @@
-//! The models that are measured: those of the newest finished run of the source target, or of one made for it.
+//! The models that are measured: the newest finished run of the source target has them, or a run made for it.
 
 use std::path::{Path, PathBuf};
 

@@ -25,7 +25,7 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     };
     let hub = json!({"item": 7, "name": "a|b", "count": 9, "first": 1, "wrong": 4, "deserved": 0.75,
                      "after": {"csls": 3}, "victims": []});
-    let top = rows[0].1 as u64 / 10; // of ten images one has so many captions, nine have 4
+    let top = rows[0].1 as u64 / 10; // of ten images one has this number of captions, nine have 4
     let histogram = json!({"method": "nns", "k": 10, "counts": [[4, 9], [top, 1]]});
     let side = |worst: Value| json!({"measures": [], "worst": worst, "histograms": [histogram]});
     let curve = json!({"label": "rgm", "direction": "i2t", "x": [1.0, 2.0, 10.0],
