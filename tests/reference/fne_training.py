@@ -6,7 +6,7 @@
     training.json    captions, batches, bank and projections at the start; per variant and step the loss, the norm of the
                      gradients, the statistics, the weights and the columns drawn; at the end the embeddings of all pairs
 
-The encoders are those of `transformers` with plain ("eager") attention; everything after their last hidden state is written
+The encoders are `transformers`' own, with plain ("eager") attention; everything after their last hidden state is written
 here from the equations of the paper and section 3 of the specification. Batches of 4, a bank of 12 which they fill and begin
 to overwrite, two steps of the epoch 0, then four of the epoch 1. Nothing is dropped out. Pixel `k` of image `i` is
 ((7919 i + 104729 (i + 1) ⌊k/64⌋) mod 1009) / 252.25 − 2, taken to f32.

@@ -1,6 +1,6 @@
 """Double-precision twin of HAL's training: encoders, losses, clipped Adam, step decay, the memory bank of the AAAI loss.
 
-Encoders and optimiser are PyTorch's (Embedding, GRU, Linear, Adam, clip_grad_norm_), the losses those of hal.py. Each case makes
+Encoders and optimiser are PyTorch's (Embedding, GRU, Linear, Adam, clip_grad_norm_), the losses come from hal.py. Each case makes
 three steps: two in epoch 0, one in epoch 1, where the rate is a tenth and the bank, if there is one, is in use.
 
     python tests/reference/hal_training.py    # writes crates/hubness/tests/golden/hal_training.json

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fne::FneConfig;
 use hubness::training::HalConfig;
 use itm_run::config::{AnyConfig, Config, Shown};
+use itm_run::methods;
 use itm_run::paper::{Number, Paper};
 
 fn configs() -> PathBuf {
@@ -28,11 +29,7 @@ fn every_row_of_every_target_is_valid() {
     assert!(names.len() >= 3, "{names:?}");
     for config in trained() {
         for row in config.rows() {
-            match config.target.method.as_str() {
-                "fne" => config.row::<FneConfig>(row).unwrap().validate().unwrap(),
-                "hal" => config.row::<HalConfig>(row).unwrap().validate().unwrap(),
-                other => panic!("{other} is no method"),
-            }
+            methods::recipe(&config, row).unwrap().validate().unwrap();
         }
     }
 }

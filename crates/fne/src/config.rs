@@ -41,7 +41,7 @@ pub struct TrainConfig {
     /// Pairs a step.
     pub batch: usize,
     /// Pairs whose activations are kept at once. Below `batch` memory shrinks and a step takes a forward pass more; the
-    /// loss and its gradient are those of the whole batch, dropout masks aside.
+    /// loss and its gradient are the same as for the whole batch, dropout masks aside.
     pub micro_batch: usize,
     /// What is minimised.
     pub loss: Loss,

@@ -79,7 +79,7 @@ impl Dropout {
         }
     }
 
-    /// What ViT and BERT are told.
+    /// What ViT and BERT need to know.
     fn noise(self, part: u64) -> Noise {
         match self {
             Self::Off => Noise::Off,

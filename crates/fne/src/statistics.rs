@@ -321,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// Welford's numbers are those of the plain two-pass formula over everything.
+        /// Welford's numbers equal the plain two-pass formula over everything.
         #[test]
         fn welford_is_the_sample_variance(batches in vec(vec(-1.0f64..1.0, 1..8), 1..6)) {
             let mut moments = Moments::default();

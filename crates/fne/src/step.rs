@@ -132,7 +132,7 @@ impl Fne {
             false => Dropout::Off,
         };
 
-        // Before the online encoders' graph is there: its activations and those of this pass are not held together.
+        // Before the online encoders' graph is there: its activations and this pass's are not held together.
         let has_momentum = self.config.sampler.has_momentum();
         if has_momentum {
             self.average();

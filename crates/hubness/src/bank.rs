@@ -13,7 +13,7 @@ use crate::Scores;
 pub enum Setting {
     /// Nothing: the scores as they are, or the query's own scores.
     Plain,
-    /// A bank of queries (or items) that are not those of the test.
+    /// A bank of queries (or items) that are not in the test.
     HeldOut,
     /// The other test queries, unlabelled: results depend on which queries come together.
     Transductive,
@@ -61,7 +61,7 @@ impl Knowledge for Transductive {
 
 /// Scores that a correction is fitted on: who asks there is the whole difference.
 ///
-/// The items are always those of the test; the queries are the bank. In direction t2i the bank is the *texts* of the
+/// The items are always the test's; the queries are the bank. In direction t2i the bank is the *texts* of the
 /// matrix, in direction i2t its *images*.
 pub trait Bank: Sync {
     /// What a correction fitted on it has seen.
@@ -77,7 +77,7 @@ pub trait Bank: Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct TestQueries<'a, S>(pub &'a S);
 
-/// Queries (or items) that are not those of the test, drawn from training data: `texts` of the matrix for t2i, `images` for i2t.
+/// Queries (or items) that are not in the test, drawn from training data: `texts` of the matrix for t2i, `images` for i2t.
 ///
 /// Do not draw it from validation and choose parameters on validation too: there the correction would be transductive.
 #[derive(Debug, Clone, Copy)]

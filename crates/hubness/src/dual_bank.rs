@@ -25,7 +25,7 @@ use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result, Scores}
 /// | β₁, β₂  | `query_beta`, `item_beta`    |                                             |
 /// | AQ, AG  | `query_k`, `item_k` best     | items that some member of the bank is near  |
 ///
-/// Items are those of the test in any case, so that what is known of other test queries is up to the query
+/// Items are the test's in any case, so that what is known of other test queries is up to the query
 /// bank alone. Scorers without embeddings (cross-attention) have no `g`, and cannot use this.
 ///
 /// Where the item bank is large, or `item_k`, AG holds nearly all items, and Dual-DIS is Dual-IS.
@@ -81,7 +81,7 @@ pub enum Inactive {
 /// A bank of items against the test items: held-out items take the place of queries in the matrix.
 #[derive(Debug)]
 pub enum ItemBank<'a, S> {
-    /// Items that are not those of the test.
+    /// Items that are not in the test.
     HeldOut(&'a S),
     /// The test items against themselves; none counts for itself.
     TestItems(&'a S),

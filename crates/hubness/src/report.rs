@@ -31,7 +31,7 @@ pub struct Report {
     pub data: Data,
     /// How it was measured.
     pub settings: Settings,
-    /// One for each method. Methods are told apart by their names, so no name comes twice.
+    /// One for each method. A name stands for one method, so no name comes twice.
     pub rows: Vec<Row>,
     /// The hubs of nearest neighbours, and what each row left of them.
     pub hubs: Hubs,

@@ -26,7 +26,7 @@ use crate::{
 /// | ε      | `epsilon`          | 0.01..0.1 for cosines                             |
 /// | f, g   | `Balanced::{queries, items}` | `[p]`, `[m]`; up to a constant, `f + t` and `g − t` |
 ///
-/// Corrected scores are those of the equation divided by ε and less a constant, so that what is tied is
+/// Corrected scores are the equation's divided by ε and less a constant, so that what is tied is
 /// tied to the last bit: with a single bank query `g(j) = −x(0, j)` and a constant. A pass over the scores
 /// for each half of an iteration; kept is O(p + m).
 ///
@@ -115,7 +115,7 @@ impl Sinkhorn {
     /// the test are taken up by those.
     ///
     /// `items` holds the scores of the bank's queries against held-out items, so a scorer without
-    /// embeddings is as good. All items, those of the bank and of the test, have the same mass.
+    /// embeddings is as good. All items, of the bank and of the test, have the same mass.
     ///
     /// # Errors
     /// As [`fit`](Self::fit), or if the two speak of different numbers of queries.

@@ -24,9 +24,9 @@ pub use input::{Banks, Judged, Names, Source, Test};
 pub use method::{Base, Method, Then};
 pub use settings::{Choice, Runs, Settings};
 
-use crate::choose::Split;
 use crate::report::{self, Curve, Report};
 use analysis::analyse;
+use choice::{Chooser, Halves};
 use matching::curve;
 use plan::{Offer, Plan, plans};
 use set::Set;
@@ -72,9 +72,11 @@ impl Study {
         let Test { set: judged, names, banks, .. } = *test;
         let offer = Offer::new(&judged.scores, &banks, &judged.scores.directions());
         let plans = plans(&self.methods, &self.settings, offer)?;
-        let open = plans.iter().any(Plan::chooses) && validation.is_none();
-        let images: Vec<_> = (0..judged.pairs.images()).map(|image| names.image(image)).collect();
-        let split = open.then(|| Split::hashed(&images, 2, self.seed)).transpose()?;
+        let images = (0..judged.pairs.images()).map(|image| names.image(image)).collect();
+        let halves = Halves::new(images, self.seed);
+        if plans.iter().any(Plan::chooses) && validation.is_none() {
+            halves.split()?; // refused before anything is computed
+        }
 
         let fit = |part, source| Fit { test: part, source, banks, settings: &self.settings };
         let other = validation.map(|other| Ok((other, other.for_choosing()?))).transpose()?;
@@ -83,12 +85,16 @@ impl Study {
         let mut sides = vec![Vec::new(); plans.len()];
         for part in &parts {
             let directions = part.directions.clone();
-            let mut other = other.as_ref().map(|(other, part)| {
-                Set::new(fit(&part.scores, other.scores), other.pairs, directions.clone(), None)
-            });
+            let chooser = match &other {
+                Some((other, part)) => {
+                    let fit = fit(&part.scores, other.scores);
+                    Chooser::Validation(Set::new(fit, other.pairs, directions.clone(), None))
+                }
+                None => Chooser::Halves(&halves),
+            };
             let mut set =
                 Set::new(fit(&part.scores, judged.scores), judged.pairs, directions, part.floor);
-            let found = analyse(&mut set, other.as_mut(), &plans, split.as_ref())?;
+            let found = analyse(&mut set, chooser, &plans)?;
             sides.iter_mut().zip(found).for_each(|(all, of_set)| all.extend(of_set));
             sets.push(set);
         }

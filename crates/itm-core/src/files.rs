@@ -150,8 +150,15 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The beginning of a text, for error lines: one line, at most 60 characters.
-pub(crate) fn excerpt(text: &str) -> String {
+/// The beginning of a text, for error lines: one line in quotes, at most 60 characters, `…` where there are more.
+///
+/// ```
+/// use itm_core::data::excerpt;
+///
+/// assert_eq!(excerpt("two\nlines"), r#""two\nlines""#);
+/// assert_eq!(excerpt(&"a".repeat(61)), format!("\"{}…\"", "a".repeat(60)));
+/// ```
+pub fn excerpt(text: &str) -> String {
     let short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
     if text.chars().nth(60).is_some() { format!("\"{short}…\"") } else { format!("\"{short}\"") }
 }

@@ -163,7 +163,7 @@ impl Products {
     fn run(&mut self) {
         for ([m, k, n], [a, b, c]) in &mut self.all {
             let (rs_a, rs_b) = (*k as isize, *n as isize);
-            // SAFETY: `new` gave the three buffers m·k, k·n and m·n values; strides are those of row-major matrices.
+            // SAFETY: `new` gave the three buffers m·k, k·n and m·n values; the strides describe row-major matrices.
             unsafe {
                 #[rustfmt::skip]
                 gemm::gemm(

@@ -31,7 +31,7 @@ const QUERIES: usize = 128;
 pub struct Heads {
     /// Number of heads.
     pub heads: usize,
-    /// Keys of each row, `[b]`: the first so many positions are attended to.
+    /// Keys of each row, `[b]`: how many positions, from the first, are attended to.
     pub keys: Vec<usize>,
     /// Share of the weights that is dropped, and the seed of the mask.
     pub dropout: Option<(f32, u64)>,

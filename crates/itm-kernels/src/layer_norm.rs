@@ -64,7 +64,7 @@ pub fn forward_sum(x: &mut [f32], r: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>)
     (y, saved)
 }
 
-/// Turns the gradient of y into that of x, and gives those of γ and β.
+/// Turns the gradient of y into the gradient of x, and gives the gradients of γ and β.
 ///
 /// # Panics
 /// If the sizes differ.

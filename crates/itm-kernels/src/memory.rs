@@ -14,7 +14,7 @@ pub fn keep_freed() {
 mod glibc {
     #[allow(unsafe_code)] // settings of the allocator
     pub(super) fn keep_freed() {
-        // One heap: those of other threads hold 64 MiB at the most, are unmapped when empty, and what is larger is mapped.
+        // One heap: the heaps of other threads hold 64 MiB at the most, are unmapped when empty, and what is larger is mapped.
         let settings = [
             (libc::M_ARENA_MAX, 1),
             (libc::M_MMAP_THRESHOLD, 1 << 30),

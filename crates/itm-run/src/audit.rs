@@ -3,7 +3,7 @@
 use itm_core::audit::Candidates;
 
 use crate::log::Line;
-use crate::report::{DetectionAt, EpochDraws, Reliability, ReliabilityBin};
+use crate::report::{DetectionAt, EpochDraws};
 
 /// Thresholds λ of "this is a false negative": the released code's, the paper's Table 5.
 const THRESHOLDS: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 0.5];
@@ -49,17 +49,6 @@ pub(crate) fn detection(all: &Candidates, priors: &[(String, f64)]) -> Vec<Detec
         })
     };
     priors.iter().flat_map(|prior| THRESHOLDS.map(|t| at(prior, t))).flatten().collect()
-}
-
-/// Predicted against observed shares at a prior.
-pub(crate) fn reliability(candidates: &Candidates, name: String, prior: f64) -> Reliability {
-    let bins = candidates.reliability(prior).into_iter();
-    let bins = bins.map(|b| ReliabilityBin {
-        predicted: b.predicted,
-        observed: b.observed,
-        count: b.count,
-    });
-    Reliability { name, prior, bins: bins.collect() }
 }
 
 #[cfg(test)]

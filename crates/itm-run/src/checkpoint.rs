@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use crate::disk::write_atomically;
-use crate::disk::{Disk, Effect, SystemDisk, apply, make_folders, write_file};
+use crate::disk::{Disk, Effect, SystemDisk, apply, file_names, make_folders, write_file};
 
 const MANIFEST: &str = "manifest.json";
 /// Hash of the manifest, as `sha256sum` writes and checks it.
@@ -308,14 +308,6 @@ fn steps(names: &[String]) -> Vec<(u64, &String)> {
     let mut steps: Vec<_> = names.iter().filter_map(|n| Some((number(n)?, n))).collect();
     steps.sort();
     steps
-}
-
-fn file_names(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
-    let mut names: Vec<_> =
-        entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
-    names.sort();
-    Ok(names)
 }
 
 #[cfg(test)]

@@ -51,11 +51,11 @@ pub struct Target {
     /// What stands around the words of a caption.
     #[serde(default)]
     pub marks: Marks,
-    /// A checkpoint every so many steps, besides the one at each epoch's end.
+    /// Steps from one checkpoint to the next, besides the one at each epoch's end.
     pub checkpoint_steps: usize,
-    /// A line of the log every so many steps.
+    /// Steps from one line of the log to the next.
     pub log_steps: usize,
-    /// An observation of the drawn negatives every so many steps; 0 for never.
+    /// Steps from one observation of the drawn negatives to the next; 0 for never.
     pub observe_steps: usize,
     /// Size of the built-in world.
     pub scenes: Option<ScenesConfig>,

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
@@ -16,7 +16,7 @@ pub enum Effect<'a> {
     Create(&'a Path),
     /// Writes behind the end of a file.
     Append(&'a Path, &'a [u8]),
-    /// Cuts a file to so many bytes.
+    /// Cuts a file to this length in bytes.
     Cut(&'a Path, u64),
     /// Makes the contents of a file durable.
     SyncFile(&'a Path),
@@ -126,10 +126,7 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
-    let disk = &SystemDisk;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
+    let (disk, temporary) = (&SystemDisk, temporary(path));
     let written = write_file(disk, &temporary, contents)
         .and_then(|()| apply(disk, Effect::Rename(&temporary, path)));
     if written.is_err() {
@@ -141,6 +138,23 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 pub(crate) mod fakes;
+
+/// Where a file is written before it gets its name: `.tmp` behind it.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    path.with_added_extension("tmp")
+}
+
+/// The names in a folder, sorted; names that are not UTF-8 are none of ours.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub(crate) fn file_names(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder).map_err(Error::io(folder))?;
+    let mut names: Vec<_> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint::write_atomically;
 use crate::cli::FeaturesArgs;
+use crate::disk::temporary;
 use crate::progress;
 
 /// Global feature and, where it is asked for, the grid of a picture.
@@ -189,9 +190,7 @@ struct Rows {
 
 impl Rows {
     fn create(path: PathBuf, kind: &'static str, row: &[usize]) -> Result<Self> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".tmp");
-        let temporary = path.with_file_name(name);
+        let temporary = temporary(&path);
         let file = File::create(&temporary).map_err(Error::io(&temporary))?;
         let mut shape = vec![0];
         shape.extend(row);

@@ -5,6 +5,7 @@ use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
 
 use crate::log::Line;
+use crate::queries::{ANSWERS, Queries};
 use crate::report::{
     Answer, Curve, Example, Item, Mark, PosteriorCurve, Similarities, SimilarityGroup,
 };
@@ -13,7 +14,6 @@ use crate::split::Split;
 
 /// Queries of each direction, and answers of a query.
 const QUERIES: usize = 6;
-const ANSWERS: usize = 5;
 
 /// Images whose scores are looked at together.
 const BAND: usize = 256;
@@ -41,7 +41,7 @@ pub(crate) fn curve(row: &str, seed: u64, log: &[Line], epoch_steps: usize) -> C
 /// As the scores.
 pub(crate) fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Example>> {
     let test = &source.dataset.test;
-    let spread = |count: usize| (0..QUERIES).map(move |k| (2 * k + 1) * count / (2 * QUERIES));
+    let queries = Queries::spread(source, Split::Test, QUERIES);
     let image = |i: usize| Item::Image(source.picture(Split::Test, i));
     let caption = |t: usize| Item::Caption(test.captions[t].clone());
     let mark = |i: usize, t: usize| match &source.truth {
@@ -51,7 +51,7 @@ pub(crate) fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Resul
     };
     let mut examples = Vec::with_capacity(2 * QUERIES);
     let (n, m) = (scored.images(), scored.texts());
-    for i in spread(n) {
+    for i in queries.images {
         let row_of = scored.block(i..i + 1, 0..m)?;
         let answer = |&t: &usize| Answer {
             item: caption(t),
@@ -61,7 +61,7 @@ pub(crate) fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Resul
         let own = |&t: &usize| test.pairs.image_of(t) == i;
         examples.push(example(row, image(i), &row_of.ranking(0), own, answer));
     }
-    for t in spread(m) {
+    for t in queries.captions {
         let column = scored.block(0..n, t..t + 1)?.transpose();
         let answer = |&i: &usize| Answer {
             item: image(i),

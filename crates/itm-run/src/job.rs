@@ -1,4 +1,4 @@
-//! A training that was asked for: what of a target, on what, and where it goes.
+//! A training that was asked for: which rows of a target, on which data, and where its files go.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use crate::run::Run;
 
 /// What was asked for.
 pub(crate) struct Asked {
-    /// The target; what is in use instead where its data are missing is the bench's.
+    /// The target as named. The bench has the target in use, which is another where data are missing.
     pub(crate) target: Config,
     pub(crate) kind: &'static Kind,
     pub(crate) paper: Paper,
     pub(crate) backend: String,
     pub(crate) shown: Shown,
-    /// What of the target is made; its rows are those that were asked for.
+    /// The table or figure that is made, with the rows that were asked for.
     pub(crate) view: View,
     /// How the test split is evaluated.
     pub(crate) protocol: Protocol,
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Whether the rows' hubs are counted: of a paper that is about them, and where a figure draws them.
+    /// Whether the rows' hubs are counted: if the paper is about hubs, or a figure draws them.
     pub(crate) fn counts_hubs(&self) -> bool {
         self.kind.about_hubs || self.view.distribution().is_some()
     }
@@ -45,7 +45,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Where the reports go: into the run's folder, or for another table or a figure into one of its own below it, so that
+    /// Where the reports go: into the run's folder. Another table or a figure has a folder of its own below it, so that
     /// rows are trained once and no report replaces another's.
     pub(crate) fn folder(&self) -> PathBuf {
         let path = self.run.dir.path();
@@ -58,7 +58,7 @@ impl Job {
     }
 }
 
-/// The name of a row whose models answer together, so many at a time.
+/// The name of a row whose models answer together, `size` at a time.
 pub(crate) fn together(row: &str, size: u64) -> String {
     format!("{row}, {size} together")
 }

@@ -21,25 +21,31 @@ use rand_chacha::ChaCha8Rng;
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
 use crate::methods::ALL;
+use crate::run::Bench;
 use crate::testing;
 use crate::train::{Progress, Training};
 
 const FOLDER: &str = "ITM_KILLS_FOLDER";
 const POINT: &str = "ITM_KILL_AT";
-/// Number of the training in [`TRAININGS`].
+/// Number of the method in [`ALL`].
 const TRAINING: &str = "ITM_KILLS_TRAINING";
 const IDENTITY: &str = "seed 0, killed";
 
-/// A row of each method, that with the most to remember.
-const TRAININGS: [(&str, &str); 2] = [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank")];
+/// The row with the largest checkpoint, the first of equals.
+fn most_to_remember(bench: &Bench) -> &str {
+    let mut rows: Vec<&str> = bench.config.rows().collect();
+    rows.reverse(); // of equals the last is the largest
+    rows.into_iter().max_by_key(|row| bench.memory(row).unwrap().checkpoint).unwrap()
+}
 
 /// The training of a killed process. Without the variable of its folder there is nothing to do.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
-    let (target, row) = TRAININGS[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
-    let bench = testing::small_bench(target);
+    let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
+    let bench = testing::small_bench(&format!("{}-scenes", kind.name));
+    let row = most_to_remember(&bench);
     let mut model = bench.model(row, 0).unwrap();
     let mut method = MortalMethod::new(model.method, life.clone());
 
@@ -133,16 +139,16 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
-    for kind in ALL {
-        assert!(TRAININGS.iter().any(|(target, _)| target.starts_with(kind.name)), "{}", kind.name);
+    for (target, row) in [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank")] {
+        assert_eq!(most_to_remember(&testing::small_bench(target)), row, "{target}");
     }
-    (0..TRAININGS.len()).for_each(killed_runs);
+    (0..ALL.len()).for_each(killed_runs);
 }
 
 fn killed_runs(training: usize) {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
-    let count = count.div_ceil(TRAININGS.len());
+    let count = count.div_ceil(ALL.len());
     let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(0));
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
@@ -228,7 +234,7 @@ fn killed_runs(training: usize) {
     eprintln!(
         "{}: {} kills in {runs} runs: {named} at {} of {} named points, {random} at random moments; lost checkpoints 0, \
          differing bits 0 ({:.0} s)",
-        TRAININGS[training].0,
+        ALL[training].name,
         named + random,
         passed.len(),
         points.len(),

@@ -14,7 +14,7 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
         let makes = made(&config.shown());
         let (target, paper) = match config {
             AnyConfig::Trained(config) => (config.target.clone(), config.target.paper),
-            // Its data are those of the target whose models it measures.
+            // It has the data of the target whose models it measures.
             AnyConfig::Hubs(hubs) => {
                 (Config::load(configs, &hubs.target.source)?.target, hubs.target.paper)
             }

@@ -24,7 +24,7 @@ const WORD_PATCHES: usize = 4;
 pub(crate) struct Measured {
     pub(crate) run: SeedRun,
     pub(crate) figures: Figures,
-    /// All test scores, where they are averaged with those of other models.
+    /// All test scores, where they are averaged with the scores of other models.
     pub(crate) scores: Option<ScoreMatrix>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn measure(
     Ok(Measured { run, figures: drawn, scores })
 }
 
-/// What is drawn of the first seed alone.
+/// Draws what a report shows of the first seed alone.
 fn draw(job: &Job, model: &Model, test: &dyn Scored, drawn: &mut Figures) -> Result<()> {
     let (row, source) = (&model.row[..], &job.run.bench.source);
     let posterior = model.posterior();

@@ -22,7 +22,7 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// The paper of a target: the file that its key `tables` names, else that of its method's name, if there is one.
+    /// The paper of a target: the file that its key `tables` names; without the key the file with its method's name, if there is one.
     ///
     /// # Errors
     /// If the file cannot be read, or has a table that no target makes.
@@ -86,7 +86,7 @@ impl Paper {
         self.of_table(table).find(|line| on.is(line) && line.row == row)
     }
 
-    /// The lines of a table, on the data that its paper measured: those of `rows` (our name, the printed one) first, then
+    /// The lines of a table, on the data that its paper measured: first the lines of `rows` (our name, the printed one), then
     /// the other methods'. `None` if the paper prints none of the rows.
     pub fn reference(
         &self,
@@ -117,10 +117,10 @@ impl Paper {
         })
     }
 
-    /// What a table of inferences prints over a model, that of its first line if none is named.
+    /// What a table of inferences prints over a model; over the model of its first line if none is named.
     ///
     /// # Errors
-    /// If the table has no such model; `place` is where it is named.
+    /// If the table does not have the model; `place` is where it is named.
     pub fn inferences(
         &self,
         table: u32,
@@ -239,7 +239,7 @@ pub struct Printed {
     t2i_r1: Option<f64>,
     t2i_r5: Option<f64>,
     t2i_r10: Option<f64>,
-    /// Sum of the recalls as printed, which can differ by 0.1 from that of the rounded recalls.
+    /// Sum of the recalls as printed. It can differ by 0.1 from the sum of the rounded recalls.
     pub rsum: Option<f64>,
     /// Keys that one paper has.
     #[serde(flatten)]
@@ -247,7 +247,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// The line's recalls as those of a table, and their sum where all six are printed.
+    /// The line's recalls as a table has them, and their sum where all six are printed.
     pub fn numbers(&self, table: u32) -> PaperNumbers {
         let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
         let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };

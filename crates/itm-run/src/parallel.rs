@@ -25,7 +25,7 @@ pub(crate) fn jobs(how: &cli::How) -> Result<usize> {
     Ok(how.jobs)
 }
 
-/// Threads of one of so many workers: an equal part of those there are, at least one.
+/// Threads of each of `workers` workers: an equal part of the machine's, at least one.
 fn share(workers: usize) -> usize {
     (rayon::current_num_threads() / workers).max(1)
 }

@@ -24,7 +24,7 @@ pub struct View {
     pub transform: Transform,
 }
 
-/// The pictures of all splits, and those of the next steps.
+/// The pictures of all splits, and the batches of the next steps.
 pub(crate) struct Pictures {
     view: View,
     splits: Splits<OfSplit>,

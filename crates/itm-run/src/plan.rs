@@ -29,7 +29,7 @@ pub struct Bytes {
     pub momentum: u64,
     /// Embeddings that are remembered.
     pub banks: u64,
-    /// What a step keeps between its forward and its backward pass, and what either needs for a while: at most.
+    /// The most that a step keeps between its forward and its backward pass, with what either pass needs for a while.
     pub activations: u64,
     /// Features and captions, as loaded and as the method takes them in.
     pub data: u64,
@@ -45,7 +45,7 @@ impl Bytes {
     /// The program, its threads' stacks and the buffers of matrix products.
     pub const PROGRAM: u64 = 64 << 20;
 
-    /// For so many weights under Adam: parameters, gradients and moments, and a checkpoint of them.
+    /// For `count` weights under Adam: parameters, gradients and moments, and a checkpoint of them.
     ///
     /// A checkpoint is put together in memory, once as named tensors and once as a file.
     pub fn of_weights(count: u64) -> Self {
@@ -55,20 +55,20 @@ impl Bytes {
         Self { parameters, gradients: parameters, optimiser, checkpoint, ..Self::default() }
     }
 
-    /// The largest of the moments: a step, a checkpoint, an evaluation.
+    /// The most at any moment: in a step, a checkpoint or an evaluation.
     pub fn peak(&self) -> u64 {
         let moment = (self.gradients + self.activations).max(self.checkpoint).max(self.scores);
         let held = self.parameters + self.momentum + self.optimiser + self.banks + self.data;
         held + Self::PROGRAM + moment
     }
 
-    /// The peak of so many such trainings at a time, all at their largest moment; data and program are there once.
+    /// The peak of `trainings` such trainings at a time, all at their largest moment; data and program are there once.
     pub fn peak_of(&self, trainings: usize) -> u64 {
         let own = self.peak() - self.data - Self::PROGRAM;
         self.peak() + own * (trainings as u64 - 1)
     }
 
-    /// Refuses what does not fit, so many trainings at a time; `place` is what it is the plan of.
+    /// Refuses `trainings` at a time that do not fit; `place` names what the plan is of.
     ///
     /// # Errors
     /// If the peak is above the limit: all the numbers, in one line.
@@ -96,7 +96,7 @@ impl Bytes {
 }
 
 impl std::fmt::Display for Bytes {
-    /// Every part that is not nothing: `parameters 12.00 MiB, gradients 12.00 MiB, …`.
+    /// Every part above zero: `parameters 12.00 MiB, gradients 12.00 MiB, …`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
             ("parameters", self.parameters),
@@ -119,7 +119,7 @@ impl std::fmt::Display for Bytes {
 /// How much memory there is for a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The system does not tell, or the memory is not the machine's but a device's.
+    /// The system does not say, or a device has memory of its own.
     Unknown,
     /// `--memory-limit`: for all of the plan.
     Given(u64),

@@ -24,7 +24,7 @@ use crate::split::Split;
 
 /// Pairs asked for at once.
 const BLOCK: usize = 500;
-/// Replicates of the bootstrap, and the seed of its draws: those of the recalls.
+/// Replicates of the bootstrap, and the seed of its draws: the same as for the recalls.
 const REPLICATES: usize = 10_000;
 const SEED: u64 = 0;
 
@@ -107,7 +107,7 @@ pub(crate) fn summary(runs: &[&OfImages]) -> Option<Pointing> {
     })
 }
 
-/// Ratios of sums; the interval resamples images and seeds, as those of the recalls.
+/// Ratios of sums; the interval resamples images and seeds, as the recalls' intervals do.
 fn pointed(runs: &[&[Points]]) -> Option<Pointed> {
     let images = runs.first()?.len();
     let once = |group: usize| vec![1; group];

@@ -12,7 +12,7 @@ use crate::source::Source;
 use crate::split::Split;
 
 /// Items shown for a query.
-const ANSWERS: usize = 5;
+pub(crate) const ANSWERS: usize = 5;
 
 /// An item that a query is asked about.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -154,12 +154,8 @@ fn protocol(job: &Job) -> String {
 /// Ranking at random; of one fold where there are several of the same size.
 fn chance(job: &Job) -> Measures<f64> {
     let pairs = &job.run.bench.source.dataset.test.pairs;
-    match job.asked.protocol.folds(pairs) {
-        Ok(folds) => {
-            folds.first().map_or_else(|| baselines::chance(pairs), |f| baselines::chance(&f.pairs))
-        }
-        Err(_) => baselines::chance(pairs),
-    }
+    let folds = job.asked.protocol.folds(pairs).unwrap_or_default();
+    baselines::chance(folds.first().map_or(pairs, |fold| &fold.pairs))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Bench {
     /// Refuses a row that trains with the truth where there is none.
     ///
     /// # Errors
-    /// So.
+    /// If the row needs the truth and the data have none.
     pub(crate) fn check_truth(&self, row: &str) -> Result<()> {
         if methods::recipe(&self.config, row)?.needs_truth() && self.source.truth.is_none() {
             let place = self.config.place(&format!("row.{row}"));
@@ -218,17 +218,17 @@ impl Model<'_> {
         self.method.scored(self.inputs.items(split))
     }
 
-    /// P(match | similarity) as the method has learnt it, if it has such a thing.
+    /// P(match | similarity) as the method has learnt it; `None` if it learns none.
     pub(crate) fn posterior(&self) -> Option<MatchProbability> {
         self.method.posterior()
     }
 
-    /// The prior of that, whether or not it has learnt it yet.
+    /// The prior of the posterior, also before the method has learnt it.
     pub(crate) fn prior(&self) -> Option<f64> {
         self.method.prior()
     }
 
-    /// Maps of the words of pairs of a split; `None` if the method has none such.
+    /// Maps of the words of pairs of a split; `None` if the method makes no maps.
     ///
     /// # Errors
     /// If an item cannot be read.

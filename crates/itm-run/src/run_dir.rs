@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Checkpoints, write_atomically};
+use crate::checkpoint::Checkpoints;
+use crate::disk::{file_names, write_atomically};
 
 const IDENTITY: &str = "run.json";
 const CONFIG: &str = "config.toml";
@@ -134,8 +135,7 @@ pub fn paths(target: &str) -> Vec<PathBuf> {
         "" => Some(1),
         rest => rest.strip_prefix('-')?.parse::<usize>().ok(),
     };
-    let entries = fs::read_dir("runs").into_iter().flatten();
-    let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
+    let names = file_names(Path::new("runs")).unwrap_or_default().into_iter();
     let mut found: Vec<_> = names.filter_map(|name| Some((number(&name)?, name))).collect();
     found.sort_by(|a, b| b.cmp(a));
     found.into_iter().map(|(_, name)| Path::new("runs").join(name)).collect()
@@ -147,7 +147,8 @@ fn is_empty(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(ours)))
 }
 
-fn short(hash: &str) -> &str {
+/// The beginning of a hash, enough to tell it from others.
+pub(crate) fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }
 

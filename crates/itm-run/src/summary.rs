@@ -1,4 +1,4 @@
-//! How long a training will take, and amounts as a person says them.
+//! How long a training will take, in words.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use itm_report::format::bytes;
 
 use crate::system;
 
-/// Tells once, soon after the start, how long the row and all rows will take.
+/// Says once, soon after the start, how long the row and all rows will take.
 pub(crate) struct Estimate {
     measured: Mutex<Measured>,
     steps: usize,
@@ -29,12 +29,12 @@ impl Estimate {
     const LONG: Duration = Duration::from_secs(10);
     const FEW: usize = 3;
 
-    /// Of so many steps in all, by so many trainings at a time.
+    /// Of `steps` in all, by `jobs` trainings at a time.
     pub(crate) fn new(steps: usize, jobs: usize) -> Self {
         Self { measured: Mutex::default(), steps, jobs }
     }
 
-    /// Counts a step of a row that has so many; the estimate, once enough steps are measured.
+    /// Counts a step of a row that has `row` steps; gives the estimate once, when enough steps are measured.
     pub(crate) fn step(&self, row: usize) -> Option<String> {
         let mut at = self.measured.lock().expect("nobody panics with it");
         at.done += 1;
@@ -48,7 +48,7 @@ impl Estimate {
             .then(|| self.line(time.as_secs_f64() / measured as f64, row))
     }
 
-    /// The line for a step every so many seconds, over all trainings that run.
+    /// The line where a step ends every `every` seconds, over all trainings that run.
     fn line(&self, every: f64, row: usize) -> String {
         let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
         let step = every * self.jobs as f64;

@@ -57,11 +57,11 @@ pub struct Plan {
     pub captions: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// A checkpoint every so many steps, besides the one at each epoch's end.
+    /// Steps from one checkpoint to the next, besides the one at each epoch's end.
     pub checkpoint_steps: usize,
-    /// A line of the log every so many steps.
+    /// Steps from one line of the log to the next.
     pub log_steps: usize,
-    /// An observation every so many steps; 0 for never.
+    /// Steps from one observation to the next; 0 for never.
     pub observe_steps: usize,
 }
 
@@ -119,9 +119,9 @@ pub struct Progress {
     pub step: usize,
     /// The best epoch end so far, or the start.
     pub best: Option<Best>,
-    /// Drawn negatives against the truth, over the whole run.
+    /// Drawn negatives compared with the truth, over the whole run.
     pub draws: Draws,
-    /// Candidates of the last epoch that has ended against the truth.
+    /// Candidates of the last finished epoch, compared with the truth.
     pub candidates: Candidates,
     log_bytes: u64,
     since_log: Mean,
@@ -136,7 +136,7 @@ impl checkpoint::Progress for Progress {
     }
 }
 
-/// What a training tells while it runs.
+/// What a training reports while it runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
     /// A line for a person, before the first step.
@@ -291,7 +291,7 @@ impl Training<'_, '_> {
         Ok(())
     }
 
-    /// An error of a step, with the row it is of and the first weight that is to blame.
+    /// An error of a step, with its row and the first weight that is to blame.
     fn blamed(&self, error: Error) -> Error {
         let Error::Invalid { place, expected, got } = error else { return error };
         let tensor = self.method.non_finite().map(|name| format!(", first in {name}"));
@@ -352,7 +352,7 @@ impl Training<'_, '_> {
     }
 }
 
-/// Leaves the method as a training that has ended left it. Nothing is trained and nothing written.
+/// Loads the method as a finished training left it. Trains nothing and writes nothing.
 ///
 /// # Errors
 /// If the training has not ended, or its checkpoints are damaged or of another run.

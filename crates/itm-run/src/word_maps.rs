@@ -81,14 +81,8 @@ pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> 
 }
 
 fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<usize>> {
-    let column = scored.block(0..scored.images(), text..text + 1)?;
-    let scores = column.values().iter().enumerate().filter(|(i, _)| *i != own);
-    // The first of equal ones.
-    let best = |best: Option<(usize, f32)>, (image, &score): (usize, &f32)| match best {
-        Some(best) if best.1 >= score => Some(best),
-        _ => Some((image, score)),
-    };
-    Ok(scores.fold(None, best).map(|(image, _)| image))
+    let column = scored.block(0..scored.images(), text..text + 1)?.transpose();
+    Ok(column.ranking(0).into_iter().find(|&image| image != own))
 }
 
 /// What a report shows of the maps of one row and seed: of each pair the words that are wanted, or chosen ones.

@@ -1,6 +1,6 @@
 //! `cargo xtask performance`: our time and memory beside PyTorch's, every measurement a process of its own.
 //!
-//! The rows are those of `crates/itm-core/benches/encoders`, of `crates/fne/benches/paper_step.rs`, and of their twin
+//! The rows come from `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`, and their twin
 //! `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and every variant of
 //! PyTorch, one after the other; the best of all rounds counts.
 

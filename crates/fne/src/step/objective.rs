@@ -42,7 +42,7 @@ impl Chance {
     }
 }
 
-/// Candidates of one direction: the rows of one table after those of another, never copied together.
+/// Candidates of one direction: the rows of one table after the rows of another, never copied together.
 struct Candidates(Vec<Tensor<2>>);
 
 impl Candidates {

@@ -339,7 +339,7 @@ fn gap(fne: &Fne) -> f32 {
     own - other
 }
 
-/// The hinges a step reports are those of its observation, worked out again on the host.
+/// The hinges a step reports equal the hinges of its observation, worked out again on the host.
 #[test]
 fn the_loss_is_that_of_the_chosen_candidates() {
     for (bank_size, preset) in [(12, Preset::Default), (12, Preset::Paper), (0, Preset::Default)] {

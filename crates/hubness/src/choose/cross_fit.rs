@@ -13,7 +13,7 @@ pub struct CrossFit {
     pub direction: Direction,
     /// What was to be high.
     pub goal: Goal,
-    /// The setting for the images of each fold, chosen on those of the others; `None` for a fold without images.
+    /// The setting for the images of each fold, chosen on the images of the others; `None` for a fold without images.
     pub chosen: Vec<Option<usize>>,
     /// Hits of every image under the setting of its fold, at 1, 5, 10: for [`joined_hits`](super::joined_hits).
     pub hits: Vec<[u16; 3]>,
@@ -23,7 +23,7 @@ pub struct CrossFit {
     pub score: f64,
 }
 
-/// Two- or more-fold cross-fitting over images: the images of each fold get the setting that is best on those of all others.
+/// Two- or more-fold cross-fitting over images: the images of each fold get the setting that is best on the images of all others.
 ///
 /// ```text
 /// p(f) = argmax_p  Σ_{i ∉ f} h_i(p) / Σ_{i ∉ f} c_i        R = 100 Σ_f Σ_{i ∈ f} h_i(p(f)) / Σ_i c_i

@@ -317,7 +317,7 @@ fn nested_covers_the_choice() {
     assert!(nested(&table, &split, Goal::Sum, 0, 2).is_err());
 }
 
-/// Chosen hits go back into one system, whose recalls are those of the fits.
+/// Chosen hits go back into one system, whose recalls equal the recalls of the fits.
 #[test]
 fn fits_of_both_directions_join() {
     let captions = [2, 1, 3, 1];

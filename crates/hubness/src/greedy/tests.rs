@@ -267,7 +267,7 @@ fn capacities_only_go_down() {
 }
 
 proptest! {
-    /// A sweep tells places without lists; under any stop they are those of the lists.
+    /// A sweep gives places without lists; under any stop they equal the places in the lists.
     #[test]
     fn places_without_lists(
         n in 1usize..9, captions in 1usize..4, k in 0usize..6, values in 0u32..6, seed in 0u64..1000,

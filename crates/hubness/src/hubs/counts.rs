@@ -58,7 +58,7 @@ impl<'a> Lists<'a> {
         self.items
     }
 
-    /// At most so many items a query.
+    /// The largest number of items in a list.
     pub fn k(&self) -> usize {
         self.k
     }

@@ -70,7 +70,7 @@ impl HubMeasures {
 /// The paper's sum of skewnesses: `k` in 1, 5, 10 and both directions. For folds take the mean over them.
 ///
 /// # Panics
-/// If the counts are not those of 1, 5 and 10, images asking first.
+/// If the counts are not for k = 1, 5 and 10, images asking first.
 pub fn hs_sum(i2t: &[Counts; 3], t2i: &[Counts; 3]) -> f64 {
     for (counts, direction) in [(i2t, Direction::I2t), (t2i, Direction::T2i)] {
         let got = counts.each_ref().map(|c| (c.direction(), c.k()));

@@ -118,7 +118,7 @@ impl NearestInFold {
 /// ```
 ///
 /// `m` is a function of the counts of each direction and `k` in `of`, in that order. Lists and items stay; draws are the
-/// same for both systems, and those of [`itm_core::significance::bootstrap_difference`] with this seed, whatever the threads.
+/// same for both systems, and the same as of [`itm_core::significance::bootstrap_difference`] with this seed, whatever the threads.
 ///
 /// # Errors
 /// If there is no run or replicate, the numbers of runs differ, or runs are not over the same images and texts.

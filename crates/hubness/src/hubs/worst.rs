@@ -11,11 +11,11 @@ use crate::{Direction, Rescore, Scores, TopLists};
 pub struct Worst {
     /// Hubs are ordered by `N_k` for this `k`.
     pub k: usize,
-    /// An item wins a query if it is among its first so many: 1, or `k`.
+    /// An item wins a query if it is among the first `within` items of its list: 1, or `k`.
     pub within: usize,
-    /// At most so many hubs.
+    /// Largest number of hubs.
     pub hubs: usize,
-    /// At most so many victims of each.
+    /// Largest number of victims of each.
     pub victims: usize,
 }
 

@@ -61,7 +61,7 @@ impl Default for HubOptions {
 /// | W | [`hub_factors`] | `[b, b]` |
 /// | s′ | result | `[b, b]` |
 ///
-/// Neighbours are those of the batch. The choice of neighbours has no gradient; the factors have, unless `detach`.
+/// Neighbours come from the batch. The choice of neighbours has no gradient; the factors have, unless `detach`.
 ///
 /// # Panics
 /// If `scores` is not square.

@@ -17,7 +17,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | s      | `test`          | queries × m items        |
 /// | z      | `bank.scores()` | p bank queries × m items |
 ///
-/// Equal products are common. Among one query's items they are told apart by `s`: to each is added
+/// Equal products are common. Among one query's items `s` tells them apart: to each is added
 /// `F(q)/(m·p)`, which rises with `s` and is less than the step between two products. Between queries too
 /// the larger F(q) comes first then. Sorted rows and columns are held, 4 bytes a score.
 ///

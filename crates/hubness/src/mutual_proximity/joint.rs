@@ -18,7 +18,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | s(x(l), j) | `bank.scores()` | b bank queries × items             |
 /// | s(q, y(l)) | `bank_items`    | queries × b bank items, `y(l)` the match of `x(l)` |
 ///
-/// Equal counts are told apart by `s(q, j)`: its place among all f32, below 1, is added to the count. All
+/// `s(q, j)` tells equal counts apart: its place among all f32, below 1, is added to the count. All
 /// scores of both banks are held, 4 bytes each, and each corrected score costs O(b).
 ///
 /// ```

@@ -14,10 +14,10 @@ use crate::{Direction, Rescore, Scores, TopLists};
 
 /// Ranks of both directions under a correction of each, in one pass.
 ///
-/// Comparisons are made in f64 and equal, to the last count, those of sorting all corrected scores.
+/// Comparisons are made in f64. Ranks equal, to the last count, the ranks by sorting all corrected scores.
 ///
 /// # Errors
-/// If the numbers of images and texts are not those of `pairs`, or an image has no text.
+/// If the numbers of images and texts differ from `pairs`, or an image has no text.
 pub fn ranks(
     scores: &impl Scores,
     pairs: &Pairs,

@@ -43,7 +43,7 @@ impl<'a> Scan<'a> {
     /// Counts ranks too; the scores of the true pairs are computed now.
     ///
     /// # Panics
-    /// If the numbers of images and texts are not those of `pairs`.
+    /// If the numbers of images and texts differ from `pairs`.
     #[must_use]
     pub fn with_ranks(mut self, scores: &impl Scores, pairs: &Pairs) -> Self {
         self.thresholds = Some(Thresholds::new(scores, pairs, &self.filter));

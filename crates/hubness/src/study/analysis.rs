@@ -3,14 +3,14 @@
 use itm_core::Result;
 
 use super::answer::{Answer, Pooled};
-use super::choice::{Picks, by_folds, on_validation, spec_table};
+use super::choice::{Chooser, Picks, by_folds, on_validation, spec_table};
 use super::matching::{self, lists, matchings};
 use super::method::Then;
 use super::plan::Plan;
 use super::set::Set;
 use super::settings::Choice;
 use super::spec::Spec;
-use crate::choose::{Goal, Split};
+use crate::choose::Goal;
 use crate::report::{Param, Params};
 use crate::{Candidates, Direction, Scores, Setting};
 
@@ -27,26 +27,24 @@ const LISTED: usize = 10;
 
 /// All rows in all directions of a set: `[row][direction]`.
 ///
-/// Settings left open are chosen on `validation` if there is one, else fold by fold of `split`.
+/// `chooser` chooses the settings that are left open.
 pub(crate) fn analyse(
     test: &mut Set<'_>,
-    mut validation: Option<&mut Set<'_>>,
+    mut chooser: Chooser<'_>,
     plans: &[Plan],
-    split: Option<&Split>,
 ) -> Result<Vec<Vec<Side>>> {
     let (open, settled): (Vec<&Plan>, Vec<&Plan>) =
         plans.iter().partition(|plan| plan.specs.len() > 1);
     let all = |plans: &[&Plan]| plans.iter().flat_map(|p| p.specs.clone()).collect::<Vec<_>>();
     test.prepare(&all(&settled), LISTED)?;
     test.prepare(&all(&open), 0)?;
-    if let Some(validation) = validation.as_deref_mut() {
+    if let Chooser::Validation(validation) = &mut chooser {
         let choosing: Vec<&Plan> = plans.iter().filter(|plan| plan.chooses()).collect();
         validation.prepare(&all(&choosing), 0)?;
     }
-    let validation = validation.as_deref();
     let mut picks: Vec<Vec<Picks>> = Vec::new();
     for plan in plans {
-        let pick = |&direction: &Direction| pick(test, validation, plan, direction, split);
+        let pick = |&direction: &Direction| pick(test, &chooser, plan, direction);
         picks.push(test.directions.iter().map(pick).collect::<Result<_>>()?);
     }
     let chosen = plans.iter().zip(&picks).flat_map(|(plan, by_direction)| {
@@ -55,35 +53,30 @@ pub(crate) fn analyse(
     test.prepare(&chosen.collect::<Vec<_>>(), LISTED)?;
     let side = |plan: &Plan, by_direction: &[Picks]| {
         let directions = test.directions.iter().zip(by_direction);
-        directions.map(|(&d, picks)| side(test, validation, plan, d, picks, split)).collect()
+        directions.map(|(&d, picks)| side(test, &chooser, plan, d, picks)).collect()
     };
     plans.iter().zip(&picks).map(|(plan, picks)| side(plan, picks)).collect()
 }
 
-fn pick(
-    test: &Set<'_>,
-    validation: Option<&Set<'_>>,
-    plan: &Plan,
-    direction: Direction,
-    split: Option<&Split>,
-) -> Result<Picks> {
-    match (&plan.specs[..], validation, split) {
-        ([_], ..) => Ok(vec![0]),
-        (specs, Some(set), _) => on_validation(&spec_table(set, direction, specs)?, Goal::Sum),
-        (specs, None, Some(split)) => {
-            by_folds(&spec_table(test, direction, specs)?, split, test.pairs, Goal::Sum)
+fn pick(test: &Set<'_>, chooser: &Chooser<'_>, plan: &Plan, direction: Direction) -> Result<Picks> {
+    match (&plan.specs[..], chooser) {
+        ([_], _) => Ok(vec![0]),
+        (specs, Chooser::Validation(set)) => {
+            on_validation(&spec_table(set, direction, specs)?, Goal::Sum)
         }
-        (_, None, None) => unreachable!("who leaves settings open brings a split"),
+        (specs, Chooser::Halves(halves)) => {
+            let table = spec_table(test, direction, specs)?;
+            by_folds(&table, halves.split()?, test.pairs, Goal::Sum)
+        }
     }
 }
 
 fn side(
     test: &Set<'_>,
-    validation: Option<&Set<'_>>,
+    chooser: &Chooser<'_>,
     plan: &Plan,
     direction: Direction,
     picks: &[usize],
-    split: Option<&Split>,
 ) -> Result<Side> {
     let specs: Vec<Spec> = picks.iter().map(|&pick| plan.specs[pick]).collect();
     let fitted = |spec: Spec| test.get(direction, spec);
@@ -95,17 +88,19 @@ fn side(
         specs.iter().map(|&spec| fitted(spec).correction.setting).max_by_key(|&s| s as u8);
     let setting = setting.unwrap_or(Setting::Plain);
     let mut params = joined(specs.iter().map(|&spec| named(plan, test, direction, spec)).collect());
-    let pool =
-        |answers: &[&Answer], split| Pooled::new(answers, split, test.pairs, direction, missing);
+    let pool = |answers: &[&Answer]| {
+        let split = chooser.split(answers.len())?;
+        Pooled::new(answers, split, test.pairs, direction, missing)
+    };
     if plan.then == Then::Ranking {
         let answers: Vec<_> = specs.iter().map(|&spec| &fitted(spec).answer).collect();
-        let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
+        let pooled = pool(&answers)?;
         return Ok(Side { params, setting, pooled });
     }
     let (lambdas, answers): (Vec<_>, Vec<_>) =
-        matched(test, validation, plan, direction, &specs, split)?.into_iter().unzip();
+        matched(test, chooser, plan, direction, &specs)?.into_iter().unzip();
     let answers: Vec<_> = answers.iter().collect();
-    let pooled = pool(&answers, split.filter(|_| answers.len() > 1))?;
+    let pooled = pool(&answers)?;
     params.insert("lambda".into(), lambda_param(&lambdas));
     params.extend(matching::unusual(test.fit.settings));
     let setting = Setting::Transductive; // a matching lets queries compete
@@ -115,14 +110,13 @@ fn side(
 /// λ and matchings for each fold; a single entry where all folds have the same.
 fn matched(
     test: &Set<'_>,
-    validation: Option<&Set<'_>>,
+    chooser: &Chooser<'_>,
     plan: &Plan,
     direction: Direction,
     specs: &[Spec],
-    split: Option<&Split>,
 ) -> Result<Vec<([f64; 3], Answer)>> {
-    let folds = match (plan.lambda, validation, split) {
-        (Choice::Auto, None, Some(split)) => split.folds(),
+    let folds = match (plan.lambda, chooser) {
+        (Choice::Auto, Chooser::Halves(halves)) => halves.split()?.folds(),
         _ => specs.len(),
     };
     let spec_of = |fold: usize| specs[fold.min(specs.len() - 1)];
@@ -133,13 +127,14 @@ fn matched(
         let lists = lists(test, direction, spec);
         let map = &*test.get(direction, spec).correction.rescore;
         let candidates = Candidates::new(test.fit.test, direction, map, &lists);
-        let lambdas = match (plan.lambda, validation, split) {
-            (Choice::Number(lambda), ..) => vec![[lambda; 3]; folds],
-            (Choice::Auto, Some(set), _) => {
+        let lambdas = match (plan.lambda, chooser) {
+            (Choice::Number(lambda), _) => vec![[lambda; 3]; folds],
+            (Choice::Auto, Chooser::Validation(set)) => {
                 vec![matching::validated(set, direction, spec)?; folds]
             }
-            (Choice::Auto, None, Some(split)) => matching::cross_fitted(test, &candidates, split)?,
-            (Choice::Auto, None, None) => unreachable!("who leaves λ open brings a split"),
+            (Choice::Auto, Chooser::Halves(halves)) => {
+                matching::cross_fitted(test, &candidates, halves.split()?)?
+            }
         };
         for fold in (first..folds).filter(|&fold| spec_of(fold) == spec) {
             let runs = matchings(test.fit.settings, &candidates, lambdas[fold])?;
@@ -187,6 +182,7 @@ fn lambda_param(folds: &[[f64; 3]]) -> Param {
 #[cfg(test)]
 mod tests {
     use super::super::answer::Found;
+    use super::super::choice::Halves;
     use super::super::input::{Banks, Source};
     use super::super::method::{Base, Method};
     use super::super::plan::{Offer, plans};
@@ -208,7 +204,7 @@ mod tests {
     fn every_fold_is_matched_with_the_lambda_that_others_chose_for_it() {
         let settings = Settings::default();
         let pairs = Pairs::uniform(30, 3);
-        let split = Split::new(2, (0..30).map(|image| image % 2).collect()).unwrap();
+        let halves = Halves::new((0..30).map(|image| image.to_string()).collect(), 0);
         let plan = rgm_plan(&settings);
         assert_eq!((&plan.specs[..], plan.lambda), (&[Spec::PLAIN][..], Choice::Auto));
         let (mut differ, direction) = (0, Direction::T2i);
@@ -222,8 +218,10 @@ mod tests {
             let lists: TopLists = lists(&set, direction, Spec::PLAIN);
             let map = &*set.get(direction, Spec::PLAIN).correction.rescore;
             let candidates = Candidates::new(set.fit.test, direction, map, &lists);
-            let chosen = matching::cross_fitted(&set, &candidates, &split).unwrap();
-            let found = matched(&set, None, &plan, direction, &plan.specs, Some(&split)).unwrap();
+            let chosen =
+                matching::cross_fitted(&set, &candidates, halves.split().unwrap()).unwrap();
+            let chooser = Chooser::Halves(&halves);
+            let found = matched(&set, &chooser, &plan, direction, &plan.specs).unwrap();
             assert_eq!(found.len(), 2);
             for ((lambda, answer), chosen) in found.iter().zip(&chosen) {
                 assert_eq!(lambda, chosen);

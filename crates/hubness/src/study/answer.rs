@@ -56,7 +56,7 @@ pub(crate) fn hits(standings: &[Standing]) -> Vec<[bool; 3]> {
     standings.iter().map(hit).collect()
 }
 
-/// Hits of every image's queries: its own, or those of its texts.
+/// Hits of every image's queries: its own, or its texts'.
 pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) -> Vec<[u16; 3]> {
     let image = |image: usize| match direction {
         Direction::I2t => hits[image].map(u16::from),

@@ -1,5 +1,7 @@
 //! Choosing among settings: for each fold of the images by the others, or for all by a validation set.
 
+use std::cell::OnceCell;
+
 use itm_core::Result;
 
 use super::answer::by_image;
@@ -7,6 +9,47 @@ use super::set::Set;
 use super::spec::Spec;
 use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
 use crate::{Direction, Pairs};
+
+/// Who chooses what was left open.
+pub(crate) enum Chooser<'a> {
+    /// A validation set, for all images at once.
+    Validation(Set<'a>),
+    /// The images themselves, each half for the other.
+    Halves(&'a Halves),
+}
+
+impl Chooser<'_> {
+    /// The split behind `choices` answers or picks; none where a single one serves all images.
+    pub(crate) fn split(&self, choices: usize) -> Result<Option<&Split>> {
+        match self {
+            Self::Halves(halves) if choices > 1 => halves.split().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Two halves of the images by their names, made when somebody asks: a single image can be measured but not halved.
+pub(crate) struct Halves {
+    images: Vec<String>,
+    seed: u64,
+    split: OnceCell<Split>,
+}
+
+impl Halves {
+    pub(crate) fn new(images: Vec<String>, seed: u64) -> Self {
+        Self { images, seed, split: OnceCell::new() }
+    }
+
+    /// # Errors
+    /// If fewer than two images have names of their own.
+    pub(crate) fn split(&self) -> Result<&Split> {
+        if let Some(split) = self.split.get() {
+            return Ok(split);
+        }
+        let split = Split::hashed(&self.images, 2, self.seed)?;
+        Ok(self.split.get_or_init(|| split))
+    }
+}
 
 /// Picks of one direction: one for each fold, or a single one that serves all.
 pub(crate) type Picks = Vec<usize>;

@@ -214,7 +214,7 @@ mod tests {
         let candidates = Candidates::new(scores, Direction::T2i, plain.map(), &lists);
         let Lambdas { table, lambdas, idle } = lambda_table(&set, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
-        // The item that most queries hold is held by so many that no capacity above matters.
+        // A capacity above the number of queries that hold the most held item changes nothing.
         let most = GreedySweep::new(&candidates, 1).largest();
         assert_eq!(capacity_at(&candidates, idle, 1, CapacityScale::Balanced).unwrap(), most);
         for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {

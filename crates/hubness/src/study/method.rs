@@ -92,7 +92,7 @@ impl FromStr for Method {
     type Err = Error;
 
     /// # Errors
-    /// If the name is none of those offered: the line lists them.
+    /// If no method has this name: the line lists the names.
     fn from_str(name: &str) -> Result<Self, Error> {
         let base = |name: &str| Base::ALL.iter().find(|(n, _)| *n == name).map(|(_, base)| *base);
         let found = match name.split_once('+') {

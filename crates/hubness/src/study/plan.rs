@@ -68,7 +68,7 @@ pub(crate) struct Offer {
     pub(crate) alone: bool,
 }
 
-/// Above so many scores, proximity is not counted unless asked for.
+/// Above this number of scores, proximity is not counted unless asked for.
 const COUNTED: usize = 20_000_000;
 
 impl Offer {
@@ -197,7 +197,7 @@ fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Setti
         Then::Gm => &[Choice::Number(1.0)],
         Then::Rgm => &settings.rgm_lambda,
     };
-    // Items of a bank are never those of the test: there is no other form to tell this one from.
+    // Items of a bank are never the test's: there is no other form to tell this one from.
     let mark = if bank && !base.needs_item_bank() { "@bank" } else { "" };
     let name = format!("{method}{mark}");
     let of = |number: Option<Choice>| match number {
@@ -219,7 +219,7 @@ fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Setti
     plans
 }
 
-/// Rows of one method are told apart by their numbers.
+/// Gives each of several rows of one method its numbers in its name.
 fn named_apart(plans: &mut [Plan]) {
     let names: Vec<_> = plans.iter().map(|plan| plan.name.clone()).collect();
     for (plan, name) in plans.iter_mut().zip(&names) {

@@ -76,7 +76,7 @@ pub struct TrainConfig {
     pub batch: usize,
     /// Of Adam.
     pub learning_rate: f64,
-    /// The rate is divided by ten after every so many epochs.
+    /// Epochs after which the rate is divided by ten, again and again.
     pub decay_every: usize,
     /// Largest norm of all gradients together; 0: not clipped.
     pub grad_clip: f64,

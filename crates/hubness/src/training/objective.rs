@@ -30,7 +30,7 @@ impl Negatives {
     }
 }
 
-/// A loss and what of it is told.
+/// A loss and what a step says of it.
 pub(super) struct Outcome {
     pub(super) loss: Tensor<1>,
     /// Share of the negatives that pull.

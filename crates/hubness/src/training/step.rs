@@ -46,7 +46,7 @@ impl Hal {
         Ok(Self { learner, bank: MemoryBank::default(), config: config.clone() })
     }
 
-    /// The captions, of so many, whose pairs make this epoch's bank, batch by batch: none in the first epoch, and none
+    /// Which of `captions` captions have the pairs that make this epoch's bank, batch by batch: none in the first epoch, and none
     /// for objectives without a bank. A function of the config's seed and the epoch.
     pub(super) fn bank_batches(&self, captions: usize) -> Vec<Vec<usize>> {
         let epoch = self.learner.epoch();

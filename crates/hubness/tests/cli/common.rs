@@ -65,7 +65,7 @@ impl Folder {
         self.command(line, "2", input)
     }
 
-    /// The same on so many threads.
+    /// The same on `threads` threads.
     pub(crate) fn command(&self, line: &str, threads: &str, input: &[u8]) -> Ran {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hubness"))
             .args(line.split(' ').filter(|word| !word.is_empty()))

@@ -117,7 +117,7 @@ fn fit<B: Bank<Scores = ScoreMatrix>>(
     })
 }
 
-/// Sinkhorn's scores are divided by ε and lack a constant; those of counts have a little added that breaks
+/// Sinkhorn's scores are divided by ε and lack a constant; scores by counts have a little added that breaks
 /// ties.
 fn compare(name: &str, entry: &Value, got: &[f64], want: &[f64], cell: f64) {
     let method = entry["method"].as_str().unwrap();

@@ -114,14 +114,14 @@ fn multiply(product: &Product, [a, b, c]: &mut [Vec<f32>; 3]) {
 fn multiply_one(product: &Product, a: &[f32], b: &[f32], c: &mut [f32], threads: Parallelism) {
     let [m, k, n] = product.sizes;
     assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "{product:?}");
-    // (column stride, row stride) of a matrix of so many rows and columns
+    // (column stride, row stride) of a matrix by its rows and columns
     let strides = |layout, rows: usize, cols: usize| match layout {
         RowMajor => (1, cols as isize),
         Transposed => (rows as isize, 1),
     };
     let (a_col, a_row) = strides(product.layouts[0], m, k);
     let (b_col, b_row) = strides(product.layouts[1], k, n);
-    // SAFETY: the slices hold m·k, k·n and m·n values by the assertion above, and the strides are those of a matrix that
+    // SAFETY: the slices hold m·k, k·n and m·n values by the assertion above, and the strides describe a matrix that
     // fills its slice, row by row or column by column; `c` is borrowed mutably, so it overlaps neither operand.
     unsafe {
         #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! The rows: what is timed, and what it cannot do without. Sizes and names are those of `tests/reference/performance.py`.
+//! The rows: what is timed, and what it cannot do without. `tests/reference/performance.py` has the same sizes and names.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -94,7 +94,7 @@ fn row(name: &str, floor: Vec<Product>, ours: impl Fn() -> Step + 'static) -> Ro
     Row { name: name.to_owned(), ours: Box::new(ours), floor: Floor::Products(floor) }
 }
 
-/// Operations at the sizes of ViT-B/16, 4 images of 224 px; unit rows at those of 36 regions of 64 images.
+/// Operations at the sizes of ViT-B/16, 4 images of 224 px; unit rows at the size of 36 regions of 64 images.
 fn operations() -> Vec<Row> {
     let row = |name: &str, values, passes, ours: Box<dyn Fn() -> Step>| Row {
         name: name.to_owned(),

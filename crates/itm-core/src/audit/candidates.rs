@@ -24,8 +24,9 @@ impl Default for Candidates {
 }
 
 /// A bin of the reliability diagram.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reliability {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReliabilityBin {
     /// Mean posterior of its candidates.
     pub predicted: f64,
     /// Share of true pairs among them.
@@ -127,7 +128,7 @@ impl Candidates {
     }
 
     /// Predicted against observed shares in ten bins of the posterior at a prior; empty bins are left out.
-    pub fn reliability(&self, prior: f64) -> Vec<Reliability> {
+    pub fn reliability(&self, prior: f64) -> Vec<ReliabilityBin> {
         let mut sums = [(0.0, 0u64, 0u64); 10];
         for (ratio, t, f) in self.bins() {
             let p = posterior(ratio, prior);
@@ -137,7 +138,7 @@ impl Candidates {
             sum.2 += t + f;
         }
         let bins = sums.into_iter().filter(|&(_, _, count)| count > 0);
-        bins.map(|(predicted, trues, count)| Reliability {
+        bins.map(|(predicted, trues, count)| ReliabilityBin {
             predicted: predicted / count as f64,
             observed: trues as f64 / count as f64,
             count,

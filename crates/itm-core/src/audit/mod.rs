@@ -6,7 +6,7 @@
 mod candidates;
 mod draws;
 
-pub use candidates::{Candidates, Detection, Reliability};
+pub use candidates::{Candidates, Detection, ReliabilityBin};
 pub use draws::{Draws, Shares};
 
 /// Which side the anchors are on.

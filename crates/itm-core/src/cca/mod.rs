@@ -130,7 +130,7 @@ pub struct Chosen {
 /// test split: what a trained model does not beat, it did not learn.
 ///
 /// # Departures
-/// Hotelling (1936) has no ridge and no weights; the weights are those of Gong et al. (IJCV 2014). Above
+/// Hotelling (1936) has no ridge and no weights; the weights come from Gong et al. (IJCV 2014). Above
 /// [`CcaOptions::max_terms`] the rarest terms are dropped, where a truncated SVD of the texts would keep a part of them.
 ///
 /// ```
@@ -259,7 +259,7 @@ impl Cca {
     /// Unit rows, `[rows, dims]` row-major: the score of a pair is a dot product.
     ///
     /// # Panics
-    /// If the features are of another width than those of training.
+    /// If the features are not as wide as in training.
     pub fn image_embeddings(&self, features: &Features) -> Vec<f32> {
         let inputs = self.image.inputs();
         assert_eq!(features.dim, inputs, "features of width {}, not {inputs}", features.dim);
@@ -277,7 +277,7 @@ impl Cca {
     /// If an embedding is not finite, because a feature is not.
     ///
     /// # Panics
-    /// If the features are of another width than those of training.
+    /// If the features are not as wide as in training.
     pub fn scores(&self, part: &Part) -> Result<ScoreMatrix> {
         let images = self.image_embeddings(&part.features);
         let texts = self.text_embeddings(&part.captions);

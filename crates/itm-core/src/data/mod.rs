@@ -35,7 +35,7 @@ mod precomp;
 mod precomp_split;
 mod vectors;
 
-pub use crate::files::{FileHash, Manifest, sha256_hex};
+pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
 pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
 pub use check::{check, check_with};

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// The fate of `train_extra_*`: training images that have features and captions, but no picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// They follow those of `train`.
+    /// They follow the images of `train`.
     Included,
     /// Only `train`.
     LeftOut,

@@ -85,7 +85,7 @@ pub struct Vit {
 }
 
 impl Vit {
-    /// ViT-B/16 for images of so many pixels.
+    /// ViT-B/16 for images of this size in pixels.
     pub fn base_16(pixels: u64) -> Self {
         let blocks = Transformer { width: 768, layers: 12, heads: 12, mlp: 3072 };
         Self { blocks, pixels, patch: 16 }

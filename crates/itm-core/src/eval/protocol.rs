@@ -155,7 +155,7 @@ impl Fold {
         Self { images, texts, pairs }
     }
 
-    /// The scores of the fold's images and texts, copied from those of the whole set.
+    /// The scores of the fold's images and texts, copied from the scores of the whole set.
     ///
     /// # Panics
     /// If the matrix is smaller than the set.

@@ -119,7 +119,7 @@ impl Ranks {
     /// If an image has no text.
     ///
     /// # Panics
-    /// If the lengths are not those of `pairs`, or counts contradict each other.
+    /// If the lengths differ from `pairs`, or counts contradict each other.
     pub fn from_counts(pairs: Pairs, i2t: Vec<Standing>, t2i: Vec<Standing>) -> Result<Self> {
         let (got, want) = ((i2t.len(), t2i.len()), (pairs.images(), pairs.texts()));
         assert_eq!(got, want, "standings of {got:?} images and texts for pairs of {want:?}");

@@ -111,7 +111,7 @@ impl<M: Module> Learner<M> {
         write(STATE, &state.contents(&format!("{method} state 1"))?)
     }
 
-    /// The learner as the files say, with a module that was read from them, after so many updates of the optimiser.
+    /// The learner as the files say, with a module that was read from them, after `updates` updates of the optimiser.
     ///
     /// # Errors
     /// If moments are missing or of another size.

@@ -45,7 +45,7 @@ pub trait Method {
     /// If a file is missing, damaged or of another model; the method stays as it was then.
     fn load(&mut self, folder: &Path) -> Result<()>;
 
-    /// P(match | similarity) as the method has learnt it, if it has such a thing.
+    /// P(match | similarity) as the method has learnt it; `None` if it learns none.
     fn posterior(&self) -> Option<MatchProbability> {
         None
     }
@@ -55,7 +55,7 @@ pub trait Method {
         None
     }
 
-    /// How close the words of captions are to the patches of images, for each pair; `None` where there are no such things.
+    /// How close the words of captions are to the patches of images, for each pair; `None` if the method looks at no patches.
     ///
     /// # Errors
     /// If a picture or a caption cannot be read.

@@ -74,7 +74,7 @@ fn several(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     Some(Claim::Exist(told.iter().map(|o| phrase(rng, o, Detail::Brief)).collect()))
 }
 
-/// Overlaps and nestings are told first: they strike the eye.
+/// A caption says overlaps and nestings first: they strike the eye.
 fn related(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     let ids = 0..scene.objects.len();
     let pairs = ids.clone().flat_map(|a| ids.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);

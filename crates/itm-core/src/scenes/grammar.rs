@@ -33,7 +33,7 @@ pub enum Claim {
     Exist(Vec<Phrase>),
     /// Two different objects are there, the first so related to the second.
     Related(Phrase, Relation, Phrase),
-    /// Exactly so many objects are there, two to four.
+    /// Exactly this number of objects is there, two to four.
     Count(u8, Phrase),
 }
 

@@ -344,7 +344,7 @@ mod tests {
         assert!(unseen.len() <= 2, "the splits share all but the rarest words: {unseen:?}");
     }
 
-    /// The aims of the world: enough false negatives to matter, not so many that retrieval means nothing.
+    /// The aims of the world: enough false negatives to matter, too few to make retrieval meaningless.
     #[test]
     fn false_negatives_are_common() {
         let counts = Scenes::generate(0, Sizes::default()).test.false_negatives();

@@ -56,12 +56,12 @@ pub trait Scored {
         one_by_one(images, texts, |images, texts| self.block(images, texts))
     }
 
-    /// The embeddings behind the scores, where there are such things.
+    /// The embeddings behind the scores; `None` if a model scores without embeddings.
     fn rows(&self) -> Option<&EmbeddingRows> {
         None
     }
 
-    /// Ranks of both directions, those of [`Ranks::new`] to the last count, from bands of images: the whole matrix does not
+    /// Ranks of both directions, equal to [`Ranks::new`] of all scores. Scored in bands of images: the whole matrix does not
     /// come into being.
     ///
     /// # Errors

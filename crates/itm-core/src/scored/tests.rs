@@ -88,7 +88,7 @@ fn a_value_that_is_not_finite_is_named_by_its_row_among_all() {
     assert_eq!(line, "text embeddings: expected 1 × 3 values, got 5");
 }
 
-/// Ranks by blocks ask for each score once, for those of the pairs once more, and for no more than a band at a time.
+/// Ranks by blocks ask for each score once, for the scores of the pairs once more, and for no more than a band at a time.
 #[test]
 fn ranks_hold_a_band() {
     let (n, m) = (600, 700);

@@ -74,7 +74,7 @@ impl Hits {
         &self.folds
     }
 
-    /// Recalls in percent: ratios of sums within a fold, averaged over folds; those of [`Evaluation`](crate::eval::Evaluation).
+    /// Recalls in percent: ratios of sums within a fold, averaged over folds; the same as of [`Evaluation`](crate::eval::Evaluation).
     pub fn recalls(&self) -> Measures<f64> {
         let sums = self.folds.iter().map(|fold| {
             let mut sums = Sums::default();

@@ -232,7 +232,7 @@ fn run<C: Consumer + ?Sized>(
 /// Equal, to the last count, to [`Ranks::new`] of [`Tiles::scores`].
 ///
 /// # Errors
-/// If the widths differ, the numbers of rows are not those of `pairs`, or an image has no text.
+/// If the widths differ, the numbers of rows differ from `pairs`, or an image has no text.
 pub fn ranks(images: Embeddings<'_>, texts: Embeddings<'_>, pairs: &Pairs) -> Result<Ranks> {
     let tiles = Tiles::new(images, texts)?;
     let Standings { i2t, t2i } = tiles.run(&RankCounts::new(&tiles, pairs)?);

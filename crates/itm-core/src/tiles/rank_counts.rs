@@ -38,7 +38,7 @@ impl RankCounts {
     /// Computes the scores of the true pairs.
     ///
     /// # Errors
-    /// If the numbers of images and texts are not those of `pairs`.
+    /// If the numbers of images and texts differ from `pairs`.
     pub fn new(tiles: &Tiles<'_>, pairs: &Pairs) -> Result<Self> {
         let (got, want) = ((tiles.images(), tiles.texts()), (pairs.images(), pairs.texts()));
         if got != want {

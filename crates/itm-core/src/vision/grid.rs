@@ -71,7 +71,7 @@ impl GridPca {
     /// grid[g] = (mean of the map over window g − μ) · Cᵀ
     /// ```
     ///
-    /// Windows overlap: those of `h` rows begin at ⌊g·h/6⌋ and end at ⌈(g + 1)·h/6⌉, columns likewise.
+    /// Windows overlap: windows over `h` rows begin at ⌊g·h/6⌋ and end at ⌈(g + 1)·h/6⌉, columns likewise.
     ///
     /// # Panics
     /// If the map has another number of channels or no places.

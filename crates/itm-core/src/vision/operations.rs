@@ -69,7 +69,7 @@ impl Operation {
     /// | operation | result |
     /// |---|---|
     /// | AutoContrast | ⌊255 · (p − min) / (max − min)⌋; constant channels stay |
-    /// | Equalize | (step/2 + number of pixels below p) / step, step = (number of pixels − those of the highest level) / 255, all whole; unchanged if step = 0 |
+    /// | Equalize | (step/2 + number of pixels below p) / step, step = (number of pixels − pixels of the highest level) / 255, all whole; unchanged if step = 0 |
     /// | Brightness | ⌊1.36 · p⌋ |
     /// | Sharpness | ⌊d + 1.36 · (p − d)⌋, d = round((Σ of 8 neighbours + 5 · p)/13); the outermost pixels stay |
     /// | ShearX, ShearY | (x, y) goes to (x ± 0.21 · y, y) or (x, y ± 0.21 · x) |
@@ -133,7 +133,7 @@ fn auto_contrast(histogram: &[u32; 256], overflow: Overflow) -> [u8; 256] {
     std::array::from_fn(|v| (255 * v.saturating_sub(low) / (high - low)).min(255) as u8)
 }
 
-/// Pillow's rule: `step` is a 255th of all pixels but those of the highest level.
+/// Pillow's rule: `step` is a 255th of all pixels below the highest level.
 fn equalize(histogram: &[u32; 256]) -> [u8; 256] {
     let total: u32 = histogram.iter().sum();
     let last = histogram.iter().rev().find(|&&n| n > 0).copied().unwrap_or(0);

@@ -9,7 +9,7 @@ pub(crate) struct Names {
     pub(crate) prefix: &'static str,
     /// Parameters outside the blocks: ours, theirs.
     pub(crate) parameters: &'static [(&'static str, &'static str)],
-    /// Layers outside the blocks, and those of block `i` after `blocks.i.`; several of theirs lie side by side in ours.
+    /// Layers outside the blocks, and the layers of block `i` after `blocks.i.`; several of theirs lie side by side in ours.
     pub(crate) layers: &'static [(&'static str, &'static [&'static str])],
     /// Starts of names that are not needed here.
     pub(crate) unused: &'static [&'static str],

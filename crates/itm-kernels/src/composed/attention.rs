@@ -111,7 +111,7 @@ fn transposed<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     B::float_permute(x, &[0, 1, 3, 2])
 }
 
-/// Dropout's multipliers, `[b, heads, l, l]`: those of the kernel.
+/// Dropout's multipliers, `[b, heads, l, l]`: the same as the kernel's.
 fn mask<B: Backend>(
     like: &FloatTensor<B>,
     [b, l, heads, _]: [usize; 4],

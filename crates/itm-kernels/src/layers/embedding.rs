@@ -46,7 +46,7 @@ mod tests {
 
     const IDS: [u32; 6] = [4, 0, 6, 4, 4, 0];
 
-    /// Values and gradient are those of burn's own selection; of the frozen row, none.
+    /// Values and gradient equal burn's own selection; the frozen row has no gradient.
     #[test]
     fn rows_and_gradients_are_those_of_select() {
         let device = Device::flex().autodiff();

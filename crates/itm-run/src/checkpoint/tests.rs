@@ -122,8 +122,8 @@ fn no_failure_costs_the_last_checkpoint() {
             assert!(file_names(dir.path()).unwrap().iter().all(|name| !name.contains("tmp")));
         }
     }
-    // Step 6 takes 17 effects, those of two files and of two manifests, and removes step 4; step 5 again takes two more and
-    // removes its old self. The disk is full for 64, 32 and 81 bytes of files and hash, and those of a manifest.
+    // Step 6 takes 17 effects, for two files and two manifests, and removes step 4; step 5 again takes two more and
+    // removes its old self. The disk is full for 64, 32 and 81 bytes of files and hash, and for the bytes of a manifest.
     assert!(tried > 17 + 19 + 64 + 32 + 81 + 200, "{tried}");
 }
 

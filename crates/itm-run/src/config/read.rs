@@ -8,6 +8,8 @@ use itm_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use crate::disk::file_names;
+
 /// The tables of a file.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Table> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
@@ -23,12 +25,9 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Table> {
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
-    let mut names: Vec<_> = fs::read_dir(folder)
-        .map_err(Error::io(folder))?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
-        .collect();
-    names.sort();
+    let target = |file: &String| file.strip_suffix(".toml").map(str::to_owned);
+    let mut names: Vec<_> = file_names(folder)?.iter().filter_map(target).collect();
+    names.sort(); // `a-b.toml` stands before `a.toml`
     Ok(names)
 }
 

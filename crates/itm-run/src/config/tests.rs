@@ -166,6 +166,13 @@ fn folder(files: &[(&str, &str)], name: &str) -> Result<AnyConfig> {
     AnyConfig::load(dir.path(), name)
 }
 
+fn trained(config: Result<AnyConfig>) -> Config {
+    match config {
+        Ok(AnyConfig::Trained(config)) => *config,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Extends `toy`, two steps away: another key, a row less, a row more, a row that differs.
 const HALF: &str = "extends = \"toy\"\nwithout.row = [\"w/o FNE\"]\n[train]\nepochs = 9\n";
 const OWN: &str = "extends = \"half\"\nwithout.target = [\"table\"]\n[target]\ntable = 4\n\
@@ -173,10 +180,7 @@ const OWN: &str = "extends = \"half\"\nwithout.target = [\"table\"]\n[target]\nt
 
 #[test]
 fn a_target_takes_over_what_it_extends() {
-    let read = |name| match folder(&[("toy", TEXT), ("half", HALF), ("own", OWN)], name) {
-        Ok(AnyConfig::Trained(config)) => *config,
-        other => panic!("{other:?}"),
-    };
+    let read = |name| trained(folder(&[("toy", TEXT), ("half", HALF), ("own", OWN)], name));
     assert_eq!(
         (read("toy").text.as_str(), read("toy").sha256),
         (TEXT, sha256_hex(TEXT.as_bytes()))
@@ -190,10 +194,7 @@ fn a_target_takes_over_what_it_extends() {
     assert_eq!(row("New").train, Train { epochs: 9, rate: 0.5 });
 
     // The run directory's copy is whole: alone it is the same target, with the same hash.
-    let copy = match folder(&[("own", &own.text)], "own").unwrap() {
-        AnyConfig::Trained(copy) => copy,
-        AnyConfig::Hubs(_) => panic!("it trains"),
-    };
+    let copy = trained(folder(&[("own", &own.text)], "own"));
     assert!(!own.text.contains("extends") && copy.sha256 == own.sha256 && copy.text == own.text);
     assert_eq!((&copy.rows, &copy.method, &copy.target), (&own.rows, &own.method, &own.target));
 }
@@ -206,11 +207,7 @@ fn a_copy_keeps_the_order_of_rows_that_are_merged() {
         let AnyConfig::Trained(config) = AnyConfig::load(&configs, &name).unwrap() else {
             continue;
         };
-        let AnyConfig::Trained(copy) =
-            AnyConfig::parse(&name, "config.toml".into(), config.text.clone()).unwrap()
-        else {
-            panic!("{name} trains")
-        };
+        let copy = trained(AnyConfig::parse(&name, "config.toml".into(), config.text.clone()));
         assert!(copy.rows().eq(config.rows()), "{name}");
         assert_eq!((&copy.views, &copy.sha256), (&config.views, &config.sha256), "{name}");
     }

@@ -85,7 +85,7 @@ fn sum(device: &Device) -> std::result::Result<f32, String> {
     Ok(data.iter::<f32>().next().unwrap_or(f32::NAN))
 }
 
-/// Runs `f`; a panic in it is told as its message instead of being printed.
+/// Runs `f`; a panic in it becomes an error with its message instead of being printed.
 fn quietly<T>(f: impl FnOnce() -> T) -> std::result::Result<T, String> {
     static HOOK: Mutex<()> = Mutex::new(()); // the hook is one for all threads
     let _alone = HOOK.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,7 @@ impl Disk for Unsynced {
     }
 }
 
-/// Does what it is told and remembers it, a line an effect, paths below `root`.
+/// Applies every effect and remembers it: one line for each effect, paths below `root`.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     root: PathBuf,
@@ -72,7 +72,7 @@ impl Disk for Recorder {
 pub(crate) enum Fails {
     /// At this effect, counted from 0, and at no other.
     At(usize),
-    /// When so many bytes are written: what fits is, then the disk is full until something is removed.
+    /// When this number of bytes is written: what fits is written, then the disk is full until something is removed.
     After(usize),
 }
 

@@ -6,6 +6,7 @@ use itm_report::format;
 
 use super::orderings::upper;
 use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
+use crate::run_dir::short;
 
 /// λ of the table of curves; the page of each seed draws them whole.
 const LAMBDAS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
@@ -256,8 +257,4 @@ fn percent(share: f64) -> String {
 
 fn dash() -> String {
     "–".into()
-}
-
-fn short(hash: &str) -> &str {
-    hash.get(..12).unwrap_or(hash)
 }

@@ -211,7 +211,7 @@ fn curves(reports: &[Report]) -> Vec<CurveSummary> {
         let at = |k: usize| mean(same().filter_map(|c| c.y.get(k).copied()));
         CurveSummary {
             method: curve.label.clone(),
-            direction: name(curve.direction).into(),
+            direction: curve.direction.to_string(),
             lambda: curve.x.clone(),
             r10: (0..curve.x.len()).filter_map(at).collect(),
             unconstrained: mean(same().filter_map(|c| c.unconstrained)),
@@ -241,18 +241,11 @@ impl HubsOfSide {
         let deserved: f64 = known().map(|(hub, share)| share * hub.wrong as f64).sum();
         let of: u64 = known().map(|(hub, _)| hub.wrong).sum();
         Some(Self {
-            direction: name(direction).into(),
+            direction: direction.to_string(),
             wrong,
             deserved: (of > 0).then(|| deserved / of as f64),
             worst: first.worst.clone(),
         })
-    }
-}
-
-fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::I2t => "i2t",
-        Direction::T2i => "t2i",
     }
 }
 

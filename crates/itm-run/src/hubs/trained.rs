@@ -1,6 +1,5 @@
-//! The models that are measured: those of the newest finished run of the source target, or of one made for it.
+//! The models that are measured: the newest finished run of the source target has them, or a run made for it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::eval::Protocol;
@@ -8,6 +7,7 @@ use itm_core::{Error, Result};
 
 use crate::config::{Config, HubsConfig};
 use crate::devices::device;
+use crate::disk::file_names;
 use crate::run::{Bench, Run};
 use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
@@ -18,11 +18,9 @@ const REPORT: &str = "report.json";
 
 /// The reports of a run: of the target's own table first.
 pub(super) fn reports(run: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(run).into_iter().flatten();
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let shown = |name: &String| name.starts_with("table-") || name.starts_with("figure-");
-    let mut below: Vec<_> = names.filter(shown).map(|name| run.join(name).join(REPORT)).collect();
-    below.sort();
+    let names = file_names(run).unwrap_or_default();
+    let shown = |name: &&String| name.starts_with("table-") || name.starts_with("figure-");
+    let below = names.iter().filter(shown).map(|name| run.join(name).join(REPORT));
     let all = [run.join(REPORT)].into_iter().chain(below);
     all.filter(|path| path.is_file()).collect()
 }
@@ -183,6 +181,8 @@ pub(super) enum Found {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::config::ScenesConfig;
 

@@ -215,7 +215,7 @@ mod tests {
     const SIZES: Sizes =
         Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
 
-    /// The formula's weights are those of the model that is built.
+    /// The formula counts the weights of the model that is built.
     #[test]
     fn weights_are_the_models() {
         let config = config("Full");

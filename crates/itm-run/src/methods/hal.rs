@@ -97,7 +97,7 @@ mod tests {
         config
     }
 
-    /// The formula's weights are those of the model that is built.
+    /// The formula counts the weights of the model that is built.
     #[test]
     fn weights_are_the_models() {
         let config = config(Objective::Hal);

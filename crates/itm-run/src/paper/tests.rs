@@ -9,7 +9,7 @@ fn count(paper: &Paper, table: u32) -> usize {
     paper.of_table(table).count()
 }
 
-/// Lines by table, those of other methods' papers included; recalls are percent.
+/// Lines by table, the papers of other methods included; recalls are percent.
 #[test]
 fn every_file_is_read_whole() {
     for (name, want) in [

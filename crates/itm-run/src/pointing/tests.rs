@@ -31,7 +31,7 @@ fn the_next_true_image_is_the_false_negative() {
     assert_eq!([of(0, 0), of(2, 0), of(3, 0), of(1, 1)], [Some(2), Some(3), Some(0), None]);
 }
 
-/// By hand: two seeds of two images with 1/2 and 3/4 hits, and 2/2 and 1/4: 7 of 12. Chance and words are those of one seed.
+/// By hand: two seeds of two images with 1/2 and 3/4 hits, and 2/2 and 1/4: 7 of 12. Chance and words are of one seed.
 #[test]
 fn golden_shares_over_seeds() {
     let point = |hits, words, chance| Points { hits, words, chance };

@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::tests::sample;
     use super::*;
 
     #[test]

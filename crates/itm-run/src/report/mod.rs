@@ -10,8 +10,6 @@ mod html;
 mod json;
 mod markdown;
 mod plots;
-#[cfg(test)]
-pub(crate) mod sample;
 mod tables;
 mod terminal;
 mod verdict;
@@ -227,43 +225,4 @@ pub fn write(dir: &Path, input: &ReportInput) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn writes_three_files_and_replaces_them_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), &sample::input(24.3, -5.5, &[1, 2, 3])).unwrap();
-        let second = sample::input(24.3, 5.5, &[1]);
-        write(dir.path(), &second).unwrap();
-        let mut names: Vec<_> =
-            fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["report.html", "report.json", "report.md"]);
-        let read = |name| fs::read_to_string(dir.path().join(name)).unwrap();
-        assert_eq!(Report::from_json(&read("report.json")).unwrap(), second.report);
-        assert!(read("report.md").starts_with(&verdict::of(&second.report).text));
-        assert_eq!(read("report.html"), html::render(&second));
-    }
-
-    #[test]
-    fn a_bad_number_overwrites_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut input = sample::input(24.3, -5.5, &[1, 2, 3]);
-        write(dir.path(), &input).unwrap();
-        let before = fs::read(dir.path().join("report.md")).unwrap();
-        input.report.target = "other".into();
-        input.report.seconds = f64::NAN;
-        assert!(write(dir.path(), &input).is_err());
-        assert_eq!(fs::read(dir.path().join("report.md")).unwrap(), before);
-    }
-
-    #[test]
-    fn a_missing_folder_is_named() {
-        let dir = tempfile::tempdir().unwrap().path().join("gone");
-        let error = write(&dir, &sample::input(1.0, 1.0, &[1])).unwrap_err().to_string();
-        assert!(error.contains("gone") && error.contains("report.json"), "{error}");
-    }
-}
+pub(crate) mod tests;

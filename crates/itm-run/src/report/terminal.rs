@@ -38,7 +38,8 @@ pub(crate) fn render(report: &Report, palette: Palette) -> String {
 mod tests {
     use itm_report::terminal::width_of;
 
-    use super::super::{CCA, CHANCE, sample};
+    use super::super::tests::sample;
+    use super::super::{CCA, CHANCE};
     use super::*;
 
     #[test]

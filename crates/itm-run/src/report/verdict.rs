@@ -113,7 +113,7 @@ fn phrase(a: &Against) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::report;
+    use super::super::tests::sample::report;
     use super::*;
 
     #[test]

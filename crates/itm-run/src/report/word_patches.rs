@@ -128,7 +128,7 @@ pub(crate) fn largest(map: &[f32]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::tests::sample;
     use super::*;
 
     /// By hand: 0.5 of 0.1 to 0.9 is half way.

@@ -5,7 +5,7 @@ use crate::job::{Job, together};
 use crate::paper::{Measured as PaperData, Printed};
 use crate::report::{CCA, Claim};
 
-/// The data and protocol of the paper's table, if they are those of the run: then its numbers stand beside ours, otherwise
+/// The data and protocol of the paper's table, if the run has the same: then its numbers stand beside ours, otherwise
 /// in a block of their own.
 pub(super) fn measured_as_the_paper(job: &Job) -> Option<PaperData> {
     PaperData::new(job.run.bench.source.known?, job.asked.protocol)

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::job::Job;
 use crate::mean::mean;
-use crate::report::{Kind, Measured, Recalls, Rescored, Row, SeedResult, Truth};
+use crate::report::{Kind, Measured, Recalls, Reliability, Rescored, Row, SeedResult, Truth};
 use crate::{audit, pointing, rescore};
 
 /// A row over its seeds.
@@ -36,14 +36,8 @@ impl RowResult {
     }
 
     pub(crate) fn baseline(name: &str, run: SeedRun, validation_rsum: f64, seconds: f64) -> Self {
-        let validation_rsum = Some(validation_rsum);
-        Self {
-            name: name.to_owned(),
-            kind: Kind::Baseline,
-            runs: vec![run],
-            validation_rsum,
-            seconds,
-        }
+        let (kind, validation_rsum) = (Kind::Baseline, Some(validation_rsum));
+        Self { kind, runs: vec![run], validation_rsum, seconds, ..Self::trained(name) }
     }
 
     pub(crate) fn rsum(&self) -> f64 {
@@ -147,8 +141,9 @@ impl RowResult {
             let named =
                 [(format!("p = {prior:e}"), prior), (format!("p = base rate {rate:.4}"), rate)];
             truth.detection = audit::detection(&all, &named);
-            truth.reliability =
-                named.map(|(name, prior)| audit::reliability(&all, name, prior)).into();
+            truth.reliability = named
+                .map(|(name, prior)| Reliability { name, prior, bins: all.reliability(prior) })
+                .into();
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::model::{ImageEncoder, TextEncoder};
 
 const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Four steps of eight pairs, so many at a time: losses, norms of the gradients, weights.
+/// Four steps of eight pairs, a part of them at a time: losses, norms of the gradients, weights.
 fn trained(config: &FneConfig, micro_batch: usize) -> (Vec<f64>, Vec<f32>) {
     let mut config = config.clone();
     config.train.micro_batch = micro_batch;

@@ -79,7 +79,7 @@ pub enum LoadedScores {
     },
 }
 
-/// Embeddings that are not those of the test.
+/// Embeddings that are not in the test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadedBank {
     /// Images: they ask the test texts.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use itm_core::data::excerpt;
 use itm_core::{Error, Pairs, Result};
 use serde_json::{Map, Value};
 
-use super::text::{at_line, excerpt, lines, utf8};
+use super::text::{at_line, lines, utf8};
 use crate::words::{count, first_ten};
 
 /// Reads names; `field` (or `jsonl`) says that each line is a JSON object.

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use itm_core::data::{FileBytes, Npy};
+use itm_core::data::{FileBytes, Npy, excerpt};
 use itm_core::{Error, Pairs, Result};
 use serde_json::Value;
 
 use super::array::is_npy;
 use super::names::{NameFormat, parse_names};
 use super::qrels::Qrels;
-use super::text::{at_line, excerpt, lines, utf8};
+use super::text::{at_line, lines, utf8};
 use crate::words::count;
 
 /// A file of pairs as it was read, before it is held against the shapes.
@@ -23,7 +23,7 @@ pub enum PairList {
     Qrels(Qrels),
 }
 
-/// How a file of pairs is written; `.npy` and JSON lists are told by their first byte.
+/// How a file of pairs is written; `.npy` files and JSON lists are recognised by their first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairFormat<'a> {
     /// One image a line, by row number or name.
@@ -210,7 +210,7 @@ impl Sides<'_> {
 /// How the rows of two files fit without a file of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// Every so many rows of the image file are one image.
+    /// Rows of the image file that are one image: they stand one after the other.
     pub(crate) every: usize,
     /// Texts of an image, one after the other.
     pub(crate) captions: usize,

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use itm_core::data::excerpt;
 use itm_core::{Error, Result};
 
 use super::qrels::fields_got;
-use super::text::{at_line, excerpt, lines, utf8};
+use super::text::{at_line, lines, utf8};
 
 /// A run as the file holds it: for each query some documents with scores.
 ///

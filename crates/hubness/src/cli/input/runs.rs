@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use itm_core::data::excerpt;
 use itm_core::{Error, Pairs, Result, ScoreMatrix};
 
 use super::messages::Messages;
 use super::qrels::Qrels;
 use super::run::Run;
-use super::text::excerpt;
 use crate::Direction;
 use crate::words::{count, first_ten};
 

@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use itm_core::data::FileBytes;
+use itm_core::data::{FileBytes, excerpt};
 use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
-
-use super::text::excerpt;
 
 /// What a stored number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Text from outside: UTF-8, lines, and what error lines quote of it.
+//! Text from outside: UTF-8, and lines with their numbers.
 
 use itm_core::{Error, Result};
 
@@ -23,12 +23,6 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// `FILE line N`.
 pub(crate) fn at_line(place: &str, line: usize) -> String {
     format!("{place} line {line}")
-}
-
-/// The beginning of a text, for error lines: at most 60 characters.
-pub(crate) fn excerpt(text: &str) -> String {
-    let short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
-    if text.chars().nth(60).is_some() { format!("\"{short}…\"") } else { format!("\"{short}\"") }
 }
 
 #[cfg(test)]

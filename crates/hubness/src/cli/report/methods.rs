@@ -217,7 +217,7 @@ const WANG: &str = "Wang, Jian, Xue: Balance act: mitigating hubness in cross-mo
 const SCHNITZER: &str = "Schnitzer, Flexer, Schedl, Widmer: Local and global scaling reduce hubs in space. \
                          JMLR 13, 2012.";
 
-/// One value; those of several lists apart by a slash, of several folds by one with more room.
+/// One value; a slash separates the values of several lists, a slash with spaces the values of several folds.
 fn value(param: &Param) -> String {
     let long = |param: &Param| match param {
         Param::Each(_) => true,

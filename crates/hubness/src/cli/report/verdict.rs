@@ -73,7 +73,7 @@ pub(super) fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     rows.filter(|r| r.rsum.is_finite()).reduce(|a, b| if b.rsum > a.rsum { b } else { a })
 }
 
-/// The row whose lists are set against those of nearest neighbours in histograms: the best of all
+/// The row whose lists histograms compare with nearest neighbours: the best of all
 /// others, whether it helps or not.
 pub(super) fn shown(report: &Report) -> Option<&Row> {
     best(report.rows.iter().filter(|r| r.method != Report::BASELINE))
@@ -89,12 +89,12 @@ pub(super) fn p(row: &Row) -> Option<f64> {
     row.difference.and_then(|d| d.p_holm).or(row.p_value).filter(|p| p.is_finite())
 }
 
-/// The measures of `k` among those of several.
+/// The measures of `k` among several.
 pub(super) fn at(measures: Option<&Vec<HubMeasures>>, k: u64) -> Option<&HubMeasures> {
     measures?.iter().find(|m| m.k == k)
 }
 
-/// The hub measures of a row; those of the baseline also stand under `hubs`.
+/// The hub measures of a row; the baseline's also stand under `hubs`.
 pub(super) fn after<'a>(
     report: &'a Report,
     row: &'a Row,

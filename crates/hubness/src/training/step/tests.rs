@@ -52,6 +52,18 @@ fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
     f(&Batch { images, texts: &texts, image_ids: &ids, caption_ids: &captions })
 }
 
+/// A step on two pairs whose features all have this value.
+fn step_of(hal: &mut Hal, feature: f32) -> Result<Step> {
+    let features = [feature; 2 * DIM];
+    let batch = Batch {
+        images: Images::Features(&features),
+        texts: &[&[3], &[4]],
+        image_ids: &[0, 1],
+        caption_ids: &[0, 1],
+    };
+    hal.step(&batch, 0, Observe::Off)
+}
+
 fn step(hal: &mut Hal, which: &[usize]) -> Result<Step> {
     with_batch(which, |batch| hal.step(batch, 0, Observe::Off))
 }
@@ -230,14 +242,7 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
             (f32::NAN, "image 0 of the batch: expected finite values, got NaN"),
             (f32::MAX, "epoch 1, step 1: expected a finite loss, got NaN"),
         ] {
-            let features = [feature; 2 * DIM];
-            let batch = Batch {
-                images: Images::Features(&features),
-                texts: &[&[3], &[4]],
-                image_ids: &[0, 1],
-                caption_ids: &[0, 1],
-            };
-            let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
+            let e = step_of(&mut hal, feature).unwrap_err().to_string();
             assert_eq!(e, want, "{objective:?}");
             assert!(files(&hal) == before, "{objective:?}, {feature}");
         }
@@ -255,14 +260,7 @@ fn gradients_that_are_not_finite_change_nothing() {
     linear.bias = linear.bias.clone().map(|b| b.map(tiny));
     hal.learner = Learner::new(encoders, options(&hal.config));
     let before = files(&hal);
-    let features = [1e30; 2 * DIM];
-    let batch = Batch {
-        images: Images::Features(&features),
-        texts: &[&[3], &[4]],
-        image_ids: &[0, 1],
-        caption_ids: &[0, 1],
-    };
-    let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
+    let e = step_of(&mut hal, 1e30).unwrap_err().to_string();
     assert!(e.starts_with("epoch 0, step 0: expected gradients of a finite norm"), "{e}");
     assert!(files(&hal) == before);
 }

@@ -25,7 +25,7 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     };
     let hub = json!({"item": 7, "name": "a|b", "count": 9, "first": 1, "wrong": 4, "deserved": 0.75,
                      "after": {"csls": 3}, "victims": []});
-    let top = rows[0].1 as u64 / 10; // of ten images one has so many captions, nine have 4
+    let top = rows[0].1 as u64 / 10; // of ten images one has this number of captions, nine have 4
     let histogram = json!({"method": "nns", "k": 10, "counts": [[4, 9], [top, 1]]});
     let side = |worst: Value| json!({"measures": [], "worst": worst, "histograms": [histogram]});
     let curve = json!({"label": "rgm", "direction": "i2t", "x": [1.0, 2.0, 10.0],
@@ -145,7 +145,7 @@ fn a_source_without_a_readable_report_is_one_line() {
     assert_eq!(read("Full").unwrap(), Origin::default());
     let below = dir.path().join("table-2");
     std::fs::create_dir(&below).unwrap();
-    let other = report::sample::report(24.3, -5.5, &[0]).to_json().unwrap();
+    let other = report::tests::sample::report(24.3, -5.5, &[0]).to_json().unwrap();
     std::fs::write(below.join("report.json"), other).unwrap();
     let (full, absent) = (read("Full").unwrap(), read("absent").unwrap());
     assert!(full.rsum.is_some() && (full.cca, absent.rsum) == (absent.cca, None), "{full:?}");

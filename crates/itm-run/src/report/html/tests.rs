@@ -1,5 +1,6 @@
 use super::super::json::{DistributionOf, EpochDraws, Row};
-use super::super::{CCA, CHANCE, Figures, sample};
+use super::super::tests::sample;
+use super::super::{CCA, CHANCE, Figures};
 use super::*;
 
 fn page() -> String {

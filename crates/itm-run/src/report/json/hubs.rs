@@ -46,7 +46,7 @@ pub struct HubCounts {
     pub largest: Spread,
 }
 
-/// Hubs of `row` less those of `minus`, paired over the same seeds and queries.
+/// Hubs of `row` less the hubs of `minus`, paired over the same seeds and queries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HubDifference {

@@ -1,4 +1,4 @@
-use super::super::sample;
+use super::super::tests::sample;
 use super::*;
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use itm_core::audit::ReliabilityBin;
 use serde::{Deserialize, Serialize};
 
 /// Measures against the complete truth, means over seeds.
@@ -121,16 +122,4 @@ pub struct Reliability {
     pub prior: f64,
     /// Bins of candidates by predicted probability; empty bins are left out.
     pub bins: Vec<ReliabilityBin>,
-}
-
-/// Candidates of similar predicted probability.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReliabilityBin {
-    /// Mean predicted probability.
-    pub predicted: f64,
-    /// Share that are truly false negatives.
-    pub observed: f64,
-    /// How many there are.
-    pub count: u64,
 }

@@ -1,4 +1,5 @@
-use super::super::{PosteriorCurve, SimilarityGroup, sample};
+use super::super::tests::sample;
+use super::super::{PosteriorCurve, SimilarityGroup};
 use super::*;
 
 fn sound(figure: Option<Figure>) {

@@ -88,7 +88,7 @@ pub(in crate::report) fn detection(report: &Report) -> Option<Table> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::super::sample;
+    use super::super::super::tests::sample;
     use super::super::texts;
     use super::*;
 

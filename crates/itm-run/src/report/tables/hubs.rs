@@ -77,7 +77,7 @@ fn of(report: &Report, row: &RowHubs) -> Role {
 mod tests {
     use hubness::Direction;
 
-    use super::super::super::sample;
+    use super::super::super::tests::sample;
     use super::super::texts;
     use super::*;
     use crate::report::json::HubDifference;

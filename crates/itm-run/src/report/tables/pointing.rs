@@ -36,7 +36,7 @@ pub(in crate::report) fn pointing(report: &Report) -> Option<Table> {
 mod tests {
     use itm_report::format::NONE;
 
-    use super::super::super::sample;
+    use super::super::super::tests::sample;
     use super::super::texts;
     use super::*;
 

@@ -36,7 +36,7 @@ pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sample;
+    use super::super::super::tests::sample;
     use super::super::texts;
     use super::*;
 

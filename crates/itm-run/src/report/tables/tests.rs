@@ -1,6 +1,7 @@
 use itm_report::table::Column;
 
-use super::super::{CCA, CHANCE, sample};
+use super::super::tests::sample;
+use super::super::{CCA, CHANCE};
 use super::*;
 
 #[test]

@@ -13,7 +13,7 @@ fn all(report: &Report) -> [Option<String>; 5] {
     .map(|f| f.map(|f| f.svg.into_string()))
 }
 
-/// Which figures differ from those of the untouched report.
+/// Which figures differ from the untouched report's.
 fn changed(change: impl FnOnce(&mut Report)) -> Vec<usize> {
     let (before, mut report) = (report(), report());
     change(&mut report);

@@ -1,6 +1,6 @@
 //! A made-up run for the tests: every field filled, every number invented.
 
-use super::*;
+use super::super::*;
 
 /// A report whose `Full` row is above `w/o FNE` by `over_without` and above CCA by `over_cca`,
 /// each difference with an interval of ± 3.
