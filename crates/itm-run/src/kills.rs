@@ -46,7 +46,7 @@ fn child() {
     let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
     let bench = testing::small_bench(&format!("{}-scenes", kind.name));
     let row = most_to_remember(&bench);
-    let mut model = bench.model(row, 0).unwrap();
+    let mut model = bench.model(row, 0, &folder).unwrap();
     let mut method = MortalMethod::new(model.method, life.clone());
 
     let disk = MortalDisk::new(life.clone());

@@ -40,6 +40,7 @@ mod run;
 mod scenes;
 mod source;
 mod split;
+mod starts;
 mod summary;
 mod system;
 #[cfg(test)]

@@ -1,21 +1,25 @@
 //! The models of a target: made, trained into a run directory, read back from it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use burn::tensor::Device;
+use itm_core::cca::StartInputs;
 use itm_core::data::Features;
 use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
 use itm_core::scored::Scored;
+use itm_core::start::{InputStatistics, Start};
 use itm_core::{Error, Result};
 
 use crate::config::{Config, ImageFeatures};
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
-use crate::methods::{self, Recipe};
+use crate::methods::{self, Given, Recipe};
 use crate::plan::{self, Bytes, Sizes};
 use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::split::{Split, Splits};
+use crate::starts::Starts;
 use crate::train::{Event, Plan, Progress, Training, restore};
 
 /// What there is to train on: a configuration, its data, and where it computes.
@@ -26,6 +30,7 @@ pub(crate) struct Bench {
     features: Splits<Features>,
     /// The captions in each way in which a row reads them.
     pub(crate) readings: Vec<Reading>,
+    starts: Starts,
     pub(crate) device: Device,
 }
 
@@ -45,7 +50,7 @@ impl Bench {
                 readings.push(Reading::new(&source.dataset, &config.target, captions)?);
             }
         }
-        Ok(Self { config, source, features, readings, device })
+        Ok(Self { config, source, features, readings, starts: Starts::default(), device })
     }
 
     /// The captions as a row reads them.
@@ -93,18 +98,46 @@ impl Bench {
         Ok(Sizes::of(&self.source, self.reading(row)?))
     }
 
-    /// A fresh model of a row and seed.
+    /// A fresh model of a row and seed; `folder` keeps the closed form that it begins with.
     ///
     /// # Errors
-    /// As [`Recipe::build`].
-    pub(crate) fn model(&self, row: &str, seed: u64) -> Result<Model<'_>> {
-        let mut recipe = methods::recipe(&self.config, row)?;
+    /// As [`Recipe::build`] and [`Starts::get`].
+    pub(crate) fn model(&self, row: &str, seed: u64, folder: &Path) -> Result<Model<'_>> {
+        let (mut recipe, place) = (methods::recipe(&self.config, row)?, format!("row.{row}"));
         recipe.set_seed(seed);
         let reading = self.reading(row)?;
         let inputs = Inputs::new(&self.source, &self.features, reading, recipe.view())?;
-        let method = recipe.build(&self.sizes(row)?, inputs.truth(), &self.device)?;
+        let start = self.start(&*recipe, reading, folder).map_err(self.config.inside(&place))?;
+        let given = Given {
+            sizes: &self.sizes(row)?,
+            inputs: &InputStatistics::of(&self.features.train, reading.terms()),
+            start: start.as_deref(),
+            truth: inputs.truth(),
+            device: &self.device,
+        };
+        let method = recipe.build(&given)?;
         let plan = training_plan(&self.config, &*recipe, &self.source, seed);
         Ok(Model { row: row.to_owned(), seed, plan, method, inputs, bench: self })
+    }
+}
+
+impl Bench {
+    /// The closed form that a recipe begins with, if it does.
+    fn start(
+        &self,
+        recipe: &dyn Recipe,
+        reading: &Reading,
+        folder: &Path,
+    ) -> Result<Option<Arc<Start>>> {
+        let Some(asked) = recipe.start() else { return Ok(None) };
+        let Some(terms) = reading.terms() else {
+            return Err(Error::invalid("model.start", "a text encoder of stems", "another"));
+        };
+        let train = &self.source.dataset.train;
+        let (features, captions, pairs) = (&self.features.train, &train.captions, &train.pairs);
+        let inputs = StartInputs { features, captions, pairs, terms };
+        let hash = format!("{} {:?}", self.source.dataset.sha256, self.config.target.features);
+        self.starts.get(&asked, &inputs, &hash, folder).map(Some)
     }
 }
 
@@ -165,7 +198,7 @@ impl Run {
         watch: impl FnMut(Event, &Plan),
     ) -> Result<(Model<'_>, Progress)> {
         let (log, checkpoints) = self.dir.row(row, seed)?;
-        let mut model = self.bench.model(row, seed)?;
+        let mut model = self.bench.model(row, seed, self.dir.path())?;
         let (name, plan, mut watch) = (model.name(), model.plan, watch);
         let (method, inputs) = (&mut *model.method, &mut model.inputs);
         let training =
@@ -183,7 +216,7 @@ impl Run {
         if !folder.is_dir() {
             return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
         }
-        let mut model = self.bench.model(row, seed)?;
+        let mut model = self.bench.model(row, seed, self.dir.path())?;
         restore(&mut *model.method, &model.plan, &self.dir.row(row, seed)?.1, &folder)?;
         Ok(model)
     }

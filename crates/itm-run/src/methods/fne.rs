@@ -1,17 +1,16 @@
 //! FNE: what of it is data and machine.
 
-use burn::tensor::Device;
 use fne::{
-    Exclude, Fne, FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainConfig,
+    BagConfig, Exclude, Fne, FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainConfig,
     TrainTruncate, Weights,
 };
 use itm_core::encoders::sizes::{Bert, GruText, Kept, Projection, Scores, Transformer, Vit};
 use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
-use itm_core::{Relevance, Result};
+use itm_core::Result;
 use itm_kernels::Memory;
 
-use super::{Kind, Recipe};
+use super::{Given, Kind, Recipe, StartAsked, start_of, text_form};
 use crate::encoded::Captions;
 use crate::pictures::{BATCHES_AHEAD, View};
 use crate::plan::{Bytes, Sizes};
@@ -31,7 +30,7 @@ impl Recipe for FneConfig {
 
     fn course(&self) -> Course {
         let TrainConfig { epochs, batch, .. } = self.train;
-        Course { epochs, batch, last: LastBatch::Dropped }
+        Course { epochs, batch, last: LastBatch::Dropped, start: start_of(self.start()) }
     }
 
     fn set_seed(&mut self, seed: u64) {
@@ -48,7 +47,11 @@ impl Recipe for FneConfig {
     }
 
     fn captions(&self) -> Result<Captions> {
-        let TextConfig::Bert(bert) = &self.model.text else { return Ok(Captions::Words) };
+        let bert = match &self.model.text {
+            TextConfig::Gru(_) => return Ok(Captions::Words),
+            TextConfig::Bag(_) => return Ok(Captions::Stems),
+            TextConfig::Bert(bert) => bert,
+        };
         Ok(match bert.weights.folder()? {
             Some(folder) => Captions::Pieces(folder),
             None => Captions::MarkedWords,
@@ -59,14 +62,19 @@ impl Recipe for FneConfig {
         memory(self, sizes)
     }
 
-    fn build(
-        &self,
-        sizes: &Sizes,
-        truth: Option<&Relevance>,
-        device: &Device,
-    ) -> Result<Box<dyn Method>> {
+    fn start(&self) -> Option<StartAsked> {
+        let TextConfig::Bag(BagConfig { pooling }) = self.model.text else { return None };
+        let options = self.model.closed_form()?.clone();
+        Some(StartAsked { options, width: self.model.embed_dim, form: text_form(pooling) })
+    }
+
+    fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
+        let Given { sizes, inputs, start, truth, device } = *given;
         let model = Fne::new(self, sizes.features, sizes.vocabulary, device, self.train.seed)?;
-        let model = model.with_epochs_of(sizes.captions / self.train.batch);
+        let mut model = model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
+        if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {
+            model = model.with_start(start)?;
+        }
         Ok(Box::new(match truth.filter(|_| self.needs_truth()) {
             Some(truth) => model.with_truth(truth.clone()),
             None => model,
@@ -203,6 +211,7 @@ fn kept(memory: Memory) -> Kept {
 #[cfg(test)]
 mod tests {
     use burn::module::Module;
+    use burn::tensor::Device;
 
     use super::*;
     use crate::config::Config;

@@ -4,15 +4,18 @@ mod fne;
 mod hal;
 
 use burn::tensor::Device;
+use itm_core::encoders::BagPooling;
 use itm_core::learn::Method;
+use itm_core::start::{InputStatistics, Start};
 use itm_core::{Relevance, Result};
 
 use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
-use crate::train::Course;
+use crate::train::{self, Course};
 
 pub use crate::encoded::Captions;
 pub use crate::pictures::View;
+pub use crate::starts::{StartAsked, TextForm};
 
 /// Every method.
 pub const ALL: [&Kind; 2] = [&fne::KIND, &hal::KIND];
@@ -40,12 +43,40 @@ impl Kind {
     }
 }
 
+/// What a model is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// Sizes of the data.
+    pub sizes: &'a Sizes,
+    /// What encoders know of the training data besides.
+    pub inputs: &'a InputStatistics,
+    /// The closed form that [`Recipe::start`] asks for.
+    pub start: Option<&'a Start>,
+    /// True pairs of the training split, for a method that [needs](Recipe::needs_truth) them.
+    pub truth: Option<&'a Relevance>,
+    /// Where it computes.
+    pub device: &'a Device,
+}
+
 /// The recipe of a row of a target.
 ///
 /// # Errors
 /// If the method or the row does not exist, or a key of the row is unknown, missing or impossible.
 pub fn recipe(config: &Config, row: &str) -> Result<Box<dyn Recipe>> {
     (Kind::of(config)?.recipe)(config, row)
+}
+
+/// What the weights of a recipe are before the first step.
+fn start_of(asked: Option<StartAsked>) -> train::Start {
+    if asked.is_some() { train::Start::Ready } else { train::Start::Random }
+}
+
+/// What a bag of words makes of the stems of a caption.
+fn text_form(pooling: BagPooling) -> TextForm {
+    match pooling {
+        BagPooling::TfIdf => TextForm::TfIdf,
+        BagPooling::Mean => TextForm::Mean,
+    }
 }
 
 /// A method's configuration of one row: what the runner asks before there is a model.
@@ -86,14 +117,15 @@ pub trait Recipe {
     /// If published weights are not to be found, or their sizes cannot be read.
     fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
 
-    /// A fresh model for data of these sizes; the truth is for a method that needs it.
+    /// The closed form that its weights begin with; `None` where they do not.
+    fn start(&self) -> Option<StartAsked> {
+        None
+    }
+
+    /// A fresh model.
     ///
     /// # Errors
-    /// If the configuration holds a value nothing can be trained with, or published weights are not to be had.
-    fn build(
-        &self,
-        sizes: &Sizes,
-        truth: Option<&Relevance>,
-        device: &Device,
-    ) -> Result<Box<dyn Method>>;
+    /// If the configuration holds a value nothing can be trained with, what is given does not fit it, or published weights are
+    /// not to be had.
+    fn build(&self, given: &Given) -> Result<Box<dyn Method>>;
 }
