@@ -38,6 +38,7 @@ from torch.nn import functional as F
 
 WIDTH, HEADS, LAYERS, PATCH, WORDS, POSITIONS = 768, 12, 12, 16, 30522, 512
 EPSILON, DROPOUT = 1e-12, 0.1
+TERMS, BAG_WIDTH = 3268, 256
 
 
 # Models.
@@ -190,6 +191,24 @@ def gru(lengths):
         return training(BiGru(lengths), torch.rand(64, 20, 300).requires_grad_(), variant)
 
     return build
+
+
+class Bag(nn.Module):
+    """A bag of words: the weighted sum of a caption's rows, a bias, unit length."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.bias = nn.Embedding(TERMS, BAG_WIDTH), nn.Parameter(torch.zeros(BAG_WIDTH))
+        self.terms = torch.tensor([[(row * 7919 + k * k * 331) % TERMS for k in range(10)] for row in range(128)])
+
+    def forward(self, weights):
+        weights = F.dropout(weights, 0.3)
+        sums = F.embedding_bag(self.terms, self.rows.weight, mode="sum", per_sample_weights=weights)
+        return F.normalize(sums + self.bias, dim=1)
+
+
+def bag(variant):
+    return training(Bag(), torch.full((128, 10), 10**-0.5), variant)
 
 
 def operation(shape, function, parameters=()):
@@ -363,6 +382,8 @@ ROWS = {
     "bert-adam": (bert(8, 32), WITH_ADAM),
     "bigru": (gru(None), KERNEL),
     "bigru-lengths": (gru([5 + 7 * b % 16 for b in range(64)]), KERNEL),
+    "bag": (bag, ["own", "own-kept"]),
+    "bag-adam": (bag, ["own-adam", "own-fused", "own-kept-fused"]),
     "gelu": (operation((ROWS_224, 4 * WIDTH), F.gelu), KERNEL),
     "layer-norm": (
         operation((ROWS_224, WIDTH), lambda x, w, b: F.layer_norm(x, (WIDTH,), w, b, EPSILON), (WIDTH, WIDTH)),

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-//! Feature `burn`: what methods under training share (`learn`), encoders, negatives, the triplet loss, momentum, checkpoints of
+//! Feature `burn`: what methods under training share (`learn`), encoders, negatives, the triplet loss, contrastive losses, momentum, checkpoints of
 //! modules and optimisers. Features `weights`, `pytorch`, `hub`, `pieces`: checkpoints and word pieces of Hugging Face folders.
 
 mod error;
@@ -28,6 +28,8 @@ pub mod vision;
 #[cfg(feature = "burn")]
 pub mod checkpoint;
 #[cfg(feature = "burn")]
+pub mod contrastive;
+#[cfg(feature = "burn")]
 mod ema;
 #[cfg(feature = "burn")]
 pub mod encoders;
@@ -46,7 +48,7 @@ pub use error::{Error, Result};
 #[cfg(feature = "burn")]
 pub use host::host;
 #[cfg(feature = "burn")]
-pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler};
+pub use negatives::{AllNegatives, Block, Hardest, NegativeSampler, Siblings};
 pub use pairs::Pairs;
 pub use relevance::Relevance;
 pub use scores::ScoreMatrix;

@@ -1,6 +1,6 @@
 //! Which candidates are the negatives of an anchor.
 
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 /// Scores of `b` anchors against `n` candidates, as a loss and a sampler see them: one direction.
 ///
@@ -46,6 +46,30 @@ impl Block {
     }
 }
 
+/// Whether another pair of the same image is a negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Siblings<'a> {
+    /// It is: only the own pair is left out (HAL's released code).
+    #[default]
+    Negatives,
+    /// It is not (`mask_same_image`): the image id of each pair, `[b]`.
+    Masked(&'a [i64]),
+}
+
+impl Siblings<'_> {
+    /// Which of `b` × `b` pairs are masked: true off the diagonal where two are of one image. None if none can be.
+    ///
+    /// # Panics
+    /// If there are not `b` image ids.
+    pub fn masked(self, b: usize, device: &Device) -> Option<Tensor<2, Bool>> {
+        let Self::Masked(ids) = self else { return None };
+        assert_eq!(ids.len(), b, "{} image ids of {b} pairs", ids.len());
+        let same = |k: usize| k / b != k % b && ids[k / b] == ids[k % b];
+        let masked: Vec<bool> = (0..b * b).map(same).collect();
+        Some(Tensor::from_data(TensorData::new(masked, [b, b]), device))
+    }
+}
+
 /// Chooses negatives. `&mut` because a sampler may learn or draw.
 pub trait NegativeSampler {
     /// `[b, n]`, true: a negative of this anchor. Never where the block excludes it.
@@ -87,7 +111,6 @@ impl NegativeSampler for Hardest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, TensorData};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -126,6 +149,16 @@ mod tests {
         assert_eq!(block.positive.dims(), [2, 1]);
         assert_eq!(block.positive.clone().into_data().try_to_vec::<f32>().unwrap(), [1., 4.]);
         assert_eq!(chosen(&mut AllNegatives, &block), [O, X, X, O]);
+    }
+
+    /// By hand: pairs 0 and 2 are of image 7.
+    #[test]
+    fn siblings_are_masked_off_the_diagonal() {
+        let device = Device::flex();
+        let masked = Siblings::Masked(&[7, 5, 7]).masked(3, &device).unwrap();
+        let masked: Vec<bool> = masked.into_data().convert::<bool>().try_to_vec().unwrap();
+        assert_eq!(masked, [O, O, X, /**/ O, O, O, /**/ X, O, O]);
+        assert!(Siblings::Negatives.masked(3, &device).is_none());
     }
 
     #[test]

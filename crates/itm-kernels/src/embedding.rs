@@ -32,16 +32,31 @@ pub fn backward(
     frozen: Option<u32>,
 ) -> Vec<f32> {
     assert_eq!(grad.len(), ids.len() * width, "gradients of {} rows of {width}", ids.len());
-    let mut order: Vec<usize> = (0..ids.len()).filter(|&k| Some(ids[k]) != frozen).collect();
-    order.sort_by_key(|&k| ids[k]); // stable: equal numbers stay in the order of k
+    let taken = (0..ids.len()).filter(|&k| Some(ids[k]) != frozen).collect();
+    scattered(ids, taken, [rows, width], |k, to| {
+        to.iter_mut().zip(&grad[k * width..][..width]).for_each(|(to, g)| *to += g);
+    })
+}
+
+/// A table of zeros to which each `k` of `taken` adds its part, `add(k, row ids[k])`; those of one row in their order.
+///
+/// # Panics
+/// If a number is not that of a row.
+pub(crate) fn scattered(
+    ids: &[u32],
+    taken: Vec<usize>,
+    [rows, width]: [usize; 2],
+    add: impl Fn(usize, &mut [f32]) + Sync,
+) -> Vec<f32> {
+    let mut order = taken;
+    order.sort_by_key(|&k| ids[k]); // stable: equal numbers stay in their order
     let last = order.last().map_or(0, |&k| ids[k] as usize + 1);
     assert!(last <= rows, "row {} of a table of {rows}", last - 1);
     let before = |row: usize| order.partition_point(|&k| (ids[k] as usize) < row);
     written(rows * width, ROWS * width, |task, to| {
         let first = task * ROWS;
         for &k in &order[before(first)..before(first + ROWS)] {
-            let row = &mut to[(ids[k] as usize - first) * width..][..width];
-            row.iter_mut().zip(&grad[k * width..][..width]).for_each(|(to, g)| *to += g);
+            add(k, &mut to[(ids[k] as usize - first) * width..][..width]);
         }
     })
 }

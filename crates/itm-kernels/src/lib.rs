@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod attention;
+pub mod bag;
 mod blocks;
 mod dispatch;
 pub mod dropout;
@@ -36,8 +37,8 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, SelfAttention, TransformerBlock, embedding,
-    gelu, masked_mean, normalize_rows, order_similarity, softmax, uniform,
+    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, SelfAttention, TransformerBlock, bag,
+    embedding, gelu, masked_mean, normalize_rows, order_similarity, softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::{FusedOps, Memory, NormOrder};

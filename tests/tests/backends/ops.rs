@@ -1,10 +1,11 @@
 //! Every operation of `itm-kernels`: an entry each.
 
 use burn::tensor::{Device, Tensor};
+use itm_kernels::bag::Bags;
 use itm_kernels::{
     AdamOptions, AdamW, BiGru, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
-    NormOrder, SelfAttention, TransformerBlock, ema, embedding, gelu, masked_mean, normalize_rows,
-    order_similarity, softmax, uniform,
+    NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu, masked_mean,
+    normalize_rows, order_similarity, softmax, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -65,6 +66,26 @@ pub(crate) const CASES: &[Case] = &[
         run: |d| {
             let ids = [4, 0, 8, 4, 4, 2];
             applied(x([9, 37], d), move |table| embedding(table, &ids, Some(2)))
+        },
+    },
+    Case {
+        name: "bag",
+        bound: 1e-5,
+        run: |d| {
+            let mut bags = Bags::default();
+            bags.push([(4, 0.5), (0, -2.0), (8, 1.5)]);
+            bags.push([]);
+            bags.push([(4, 3.0), (2, 0.25)]);
+            applied(x([9, 37], d), move |table| bag(table, bags))
+        },
+    },
+    Case {
+        name: "bag, nothing in any",
+        bound: 0.0,
+        run: |d| {
+            let mut bags = Bags::default();
+            bags.push([]);
+            applied(x([9, 37], d), move |table| bag(table, bags))
         },
     },
     Case {

@@ -1,19 +1,9 @@
 //! Eq. 2 and Eq. 3, on scores as they are and on reweighted ones.
 
-use burn::tensor::{Bool, Tensor, TensorData};
-use itm_core::{AllNegatives, Block, Hardest, NegativeSampler, triplet};
+use burn::tensor::Tensor;
+use itm_core::{AllNegatives, Block, Hardest, NegativeSampler, Siblings, triplet};
 
 use super::reweight::{HubOptions, reweighted};
-
-/// Whether another pair of the same image is a negative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Siblings<'a> {
-    /// It is: only the own pair is left out (released code).
-    #[default]
-    Negatives,
-    /// It is not (`mask_same_image`): the image id of each pair, `[b]`.
-    Masked(&'a [i64]),
-}
 
 /// SUM, Eq. 2: the hinges of all negatives; images as anchors, texts as anchors, `[b, b]` each.
 ///
@@ -95,17 +85,10 @@ fn both<N: NegativeSampler>(
 ) -> [Tensor<2>; 2] {
     [scores.clone(), scores.transpose()].map(|scores| {
         let mut block = Block::in_batch(scores);
-        if let Siblings::Masked(ids) = siblings {
-            block.excluded = same(ids, &block);
+        let [b, _] = block.scores.dims();
+        if let Some(masked) = siblings.masked(b, &block.scores.device()) {
+            block.excluded = block.excluded.bool_or(masked);
         }
         triplet(&block, &mut negatives(), margin)
     })
-}
-
-/// Whether two pairs are of one image; the diagonal always is.
-fn same(ids: &[i64], block: &Block) -> Tensor<2, Bool> {
-    let b = block.scores.dims()[0];
-    assert_eq!(ids.len(), b, "{} image ids of {b} pairs", ids.len());
-    let same: Vec<bool> = ids.iter().flat_map(|a| ids.iter().map(move |c| a == c)).collect();
-    Tensor::from_data(TensorData::new(same, [b, b]), &block.scores.device())
 }

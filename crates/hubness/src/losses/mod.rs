@@ -20,7 +20,8 @@ mod reweight;
 mod select;
 
 pub use aaai::{AaaiOptions, BankOptions, BankScores, BankWeights, aaai_bank, aaai_local};
-pub use hinges::{Siblings, hal, max, max_hal, sum};
+pub use hinges::{hal, max, max_hal, sum};
+pub use itm_core::Siblings;
 pub use order::order_similarity;
 pub use reweight::{Excluded, HubOptions, Reweighted, hub_factors, reweighted};
 

@@ -50,7 +50,7 @@ impl Encoders {
         let weight = xavier([image_dim, d], [image_dim, d], part(1), device);
         let linear = Linear { weight, bias: Some(zeros(d, device)) };
         Self {
-            image: Projection { linear },
+            image: Projection { linear, residual: None },
             text,
             similarity: config.similarity,
             image_norm: config.image_norm,

@@ -3,7 +3,7 @@
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use itm_core::encoders::{Bert, BertShape, TokenBatch, Vit, VitShape};
+use itm_core::encoders::{BagOfWords, Bert, BertShape, InputDropout, TokenBatch, Vit, VitShape};
 use itm_kernels::{
     AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, ema, gelu, linear, normalize_rows,
     softmax, uniform,
@@ -55,6 +55,9 @@ const ROWS_224: usize = 4 * 197;
 const ROWS_BERT: usize = 8 * 32;
 const WIDTH: usize = 768;
 const WORDS: usize = 30_522;
+/// Vocabulary and width of a bag of words, Flickr8k's.
+const TERMS: usize = 3268;
+const BAG_WIDTH: usize = 256;
 const VIT_PARAMETERS: usize = 85_798_656; // of ViT-B/16 without a head
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -74,6 +77,13 @@ pub(crate) fn rows() -> Vec<Row> {
     let lengths: [Vec<usize>; 2] = [vec![20; 64], (0..64).map(|b| 5 + 7 * b % 16).collect()];
     for (name, lengths) in ["bigru", "bigru-lengths"].into_iter().zip(lengths) {
         all.push(row(name, products::bigru(&lengths, 300, 1024), move || bigru(lengths.clone())));
+    }
+    // Forward and backward cannot do without writing a gradient of all rows; the update reads it for the norm, then p, g, m, v,
+    // and writes p, m, v.
+    for (name, passes, update) in [("bag", 1, Update::No), ("bag-adam", 9, Update::Adam)] {
+        let floor = Floor::Traffic(Traffic { values: TERMS * BAG_WIDTH, passes });
+        let ours = Box::new(move || bag(update));
+        all.push(Row { name: name.to_owned(), ours, floor });
     }
     all.extend(operations());
     for (rows, i, o, forms) in [
@@ -146,10 +156,10 @@ fn operation(shape: [usize; 2], mut f: impl FnMut(Tensor<2>) -> Tensor<2> + 'sta
 }
 
 /// A step of a model: the loss is the sum of the output.
-fn training<M: Module + 'static>(
+fn training<M: Module + 'static, const D: usize>(
     model: M,
     update: Update,
-    mut forward: impl FnMut(&M) -> Tensor<3> + 'static,
+    mut forward: impl FnMut(&M) -> Tensor<D> + 'static,
 ) -> Step {
     let mut optimiser = AdamW::new(AdamOptions::default());
     let mut model = Some(model);
@@ -204,6 +214,18 @@ fn bigru(lengths: Vec<usize>) -> Step {
     let model = BiGru::seeded(300, 1024, 1, &device);
     Box::new(move || {
         std::hint::black_box(model.forward(x.clone(), &lengths).sum().backward());
+    })
+}
+
+/// 128 captions of ten terms.
+fn bag(update: Update) -> Step {
+    let terms = |row: u32| (0..10).map(move |k| (row * 7919 + k * k * 331) % TERMS as u32);
+    let captions: Vec<Vec<u32>> = (0..128).map(|row| terms(row).collect()).collect();
+    let model = BagOfWords::new(TERMS, BAG_WIDTH, 1, &Device::flex().autodiff());
+    let mut seed = 0;
+    training(model, update, move |model| {
+        seed += 1;
+        model.encode(&captions, InputDropout::On { share: 0.3, seed })
     })
 }
 

@@ -1,22 +1,31 @@
-//! Encoders that several methods share. [`GruText`] and [`Projection`] return rows of unit length, [`Vit`] and [`Bert`]
-//! a row per patch or word piece.
+//! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return rows of unit length, [`Vit`]
+//! and [`Bert`] a row per patch or word piece.
 
+mod bag_of_words;
 mod bert;
+mod given;
+#[cfg(test)]
+mod golden;
 mod gru_text;
 mod hf;
+mod input_dropout;
 mod pool;
 mod positions;
 mod projection;
+mod residual;
 pub mod sizes;
 mod tokens;
 mod vit;
 mod word_patches;
 
+pub use bag_of_words::{BagOfWords, BagPooling};
 pub use bert::{Bert, BertShape};
 pub use gru_text::{GruText, GruTextShape, TextPool};
+pub use input_dropout::InputDropout;
 pub use pool::{ImagePool, PiecePool};
 pub use positions::{PositionStep, resize_positions};
 pub use projection::Projection;
+pub use residual::{Residual, ResidualShape};
 pub use tokens::TokenBatch;
 pub use vit::{Vit, VitShape};
 pub use word_patches::{PatchGrid, word_patches};

@@ -195,6 +195,58 @@ impl Projection {
     }
 }
 
+/// A perceptron beside a linear map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Residual {
+    /// Width x of the features.
+    pub features: u64,
+    /// Width h of the hidden layer.
+    pub hidden: u64,
+    /// Width d of the result.
+    pub width: u64,
+}
+
+impl Residual {
+    /// `x·h + h + h·d + d`
+    pub fn weights(&self) -> u64 {
+        let Self { features: x, hidden: h, width: d } = *self;
+        (x + 1) * h + (h + 1) * d
+    }
+
+    /// Bytes of one image.
+    ///
+    /// ```text
+    /// 2x      features scaled, a tensor
+    /// + 7h    of both layers: product, times f, above 0, dropped; three gradients
+    /// + 4d    product, times f, sum with the map; a gradient
+    /// ```
+    pub fn activations(&self) -> u64 {
+        4 * (2 * self.features + 7 * self.hidden + 4 * self.width)
+    }
+}
+
+/// A bag of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BagOfWords {
+    /// Number V of terms.
+    pub terms: u64,
+    /// Width d of the result.
+    pub width: u64,
+}
+
+impl BagOfWords {
+    /// `V·d + d`
+    pub fn weights(&self) -> u64 {
+        (self.terms + 1) * self.width
+    }
+
+    /// Bytes of one text of so many terms: number, value and bag of each twice; sum, with bias, of unit length, and their
+    /// gradients.
+    pub fn activations(&self, terms: u64) -> u64 {
+        4 * (6 * terms + 6 * self.width)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,5 +286,14 @@ mod tests {
         assert_eq!((gru.weights(), gru.activations(3)), (256, 4 * 378));
         let map = Projection { features: 5, width: 3 };
         assert_eq!((map.weights(), map.activations()), (18, 4 * 37));
+    }
+
+    /// By hand: 6 · 4 + 5 · 3 = 39, 10 + 28 + 12 = 50 values; 11 · 3 = 33, 24 + 18 = 42 values of four terms.
+    #[test]
+    fn a_small_perceptron_and_a_bag() {
+        let residual = Residual { features: 5, hidden: 4, width: 3 };
+        assert_eq!((residual.weights(), residual.activations()), (39, 4 * 50));
+        let bag = BagOfWords { terms: 10, width: 3 };
+        assert_eq!((bag.weights(), bag.activations(4)), (33, 4 * 42));
     }
 }

@@ -10,6 +10,7 @@ mod learner;
 mod method;
 mod numbers;
 mod ranges;
+mod schedule;
 
 pub use crate::text::Word;
 pub use embed::{BLOCK, embed_features, embed_texts};
@@ -21,3 +22,4 @@ pub use learner::{Learner, Saved};
 pub use method::{MatchProbability, Method, Observe, Step, WordMap, WordMaps, WordPairs};
 pub use numbers::Numbers;
 pub use ranges::{above_zero, at_least_one, at_least_zero, within};
+pub use schedule::{Schedule, Updates};

@@ -2,6 +2,7 @@
 
 mod activations;
 mod attention;
+mod bag;
 mod block;
 mod dropout;
 mod embedding;
@@ -17,6 +18,7 @@ use crate::random;
 
 pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
+pub use bag::bag;
 pub use block::{BlockShape, TransformerBlock};
 pub use dropout::Dropout;
 pub use embedding::embedding;

@@ -43,7 +43,10 @@ pub(crate) trait EmbeddingOps: Backend {
     }
 }
 
-fn numbers<B: Backend>(ids: impl Iterator<Item = usize>, device: &Device<B>) -> IntTensor<B> {
+pub(super) fn numbers<B: Backend>(
+    ids: impl Iterator<Item = usize>,
+    device: &Device<B>,
+) -> IntTensor<B> {
     let ids: Vec<i64> = ids.map(|id| id as i64).collect();
     let n = ids.len();
     B::int_from_data(TensorData::new(ids, [n]), device)

@@ -1,6 +1,7 @@
 //! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
 
 mod attention;
+mod bag;
 mod block;
 pub(crate) mod dropout;
 mod embedding;
@@ -17,6 +18,7 @@ pub(crate) mod softmax;
 mod update;
 
 pub(crate) use attention::AttentionOps;
+pub(crate) use bag::BagOps;
 pub(crate) use block::{BlockOps, BlockSpec};
 pub use block::{Memory, NormOrder};
 pub(crate) use dropout::DropoutOps;
@@ -31,4 +33,4 @@ pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;
 #[cfg(test)]
 #[cfg(feature = "flex")]
-pub(crate) use update::composed_adam;
+pub(crate) use {bag::composed as composed_bag, update::composed_adam};

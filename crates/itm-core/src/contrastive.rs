@@ -1,0 +1,177 @@
+//! Losses that compare every pair of a batch with all others: InfoNCE and the pairwise sigmoid.
+
+use burn::module::{Module, Param};
+use burn::tensor::activation::log_sigmoid;
+use burn::tensor::{Device, Tensor};
+
+use crate::{Block, Siblings, host};
+
+/// The largest 1/τ a learned temperature reaches (CLIP).
+const LARGEST_SCALE: f64 = 100.0;
+
+/// The temperature τ that scores are divided by: a number, or learnt.
+///
+/// ```text
+/// fixed: τ      learnt: 1/τ = exp(min(θ, log 100))
+/// ```
+///
+/// # Departures
+/// CLIP sets θ itself back to log 100 after each update. Here θ may pass the bound and 1/τ does not; the gradient at the bound
+/// goes on to θ, so that it can come back.
+#[derive(Module, Debug)]
+pub enum Temperature {
+    /// τ, above 0.
+    Fixed(f64),
+    /// θ = log(1/τ), `[1]`.
+    Learned(Param<Tensor<1>>),
+}
+
+impl Temperature {
+    /// A temperature that is learnt, from τ on. CLIP starts at 0.07.
+    pub fn learned(tau: f64, device: &Device) -> Self {
+        let start = Tensor::from_floats([-tau.ln() as f32], device);
+        Self::Learned(Param::from_tensor(start))
+    }
+
+    /// τ, as it is now.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Fixed(tau) => *tau,
+            Self::Learned(log) => f64::from(host(scale(log))[0]).recip(),
+        }
+    }
+
+    /// s / τ
+    fn divide(&self, scores: Tensor<2>) -> Tensor<2> {
+        match self {
+            Self::Fixed(tau) => scores / *tau,
+            Self::Learned(log) => scores * scale(log).unsqueeze(),
+        }
+    }
+}
+
+/// 1/τ, with the gradient at the bound for all that is past it.
+fn scale(log: &Param<Tensor<1>>) -> Tensor<1> {
+    let log = log.val();
+    let past = (log.clone().detach() - LARGEST_SCALE.ln()).clamp_min(0.0);
+    (log - past).exp()
+}
+
+/// InfoNCE, symmetric: how surprising its own text is for each image and its own image for each text, `[b]` each, not reduced.
+///
+/// ```text
+/// ℓ(a) = log Σ_{c ∈ C(a)} exp(s(a, c) / τ) − s(a, a⁺) / τ
+/// ```
+///
+/// | symbol | here | shape | CLIP |
+/// |---|---|---|---|
+/// | s | `scores`, images × texts, own pairs on the diagonal; cosines | `[b, b]` | I·T |
+/// | τ | `temperature` | | exp(−t) |
+/// | C(a) | all of the batch, the own pair with them, but for `siblings` that are masked | | all |
+/// | ℓ | result: images as anchors, texts as anchors | `[b]` twice | `loss_i`, `loss_t` |
+///
+/// A term is never below 0. It is 0, with the gradient 0, for an anchor that has no candidate but its own: one pair alone, or
+/// a batch of one image whose siblings are masked. A masked score reaches neither loss nor gradient, whatever it is.
+///
+/// # Panics
+/// If `scores` is not square, or there are not `b` image ids.
+///
+/// # Departures
+/// CLIP takes the mean over the batch and the mean of both directions, and knows no siblings; both are the caller's.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use itm_core::Siblings;
+/// use itm_core::contrastive::{Temperature, info_nce};
+///
+/// let half_ln_3 = 0.5 * 3f32.ln();
+/// let scores = Tensor::<2>::from_floats([[half_ln_3, 0.0], [0.0, half_ln_3]], &Device::flex());
+/// let [i2t, t2i] = info_nce(scores, &Temperature::Fixed(0.5), Siblings::Negatives);
+/// // exp(s / τ): 3 for the own pair, 1 for the other. log(3 + 1) − log 3.
+/// for term in i2t.into_data().iter::<f32>().chain(t2i.into_data().iter::<f32>()) {
+///     assert!((term - (4f32 / 3.0).ln()).abs() < 1e-6);
+/// }
+/// ```
+pub fn info_nce(
+    scores: Tensor<2>,
+    temperature: &Temperature,
+    siblings: Siblings,
+) -> [Tensor<1>; 2] {
+    let (b, device) = (scores.dims()[0], scores.device());
+    let masked = siblings.masked(b, &device); // symmetric
+    let scores = match &masked {
+        // Before τ too: a product with its gradient would spread what a masked score holds.
+        Some(masked) => scores.mask_fill(masked.clone(), 0.0),
+        None => scores,
+    };
+    let logits = temperature.divide(scores);
+    [logits.clone(), logits.transpose()].map(|logits| {
+        let Block { positive, scores, .. } = Block::in_batch(logits);
+        let candidates = match &masked {
+            Some(masked) => scores.mask_fill(masked.clone(), f32::NEG_INFINITY),
+            None => scores,
+        };
+        let largest = candidates.clone().detach().max_dim(1); // [b, 1]; the own pair at least
+        let sum = (candidates - largest.clone()).exp().sum_dim(1);
+        (sum.log() + (largest - positive)).reshape([b])
+    })
+}
+
+/// The pairwise sigmoid loss: each pair of the batch by itself, matching or not, `[b, b]`, not reduced.
+///
+/// ```text
+/// ℓ(i, j) = −log σ(y_ij · (s_ij / τ + β)),   y = 1 on the diagonal, −1 elsewhere
+/// ```
+///
+/// | symbol | here | shape | SigLIP |
+/// |---|---|---|---|
+/// | s | `scores`, images × texts, own pairs on the diagonal; cosines | `[b, b]` | x·y |
+/// | 1/τ | `temperature` | | t = exp t′, from 10 on |
+/// | β | `bias`, a parameter's value or a constant | `[1]` | b, from −10 on |
+/// | ℓ | result; 0, with the gradient 0, for `siblings` that are masked | `[b, b]` | |
+///
+/// One pair alone has the term of its own match. A masked score reaches neither loss nor gradient, whatever it is.
+///
+/// # Panics
+/// If `scores` is not square, or there are not `b` image ids.
+///
+/// # Departures
+/// SigLIP sums and divides by b, knows no siblings, and bounds no temperature.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use itm_core::Siblings;
+/// use itm_core::contrastive::{Temperature, sigmoid_pairs};
+///
+/// let device = Device::flex();
+/// let scores = Tensor::<2>::from_floats([[0.5, 0.0], [-0.5, 0.0]], &device);
+/// let (temperature, bias) = (Temperature::Fixed(0.5 / 3f64.ln()), Tensor::zeros([1], &device));
+/// let terms = sigmoid_pairs(scores, &temperature, bias, Siblings::Negatives);
+/// // s / τ: log 3, 0; −log 3, 0. σ(log 3) = 3/4, for the pair that matches and for that which does not; σ(0) = 1/2.
+/// let want = [4f32 / 3.0, 2.0, 4.0 / 3.0, 2.0].map(f32::ln);
+/// for (term, want) in terms.into_data().iter::<f32>().zip(want) {
+///     assert!((term - want).abs() < 1e-6);
+/// }
+/// ```
+pub fn sigmoid_pairs(
+    scores: Tensor<2>,
+    temperature: &Temperature,
+    bias: Tensor<1>,
+    siblings: Siblings,
+) -> Tensor<2> {
+    let Block { scores, excluded: diagonal, .. } = Block::in_batch(scores);
+    let masked = siblings.masked(scores.dims()[0], &scores.device());
+    let scores = match &masked {
+        Some(masked) => scores.mask_fill(masked.clone(), 0.0),
+        None => scores,
+    };
+    let logits = temperature.divide(scores) + bias.unsqueeze();
+    let terms = log_sigmoid(logits.clone().neg().mask_where(diagonal, logits)).neg();
+    match masked {
+        Some(masked) => terms.mask_fill(masked, 0.0),
+        None => terms,
+    }
+}
+
+#[cfg(test)]
+mod tests;

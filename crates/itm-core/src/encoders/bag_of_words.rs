@@ -1,0 +1,133 @@
+//! Captions as bags of words.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use itm_kernels::bag::Bags;
+use itm_kernels::{Linear, bag, normalize_rows};
+use serde::{Deserialize, Serialize};
+
+use super::InputDropout;
+use super::given::linear_map;
+use crate::{Error, Result};
+
+/// What the terms of a caption count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BagPooling {
+    /// Their inverse document frequency; the values of a caption together have unit length.
+    #[default]
+    TfIdf,
+    /// All the same: the mean of the rows, an ordinary embedding table.
+    Mean,
+}
+
+/// Captions to the joint space: a linear map of the terms that occur.
+///
+/// ```text
+/// y_t = idf_t / ‖idf of the caption's terms‖   or   1 / n
+/// w̄   = Σ_t drop(y_t) · W[t] + b,   then w̄ / ‖w̄‖
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | n | terms of the caption | |
+/// | idf | [`with_idf`](Self::with_idf) | `[terms]` |
+/// | W, b | `weight`, `bias` | `[terms, d]`, `[d]` |
+/// | w̄ / ‖w̄‖ | result | `[b, d]` |
+///
+/// A caption is the numbers of its distinct known terms; a number given twice counts twice. A caption without a known term
+/// is `b / ‖b‖`. Dropped values are not scaled to unit length again. The product costs what the terms that occur cost,
+/// forward and backward. An embedding does not depend on the batch it is in, dropout's mask aside.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use itm_core::encoders::{BagOfWords, InputDropout};
+/// use itm_core::host;
+///
+/// let weight = [1.0, 0.0, /* term 1 */ 0.0, 1.0];
+/// let bag = BagOfWords::from_map(&weight, &[0.0, 2.0], &[3.0, 4.0], &Device::flex())?;
+/// // Both terms: 3/5 · [1, 0] + 4/5 · [0, 1] + [0, 2] = [0.6, 2.8]; none: [0, 2].
+/// let rows = host(bag.encode(&[&[0, 1][..], &[]], InputDropout::Off));
+/// let length = (0.6f32 * 0.6 + 2.8 * 2.8).sqrt();
+/// assert!((rows[0] - 0.6 / length).abs() < 1e-6 && (rows[1] - 2.8 / length).abs() < 1e-6);
+/// assert_eq!(rows[2..], [0.0, 1.0]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Module, Debug)]
+pub struct BagOfWords {
+    /// `[terms, d]`
+    pub weight: Param<Tensor<2>>,
+    /// `[d]`
+    pub bias: Param<Tensor<1>>,
+    /// `[terms]`, above 0: data, not learnt.
+    #[module(skip)]
+    idf: Vec<f32>,
+    /// What the terms of a caption count.
+    #[module(skip)]
+    pub pooling: BagPooling,
+}
+
+impl BagOfWords {
+    /// Weight and bias uniform in ±1/√terms, as of any linear map from the terms; every idf 1. A function of the seed alone.
+    pub fn new(terms: usize, d: usize, seed: u64, device: &Device) -> Self {
+        let Linear { weight, bias } = Linear::seeded(terms, d, seed, device);
+        Self { weight, bias, idf: vec![1.0; terms], pooling: BagPooling::default() }
+    }
+
+    /// The encoder with the idf of its terms.
+    ///
+    /// # Errors
+    /// If there are not as many, or one is not a number above 0.
+    pub fn with_idf(self, idf: &[f32]) -> Result<Self> {
+        let (place, [terms, _]) = ("idf of a bag of words", self.weight.dims());
+        if idf.len() != terms {
+            return Err(Error::invalid(place, format!("that of {terms} terms"), idf.len()));
+        }
+        if let Some(value) = idf.iter().find(|x| !(x.is_finite() && **x > 0.0)) {
+            return Err(Error::invalid(place, "numbers above 0", value));
+        }
+        Ok(Self { idf: idf.to_vec(), ..self })
+    }
+
+    /// The encoder of a map `[terms, d]`, row by row, its bias and its terms' idf.
+    ///
+    /// # Errors
+    /// If the sizes do not fit, a weight is not finite, or an idf is not above 0.
+    pub fn from_map(weight: &[f32], bias: &[f32], idf: &[f32], device: &Device) -> Result<Self> {
+        let (weight, bias) = linear_map("map of a bag of words", weight, bias, device)?;
+        let pooling = BagPooling::default();
+        Self { weight, bias, idf: vec![], pooling }.with_idf(idf)
+    }
+
+    /// w̄ of captions, rows of unit length.
+    ///
+    /// # Panics
+    /// If there is no caption, or a term's number is not in the vocabulary.
+    pub fn encode<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
+        assert!(!captions.is_empty(), "a batch of captions is not empty");
+        let mut bags = Bags::default();
+        for (row, caption) in captions.iter().enumerate() {
+            bags.push(self.values(row, caption.as_ref()));
+        }
+        dropout.apply(bags.weights_mut());
+        normalize_rows(bag(self.weight.val(), bags) + self.bias.val().unsqueeze())
+    }
+
+    /// The terms of a caption and their values.
+    fn values(&self, row: usize, caption: &[u32]) -> impl Iterator<Item = (u32, f32)> {
+        let idf = |(k, &term): (usize, &u32)| match self.idf.get(term as usize) {
+            Some(&idf) => f64::from(idf),
+            None => panic!("caption {row}, term {k}: {term} of {} terms", self.idf.len()),
+        };
+        let idf: Vec<f64> = caption.iter().enumerate().map(idf).collect();
+        let (count, length) = (idf.len() as f64, idf.iter().map(|x| x * x).sum::<f64>().sqrt());
+        let pooling = self.pooling;
+        caption.iter().copied().zip(idf).map(move |(term, idf)| match pooling {
+            BagPooling::TfIdf => (term, (idf / length) as f32),
+            BagPooling::Mean => (term, (1.0 / count) as f32),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use super::super::golden::{Golden, SEED, SHARE};
+use super::*;
+use crate::host;
+
+const CAPTIONS: [&[u32]; 4] = [&[0, 2, 5], &[], &[3], &[1, 2, 4, 6]];
+const DROPPED: InputDropout = InputDropout::On { share: SHARE, seed: SEED };
+
+fn model(g: &Golden, pooling: BagPooling, device: &Device) -> BagOfWords {
+    let [weight, bias, idf] = ["bag.weight", "bag.bias", "bag.idf"].map(|name| g.values(name));
+    BagOfWords { pooling, ..BagOfWords::from_map(weight, bias, idf, device).unwrap() }
+}
+
+/// Embeddings and the gradients of both weights, from `tests/reference/start_encoders.py`.
+#[test]
+fn golden_values_and_gradients() {
+    let (g, device) = (Golden::read(), Device::flex().autodiff());
+    for (pooling, name) in [(BagPooling::TfIdf, "tf_idf"), (BagPooling::Mean, "mean")] {
+        for (dropout, state) in [(InputDropout::Off, "still"), (DROPPED, "dropped")] {
+            let (model, case) = (model(&g, pooling, &device), format!("bag.{name}.{state}"));
+            let rows = model.encode(&CAPTIONS, dropout);
+            g.check(&format!("{case}.rows"), &host(rows.clone()));
+            let grads = (rows * g.rows("bag.weights", 4, &device)).sum().backward();
+            let [weight, bias] = [
+                model.weight.val().grad(&grads).map(host),
+                model.bias.val().grad(&grads).map(host),
+            ];
+            g.check(&format!("{case}.d_weight"), &weight.unwrap());
+            g.check(&format!("{case}.d_bias"), &bias.unwrap());
+        }
+    }
+}
+
+/// The goldens of the two poolings and of dropout differ, so neither option is dead.
+#[test]
+fn every_option_acts() {
+    let (g, device) = (Golden::read(), Device::flex());
+    let of = |pooling, dropout| host(model(&g, pooling, &device).encode(&CAPTIONS, dropout));
+    let plain = of(BagPooling::TfIdf, InputDropout::Off);
+    assert_ne!(of(BagPooling::Mean, InputDropout::Off), plain);
+    assert_ne!(of(BagPooling::TfIdf, DROPPED), plain);
+    assert_ne!(
+        of(BagPooling::TfIdf, DROPPED),
+        of(BagPooling::TfIdf, InputDropout::On { share: SHARE, seed: SEED + 1 })
+    );
+    let share = |share| of(BagPooling::TfIdf, InputDropout::On { share, seed: SEED });
+    assert_eq!(share(0.0), plain);
+    assert_ne!(share(0.6), share(SHARE));
+    let plain_idf = model(&g, BagPooling::TfIdf, &device).with_idf(&[1.0; 7]).unwrap();
+    assert_ne!(host(plain_idf.encode(&CAPTIONS, InputDropout::Off)), plain);
+}
+
+/// Not dropped, the embedding of a caption has the same bits alone, beside others and in another order of its terms' captions.
+#[test]
+fn a_batch_changes_no_embedding() {
+    let (g, device) = (Golden::read(), Device::flex());
+    let model = model(&g, BagPooling::TfIdf, &device);
+    let together = host(model.encode(&CAPTIONS, InputDropout::Off));
+    let alone = CAPTIONS.map(|c| host(model.encode(&[c], InputDropout::Off)));
+    assert_eq!(alone.concat(), together);
+    let turned: Vec<&[u32]> = CAPTIONS.into_iter().rev().collect();
+    let turned = host(model.encode(&turned, InputDropout::Off));
+    let back: Vec<f32> = turned.chunks(4).rev().flatten().copied().collect();
+    assert_eq!(back, together);
+}
+
+/// Captions without a known term are the bias, alone and all together; the table's gradient is 0 then.
+#[test]
+fn no_known_term_is_the_bias() {
+    let device = Device::flex().autodiff();
+    let model = BagOfWords::from_map(&[1.0; 4], &[3.0, 4.0], &[1.0; 2], &device).unwrap();
+    for dropout in [InputDropout::Off, DROPPED] {
+        let rows = model.encode(&[&[] as &[u32], &[]], dropout);
+        assert_eq!(host(rows.clone()), [0.6, 0.8, 0.6, 0.8]);
+        let grads = (rows * Tensor::<2>::from_floats([[1.0, 0.0]], &device)).sum().backward();
+        assert_eq!(host(model.weight.val().grad(&grads).unwrap()), [0.0; 4]);
+        // Twice (1 − 0.6²) / 5 and −0.6 · 0.8 / 5.
+        let bias = host(model.bias.val().grad(&grads).unwrap());
+        assert!((bias[0] - 0.256).abs() < 1e-6 && (bias[1] + 0.192).abs() < 1e-6, "{bias:?}");
+    }
+}
+
+/// Weights are a function of the seed, and only weight and bias are parameters.
+#[test]
+fn random_weights_depend_on_the_seed_alone() {
+    let new = |seed| BagOfWords::new(100, 8, seed, &Device::flex());
+    let weight = |seed| host(new(seed).weight.val());
+    assert!(weight(1) == weight(1) && weight(1) != weight(2));
+    assert!(weight(1).iter().all(|w| w.abs() <= 0.1) && weight(1).iter().any(|w| w.abs() > 0.09));
+    assert_eq!(new(1).num_params(), 100 * 8 + 8);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_one_line() {
+    let device = Device::flex();
+    let of = |weight: &[f32], bias: &[f32], idf: &[f32]| {
+        BagOfWords::from_map(weight, bias, idf, &device).unwrap_err().to_string()
+    };
+    let place = "map of a bag of words: expected";
+    assert_eq!(
+        of(&[0.0; 5], &[0.0; 2], &[1.0; 2]),
+        format!("{place} rows of weights as wide as the bias of 2, got 5 weights")
+    );
+    assert_eq!(
+        of(&[f32::NAN; 4], &[0.0; 2], &[1.0; 2]),
+        format!("{place} finite weights, got NaN")
+    );
+    assert!(of(&[], &[], &[]).starts_with(place));
+    let place = "idf of a bag of words: expected";
+    assert_eq!(of(&[0.0; 4], &[0.0; 2], &[1.0; 3]), format!("{place} that of 2 terms, got 3"));
+    for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+        let got = of(&[0.0; 4], &[0.0; 2], &[1.0, bad]);
+        assert_eq!(got, format!("{place} numbers above 0, got {bad}"));
+    }
+}
+
+#[test]
+#[should_panic(expected = "caption 1, term 2: 6 of 6 terms")]
+fn a_term_outside_the_vocabulary_is_named() {
+    let model = BagOfWords::new(6, 2, 3, &Device::flex());
+    model.encode(&[&[5][..], &[0, 1, 6]], InputDropout::Off);
+}

@@ -1,0 +1,30 @@
+//! Weights that are given, not drawn.
+
+use burn::module::Param;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::{Error, Result};
+
+/// A weight `[inputs, d]`, row by row, and a bias `[d]`, as parameters.
+///
+/// # Errors
+/// If the weight is not rows as wide as the bias, or a value is not finite.
+pub(super) fn linear_map(
+    place: &str,
+    weight: &[f32],
+    bias: &[f32],
+    device: &Device,
+) -> Result<(Param<Tensor<2>>, Param<Tensor<1>>)> {
+    let d = bias.len();
+    if weight.is_empty() || d == 0 || !weight.len().is_multiple_of(d) {
+        let expected = format!("rows of weights as wide as the bias of {d}");
+        return Err(Error::invalid(place, expected, format!("{} weights", weight.len())));
+    }
+    if let Some(value) = weight.iter().chain(bias).find(|x| !x.is_finite()) {
+        return Err(Error::invalid(place, "finite weights", value));
+    }
+    let weight = TensorData::new(weight.to_vec(), [weight.len() / d, d]);
+    let bias = TensorData::new(bias.to_vec(), [d]);
+    let (weight, bias) = (Tensor::from_data(weight, device), Tensor::from_data(bias, device));
+    Ok((Param::from_tensor(weight), Param::from_tensor(bias)))
+}

@@ -1,0 +1,129 @@
+//! A perceptron beside a linear map.
+
+use burn::module::{Module, Param};
+use burn::tensor::activation::relu;
+use burn::tensor::{Device, Tensor};
+use itm_kernels::{Dropout, Linear, Noise, random, uniform};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Sizes and choices of a [`Residual`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResidualShape {
+    /// Width h of the hidden layer.
+    pub hidden: usize,
+    /// c: the inputs' standard deviation becomes c.
+    pub input_scale: f64,
+    /// Share of the inputs that is set to 0 in training.
+    pub input_dropout: f64,
+    /// Share of the hidden values that is set to 0 in training.
+    pub hidden_dropout: f64,
+    /// f: how many times as fast as all other weights these learn, under Adam.
+    pub rate_factor: f64,
+}
+
+impl ResidualShape {
+    /// Refuses values that no perceptron has.
+    ///
+    /// # Errors
+    /// Names the key below `place`, its range and its value.
+    pub fn validate(&self, place: &str) -> Result<()> {
+        let within = |key: &str, value: f64, range: &str, holds: fn(f64) -> bool| {
+            if value.is_finite() && holds(value) {
+                return Ok(());
+            }
+            Err(Error::invalid(format!("{place}.{key}"), range, value))
+        };
+        if self.hidden == 0 {
+            return Err(Error::invalid(format!("{place}.hidden"), "at least 1", 0));
+        }
+        let share: fn(f64) -> bool = |x| (0.0..1.0).contains(&x);
+        within("input_scale", self.input_scale, "above 0", |x| x > 0.0)?;
+        within("input_dropout", self.input_dropout, "in [0, 1)", share)?;
+        within("hidden_dropout", self.hidden_dropout, "in [0, 1)", share)?;
+        within("rate_factor", self.rate_factor, "above 0", |x| x > 0.0)
+    }
+}
+
+/// A perceptron that starts at zero, added to a linear map of the same inputs.
+///
+/// ```text
+/// r(x) = W₂ drop(relu(W₁ drop(c·x / σ) + b₁)) + b₂
+/// W = f · first.weight, and so on: the parameters are the weights divided by f
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | x | the features, none dropped yet | `[b, dim]` |
+/// | W₁, b₁ | f · `first` | `[dim, h]`, `[h]` |
+/// | W₂, b₂ | f · `second` | `[h, d]`, `[d]` |
+/// | c / σ | `scale` | |
+/// | f | `rate_factor` | |
+///
+/// Adam's step does not depend on the size of a gradient, so a step of a parameter at the rate η is one of its weight at f·η.
+///
+/// # Departures
+/// A group of parameters with a rate of its own would give the same steps but for Adam's ε. Clipping sees gradients f times
+/// as long, and decay takes as large a share of these weights as of the others.
+#[derive(Module, Debug)]
+pub struct Residual {
+    /// `[dim, h]`
+    pub first: Linear,
+    /// `[h, d]`
+    pub second: Linear,
+    /// What the inputs are multiplied by.
+    #[module(skip)]
+    pub scale: f32,
+    /// Share of the inputs that is set to 0.
+    #[module(skip)]
+    pub input_dropout: f64,
+    /// Share of the hidden values that is set to 0.
+    #[module(skip)]
+    pub hidden_dropout: f64,
+    /// f
+    #[module(skip)]
+    pub rate_factor: f64,
+}
+
+impl Residual {
+    /// W₁ and b₁ uniform in ±1/√dim, W₂ and b₂ 0. `std` is σ, the standard deviation of all training features.
+    ///
+    /// # Errors
+    /// If σ or a value of the shape is not what it must be.
+    pub(super) fn new(
+        shape: &ResidualShape,
+        [dim, d]: [usize; 2],
+        std: f64,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Self> {
+        shape.validate("residual")?;
+        if !(std.is_finite() && std > 0.0) {
+            let expected = "a standard deviation above 0";
+            return Err(Error::invalid("features of a residual", expected, std));
+        }
+        let &ResidualShape { hidden, input_scale, input_dropout, hidden_dropout, rate_factor } =
+            shape;
+        let bound = (1.0 / ((dim as f64).sqrt() * rate_factor)) as f32;
+        let weight = uniform([dim, hidden], bound, random::derive(seed, 0), device);
+        let bias = uniform([hidden], bound, random::derive(seed, 1), device);
+        let (weight, bias) = (Param::from_tensor(weight), Param::from_tensor(bias));
+        let second = Linear {
+            weight: Param::from_tensor(Tensor::zeros([hidden, d], device)),
+            bias: Param::from_tensor(Tensor::zeros([d], device)),
+        };
+        let scale = (input_scale / std) as f32;
+        let first = Linear { weight, bias };
+        Ok(Self { first, second, scale, input_dropout, hidden_dropout, rate_factor })
+    }
+
+    /// r of inputs that are scaled, and dropped where they are to be, `[b, d]`.
+    pub(super) fn forward(&self, inputs: Tensor<2>, noise: Noise) -> Tensor<2> {
+        let f = self.rate_factor;
+        let hidden = relu(self.first.forward(inputs) * f); // [b, h]
+        let hidden = Dropout::new(self.hidden_dropout).forward(hidden, noise);
+        self.second.forward(hidden) * f
+    }
+}
