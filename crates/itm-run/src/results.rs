@@ -114,18 +114,9 @@ impl Results {
     }
 
     fn chance_row(&self, job: &Job) -> Row {
-        let recalls = |r: [f64; 3]| Recalls { r1: r[0], r5: r[1], r10: r[2] };
-        let measured = Measured {
-            i2t: recalls(self.chance.i2t),
-            t2i: recalls(self.chance.t2i),
-            rsum: self.chance.rsum,
-            ci95: None,
-            ci95_recalls: None,
-            per_seed: vec![],
-            validation_rsum: None,
-            ties_decided: None,
-            seconds: None,
-        };
+        let [i2t, t2i] =
+            [self.chance.i2t, self.chance.t2i].map(|[r1, r5, r10]| Recalls { r1, r5, r10 });
+        let measured = Measured { i2t, t2i, rsum: self.chance.rsum, ..Measured::default() };
         Row {
             name: CHANCE.into(),
             kind: Kind::Baseline,

@@ -148,7 +148,7 @@ pub enum Kind {
 }
 
 /// Recalls of one row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     /// An image asks for its texts.
@@ -172,7 +172,7 @@ pub struct Measured {
 }
 
 /// R@1, R@5 and R@10 in percent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recalls {
     /// Share of queries with a true item ranked first.

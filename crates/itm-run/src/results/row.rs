@@ -56,11 +56,8 @@ impl RowResult {
     pub(super) fn row(&self, job: &Job) -> Result<Row> {
         let of = |recalls: fn(&Evaluation) -> [f64; 3]| {
             let at = |k: usize| mean(self.runs.iter().map(|run| recalls(&run.evaluation)[k]));
-            Recalls {
-                r1: at(0).unwrap_or(0.0),
-                r5: at(1).unwrap_or(0.0),
-                r10: at(2).unwrap_or(0.0),
-            }
+            let [r1, r5, r10] = [0, 1, 2].map(|k| at(k).unwrap_or(0.0));
+            Recalls { r1, r5, r10 }
         };
         let intervals = bootstrap(&self.hits(), REPLICATES, RESAMPLING_SEED)?;
         let best = |run: &SeedRun| Some(run.trained.as_ref()?.progress.best?.rsum);
