@@ -4,7 +4,8 @@ mod model;
 mod preset;
 mod transform;
 
-use itm_core::learn::{above_zero, at_least_one, at_least_zero, within};
+use itm_core::contrastive::ContrastiveOptions;
+use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -74,9 +75,9 @@ pub enum Loss {
     /// Eq. 15, and Eq. 3 in the warm-up.
     #[default]
     Triplet,
-    /// InfoNCE over the batch, a baseline that is not the paper's: [`info_nce`].
+    /// InfoNCE over the batch, a baseline that is not the paper's: [`itm_core::contrastive::info_nce`].
     InfoNce,
-    /// SigLIP's pairwise sigmoid over the batch, another: [`sigmoid_pairs`].
+    /// SigLIP's pairwise sigmoid over the batch, another: [`itm_core::contrastive::sigmoid_pairs`].
     Sigmoid,
 }
 
@@ -93,6 +94,11 @@ pub enum DropoutAfterValidation {
 }
 
 impl TrainConfig {
+    /// Temperature and bias of the loss, where it is a contrastive one.
+    pub(crate) fn contrast(&self) -> Option<&ContrastiveOptions> {
+        self.contrastive.as_ref().filter(|_| self.loss != Loss::Triplet)
+    }
+
     /// The rate of an epoch with the schedule `steps`: divided by ten at each of `decay_epochs`.
     pub fn rate(&self, epoch: usize) -> f64 {
         let passed = self.decay_epochs.iter().filter(|&&e| e <= epoch).count();
@@ -215,13 +221,17 @@ impl SamplerConfig {
         epoch < self.warmup_epochs || self.negatives == Negatives::InBatch
     }
 
-    /// Whether momentum encoders take part at all.
-    pub fn has_momentum(&self) -> bool {
-        self.bank_size > 0 && self.negatives != Negatives::InBatch
-    }
 }
 
 impl FneConfig {
+    /// Whether momentum encoders take part at all.
+    pub fn has_momentum(&self) -> bool {
+        let Self { train, sampler, .. } = self;
+        train.loss == Loss::Triplet
+            && sampler.bank_size > 0
+            && sampler.negatives != Negatives::InBatch
+    }
+
     /// Refuses values nothing can be trained with.
     ///
     /// # Errors
@@ -232,6 +242,14 @@ impl FneConfig {
         at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
+        match (&train.contrastive, train.loss) {
+            (None, Loss::InfoNce | Loss::Sigmoid) => {
+                let expected = "a section [train.contrastive] for this loss";
+                return Err(Error::invalid("train.loss", expected, "none"));
+            }
+            (None, Loss::Triplet) => (),
+            (Some(options), _) => options.validate()?,
+        }
         above_zero("train.learning_rate", train.learning_rate)?;
         at_least_zero("train.weight_decay", train.weight_decay)?;
         above_zero("train.grad_clip", train.grad_clip)?;

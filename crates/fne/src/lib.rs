@@ -28,9 +28,9 @@ pub use itm_kernels::Memory;
 
 pub use bank::{Bank, Entries, NEVER};
 pub use config::{
-    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FeatureTransform,
-    FeaturesConfig, FneConfig, GruConfig, ImageConfig, ModelConfig, Negatives, Pixels, Positive,
-    Preset, Projected, SamplerConfig, TextConfig, TrainConfig, TrainTruncate, VitConfig,
+    Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FeatureTransform,
+    FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig, Negatives, Pixels, Positive,
+    Preset, Projected, SamplerConfig, StartFrom, TextConfig, TrainConfig, TrainTruncate, VitConfig,
     WarmupLoss, Weights,
 };
 pub use draw::draw;

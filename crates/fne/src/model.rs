@@ -6,7 +6,8 @@ mod text;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::Result;
-use itm_core::encoders::{InputDropout, Temperature};
+use itm_core::contrastive::Contrast;
+use itm_core::encoders::InputDropout;
 use itm_core::learn::Images;
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
@@ -31,8 +32,8 @@ pub struct Encoders {
     pub image: ImageEncoder,
     /// Captions to w̄.
     pub text: TextEncoder,
-    /// Of a contrastive loss, where it learns.
-    pub temperature: Option<Temperature>,
+    /// The contrastive loss, of a row that has one: its temperature may learn.
+    pub contrast: Option<Contrast>,
 }
 
 /// An encoder, and what was read of published weights.
@@ -106,8 +107,8 @@ impl Encoders {
         let d = config.embed_dim;
         let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
         let (text, of_text) = TextEncoder::open(&config.text, (vocabulary, d), seed, device)?;
-        let temperature = None;
-        Ok((Self { image, text, temperature }, of_image.into_iter().chain(of_text).collect()))
+        let contrast = None;
+        Ok((Self { image, text, contrast }, of_image.into_iter().chain(of_text).collect()))
     }
 
     /// The encoders with what of the training data is part of them and no weight.
@@ -115,8 +116,8 @@ impl Encoders {
     /// # Errors
     /// If there are not as many idf as a bag of words has stems, or a number is not above 0.
     pub(crate) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
-        let Self { image, text, temperature } = self;
-        Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, temperature })
+        let Self { image, text, contrast } = self;
+        Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, contrast })
     }
 
     /// The encoders with these maps as weights.
@@ -124,8 +125,8 @@ impl Encoders {
     /// # Errors
     /// If the image encoder takes no features or the text encoder no stems, or a map is of another shape.
     pub(crate) fn with_start(self, start: &Start) -> Result<Self> {
-        let Self { image, text, temperature } = self;
-        Ok(Self { image: image.with_start(start)?, text: text.with_start(start)?, temperature })
+        let Self { image, text, contrast } = self;
+        Ok(Self { image: image.with_start(start)?, text: text.with_start(start)?, contrast })
     }
 
     /// v̄, `[b, d]`, rows of unit length.

@@ -5,7 +5,9 @@ mod parts;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use itm_core::learn::{Batch, Images, Learner, Numbers, Observe, Step};
+use itm_core::contrastive::Contrast;
+use itm_core::learn::{Batch, Images, Learner, Numbers, Observe, Schedule, Step, Updates};
+use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
 use itm_kernels::AdamOptions;
@@ -14,7 +16,7 @@ use self::objective::Kept;
 use self::parts::Parts;
 use crate::audit::Observation;
 use crate::bank::{Bank, check_ids};
-use crate::config::{DropoutAfterValidation, Enqueue, Exclude, FneConfig};
+use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
 use crate::model::{Dropout, Encoders, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
 
@@ -81,7 +83,9 @@ impl Fne {
     ) -> Result<Self> {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let (online, loaded) = Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
+        let (mut online, loaded) =
+            Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
+        online.contrast = config.train.contrast().map(|options| Contrast::new(options, &device));
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
@@ -96,9 +100,31 @@ impl Fne {
         })
     }
 
-    /// Tells how many steps an epoch has: `dropout_after_validation = "off"` counts by it.
+    /// Tells how many steps an epoch has: `dropout_after_validation = "off"` and `schedule = "cosine"` count by it.
     pub fn with_epochs_of(self, steps: usize) -> Self {
         Self { steps_per_epoch: Some(steps as u64), ..self }
+    }
+
+    /// Tells what of the training data is part of the encoders: the deviation of the features, the idf of the stems.
+    ///
+    /// # Errors
+    /// If there are not as many idf as stems, or a number is not above 0.
+    pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+        self.with_online(|online| online.with_inputs(inputs))
+    }
+
+    /// Begins with these maps instead of random weights; before the first step.
+    ///
+    /// # Errors
+    /// If the encoders are not a map of features and a bag of words, or the maps are of another shape.
+    pub fn with_start(self, start: &Start) -> Result<Self> {
+        self.with_online(|online| online.with_start(start))
+    }
+
+    fn with_online(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
+        let online = change(self.learner.into_module())?;
+        let (momentum, learner) = (online.clone().valid(), Learner::new(online, options(&self.config)));
+        Ok(Self { momentum, learner, ..self })
     }
 
     /// Tells which images and captions, by their ids, match: [`Exclude::Truth`](crate::Exclude::Truth) leaves these out.
@@ -133,7 +159,7 @@ impl Fne {
         };
 
         // Before the online encoders' graph is there: its activations and this pass's are not held together.
-        let has_momentum = self.config.sampler.has_momentum();
+        let has_momentum = self.config.has_momentum();
         if has_momentum {
             self.average();
         }
@@ -150,8 +176,9 @@ impl Fne {
         let enqueue = self.config.sampler.enqueue;
         let before = kept.is_some() && enqueue == Enqueue::Before;
         let overwritten = before.then(|| self.bank.oldest(b));
-        let rate = train.rate(self.learner.epoch());
+        let rate = self.rate()?;
         let loss = match &kept {
+            _ if train.loss != config::Loss::Triplet => Ok(self.contrastive(batch, both)),
             _ if in_batch => Ok(self.in_batch(batch, both, observe)),
             Some(kept) => self.with_memory(batch, both, kept.clone(), chance, observe),
             None => self.without_memory(batch, both, chance, observe),
@@ -214,13 +241,28 @@ impl Fne {
         if self.config.train.dropout_after_validation == DropoutAfterValidation::On {
             return Ok(true);
         }
-        let Some(n) = self.steps_per_epoch else {
-            let key = "train.dropout_after_validation";
-            let got = "\"off\" for epochs of unknown length";
-            return Err(Error::invalid(key, "the number of steps of an epoch", got));
-        };
+        let n = self.epoch_steps("train.dropout_after_validation", "\"off\"")?;
         let (third, begin) = (n / 3, self.learner.epoch() as u64 * n);
         Ok(third == 0 || self.learner.steps() / third <= begin / third)
+    }
+
+    /// The rate of the next update.
+    fn rate(&self) -> Result<f64> {
+        let train = &self.config.train;
+        if train.schedule == Schedule::Steps {
+            return Ok(train.rate(self.learner.epoch()));
+        }
+        let all = train.epochs as u64 * self.epoch_steps("train.schedule", "\"cosine\"")?;
+        let updates = Updates { made: self.learner.steps(), all };
+        Ok(train.schedule.rate(train.learning_rate, 0, updates))
+    }
+
+    /// Steps of an epoch, for a key that counts by them.
+    fn epoch_steps(&self, key: &str, value: &str) -> Result<u64> {
+        self.steps_per_epoch.ok_or_else(|| {
+            let got = format!("{value} for epochs of unknown length");
+            Error::invalid(key, "the number of steps of an epoch", got)
+        })
     }
 
     /// The config it was made with.

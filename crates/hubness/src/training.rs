@@ -1,4 +1,4 @@
-//! HAL and its rivals in training: a linear map of global image features and a GRU over words, trained by one of the
+//! HAL and its rivals in training: a map of global image features, and a GRU over words or a bag of words, trained by one of the
 //! [losses](crate::losses). Feature `burn`.
 //!
 //! [`Hal`] is a model in training: as a [`Method`](itm_core::learn::Method) it has a step, scores and a state. Who calls it
@@ -18,7 +18,8 @@ pub use itm_core::learn::{Batch, Images, Method, Observe};
 
 pub use bank::MemoryBank;
 pub use config::{
-    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, TrainConfig,
+    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, StartFrom, TextKind,
+    TrainConfig,
 };
-pub use model::Encoders;
+pub use model::{Encoders, TextEncoder};
 pub use step::Hal;

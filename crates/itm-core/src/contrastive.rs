@@ -4,7 +4,10 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};
 
-use crate::{Block, Siblings, host};
+use serde::{Deserialize, Serialize};
+
+use crate::learn::{above_zero, within};
+use crate::{Block, Result, Siblings, host};
 
 /// The largest 1/τ a learned temperature reaches (CLIP).
 const LARGEST_SCALE: f64 = 100.0;
@@ -170,6 +173,92 @@ pub fn sigmoid_pairs(
     match masked {
         Some(masked) => terms.mask_fill(masked, 0.0),
         None => terms,
+    }
+}
+
+/// Temperature and bias of a contrastive loss, as a configuration says them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContrastiveOptions {
+    /// τ, or where it begins.
+    pub temperature: f64,
+    /// β of the pairwise sigmoid, or where it begins; InfoNCE does not use it.
+    pub bias: f64,
+    /// Whether both are learnt.
+    pub learn: Learnt,
+}
+
+/// Whether a number of a loss is learnt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Learnt {
+    /// It stays as it is.
+    #[default]
+    Fixed,
+    /// It is a parameter beside the weights.
+    Learned,
+}
+
+impl ContrastiveOptions {
+    /// Refuses numbers that no loss can be made with.
+    ///
+    /// # Errors
+    /// Names the key, its range and its value.
+    pub fn validate(&self) -> Result<()> {
+        above_zero("contrastive.temperature", self.temperature)?;
+        within("contrastive.bias", self.bias, "a number", |_| true)
+    }
+}
+
+/// A contrastive loss with its temperature and bias, which may be learnt.
+#[derive(Module, Debug)]
+pub struct Contrast {
+    /// τ
+    pub temperature: Temperature,
+    /// β, where it is learnt.
+    pub bias: Option<Param<Tensor<1>>>,
+    /// β, where it is not.
+    #[module(skip)]
+    constant: f64,
+}
+
+impl Contrast {
+    /// As the options say.
+    pub fn new(options: &ContrastiveOptions, device: &Device) -> Self {
+        let ContrastiveOptions { temperature, bias, learn } = *options;
+        let beta = || Param::from_tensor(Tensor::from_floats([bias as f32], device));
+        match learn {
+            Learnt::Fixed => {
+                Self { temperature: Temperature::Fixed(temperature), bias: None, constant: bias }
+            }
+            Learnt::Learned => Self {
+                temperature: Temperature::learned(temperature, device),
+                bias: Some(beta()),
+                constant: bias,
+            },
+        }
+    }
+
+    /// The mean of [`info_nce`] over the batch and both directions.
+    ///
+    /// # Panics
+    /// As [`info_nce`].
+    pub fn info_nce(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
+        let [i2t, t2i] = info_nce(scores, &self.temperature, siblings);
+        (i2t.mean() + t2i.mean()) / 2.0
+    }
+
+    /// The sum of [`sigmoid_pairs`] over all pairs, divided by the batch.
+    ///
+    /// # Panics
+    /// As [`sigmoid_pairs`].
+    pub fn sigmoid(&self, scores: Tensor<2>, siblings: Siblings) -> Tensor<1> {
+        let (b, device) = (scores.dims()[0], scores.device());
+        let bias = match &self.bias {
+            Some(bias) => bias.val(),
+            None => Tensor::from_floats([self.constant as f32], &device),
+        };
+        sigmoid_pairs(scores, &self.temperature, bias, siblings).sum() / b as f64
     }
 }
 

@@ -2,12 +2,12 @@
 
 use burn::tensor::{Device, Tensor};
 use itm_core::audit::{Direction, Observed, Pair};
-use itm_core::{Result, host};
+use itm_core::{Result, Siblings, host};
 
 use super::{Batch, Fne, Loss, Observe, stream};
 use crate::audit::Observation;
 use crate::bank::{Bank, Entries};
-use crate::config::{Enqueue, Exclude, Negatives, Positive, WarmupLoss};
+use crate::config::{self, Enqueue, Exclude, Negatives, Positive, WarmupLoss};
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, in_batch_hinges, row_dots};
 use crate::model::derive;
@@ -187,6 +187,21 @@ impl Fne {
             self.observation(batch, (&ids, &captions), [i2t, t2i], &same)
         });
         Ok(reduce(h, g, observation))
+    }
+
+    /// A loss over all pairs of the batch: not the paper's. Every negative pulls.
+    pub(super) fn contrastive(&self, batch: &Batch, [images, texts]: [Tensor<2>; 2]) -> Loss {
+        let contrast = self.online().contrast.as_ref().expect("made for this loss");
+        let siblings = match self.config.sampler.mask_same_image_everywhere {
+            true => Siblings::Masked(batch.image_ids),
+            false => Siblings::Negatives,
+        };
+        let scores = images.matmul(texts.transpose());
+        let value = match self.config.train.loss {
+            config::Loss::Sigmoid => contrast.sigmoid(scores, siblings),
+            config::Loss::InfoNce | config::Loss::Triplet => contrast.info_nce(scores, siblings),
+        };
+        Loss { value, active: 1.0, observation: None }
     }
 
     /// Eq. 15 with the batch as the pool, both sides online: the paper's "w/o MMM".

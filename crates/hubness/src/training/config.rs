@@ -1,8 +1,10 @@
 //! What a config file says: every key is required, an unknown one is an error.
 
-use itm_core::encoders::TextPool;
-use itm_core::learn::{above_zero, at_least_one, at_least_zero, within};
+use itm_core::contrastive::ContrastiveOptions;
+use itm_core::encoders::{BagPooling, ResidualShape, TextPool};
+use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::scored::Similarity;
+use itm_core::start::StartOptions;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -26,12 +28,24 @@ pub struct HalConfig {
     pub bank: BankOptions,
 }
 
-/// Encoders over precomputed global image features and word numbers.
+/// Encoders over precomputed global image features, and over words or stems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of the joint space; also that of the GRU's state.
     pub embed_dim: usize,
+    /// The weights before the first step.
+    pub start: StartFrom,
+    /// Which closed form the weights begin with, where `start` asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cca: Option<StartOptions>,
+    /// What reads captions.
+    pub text: TextKind,
+    /// What the stems of a caption count, for a bag of words.
+    pub bag_pooling: BagPooling,
+    /// A small network beside the image map, whose output is 0 before the first step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residual: Option<ResidualShape>,
     /// Width of a word vector.
     pub word_dim: usize,
     /// How a text's word states become one vector.
@@ -40,8 +54,30 @@ pub struct ModelConfig {
     pub similarity: Similarity,
     /// Whether image embeddings are scaled to unit length.
     pub image_norm: ImageNorm,
-    /// The weights before the first step.
+    /// The random weights.
     pub initialisation: Initialisation,
+}
+
+/// The weights before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartFrom {
+    /// Random ones, by the seed: [`Initialisation`].
+    #[default]
+    Random,
+    /// Closed-form CCA of the training pairs ([`Hal::with_start`](super::Hal::with_start)); the text encoder is a bag of words.
+    Cca,
+}
+
+/// What reads captions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextKind {
+    /// Word vectors and a gated recurrent unit (the paper).
+    #[default]
+    Gru,
+    /// A linear map of the stems that occur.
+    Bag,
 }
 
 /// Whether image embeddings are scaled to unit length.
@@ -54,7 +90,7 @@ pub enum ImageNorm {
     Off,
 }
 
-/// The weights before the first step. The projection is Xavier uniform with a bias of 0 in both.
+/// Random weights. The projection is Xavier uniform with a bias of 0 in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Initialisation {
@@ -76,14 +112,20 @@ pub struct TrainConfig {
     pub batch: usize,
     /// Of Adam.
     pub learning_rate: f64,
-    /// Epochs after which the rate is divided by ten, again and again.
+    /// How the rate falls.
+    pub schedule: Schedule,
+    /// Epochs after which the rate is divided by ten, again and again, with the schedule `steps`.
     pub decay_every: usize,
     /// Largest norm of all gradients together; 0: not clipped.
     pub grad_clip: f64,
+    /// Share of image features that is set to 0 in training.
+    pub dropout: f64,
+    /// Share of stems that a bag of words leaves out in training.
+    pub word_dropout: f64,
 }
 
 impl TrainConfig {
-    /// The rate of an epoch, counted from 0: `lr · 0.1^⌊epoch / decay_every⌋`.
+    /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · 0.1^⌊epoch / decay_every⌋`.
     pub fn rate(&self, epoch: usize) -> f64 {
         self.learning_rate * 0.1f64.powi((epoch / self.decay_every) as i32)
     }
@@ -105,6 +147,17 @@ pub enum Objective {
     HalAaaiLocal,
     /// The later loss, with a memory bank.
     HalAaaiBank,
+    /// InfoNCE, a baseline that is not the paper's: [`itm_core::contrastive::info_nce`].
+    InfoNce,
+    /// SigLIP's pairwise sigmoid, another: [`itm_core::contrastive::sigmoid_pairs`].
+    Sigmoid,
+}
+
+impl Objective {
+    /// Whether it compares every pair with all others of the batch.
+    pub fn is_contrastive(self) -> bool {
+        matches!(self, Self::InfoNce | Self::Sigmoid)
+    }
 }
 
 /// The loss and its negatives.
@@ -117,6 +170,9 @@ pub struct LossConfig {
     pub margin: f64,
     /// Whether another caption of the same image is no negative. Not of the AAAI objectives.
     pub mask_same_image: bool,
+    /// Temperature and bias of the contrastive objectives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contrastive: Option<ContrastiveOptions>,
 }
 
 impl HalConfig {
@@ -129,6 +185,11 @@ impl HalConfig {
         Self {
             model: ModelConfig {
                 embed_dim: 1024,
+                start: StartFrom::Random,
+                cca: None,
+                text: TextKind::Gru,
+                bag_pooling: BagPooling::TfIdf,
+                residual: None,
                 word_dim: 300,
                 text_pool: TextPool::Last,
                 similarity: Similarity::Cosine,
@@ -140,10 +201,13 @@ impl HalConfig {
                 epochs: 30,
                 batch: 128,
                 learning_rate,
+                schedule: Schedule::Steps,
                 decay_every,
                 grad_clip: 2.0,
+                dropout: 0.0,
+                word_dropout: 0.0,
             },
-            loss: LossConfig { objective, margin: 0.2, mask_same_image: false },
+            loss: LossConfig { objective, margin: 0.2, mask_same_image: false, contrastive: None },
             hubs: HubOptions::default(),
             aaai: AaaiOptions::FLICKR30K,
             bank: BankOptions::default(),
@@ -158,6 +222,25 @@ impl HalConfig {
         let Self { model, train, loss, hubs, aaai, bank } = self;
         at_least_one("model.embed_dim", model.embed_dim)?;
         at_least_one("model.word_dim", model.word_dim)?;
+        model.validate_start()?;
+        if let Some(residual) = &model.residual {
+            residual.validate("model.residual")?;
+        }
+        let share = |x: f64| (0.0..1.0).contains(&x);
+        within("train.dropout", train.dropout, "in [0, 1)", share)?;
+        within("train.word_dropout", train.word_dropout, "in [0, 1)", share)?;
+        if model.text == TextKind::Gru {
+            let none = "0: only a bag of words leaves stems out";
+            within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
+        }
+        match &loss.contrastive {
+            Some(options) => options.validate()?,
+            None if loss.objective.is_contrastive() => {
+                let expected = "a section [loss.contrastive] for this objective";
+                return Err(Error::invalid("loss.objective", expected, "none"));
+            }
+            None => (),
+        }
         at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.decay_every", train.decay_every)?;
@@ -178,6 +261,25 @@ impl HalConfig {
             return Err(Error::invalid("model.similarity", expected, "order"));
         }
         Ok(())
+    }
+}
+
+impl ModelConfig {
+    /// The closed form that the weights begin with, if they do.
+    pub fn closed_form(&self) -> Option<&StartOptions> {
+        self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
+    }
+
+    fn validate_start(&self) -> Result<()> {
+        let wrong = |expected, got| Err(Error::invalid("model.start", expected, got));
+        match (&self.cca, self.start, self.text) {
+            (None, StartFrom::Cca, _) => wrong("\"cca\" with a section [model.cca]", "none"),
+            (Some(_), StartFrom::Cca, TextKind::Gru) => {
+                wrong("\"cca\" with text = \"bag\"", "an encoder of words in their order")
+            }
+            (Some(cca), ..) => cca.validate(),
+            (None, StartFrom::Random, _) => Ok(()),
+        }
     }
 }
 

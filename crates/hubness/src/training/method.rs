@@ -5,9 +5,9 @@ use std::path::Path;
 use burn::module::Module;
 use itm_core::Result;
 use itm_core::audit::Draws;
-use itm_core::encoders::TokenBatch;
+use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    BLOCK, Batch, Items, Method, Observe, Rows, Step, check_texts, embed_features, embed_texts,
+    BLOCK, Batch, Items, Method, Observe, Rows, Step, embed_features, embed_texts,
     first_non_finite,
 };
 use itm_core::scored::{EmbeddingRows, Scored};
@@ -30,7 +30,7 @@ impl Method for Hal {
         Ok(())
     }
 
-    /// One update of the encoders. Nothing in it is random.
+    /// One update of the encoders. Dropout alone is random.
     ///
     /// # Errors
     /// If a value of an image, the loss or the norm of its gradients is not finite, if the images are pictures, or a caption
@@ -39,8 +39,8 @@ impl Method for Hal {
     /// # Panics
     /// If the parts of the batch differ in their number of rows, the features have another width, or a word's number is outside
     /// the vocabulary.
-    fn step(&mut self, batch: &Batch, _seed: u64, observe: Observe) -> Result<Step> {
-        let (step, negatives) = self.step_by(batch, observe)?;
+    fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
+        let (step, negatives) = self.step_by(batch, seed, observe)?;
         let (Observe::Against(truth), Some(sides)) = (observe, negatives) else { return Ok(step) };
         let (margin, truth) = (self.config.loss.margin, truth.by_id());
         let mut draws = Draws::default();
@@ -51,11 +51,11 @@ impl Method for Hal {
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let (model, config) = (self.encoders().valid(), &self.config.model);
         let features = items.images.features(self.image_dim())?;
-        check_texts(items.texts, None)?;
+        model.text.check(items.texts)?;
         Ok(Box::new(EmbeddingRows {
             dim: config.embed_dim,
-            images: embed_features(features, |block| model.images(block)),
-            texts: embed_texts(items.texts, BLOCK, |some| model.texts(&TokenBatch::new(some))),
+            images: embed_features(features, |block| model.images(block, InputDropout::Off)),
+            texts: embed_texts(items.texts, BLOCK, |some| model.texts(some, InputDropout::Off)),
             similarity: config.similarity,
         }))
     }

@@ -1,13 +1,19 @@
-//! The encoders: a linear map of global image features, a GRU over words.
+//! The encoders: a map of global image features; a GRU over words, or a bag of words.
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::encoders::{GruText, GruTextShape, Projection, TokenBatch};
+use burn::tensor::{Device, Tensor};
+use itm_core::contrastive::Contrast;
+use itm_core::encoders::{
+    BagOfWords, GruText, GruTextShape, InputDropout, Projection, TokenBatch,
+};
+use itm_core::learn::check_texts;
 use itm_core::scored::Similarity;
+use itm_core::start::{InputStatistics, Start};
+use itm_core::{Error, Result};
 use itm_kernels::{Gru, random, uniform};
 
-use super::config::{ImageNorm, Initialisation, ModelConfig};
+use super::config::{HalConfig, ImageNorm, Initialisation, ModelConfig, TextKind};
 use crate::losses::order_similarity;
 
 /// Both sides of the model, and how they are compared.
@@ -15,8 +21,10 @@ use crate::losses::order_similarity;
 pub struct Encoders {
     /// Image features to the joint space.
     pub image: Projection,
-    /// Words to the joint space.
-    pub text: GruText,
+    /// Captions to the joint space.
+    pub text: TextEncoder,
+    /// The contrastive loss, of an objective that is one: its temperature may learn.
+    pub contrast: Option<Contrast>,
     /// How embeddings are compared.
     #[module(skip)]
     pub similarity: Similarity,
@@ -25,15 +33,22 @@ pub struct Encoders {
     pub image_norm: ImageNorm,
 }
 
-impl Encoders {
-    /// Random weights: a function of the seed.
-    pub fn new(
-        config: &ModelConfig,
-        image_dim: usize,
-        vocabulary: usize,
-        seed: u64,
-        device: &Device,
-    ) -> Self {
+/// Captions to the joint space.
+#[derive(Module, Debug)]
+pub enum TextEncoder {
+    /// Words in their order.
+    Gru(GruText),
+    /// Sets of stems.
+    Bag(BagOfWords),
+}
+
+impl TextEncoder {
+    fn new(config: &ModelConfig, vocabulary: usize, seed: u64, device: &Device) -> Self {
+        if config.text == TextKind::Bag {
+            let mut bag = BagOfWords::new(vocabulary, config.embed_dim, seed, device);
+            bag.pooling = config.bag_pooling;
+            return Self::Bag(bag);
+        }
         let (d, e) = (config.embed_dim, config.word_dim);
         let part = |part| random::derive(seed, part);
         let shape = GruTextShape { vocabulary, word_width: e, hidden: d, pool: config.text_pool };
@@ -47,38 +62,95 @@ impl Encoders {
                 b_hh: zeros(3 * d, device),
             };
         }
+        Self::Gru(text)
+    }
+
+    fn encode<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
+        match self {
+            Self::Gru(gru) => gru.encode(&TokenBatch::new(captions)),
+            Self::Bag(bag) => bag.encode(captions, dropout),
+        }
+    }
+
+    /// Refuses captions that it cannot encode.
+    ///
+    /// # Errors
+    /// If a caption has no word, but for a bag of words.
+    pub(super) fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
+        match self {
+            Self::Gru(_) => check_texts(captions, None),
+            Self::Bag(_) => Ok(()),
+        }
+    }
+}
+
+impl Encoders {
+    /// Random weights: a function of the seed.
+    ///
+    /// # Errors
+    /// If a value of the residual network's shape is out of range.
+    pub fn new(
+        config: &HalConfig,
+        image_dim: usize,
+        vocabulary: usize,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Self> {
+        let HalConfig { model, loss, .. } = config;
+        let (d, part) = (model.embed_dim, |part| random::derive(seed, part));
         let weight = xavier([image_dim, d], [image_dim, d], part(1), device);
         let linear = Linear { weight, bias: Some(zeros(d, device)) };
-        Self {
-            image: Projection { linear, residual: None },
-            text,
-            similarity: config.similarity,
-            image_norm: config.image_norm,
+        let mut image = Projection { linear, residual: None };
+        if let Some(shape) = &model.residual {
+            image = image.with_residual(shape, 1.0, part(5))?;
         }
+        let contrast = loss.contrastive.as_ref().filter(|_| loss.objective.is_contrastive());
+        Ok(Self {
+            image,
+            text: TextEncoder::new(model, vocabulary, seed, device),
+            contrast: contrast.map(|options| Contrast::new(options, device)),
+            similarity: model.similarity,
+            image_norm: model.image_norm,
+        })
+    }
+
+    /// The encoders with what of the training data is part of them and no weight.
+    pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+        let image = self.image.scaled_to(inputs.deviation)?;
+        let text = match (self.text, &inputs.idf) {
+            (TextEncoder::Bag(bag), Some(idf)) => TextEncoder::Bag(bag.with_idf(idf)?),
+            (text, _) => text,
+        };
+        Ok(Self { image, text, ..self })
+    }
+
+    /// The encoders with these maps as weights.
+    pub(super) fn with_start(self, start: &Start) -> Result<Self> {
+        let TextEncoder::Bag(bag) = self.text else {
+            let got = "one of words in their order";
+            return Err(Error::invalid("a start", "a text encoder of stems", got));
+        };
+        let text = TextEncoder::Bag(bag.with_map(&start.text)?);
+        Ok(Self { image: self.image.with_map(&start.image)?, text, ..self })
     }
 
     /// Embeddings of image features, `[b, d]`: unit rows, for order embeddings their absolute values.
     ///
     /// # Panics
     /// If `features` does not hold whole rows of the projection's width.
-    pub fn images(&self, features: &[f32]) -> Tensor<2> {
-        let weight = self.image.linear.weight.val();
-        let [dim, _] = weight.dims();
-        assert!(features.len().is_multiple_of(dim), "features are rows of {dim}");
-        let data = TensorData::new(features.to_vec(), [features.len() / dim, dim]);
-        let rows = Tensor::from_data(data, &weight.device());
+    pub fn images(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
         self.ordered(match self.image_norm {
-            ImageNorm::Unit => self.image.encode(rows),
-            ImageNorm::Off => self.image.linear.forward(rows),
+            ImageNorm::Unit => self.image.embed(features, dropout),
+            ImageNorm::Off => self.image.map(features, dropout),
         })
     }
 
     /// Embeddings of captions, `[b, d]`: unit rows, for order embeddings their absolute values.
     ///
     /// # Panics
-    /// If a word's number is not in the vocabulary.
-    pub fn texts(&self, tokens: &TokenBatch) -> Tensor<2> {
-        self.ordered(self.text.encode(tokens))
+    /// If a word's number is not in the vocabulary, or a caption has no word and the encoder needs one.
+    pub fn texts<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
+        self.ordered(self.text.encode(captions, dropout))
     }
 
     /// Scores of images against texts, `[n, m]`.

@@ -1,6 +1,7 @@
 //! The loss of a batch, and what became of its negatives.
 
 use burn::tensor::Tensor;
+use itm_core::contrastive::Contrast;
 use itm_core::audit::{Direction, Draws, Observed, Pair};
 use itm_core::host;
 use itm_core::learn::Batch;
@@ -35,13 +36,14 @@ pub(super) struct Outcome {
     pub(super) loss: Tensor<1>,
     /// Share of the negatives that pull.
     pub(super) active: f64,
-    /// Hinges of both directions, `[b, b]`, anchors in rows; none for the AAAI objectives.
+    /// Hinges of both directions, `[b, b]`, anchors in rows; only the objectives of the paper have them.
     hinges: Option<[Vec<f32>; 2]>,
 }
 
 /// The loss of a batch with these scores.
 pub(super) fn outcome(
     config: &HalConfig,
+    contrast: Option<&Contrast>,
     scores: Tensor<2>,
     image_ids: &[i64],
     bank: &BankScores,
@@ -51,7 +53,12 @@ pub(super) fn outcome(
         true => Siblings::Masked(image_ids),
         false => Siblings::Negatives,
     };
+    let contrast = || contrast.expect("made for this objective");
+    // Every negative pulls.
+    let pulled = |loss| Outcome { loss, active: 1.0, hinges: None };
     let (hinges, hardest) = match config.loss.objective {
+        Objective::InfoNce => return pulled(contrast().info_nce(scores, siblings)),
+        Objective::Sigmoid => return pulled(contrast().sigmoid(scores, siblings)),
         Objective::Sum => (sum(scores, margin, siblings), false),
         Objective::Max => (max(scores, margin, siblings), true),
         Objective::Hal => (sum(reweighted(scores, &config.hubs), margin, siblings), false),
@@ -88,7 +95,8 @@ impl Outcome {
         scores: &Tensor<2>,
     ) -> [Negatives; 2] {
         let b = batch.image_ids.len();
-        let masked = config.loss.mask_same_image && self.hinges.is_some();
+        let contrastive = config.loss.objective.is_contrastive();
+        let masked = config.loss.mask_same_image && (self.hinges.is_some() || contrastive);
         let same = |i: usize, j: usize| masked && batch.image_ids[i] == batch.image_ids[j];
         let excluded: Vec<bool> =
             (0..b * b).map(|n| n / b == n % b || same(n / b, n % b)).collect();
@@ -111,6 +119,7 @@ impl Outcome {
             let (scores, compared, factors) = (turned(&raw), turned(&compared), turned(&factors));
             let pulls = |n: usize| match &self.hinges {
                 Some(hinges) => hinges[side][n] > 0.0,
+                None if config.loss.objective.is_contrastive() => true,
                 None => f64::from(scores[n]) > config.aaai.local_ep,
             };
             let weight = |n: usize| if pulls(n) && !excluded[n] { factors[n] } else { 0.0 };

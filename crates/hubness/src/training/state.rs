@@ -35,7 +35,7 @@ impl Hal {
         let encoders = saved.model.module("encoders", self.encoders().clone())?;
         let learner = self.learner.restored(encoders, &saved, updates)?;
         let (n, d) = (n as usize, self.config.model.embed_dim);
-        let device = self.encoders().text.words.val().device().inner();
+        let device = self.encoders().image.linear.weight.val().device().inner();
         let rows = |name: &str| -> Result<Tensor<2>> {
             let values = saved.state.f32s(name, &[n, d])?;
             Ok(Tensor::from_data(TensorData::new(values, [n, d]), &device))
@@ -47,6 +47,7 @@ impl Hal {
         if n > 0 {
             bank.push(images, texts, &captions);
         }
-        Ok(Self { learner, bank, config: self.config.clone() })
+        let (config, steps_per_epoch) = (self.config.clone(), self.steps_per_epoch);
+        Ok(Self { learner, bank, config, steps_per_epoch })
     }
 }

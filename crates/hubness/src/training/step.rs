@@ -3,9 +3,10 @@
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
-use itm_core::Result;
-use itm_core::encoders::TokenBatch;
-use itm_core::learn::{Batch, Learner, Numbers, Observe, Step, check_texts};
+use itm_core::encoders::InputDropout;
+use itm_core::learn::{Batch, Learner, Numbers, Observe, Schedule, Step, Updates};
+use itm_core::start::{InputStatistics, Start};
+use itm_core::{Error, Result};
 use itm_kernels::{AdamOptions, random};
 
 use super::bank::{MemoryBank, chosen_batches};
@@ -17,12 +18,13 @@ use crate::losses::BankScores;
 /// A model in training: encoders, optimiser, and the memory bank of the one objective that has one. It learns as a
 /// [`Method`](itm_core::learn::Method).
 ///
-/// Nothing in a step is random. The same batches in the same order give the same weights.
+/// Dropout alone is random, by the seed of a step. The same batches in the same order give the same weights.
 #[derive(Debug, Clone)]
 pub struct Hal {
     pub(super) config: HalConfig,
     pub(super) learner: Learner<Encoders>,
     pub(super) bank: MemoryBank,
+    pub(super) steps_per_epoch: Option<u64>,
 }
 
 impl Hal {
@@ -41,9 +43,36 @@ impl Hal {
     ) -> Result<Self> {
         config.validate()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
-        let encoders = Encoders::new(&config.model, image_dim, vocabulary, seed, &device);
+        let encoders = Encoders::new(config, image_dim, vocabulary, seed, &device)?;
         let learner = Learner::new(encoders, options(config));
-        Ok(Self { learner, bank: MemoryBank::default(), config: config.clone() })
+        let (bank, config) = (MemoryBank::default(), config.clone());
+        Ok(Self { learner, bank, config, steps_per_epoch: None })
+    }
+
+    /// Tells how many steps an epoch has: `schedule = "cosine"` counts by it.
+    pub fn with_epochs_of(self, steps: usize) -> Self {
+        Self { steps_per_epoch: Some(steps as u64), ..self }
+    }
+
+    /// Tells what of the training data is part of the encoders: the deviation of the features, the idf of the stems.
+    ///
+    /// # Errors
+    /// If there are not as many idf as stems, or a number is not above 0.
+    pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
+        self.with_encoders(|encoders| encoders.with_inputs(inputs))
+    }
+
+    /// Begins with these maps instead of random weights; before the first step.
+    ///
+    /// # Errors
+    /// If the text encoder is no bag of words, or the maps are of another shape.
+    pub fn with_start(self, start: &Start) -> Result<Self> {
+        self.with_encoders(|encoders| encoders.with_start(start))
+    }
+
+    fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
+        let learner = Learner::new(change(self.learner.into_module())?, options(&self.config));
+        Ok(Self { learner, ..self })
     }
 
     /// Which of `captions` captions have the pairs that make this epoch's bank, batch by batch: none in the first epoch, and none
@@ -61,8 +90,9 @@ impl Hal {
     pub(super) fn remember(&mut self, batch: &Batch) -> Result<()> {
         let features = self.check(batch)?;
         let model = self.encoders().valid();
-        let texts = model.texts(&TokenBatch::new(batch.texts));
-        self.bank.push(model.images(features), texts, batch.caption_ids);
+        let texts = model.texts(batch.texts, InputDropout::Off);
+        let images = model.images(features, InputDropout::Off);
+        self.bank.push(images, texts, batch.caption_ids);
         Ok(())
     }
 
@@ -70,11 +100,15 @@ impl Hal {
     pub(super) fn step_by(
         &mut self,
         batch: &Batch,
+        seed: u64,
         observe: Observe,
     ) -> Result<(Step, Option<[Negatives; 2]>)> {
         let features = self.check(batch)?;
-        let images = self.encoders().images(features);
-        let texts = self.encoders().texts(&TokenBatch::new(batch.texts));
+        let train = &self.config.train;
+        let dropout =
+            |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
+        let images = self.encoders().images(features, dropout(train.dropout, 1));
+        let texts = self.encoders().texts(batch.texts, dropout(train.word_dropout, 2));
         let bank = match self.bank.is_empty() {
             true => BankScores::default(),
             false => {
@@ -83,11 +117,12 @@ impl Hal {
             }
         };
         let scores = self.encoders().scores(images, texts);
-        let outcome = outcome(&self.config, scores.clone(), batch.image_ids, &bank);
+        let contrast = self.encoders().contrast.as_ref();
+        let outcome = outcome(&self.config, contrast, scores.clone(), batch.image_ids, &bank);
         let negatives = matches!(observe, Observe::Against(_))
             .then(|| outcome.negatives(&self.config, batch, &scores.clone().inner()));
         drop(scores); // its graph would hold the parameters that are updated in place
-        let rate = self.config.train.rate(self.learner.epoch());
+        let rate = self.rate()?;
         let active = outcome.active;
         let [loss, grad_norm] = self.learner.update(rate, outcome.loss, |encoders, loss| {
             GradientsParams::from_grads(loss.backward(), encoders)
@@ -100,8 +135,22 @@ impl Hal {
     /// The features of a batch that can be trained with.
     fn check<'a>(&self, batch: &Batch<'a>) -> Result<&'a [f32]> {
         let b = batch.pairs()?;
-        check_texts(batch.texts, None)?;
+        self.encoders().text.check(batch.texts)?;
         batch.images.features(b, self.image_dim())
+    }
+
+    /// The rate of the next update.
+    fn rate(&self) -> Result<f64> {
+        let train = &self.config.train;
+        if train.schedule == Schedule::Steps {
+            return Ok(train.rate(self.learner.epoch()));
+        }
+        let steps = self.steps_per_epoch.ok_or_else(|| {
+            let got = "\"cosine\" for epochs of unknown length";
+            Error::invalid("train.schedule", "the number of steps of an epoch", got)
+        })?;
+        let updates = Updates { made: self.learner.steps(), all: train.epochs as u64 * steps };
+        Ok(train.schedule.rate(train.learning_rate, 0, updates))
     }
 
     /// The config it was made with.

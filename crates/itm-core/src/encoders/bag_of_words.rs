@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InputDropout;
 use super::given::linear_map;
+use crate::start::LinearMap;
 use crate::{Error, Result};
 
 /// What the terms of a caption count.
@@ -97,6 +98,17 @@ impl BagOfWords {
         let (weight, bias) = linear_map("map of a bag of words", weight, bias, device)?;
         let pooling = BagPooling::default();
         Self { weight, bias, idf: vec![], pooling }.with_idf(idf)
+    }
+
+    /// The same with another map of the same terms to the same width.
+    ///
+    /// # Errors
+    /// If the map is of another shape, or a value is not finite.
+    pub fn with_map(self, map: &LinearMap) -> Result<Self> {
+        let weight = self.weight.val();
+        let place = "map of a bag of words";
+        let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;
+        Ok(Self { weight, bias, ..self })
     }
 
     /// w̄ of captions, rows of unit length.

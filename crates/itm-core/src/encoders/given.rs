@@ -3,7 +3,29 @@
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
 
+use crate::start::LinearMap;
 use crate::{Error, Result};
+
+impl LinearMap {
+    /// Both as parameters of an encoder from and to these widths.
+    ///
+    /// # Errors
+    /// If the map is of another shape, or a value is not finite.
+    pub(super) fn parameters(
+        &self,
+        place: &str,
+        [inputs, d]: [usize; 2],
+        device: &Device,
+    ) -> Result<(Param<Tensor<2>>, Param<Tensor<1>>)> {
+        let (weight, bias) = linear_map(place, &self.weight, &self.bias, device)?;
+        let got = weight.dims();
+        if got != [inputs, d] {
+            let expected = format!("{inputs} inputs and {d} outputs");
+            return Err(Error::invalid(place, expected, format!("{} and {}", got[0], got[1])));
+        }
+        Ok((weight, bias))
+    }
+}
 
 /// A weight `[inputs, d]`, row by row, and a bias `[d]`, as parameters.
 ///

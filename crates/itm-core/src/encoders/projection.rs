@@ -8,6 +8,7 @@ use itm_kernels::{Noise, normalize_rows, random, uniform};
 use super::given::linear_map;
 use super::{InputDropout, Residual, ResidualShape};
 use crate::Result;
+use crate::start::LinearMap;
 
 /// Seeds of the perceptron's own masks: parts of the seed of the features' mask.
 const RESIDUAL_INPUTS: u64 = 1;
@@ -47,6 +48,26 @@ impl Projection {
         Ok(Self::of(weight, bias))
     }
 
+    /// The same with another map of the same features to the same width; the residual stays.
+    ///
+    /// # Errors
+    /// If the map is of another shape, or a value is not finite.
+    pub fn with_map(self, map: &LinearMap) -> Result<Self> {
+        let weight = self.linear.weight.val();
+        let place = "map of image features";
+        let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;
+        Ok(Self { linear: Linear { weight, bias: Some(bias) }, ..self })
+    }
+
+    /// The same for training features of this standard deviation: their residual is scaled by it.
+    ///
+    /// # Errors
+    /// If there is a residual, and the deviation is not above 0.
+    pub fn scaled_to(self, std: f64) -> Result<Self> {
+        let residual = self.residual.map(|residual| residual.of_deviation(std)).transpose()?;
+        Ok(Self { residual, ..self })
+    }
+
     fn of(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
         Self { linear: Linear { weight, bias: Some(bias) }, residual: None }
     }
@@ -78,7 +99,7 @@ impl Projection {
         dropout.apply(&mut dropped);
         let linear = self.linear.forward(self.rows(dropped));
         let Some(residual) = &self.residual else { return linear };
-        let mut scaled: Vec<f32> = features.iter().map(|x| x * residual.scale).collect();
+        let mut scaled: Vec<f32> = features.iter().map(|x| x * residual.scale()).collect();
         dropout.inside(RESIDUAL_INPUTS, residual.input_dropout).apply(&mut scaled);
         linear + residual.forward(self.rows(scaled), dropout.noise(RESIDUAL_HIDDEN))
     }
@@ -92,7 +113,7 @@ impl Projection {
         assert_eq!(got[1], dim, "features of shape {got:?} for a projection from {dim}");
         let linear = self.linear.forward(input.clone());
         normalize_rows(match &self.residual {
-            Some(residual) => linear + residual.forward(input * residual.scale, Noise::Off),
+            Some(residual) => linear + residual.forward(input * residual.scale(), Noise::Off),
             None => linear,
         })
     }

@@ -59,7 +59,7 @@ impl ResidualShape {
 /// | x | the features, none dropped yet | `[b, dim]` |
 /// | W₁, b₁ | f · `first` | `[dim, h]`, `[h]` |
 /// | W₂, b₂ | f · `second` | `[h, d]`, `[d]` |
-/// | c / σ | `scale` | |
+/// | c, σ | `input_scale`, `std` | |
 /// | f | `rate_factor` | |
 ///
 /// Adam's step does not depend on the size of a gradient, so a step of a parameter at the rate η is one of its weight at f·η.
@@ -73,9 +73,12 @@ pub struct Residual {
     pub first: Linear,
     /// `[h, d]`
     pub second: Linear,
-    /// What the inputs are multiplied by.
+    /// c
     #[module(skip)]
-    pub scale: f32,
+    pub input_scale: f64,
+    /// σ
+    #[module(skip)]
+    pub std: f64,
     /// Share of the inputs that is set to 0.
     #[module(skip)]
     pub input_dropout: f64,
@@ -100,10 +103,6 @@ impl Residual {
         device: &Device,
     ) -> Result<Self> {
         shape.validate("residual")?;
-        if !(std.is_finite() && std > 0.0) {
-            let expected = "a standard deviation above 0";
-            return Err(Error::invalid("features of a residual", expected, std));
-        }
         let &ResidualShape { hidden, input_scale, input_dropout, hidden_dropout, rate_factor } =
             shape;
         let bound = (1.0 / ((dim as f64).sqrt() * rate_factor)) as f32;
@@ -114,9 +113,26 @@ impl Residual {
             weight: Param::from_tensor(Tensor::zeros([hidden, d], device)),
             bias: Param::from_tensor(Tensor::zeros([d], device)),
         };
-        let scale = (input_scale / std) as f32;
         let first = Linear { weight, bias };
-        Ok(Self { first, second, scale, input_dropout, hidden_dropout, rate_factor })
+        Self { first, second, input_scale, std: 1.0, input_dropout, hidden_dropout, rate_factor }
+            .of_deviation(std)
+    }
+
+    /// The same for features of the deviation σ.
+    ///
+    /// # Errors
+    /// If σ is not above 0.
+    pub(super) fn of_deviation(self, std: f64) -> Result<Self> {
+        if !(std.is_finite() && std > 0.0) {
+            let expected = "a standard deviation above 0";
+            return Err(Error::invalid("features of a residual", expected, std));
+        }
+        Ok(Self { std, ..self })
+    }
+
+    /// c / σ
+    pub(super) fn scale(&self) -> f32 {
+        (self.input_scale / self.std) as f32
     }
 
     /// r of inputs that are scaled, and dropped where they are to be, `[b, d]`.

@@ -36,6 +36,11 @@ impl<M: Module> Learner<M> {
         self.module.as_ref().expect("taken only within an update")
     }
 
+    /// The module alone.
+    pub fn into_module(self) -> M {
+        self.module.expect("taken only within an update")
+    }
+
     /// Epoch of the last [`begin_epoch`](Self::begin_epoch), from 0.
     pub fn epoch(&self) -> usize {
         self.epoch

@@ -1,15 +1,16 @@
 //! FNE: what of it is data and machine.
 
 use fne::{
-    BagConfig, Exclude, Fne, FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainConfig,
+    BagConfig, Exclude, FeaturesConfig, Fne, FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainConfig,
     TrainTruncate, Weights,
 };
-use itm_core::encoders::sizes::{Bert, GruText, Kept, Projection, Scores, Transformer, Vit};
+use itm_core::encoders::sizes::{Bert, Kept, Scores, Transformer, Vit};
 use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
 use itm_core::Result;
 use itm_kernels::Memory;
 
+use super::side::Side;
 use super::{Given, Kind, Recipe, StartAsked, start_of, text_form};
 use crate::encoded::Captions;
 use crate::pictures::{BATCHES_AHEAD, View};
@@ -101,7 +102,7 @@ fn memory(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
     let (image, text) = (image(model, sizes)?, text(model, sizes)?);
     let weights = Bytes::of_weights(image.weights + text.weights);
     let banks = 4 * 2 * k * d + 16 * k;
-    let copies = if sampler.has_momentum() { 2 } else { 1 };
+    let copies = if config.has_momentum() { 2 } else { 1 };
     let items = b.min(train.micro_batch as u64) * (image.item + text.item);
     let n = b + k;
     let pictures = match model.image {
@@ -117,21 +118,10 @@ fn memory(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
     })
 }
 
-/// What an encoder takes.
-struct Side {
-    /// Values that learn.
-    weights: u64,
-    /// Bytes of one item in a step.
-    item: u64,
-    /// Bytes of one item that is ready before its step.
-    ahead: u64,
-}
-
 fn image(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
     let config = match &model.image {
-        ImageConfig::Features(_) => {
-            let map = Projection { features: sizes.features as u64, width: model.embed_dim as u64 };
-            return Ok(Side { weights: map.weights(), item: map.activations(), ahead: 0 });
+        ImageConfig::Features(FeaturesConfig { residual, .. }) => {
+            return Ok(Side::of_features(sizes, model.embed_dim as u64, residual.as_ref()));
         }
         ImageConfig::Vit(config) => config,
     };
@@ -150,14 +140,9 @@ fn image(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
 fn text(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
     let config = match &model.text {
         TextConfig::Gru(gru) => {
-            let text = GruText {
-                vocabulary: sizes.vocabulary as u64,
-                word_width: gru.word_dim as u64,
-                hidden: model.embed_dim as u64,
-            };
-            let item = text.activations(sizes.words as u64);
-            return Ok(Side { weights: text.weights(), item, ahead: 0 });
+            return Ok(Side::of_words(sizes, gru.word_dim as u64, model.embed_dim as u64));
         }
+        TextConfig::Bag(_) => return Ok(Side::of_stems(sizes, model.embed_dim as u64)),
         TextConfig::Bert(config) => config,
     };
     let shape = sizes_of(&config.weights, |folder| BertShape::read(folder))?;

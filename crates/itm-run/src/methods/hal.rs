@@ -1,13 +1,12 @@
 //! HAL and its rivals: what of them is data and machine.
 
-use burn::tensor::Device;
-use hubness::training::{Hal, HalConfig, Objective, TrainConfig};
-use itm_core::encoders::sizes::{GruText, Projection};
+use hubness::training::{Hal, HalConfig, Objective, TextKind, TrainConfig};
 use itm_core::learn::Method;
 use itm_core::scored::Similarity;
-use itm_core::{Relevance, Result};
+use itm_core::Result;
 
-use super::{Kind, Recipe};
+use super::side::Side;
+use super::{Captions, Given, Kind, Recipe, StartAsked, start_of, text_form};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
 
@@ -24,7 +23,7 @@ impl Recipe for HalConfig {
 
     fn course(&self) -> Course {
         let TrainConfig { epochs, batch, .. } = self.train;
-        Course { epochs, batch, last: LastBatch::Kept }
+        Course { epochs, batch, last: LastBatch::Kept, start: start_of(self.start()) }
     }
 
     fn set_seed(&mut self, seed: u64) {
@@ -35,14 +34,29 @@ impl Recipe for HalConfig {
         Ok(memory(self, sizes))
     }
 
-    fn build(
-        &self,
-        sizes: &Sizes,
-        _truth: Option<&Relevance>,
-        device: &Device,
-    ) -> Result<Box<dyn Method>> {
+    fn captions(&self) -> Result<Captions> {
+        Ok(match self.model.text {
+            TextKind::Gru => Captions::Words,
+            TextKind::Bag => Captions::Stems,
+        })
+    }
+
+    fn start(&self) -> Option<StartAsked> {
+        let options = self.model.closed_form()?.clone();
+        let form = text_form(self.model.bag_pooling);
+        Some(StartAsked { options, width: self.model.embed_dim, form })
+    }
+
+    fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
+        let Given { sizes, inputs, start, device, .. } = *given;
         let seed = self.train.seed;
-        Ok(Box::new(Hal::new(self, sizes.features, sizes.vocabulary, device, seed)?))
+        let model = Hal::new(self, sizes.features, sizes.vocabulary, device, seed)?;
+        let steps = sizes.captions.div_ceil(self.train.batch);
+        let model = model.with_epochs_of(steps).with_inputs(inputs)?;
+        Ok(Box::new(match start.filter(|_| self.model.closed_form().is_some()) {
+            Some(start) => model.with_start(start)?,
+            None => model,
+        }))
     }
 }
 
@@ -57,13 +71,12 @@ impl Recipe for HalConfig {
 /// ```
 fn memory(config: &HalConfig, sizes: &Sizes) -> Bytes {
     let [d, b] = [config.model.embed_dim, config.train.batch].map(|x| x as u64);
-    let image = Projection { features: sizes.features as u64, width: d };
-    let text = GruText {
-        vocabulary: sizes.vocabulary as u64,
-        word_width: config.model.word_dim as u64,
-        hidden: d,
+    let image = Side::of_features(sizes, d, config.model.residual.as_ref());
+    let text = match config.model.text {
+        TextKind::Gru => Side::of_words(sizes, config.model.word_dim as u64, d),
+        TextKind::Bag => Side::of_stems(sizes, d),
     };
-    let weights = Bytes::of_weights(image.weights() + text.weights());
+    let weights = Bytes::of_weights(image.weights + text.weights);
     let n = match config.loss.objective {
         Objective::HalAaaiBank => (config.bank.mb_rate * sizes.captions as f64).ceil() as u64,
         _ => 0,
@@ -73,7 +86,7 @@ fn memory(config: &HalConfig, sizes: &Sizes) -> Bytes {
         Similarity::Order => 4 * (3 * b * b + 4 * b * d),
         Similarity::Cosine => 0,
     };
-    let items = b * (image.activations() + text.activations(sizes.words as u64));
+    let items = b * (image.item + text.item);
     Bytes {
         banks: bank,
         activations: items + 4 * 16 * b * b + order + 16 * b * n,
@@ -85,6 +98,7 @@ fn memory(config: &HalConfig, sizes: &Sizes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use burn::module::Module;
+    use burn::tensor::Device;
 
     use super::*;
 

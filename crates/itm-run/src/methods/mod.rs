@@ -2,6 +2,7 @@
 
 mod fne;
 mod hal;
+mod side;
 
 use burn::tensor::Device;
 use itm_core::encoders::BagPooling;

@@ -96,7 +96,7 @@ fn every_option_acts() {
     };
     let plain = of(|_| {});
     let changes: [fn(&mut Residual); 4] = [
-        |r| r.scale *= 2.0,
+        |r| r.std /= 2.0,
         |r| r.input_dropout = 0.0,
         |r| r.hidden_dropout = 0.0,
         |r| r.rate_factor = 2.0,

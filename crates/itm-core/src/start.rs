@@ -1,0 +1,145 @@
+//! Where a training begins: weights of two linear encoders that closed-form CCA gives, and what encoders know of the
+//! training data besides.
+
+#[cfg(feature = "weights")]
+mod stored;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Features;
+use crate::text::Terms;
+use crate::{Error, Result};
+
+/// Which CCA the weights come from, and what fills the width it leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartOptions {
+    /// `rx`: ridge of the images, relative to their mean variance.
+    pub ridge_image: f64,
+    /// `ry`: ridge of the texts.
+    pub ridge_text: f64,
+    /// `p`: power of a correlation as the weight of its dimension.
+    pub power: f64,
+    /// `k`: columns of the maps that are CCA's.
+    pub dims: usize,
+    /// Standard deviation of all other columns, relative to the deviation of CCA's entries.
+    pub fill: f64,
+}
+
+impl StartOptions {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// If a ridge, the power or the fill is negative or not finite, or if there is no dimension.
+    pub fn validate(&self) -> Result<()> {
+        for (key, value) in [
+            ("ridge_image", self.ridge_image),
+            ("ridge_text", self.ridge_text),
+            ("power", self.power),
+            ("fill", self.fill),
+        ] {
+            if !value.is_finite() || value < 0.0 {
+                return Err(Error::invalid(place(key), "a number from 0", value));
+            }
+        }
+        if self.dims == 0 {
+            return Err(Error::invalid(place("dims"), "a number from 1", 0));
+        }
+        Ok(())
+    }
+
+    /// Checks the width of the model against that of CCA.
+    #[cfg(feature = "cca")]
+    pub(crate) fn fits(&self, width: usize) -> Result<()> {
+        let dims = self.dims;
+        if dims > width {
+            let expected = format!("at most {width}, the width of the model");
+            return Err(Error::invalid(place("dims"), expected, dims));
+        }
+        if dims < width && self.fill == 0.0 {
+            let expected = format!("a number above 0, for columns {dims} to {}", width - 1);
+            return Err(Error::invalid(place("fill"), expected, 0));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn place(key: &str) -> String {
+    format!("model.cca.{key}")
+}
+
+/// `x ↦ Wᵀ x + b`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearMap {
+    /// `W`, `[inputs, d]` row-major.
+    pub weight: Vec<f32>,
+    /// `b`, `[d]`.
+    pub bias: Vec<f32>,
+}
+
+/// Two linear maps whose cosines are the scores of closed-form CCA.
+///
+/// ```text
+/// W′x = Wx / mean ‖Wxᵀ (x − μx)‖     b′x = −W′xᵀ μx      mean over the first 2,000 training images
+/// W′y = Wy / mean ‖Wyᵀ (y − μy)‖     b′y = −W′yᵀ μy      mean over the first 5,000 training captions
+/// s(v, w) = cos(W′xᵀ x + b′x, W′yᵀ y + b′y)
+/// ```
+///
+/// | symbol | here                                                         | shape     |
+/// |--------|--------------------------------------------------------------|-----------|
+/// | x      | [`StartInputs::features`]                                    | `[dx]`    |
+/// | y      | idf of the distinct terms of a caption, at unit length       | `[dy]`    |
+/// | Wx, Wy | as in [`Cca`](super::Cca), columns times `sᵖ`                | `[·, k]`  |
+/// | W′, b′ | [`Start::image`], [`Start::text`]                            | `[·, d]`, `[d]` |
+///
+/// The scale makes outputs of about unit length: how fast a unit vector turns under a step depends on it. Where `d > k`,
+/// the columns after `k` are drawn normal with [`StartOptions::fill`] times the deviation of the entries of the `k`, without
+/// bias, and scores are no longer those of CCA.
+///
+/// ```
+/// use itm_core::Pairs;
+/// use itm_core::cca::{Start, StartInputs, StartOptions};
+/// use itm_core::data::Features;
+/// use itm_core::text::Terms;
+///
+/// let features = Features { dim: 2, values: [[0.6, -0.2], [-0.6, 0.2]].repeat(4).concat() };
+/// let captions = ["Two dogs running.", "A red car."].repeat(4).into_iter().map(String::from).collect::<Vec<_>>();
+/// let (pairs, terms) = (Pairs::uniform(8, 1), Terms::fit(&captions, 2, 6000));
+/// let options = StartOptions { ridge_image: 2.0, ridge_text: 2.0, power: 1.0, dims: 1, fill: 0.3 };
+///
+/// let inputs = StartInputs { features: &features, captions: &captions, pairs: &pairs, terms: &terms };
+/// let Start { image, .. } = Start::solve(&inputs, 1, 0, &options)?;
+/// let mapped = 0.6 * image.weight[0] - 0.2 * image.weight[1] + image.bias[0];
+/// assert!((mapped.abs() - 1.0).abs() < 1e-6); // of unit length, as all images here
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// Map of the images.
+    pub image: LinearMap,
+    /// Map of the texts.
+    pub text: LinearMap,
+    /// Inverse document frequencies of the terms, `[dy]`.
+    pub idf: Vec<f32>,
+}
+
+/// What encoders know of the training data and do not learn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputStatistics {
+    /// Standard deviation of all values of the image features; 0 without features.
+    pub deviation: f64,
+    /// Inverse document frequencies of the terms, where captions are sets of these.
+    pub idf: Option<Vec<f32>>,
+}
+
+impl InputStatistics {
+    /// The statistics of the **training** split, its features as the encoder takes them in.
+    pub fn of(features: &Features, terms: Option<&Terms>) -> Self {
+        let n = features.values.len().max(1) as f64;
+        let values = || features.values.iter().map(|&x| f64::from(x));
+        let mean = values().sum::<f64>() / n;
+        let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+        let idf = |terms: &Terms| terms.idf().iter().map(|&idf| idf as f32).collect();
+        Self { deviation: variance.sqrt(), idf: terms.map(idf) }
+    }
+}

@@ -1,0 +1,44 @@
+//! What an encoder that several methods have takes in memory.
+
+use itm_core::encoders::ResidualShape;
+use itm_core::encoders::sizes::{BagOfWords, GruText, Projection, Residual};
+
+use crate::plan::Sizes;
+
+/// What an encoder takes.
+pub(super) struct Side {
+    /// Values that learn.
+    pub(super) weights: u64,
+    /// Bytes of one item in a step.
+    pub(super) item: u64,
+    /// Bytes of one item that is ready before its step.
+    pub(super) ahead: u64,
+}
+
+impl Side {
+    /// Of an encoder whose items are at hand when the step takes them.
+    fn at_hand(weights: u64, item: u64) -> Self {
+        Self { weights, item, ahead: 0 }
+    }
+
+    /// A map of features to a width, with or without a network beside it.
+    pub(super) fn of_features(sizes: &Sizes, width: u64, beside: Option<&ResidualShape>) -> Self {
+        let features = sizes.features as u64;
+        let map = Projection { features, width };
+        let beside = beside.map(|r| Residual { features, hidden: r.hidden as u64, width });
+        let (weights, item) = beside.map_or((0, 0), |r| (r.weights(), r.activations()));
+        Self::at_hand(map.weights() + weights, map.activations() + item)
+    }
+
+    /// Word vectors of a width and a gated recurrent unit.
+    pub(super) fn of_words(sizes: &Sizes, word_width: u64, hidden: u64) -> Self {
+        let text = GruText { vocabulary: sizes.vocabulary as u64, word_width, hidden };
+        Self::at_hand(text.weights(), text.activations(sizes.words as u64))
+    }
+
+    /// A bag of words.
+    pub(super) fn of_stems(sizes: &Sizes, width: u64) -> Self {
+        let text = BagOfWords { terms: sizes.vocabulary as u64, width };
+        Self::at_hand(text.weights(), text.activations(sizes.words as u64))
+    }
+}
