@@ -13,8 +13,8 @@ use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
 pub use model::{
-    Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig, Pixels,
-    Projected, StartFrom, TextConfig, TrainTruncate, VitConfig, Weights,
+    Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig,
+    Pixels, Projected, StartFrom, TextConfig, TrainTruncate, VitConfig, Weights,
 };
 pub use preset::Preset;
 pub use transform::FeatureTransform;
@@ -220,7 +220,6 @@ impl SamplerConfig {
     pub fn in_batch(&self, epoch: usize) -> bool {
         epoch < self.warmup_epochs || self.negatives == Negatives::InBatch
     }
-
 }
 
 impl FneConfig {

@@ -28,10 +28,10 @@ pub use itm_kernels::Memory;
 
 pub use bank::{Bank, Entries, NEVER};
 pub use config::{
-    Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FeatureTransform,
-    FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig, Negatives, Pixels, Positive,
-    Preset, Projected, SamplerConfig, StartFrom, TextConfig, TrainConfig, TrainTruncate, VitConfig,
-    WarmupLoss, Weights,
+    Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude,
+    FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig,
+    Negatives, Pixels, Positive, Preset, Projected, SamplerConfig, StartFrom, TextConfig,
+    TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};

@@ -75,7 +75,9 @@ impl Dropout {
     /// What a bag of words is given.
     fn stems(self) -> InputDropout {
         match self {
-            Self::On { words, seed, .. } => InputDropout::On { share: words, seed: derive(seed, 5) },
+            Self::On { words, seed, .. } => {
+                InputDropout::On { share: words, seed: derive(seed, 5) }
+            }
             Self::Off => InputDropout::Off,
         }
     }

@@ -123,7 +123,8 @@ impl Fne {
 
     fn with_online(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
         let online = change(self.learner.into_module())?;
-        let (momentum, learner) = (online.clone().valid(), Learner::new(online, options(&self.config)));
+        let (momentum, learner) =
+            (online.clone().valid(), Learner::new(online, options(&self.config)));
         Ok(Self { momentum, learner, ..self })
     }
 

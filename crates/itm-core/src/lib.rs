@@ -13,6 +13,7 @@ pub mod data;
 pub mod eval;
 pub mod scored;
 pub mod significance;
+pub mod start;
 pub mod text;
 pub mod tiles;
 #[cfg(feature = "weights")]

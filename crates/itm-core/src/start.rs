@@ -87,9 +87,9 @@ pub struct LinearMap {
 ///
 /// | symbol | here                                                         | shape     |
 /// |--------|--------------------------------------------------------------|-----------|
-/// | x      | [`StartInputs::features`]                                    | `[dx]`    |
+/// | x      | the features as the encoder takes them in                    | `[dx]`    |
 /// | y      | idf of the distinct terms of a caption, at unit length       | `[dy]`    |
-/// | Wx, Wy | as in [`Cca`](super::Cca), columns times `sᵖ`                | `[·, k]`  |
+/// | Wx, Wy | as in `cca::Cca`, columns times `sᵖ`                | `[·, k]`  |
 /// | W′, b′ | [`Start::image`], [`Start::text`]                            | `[·, d]`, `[d]` |
 ///
 /// The scale makes outputs of about unit length: how fast a unit vector turns under a step depends on it. Where `d > k`,
@@ -97,9 +97,11 @@ pub struct LinearMap {
 /// bias, and scores are no longer those of CCA.
 ///
 /// ```
+/// # #[cfg(feature = "cca")] {
 /// use itm_core::Pairs;
-/// use itm_core::cca::{Start, StartInputs, StartOptions};
+/// use itm_core::cca::StartInputs;
 /// use itm_core::data::Features;
+/// use itm_core::start::{Start, StartOptions};
 /// use itm_core::text::Terms;
 ///
 /// let features = Features { dim: 2, values: [[0.6, -0.2], [-0.6, 0.2]].repeat(4).concat() };
@@ -111,6 +113,7 @@ pub struct LinearMap {
 /// let Start { image, .. } = Start::solve(&inputs, 1, 0, &options)?;
 /// let mapped = 0.6 * image.weight[0] - 0.2 * image.weight[1] + image.bias[0];
 /// assert!((mapped.abs() - 1.0).abs() < 1e-6); // of unit length, as all images here
+/// # }
 /// # Ok::<(), itm_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use itm_core::cca::CcaOptions;
-use itm_core::data::{CentredRoots, Dataset, Features, Length, Part};
+use itm_core::data::{CentredRoots, Dataset, Features, Part};
 use itm_core::learn::Word;
 use itm_core::text::{Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
 use itm_core::{Error, Result};
@@ -42,13 +42,13 @@ impl Captions {
 /// Features are of width 0 where a method sees pictures.
 pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
     let parts = Splits { train: &data.train, val: &data.val, test: &data.test };
-    let length = match target.features {
+    let train = &data.train.features;
+    let centred = match target.features {
         ImageFeatures::Pictures => return parts.map(|_| Features { dim: 0, values: vec![] }),
         ImageFeatures::Given => return parts.map(|part| part.features.clone()),
-        ImageFeatures::CentredRoots => Length::Unit,
-        ImageFeatures::CentredRootsFree => Length::Free,
+        ImageFeatures::CentredRoots => CentredRoots::of(train),
+        ImageFeatures::CentredRootsFree => CentredRoots::of_free_length(train),
     };
-    let centred = CentredRoots::of(&data.train.features, length);
     parts.map(|part| centred.apply(&part.features))
 }
 
@@ -216,7 +216,8 @@ mod tests {
         let read = |text: String| -> Result<Reading> {
             let parsed = AnyConfig::parse("toy", "toy.toml".into(), text)?;
             let AnyConfig::Trained(mut config) = parsed else { panic!("it trains") };
-            let size = ScenesConfig { train: 8, val: 3, test: 3, pixels: 32, ..ScenesConfig::default() };
+            let size =
+                ScenesConfig { train: 8, val: 3, test: 3, pixels: 32, ..ScenesConfig::default() };
             config.target.scenes = Some(size);
             let (config, source) = Source::open(&config, None, &configs)?;
             Ok(crate::run::Bench::new(config, source, Device::flex())?.readings.remove(0))
@@ -290,7 +291,8 @@ mod tests {
         let mut data = data();
         let texts = ["Dogs run", "a running dog", "the cat"].map(String::from);
         data.train.captions = texts.into();
-        data.test.captions[..3].clone_from_slice(&["Run, dog, run!", "A bird", "cat"].map(String::from));
+        data.test.captions[..3]
+            .clone_from_slice(&["Run, dog, run!", "A bird", "cat"].map(String::from));
         let target = target(ImageFeatures::Given);
         let reading = Reading::new(&data, &target, Captions::Stems).unwrap();
         assert_eq!((reading.vocabulary, reading.terms().unwrap().len()), (2, 2));
@@ -298,6 +300,9 @@ mod tests {
         assert!(reading.words("A dog").unwrap().is_empty());
         data.train.captions = vec!["a".into(), "b".into()];
         let line = Reading::new(&data, &target, Captions::Stems).err().unwrap().to_string();
-        assert_eq!(line, "scenes, training captions: expected a word that stands in 2 of them, got none");
+        assert_eq!(
+            line,
+            "scenes, training captions: expected a word that stands in 2 of them, got none"
+        );
     }
 }

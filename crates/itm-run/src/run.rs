@@ -80,7 +80,8 @@ impl Bench {
     /// # Errors
     /// As [`Recipe::memory`].
     pub(crate) fn memory(&self, row: &str) -> Result<Bytes> {
-        let Bytes { data, loaded, scores, .. } = plan::data(&self.source, &self.features, &self.readings);
+        let Bytes { data, loaded, scores, .. } =
+            plan::data(&self.source, &self.features, &self.readings);
         let plan = methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?;
         Ok(Bytes { data, loaded, scores, ..plan })
     }
@@ -175,7 +176,8 @@ fn captions(config: &Config, row: &str) -> Result<Captions> {
     let wanted = methods::recipe(config, row)?.captions().map_err(config.inside(&place))?;
     let marks = config.target.marks;
     wanted.marked(marks).ok_or_else(|| {
-        let expected = "off: the text encoder of this row has marks of its own, or no order of words";
+        let expected =
+            "off: the text encoder of this row has marks of its own, or no order of words";
         Error::invalid(config.place("target.marks"), expected, format!("{marks:?}"))
     })
 }

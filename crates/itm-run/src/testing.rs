@@ -21,7 +21,8 @@ pub(crate) fn paper(name: &str) -> Paper {
 /// `fne-scenes` with these numbers of images of the training, validation and test split, of 32 pixels.
 pub(crate) fn small_scenes([train, val, test]: [usize; 3]) -> (Config, Source) {
     let mut config = Config::load(&configs(), "fne-scenes").unwrap();
-    config.target.scenes = Some(ScenesConfig { train, val, test, pixels: 32, ..ScenesConfig::default() });
+    config.target.scenes =
+        Some(ScenesConfig { train, val, test, pixels: 32, ..ScenesConfig::default() });
     Source::open(&config, None, &configs()).unwrap()
 }
 

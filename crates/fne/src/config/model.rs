@@ -279,7 +279,8 @@ impl ModelConfig {
     pub(super) fn validate(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         self.validate_start()?;
-        if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image {
+        if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image
+        {
             residual.validate("model.image.residual")?;
         }
         if let ImageConfig::Vit(vit) = &self.image {

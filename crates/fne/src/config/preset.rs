@@ -6,9 +6,9 @@ use itm_kernels::Memory;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig, Loss,
-    ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, StartFrom, TextConfig, TrainConfig,
-    TrainTruncate, VitConfig, WarmupLoss, Weights,
+    Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
+    Loss, ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, StartFrom,
+    TextConfig, TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Tie};

@@ -7,8 +7,7 @@ use itm_core::Result;
 use itm_core::audit::Draws;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    BLOCK, Batch, Items, Method, Observe, Rows, Step, embed_features, embed_texts,
-    first_non_finite,
+    BLOCK, Batch, Items, Method, Observe, Rows, Step, embed_features, embed_texts, first_non_finite,
 };
 use itm_core::scored::{EmbeddingRows, Scored};
 

@@ -4,9 +4,7 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use itm_core::contrastive::Contrast;
-use itm_core::encoders::{
-    BagOfWords, GruText, GruTextShape, InputDropout, Projection, TokenBatch,
-};
+use itm_core::encoders::{BagOfWords, GruText, GruTextShape, InputDropout, Projection, TokenBatch};
 use itm_core::learn::check_texts;
 use itm_core::scored::Similarity;
 use itm_core::start::{InputStatistics, Start};

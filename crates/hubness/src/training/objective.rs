@@ -1,8 +1,8 @@
 //! The loss of a batch, and what became of its negatives.
 
 use burn::tensor::Tensor;
-use itm_core::contrastive::Contrast;
 use itm_core::audit::{Direction, Draws, Observed, Pair};
+use itm_core::contrastive::Contrast;
 use itm_core::host;
 use itm_core::learn::Batch;
 

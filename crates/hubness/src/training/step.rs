@@ -105,8 +105,7 @@ impl Hal {
     ) -> Result<(Step, Option<[Negatives; 2]>)> {
         let features = self.check(batch)?;
         let train = &self.config.train;
-        let dropout =
-            |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
+        let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
         let images = self.encoders().images(features, dropout(train.dropout, 1));
         let texts = self.encoders().texts(batch.texts, dropout(train.word_dropout, 2));
         let bank = match self.bank.is_empty() {

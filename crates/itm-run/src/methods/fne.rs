@@ -1,13 +1,13 @@
 //! FNE: what of it is data and machine.
 
 use fne::{
-    BagConfig, Exclude, FeaturesConfig, Fne, FneConfig, ImageConfig, ModelConfig, Projected, TextConfig, TrainConfig,
-    TrainTruncate, Weights,
+    BagConfig, Exclude, FeaturesConfig, Fne, FneConfig, ImageConfig, ModelConfig, Projected,
+    TextConfig, TrainConfig, TrainTruncate, Weights,
 };
+use itm_core::Result;
 use itm_core::encoders::sizes::{Bert, Kept, Scores, Transformer, Vit};
 use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
-use itm_core::Result;
 use itm_kernels::Memory;
 
 use super::side::Side;
@@ -72,7 +72,8 @@ impl Recipe for FneConfig {
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, inputs, start, truth, device } = *given;
         let model = Fne::new(self, sizes.features, sizes.vocabulary, device, self.train.seed)?;
-        let mut model = model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
+        let mut model =
+            model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
         if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {
             model = model.with_start(start)?;
         }

@@ -1,9 +1,9 @@
 //! HAL and its rivals: what of them is data and machine.
 
 use hubness::training::{Hal, HalConfig, Objective, TextKind, TrainConfig};
+use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::scored::Similarity;
-use itm_core::Result;
 
 use super::side::Side;
 use super::{Captions, Given, Kind, Recipe, StartAsked, start_of, text_form};
