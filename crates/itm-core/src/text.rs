@@ -2,6 +2,7 @@
 
 #[cfg(feature = "pieces")]
 mod pieces;
+mod terms;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use crate::{Error, Result};
 
 #[cfg(feature = "pieces")]
 pub use pieces::WordPieces;
+pub use terms::Terms;
 
 /// A word of a caption, and where its pieces are: which of the caption's numbers stand for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

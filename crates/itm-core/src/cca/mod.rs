@@ -2,21 +2,25 @@
 
 mod moments;
 mod projection;
+mod recalls;
+mod rows;
 mod search;
 mod solve;
-mod stem;
-mod tfidf;
+mod start;
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::data::{Dataset, Features, Part};
+use crate::text::Terms;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 use moments::Moments;
 use projection::{Projection, unit};
-use search::rsum_by_width;
-use solve::{Problem, Solution};
-use tfidf::{SparseRow, Vocabulary};
+use rows::{SparseRow, text_row};
+use search::{Validation, search};
+use solve::{Problem, Sides, Solution};
+
+pub use start::{LinearMap, Start, StartInputs, StartOptions};
 
 /// All threads of the current pool.
 fn parallel() -> Par {
@@ -156,7 +160,7 @@ pub struct Chosen {
 #[derive(Debug, Clone)]
 pub struct Cca {
     transform: ImageTransform,
-    vocabulary: Vocabulary,
+    terms: Terms,
     image: Projection,
     text: Projection,
     correlations: Vec<f64>,
@@ -167,60 +171,59 @@ pub struct Cca {
 impl Cca {
     /// Fits the training split and chooses from the grid on the validation split.
     ///
-    /// Memory is a few matrices of `dx × dx`, `dx × dy` and `dy × dy`: nothing grows with the square of the images.
+    /// Memory is a few matrices of `dx × dx`, `dx × dy` and `dy × dy`: nothing grows with the square of the images. Some
+    /// small ones more for each thread, since points of the grid run side by side.
     ///
     /// # Errors
     /// If a split has no caption or a feature that is not finite, if the splits differ in width, if no term is frequent
     /// enough, or if a list of the grid is empty or holds a value that is out of range.
     pub fn fit(data: &Dataset, options: &CcaOptions) -> Result<Self> {
         check_options(options)?;
-        check_part(data, "train", &data.train)?;
-        check_part(data, "val", &data.val)?;
         let (train, val) = (&data.train, &data.val);
+        for (name, part) in [("train", train), ("val", val)] {
+            let (place, width) = (format!("{}, {name}", data.name), train.features.dim);
+            check_pairs(&place, width, &part.features, &part.captions, &part.pairs)?;
+        }
         let transform =
             options.transform.unwrap_or_else(|| ImageTransform::suited_to(&train.features));
         let (min, max) = (options.min_captions, options.max_terms);
-        let vocabulary = Vocabulary::fit(&train.captions, min, max);
-        if vocabulary.len() == 0 {
+        let terms = Terms::fit(&train.captions, min, max);
+        if terms.is_empty() {
             let expected = format!("a term of at least {min} captions");
             return Err(Error::invalid(format!("{}, train", data.name), expected, "none"));
         }
 
         let row = |row: &[f32], out: &mut [f64]| transform.apply(row, out);
-        let texts: Vec<_> = train.captions.iter().map(|text| vocabulary.row(text)).collect();
-        let moments = Moments::new(&train.features, row, &texts, vocabulary.len(), &train.pairs);
+        let text_rows = |texts: &[String]| -> Vec<SparseRow> {
+            texts.iter().map(|t| text_row(&terms, t)).collect()
+        };
+        let texts = text_rows(&train.captions);
+        let moments = Moments::new(&train.features, row, &texts, terms.len(), &train.pairs);
+        drop(texts);
         let problem = Problem::new(&moments)?;
+        let images = (0..val.features.rows()).map(|i| transform.row(val.features.row(i))).collect();
         let validation = Validation {
-            images: (0..val.features.rows()).map(|i| transform.row(val.features.row(i))).collect(),
-            texts: val.captions.iter().map(|text| vocabulary.row(text)).collect(),
+            rows: Sides { image: images, text: text_rows(&val.captions) },
+            means: Sides { image: &moments.mean_x, text: &moments.mean_y },
             pairs: &val.pairs,
         };
-
-        let widest = options.dims.iter().copied().max().unwrap_or_default();
-        let mut best: Option<(f64, Chosen, Solution)> = None;
-        for &ridge_image in &options.ridge_image {
-            for &ridge_text in &options.ridge_text {
-                let solution = problem.solve(ridge_image, ridge_text, widest)?;
-                if solution.s.is_empty() {
-                    let place = format!("{}, train", data.name);
-                    let expected = "images that vary together with their captions";
-                    return Err(Error::invalid(place, expected, "no correlation"));
-                }
-                let (rsum, power, dims) = validation.choose(&solution, &moments, options);
-                if best.as_ref().is_none_or(|best| rsum > best.0) {
-                    let chosen = Chosen { ridge_image, ridge_text, power, dims };
-                    best = Some((rsum, chosen, solution));
-                }
-            }
-        }
-        let (validation_rsum, chosen, Solution { s, wx, wy }) = best.expect("the grid has a point");
-        let weights = weights(&s[..chosen.dims], chosen.power);
+        let Some((validation_rsum, chosen)) = search(&problem, validation, options)? else {
+            let expected = "images that vary together with their captions";
+            return Err(Error::invalid(
+                format!("{}, train", data.name),
+                expected,
+                "no correlation",
+            ));
+        };
+        let ridges = Sides { image: chosen.ridge_image, text: chosen.ridge_text };
+        let Solution { s, maps } = problem.solve(ridges, chosen.dims)?;
+        let weights = weights(&s, chosen.power);
         Ok(Self {
-            image: Projection::new(wx.as_ref(), &moments.mean_x, &weights),
-            text: Projection::new(wy.as_ref(), &moments.mean_y, &weights),
-            correlations: s[..chosen.dims].to_vec(),
+            image: Projection::new(maps.image.as_ref(), &moments.mean_x, &weights),
+            text: Projection::new(maps.text.as_ref(), &moments.mean_y, &weights),
+            correlations: s,
             transform,
-            vocabulary,
+            terms,
             chosen,
             validation_rsum,
         })
@@ -248,7 +251,7 @@ impl Cca {
 
     /// Number of terms of the texts, `dy`.
     pub fn terms(&self) -> usize {
-        self.vocabulary.len()
+        self.terms.len()
     }
 
     /// Canonical correlations (under the ridges), descending.
@@ -268,7 +271,7 @@ impl Cca {
 
     /// Unit rows, `[texts, dims]` row-major. A text without a known term stands where the mean text stands.
     pub fn text_embeddings(&self, texts: &[String]) -> Vec<f32> {
-        self.text.embed(texts.len(), |i| self.vocabulary.row(&texts[i]))
+        self.text.embed(texts.len(), |i| text_row(&self.terms, &texts[i]))
     }
 
     /// Scores of all images of a split against all its texts.
@@ -288,42 +291,6 @@ impl Cca {
         let images = MatRef::from_column_major_slice(&images, d, n);
         matmul(products, Accum::Replace, texts, images, 1.0, parallel());
         ScoreMatrix::new(n, m, values)
-    }
-}
-
-/// The validation split as rows to map.
-struct Validation<'a> {
-    images: Vec<SparseRow>,
-    texts: Vec<SparseRow>,
-    pairs: &'a Pairs,
-}
-
-impl Validation<'_> {
-    /// The highest rSum of a solution, with its power and number of dimensions; the first of equals.
-    fn choose(&self, of: &Solution, moments: &Moments, options: &CcaOptions) -> (f64, f64, usize) {
-        let map = |w: &Mat<f64>, mean: &[f64], rows: &[SparseRow]| {
-            let projection = Projection::new(w.as_ref(), mean, &vec![1.0; of.s.len()]);
-            projection.matrix(rows.len(), |i| rows[i].clone())
-        };
-        let x = map(&of.wx, &moments.mean_x, &self.images);
-        let y = map(&of.wy, &moments.mean_y, &self.texts);
-        let mut dims: Vec<_> = options.dims.iter().map(|&d| d.min(of.s.len())).collect(); // the rank
-        dims.sort_unstable();
-        dims.dedup();
-
-        let mut best = (f64::NEG_INFINITY, 0.0, 0);
-        for &power in &options.power {
-            let weights = weights(&of.s, power);
-            let scale =
-                |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, k| m[(i, k)] * weights[k]);
-            let rsums = rsum_by_width(scale(&x).as_ref(), scale(&y).as_ref(), self.pairs, &dims);
-            for (&dims, rsum) in dims.iter().zip(rsums) {
-                if rsum > best.0 {
-                    best = (rsum, power, dims);
-                }
-            }
-        }
-        best
     }
 }
 
@@ -351,23 +318,29 @@ fn check_options(options: &CcaOptions) -> Result<()> {
     Ok(())
 }
 
-fn check_part(data: &Dataset, name: &str, part: &Part) -> Result<()> {
-    let place = |what: &str| format!("{}, {name}{what}", data.name);
-    let Part { features, captions, pairs, .. } = part;
+/// Pairs whose features have the width; `place` begins every error.
+fn check_pairs(
+    place: &str,
+    width: usize,
+    features: &Features,
+    captions: &[String],
+    pairs: &Pairs,
+) -> Result<()> {
     if captions.is_empty() {
-        return Err(Error::invalid(place(""), "at least one caption", "none"));
+        return Err(Error::invalid(place, "at least one caption", "none"));
     }
     for (what, expected, got) in [
-        (", width of the features", data.train.features.dim, features.dim),
-        (", rows of features", pairs.images(), features.rows()),
-        (", captions", pairs.texts(), captions.len()),
+        ("width of the features", width, features.dim),
+        ("rows of features", pairs.images(), features.rows()),
+        ("captions", pairs.texts(), captions.len()),
     ] {
         if expected != got {
-            return Err(Error::invalid(place(what), expected, got));
+            return Err(Error::invalid(format!("{place}, {what}"), expected, got));
         }
     }
     if let Some(at) = features.values.iter().position(|x| !x.is_finite()) {
-        let place = place(&format!(", image {}, feature {}", at / features.dim, at % features.dim));
+        let (image, feature) = (at / features.dim, at % features.dim);
+        let place = format!("{place}, image {image}, feature {feature}");
         return Err(Error::invalid(place, "a finite number", features.values[at]));
     }
     Ok(())

@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat};
 
 use super::parallel;
-use super::tfidf::SparseRow;
+use super::rows::SparseRow;
 use crate::Pairs;
 use crate::data::Features;
 
@@ -66,5 +66,10 @@ impl Moments {
             }
         }
         Self { mean_x, mean_y, xx, yy, xy }
+    }
+
+    /// Which side has fewer dimensions; the images where both have as many.
+    pub(super) fn images_are_fewer(&self) -> bool {
+        self.mean_x.len() <= self.mean_y.len()
     }
 }

@@ -3,7 +3,7 @@
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use super::tfidf::SparseRow;
+use super::rows::SparseRow;
 
 /// `x ↦ Wᵀ (x − mean)`; the mean is of training.
 #[derive(Debug, Clone)]
@@ -31,10 +31,10 @@ impl Projection {
         self.weights.len() / self.width
     }
 
-    /// The mapped rows as a matrix, `[rows, width]`.
-    pub(super) fn matrix(&self, rows: usize, row: impl Fn(usize) -> SparseRow + Sync) -> Mat<f64> {
-        let mapped: Vec<_> = (0..rows).into_par_iter().map(|i| self.map(&row(i))).collect();
-        Mat::from_fn(rows, self.width, |i, k| mapped[i][k])
+    /// The mapped rows, `[rows, width]`.
+    pub(super) fn matrix(&self, rows: &[SparseRow]) -> Mat<f64> {
+        let mapped: Vec<_> = rows.par_iter().map(|row| self.map(row)).collect();
+        Mat::from_fn(rows.len(), self.width, |i, k| mapped[i][k])
     }
 
     /// The mapped rows at unit length, row-major.

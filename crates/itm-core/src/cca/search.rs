@@ -1,108 +1,116 @@
-//! Recalls of every width of an embedding at once: what the parameters are chosen on.
+//! The grid: every pair of ridges, every power and every width, by the rSum of the validation split.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef};
+use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use super::parallel;
-use crate::Pairs;
+use super::projection::Projection;
+use super::recalls::rsum_by_width;
+use super::rows::SparseRow;
+use super::solve::{Correlations, Half, Problem, Sides, divide_columns, product};
+use super::{CcaOptions, Chosen, weights};
+use crate::{Pairs, Result};
 
-/// Queries scored at a time: 128 · 25,000 items are 26 MB.
-const QUERIES: usize = 128;
+/// The validation split as rows to map.
+pub(super) struct Validation<'a> {
+    pub(super) rows: Sides<Vec<SparseRow>>,
+    pub(super) means: Sides<&'a [f64]>,
+    pub(super) pairs: &'a Pairs,
+}
 
-/// rSum of the cosine of the first `w` columns, for each `w` of `widths` (ascending), both directions.
+/// The point with the highest rSum, the first of equals in the order of the lists; `None` if a point has no correlation.
 ///
-/// The scores of a width are those of the one before plus a product of the new columns. Queries without a true item
-/// do not count; ties go to the smaller index, as everywhere.
-pub(super) fn rsum_by_width(
-    images: MatRef<'_, f64>, // [n, d]
-    texts: MatRef<'_, f64>,  // [m, d]
-    pairs: &Pairs,
-    widths: &[usize],
-) -> Vec<f64> {
-    let i2t = direction(images, texts, widths, |image| pairs.texts_of(image));
-    let image_of_text = pairs.image_of_text();
-    let t2i = direction(texts, images, widths, |text| &image_of_text[text..=text]);
-    i2t.iter().zip(t2i).map(|(a, b)| a + b).collect()
-}
+/// The larger side is inverted once for each of its ridges; ridges of the smaller side run side by side, one a thread, so
+/// that memory grows with `min(threads, ridges of the smaller side)` and with nothing else.
+pub(super) fn search(
+    problem: &Problem<'_>,
+    validation: Validation<'_>,
+    options: &CcaOptions,
+) -> Result<Option<(f64, Chosen)>> {
+    let Validation { rows, means, pairs } = validation;
+    let (small_rows, large_rows) = problem.small_and_large(rows);
+    let (small_mean, large_mean) = problem.small_and_large(means);
+    let ridges = Sides { image: &options.ridge_image, text: &options.ridge_text };
+    let (small_ridges, large_ridges) = problem.small_and_large(ridges);
 
-/// The sum of R@1, R@5 and R@10 in percent, for each width.
-fn direction<'a>(
-    queries: MatRef<'_, f64>,
-    items: MatRef<'_, f64>,
-    widths: &[usize],
-    truth: impl Fn(usize) -> &'a [usize] + Sync,
-) -> Vec<f64> {
-    let mut hits = vec![0usize; widths.len()];
-    let norms = inverse_norms(items, widths);
-    let asked = (0..queries.nrows()).filter(|&query| !truth(query).is_empty()).count();
-    for first in (0..queries.nrows()).step_by(QUERIES) {
-        let count = QUERIES.min(queries.nrows() - first);
-        let tile = queries.subrows(first, count);
-        let mut scores = Mat::<f64>::zeros(items.nrows(), count); // one column a query
-        let mut from = 0;
-        for (k, &to) in widths.iter().enumerate() {
-            let (new_items, new) = (items.subcols(from, to - from), tile.subcols(from, to - from));
-            matmul(&mut scores, Accum::Add, new_items, new.transpose(), 1.0, parallel());
-            let hits_of =
-                |q: usize| hits_within(scores.col_as_slice(q), &norms[k], truth(first + q));
-            hits[k] += (0..count).into_par_iter().map(hits_of).sum::<usize>();
-            from = to;
+    let small = mapped(problem.basis(), small_mean, &small_rows); // [rows of a, a]
+    let mut best: Option<(f64, Chosen)> = None;
+    for &large_ridge in large_ridges {
+        let Half { inverse, core } = problem.half(large_ridge)?;
+        let large = mapped(inverse.as_ref(), large_mean, &large_rows);
+        drop(inverse);
+        let large = product(large.as_ref(), problem.basis()); // [rows of b, a]
+        let points = small_ridges.par_iter().map(|&small_ridge| -> Result<Option<(f64, Chosen)>> {
+            let Correlations { s, directions } =
+                problem.correlations(&core, small_ridge, widest(options))?;
+            if s.is_empty() {
+                return Ok(None);
+            }
+            let a = on_one_thread(small.as_ref(), directions.as_ref());
+            let mut b = on_one_thread(large.as_ref(), directions.as_ref());
+            divide_columns(&mut b, &s);
+            let (rsum, power, dims) = best_of(&s, problem.image_and_text(a, b), pairs, options);
+            let Sides { image, text } = problem.image_and_text(small_ridge, large_ridge);
+            Ok(Some((rsum, Chosen { ridge_image: image, ridge_text: text, power, dims })))
+        });
+        for point in points.collect::<Result<Vec<_>>>()? {
+            let Some(point) = point else { return Ok(None) };
+            if best.is_none_or(|best| goes_before(&point, &best, options)) {
+                best = Some(point);
+            }
         }
     }
-    hits.iter().map(|&hits| 100.0 * hits as f64 / asked as f64).collect()
+    Ok(best)
 }
 
-/// In how many of the top 1, 5 and 10 the best true item stands.
-fn hits_within(products: &[f64], norms: &[f64], truth: &[usize]) -> usize {
-    let score = |item: usize| products[item] * norms[item];
-    let ahead = |a: usize, b: usize| score(a) > score(b) || (score(a) == score(b) && a < b);
-    let Some(best) = truth.iter().copied().reduce(|a, b| if ahead(b, a) { b } else { a }) else {
-        return 0;
+/// The greatest width of the grid.
+fn widest(options: &CcaOptions) -> usize {
+    options.dims.iter().copied().max().unwrap_or_default()
+}
+
+/// Higher, or equal and earlier in the lists.
+fn goes_before(a: &(f64, Chosen), b: &(f64, Chosen), options: &CcaOptions) -> bool {
+    let at = |ridges: &[f64], ridge: f64| ridges.iter().position(|r| *r == ridge);
+    let place = |of: &Chosen| {
+        (at(&options.ridge_image, of.ridge_image), at(&options.ridge_text, of.ridge_text))
     };
-    let rank = (0..products.len()).filter(|&item| ahead(item, best)).count();
-    [1, 5, 10].iter().filter(|&&k| rank < k).count()
+    a.0 > b.0 || (a.0 == b.0 && place(&a.1) < place(&b.1))
 }
 
-/// `1 / |row|` of the first `w` columns, for each width; 0 for a row of zeros.
-fn inverse_norms(rows: MatRef<'_, f64>, widths: &[usize]) -> Vec<Vec<f64>> {
-    let mut squares = vec![0.0; rows.nrows()];
-    let mut from = 0;
-    let mut norms = Vec::with_capacity(widths.len());
-    for &to in widths {
-        for column in from..to {
-            squares.iter_mut().enumerate().for_each(|(i, s)| *s += rows[(i, column)].powi(2));
+/// `(rows − mean) · W`.
+fn mapped(w: MatRef<'_, f64>, mean: &[f64], rows: &[SparseRow]) -> Mat<f64> {
+    Projection::new(w, mean, &vec![1.0; w.ncols()]).matrix(rows)
+}
+
+fn on_one_thread(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let mut c = Mat::zeros(a.nrows(), b.ncols());
+    matmul(&mut c, Accum::Replace, a, b, 1.0, Par::Seq);
+    c
+}
+
+/// The highest rSum of a pair of ridges, with its power and number of dimensions; the first of equals.
+fn best_of(
+    s: &[f64],
+    rows: Sides<Mat<f64>>,
+    pairs: &Pairs,
+    options: &CcaOptions,
+) -> (f64, f64, usize) {
+    let mut dims: Vec<_> = options.dims.iter().map(|&d| d.min(s.len())).collect(); // the rank
+    dims.sort_unstable();
+    dims.dedup();
+
+    let mut best = (f64::NEG_INFINITY, 0.0, 0);
+    for &power in &options.power {
+        let weights = weights(s, power);
+        let scale =
+            |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, k| m[(i, k)] * weights[k]);
+        let (images, texts) = (scale(&rows.image), scale(&rows.text));
+        let rsums = rsum_by_width(images.as_ref(), texts.as_ref(), pairs, &dims);
+        for (&dims, rsum) in dims.iter().zip(rsums) {
+            if rsum > best.0 {
+                best = (rsum, power, dims);
+            }
         }
-        norms.push(squares.iter().map(|&s| if s > 0.0 { s.sqrt().recip() } else { 0.0 }).collect());
-        from = to;
     }
-    norms
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By hand: 2 images, 3 texts; width 1 sees only signs, width 2 the angles.
-    #[test]
-    fn golden_two_widths() {
-        let images = Mat::from_fn(2, 2, |i, k| [[1.0, 0.0], [1.0, 2.0]][i][k]);
-        let texts = Mat::from_fn(3, 2, |i, k| [[3.0, 0.0], [2.0, 3.0], [-1.0, 1.0]][i][k]);
-        let pairs = Pairs::new(2, vec![0, 1, 1]).unwrap();
-        // Width 1, i2t: image 0 → texts 0, 1 tie, its own first: hit. Image 1 → text 1 is second: R@5 only.
-        // t2i: texts 0, 1 tie over both images, text 2 ties at −1: image 0 always first, so 1 of 3 at R@1.
-        let width_1 = (50.0 + 100.0 + 100.0) + (100.0 / 3.0 + 100.0 + 100.0);
-        // Width 2: everything is nearest to its own.
-        let got = rsum_by_width(images.as_ref(), texts.as_ref(), &pairs, &[1, 2]);
-        assert!((got[0] - width_1).abs() < 1e-9, "{got:?}, want {width_1}");
-        assert!((got[1] - 600.0).abs() < 1e-9, "{got:?}");
-    }
-
-    #[test]
-    fn a_query_without_truth_does_not_count() {
-        let images = Mat::from_fn(2, 1, |i, _| [1.0, -1.0][i]);
-        let texts = Mat::from_fn(1, 1, |_, _| 2.0);
-        let pairs = Pairs::new(2, vec![0]).unwrap();
-        assert_eq!(rsum_by_width(images.as_ref(), texts.as_ref(), &pairs, &[1]), [600.0]);
-    }
+    best
 }

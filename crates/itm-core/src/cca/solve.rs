@@ -1,10 +1,15 @@
-//! The regularised problem in the eigenbases of both covariances, where every ridge is a diagonal scaling.
+//! The regularised problem with the larger side inverted for each ridge and the smaller side in its eigenbasis, where a
+//! ridge is a diagonal scaling.
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::evd::ComputeEigenvectors::Yes;
 use faer::linalg::evd::{self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
 use faer::{Accum, Mat, MatRef, Par, Spec};
 
 use super::moments::Moments;
@@ -20,58 +25,113 @@ const VARIANCE: f64 = 1e-10;
 /// Rows have unit length: a variance below this is the rounding of a constant.
 const CONSTANT: f64 = 1e-24;
 
+/// A pair of ridges, or of what belongs to the two sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sides<T> {
+    pub(super) image: T,
+    pub(super) text: T,
+}
+
+/// The covariances, `a` the smaller side and `b` the larger one, with the eigenbasis of `a`.
+///
+/// ```text
+/// Caa = Qa · diag(λa) · Qaᵀ     for a ridge of b:  W = (Cbb + rb)⁻¹ · Cba,   G = Qaᵀ · Cab · W · Qa
+/// for a ridge of a:  Aa = (λa + ra)^(−1/2),   Aa · G · Aa = U · diag(s²) · Uᵀ
+/// Wa = Qa · Aa · U,   Wb = (Cbb + rb)^(−1/2) · V = W · Wa / s
+/// ```
+///
+/// Nothing of the larger side but a Cholesky factor is needed, and it once for each of its ridges.
+pub(super) struct Problem<'a> {
+    moments: &'a Moments,
+    basis: Basis,
+}
+
 /// Eigenvalues and eigenvectors of a covariance.
-struct Basis {
+pub(super) struct Basis {
     values: Vec<f64>,
     vectors: Mat<f64>,
 }
 
-/// Both bases and `M₀ = Qxᵀ Cxy Qy`: all that the ridges leave unchanged.
-pub(super) struct Problem {
-    x: Basis,
-    y: Basis,
-    core: Mat<f64>, // [dx, dy]
+/// The problem under one ridge of the larger side.
+pub(super) struct Half {
+    pub(super) inverse: Mat<f64>, // W, [b, a]
+    pub(super) core: Mat<f64>,    // G, [a, a]
+}
+
+/// Canonical correlations, descending, and `Aa · U`, one column a correlation.
+pub(super) struct Correlations {
+    pub(super) s: Vec<f64>,
+    pub(super) directions: Mat<f64>, // [a, k]
 }
 
 /// Canonical correlations, descending, and the two maps, one column a correlation.
 pub(super) struct Solution {
     pub(super) s: Vec<f64>,
-    pub(super) wx: Mat<f64>, // [dx, k]
-    pub(super) wy: Mat<f64>, // [dy, k]
+    pub(super) maps: Sides<Mat<f64>>, // [dx, k], [dy, k]
 }
 
-impl Problem {
-    /// Decomposes both covariances, once.
-    pub(super) fn new(moments: &Moments) -> Result<Self> {
-        let (x, y) = (eigen(moments.xx.as_ref())?, eigen(moments.yy.as_ref())?);
-        let core = product(x.vectors.transpose(), moments.xy.as_ref());
-        let core = product(core.as_ref(), y.vectors.as_ref());
-        Ok(Self { x, y, core })
+impl<'a> Problem<'a> {
+    /// Decomposes the covariance of the smaller side, once.
+    pub(super) fn new(moments: &'a Moments) -> Result<Self> {
+        let small = if moments.images_are_fewer() { &moments.xx } else { &moments.yy };
+        let basis = eigen(small.as_ref())?;
+        Ok(Self { moments, basis })
     }
 
-    /// The `keep` largest correlations, or fewer where the rank is smaller, under ridges relative to the mean eigenvalue.
-    pub(super) fn solve(&self, ridge_x: f64, ridge_y: f64, keep: usize) -> Result<Solution> {
-        let (ax, ay) = (self.x.whitening(ridge_x), self.y.whitening(ridge_y));
-        let (dx, dy) = (ax.len(), ay.len());
-        let t = Mat::from_fn(dx, dy, |i, j| ax[i] * self.core[(i, j)] * ay[j]);
+    /// `Qa`, `[a, a]`.
+    pub(super) fn basis(&self) -> MatRef<'_, f64> {
+        self.basis.vectors.as_ref()
+    }
 
-        // The smaller side: T Tᵀ = U s² Uᵀ, V = Tᵀ U / s; or the same with the sides exchanged.
-        let t = if dx <= dy { t.as_ref() } else { t.transpose() };
-        let Basis { values, vectors } = eigen(product(t, t.transpose()).as_ref())?;
-        let last = values.len();
+    /// Inverts the larger side under a ridge relative to its mean eigenvalue.
+    pub(super) fn half(&self, ridge: f64) -> Result<Half> {
+        let moments = self.moments;
+        let cbb = self.small_and_large(Sides { image: &moments.xx, text: &moments.yy }).1;
+        let cxy = moments.xy.as_ref();
+        let cba = self.small_and_large(Sides { image: cxy, text: cxy.transpose() }).1;
+        let (inverse, gram) = inverse_times(cbb, ridge, cba.to_owned())?;
+        let core = product(product(self.basis().transpose(), gram.as_ref()).as_ref(), self.basis());
+        Ok(Half { inverse, core })
+    }
+
+    /// The `keep` largest correlations, or fewer where the rank is smaller, under a ridge of the smaller side.
+    pub(super) fn correlations(
+        &self,
+        core: &Mat<f64>,
+        ridge: f64,
+        keep: usize,
+    ) -> Result<Correlations> {
+        let (a, n) = (self.basis.whitening(ridge), self.basis.values.len());
+        let scaled = Mat::from_fn(n, n, |i, j| a[i] * core[(i, j)] * a[j]);
+        let Basis { values, vectors } = eigen(scaled.as_ref())?;
         let s: Vec<f64> = values.iter().rev().map(|v| v.max(0.0).sqrt()).collect();
         let rank = s.iter().take(keep).take_while(|&&v| v > RANK * s[0]).count();
-        let u = Mat::from_fn(last, rank, |i, k| vectors[(i, last - 1 - k)]);
-        let mut v = product(t.transpose(), u.as_ref());
-        (0..rank).for_each(|k| v.col_as_slice_mut(k).iter_mut().for_each(|value| *value /= s[k]));
+        let directions = Mat::from_fn(n, rank, |i, k| a[i] * vectors[(i, n - 1 - k)]);
+        Ok(Correlations { s: s[..rank].to_vec(), directions })
+    }
 
-        let (u, v) = if dx <= dy { (u, v) } else { (v, u) };
-        let scale = |a: &[f64], m: &Mat<f64>| Mat::from_fn(a.len(), rank, |i, k| a[i] * m[(i, k)]);
-        Ok(Solution {
-            wx: product(self.x.vectors.as_ref(), scale(&ax, &u).as_ref()),
-            wy: product(self.y.vectors.as_ref(), scale(&ay, &v).as_ref()),
-            s: s[..rank].to_vec(),
-        })
+    /// Both maps under a pair of ridges, of the `keep` largest correlations or fewer.
+    pub(super) fn solve(&self, ridges: Sides<f64>, keep: usize) -> Result<Solution> {
+        let (small, large) = self.small_and_large(ridges);
+        let half = self.half(large)?;
+        let Correlations { s, directions } = self.correlations(&half.core, small, keep)?;
+        let a = product(self.basis(), directions.as_ref());
+        let mut b = product(half.inverse.as_ref(), a.as_ref());
+        divide_columns(&mut b, &s);
+        Ok(Solution { s, maps: self.image_and_text(a, b) })
+    }
+
+    /// What belongs to the sides, ordered by their dimensions.
+    pub(super) fn small_and_large<T>(&self, sides: Sides<T>) -> (T, T) {
+        let Sides { image, text } = sides;
+        if self.moments.images_are_fewer() { (image, text) } else { (text, image) }
+    }
+
+    /// The inverse of [`Self::small_and_large`].
+    pub(super) fn image_and_text<T>(&self, small: T, large: T) -> Sides<T> {
+        let (image, text) =
+            if self.moments.images_are_fewer() { (small, large) } else { (large, small) };
+        Sides { image, text }
     }
 }
 
@@ -88,6 +148,36 @@ impl Basis {
     }
 }
 
+/// `C⁻¹ R` and `Rᵀ C⁻¹ R` of a covariance under a ridge relative to its mean eigenvalue.
+///
+/// A ridge that lifts all variances above rounding needs a Cholesky factor alone; otherwise the eigenbasis tells which
+/// directions are dropped.
+fn inverse_times(c: &Mat<f64>, ridge: f64, mut right: Mat<f64>) -> Result<(Mat<f64>, Mat<f64>)> {
+    let n = c.nrows();
+    let trace: f64 = (0..n).map(|i| c[(i, i)]).sum();
+    let ridge_of_all = ridge * trace / n as f64;
+    if ridge_of_all <= CONSTANT.max(VARIANCE * trace) {
+        let basis = eigen(c.as_ref())?;
+        let a = basis.whitening(ridge);
+        let mut half = product(basis.vectors.transpose(), right.as_ref());
+        scale_rows(&mut half, &a);
+        let gram = product(half.transpose(), half.as_ref());
+        scale_rows(&mut half, &a);
+        return Ok((product(basis.vectors.as_ref(), half.as_ref()), gram));
+    }
+    let mut l = c.clone();
+    (0..n).for_each(|i| l[(i, i)] += ridge_of_all);
+    let mut memory =
+        MemBuffer::new(cholesky_in_place_scratch::<f64>(n, parallel(), Spec::default()));
+    let stack = MemStack::new(&mut memory);
+    cholesky_in_place(l.as_mut(), Default::default(), parallel(), stack, Spec::default())
+        .map_err(|_| unsolved("one that is not positive definite"))?;
+    solve_lower_triangular_in_place(l.as_ref(), right.as_mut(), parallel()); // L⁻¹ R
+    let gram = product(right.transpose(), right.as_ref());
+    solve_upper_triangular_in_place(l.transpose(), right.as_mut(), parallel());
+    Ok((right, gram))
+}
+
 /// Ascending eigenvalues and their vectors.
 ///
 /// On one thread: the products gain from several without changing a bit, this does not.
@@ -98,13 +188,30 @@ fn eigen(matrix: MatRef<'_, f64>) -> Result<Basis> {
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
     let (s, u) = (values.as_mut(), Some(vectors.as_mut()));
-    self_adjoint_evd(matrix, s, u, Par::Seq, stack, Spec::default()).map_err(|_| {
-        Error::invalid("CCA, covariance", "finite values", "an eigenproblem that does not converge")
-    })?;
+    self_adjoint_evd(matrix, s, u, Par::Seq, stack, Spec::default())
+        .map_err(|_| unsolved("an eigenproblem that does not converge"))?;
     Ok(Basis { values: values.column_vector().iter().copied().collect(), vectors })
 }
 
-fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+fn unsolved(got: &str) -> Error {
+    Error::invalid("CCA, covariance", "finite values", got)
+}
+
+fn scale_rows(m: &mut Mat<f64>, by: &[f64]) {
+    for k in 0..m.ncols() {
+        m.col_as_slice_mut(k).iter_mut().zip(by).for_each(|(value, by)| *value *= by);
+    }
+}
+
+/// Each column over its number.
+pub(super) fn divide_columns(m: &mut Mat<f64>, by: &[f64]) {
+    for (k, by) in by.iter().enumerate() {
+        m.col_as_slice_mut(k).iter_mut().for_each(|value| *value /= by);
+    }
+}
+
+/// `A · B`.
+pub(super) fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     let mut c = Mat::zeros(a.nrows(), b.ncols());
     matmul(&mut c, Accum::Replace, a, b, 1.0, parallel());
     c

@@ -1,5 +1,6 @@
 //! The baseline as a whole: against its NumPy twin, and the traps of closed-form CCA.
 
+use faer::Mat;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -89,7 +90,7 @@ fn ridges_are_relative() {
             yy: y.transpose() * &y,
             xy: (x.transpose() * &y) * faer::Scale(scale),
         };
-        Problem::new(&moments).unwrap().solve(1.0, 0.5, 3).unwrap()
+        Problem::new(&moments).unwrap().solve(Sides { image: 1.0, text: 0.5 }, 3).unwrap()
     };
     close("correlations", &solve(30.0).s, &solve(1.0).s);
 }
@@ -104,9 +105,10 @@ fn what_does_not_vary_has_no_weight() {
         yy: Mat::from_fn(1, 1, |_, _| 1.0),
         xy: Mat::from_fn(2, 1, |i, _| [0.5, 1e-9][i]),
     };
-    let Solution { s, wx, .. } = Problem::new(&moments).unwrap().solve(0.0, 0.0, 1).unwrap();
+    let ridges = Sides { image: 0.0, text: 0.0 };
+    let Solution { s, maps } = Problem::new(&moments).unwrap().solve(ridges, 1).unwrap();
     close("correlations", &s, &[0.5]);
-    close("weights", &[wx[(0, 0)].abs(), wx[(1, 0)]], &[1.0, 0.0]);
+    close("weights", &[maps.image[(0, 0)].abs(), maps.image[(1, 0)]], &[1.0, 0.0]);
 }
 
 /// A trap: a correlation of 1e-8 is rounding, and dividing by it makes noise of unit length.
@@ -243,7 +245,7 @@ fn single(ridge_image: f64, ridge_text: f64) -> CcaOptions {
 }
 
 /// Images of one of eight topics in noise; each caption says one word of its topic and two others.
-fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> Dataset {
+pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> Dataset {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let topics: Vec<Vec<f32>> =
         (0..8).map(|_| (0..dim).map(|_| rng.random_range(-1.0..1.0)).collect()).collect();
@@ -268,7 +270,7 @@ fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> Dataset {
     Dataset { name: "tiny".into(), train, val, test, sha256: String::new() }
 }
 
-fn part(golden: &serde_json::Value) -> Part {
+pub(super) fn part(golden: &serde_json::Value) -> Part {
     let rows: Vec<Vec<f32>> = serde_json::from_value(golden["features"].clone()).unwrap();
     let image_of_text = serde_json::from_value(golden["image_of_text"].clone()).unwrap();
     Part {
@@ -279,7 +281,7 @@ fn part(golden: &serde_json::Value) -> Part {
     }
 }
 
-fn numbers(value: &serde_json::Value) -> Vec<f64> {
+pub(super) fn numbers(value: &serde_json::Value) -> Vec<f64> {
     serde_json::from_value(value.clone()).unwrap()
 }
 

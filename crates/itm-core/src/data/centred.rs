@@ -8,6 +8,8 @@ use super::Features;
 /// r(x) = √max(x, 0) / ‖√max(x, 0)‖,   y = (r(x) − r̄) / ‖r(x) − r̄‖        r̄ = mean of r over the training images
 /// ```
 ///
+/// [`CentredRoots::of_free_length`] leaves the last division out: `y = r(x) − r̄`, as closed-form CCA takes images in.
+///
 /// Pooled rectified features have a few large values and one large common direction: the root tames the former, centring
 /// takes the latter out. Without it a linear map spends its first epochs on the common direction. Both are also the first
 /// steps of the closed-form CCA.
@@ -22,6 +24,14 @@ use super::Features;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CentredRoots {
     mean: Vec<f64>,
+    length: Length,
+}
+
+/// Length of a transformed row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Length {
+    Unit,
+    Free,
 }
 
 impl CentredRoots {
@@ -33,7 +43,12 @@ impl CentredRoots {
             roots(training.row(i), &mut row);
             mean.iter_mut().zip(&row).for_each(|(m, r)| *m += r / training.rows() as f64);
         }
-        Self { mean }
+        Self { mean, length: Length::Unit }
+    }
+
+    /// The same, and rows keep their distance from the mean as their length.
+    pub fn of_free_length(training: &Features) -> Self {
+        Self { length: Length::Free, ..Self::of(training) }
     }
 
     /// The transformed features of any split. A row that is the mean itself becomes zero.
@@ -48,7 +63,9 @@ impl CentredRoots {
         for i in 0..features.rows() {
             roots(features.row(i), &mut row);
             row.iter_mut().zip(&self.mean).for_each(|(r, m)| *r -= m);
-            unit(&mut row);
+            if self.length == Length::Unit {
+                unit(&mut row);
+            }
             values.extend(row.iter().map(|&r| r as f32));
         }
         Features { dim: width, values }
@@ -83,6 +100,16 @@ mod tests {
         let got = CentredRoots::of(&train).apply(&train);
         let want = [-0.4, 0.3, 0.1, 0.4, -0.3, -0.1].map(|x: f32| x / 0.26f32.sqrt());
         for (g, w) in got.values.iter().zip(want) {
+            assert!((g - w).abs() < 1e-6, "{got:?}");
+        }
+    }
+
+    /// By hand: as above without the division by √.26.
+    #[test]
+    fn golden_free_length() {
+        let train = features(&[-5.0, 9.0, 16.0, 16.0, 0.0, 9.0]);
+        let got = CentredRoots::of_free_length(&train).apply(&train);
+        for (g, w) in got.values.iter().zip([-0.4, 0.3, 0.1, 0.4, -0.3, -0.1]) {
             assert!((g - w).abs() < 1e-6, "{got:?}");
         }
     }

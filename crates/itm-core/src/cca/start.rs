@@ -1,0 +1,307 @@
+//! Initial weights of two linear encoders, so that a training begins where closed-form CCA ends.
+
+mod stored;
+
+use faer::Mat;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::moments::Moments;
+use super::rows::{SparseRow, text_row};
+use super::solve::{Problem, Sides, Solution};
+use super::{check_pairs, weights};
+use crate::data::Features;
+use crate::text::Terms;
+use crate::{Error, Pairs, Result};
+
+/// Training images whose mean length scales the image map.
+const SCALED_BY_IMAGES: usize = 2000;
+
+/// Training captions whose mean length scales the text map.
+const SCALED_BY_CAPTIONS: usize = 5000;
+
+/// Training captions that the scale of mean-pooled word vectors is taken from.
+const POOLED_CAPTIONS: usize = 3000;
+
+/// Which CCA the weights come from, and what fills the width it leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartOptions {
+    /// `rx`: ridge of the images, relative to their mean variance.
+    pub ridge_image: f64,
+    /// `ry`: ridge of the texts.
+    pub ridge_text: f64,
+    /// `p`: power of a correlation as the weight of its dimension.
+    pub power: f64,
+    /// `k`: columns of the maps that are CCA's.
+    pub dims: usize,
+    /// Standard deviation of all other columns, relative to the deviation of CCA's entries.
+    pub fill: f64,
+}
+
+impl StartOptions {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// If a ridge, the power or the fill is negative or not finite, or if there is no dimension.
+    pub fn validate(&self) -> Result<()> {
+        for (key, value) in [
+            ("ridge_image", self.ridge_image),
+            ("ridge_text", self.ridge_text),
+            ("power", self.power),
+            ("fill", self.fill),
+        ] {
+            if !value.is_finite() || value < 0.0 {
+                return Err(Error::invalid(place(key), "a number from 0", value));
+            }
+        }
+        if self.dims == 0 {
+            return Err(Error::invalid(place("dims"), "a number from 1", 0));
+        }
+        Ok(())
+    }
+
+    /// Checks the width of the model against that of CCA.
+    fn fits(&self, width: usize) -> Result<()> {
+        let dims = self.dims;
+        if dims > width {
+            let expected = format!("at most {width}, the width of the model");
+            return Err(Error::invalid(place("dims"), expected, dims));
+        }
+        if dims < width && self.fill == 0.0 {
+            let expected = format!("a number above 0, for columns {dims} to {}", width - 1);
+            return Err(Error::invalid(place("fill"), expected, 0));
+        }
+        Ok(())
+    }
+}
+
+fn place(key: &str) -> String {
+    format!("model.cca.{key}")
+}
+
+/// The training split as the two encoders will see it.
+#[derive(Debug, Clone, Copy)]
+pub struct StartInputs<'a> {
+    /// Image features after every transform that stands before the encoder.
+    pub features: &'a Features,
+    /// Captions.
+    pub captions: &'a [String],
+    /// Which caption belongs to which image.
+    pub pairs: &'a Pairs,
+    /// The inputs of the text encoder, of these captions.
+    pub terms: &'a Terms,
+}
+
+/// `x ↦ Wᵀ x + b`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearMap {
+    /// `W`, `[inputs, d]` row-major.
+    pub weight: Vec<f32>,
+    /// `b`, `[d]`.
+    pub bias: Vec<f32>,
+}
+
+/// Two linear maps whose cosines are the scores of closed-form CCA.
+///
+/// ```text
+/// W′x = Wx / mean ‖Wxᵀ (x − μx)‖     b′x = −W′xᵀ μx      mean over the first 2,000 training images
+/// W′y = Wy / mean ‖Wyᵀ (y − μy)‖     b′y = −W′yᵀ μy      mean over the first 5,000 training captions
+/// s(v, w) = cos(W′xᵀ x + b′x, W′yᵀ y + b′y)
+/// ```
+///
+/// | symbol | here                                                         | shape     |
+/// |--------|--------------------------------------------------------------|-----------|
+/// | x      | [`StartInputs::features`]                                    | `[dx]`    |
+/// | y      | idf of the distinct terms of a caption, at unit length       | `[dy]`    |
+/// | Wx, Wy | as in [`Cca`](super::Cca), columns times `sᵖ`                | `[·, k]`  |
+/// | W′, b′ | [`Start::image`], [`Start::text`]                            | `[·, d]`, `[d]` |
+///
+/// The scale makes outputs of about unit length: how fast a unit vector turns under a step depends on it. Where `d > k`,
+/// the columns after `k` are drawn normal with [`StartOptions::fill`] times the deviation of the entries of the `k`, without
+/// bias, and scores are no longer those of CCA.
+///
+/// ```
+/// use itm_core::Pairs;
+/// use itm_core::cca::{Start, StartInputs, StartOptions};
+/// use itm_core::data::Features;
+/// use itm_core::text::Terms;
+///
+/// let features = Features { dim: 2, values: [[0.6, -0.2], [-0.6, 0.2]].repeat(4).concat() };
+/// let captions = ["Two dogs running.", "A red car."].repeat(4).into_iter().map(String::from).collect::<Vec<_>>();
+/// let (pairs, terms) = (Pairs::uniform(8, 1), Terms::fit(&captions, 2, 6000));
+/// let options = StartOptions { ridge_image: 2.0, ridge_text: 2.0, power: 1.0, dims: 1, fill: 0.3 };
+///
+/// let inputs = StartInputs { features: &features, captions: &captions, pairs: &pairs, terms: &terms };
+/// let Start { image, .. } = Start::solve(&inputs, 1, 0, &options)?;
+/// let mapped = 0.6 * image.weight[0] - 0.2 * image.weight[1] + image.bias[0];
+/// assert!((mapped.abs() - 1.0).abs() < 1e-6); // of unit length, as all images here
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// Map of the images.
+    pub image: LinearMap,
+    /// Map of the texts.
+    pub text: LinearMap,
+    /// Inverse document frequencies of the terms, `[dy]`.
+    pub idf: Vec<f32>,
+}
+
+impl Start {
+    /// Solves CCA on the training split for a model of a width; `seed` draws the columns that CCA leaves.
+    ///
+    /// # Errors
+    /// If the options are out of range or do not fit the width, if there are more dimensions than the rank, if there is no
+    /// feature or term, if features and captions do not belong to the pairs, or if images do not vary with their captions.
+    pub fn solve(
+        inputs: &StartInputs<'_>,
+        width: usize,
+        seed: u64,
+        options: &StartOptions,
+    ) -> Result<Self> {
+        let StartInputs { features, captions, pairs, terms } = *inputs;
+        options.validate()?;
+        options.fits(width)?;
+        if features.dim == 0 {
+            return Err(Error::invalid("model.cca", "images with features", "none"));
+        }
+        check_pairs("model.cca, train", features.dim, features, captions, pairs)?;
+        if terms.is_empty() {
+            let expected = "a term of the training captions that is frequent enough";
+            return Err(Error::invalid("model.cca", expected, "none"));
+        }
+
+        let texts: Vec<SparseRow> = captions.iter().map(|text| text_row(terms, text)).collect();
+        let moments = Moments::new(features, as_given, &texts, terms.len(), pairs);
+        let ridges = Sides { image: options.ridge_image, text: options.ridge_text };
+        let Solution { s, maps } = Problem::new(&moments)?.solve(ridges, options.dims)?;
+        check_rank(s.len(), options.dims)?;
+
+        let weights = weights(&s, options.power);
+        let images = (0..features.rows().min(SCALED_BY_IMAGES)).map(|i| image_row(features.row(i)));
+        let texts = texts.into_iter().take(SCALED_BY_CAPTIONS);
+        let image = Columns::of(&maps.image, &weights, &moments.mean_x).scaled(images, "images")?;
+        let text = Columns::of(&maps.text, &weights, &moments.mean_y).scaled(texts, "captions")?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let [image, text] = [image, text].map(|map| map.filled(width, options.fill, &mut rng));
+        Ok(Self { image, text, idf: terms.idf().iter().map(|&idf| idf as f32).collect() })
+    }
+
+    /// The same for a text encoder that averages the word vectors of a caption, and knows no idf.
+    ///
+    /// ```text
+    /// e_w = c · idf_w · W′y[w]     c = mean of n / √(Σ_w idf_w²) over the first 3,000 captions with a known term
+    /// ```
+    ///
+    /// `n` counts the distinct terms of a caption. `c` stands in for each caption's own factor, so scores are near to those
+    /// of CCA and not equal.
+    pub fn mean_pooled(mut self, captions: &[String], terms: &Terms) -> Self {
+        let factors: Vec<f64> = captions
+            .iter()
+            .take(POOLED_CAPTIONS)
+            .map(|text| terms.numbers(text))
+            .filter(|numbers| !numbers.is_empty())
+            .map(|numbers| {
+                let squares = numbers.iter().map(|&n| terms.idf()[n as usize].powi(2));
+                numbers.len() as f64 / squares.sum::<f64>().sqrt()
+            })
+            .collect();
+        let c = factors.iter().sum::<f64>() / factors.len().max(1) as f64;
+        for (row, idf) in self.text.weight.chunks_mut(self.text.bias.len()).zip(terms.idf()) {
+            row.iter_mut().for_each(|w| *w = (c * idf * f64::from(*w)) as f32);
+        }
+        self
+    }
+}
+
+/// A map in double precision.
+struct Columns {
+    width: usize,
+    weight: Vec<f64>, // [inputs, width] row-major
+    bias: Vec<f64>,
+}
+
+impl Columns {
+    /// `W` with its columns times their weights, and `b = −Wᵀ μ`.
+    fn of(w: &Mat<f64>, column_weights: &[f64], mean: &[f64]) -> Self {
+        let width = column_weights.len();
+        let row = |i: usize| column_weights.iter().enumerate().map(move |(k, c)| w[(i, k)] * c);
+        let weight: Vec<f64> = (0..w.nrows()).flat_map(row).collect();
+        let mut bias = vec![0.0; width];
+        for (row, mean) in weight.chunks(width).zip(mean) {
+            bias.iter_mut().zip(row).for_each(|(b, w)| *b -= w * mean);
+        }
+        Self { width, weight, bias }
+    }
+
+    /// Divided by the mean length of what the rows map to.
+    fn scaled(mut self, rows: impl Iterator<Item = SparseRow>, what: &str) -> Result<Self> {
+        let lengths: Vec<f64> = rows.map(|row| self.length_of(&row)).collect();
+        let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
+        if mean <= 0.0 {
+            let expected = format!("first {} {what} that differ from the mean", lengths.len());
+            return Err(Error::invalid("model.cca, train", expected, "none"));
+        }
+        self.weight.iter_mut().chain(&mut self.bias).for_each(|value| *value /= mean);
+        Ok(self)
+    }
+
+    fn length_of(&self, row: &SparseRow) -> f64 {
+        let mut mapped = self.bias.clone();
+        for &(input, value) in row {
+            let line = &self.weight[input * self.width..(input + 1) * self.width];
+            mapped.iter_mut().zip(line).for_each(|(sum, w)| *sum += w * value);
+        }
+        mapped.iter().map(|x| x * x).sum::<f64>().sqrt()
+    }
+
+    /// In single precision, with normal columns up to the width of the model.
+    fn filled(self, width: usize, fill: f64, rng: &mut ChaCha8Rng) -> LinearMap {
+        let deviation = fill * deviation(&self.weight);
+        let mut weight = Vec::with_capacity(self.weight.len() / self.width * width);
+        for row in self.weight.chunks(self.width) {
+            weight.extend(row.iter().map(|&w| w as f32));
+            weight.extend((self.width..width).map(|_| (deviation * normal(rng)) as f32));
+        }
+        let mut bias: Vec<f32> = self.bias.iter().map(|&b| b as f32).collect();
+        bias.resize(width, 0.0);
+        LinearMap { weight, bias }
+    }
+}
+
+fn check_rank(rank: usize, dims: usize) -> Result<()> {
+    if rank == 0 {
+        let expected = "images that vary together with their captions";
+        return Err(Error::invalid("model.cca, train", expected, "no correlation"));
+    }
+    if dims > rank {
+        let expected = format!("at most {rank}, the rank of the training pairs");
+        return Err(Error::invalid(place("dims"), expected, dims));
+    }
+    Ok(())
+}
+
+fn as_given(row: &[f32], out: &mut [f64]) {
+    out.iter_mut().zip(row).for_each(|(out, &x)| *out = f64::from(x));
+}
+
+fn image_row(row: &[f32]) -> SparseRow {
+    row.iter().map(|&x| f64::from(x)).enumerate().collect()
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+/// A standard normal number, by Box and Muller.
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (rng.random(), rng.random());
+    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! A start as a file.
+
+use std::collections::HashMap;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use super::{LinearMap, Start};
+use crate::{Error, Result};
+
+/// Key of the hash among the file's own lines.
+const SHA256: &str = "sha256";
+
+impl Start {
+    /// The bytes of a safetensors file; `sha256` names the data and the options that the start was solved from.
+    ///
+    /// # Panics
+    /// If a map is not as wide as its bias.
+    pub fn to_bytes(&self, sha256: &str) -> Vec<u8> {
+        let Self { image, text, idf } = self;
+        let shape = |map: &LinearMap| vec![map.weight.len() / map.bias.len(), map.bias.len()];
+        let entries = [
+            ("image.weight", shape(image), &image.weight),
+            ("image.bias", vec![image.bias.len()], &image.bias),
+            ("text.weight", shape(text), &text.weight),
+            ("text.bias", vec![text.bias.len()], &text.bias),
+            ("idf", vec![idf.len()], idf),
+        ];
+        let bytes = entries.map(|(name, shape, values)| {
+            (name, shape, values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+        });
+        let views = bytes.iter().map(|(name, shape, bytes)| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
+            (*name, view.expect("a map is as wide as its bias"))
+        });
+        let about = HashMap::from([(SHA256.to_owned(), sha256.to_owned())]);
+        safetensors::serialize(views, Some(about)).expect("every entry has a name of its own")
+    }
+
+    /// What [`Start::to_bytes`] wrote; `place` begins every error.
+    ///
+    /// # Errors
+    /// If the bytes are cut off, are no start, or have another hash.
+    pub fn from_bytes(place: &str, bytes: &[u8], sha256: &str) -> Result<Self> {
+        let broken = |e| Error::invalid(place, "a whole start", e);
+        let (_, about) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
+        let found = about.metadata().as_ref().and_then(|about| about.get(SHA256));
+        if found.map(String::as_str) != Some(sha256) {
+            let expected = "the start of this data and configuration";
+            return Err(Error::invalid(place, expected, "another"));
+        }
+        let entries = Entries { place, tensors };
+        let image = entries.map("image")?;
+        let text = entries.map("text")?;
+        let (width, terms) = (text.bias.len(), text.weight.len() / text.bias.len());
+        if image.bias.len() != width {
+            let expected = format!("maps of one width, {width}");
+            return Err(Error::invalid(place, expected, image.bias.len()));
+        }
+        let (_, idf) = entries.values("idf", &format!("[{terms}]"), |shape| shape == [terms])?;
+        Ok(Self { image, text, idf })
+    }
+}
+
+struct Entries<'a> {
+    place: &'a str,
+    tensors: SafeTensors<'a>,
+}
+
+impl Entries<'_> {
+    fn map(&self, name: &str) -> Result<LinearMap> {
+        let table = |shape: &[usize]| matches!(shape, [inputs, width] if inputs * width > 0);
+        let (shape, weight) = self.values(&format!("{name}.weight"), "[inputs, width]", table)?;
+        let width = shape[1];
+        let row = |shape: &[usize]| shape == [width];
+        let (_, bias) = self.values(&format!("{name}.bias"), &format!("[{width}]"), row)?;
+        Ok(LinearMap { weight, bias })
+    }
+
+    fn values(
+        &self,
+        name: &str,
+        expected: &str,
+        fits: impl Fn(&[usize]) -> bool,
+    ) -> Result<(Vec<usize>, Vec<f32>)> {
+        let (place, expected) = (format!("{}: {name}", self.place), format!("F32 {expected}"));
+        let Ok(view) = self.tensors.tensor(name) else {
+            return Err(Error::invalid(place, expected, "nothing"));
+        };
+        if view.dtype() != Dtype::F32 || !fits(view.shape()) {
+            let got = format!("{:?} {:?}", view.dtype(), view.shape());
+            return Err(Error::invalid(place, expected, got));
+        }
+        let values = view.data().as_chunks().0.iter().map(|c| f32::from_le_bytes(*c)).collect();
+        Ok((view.shape().to_vec(), values))
+    }
+}
