@@ -72,7 +72,7 @@ pub struct CcaOptions {
     pub transform: Option<ImageTransform>,
     /// Captions a term must occur in.
     pub min_captions: usize,
-    /// Most terms: the text side is an eigenproblem of this size, 6,000 take about a minute.
+    /// Most terms: time grows with the cube of this number, memory with its square.
     pub max_terms: usize,
     /// `rx`: ridges of the images, relative to their mean variance.
     pub ridge_image: Vec<f64>,
@@ -171,8 +171,13 @@ pub struct Cca {
 impl Cca {
     /// Fits the training split and chooses from the grid on the validation split.
     ///
-    /// Memory is a few matrices of `dx × dx`, `dx × dy` and `dy × dy`: nothing grows with the square of the images. Some
-    /// small ones more for each thread, since points of the grid run side by side.
+    /// ```text
+    /// values held = dx² + dy² + dx·dy + a² + max(b² + a·b + 2·a², a² + (n + m)·a + threads · (5·a² + 2·(n + m)·d))
+    /// ```
+    ///
+    /// Memory is about 8 bytes for each of these, beside the data: `a` and `b` are the smaller and the larger of `dx` and
+    /// `dy`, `n` and `m` the images and captions of validation, `d` the widest of the grid; at most as many threads count
+    /// as the smaller side has ridges. Nothing grows with the square of the images.
     ///
     /// # Errors
     /// If a split has no caption or a feature that is not finite, if the splits differ in width, if no term is frequent

@@ -114,3 +114,23 @@ fn best_of(
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order of the lists is that of the images' ridges, whichever side is the smaller one.
+    #[test]
+    fn equal_points_keep_the_order_of_the_lists() {
+        let (ridge_image, ridge_text) = (vec![3.0, 1.0], vec![0.5, 2.0]);
+        let options = CcaOptions { ridge_image, ridge_text, ..CcaOptions::default() };
+        let point = |rsum, ridge_image, ridge_text| {
+            (rsum, Chosen { ridge_image, ridge_text, power: 1.0, dims: 2 })
+        };
+        let before = |a, b| goes_before(&a, &b, &options);
+        assert!(before(point(9.0, 3.0, 2.0), point(9.0, 1.0, 0.5)));
+        assert!(!before(point(9.0, 1.0, 0.5), point(9.0, 3.0, 2.0)));
+        assert!(before(point(9.0, 1.0, 0.5), point(9.0, 1.0, 2.0)));
+        assert!(before(point(9.5, 1.0, 2.0), point(9.0, 3.0, 0.5)));
+    }
+}
