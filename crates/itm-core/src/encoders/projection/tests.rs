@@ -141,8 +141,8 @@ fn the_factor_is_one_of_the_rate() {
     let mut fast = model(&g, 4.0, &device);
     fast.residual = fast.residual.map(|mut r| {
         for linear in [&mut r.first, &mut r.second] {
-            linear.weight = Param::from_tensor(linear.weight.val().detach() / 4.0);
-            linear.bias = Param::from_tensor(linear.bias.val().detach() / 4.0);
+            linear.weight = Param::from_tensor((linear.weight.val() / 4.0).detach());
+            linear.bias = Param::from_tensor((linear.bias.val() / 4.0).detach());
         }
         r
     });
