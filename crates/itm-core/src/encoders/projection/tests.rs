@@ -69,6 +69,17 @@ fn a_residual_starts_at_zero() {
     assert_ne!(host(trained.embed(x, DROPPED)), host(plain.embed(x, DROPPED)));
 }
 
+/// Without a perceptron, the bits are those of rows that were masked by the seed itself: what FNE has always done.
+#[test]
+fn the_mask_is_that_of_the_seed() {
+    let (g, device) = (Golden::read(), Device::flex());
+    let model = Projection::new(3, 4, 7, &device);
+    let mut rows = g.values("map.x").to_vec();
+    itm_kernels::dropout::Mask::new(SHARE, SEED).apply(&mut rows);
+    let masked = Tensor::<2>::from_data(TensorData::new(rows, [5, 3]), &device);
+    assert_eq!(host(model.embed(g.values("map.x"), DROPPED)), host(model.encode(masked)));
+}
+
 /// An embedding does not depend on the batch, and has unit length.
 #[test]
 fn a_batch_changes_no_embedding() {
@@ -130,8 +141,8 @@ fn the_factor_is_one_of_the_rate() {
     let mut fast = model(&g, 4.0, &device);
     fast.residual = fast.residual.map(|mut r| {
         for linear in [&mut r.first, &mut r.second] {
-            linear.weight = Param::from_tensor(linear.weight.val().detach() / 4.0);
-            linear.bias = Param::from_tensor(linear.bias.val().detach() / 4.0);
+            linear.weight = Param::from_tensor((linear.weight.val() / 4.0).detach());
+            linear.bias = Param::from_tensor((linear.bias.val() / 4.0).detach());
         }
         r
     });
