@@ -88,7 +88,8 @@ impl Study {
             let chooser = match &other {
                 Some((other, part)) => {
                     let fit = fit(&part.scores, other.scores);
-                    Chooser::Validation(Set::new(fit, other.pairs, directions.clone(), None))
+                    let set = Set::new(fit, other.pairs, directions.clone(), None);
+                    Chooser::Validation(Box::new(set))
                 }
                 None => Chooser::Halves(&halves),
             };

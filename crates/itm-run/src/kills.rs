@@ -20,8 +20,9 @@ use rand_chacha::ChaCha8Rng;
 
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
-use crate::methods::ALL;
-use crate::run::Bench;
+use crate::config::Config;
+use crate::methods::{ALL, recipe};
+use crate::plan::Sizes;
 use crate::testing;
 use crate::train::{Progress, Training};
 
@@ -31,11 +32,16 @@ const POINT: &str = "ITM_KILL_AT";
 const TRAINING: &str = "ITM_KILLS_TRAINING";
 const IDENTITY: &str = "seed 0, killed";
 
-/// The row with the largest checkpoint, the first of equals.
-fn most_to_remember(bench: &Bench) -> &str {
-    let mut rows: Vec<&str> = bench.config.rows().collect();
-    rows.reverse(); // of equals the last is the largest
-    rows.into_iter().max_by_key(|row| bench.memory(row).unwrap().checkpoint).unwrap()
+const SIZES: Sizes =
+    Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
+
+/// The row of a target with the largest checkpoint, the first of equals.
+fn most_to_remember(target: &str) -> String {
+    let config = Config::load(&testing::configs(), target).unwrap();
+    let checkpoint = |row: &&str| recipe(&config, row).unwrap().memory(&SIZES).unwrap().checkpoint;
+    let mut rows: Vec<&str> = config.rows().collect();
+    rows.reverse(); // of equals `max_by_key` takes the last
+    rows.into_iter().max_by_key(checkpoint).unwrap().to_owned()
 }
 
 /// The training of a killed process. Without the variable of its folder there is nothing to do.
@@ -44,8 +50,8 @@ fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
-    let bench = testing::small_bench(&format!("{}-scenes", kind.name));
-    let row = most_to_remember(&bench);
+    let target = format!("{}-scenes", kind.name);
+    let (bench, row) = (testing::small_bench(&target), &*most_to_remember(&target));
     let mut model = bench.model(row, 0, &folder).unwrap();
     let mut method = MortalMethod::new(model.method, life.clone());
 
@@ -140,7 +146,7 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     for (target, row) in [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank")] {
-        assert_eq!(most_to_remember(&testing::small_bench(target)), row, "{target}");
+        assert_eq!(most_to_remember(target), row, "{target}");
     }
     (0..ALL.len()).for_each(killed_runs);
 }

@@ -147,6 +147,7 @@ fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
     let place = format!("row.{row}");
     let (recipe, inside) = (methods::recipe(config, row)?, || config.inside(&place));
     recipe.validate().map_err(inside())?;
+    recipe.find_weights().map_err(inside())?;
     let (pictures, features) = (recipe.view().is_some(), config.target.features);
     if pictures != (features == ImageFeatures::Pictures) {
         let wanted = match pictures {

@@ -77,6 +77,11 @@ pub(crate) fn configs() -> PathBuf {
 }
 
 impl Row {
+    /// The target it is of: one for each method.
+    pub(crate) fn target(&self) -> &str {
+        &self.config.name
+    }
+
     /// The row's configuration.
     pub(crate) fn recipe(&self, seed: u64) -> Box<dyn Recipe> {
         let mut recipe = methods::recipe(&self.config, &self.row).unwrap();

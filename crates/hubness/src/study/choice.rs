@@ -13,7 +13,7 @@ use crate::{Direction, Pairs};
 /// Who chooses what was left open.
 pub(crate) enum Chooser<'a> {
     /// A validation set, for all images at once.
-    Validation(Set<'a>),
+    Validation(Box<Set<'a>>),
     /// The images themselves, each half for the other.
     Halves(&'a Halves),
 }

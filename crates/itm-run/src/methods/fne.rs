@@ -25,7 +25,10 @@ pub(super) const KIND: Kind = Kind {
 
 impl Recipe for FneConfig {
     fn validate(&self) -> Result<()> {
-        Self::validate(self)?;
+        Self::validate(self)
+    }
+
+    fn find_weights(&self) -> Result<()> {
         self.model.check_weights()
     }
 

@@ -88,6 +88,14 @@ pub trait Recipe {
     /// A key, its range, its value.
     fn validate(&self) -> Result<()>;
 
+    /// Refuses published weights that are missing or do not fit the configuration.
+    ///
+    /// # Errors
+    /// Which weights, and why.
+    fn find_weights(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Epochs and batches.
     fn course(&self) -> Course;
 

@@ -21,6 +21,10 @@ fn every_file_is_read_whole() {
     ] {
         let paper = paper(name);
         assert_eq!([1, 2, 3, 4, 5].map(|table| count(&paper, table)), want, "{name}");
+    }
+    for name in names(&configs().join("papers")).unwrap() {
+        let paper = paper(&name);
+        assert!(!paper.lines.is_empty(), "{name}");
         for line in &paper.lines {
             let numbers = line.numbers(1);
             for (i, v) in numbers.i2t.values().iter().chain(&numbers.t2i.values()).enumerate() {
@@ -29,8 +33,6 @@ fn every_file_is_read_whole() {
             }
         }
     }
-    let listed = names(&configs().join("papers")).unwrap();
-    assert_eq!(listed, ["fne", "hal", "hubness", "naaf", "tags-dc"]);
 }
 
 /// Tables 1 and 3 of TAGS-DC and what stands beside NAAF's released code: other keys, no number of a table.
