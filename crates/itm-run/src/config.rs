@@ -3,6 +3,7 @@
 mod data;
 pub(crate) mod hubs;
 mod read;
+mod rows;
 mod views;
 
 use std::fs;
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use self::read::{check_method, override_with, take_table, whole};
+use self::read::{check_method, take_table, whole};
 
 pub use self::data::{DatasetName, ScenesConfig};
 pub use self::hubs::{HubsConfig, HubsTarget};
@@ -226,6 +227,7 @@ impl Config {
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
         }
+        let rows = rows::resolved(&root, rows, &path)?;
         let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
         Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows, views })
@@ -315,9 +317,7 @@ impl Config {
             let expected = format!("one of {known}");
             return Err(Error::invalid(self.place("rows"), expected, format!("`{row}`")));
         };
-        let mut merged = self.method.clone();
-        override_with(&mut merged, overrides);
-        section(&self.path, &format!("row.{row}"), merged)
+        section(&self.path, &format!("row.{row}"), rows::merged(&self.method, overrides))
     }
 }
 

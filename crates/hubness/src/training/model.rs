@@ -139,7 +139,7 @@ impl Encoders {
     pub fn images(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
         self.ordered(match self.image_norm {
             ImageNorm::Unit => self.image.embed(features, dropout),
-            ImageNorm::Off => self.image.map(features, dropout),
+            ImageNorm::Off => self.image.unscaled(features, dropout),
         })
     }
 

@@ -87,14 +87,14 @@ impl Projection {
     /// # Panics
     /// If the features are not whole rows.
     pub fn embed(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
-        normalize_rows(self.map(features, dropout))
+        normalize_rows(self.unscaled(features, dropout))
     }
 
     /// [`Projection::embed`] before it is scaled to unit length.
     ///
     /// # Panics
     /// If the features are not whole rows.
-    pub fn map(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
+    pub fn unscaled(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
         let mut dropped = features.to_vec();
         dropout.apply(&mut dropped);
         let linear = self.linear.forward(self.rows(dropped));

@@ -75,7 +75,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
 }
 
 /// Takes the keys that stand in lists, `without.row = ["Full"]`, out of the section of that name.
-fn leave_out(
+pub(super) fn leave_out(
     base: &mut Table,
     without: &Value,
     place: &str,

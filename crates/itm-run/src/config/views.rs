@@ -11,7 +11,8 @@ use itm_core::{Error, Result};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::read::{override_with, section, within};
+use super::read::{section, within};
+use super::rows;
 
 /// A table or a figure: of the paper by its number there, or of the project by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,9 +212,8 @@ pub(super) fn number(
     row: &str,
     key: &str,
 ) -> Option<f64> {
-    let mut merged = method.clone();
-    override_with(&mut merged, &rows.iter().find(|(name, _)| name == row)?.1);
-    let mut value = &Value::Table(merged);
+    let overrides = &rows.iter().find(|(name, _)| name == row)?.1;
+    let mut value = &Value::Table(rows::merged(method, overrides));
     for part in key.split('.') {
         value = value.as_table()?.get(part)?;
     }

@@ -1,0 +1,75 @@
+//! `[row.<name>]`: what a row changes of its target. `like = "ROW"` takes over what another row changes, `without` leaves keys of
+//! the target out.
+
+use std::path::Path;
+
+use itm_core::{Error, Result};
+use toml::{Table, Value};
+
+use super::read::{leave_out, override_with};
+
+/// Every row with the changes of the row that it is like, its own on top.
+///
+/// # Errors
+/// If a row is like one that is not there, or like itself by any way, or leaves out a key that the target does not have.
+pub(super) fn resolved(
+    method: &Table,
+    rows: Vec<(String, Table)>,
+    path: &Path,
+) -> Result<Vec<(String, Table)>> {
+    let whole = |(name, _): &(String, Table)| {
+        let changes = changes(&rows, name, &mut vec![], path)?;
+        if let Some(without) = changes.get(WITHOUT) {
+            let wrong = |key: &str, got| {
+                let place = format!("{}, row.{name}, {key}", path.display());
+                Error::invalid(place, "keys of the target", got)
+            };
+            leave_out(&mut method.clone(), without, WITHOUT, &wrong)?;
+        }
+        Ok((name.clone(), changes))
+    };
+    rows.iter().map(whole).collect()
+}
+
+/// The method's section with a row's changes.
+pub(super) fn merged(method: &Table, changes: &Table) -> Table {
+    let (mut merged, mut changes) = (method.clone(), changes.clone());
+    if let Some(without) = changes.remove(WITHOUT) {
+        // What is not there was refused when the file was read.
+        _ = leave_out(&mut merged, &without, WITHOUT, &|key, got| Error::invalid(key, "", got));
+    }
+    override_with(&mut merged, &changes);
+    merged
+}
+
+const WITHOUT: &str = "without";
+
+fn changes(
+    rows: &[(String, Table)],
+    name: &str,
+    above: &mut Vec<String>,
+    path: &Path,
+) -> Result<Table> {
+    let wrong = |expected: String, got: String| {
+        let row = above.last().map_or(name, String::as_str);
+        Err(Error::invalid(format!("{}, row.{row}, like", path.display()), expected, got))
+    };
+    let Some((_, own)) = rows.iter().find(|(row, _)| row == name) else {
+        let known: Vec<_> = rows.iter().map(|(row, _)| row.as_str()).collect();
+        return wrong(format!("one of {}", known.join(", ")), format!("`{name}`"));
+    };
+    if above.iter().any(|row| row == name) {
+        let expected = "a row that does not lead back to itself".into();
+        return wrong(expected, format!("{} → {name}", above.join(" → ")));
+    }
+    let mut own = own.clone();
+    let base = match own.remove("like") {
+        None => return Ok(own),
+        Some(Value::String(base)) => base,
+        Some(other) => return wrong("the name of a row".into(), other.type_str().into()),
+    };
+    above.push(name.to_owned());
+    let mut all = changes(rows, &base, above, path)?;
+    override_with(&mut all, &own);
+    Ok(all)
+}
