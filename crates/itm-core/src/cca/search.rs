@@ -37,9 +37,10 @@ pub(super) fn search(
     let mut best: Option<(f64, Chosen)> = None;
     for &large_ridge in large_ridges {
         let Half { inverse, core } = problem.half(large_ridge)?;
-        let large = mapped(inverse.as_ref(), large_mean, &large_rows);
+        let of_inverse = mapped(inverse.as_ref(), large_mean, &large_rows);
         drop(inverse);
-        let large = product(large.as_ref(), problem.basis()); // [rows of b, a]
+        let large = product(of_inverse.as_ref(), problem.basis()); // [rows of b, a]
+        drop(of_inverse);
         let points = small_ridges.par_iter().map(|&small_ridge| -> Result<Option<(f64, Chosen)>> {
             let Correlations { s, directions } =
                 problem.correlations(&core, small_ridge, widest(options))?;
