@@ -97,6 +97,9 @@ pub struct How {
     /// Run directory; a new one below `runs` by default.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Print every table of the report, not only the recalls.
+    #[arg(long)]
+    pub verbose: bool,
     /// Go on with an interrupted run: the one in `--out`, or the newest of this target.
     #[arg(long)]
     pub resume: bool,

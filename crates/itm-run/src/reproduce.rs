@@ -17,7 +17,7 @@ use crate::measure::{Measured, measure};
 use crate::methods::Kind;
 use crate::paper::Paper;
 use crate::plan::{Bytes, Limit, available};
-use crate::report::{CCA, Figures};
+use crate::report::{CCA, Detail, Figures};
 use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun};
 use crate::run::{Bench, Run};
@@ -131,7 +131,8 @@ pub fn reproduce(
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
     report::write(&folder, &input)?;
     let palette = itm_report::terminal::Palette::of(&std::io::stdout());
-    progress::say(report::terminal(&input.report, palette));
+    let detail = if how.verbose { Detail::Full } else { Detail::Short };
+    progress::say(report::terminal(&input.report, detail, palette));
     progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(job.run.dir.path().to_path_buf()))
 }
@@ -213,9 +214,10 @@ fn cca(job: &Job) -> Result<Option<RowResult>> {
 fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Result<Planned> {
     let (kind, paper) = (Kind::of(&target)?, Paper::of(&target.origin())?);
     let (shown, mut view) = view(what, &target)?;
+    let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
     let count = match what.seeds {
-        None => target.target.seeds.next_multiple_of(view.ensemble),
-        Some(_) => seeds(what, target.target.seeds)?,
+        None => used.target.seeds.next_multiple_of(view.ensemble),
+        Some(_) => seeds(what, used.target.seeds)?,
     };
     if !count.is_multiple_of(view.ensemble) {
         let expected = format!("a multiple of {}: {shown} is of ensembles", view.ensemble);
@@ -227,7 +229,6 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         true => rows(what, &target.rows().collect::<Vec<_>>())?, // without a table any row of the file
         false => rows(what, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
-    let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
     // As the view says, where the data are those it was written for.
     let protocol = view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use itm_core::data::Features;
 use itm_core::learn::{ImageItems, Items, Method, Observe, Rows, Step};
+use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Recipe};
+use itm_run::methods::{self, Given, Recipe};
 use itm_run::plan::Sizes;
 
 pub(crate) const PAIRS: usize = 8;
@@ -17,7 +18,8 @@ pub(crate) const DIM: usize = 12;
 pub(crate) const VOCABULARY: usize = 20;
 
 /// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
-const SMALL: [(&str, &str); 9] = [
+const SMALL: [(&str, &str); 10] = [
+    ("dims", "16"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
     ("batch", "8"),
@@ -101,7 +103,11 @@ impl Row {
         truth: &Relevance,
         device: &Device,
     ) -> Box<dyn Method> {
-        self.recipe(seed).build(&sizes(), Some(truth), device).unwrap()
+        let recipe = self.recipe(seed);
+        let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()) };
+        let start = recipe.start().map(|asked| start(asked.width));
+        let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
+        recipe.build(&Given { sizes, inputs: &inputs, start, truth, device }).unwrap()
     }
 }
 
@@ -115,6 +121,21 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
     Sizes { features: DIM, vocabulary: VOCABULARY, words: 4, captions: PAIRS, pictures: 0 }
+}
+
+/// What the terms count.
+pub(crate) fn idf() -> Vec<f32> {
+    (0..VOCABULARY).map(|term| 1.0 + (term % 3) as f32).collect()
+}
+
+/// Maps of a width that a start could be: no two entries alike.
+pub(crate) fn start(width: usize) -> Start {
+    let map = |inputs: usize, shift: usize| {
+        let value = |k: usize| ((k * 37 + shift) % 101) as f32 / 101.0 - 0.5;
+        let weight = (0..inputs * width).map(value).collect();
+        LinearMap { weight, bias: (0..width).map(|k| 0.1 * value(k + 7)).collect() }
+    };
+    Start { image: map(DIM, 3), text: map(VOCABULARY, 50), idf: idf() }
 }
 
 /// Captions match their own image and no other.

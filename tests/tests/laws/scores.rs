@@ -2,9 +2,10 @@
 
 use itm_core::Pairs;
 use itm_core::data::Features;
+use burn::tensor::Device;
 use itm_core::learn::{ImageItems, Items};
 
-use crate::common::{DIM, Data, PAIRS, rows};
+use crate::common::{DIM, Data, PAIRS, idf, rows, start};
 use crate::{scores, trained};
 
 #[test]
@@ -58,4 +59,45 @@ fn scores_do_not_depend_on_threads() {
         pool.install(|| rows().iter().map(|row| scores(&*trained(row, 0, 2).0)).collect::<Vec<_>>())
     };
     assert!(of(1) == of(3));
+}
+
+/// `cos(Wxᵀ x + bx, Wyᵀ y + by)` in double precision, `y` the idf of a caption's terms at unit length: what a row that begins
+/// with given maps scores before its first step, whatever stands beside the maps.
+#[test]
+fn a_start_gives_the_scores_of_its_maps() {
+    let data = Data::new();
+    let mut seen = 0;
+    for row in rows() {
+        let Some(asked) = row.recipe(0).start() else { continue };
+        if row.name.contains("Order") {
+            continue; // another similarity
+        }
+        let (start, d) = (start(asked.width), asked.width);
+        let mapped = |map: &itm_core::start::LinearMap, inputs: &[(usize, f64)]| -> Vec<f64> {
+            let of = |k: usize| {
+                let sum: f64 = inputs.iter().map(|&(i, x)| x * f64::from(map.weight[i * d + k])).sum();
+                sum + f64::from(map.bias[k])
+            };
+            (0..d).map(of).collect()
+        };
+        let cosine = |a: &[f64], b: &[f64]| -> f64 {
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+            dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+        };
+        let got = scores(&*row.model(0, &Device::flex()));
+        for i in 0..PAIRS {
+            let x: Vec<_> = data.features.row(i).iter().map(|&x| f64::from(x)).enumerate().collect();
+            for (t, terms) in data.texts.iter().enumerate() {
+                let of = |term: u32| f64::from(idf()[term as usize]);
+                let length = terms.iter().map(|&term| of(term).powi(2)).sum::<f64>().sqrt();
+                let y: Vec<_> =
+                    terms.iter().map(|&term| (term as usize, of(term) / length)).collect();
+                let want = cosine(&mapped(&start.image, &x), &mapped(&start.text, &y));
+                let got = f64::from(got[i * PAIRS + t]);
+                assert!((got - want).abs() < 1e-5, "{}, {i} {t}: {got}, {want}", row.name);
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen} rows begin with given maps");
 }

@@ -13,11 +13,10 @@ use super::{Example, PairMaps, ReportInput, plots, word_patches};
 pub(super) fn render(input: &ReportInput) -> String {
     let ReportInput { report, figures: drawn } = input;
     let verdict = verdict::of(report);
-    let (class, words) = match verdict.outcome {
-        Outcome::Above => ("above", "The claim holds."),
-        Outcome::Unsure => ("unsure", "Not decided."),
-        Outcome::Incomplete => ("unsure", "Not complete."),
-        Outcome::Below => ("below", "The claim does not hold."),
+    let class = match verdict.outcome {
+        Outcome::Above => "above",
+        Outcome::Unsure | Outcome::Incomplete => "unsure",
+        Outcome::Below => "below",
     };
     let recalls = tables::recalls(report, Interval::Ends);
     html::page(
@@ -25,7 +24,7 @@ pub(super) fn render(input: &ReportInput) -> String {
         html! {
             header {
                 h1 { (report.target) " " span.on { "on " (report.dataset) } }
-                (html::verdict(class, words, &verdict.text))
+                (html::verdict(class, verdict.words(), &verdict.text))
                 @if let Some(why) = &report.substitution { p.aside { (prose(why)) } }
             }
             (section(&recalls.title, html! {

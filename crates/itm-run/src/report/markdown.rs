@@ -7,7 +7,7 @@ use super::tables::{self, Interval};
 use super::verdict;
 
 pub(super) fn render(report: &Report) -> String {
-    let verdict = escape(&line(&verdict::of(report).text));
+    let verdict = escape(&line(&verdict::of(report).line()));
     let mut out = format!("{verdict}\n\n# {}\n\n", escape(&report.target));
     if let Some(why) = &report.substitution {
         out += &format!("> {}\n\n", prose(why));
@@ -51,7 +51,7 @@ mod tests {
     fn the_first_line_is_the_verdict() {
         let report = sample::report(24.3, -5.5, &[1, 2, 3]);
         let text = render(&report);
-        assert_eq!(text.lines().next().unwrap(), verdict::of(&report).text);
+        assert_eq!(text.lines().next().unwrap(), verdict::of(&report).line());
         assert!(text.contains("\n## Flickr30K (paper)\n"));
         assert!(text.contains("p < 0.001"));
         assert!(text.contains("`cargo xtask data`"));

@@ -30,7 +30,7 @@ pub use self::json::{
     PaperReference, PaperRow, Pointed, Pointing, RecallIntervals, Recalls, Reliability,
     ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION, SeedResult, Spread, Truth,
 };
-pub(crate) use self::terminal::render as terminal;
+pub(crate) use self::terminal::{Detail, render as terminal};
 pub(crate) use self::word_patches::largest;
 
 /// Name of the row that ranks at random, in every table.

@@ -10,6 +10,7 @@ mod truth;
 use itm_report::format::{bytes, count, duration, interval, p_phrase, points, signed};
 use itm_report::table::{Role, Table};
 
+use super::CCA;
 use super::json::{Kind, Report, Row};
 
 pub(super) use detection::{detection, detection_epochs, epochs};
@@ -60,6 +61,24 @@ pub(super) fn recalls(report: &Report, style: Interval) -> Table {
     };
     if rows().any(|r| r.paper.is_some()) {
         t.numbers("paper rSum", rows().map(|r| r.paper.as_ref()?.rsum), points);
+    }
+    t
+}
+
+/// What one look takes: R@1 both ways, rSum with its interval, and how far it is from the closed form.
+pub(super) fn summary(report: &Report) -> Table {
+    let rows = || report.rows.iter();
+    let mut t = of_rows(report, format!("Recall on {}, in percent", report.dataset));
+    for k in [0, 3] {
+        let (_, short, head) = SIX[k];
+        t.best(format!("{short}{head}"), rows().map(|r| Some(six(r)[k])), points);
+    }
+    t.best("rSum", rows().map(|r| Some(r.measured.rsum)), points);
+    t.numbers("±", rows().map(|r| r.measured.ci95), |[lo, hi]| points((hi - lo) / 2.0));
+    let beside = |r: &Row| report.comparison(&r.name, CCA);
+    if rows().any(|r| beside(r).is_some()) {
+        t.numbers("− CCA", rows().map(|r| Some(beside(r)?.rsum)), signed);
+        t.numbers("95 % interval", rows().map(|r| beside(r)?.ci95), interval);
     }
     t
 }

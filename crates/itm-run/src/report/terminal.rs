@@ -1,13 +1,46 @@
 //! The tables that end a run in a terminal.
 
+use itm_report::table::Table;
 use itm_report::terminal::{Palette, table};
 
 use super::json::Report;
 use super::tables::{self, Interval};
 use super::verdict::{self, Outcome};
 
-/// The verdict and the tables for a terminal of any width; `palette` says whether to colour.
-pub(crate) fn render(report: &Report, palette: Palette) -> String {
+/// How much of a report a terminal shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// One table of at most [`WIDTH`] columns, and the verdict.
+    Short,
+    /// Every table, as wide as it is.
+    Full,
+}
+
+/// Columns of a terminal that nobody has made wider.
+const WIDTH: usize = 80;
+/// Columns of a row's name, where the table is short.
+const NAME: usize = 28;
+
+/// The tables and the verdict for a terminal; `palette` says whether to colour.
+pub(crate) fn render(report: &Report, detail: Detail, palette: Palette) -> String {
+    let mut out = match detail {
+        Detail::Short => {
+            let t = tables::summary(report);
+            laid_out(&t, WIDTH, NAME, palette)
+        }
+        Detail::Full => all(report, palette),
+    };
+    let verdict = verdict::of(report);
+    let code = match verdict.outcome {
+        Outcome::Above => "1;32",
+        Outcome::Unsure | Outcome::Incomplete => "1;33",
+        Outcome::Below => "1;31",
+    };
+    out += &palette.paint(code, &verdict.line());
+    out + "\n"
+}
+
+fn all(report: &Report, palette: Palette) -> String {
     let measured = [
         Some(tables::recalls(report, Interval::Half)),
         tables::hubs(report),
@@ -20,18 +53,13 @@ pub(crate) fn render(report: &Report, palette: Palette) -> String {
         tables::paper(report).filter(|_| report.paper_reference.is_some()),
         tables::paper_differences(report),
     ];
-    let mut out = String::new();
-    for t in measured.iter().flatten() {
-        let lines = table(t, usize::MAX, usize::MAX, palette).join("\n");
-        out += &format!("{}\n{lines}\n\n", palette.paint("1", &t.title));
-    }
-    let verdict = verdict::of(report);
-    let code = match verdict.outcome {
-        Outcome::Above => "1;32",
-        Outcome::Unsure | Outcome::Incomplete => "1;33",
-        Outcome::Below => "1;31",
-    };
-    out + &palette.paint(code, &verdict.text) + "\n"
+    let tables = measured.iter().flatten();
+    tables.map(|t| laid_out(t, usize::MAX, usize::MAX, palette)).collect()
+}
+
+fn laid_out(t: &Table, width: usize, words: usize, palette: Palette) -> String {
+    let lines = table(t, width, words, palette).join("\n");
+    format!("{}\n{lines}\n\n", palette.paint("1", &t.title))
 }
 
 #[cfg(test)]
@@ -45,7 +73,7 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_rows_all_there() {
         let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-        let text = render(&report, Palette::Plain);
+        let text = render(&report, Detail::Full, Palette::Plain);
         for name in [CHANCE, CCA, "Full", "w/o FNE", "w/o MMM", "w/o MMM+FNE"] {
             assert!(text.lines().any(|l| l.starts_with(name)), "{name}");
         }
@@ -53,14 +81,27 @@ mod tests {
             let widths: Vec<_> = block.lines().skip(1).map(width_of).collect();
             assert!(widths.iter().all(|w| *w == widths[0]), "{block}");
         }
-        assert!(text.trim_end().ends_with(&verdict::of(&report).text));
+        assert!(text.trim_end().ends_with(&verdict::of(&report).line()));
+    }
+
+    /// By default: every row, one table, 80 columns, and the verdict.
+    #[test]
+    fn the_short_form_fits_a_terminal() {
+        let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        report.rows[2].name = "a row with a name that nobody would want to read".into();
+        let text = render(&report, Detail::Short, Palette::Plain);
+        let (shown, verdict) = text.trim_end().rsplit_once("\n\n").unwrap();
+        assert!(shown.lines().all(|line| width_of(line) <= WIDTH), "{shown}");
+        assert_eq!(shown.lines().count(), 3 + report.rows.len(), "title, heads, rule, rows");
+        assert!(shown.contains("rSum") && shown.contains("− CCA"), "{shown}");
+        assert_eq!(verdict, verdict::of(&report).line());
     }
 
     #[test]
     fn colour_adds_only_colour() {
         let report = sample::report(24.3, -5.5, &[1, 2, 3]);
-        let plain = render(&report, Palette::Plain);
-        let ansi = render(&report, Palette::Ansi);
+        let plain = render(&report, Detail::Full, Palette::Plain);
+        let ansi = render(&report, Detail::Full, Palette::Ansi);
         assert!(!plain.contains('\x1b') && ansi.contains("\x1b[1;31m")); // below CCA: red
         let stripped: String = (ansi.split('\x1b').enumerate())
             .map(|(i, part)| if i == 0 { part } else { part.split_once('m').unwrap().1 })
@@ -71,12 +112,12 @@ mod tests {
     #[test]
     fn the_paper_column_stands_only_beside_its_own_data() {
         let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
-        assert!(!render(&report, Palette::Plain).contains("paper rSum"));
+        assert!(!render(&report, Detail::Full, Palette::Plain).contains("paper rSum"));
         report.paper_reference = None;
         report.substituted = false;
         let printed = crate::testing::paper("fne").reference(3, None, &[("Full", "Full")]).unwrap();
         report.rows[2].paper = Some(printed.rows[0].numbers.clone());
-        let text = render(&report, Palette::Plain);
+        let text = render(&report, Detail::Full, Palette::Plain);
         assert!(text.contains("paper rSum") && !text.contains("(paper)"));
     }
 }

@@ -2,6 +2,7 @@
 
 use itm_report::format::{interval, p_phrase, points};
 
+use super::CCA;
 use super::json::Report;
 
 /// The answer to a report's claim.
@@ -9,8 +10,25 @@ use super::json::Report;
 pub(super) struct Verdict {
     /// Whether the claim holds.
     pub(super) outcome: Outcome,
-    /// One line: what is above or below what, by how much, how sure.
+    /// What is above or below what, by how much, how sure.
     pub(super) text: String,
+}
+
+impl Verdict {
+    /// The answer in a few words.
+    pub(super) fn words(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Above => "The claim holds.",
+            Outcome::Unsure => "The claim is not decided.",
+            Outcome::Incomplete => "The claim cannot be judged yet.",
+            Outcome::Below => "The claim does not hold.",
+        }
+    }
+
+    /// The words, then the reasons.
+    pub(super) fn line(&self) -> String {
+        format!("{} {}", self.words(), self.text)
+    }
 }
 
 /// Whether the claim holds.
@@ -36,7 +54,7 @@ struct Against<'a> {
 pub(super) fn of(report: &Report) -> Verdict {
     let claim = &report.claim;
     let Some(row) = report.row(&claim.row) else {
-        let text = format!("No verdict: the row {} was not run.", claim.row);
+        let text = format!("The row {} was not run.", claim.row);
         return Verdict { outcome: Outcome::Incomplete, text };
     };
     let (found, missing): (Vec<_>, Vec<_>) =
@@ -48,7 +66,7 @@ pub(super) fn of(report: &Report) -> Verdict {
     let parts: Vec<_> = against.iter().map(phrase).collect();
     let who = format!("{} (rSum {})", claim.row, points(row.measured.rsum));
     let mut text = match parts.split_first() {
-        None => format!("No verdict: {who} has nothing to be compared with"),
+        None => format!("{who} has nothing to be compared with"),
         Some((first, [])) => format!("{who} {first}"),
         Some((first, rest)) => format!("{who} {first}, and {}", rest.join(", and ")),
     };
@@ -58,6 +76,7 @@ pub(super) fn of(report: &Report) -> Verdict {
         let names: Vec<_> = missing.iter().map(|s| s.as_str()).collect();
         text += &format!(" Not run: {}.", names.join(", "));
     }
+    text += &closed_form(report);
     if report.seeds.len() == 1 {
         text += &format!(
             " One seed only ({}): the intervals do not cover the noise of training.",
@@ -72,6 +91,15 @@ pub(super) fn of(report: &Report) -> Verdict {
         text += &format!(" Measured on {}{not}.", report.dataset);
     }
     Verdict { outcome, text }
+}
+
+/// Where the claim's row stands beside the closed form, of which the paper claims nothing.
+fn closed_form(report: &Report) -> String {
+    let claim = &report.claim;
+    if report.row(CCA).is_none() || claim.against.iter().any(|row| row == CCA) {
+        return String::new();
+    }
+    format!(" Apart from the claim, {} {}.", claim.row, phrase(&compare(report, CCA)))
 }
 
 fn compare<'a>(report: &'a Report, minus: &'a str) -> Against<'a> {
@@ -123,7 +151,7 @@ mod tests {
         assert_eq!(
             v.text,
             "Full (rSum 312.0) is above w/o FNE by 24.3 (95 % interval 21.3 to 27.3; p < 0.001), \
-             and is above CCA (closed form) by 5.5 (95 % interval 2.5 to 8.5; p = 0.031). \
+             Apart from the claim, Full is above CCA (closed form) by 5.5 (95 % interval 2.5 to 8.5; p = 0.031). \
              Measured on Scenes, not on Flickr30K."
         );
     }

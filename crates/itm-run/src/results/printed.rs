@@ -35,10 +35,12 @@ pub(super) fn printed_line<'a>(job: &'a Job, name: &'a str) -> Option<&'a Printe
     job.asked.paper.line(table, on, printed(job, name))
 }
 
-/// With ensembles it is of them: of the first row's against the closed form.
+/// What is claimed of the rows, of their ensembles where there are some; of a row alone that it is above the closed form.
 pub(super) fn claim(job: &Job) -> Claim {
     let ClaimConfig { row, mut against } = job.asked.view.claim();
-    against.push(CCA.into());
+    if against.is_empty() {
+        against.push(CCA.into());
+    }
     match job.asked.view.ensemble {
         0 | 1 => Claim { row, against },
         size => {
