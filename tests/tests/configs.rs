@@ -103,7 +103,7 @@ fn fne_targets_have_the_papers_tables_and_figures() {
         assert_eq!(config.shown(), want, "{name}");
         let paper = Paper::read(&configs().join("papers/fne.toml")).unwrap();
         for shown in want {
-            let view = config.view(shown).unwrap();
+            let view = config.view(&shown).unwrap();
             let Table(table) = shown else { continue };
             let printed = |row: &str| {
                 paper.lines.iter().any(|line| line.table == Number::Of(table) && line.row == row)
@@ -114,7 +114,7 @@ fn fne_targets_have_the_papers_tables_and_figures() {
         }
         let full = config.row::<FneConfig>("Full").unwrap();
         for (figure, whole) in [(4, full.train.batch), (5, full.sampler.bank_size)] {
-            let Some(view) = config.view(Figure(figure)) else { continue };
+            let Some(view) = config.view(&Figure(figure)) else { continue };
             let x = |row: &String| config.number(row, view.x.as_ref().unwrap()).unwrap() as usize;
             // Rounded: the released code's bank has 8,224 rows where the paper prints 8,192.
             let part = |row: &String| (4.0 * x(row) as f64 / whole as f64).round() as usize;
@@ -178,11 +178,11 @@ fn hal_targets_have_the_papers_figures() {
     ] {
         let config = Config::load(&configs(), name).unwrap();
         assert_eq!((config.target.table, config.target.marks), (table, marks), "{name}");
-        let view = config.view(Shown::Figure(2)).unwrap();
+        let view = config.view(&Shown::Figure(2)).unwrap();
         assert_eq!(view.distribution(), Some((hubness::Direction::T2i, 1)), "{name}");
         assert_eq!(view.rows, ["SUM", "MAX", "HAL"], "{name}");
         assert_eq!(view.claim().against, ["SUM", "MAX"], "{name}");
-        if let Some(view) = config.view(Shown::Figure(1)) {
+        if let Some(view) = config.view(&Shown::Figure(1)) {
             let k = |row: &String| config.number(row, view.x.as_ref().unwrap()).unwrap();
             assert!(view.rows.iter().map(k).eq((1..=10).map(f64::from)), "{name}");
         }

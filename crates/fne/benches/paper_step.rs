@@ -141,7 +141,7 @@ fn step_of(row: &Row, memory: Memory) -> Result<Step, String> {
 
 fn config(row: &Row, memory: Memory) -> FneConfig {
     let mut config = Preset::Default.config();
-    let ModelConfig { embed_dim, image, text } = &mut config.model;
+    let ModelConfig { embed_dim, image, text, .. } = &mut config.model;
     *embed_dim = row.image.width;
     if let (ImageConfig::Vit(image), TextConfig::Bert(text)) = (image, text) {
         (image.weights, image.image_size) =

@@ -1,8 +1,8 @@
 //! Laws of scores: what is asked for beside a pair does not change it.
 
+use burn::tensor::Device;
 use itm_core::Pairs;
 use itm_core::data::Features;
-use burn::tensor::Device;
 use itm_core::learn::{ImageItems, Items};
 
 use crate::common::{DIM, Data, PAIRS, idf, rows, start};
@@ -75,7 +75,8 @@ fn a_start_gives_the_scores_of_its_maps() {
         let (start, d) = (start(asked.width), asked.width);
         let mapped = |map: &itm_core::start::LinearMap, inputs: &[(usize, f64)]| -> Vec<f64> {
             let of = |k: usize| {
-                let sum: f64 = inputs.iter().map(|&(i, x)| x * f64::from(map.weight[i * d + k])).sum();
+                let sum: f64 =
+                    inputs.iter().map(|&(i, x)| x * f64::from(map.weight[i * d + k])).sum();
                 sum + f64::from(map.bias[k])
             };
             (0..d).map(of).collect()
@@ -86,7 +87,8 @@ fn a_start_gives_the_scores_of_its_maps() {
         };
         let got = scores(&*row.model(0, &Device::flex()));
         for i in 0..PAIRS {
-            let x: Vec<_> = data.features.row(i).iter().map(|&x| f64::from(x)).enumerate().collect();
+            let x: Vec<_> =
+                data.features.row(i).iter().map(|&x| f64::from(x)).enumerate().collect();
             for (t, terms) in data.texts.iter().enumerate() {
                 let of = |term: u32| f64::from(idf()[term as usize]);
                 let length = terms.iter().map(|&term| of(term).powi(2)).sum::<f64>().sqrt();

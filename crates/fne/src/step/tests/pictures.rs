@@ -1,6 +1,5 @@
 //! ViT and BERT end to end: what each of their options changes.
 
-use itm_core::encoders::TokenBatch;
 use itm_core::vision::PictureBatch;
 
 use super::*;
@@ -138,15 +137,14 @@ fn every_option_of_the_encoders_changes_the_output() {
 /// as `max_pieces`. With `masked` and `words` padding does not matter.
 #[test]
 fn trap_15_padding_counts_with_all_alone() {
-    let alone = TokenBatch::new(&[CAPTIONS[0]]);
-    let beside = TokenBatch::new(&[CAPTIONS[0], CAPTIONS[6]]);
+    let (alone, beside) = ([CAPTIONS[0]], [CAPTIONS[0], CAPTIONS[6]]);
     for (pool, moves) in
         [(PiecePool::Masked, false), (PiecePool::Words, false), (PiecePool::All, true)]
     {
         let mut config = small(Preset::Default, 0.0);
         bert(&mut config).pool = pool;
         let fne = new(&config);
-        let of = |tokens: &TokenBatch| host(fne.online().texts(tokens, Dropout::Off));
+        let of = |texts: &[&[u32]]| host(fne.online().texts(texts, Dropout::Off));
         let off = far(&of(&alone), &of(&beside)[..8]);
         assert_eq!(off > 1e-4, moves, "{pool:?}: {off:e}");
 
@@ -155,7 +153,8 @@ fn trap_15_padding_counts_with_all_alone() {
             let off = far(&fne.embed_texts(&[caption]).unwrap(), &all[8 * i..8 * i + 8]);
             assert!(off < 1e-5, "{pool:?}, caption {i} in evaluation: {off:e}");
         }
-        let wide = of(&TokenBatch::padded_to(&[CAPTIONS[0]], 6));
+        let wide = fne.online().text.read(&[CAPTIONS[0]], Some(6));
+        let wide = host(fne.online().captions(&wide, Dropout::Off));
         assert!(far(&wide, &all[..8]) < 1e-5, "{pool:?}: evaluation pads to max_pieces");
     }
 }

@@ -11,7 +11,7 @@ use itm_core::{Pairs, Relevance, host};
 
 use super::*;
 use crate::training::config::tests::tiny;
-use crate::training::{ImageNorm, Initialisation, TextPool};
+use crate::training::{ImageNorm, Initialisation, TextEncoder, TextPool};
 
 const DIM: usize = 5;
 
@@ -100,7 +100,7 @@ fn save(hal: &Hal, folder: &Path) {
 
 /// Parameters of a module, flat.
 fn values(encoders: &Encoders) -> Vec<f32> {
-    let text = &encoders.text;
+    let TextEncoder::Gru(text) = &encoders.text else { panic!("{encoders:?}") };
     [
         host(encoders.image.linear.weight.val()),
         host(encoders.image.linear.bias.as_ref().unwrap().val()),
@@ -324,7 +324,7 @@ fn embeddings_score_as_in_training() {
         let all = [0, 1, 2, 3, 4, 5, 6, 7];
         let scores = with_items(|items| hal.scored(items).unwrap().matrix()).unwrap();
         let nothing = Relevance::new(0, vec![]);
-        let seen = with_batch(&all, |b| hal.step_by(b, Observe::Against(&nothing))).unwrap();
+        let seen = with_batch(&all, |b| hal.step_by(b, 1, Observe::Against(&nothing))).unwrap();
         let [i2t, t2i] = seen.1.unwrap();
         for (n, want) in i2t.observed.scores.iter().enumerate() {
             let got = scores.row(data().image_ids[n / 8] as usize)[n % 8];

@@ -7,7 +7,7 @@ use crate::training::objective::Negatives;
 fn observed(config: &HalConfig, which: &[usize]) -> (Step, [Negatives; 2]) {
     let nothing = Relevance::new(0, vec![]);
     let observe = Observe::Against(&nothing);
-    let (step, negatives) = with_batch(which, |b| hal(config).step_by(b, observe)).unwrap();
+    let (step, negatives) = with_batch(which, |b| hal(config).step_by(b, 1, observe)).unwrap();
     (step, negatives.unwrap())
 }
 

@@ -54,7 +54,7 @@ fn model(golden: &Value, config: &HalConfig) -> Hal {
     let vector =
         |name: &str| Param::from_tensor(Tensor::<1>::from_floats(values(name).as_slice(), &device));
     let mut encoders = hal.encoders().clone();
-    let text = &mut encoders.text;
+    let TextEncoder::Gru(text) = &mut encoders.text else { panic!("{encoders:?}") };
     text.words = matrix("words", 9);
     (text.gru.w_ih, text.gru.w_hh) = (matrix("w_ih", 3), matrix("w_hh", 5));
     (text.gru.b_ih, text.gru.b_hh) = (vector("b_ih"), vector("b_hh"));
