@@ -1,6 +1,7 @@
 //! From a backend to a build, from a build to a run.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +23,9 @@ pub(crate) fn run_with(
 ) -> Result<ExitCode> {
     let backend = backend(&args).unwrap_or_else(|| "cpu".to_owned());
     let features = features(&backend)?;
+    if !built() {
+        eprintln!("{FIRST_BUILD}");
+    }
     let mut build = Command::new(cargo());
     build
         .args(["run", "--release", "--package", "itm-run", "--no-default-features"])
@@ -38,6 +42,16 @@ pub(crate) fn run_with(
         torch.apply(&mut build)?;
     }
     Ok(exit_code(build.status().context("cargo")?))
+}
+
+/// Said once: cargo's own lines name crates and no end.
+const FIRST_BUILD: &str = "Building the runner `itm` with optimisations: some 8 minutes on two cores, this once. Then it runs.";
+
+/// Whether there is a runner already; a build may still be needed then, and takes less.
+fn built() -> bool {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let name = format!("itm{}", std::env::consts::EXE_SUFFIX);
+    Path::new(&target).join("release").join(name).is_file()
 }
 
 /// The cargo that runs this.

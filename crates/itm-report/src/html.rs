@@ -146,7 +146,7 @@ fn head(c: &Column) -> Markup {
 
 fn line(t: &Table, i: usize, name: Markup) -> Markup {
     let role = match t.lines[i].1 {
-        Role::Baseline => Some("baseline"),
+        Role::Baseline | Role::Bound => Some("baseline"),
         Role::Method => Some("method"),
         Role::Other => None,
     };

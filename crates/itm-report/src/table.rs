@@ -22,6 +22,8 @@ pub struct Table {
 pub enum Role {
     /// What the others are compared with.
     Baseline,
+    /// What none of the others can pass: never marked as the best.
+    Bound,
     /// What the report is about.
     Method,
     /// Any other line.
@@ -122,10 +124,16 @@ impl Table {
         text: impl Fn(f64) -> String,
     ) -> &mut Column {
         let values: Vec<_> = values.into_iter().collect();
+        let within: Vec<bool> = self.lines.iter().map(|line| line.1 != Role::Bound).collect();
         let column = self.numbers(label, values.iter().copied(), &text);
-        let finite = || values.iter().copied().flatten().filter(|x| x.is_finite());
+        let finite = || {
+            let known = values.iter().zip(&within).filter(|(_, within)| **within);
+            known.filter_map(|(x, _)| *x).filter(|x| x.is_finite())
+        };
         let top = finite().reduce(f64::max).filter(|_| finite().count() > 1).map(text);
-        column.cells.iter_mut().for_each(|cell| cell.best = Some(&cell.text) == top.as_ref());
+        for (cell, within) in column.cells.iter_mut().zip(within) {
+            cell.best = within && Some(&cell.text) == top.as_ref();
+        }
         column
     }
 }
@@ -173,6 +181,15 @@ mod tests {
         assert_eq!(marked([Some(f64::NAN), Some(1.0), Some(f64::INFINITY)]), []);
         assert_eq!(marked([Some(1.0), None, None]), []);
         assert_eq!(marked([None; 3]), []);
+    }
+
+    /// The bound prints the same as the best, and is not marked.
+    #[test]
+    fn a_bound_is_never_the_best() {
+        let roles = [Role::Bound, Role::Other, Role::Bound, Role::Baseline];
+        let mut table = Table::new("", "", roles.map(|role| ("row", role)));
+        let column = table.best("x", [Some(9.0), Some(3.0), Some(3.0), Some(1.0)], points);
+        assert_eq!((0..4).filter(|&k| column.cells[k].best).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

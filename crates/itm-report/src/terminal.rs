@@ -98,7 +98,7 @@ fn styled(cell: &Cell, role: Role) -> comfy_table::Cell {
     let text = comfy_table::Cell::new(&cell.text);
     match role {
         _ if cell.best => text.add_attribute(Attribute::Bold).fg(Color::Cyan),
-        Role::Baseline => text.add_attribute(Attribute::Dim),
+        Role::Baseline | Role::Bound => text.add_attribute(Attribute::Dim),
         Role::Method => text.add_attribute(Attribute::Bold),
         Role::Other => text,
     }

@@ -1,8 +1,8 @@
 //! What a trained row must be above: ranking at random, and closed-form CCA.
 
-use itm_core::Pairs;
 use itm_core::eval::CUTS;
 use itm_core::significance::Measures;
+use itm_core::{Pairs, Relevance};
 
 /// Expected recalls of a ranking at random, in percent.
 ///
@@ -18,15 +18,73 @@ use itm_core::significance::Measures;
 /// ```
 pub fn chance(pairs: &Pairs) -> Measures<f64> {
     let (n, m) = (pairs.images(), pairs.texts());
-    let miss = |c: usize, k: usize| {
-        let factor = |j: usize| (m.saturating_sub(c + j)) as f64 / (m - j) as f64;
-        (0..k.min(m)).map(factor).product::<f64>()
-    };
     let i2t = |k: u32| {
-        let missed: f64 = (0..n).map(|i| miss(pairs.texts_of(i).len(), k as usize)).sum();
-        100.0 * (1.0 - missed / n as f64)
+        let of_image = |i: usize| missed(&[(m, pairs.texts_of(i).len())], k as usize);
+        100.0 * (1.0 - (0..n).map(of_image).sum::<f64>() / n as f64)
     };
     Measures::of_recalls(CUTS.map(i2t), CUTS.map(|k| 100.0 * (k as usize).min(n) as f64 / n as f64))
+}
+
+/// Expected recalls of an oracle that knows every true pair and nothing of which one is annotated.
+///
+/// It ranks by groups, the best first, at random within a group; what is not true comes after them.
+///
+/// ```text
+/// ties:     one group, of all true items
+/// specific: an image's true texts by the number of images that each is true of, the fewest first; a text's images as above
+/// ```
+///
+/// No model of what is true gets further than these; who also knows what people would rather write does.
+///
+/// # Panics
+/// If the truth is of other images or texts than the pairs, or an annotated pair is not true.
+pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
+    let own = |image: usize, text: u32| usize::from(pairs.image_of(text as usize) == image);
+    let specificity = |text: u32| truth.images_of(text as usize).len();
+    let group = |image: usize, texts: &[u32]| {
+        (texts.len(), texts.iter().map(|&text| own(image, text)).sum::<usize>())
+    };
+    let i2t = |order: Order, k: u32| {
+        let of_image = |image: usize| {
+            let mut texts = truth.texts_of(image).to_vec();
+            texts.sort_by_key(|&text| specificity(text));
+            let groups: Vec<_> = match order {
+                Order::Ties => vec![group(image, &texts)],
+                Order::Specific => texts
+                    .chunk_by(|&a, &b| specificity(a) == specificity(b))
+                    .map(|texts| group(image, texts))
+                    .collect(),
+            };
+            1.0 - missed(&groups, k as usize)
+        };
+        100.0 * (0..pairs.images()).map(of_image).sum::<f64>() / pairs.images() as f64
+    };
+    let t2i = |k: u32| {
+        let found = |text: usize| 1.0 - missed(&[(truth.images_of(text).len(), 1)], k as usize);
+        100.0 * (0..pairs.texts()).map(found).sum::<f64>() / pairs.texts() as f64
+    };
+    [Order::Ties, Order::Specific]
+        .map(|order| Measures::of_recalls(CUTS.map(|k| i2t(order, k)), CUTS.map(t2i)))
+}
+
+/// How an oracle orders the texts that are true of an image.
+#[derive(Clone, Copy)]
+enum Order {
+    Ties,
+    Specific,
+}
+
+/// Probability that none of the right items is among the first k, of groups (items, right ones) that are each in random order.
+fn missed(groups: &[(usize, usize)], k: usize) -> f64 {
+    let (mut left, mut missed) = (k, 1.0);
+    for &(items, right) in groups {
+        let drawn = left.min(items);
+        for j in 0..drawn {
+            missed *= items.saturating_sub(right + j) as f64 / (items - j) as f64;
+        }
+        left -= drawn;
+    }
+    missed
 }
 
 #[cfg(test)]
@@ -43,5 +101,28 @@ mod tests {
         let three = super::chance(&Pairs::new(3, vec![0, 1, 2, 0, 1, 2, 0]).unwrap());
         let want = 100.0 * (3.0 / 7.0 + 2.0 / 7.0 + 2.0 / 7.0) / 3.0;
         assert!((three.i2t[0] - want).abs() < 1e-12);
+    }
+
+    /// By hand. Image 0 has texts 0 and 1, image 1 text 2; text 1 is true of both. Image 0: true are 0, 1, both its own. Image 1:
+    /// true are 1, 2, its own is one of two; the more specific one, text 2, is its own. Text 1 has two true images.
+    #[test]
+    fn golden_oracles() {
+        let pairs = Pairs::new(2, vec![0, 0, 1]).unwrap();
+        let truth = Relevance::new(3, vec![vec![0, 1], vec![1, 2]]);
+        let [ties, specific] = ceilings(&pairs, &truth);
+        assert_eq!((ties.i2t[0], specific.i2t[0]), (75.0, 100.0));
+        assert!((ties.t2i[0] - 100.0 * 2.5 / 3.0).abs() < 1e-12);
+        assert_eq!(specific.t2i, ties.t2i);
+        assert_eq!((ties.i2t[1], ties.t2i[1]), (100.0, 100.0));
+    }
+
+    /// A group of three with one right, then two with one right: P(miss in 4) = 0 · …; in 2, 2/3 · 1/2; in 1, 2/3.
+    #[test]
+    fn groups_are_drawn_one_after_the_other() {
+        let groups = [(3, 1), (2, 1)];
+        assert!((missed(&groups, 1) - 2.0 / 3.0).abs() < 1e-12);
+        assert!((missed(&groups, 2) - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(missed(&groups, 4), 0.0);
+        assert!((missed(&[(1, 0), (2, 1)], 2) - 0.5).abs() < 1e-12);
     }
 }

@@ -17,9 +17,10 @@ use crate::config::Shown;
 use crate::job::Job;
 use crate::paper::Measured as PaperData;
 use crate::report::{
-    CHANCE, CI95_UNIT, Distribution, Figure, FigurePoint, Figures, Kind, Measured, RecallIntervals,
-    Recalls, Report, ReportInput, Row, SCHEMA_VERSION,
+    CHANCE, CI95_UNIT, Distribution, Figure, FigurePoint, Figures, Kind, Measured, ORACLE,
+    RecallIntervals, Recalls, Report, ReportInput, Row, SCHEMA_VERSION, SPECIFIC_ORACLE,
 };
+use crate::split::Split;
 use crate::{baselines, system};
 
 pub(crate) use self::row::RowResult;
@@ -32,12 +33,13 @@ const RESAMPLING_SEED: u64 = 0;
 /// All rows of a report.
 pub(crate) struct Results {
     pub(crate) rows: Vec<RowResult>,
-    chance: Measures<f64>,
+    /// Rows that are computed, not ranked.
+    expected: Vec<(&'static str, Measures<f64>)>,
 }
 
 impl Results {
     pub(crate) fn new(job: &Job, cca: Option<RowResult>) -> Self {
-        Self { rows: cca.into_iter().collect(), chance: chance(job) }
+        Self { rows: cca.into_iter().collect(), expected: expected(job) }
     }
 
     pub(crate) fn push(&mut self, row: RowResult) {
@@ -46,7 +48,8 @@ impl Results {
 
     /// Everything the reports are made of.
     pub(crate) fn report(&self, job: &Job, figures: Figures, seconds: f64) -> Result<ReportInput> {
-        let mut rows = vec![self.chance_row(job)];
+        let mut rows: Vec<_> =
+            self.expected.iter().map(|(name, m)| expected_row(job, name, m)).collect();
         for row in &self.rows {
             rows.push(row.row(job)?);
         }
@@ -112,19 +115,18 @@ impl Results {
         let of = job.asked.view.distribution()?;
         Some(hubs::distribution(number, of, &self.rows))
     }
+}
 
-    fn chance_row(&self, job: &Job) -> Row {
-        let [i2t, t2i] =
-            [self.chance.i2t, self.chance.t2i].map(|[r1, r5, r10]| Recalls { r1, r5, r10 });
-        let measured = Measured { i2t, t2i, rsum: self.chance.rsum, ..Measured::default() };
-        Row {
-            name: CHANCE.into(),
-            kind: Kind::Baseline,
-            protocol: protocol(job),
-            paper: None,
-            measured,
-            truth: None,
-        }
+fn expected_row(job: &Job, name: &str, expected: &Measures<f64>) -> Row {
+    let [i2t, t2i] = [expected.i2t, expected.t2i].map(|[r1, r5, r10]| Recalls { r1, r5, r10 });
+    let measured = Measured { i2t, t2i, rsum: expected.rsum, ..Measured::default() };
+    Row {
+        name: name.into(),
+        kind: Kind::Baseline,
+        protocol: protocol(job),
+        paper: None,
+        measured,
+        truth: None,
     }
 }
 
@@ -142,11 +144,18 @@ fn protocol(job: &Job) -> String {
     format!("{name}: {} images, {} captions", test.images(), test.texts())
 }
 
-/// Ranking at random; of one fold where there are several of the same size.
-fn chance(job: &Job) -> Measures<f64> {
-    let pairs = &job.run.bench.source.dataset.test.pairs;
-    let folds = job.asked.protocol.folds(pairs).unwrap_or_default();
-    baselines::chance(folds.first().map_or(pairs, |fold| &fold.pairs))
+/// Ranking at random, of one fold where there are several of the same size; where the truth is known, and not evaluated by folds,
+/// the oracles that it allows.
+fn expected(job: &Job) -> Vec<(&'static str, Measures<f64>)> {
+    let (part, truth) = job.run.bench.source.part(Split::Test);
+    let folds = job.asked.protocol.folds(&part.pairs).unwrap_or_default();
+    let mut rows =
+        vec![(CHANCE, baselines::chance(folds.first().map_or(&part.pairs, |f| &f.pairs)))];
+    if let Some(truth) = truth.filter(|_| folds.len() <= 1) {
+        let [ties, specific] = baselines::ceilings(&part.pairs, truth);
+        rows.extend([(ORACLE, ties), (SPECIFIC_ORACLE, specific)]);
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -35,6 +35,10 @@ pub(crate) use self::word_patches::largest;
 
 /// Name of the row that ranks at random, in every table.
 pub const CHANCE: &str = "chance";
+/// Name of the row of an oracle that knows every true pair; the order of these is random.
+pub const ORACLE: &str = "oracle, random ties";
+/// The same; what is true of few images comes first.
+pub const SPECIFIC_ORACLE: &str = "oracle, specific first";
 
 /// Name of the row of closed-form CCA, in every table.
 pub const CCA: &str = "CCA (closed form)";

@@ -9,7 +9,7 @@ use itm_report::plot::{Axis, Ink, Plot, Point, drawable, finite, padded};
 use itm_report::table::Role;
 
 use super::json::{EpochDraws, Measured, Recalls, Reliability, Report, Row};
-use super::tables::role;
+use super::tables::{is_bound, role};
 use super::{CHANCE, Curve, Figures, Similarities};
 
 /// Colours of rows that are neither the claim's nor a baseline: five, then their pale ones.
@@ -22,7 +22,7 @@ pub(super) fn rows(report: &Report) -> Vec<(&Row, u8)> {
     let mut colour = |row: &Row| match role(report, &row.name, row.kind) {
         Role::Method => 0,
         Role::Baseline if row.name == CHANCE => 6,
-        Role::Baseline => 7,
+        Role::Baseline | Role::Bound => 7,
         Role::Other => others.next().unwrap_or_default(),
     };
     report.rows.iter().map(|row| (row, colour(row))).collect()
@@ -38,7 +38,8 @@ pub(super) fn recall(report: &Report) -> Vec<Figure> {
         interval: row.measured.ci95,
         parts: row.measured.per_seed.iter().map(|seed| seed.rsum).collect(),
     };
-    let ranked: Vec<_> = rows.iter().filter(|(r, _)| r.name != CHANCE).map(estimate).collect();
+    let ranked: Vec<_> =
+        rows.iter().filter(|(r, _)| r.name != CHANCE && !is_bound(&r.name)).map(estimate).collect();
     let chance = report.row(CHANCE).filter(|_| !ranked.is_empty());
     let apart = chance.map_or(String::new(), |row| {
         format!("; {CHANCE}, {}, is not drawn", points(row.measured.rsum))

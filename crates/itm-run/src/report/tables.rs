@@ -10,8 +10,8 @@ mod truth;
 use itm_report::format::{bytes, count, duration, interval, p_phrase, points, signed};
 use itm_report::table::{Role, Table};
 
-use super::CCA;
 use super::json::{Kind, Report, Row};
+use super::{CCA, ORACLE, SPECIFIC_ORACLE};
 
 pub(super) use detection::{detection, detection_epochs, epochs};
 pub(super) use hubs::{hub_counts, hub_differences, hubs};
@@ -175,9 +175,15 @@ fn of_rows(report: &Report, title: impl Into<String>) -> Table {
 pub(super) fn role(report: &Report, name: &str, kind: Kind) -> Role {
     match kind {
         _ if name == report.claim.row => Role::Method,
+        Kind::Baseline if is_bound(name) => Role::Bound,
         Kind::Baseline => Role::Baseline,
         Kind::Trained => Role::Other,
     }
+}
+
+/// Whether a row is what no model of the truth alone can pass.
+pub(super) fn is_bound(name: &str) -> bool {
+    [ORACLE, SPECIFIC_ORACLE].contains(&name)
 }
 
 /// The same of a row that is no baseline.
