@@ -49,20 +49,25 @@ fn a_substitute_is_a_target_with_the_same_rows() {
     }
 }
 
-/// The rows of the FNE targets differ in what their names say and in nothing else.
+/// The rows of the FNE targets differ in what their names say, and in what validation chose for each: rate and warm-up.
 #[test]
 fn fne_rows_differ_in_one_key() {
     for name in ["fne-flickr", "fne-flickr-features", "fne-flickr8k", "fne-scenes"] {
         let config = Config::load(&configs(), name).unwrap();
         let row = |name| config.row::<FneConfig>(name).unwrap();
-        let full = row("Full");
-        let mut without_bank = full.clone();
+        let full = |other: &FneConfig| {
+            let mut full = row("Full");
+            full.train.learning_rate = other.train.learning_rate;
+            full.sampler.warmup_epochs = other.sampler.warmup_epochs;
+            full
+        };
+        let mut without_bank = full(&row("w/o MMM"));
         without_bank.sampler.bank_size = 0;
         assert_eq!(row("w/o MMM"), without_bank, "{name}");
         for (row_name, negatives) in
             [("w/o FNE", fne::Negatives::Hardest), ("w/o MMM+FNE", fne::Negatives::InBatch)]
         {
-            let mut other = full.clone();
+            let mut other = full(&row(row_name));
             other.sampler.negatives = negatives;
             assert_eq!(row(row_name), other, "{name}");
         }

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod baselines;
 pub mod checkpoint;
 pub mod cli;
 pub mod config;

@@ -8,8 +8,8 @@ mod row;
 mod seed;
 
 use hubness::Direction;
-use itm_core::Result;
 use itm_core::significance::{Interval, Measures};
+use itm_core::{Result, significance};
 
 use self::comparisons::comparisons;
 use self::printed::{claim, measured_as_the_paper, printed, printed_line, table};
@@ -21,7 +21,7 @@ use crate::report::{
     RecallIntervals, Recalls, Report, ReportInput, Row, SCHEMA_VERSION, SPECIFIC_ORACLE,
 };
 use crate::split::Split;
-use crate::{baselines, system};
+use crate::system;
 
 pub(crate) use self::row::RowResult;
 pub(crate) use self::seed::{SeedRun, Trained};
@@ -150,9 +150,9 @@ fn expected(job: &Job) -> Vec<(&'static str, Measures<f64>)> {
     let (part, truth) = job.run.bench.source.part(Split::Test);
     let folds = job.asked.protocol.folds(&part.pairs).unwrap_or_default();
     let mut rows =
-        vec![(CHANCE, baselines::chance(folds.first().map_or(&part.pairs, |f| &f.pairs)))];
+        vec![(CHANCE, significance::chance(folds.first().map_or(&part.pairs, |f| &f.pairs)))];
     if let Some(truth) = truth.filter(|_| folds.len() <= 1) {
-        let [ties, specific] = baselines::ceilings(&part.pairs, truth);
+        let [ties, specific] = significance::ceilings(&part.pairs, truth);
         rows.extend([(ORACLE, ties), (SPECIFIC_ORACLE, specific)]);
     }
     rows

@@ -80,15 +80,6 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
-        name: "bag, nothing in any",
-        bound: 0.0,
-        run: |d| {
-            let mut bags = Bags::default();
-            bags.push([]);
-            applied(x([9, 37], d), move |table| bag(table, bags))
-        },
-    },
-    Case {
         name: "linear",
         bound: 1e-5,
         run: |d| learnt(Linear::seeded(130, 71, 1, d), x([3, 43, 130], d), |m, x| m.forward(x)),

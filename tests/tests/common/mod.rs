@@ -19,7 +19,7 @@ pub(crate) const VOCABULARY: usize = 20;
 
 /// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
 const SMALL: [(&str, &str); 10] = [
-    ("dims", "16"),
+    ("dims", "8"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
     ("batch", "8"),

@@ -49,7 +49,7 @@ fn every_key_is_required_and_no_other_is_known() {
             checked += 1;
         }
     });
-    assert_eq!(checked, 3 + 3 + 2 + 3 + 11 + 20);
+    assert_eq!(checked, 3 + 4 + 2 + 3 + 13 + 20);
 }
 
 #[test]

@@ -19,12 +19,14 @@
 //! ```
 
 mod bootstrap;
+mod expected;
 mod hits;
 mod randomisation;
 
 use serde::{Deserialize, Serialize};
 
 pub use bootstrap::{bootstrap, bootstrap_difference, resample};
+pub use expected::{ceilings, chance};
 pub use hits::{Hits, ImageHits};
 pub use randomisation::{Randomisation, holm, paired_randomisation};
 

@@ -74,7 +74,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
     Ok(base)
 }
 
-/// Takes the keys that stand in lists, `without.row = ["Full"]`, out of the section of that name.
+/// Takes the keys that stand in lists, `without.row = ["Full"]`, out of the section of that name; a list inside is a path.
 pub(super) fn leave_out(
     base: &mut Table,
     without: &Value,
@@ -90,10 +90,22 @@ pub(super) fn leave_out(
             }
         }),
         Value::Array(keys) => keys.iter().try_for_each(|key| {
-            let found = key.as_str().and_then(|key| base.remove(key));
-            found.map(|_| ()).ok_or_else(|| wrong(place, key.to_string()))
+            let found = match key {
+                Value::Array(path) => removed(base, path),
+                key => removed(base, std::slice::from_ref(key)),
+            };
+            found.ok_or_else(|| wrong(place, key.to_string()))
         }),
         other => Err(wrong(place, other.to_string())),
+    }
+}
+
+/// Takes out what a path of keys leads to.
+fn removed(base: &mut Table, path: &[Value]) -> Option<()> {
+    let (key, rest) = path.split_first()?;
+    match rest {
+        [] => base.remove(key.as_str()?).map(|_| ()),
+        rest => removed(base.get_mut(key.as_str()?)?.as_table_mut()?, rest),
     }
 }
 

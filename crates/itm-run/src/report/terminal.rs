@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn the_short_form_fits_a_terminal() {
         let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);
-        report.rows[2].name = "a row with a name that nobody would want to read".into();
+        report.rows[3].name = "a row with a name that nobody would want to read".into();
         let text = render(&report, Detail::Short, Palette::Plain);
         let (shown, verdict) = text.trim_end().rsplit_once("\n\n").unwrap();
         assert!(shown.lines().all(|line| width_of(line) <= WIDTH), "{shown}");
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn colour_adds_only_colour() {
-        let report = sample::report(24.3, -5.5, &[1, 2, 3]);
+        let report = sample::report(-24.3, 5.5, &[1, 2, 3]);
         let plain = render(&report, Detail::Full, Palette::Plain);
         let ansi = render(&report, Detail::Full, Palette::Ansi);
-        assert!(!plain.contains('\x1b') && ansi.contains("\x1b[1;31m")); // below CCA: red
+        assert!(!plain.contains('\x1b') && ansi.contains("\x1b[1;31m")); // below w/o FNE: red
         let stripped: String = (ansi.split('\x1b').enumerate())
             .map(|(i, part)| if i == 0 { part } else { part.split_once('m').unwrap().1 })
             .collect();

@@ -18,7 +18,7 @@ fn writes_three_files_and_replaces_them_whole() {
     assert_eq!(names, ["report.html", "report.json", "report.md"]);
     let read = |name| fs::read_to_string(dir.path().join(name)).unwrap();
     assert_eq!(Report::from_json(&read("report.json")).unwrap(), second.report);
-    assert!(read("report.md").starts_with(&verdict::of(&second.report).text));
+    assert!(read("report.md").starts_with(&verdict::of(&second.report).line()));
     assert_eq!(read("report.html"), html::render(&second));
 }
 

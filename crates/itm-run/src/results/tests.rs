@@ -58,7 +58,7 @@ fn three_seeds_stand_against_the_one_run_of_a_baseline() {
 fn the_claims_row_or_the_first_meets_every_other_and_every_row_the_baseline() {
     let mut results = Results {
         rows: vec![RowResult::baseline(CCA, run(0, 2), 0.0, 0.0)],
-        expected: vec![(CHANCE, baselines::chance(&Pairs::uniform(IMAGES, 1)))],
+        expected: vec![(CHANCE, significance::chance(&Pairs::uniform(IMAGES, 1)))],
     };
     let compared = |results: &Results, claimed| comparisons(&results.rows, claimed).unwrap();
     assert!(compared(&results, "Full").is_empty());

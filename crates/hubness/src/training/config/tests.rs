@@ -38,7 +38,7 @@ fn every_key_is_required_and_no_other_is_known() {
         less.as_object_mut().unwrap().remove(section);
         assert!(serde_json::from_value::<HalConfig>(less).is_err(), "{section}");
     }
-    assert_eq!(checked, 6 + 6 + 3 + 4 + 2 + 7);
+    assert_eq!(checked, 9 + 9 + 3 + 4 + 2 + 7);
     let mut more: Value = whole;
     more["colour"] = json!(1);
     assert!(serde_json::from_value::<HalConfig>(more).is_err());

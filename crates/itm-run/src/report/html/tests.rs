@@ -33,7 +33,7 @@ fn all_rows_and_sections_are_there() {
     }
     assert_eq!(page.matches("<figure>").count(), 3 + 2 + 3);
     assert_eq!(page.matches("<article").count(), 12 + 2 + 2);
-    assert!(page.contains("The claim does not hold.") && page.contains("stays below CCA"));
+    assert!(page.contains("The claim holds.") && page.contains("stays below CCA"));
 }
 
 /// A figure of the paper, and shares over epochs, are drawn where the report has them.
@@ -125,7 +125,7 @@ fn the_badge_says_what_the_verdict_says() {
         badge.split("</strong>").next().unwrap().to_owned()
     };
     assert_eq!(badge(24.3, 5.5), "above\"><strong>The claim holds.");
-    assert_eq!(badge(24.3, 1.2), "unsure\"><strong>Not decided.");
+    assert_eq!(badge(1.2, 24.3), "unsure\"><strong>The claim is not decided.");
     assert_eq!(badge(-9.0, 5.5), "below\"><strong>The claim does not hold.");
 }
 
@@ -204,5 +204,5 @@ fn a_bare_report_is_a_page_too() {
     report.paper_reference = None;
     report.substitution = None;
     let page = render(&ReportInput { report, figures: Figures::default() });
-    assert!(page.contains("Not complete.") && !page.contains("NaN"));
+    assert!(page.contains("cannot be judged yet.") && !page.contains("NaN"));
 }

@@ -1,8 +1,8 @@
-//! What a trained row must be above: ranking at random, and closed-form CCA.
+//! Recalls that are computed and not ranked: of random rankings, and of oracles that know every true pair.
 
-use itm_core::eval::CUTS;
-use itm_core::significance::Measures;
-use itm_core::{Pairs, Relevance};
+use super::Measures;
+use crate::eval::CUTS;
+use crate::{Pairs, Relevance};
 
 /// Expected recalls of a ranking at random, in percent.
 ///
@@ -12,7 +12,7 @@ use itm_core::{Pairs, Relevance};
 /// ```
 ///
 /// ```
-/// let chance = itm_run::baselines::chance(&itm_core::Pairs::uniform(100, 5));
+/// let chance = itm_core::significance::chance(&itm_core::Pairs::uniform(100, 5));
 /// assert!((chance.t2i[2] - 10.0).abs() < 1e-12);
 /// assert!((chance.i2t[0] - 1.0).abs() < 1e-12); // 5 of 500 texts
 /// ```
