@@ -7,13 +7,14 @@ use itm_core::{Error, Result};
 use itm_report::format::bytes;
 
 pub use data::Sizes;
-pub(crate) use data::data;
+pub(crate) use data::{closed_form, data};
 pub use memory::available;
 
 /// Bytes of a training, by what they are for.
 ///
 /// ```text
-/// peak = parameters + momentum + optimiser + banks + data + program + max(gradients + activations, checkpoint, scores)
+/// own  = parameters + momentum + optimiser + banks + max(gradients + activations, checkpoint, scores)
+/// peak = data + program + max(closed form, own · trainings at a time)
 /// ```
 ///
 /// Activations are an upper estimate; so is the peak, but for what an allocator keeps.
@@ -37,6 +38,8 @@ pub struct Bytes {
     pub checkpoint: u64,
     /// The largest matrix of scores in an evaluation.
     pub scores: u64,
+    /// What the closed-form baseline holds before the first training; 0 where there is none.
+    pub closed_form: u64,
     /// Part of `data` that is in memory already.
     pub loaded: u64,
 }
@@ -55,17 +58,16 @@ impl Bytes {
         Self { parameters, gradients: parameters, optimiser, checkpoint, ..Self::default() }
     }
 
-    /// The most at any moment: in a step, a checkpoint or an evaluation.
+    /// The largest of the moments: a step, a checkpoint, an evaluation, the closed form.
     pub fn peak(&self) -> u64 {
-        let moment = (self.gradients + self.activations).max(self.checkpoint).max(self.scores);
-        let held = self.parameters + self.momentum + self.optimiser + self.banks + self.data;
-        held + Self::PROGRAM + moment
+        self.peak_of(1)
     }
 
     /// The peak of `trainings` such trainings at a time, all at their largest moment; data and program are there once.
     pub fn peak_of(&self, trainings: usize) -> u64 {
-        let own = self.peak() - self.data - Self::PROGRAM;
-        self.peak() + own * (trainings as u64 - 1)
+        let moment = (self.gradients + self.activations).max(self.checkpoint).max(self.scores);
+        let own = self.parameters + self.momentum + self.optimiser + self.banks + moment;
+        self.data + Self::PROGRAM + (own * trainings as u64).max(self.closed_form)
     }
 
     /// Refuses `trainings` at a time that do not fit; `place` names what the plan is of.
@@ -109,6 +111,7 @@ impl std::fmt::Display for Bytes {
             ("program", Self::PROGRAM),
             ("for a while: a checkpoint", self.checkpoint),
             ("scores", self.scores),
+            ("the closed form", self.closed_form),
         ];
         let parts = parts.iter().filter(|(_, n)| *n > 0);
         let parts: Vec<_> = parts.map(|(name, n)| format!("{name} {}", bytes(*n))).collect();
@@ -151,6 +154,7 @@ mod tests {
         data: 50 << 20,
         checkpoint: 600 << 20,
         scores: 20 << 20,
+        closed_form: 0,
         loaded: 30 << 20,
     };
 
@@ -167,6 +171,10 @@ mod tests {
     fn several_at_a_time_share_data_and_program() {
         assert_eq!(PLAN.peak_of(1), PLAN.peak());
         assert_eq!(PLAN.peak_of(3), (114 + 3 * 1010) << 20);
+        // The closed form is fitted once, before them.
+        let large = Bytes { closed_form: 2000 << 20, ..PLAN };
+        assert_eq!(large.peak_of(1), (114 + 2000) << 20);
+        assert_eq!(large.peak_of(3), PLAN.peak_of(3));
         PLAN.check("row.Full", 3, Limit::Given(3144 << 20)).unwrap();
         let line = PLAN.check("row.Full", 3, Limit::Given((3144 << 20) - 1)).unwrap_err();
         let line = line.to_string();

@@ -83,7 +83,8 @@ impl Bench {
         let Bytes { data, loaded, scores, .. } =
             plan::data(&self.source, &self.features, &self.readings);
         let plan = methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?;
-        Ok(Bytes { data, loaded, scores, ..plan })
+        let closed_form = plan::closed_form(&self.source);
+        Ok(Bytes { data, loaded, scores, closed_form, ..plan })
     }
 
     /// Steps of a row with one seed.

@@ -1,6 +1,8 @@
 //! What is the same for every method: sizes of the data, and what they take.
 
+use itm_core::cca::CcaOptions;
 use itm_core::data::Features;
+use itm_core::text::Terms;
 
 use super::Bytes;
 use crate::encoded::Reading;
@@ -54,4 +56,37 @@ pub(crate) fn data(source: &Source, features: &Splits<Features>, readings: &[Rea
     let data = given + taken + 4 * numbers as u64 + captions as u64;
     let scores = 12 * scores.into_iter().max().unwrap_or(0) as u64;
     Bytes { data, loaded: data, scores, ..Bytes::default() }
+}
+
+/// What closed-form CCA holds while it is fitted, beside the data; nothing where there are no features.
+///
+/// ```text
+/// 8 · (dx² + dy² + dx·dy + a² + max(b² + a·b + 2a², a² + (n + m)·a + threads · (5a² + 2·(n + m)·d)))
+/// ```
+///
+/// | symbol | here |
+/// |---|---|
+/// | dx, dy | width of the features, number of terms |
+/// | a, b | the smaller and the larger of both |
+/// | n, m | images and captions of the validation split |
+/// | d | most dimensions that are tried |
+///
+/// Allocators were seen to keep half as much again.
+pub(crate) fn closed_form(source: &Source) -> u64 {
+    let (data, options) = (&source.dataset, CcaOptions::default());
+    let dx = data.train.features.dim as u64;
+    if dx == 0 {
+        return 0;
+    }
+    let terms = Terms::fit(&data.train.captions, options.min_captions, options.max_terms);
+    let dy = terms.len() as u64;
+    let (a, b) = (dx.min(dy), dx.max(dy));
+    let ridges = if dx <= dy { &options.ridge_image } else { &options.ridge_text };
+    let threads = rayon::current_num_threads().min(ridges.len()) as u64;
+    let rows = (data.val.pairs.images() + data.val.pairs.texts()) as u64;
+    let d = options.dims.iter().copied().max().unwrap_or(0) as u64;
+    let solving = b * b + a * b + 2 * a * a;
+    let choosing = a * a + rows * a + threads * (5 * a * a + 2 * rows * d);
+    let values = dx * dx + dy * dy + dx * dy + a * a + solving.max(choosing);
+    12 * values
 }
