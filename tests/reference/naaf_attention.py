@@ -11,7 +11,7 @@ import numpy as np
 COUNTS = [5, 4, 5]  # regions of the images, padded to 5
 LENGTHS = [4, 2, 1, 6]  # words of the texts, padded to 6
 R, L, D = 5, 6, 7
-T = [0.12, 0.3, -0.1, 0.2]  # a boundary a text
+T = [0.45, 0.55, 0.3, 0.5]  # a boundary a text
 
 
 def unit_rows(x):
