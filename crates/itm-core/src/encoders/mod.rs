@@ -1,7 +1,8 @@
-//! Encoders that several methods share. [`GruText`] and [`Projection`] return rows of unit length, [`Vit`] and [`Bert`]
-//! a row per patch or word piece.
+//! Encoders that several methods share. [`GruText`] and [`Projection`] return rows of unit length, [`BiGruText`] one
+//! a word, [`Vit`] and [`Bert`] a row per patch or word piece.
 
 mod bert;
+mod bigru_text;
 mod gru_text;
 mod hf;
 mod pool;
@@ -13,6 +14,7 @@ mod vit;
 mod word_patches;
 
 pub use bert::{Bert, BertShape};
+pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use pool::{ImagePool, PiecePool};
 pub use positions::{PositionStep, resize_positions};

@@ -3,6 +3,7 @@
 mod activations;
 mod attention;
 mod block;
+mod cross_attention;
 mod dropout;
 mod embedding;
 mod gru;
@@ -18,6 +19,7 @@ use crate::random;
 pub use activations::{gelu, softmax};
 pub use attention::SelfAttention;
 pub use block::{BlockShape, TransformerBlock};
+pub use cross_attention::{CrossProducts, HostProducts};
 pub use dropout::Dropout;
 pub use embedding::embedding;
 pub use gru::{BiGru, Gru};

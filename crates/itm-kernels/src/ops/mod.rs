@@ -2,6 +2,7 @@
 
 mod attention;
 mod block;
+mod cross_attention;
 pub(crate) mod dropout;
 mod embedding;
 #[cfg(feature = "flex")]
@@ -19,6 +20,7 @@ mod update;
 pub(crate) use attention::AttentionOps;
 pub(crate) use block::{BlockOps, BlockSpec};
 pub use block::{Memory, NormOrder};
+pub(crate) use cross_attention::{CrossAttentionOps, CrossSpec};
 pub(crate) use dropout::DropoutOps;
 pub(crate) use embedding::{EmbeddingOps, Taken};
 pub(crate) use gelu::GeluOps;
