@@ -294,7 +294,7 @@ fn tiles_change_nothing() {
             let all = scores(&images, &texts, [0..n, 0..m], 0.2, &rule);
             let want: Vec<f64> = want.into_iter().map(f64::from).collect();
             let error = worst(&all, &want);
-            assert!(error < 2e-5, "{name}: {error:e}");
+            assert!(error < 5e-5, "{name}: {error:e}");
             for (i, c) in [(0..1, 0..1), (1..4, 2..5), (4..5, 0..6), (0..5, 5..6), (2..2, 0..6)] {
                 let got = scores(&images, &texts, [i.clone(), c.clone()], 0.2, &rule);
                 let want = i.flat_map(|i| all[i * m..(i + 1) * m][c.clone()].to_vec());
@@ -319,16 +319,20 @@ fn several_tiles_are_one_result() {
     }
 }
 
-/// A row of one value for all keys but the first, keys that nearly cancel: in f32 the quadratic form would be rounding.
+/// Keys in pairs that nearly cancel, queries along what is left of them: in f32 the quadratic form would be rounding.
 #[test]
 fn keys_that_nearly_cancel_are_summed_in_double() {
     let d = 512;
     let mut batch = Batch::random(&[36], &[4], d, 9);
-    for k in (0..36).step_by(2) {
-        let (a, b) = batch.regions[k * d..(k + 2) * d].split_at_mut(d);
-        b.iter_mut().zip(a).enumerate().for_each(|(c, (b, a))| {
-            *b = f64::from((-*a + 0.002 * ((c % 7) as f64 - 3.0) / 50.0) as f32)
-        });
+    let rest = |c: usize| (c % 7) as f64 - 3.0;
+    for pair in batch.regions.chunks_exact_mut(2 * d) {
+        let (a, b) = pair.split_at_mut(d);
+        for (c, (a, b)) in a.iter().zip(b).enumerate() {
+            *b = f64::from((-a + 4e-5 * rest(c)) as f32);
+        }
+    }
+    for (at, word) in batch.words.iter_mut().enumerate() {
+        *word = f64::from((rest(at % d) / 45.0) as f32);
     }
     let rule = Rule {
         queries: Side::Words,
@@ -337,18 +341,14 @@ fn keys_that_nearly_cancel_are_summed_in_double() {
         relevance: None,
         pool: Pool::Mean,
     };
-    let mut want = 0.0;
-    for q in 0..4 {
-        let mean: Vec<f64> =
-            (0..d).map(|c| (0..36).map(|k| batch.regions[k * d + c] / 36.0).sum()).collect();
-        let norm = mean.iter().map(|x| x * x).sum::<f64>().sqrt();
-        assert!(norm < 0.003, "{norm}");
-        want +=
-            mean.iter().zip(&batch.words[q * d..]).map(|(a, b)| a * b).sum::<f64>() / norm / 4.0;
-    }
+    let mean = |c| batch.regions[c..].iter().step_by(d).sum::<f64>() / 36.0;
+    let mean: Vec<f64> = (0..d).map(mean).collect();
+    let norm = mean.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!(norm < 2e-3, "{norm}");
+    let want = mean.iter().zip(&batch.words).map(|(a, b)| a * b).sum::<f64>() / norm;
     let got = batch.with(|x| forward(x, &rule, &[0.0]));
     let error = (f64::from(got[0]) - want).abs();
-    assert!(error < 5e-3 && want.abs() > 1e-3, "{} for {want}", got[0]);
+    assert!(error < 5e-3 && want > 0.9, "{} for {want}", got[0]);
 }
 
 /// Trap 3 and 4 of the specification: nothing above the threshold, a key that no query likes, a query of zeros.

@@ -2,7 +2,7 @@
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, AutodiffBackend, Backend, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, AutodiffBackend, Backend, backend_extension};
 
 use super::node;
 use crate::composed;
@@ -45,20 +45,17 @@ pub(crate) trait CrossAttentionOps: Backend {
         word_grams: FloatTensor<Self>,
         grad: FloatTensor<Self>,
         spec: CrossSpec,
-    ) -> Three<Self> {
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         differentiated::<Autodiff<Self>>([products, region_grams, word_grams], grad, &spec)
     }
 }
-
-/// Three tensors of one backend.
-type Three<B> = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
 
 /// Burn's own differentiation of the composed body.
 fn differentiated<A: AutodiffBackend>(
     operands: [FloatTensor<A::InnerBackend>; 3],
     grad: FloatTensor<A::InnerBackend>,
     spec: &CrossSpec,
-) -> Three<A::InnerBackend> {
+) -> (FloatTensor<A::InnerBackend>, FloatTensor<A::InnerBackend>, FloatTensor<A::InnerBackend>) {
     let leaf = |x| A::float_set_require_grad(A::from_inner(x), true);
     let [s, g, h] = operands.map(leaf);
     let scores = composed::cross_attention::forward::<A>(s.clone(), g.clone(), h.clone(), spec);

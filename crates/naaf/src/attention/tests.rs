@@ -17,7 +17,7 @@ fn naaf(change: impl Fn(&mut NegativeAware)) -> Attention {
 
 fn unit_rows(n: usize, width: usize, seed: u64) -> Vec<f32> {
     let unit = |k| itm_kernels::random::unit(seed, k as u64);
-    let mut values: Vec<f32> = (0..n * width).map(|k| unit(k) - 0.35).collect();
+    let mut values: Vec<f32> = (0..n * width).map(|k| unit(k) - 0.42).collect();
     for row in values.chunks_mut(width) {
         let norm = row.iter().map(|x| x * x).sum::<f32>().sqrt();
         row.iter_mut().for_each(|x| *x /= norm);
