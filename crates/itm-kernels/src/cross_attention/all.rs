@@ -62,19 +62,9 @@ impl Rows {
         self.len() == 0
     }
 
-    /// Width of a row.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// Rows of an item.
-    pub fn count(&self, item: usize) -> usize {
+    fn count(&self, item: usize) -> usize {
         self.starts[item + 1] - self.starts[item]
-    }
-
-    /// Values of an item, `[count, width]`.
-    pub fn item(&self, item: usize) -> &[f32] {
-        self.some(item..item + 1)
     }
 
     /// Values of some items.
