@@ -3,6 +3,7 @@
 pub mod attention;
 pub mod bag;
 mod blocks;
+pub mod cross_attention;
 mod dispatch;
 pub mod dropout;
 pub mod embedding;
@@ -37,8 +38,9 @@ mod optim;
 
 #[cfg(feature = "burn")]
 pub use layers::{
-    BiGru, BlockShape, Dropout, Gru, LayerNorm, Linear, SelfAttention, TransformerBlock, bag,
-    embedding, gelu, masked_mean, normalize_rows, order_similarity, softmax, uniform,
+    BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, SelfAttention,
+    TransformerBlock, bag, embedding, gelu, masked_mean, normalize_rows, order_similarity, softmax,
+    uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::{FusedOps, Memory, NormOrder};

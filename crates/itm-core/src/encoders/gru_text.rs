@@ -77,23 +77,7 @@ impl GruText {
     /// # Errors
     /// If the vectors are of another width, or of another vocabulary.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
-        let [vocabulary, width] = self.words.dims();
-        let last = vectors.rows.last().map_or(0, |(id, _)| *id as usize);
-        if vectors.width != width || last >= vocabulary {
-            let expected = format!("width {width} for {vocabulary} words");
-            let got = format!("{} for word {last}", vectors.width);
-            return Err(Error::invalid("word vectors", expected, got));
-        }
-        let words = self.words.map(|old| {
-            let device = old.device();
-            let mut values = old.into_data().convert::<f32>().iter::<f32>().collect::<Vec<_>>();
-            for (id, vector) in &vectors.rows {
-                values[*id as usize * width..][..width].copy_from_slice(vector);
-            }
-            let new = Tensor::from_data(TensorData::new(values, [vocabulary, width]), &device);
-            if device.is_autodiff() { new.require_grad() } else { new }
-        });
-        Ok(Self { words, ..self })
+        Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }
 
     /// Vectors of the words, `[b·l, e]`.
@@ -140,4 +124,27 @@ impl GruText {
             TextPool::Max => states.max_dim(1).reshape([b, d]), // padded steps repeat the last real one
         })
     }
+}
+
+/// The table with ready vectors in the rows that have one.
+pub(super) fn with_rows(
+    words: Param<Tensor<2>>,
+    vectors: &WordVectors,
+) -> Result<Param<Tensor<2>>> {
+    let [vocabulary, width] = words.dims();
+    let last = vectors.rows.last().map_or(0, |(id, _)| *id as usize);
+    if vectors.width != width || last >= vocabulary {
+        let expected = format!("width {width} for {vocabulary} words");
+        let got = format!("{} for word {last}", vectors.width);
+        return Err(Error::invalid("word vectors", expected, got));
+    }
+    Ok(words.map(|old| {
+        let device = old.device();
+        let mut values = old.into_data().convert::<f32>().iter::<f32>().collect::<Vec<_>>();
+        for (id, vector) in &vectors.rows {
+            values[*id as usize * width..][..width].copy_from_slice(vector);
+        }
+        let new = Tensor::from_data(TensorData::new(values, [vocabulary, width]), &device);
+        if device.is_autodiff() { new.require_grad() } else { new }
+    }))
 }

@@ -1,8 +1,9 @@
-//! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return rows of unit length, [`Vit`]
-//! and [`Bert`] a row per patch or word piece.
+//! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return rows of unit length,
+//! [`BiGruText`] one a word, [`Vit`] and [`Bert`] a row per patch or word piece.
 
 mod bag_of_words;
 mod bert;
+mod bigru_text;
 mod given;
 #[cfg(test)]
 mod golden;
@@ -20,6 +21,7 @@ mod word_patches;
 
 pub use bag_of_words::{BagOfWords, BagPooling};
 pub use bert::{Bert, BertShape};
+pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
 pub use gru_text::{GruText, GruTextShape, TextPool};
 pub use input_dropout::InputDropout;
 pub use pool::{ImagePool, PiecePool};

@@ -3,6 +3,7 @@
 //! Padding must be finite here, since it is masked out by multiplying with zero.
 
 pub(crate) mod attention;
+pub(crate) mod cross_attention;
 pub(crate) mod gru;
 
 use burn::backend::tensor::FloatTensor;

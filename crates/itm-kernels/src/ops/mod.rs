@@ -3,6 +3,7 @@
 mod attention;
 mod bag;
 mod block;
+mod cross_attention;
 pub(crate) mod dropout;
 mod embedding;
 #[cfg(feature = "flex")]
@@ -21,6 +22,7 @@ pub(crate) use attention::AttentionOps;
 pub(crate) use bag::BagOps;
 pub(crate) use block::{BlockOps, BlockSpec};
 pub use block::{Memory, NormOrder};
+pub(crate) use cross_attention::{CrossAttentionOps, CrossSpec};
 pub(crate) use dropout::DropoutOps;
 pub(crate) use embedding::{EmbeddingOps, Taken};
 pub(crate) use gelu::GeluOps;

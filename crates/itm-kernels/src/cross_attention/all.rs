@@ -1,0 +1,186 @@
+//! All pairs of many images and many texts, tile by tile: per tile one product of matrices, then its pairs.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::pair::Scratch;
+use super::{Batch, Gram, Item, Products, Rule, starts};
+use crate::panels::{self, Panels, WIDTH};
+use crate::product::{Into, Matrix, Threads, product};
+
+/// Regions of a tile: their panels stay in the last cache. One image may have more.
+const REGIONS: usize = 4608;
+
+/// Words of a tile. One text may have more.
+const WORDS: usize = 512;
+
+/// Rows of items, one item after the other without padding, and the items' Gram matrices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    width: usize,
+    values: Vec<f32>,
+    /// First row of each item, and the end of the last.
+    starts: Vec<usize>,
+    grams: Vec<f32>,
+    gram_starts: Vec<usize>,
+}
+
+impl Rows {
+    /// Takes `[rows of all items, width]` and computes the Gram matrices, on all threads.
+    ///
+    /// # Panics
+    /// If the values are not that many rows, the width is 0, or an item has no row.
+    pub fn new(values: Vec<f32>, width: usize, counts: &[usize]) -> Self {
+        let first = starts(counts.iter().copied());
+        let rows = first[counts.len()];
+        assert!(
+            width > 0 && values.len() == rows * width,
+            "{rows} rows of {width} in {} values",
+            values.len()
+        );
+        assert!(counts.iter().all(|&count| count > 0), "an item without a row");
+        let gram_starts = starts(counts.iter().map(|count| count * count));
+        let own = |k: usize| {
+            let (n, at) = (counts[k], first[k] * width);
+            let rows = Matrix::new(&values[at..at + n * width], n, width);
+            let mut gram = vec![0.0; n * n];
+            product(Threads::This, &mut gram, Into::Replace, rows, rows.t());
+            gram
+        };
+        let grams: Vec<Vec<f32>> = (0..counts.len()).into_par_iter().map(own).collect();
+        Self { width, values, starts: first, grams: grams.concat(), gram_starts }
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows of an item.
+    fn count(&self, item: usize) -> usize {
+        self.starts[item + 1] - self.starts[item]
+    }
+
+    /// Values of some items.
+    fn some(&self, items: Range<usize>) -> &[f32] {
+        &self.values[self.starts[items.start] * self.width..self.starts[items.end] * self.width]
+    }
+
+    fn gram(&self, item: usize) -> Gram<'_> {
+        let values = &self.grams[self.gram_starts[item]..self.gram_starts[item + 1]];
+        Gram { values, stride: self.count(item) }
+    }
+
+    /// Items as a batch wants them: the first place, counted from that of the first item, the count, the Gram matrix.
+    fn placed(&self, items: Range<usize>) -> Vec<Item<'_>> {
+        let first = self.starts[items.start];
+        let item =
+            |k| Item { first: self.starts[k] - first, count: self.count(k), gram: self.gram(k) };
+        items.map(item).collect()
+    }
+
+    /// The range cut into runs of about `rows` rows, one item at least.
+    fn runs(&self, items: Range<usize>, rows: usize) -> Vec<Range<usize>> {
+        let mut runs = vec![];
+        let mut start = items.start;
+        for k in items.clone() {
+            if k > start && self.starts[k + 1] - self.starts[start] > rows {
+                runs.push(start..k);
+                start = k;
+            }
+        }
+        if start < items.end {
+            runs.push(start..items.end);
+        }
+        runs
+    }
+}
+
+/// Scores of a range of images with a range of texts, `[images, texts]`, under one threshold.
+///
+/// # Panics
+/// If the widths differ, or a range goes beyond what is there.
+pub fn scores(
+    images: &Rows,
+    texts: &Rows,
+    ranges: [Range<usize>; 2],
+    threshold: f32,
+    rule: &Rule,
+) -> Vec<f32> {
+    assert_eq!(images.width, texts.width, "widths of regions and words");
+    let [some_images, some_texts] = ranges;
+    let m = some_texts.len();
+    let mut to = vec![0.0; some_images.len() * m];
+    if m == 0 {
+        return to;
+    }
+    let runs = texts.runs(some_texts.clone(), WORDS);
+    let mut products = Vec::new();
+    for group in images.runs(some_images.clone(), REGIONS) {
+        let panels = packed(images.some(group.clone()), images.width);
+        let to =
+            &mut to[(group.start - some_images.start) * m..(group.end - some_images.start) * m];
+        for run in &runs {
+            let left = blocks(texts.some(run.clone()), texts.width);
+            let rows = left.len() / texts.width;
+            products.resize(panels.count() * rows * WIDTH, 0.0);
+            panels.product(&mut products, &left);
+            let products =
+                Products { values: &products, row: WIDTH, width: WIDTH, panel: rows * WIDTH };
+            let thresholds = vec![threshold; run.len()];
+            let batch = Batch::of(
+                rule,
+                products,
+                images.placed(group.clone()),
+                texts.placed(run.clone()),
+                &thresholds,
+            );
+            let at = run.start - some_texts.start..run.end - some_texts.start;
+            to.par_chunks_exact_mut(m).enumerate().for_each_init(
+                Scratch::default,
+                |scratch, (i, row)| {
+                    batch.image(scratch, i, 0..run.len(), &mut row[at.clone()]);
+                },
+            );
+        }
+    }
+    to
+}
+
+/// Bytes that [`scores`] takes at most beside its input and its result, for images of `regions` and texts of `words` rows.
+pub fn working_bytes(width: usize, regions: usize, words: usize) -> usize {
+    let regions = REGIONS.max(regions).next_multiple_of(WIDTH);
+    let words = WORDS.max(words).next_multiple_of(panels::ROWS);
+    4 * (regions * width + words * width + regions * words)
+}
+
+/// Rows as columns of panels, zeros after the last.
+fn packed(rows: &[f32], width: usize) -> Panels {
+    /// Depth of a piece: both sides of the transposition stay in the first cache.
+    const DEPTH: usize = 16;
+    let n = rows.len() / width;
+    Panels::new(width, n.div_ceil(WIDTH), |p, panel| {
+        let rows = &rows[p * WIDTH * width..((p + 1) * WIDTH).min(n) * width];
+        for (piece, panel) in panel.chunks_mut(DEPTH).enumerate() {
+            for (c, row) in rows.chunks_exact(width).enumerate() {
+                let from = &row[piece * DEPTH..];
+                panel.iter_mut().zip(from).for_each(|(to, &x)| to[c] = x);
+            }
+        }
+    })
+}
+
+/// Rows as blocks of a left operand, zeros after the last.
+fn blocks(rows: &[f32], width: usize) -> Vec<f32> {
+    let mut to = vec![0.0; (rows.len() / width).next_multiple_of(panels::ROWS) * width];
+    to.par_chunks_exact_mut(panels::ROWS * width)
+        .zip(rows.par_chunks(panels::ROWS * width))
+        .for_each(|(to, rows)| panels::block(to, rows, width));
+    to
+}

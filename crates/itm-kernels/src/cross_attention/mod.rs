@@ -1,0 +1,389 @@
+//! Words against regions: scores of every image with every text, from the products of words and regions.
+//!
+//! ```text
+//! s_qk = q·k        a query q of one side, a key k of the other: words ask regions, or regions ask words
+//! x_q  = max_k s_qk − t
+//! neg_q = x_q · 1[x̂_q < 0],   x̂_q = x_q,  or  Σ_p softmax_p(λ q·p) x_p  over the queries p of the same side
+//! w_qk = e_qk / (Σ_k e_qk + 1e-8),   e_qk = exp(λ (s_qk − t)) · 1[s_qk > t]            Weights::Above
+//! w_qk = softmax_k(λ b_qk),   b_qk = φ(s_qk) / (‖φ(s)‖ + 1e-8),   φ(s) = s above 0, leak · s below    Weights::Softmax
+//! cos_q = Σ_k w_qk s_qk / max(‖q‖ √(wᵀ G w), 1e-8),   G = K Kᵀ:  the cosine of q and Σ_k w_qk k
+//! rel_q = Σ_k w_qk s_qk                              with weights of its own
+//! S = mean, sum, maximum or soft maximum over q of neg_q + cos_q + rel_q
+//! ```
+//!
+//! | symbol | here | shape |
+//! |---|---|---|
+//! | s | `products` | `[words of all texts, n · r]` |
+//! | G of the regions, of the words | `region_grams`, `word_grams` | `[n, r, r]`, `[m, l, l]` |
+//! | t | `thresholds` | `[m]`, one a text |
+//! | S | the result | `[n, m]` |
+//!
+//! Texts lie one after another without padding, images are padded to r regions, Gram matrices to the largest count. No
+//! attended vector `Σ w k` comes into being: everything of a pair stays in the first caches. What a score is depends on its image
+//! and its text alone, to the bit.
+//!
+//! The quadratic form `wᵀ G w` is summed in f32, and again in f64 where keys nearly cancel (below a hundredth of the mean of their
+//! squares): rounding would be all that is left of it.
+
+mod all;
+mod gradient;
+mod pair;
+mod weights;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::blocks::written;
+pub use all::{Rows, scores, working_bytes};
+use pair::Scratch;
+
+/// A side of the scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The words of a text.
+    Words,
+    /// The regions of an image.
+    Regions,
+}
+
+/// How products become scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Who asks; the other side's items are the keys.
+    pub queries: Side,
+    /// What a query that no key matches takes from the score.
+    pub negative: Option<Negative>,
+    /// The cosine of a query and what it attends to.
+    pub cosine: Option<Cosine>,
+    /// The weighted mean of a query's products.
+    pub relevance: Option<Weights>,
+    /// How queries become one score.
+    pub pool: Pool,
+}
+
+/// The branch of queries without a match.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Negative {
+    /// Whether only queries below the threshold count, which is the point of it; else all do.
+    pub masked: bool,
+    /// Whether queries that are alike share what they found.
+    pub spread: Option<Spread>,
+}
+
+/// Propagation among the queries of one item. Its weights have no gradient: it is for inference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// λ of the softmax.
+    pub scale: f32,
+    /// What is replaced.
+    pub what: Spreads,
+}
+
+/// What propagation replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spreads {
+    /// Whether a query counts: `x_q · 1[x̂_q < 0]`, which may be positive.
+    Mask,
+    /// That, and how much: `x̂_q · 1[x̂_q < 0]`.
+    ValueAndMask,
+}
+
+/// The branch of attended vectors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cosine {
+    /// How a query weighs the keys.
+    pub weights: Weights,
+    /// Whether ‖q‖ is taken as 1, not computed.
+    pub unit_queries: bool,
+}
+
+/// How a query weighs the keys.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Weights {
+    /// Exponentials of what lies above the threshold; a query without such a key has no weight at all.
+    Above {
+        /// λ
+        scale: f32,
+    },
+    /// A softmax over the keys.
+    Softmax {
+        /// λ
+        scale: f32,
+        /// Slope of φ below 0: 1 leaves products as they are.
+        leak: f32,
+        /// Over whom ‖φ(s)‖ is taken.
+        norm: Norm,
+    },
+}
+
+/// Over whom products are normalised before a softmax.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norm {
+    /// Not at all.
+    None,
+    /// Over the queries, for each key.
+    Queries,
+    /// Over the keys, for each query.
+    Keys,
+}
+
+/// How queries become one score.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pool {
+    /// Their mean.
+    Mean,
+    /// Their sum.
+    Sum,
+    /// The largest.
+    Max,
+    /// `ln(Σ exp(λ x)) / λ`: a sum, not a mean.
+    LogSumExp {
+        /// λ
+        scale: f32,
+    },
+}
+
+/// Products of a batch and what belongs to them; see the [module](self).
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// `[words of all texts, n · r]`
+    pub products: &'a [f32],
+    /// `[n, r, r]`
+    pub region_grams: &'a [f32],
+    /// `[m, l, l]`
+    pub word_grams: &'a [f32],
+    /// Regions of each image, `[n]`; r is the largest.
+    pub regions: &'a [usize],
+    /// Words of each text, `[m]`; l is the largest.
+    pub words: &'a [usize],
+}
+
+/// `S`, `[n, m]`.
+///
+/// # Panics
+/// If sizes do not fit, or a count is 0.
+pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
+    let batch = Batch::new(inputs, rule, thresholds);
+    let m = inputs.words.len();
+    let mut to = vec![0.0; inputs.regions.len() * m];
+    to.par_chunks_mut(m.max(1)).enumerate().for_each_init(Scratch::default, |scratch, (i, row)| {
+        batch.image(scratch, i, 0..m, row);
+    });
+    to
+}
+
+/// Scores of one text with every image under a threshold of its own, `[n]`: that column of [`forward`].
+///
+/// # Panics
+/// As [`forward`].
+pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
+    let mut thresholds = vec![0.0; inputs.words.len()];
+    thresholds[text] = threshold;
+    let batch = Batch::new(inputs, rule, &thresholds);
+    let mut to = vec![0.0; inputs.regions.len()];
+    to.par_chunks_mut(16).enumerate().for_each_init(Scratch::default, |scratch, (k, part)| {
+        for (i, score) in part.iter_mut().enumerate() {
+            batch.image(scratch, k * 16 + i, text..text + 1, std::slice::from_mut(score));
+        }
+    });
+    to
+}
+
+/// Gradients of `products`, `region_grams` and `word_grams` for the gradient of `S`.
+///
+/// # Panics
+/// As [`forward`].
+pub fn backward(inputs: &Inputs, rule: &Rule, thresholds: &[f32], grad: &[f32]) -> [Vec<f32>; 3] {
+    let batch = Batch::new(inputs, rule, thresholds);
+    let (n, m) = (inputs.regions.len(), inputs.words.len());
+    assert_eq!(grad.len(), n * m, "values of the gradient");
+    let parts: Vec<_> = (0..n)
+        .into_par_iter()
+        .map_init(Scratch::default, |scratch, i| {
+            batch.image_gradients(scratch, i, &grad[i * m..(i + 1) * m])
+        })
+        .collect();
+    let (r, l) = (longest(inputs.regions), longest(inputs.words));
+    let products = written(inputs.products.len(), n * r, |word, row| {
+        for (part, to) in parts.iter().zip(row.chunks_exact_mut(r)) {
+            to.copy_from_slice(&part.products[word * r..][..r]);
+        }
+    });
+    let region_grams = parts.iter().flat_map(|part| &part.region_gram).copied().collect();
+    let word_grams = written(m * l * l, l * l, |text, to| {
+        for part in &parts {
+            batch.add_word_gram(text, &part.word_grams, to);
+        }
+    });
+    [products, region_grams, word_grams]
+}
+
+fn longest(counts: &[usize]) -> usize {
+    counts.iter().copied().max().unwrap_or(0)
+}
+
+/// Starts of items that lie one after another, and the end of the last.
+fn starts(counts: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut starts = vec![0];
+    starts.extend(counts.scan(0, |end, count| {
+        *end += count;
+        Some(*end)
+    }));
+    starts
+}
+
+/// Where the products of a word with a region stand: rows of words, columns of regions in panels of `width`.
+#[derive(Clone, Copy)]
+struct Products<'a> {
+    values: &'a [f32],
+    row: usize,
+    width: usize,
+    panel: usize,
+}
+
+/// A Gram matrix inside a larger slice.
+#[derive(Clone, Copy)]
+struct Gram<'a> {
+    values: &'a [f32],
+    stride: usize,
+}
+
+/// An image or a text: its first column or row among the products, how many it has, and its Gram matrix.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    first: usize,
+    count: usize,
+    gram: Gram<'a>,
+}
+
+/// Everything that the scores of some images and texts need.
+struct Batch<'a> {
+    rule: &'a Rule,
+    products: Products<'a>,
+    images: Vec<Item<'a>>,
+    texts: Vec<Item<'a>>,
+    thresholds: &'a [f32],
+    /// Of each item that asks: weights among its queries, `[q, q]`; empty without propagation.
+    spreads: Vec<Vec<f32>>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(inputs: &Inputs<'a>, rule: &'a Rule, thresholds: &'a [f32]) -> Self {
+        let Inputs { products, region_grams, word_grams, regions, words } = *inputs;
+        let (n, m, r, l) = (regions.len(), words.len(), longest(regions), longest(words));
+        let first = starts(words.iter().copied());
+        assert_eq!(
+            products.len(),
+            first[m] * n * r,
+            "products of {} words and {n} images",
+            first[m]
+        );
+        assert_eq!(region_grams.len(), n * r * r, "Gram matrices of {n} images of {r} regions");
+        assert_eq!(word_grams.len(), m * l * l, "Gram matrices of {m} texts of {l} words");
+        let gram = |values: &'a [f32], k: usize, size: usize| Gram {
+            values: &values[k * size * size..(k + 1) * size * size],
+            stride: size,
+        };
+        let images = regions.iter().enumerate().map(|(i, &count)| Item {
+            first: i * r,
+            count,
+            gram: gram(region_grams, i, r),
+        });
+        let texts = words.iter().enumerate().map(|(c, &count)| Item {
+            first: first[c],
+            count,
+            gram: gram(word_grams, c, l),
+        });
+        let (images, texts) = (images.collect(), texts.collect());
+        let products = Products { values: products, row: n * r, width: (n * r).max(1), panel: 0 };
+        Self::of(rule, products, images, texts, thresholds)
+    }
+
+    fn of(
+        rule: &'a Rule,
+        products: Products<'a>,
+        images: Vec<Item<'a>>,
+        texts: Vec<Item<'a>>,
+        thresholds: &'a [f32],
+    ) -> Self {
+        assert_eq!(thresholds.len(), texts.len(), "thresholds of the texts");
+        for (name, items) in [("image", &images), ("text", &texts)] {
+            for (k, item) in items.iter().enumerate() {
+                assert!(item.count > 0, "{name} {k} has nothing to compare");
+            }
+        }
+        let asking = if rule.queries == Side::Words { &texts } else { &images };
+        let spreads = match rule.negative.as_ref().and_then(|negative| negative.spread.as_ref()) {
+            Some(spread) => {
+                asking.iter().map(|item| softmax(item.gram, item.count, spread.scale)).collect()
+            }
+            None => vec![],
+        };
+        Self { rule, products, images, texts, thresholds, spreads }
+    }
+
+    /// Scores of one image with some texts.
+    fn image(&self, scratch: &mut Scratch, i: usize, texts: Range<usize>, scores: &mut [f32]) {
+        for (c, score) in texts.zip(scores) {
+            let spread = self.load(scratch, i, c);
+            pair::forward(scratch, self.rule, self.thresholds[c], spread, score);
+        }
+    }
+
+    /// Makes the pair ready in the scratch, and gives the weights of its propagation.
+    fn load(&self, scratch: &mut Scratch, i: usize, c: usize) -> &[f32] {
+        let (image, text) = (self.images[i], self.texts[c]);
+        let spread = |k: usize| self.spreads.get(k).map_or(&[][..], Vec::as_slice);
+        match self.rule.queries {
+            Side::Words => {
+                scratch.start(text.count, image.count, image.gram, text.gram);
+                self.products.each_row(text, image, |word, at, values| {
+                    scratch.row(word)[at..at + values.len()].copy_from_slice(values);
+                });
+                spread(c)
+            }
+            Side::Regions => {
+                scratch.start(image.count, text.count, text.gram, image.gram);
+                self.products.each_row(text, image, |word, at, values| {
+                    for (k, &value) in values.iter().enumerate() {
+                        scratch.row(at + k)[word] = value;
+                    }
+                });
+                spread(i)
+            }
+        }
+    }
+}
+
+impl Products<'_> {
+    /// Calls `take(word, first region, values)` for runs of neighbours.
+    fn each_row(&self, text: Item, image: Item, mut take: impl FnMut(usize, usize, &[f32])) {
+        let mut at = 0;
+        while at < image.count {
+            let column = image.first + at;
+            let (panel, inside) = (column / self.width, column % self.width);
+            let n = (self.width - inside).min(image.count - at);
+            for k in 0..text.count {
+                let start = panel * self.panel + (text.first + k) * self.row + inside;
+                take(k, at, &self.values[start..start + n]);
+            }
+            at += n;
+        }
+    }
+}
+
+/// Rows of `softmax(scale · gram)`, `[n, n]`.
+fn softmax(gram: Gram, n: usize, scale: f32) -> Vec<f32> {
+    let mut to = Vec::with_capacity(n * n);
+    for row in gram.values.chunks(gram.stride).take(n) {
+        let most = row[..n].iter().fold(f32::NEG_INFINITY, |m, &x| m.max(x));
+        let e: Vec<f32> = row[..n].iter().map(|&x| (scale * (x - most)).exp()).collect();
+        let sum: f32 = e.iter().sum();
+        to.extend(e.into_iter().map(|e| e / sum));
+    }
+    to
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

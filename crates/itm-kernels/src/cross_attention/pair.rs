@@ -1,0 +1,220 @@
+//! One image and one text: products in, a score out, everything in the first caches.
+
+#![allow(clippy::needless_range_loop)] // lanes and registers are counted
+
+use super::weights::{Lane, Shared, dot, largest, weigh};
+use super::{Cosine, Gram, Negative, Pool, Rule, Spreads};
+use crate::dispatch::multiversion;
+use crate::math::{LANES, mul_add};
+
+/// No cosine divides by less.
+const SHORTEST: f32 = 1e-8;
+
+/// Below this share of the mean of the keys' squares a quadratic form is summed in f64.
+const CANCELS: f32 = 0.01;
+
+/// Queries whose sums are held in registers at a time.
+const ROWS: usize = 8;
+
+/// Memory of a pair; every matrix `[q, lanes]`, zero on the padding.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) queries: usize,
+    pub(super) keys: usize,
+    pub(super) s: Vec<Lane>,
+    pub(super) w: Vec<Lane>,
+    /// `w G`
+    pub(super) y: Vec<Lane>,
+    /// Gram matrix of the keys, `[keys, lanes]`, and its diagonal.
+    pub(super) gram: Vec<Lane>,
+    pub(super) squares: Vec<Lane>,
+    /// `‖q‖²`, `x_q` and what each query contributes.
+    pub(super) lengths: Vec<f32>,
+    pub(super) x: Vec<f32>,
+    pub(super) parts: Vec<f32>,
+    pub(super) shared: Shared,
+}
+
+impl Scratch {
+    /// Sizes for a pair, the Gram matrix of its keys, the squares of its queries; products are 0 until they are written.
+    pub(super) fn start(&mut self, queries: usize, keys: usize, of_keys: Gram, of_queries: Gram) {
+        let lanes = keys.div_ceil(LANES);
+        (self.queries, self.keys) = (queries, keys);
+        for matrix in [&mut self.s, &mut self.w, &mut self.y] {
+            matrix.clear();
+            matrix.resize(queries * lanes, [0.0; LANES]);
+        }
+        for row in [&mut self.squares, &mut self.shared.real] {
+            row.clear();
+            row.resize(lanes, [0.0; LANES]);
+        }
+        self.gram.clear();
+        self.gram.resize(keys * lanes, [0.0; LANES]);
+        self.shared.real.as_flattened_mut()[..keys].fill(1.0);
+        for (k, row) in self.gram.chunks_exact_mut(lanes).enumerate() {
+            row.as_flattened_mut()[..keys]
+                .copy_from_slice(&of_keys.values[k * of_keys.stride..][..keys]);
+            self.squares.as_flattened_mut()[k] = of_keys.values[k * of_keys.stride + k];
+        }
+        self.lengths.clear();
+        self.lengths.extend((0..queries).map(|q| of_queries.values[q * of_queries.stride + q]));
+        self.x.clear();
+        self.x.resize(queries, 0.0);
+        self.parts.clear();
+        self.parts.resize(queries, 0.0);
+    }
+
+    /// Products of one query, padding included.
+    pub(super) fn row(&mut self, query: usize) -> &mut [f32] {
+        let lanes = self.shared.real.len();
+        self.s[query * lanes..(query + 1) * lanes].as_flattened_mut()
+    }
+}
+
+multiversion! {
+    /// The score of the pair that the scratch holds.
+    fn forward_here[FMA](scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
+        if let Some(negative) = &rule.negative {
+            negatives(scratch, negative, t, spread);
+        }
+        if let Some(cosine) = &rule.cosine {
+            cosines::<FMA>(scratch, cosine, t);
+        }
+        if let Some(weights) = &rule.relevance {
+            let Scratch { s, w, shared, parts, .. } = scratch;
+            let lanes = shared.real.len();
+            weigh::<FMA>(weights, t, s, shared, w);
+            for ((s, w), part) in s.chunks_exact(lanes).zip(w.chunks_exact(lanes)).zip(parts) {
+                *part += dot::<FMA>(s, w);
+            }
+        }
+        *score = pooled(&rule.pool, &scratch.parts);
+    }
+}
+
+/// The score of the pair that the scratch holds.
+pub(super) fn forward(scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
+    forward_here(scratch, rule, t, spread, score);
+}
+
+/// `x_q`, and what the negative branch adds to each query's part.
+#[inline(always)]
+fn negatives(scratch: &mut Scratch, negative: &Negative, t: f32, spread: &[f32]) {
+    let Scratch { s, shared, x, parts, .. } = scratch;
+    for (s, x) in s.chunks_exact(shared.real.len()).zip(x.iter_mut()) {
+        *x = largest(s, &shared.real) - t;
+    }
+    for (q, part) in parts.iter_mut().enumerate() {
+        if let Some(value) = effect(negative, x, spread, q) {
+            *part += value;
+        }
+    }
+}
+
+/// What a query takes from the score, if it counts.
+#[inline(always)]
+pub(super) fn effect(negative: &Negative, x: &[f32], spread: &[f32], q: usize) -> Option<f32> {
+    let (mask, value) = match &negative.spread {
+        None => (x[q], x[q]),
+        Some(by) => {
+            let row = &spread[q * x.len()..(q + 1) * x.len()];
+            let mixed = row.iter().zip(x).map(|(p, x)| p * x).sum::<f32>();
+            (mixed, if by.what == Spreads::Mask { x[q] } else { mixed })
+        }
+    };
+    (mask < 0.0 || !negative.masked).then_some(value)
+}
+
+/// Weights, `w G`, and the cosine of each query.
+#[inline(always)]
+fn cosines<const FMA: bool>(scratch: &mut Scratch, cosine: &Cosine, t: f32) {
+    weigh::<FMA>(&cosine.weights, t, &scratch.s, &mut scratch.shared, &mut scratch.w);
+    times_gram::<FMA>(scratch);
+    for q in 0..scratch.queries {
+        let (along, _, norm) = attended::<FMA>(scratch, cosine, q);
+        scratch.parts[q] += along / if norm > SHORTEST { norm } else { SHORTEST };
+    }
+}
+
+/// `Σ w s`, `wᵀ G w` and the product of the norms, which may be 0.
+#[inline(always)]
+pub(super) fn attended<const FMA: bool>(
+    scratch: &Scratch,
+    cosine: &Cosine,
+    q: usize,
+) -> (f32, f32, f32) {
+    let lanes = scratch.shared.real.len();
+    let at = q * lanes..(q + 1) * lanes;
+    let (s, w, y) = (&scratch.s[at.clone()], &scratch.w[at.clone()], &scratch.y[at]);
+    let mut squares = dot::<FMA>(w, y);
+    if squares < CANCELS * dot::<FMA>(w, &scratch.squares) {
+        squares = in_double(w.as_flattened(), &scratch.gram, lanes, scratch.keys);
+    }
+    let squares = if squares > 0.0 { squares } else { 0.0 };
+    let length = if cosine.unit_queries { 1.0 } else { scratch.lengths[q] };
+    let length = if length > 0.0 { length } else { 0.0 };
+    (dot::<FMA>(w, s), squares, squares.sqrt() * length.sqrt())
+}
+
+/// Whether the norm is above the floor of the cosine's denominator.
+#[inline(always)]
+pub(super) fn is_long(norm: f32) -> bool {
+    norm > SHORTEST
+}
+
+/// The quadratic form, its terms and their sum in f64.
+#[inline(never)]
+fn in_double(w: &[f32], gram: &[Lane], lanes: usize, keys: usize) -> f32 {
+    let mut total = 0.0;
+    for (row, &a) in gram.chunks_exact(lanes).zip(w).take(keys) {
+        let terms = row.as_flattened().iter().zip(w);
+        let along: f64 = terms.map(|(&g, &b)| f64::from(g) * f64::from(b)).sum();
+        total += f64::from(a) * along;
+    }
+    total as f32
+}
+
+/// `y = w G`, some queries at a time.
+#[inline(always)]
+pub(super) fn times_gram<const FMA: bool>(scratch: &mut Scratch) {
+    let (lanes, keys) = (scratch.shared.real.len(), scratch.keys);
+    let blocks = scratch.w.chunks(ROWS * lanes).zip(scratch.y.chunks_mut(ROWS * lanes));
+    for (w, y) in blocks {
+        let rows = w.len() / lanes;
+        // A row that is not there repeats the last one; what comes of it is not kept.
+        let of: [&[f32]; ROWS] = std::array::from_fn(|r| {
+            let row = r.min(rows - 1);
+            &w[row * lanes..(row + 1) * lanes].as_flattened()[..keys]
+        });
+        for lane in 0..lanes {
+            let mut sums = [[0.0; LANES]; ROWS];
+            for k in 0..keys {
+                let g = scratch.gram[k * lanes + lane];
+                for r in 0..ROWS {
+                    let a = of[r][k];
+                    for c in 0..LANES {
+                        sums[r][c] = mul_add::<FMA>(a, g[c], sums[r][c]);
+                    }
+                }
+            }
+            for r in 0..rows {
+                y[r * lanes + lane] = sums[r];
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn pooled(pool: &Pool, parts: &[f32]) -> f32 {
+    let most = || parts.iter().fold(f32::NEG_INFINITY, |m, &x| if x <= m { m } else { x });
+    match *pool {
+        Pool::Mean => parts.iter().sum::<f32>() / parts.len() as f32,
+        Pool::Sum => parts.iter().sum(),
+        Pool::Max => most(),
+        Pool::LogSumExp { scale } => {
+            let most = most();
+            let sum: f32 = parts.iter().map(|&x| (scale * (x - most)).exp()).sum();
+            most + sum.ln() / scale
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What a query gives to each key, and the way back.
+
+#![allow(clippy::needless_range_loop)] // lanes are counted
+
+use super::{Norm, Weights};
+use crate::lanes::sum;
+use crate::math::{LANES, exp, mul_add};
+
+/// Added to a sum or a norm before something is divided by it.
+const TINY: f32 = 1e-8;
+
+/// Keys side by side: one register of AVX-512.
+pub(super) type Lane = [f32; LANES];
+
+/// What the weights of one pair share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// 1 where there is a key, 0 on the padding.
+    pub(super) real: Vec<Lane>,
+    /// `‖φ(s)‖` and `1 / (‖φ(s)‖ + 1e-8)` of each key; later sums of the gradient.
+    roots: Vec<Lane>,
+    shares: Vec<Lane>,
+    along: Vec<Lane>,
+}
+
+#[inline(always)]
+pub(super) fn dot<const FMA: bool>(a: &[Lane], b: &[Lane]) -> f32 {
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..LANES {
+            sums[k] = mul_add::<FMA>(a[k], b[k], sums[k]);
+        }
+    }
+    sum(sums)
+}
+
+/// The largest value that belongs to a key.
+#[inline(always)]
+pub(super) fn largest(values: &[Lane], real: &[Lane]) -> f32 {
+    let mut most = [f32::NEG_INFINITY; LANES];
+    for (x, real) in values.iter().zip(real) {
+        for k in 0..LANES {
+            let x = if real[k] > 0.0 { x[k] } else { f32::NEG_INFINITY };
+            most[k] = if x > most[k] { x } else { most[k] };
+        }
+    }
+    let mut all = most[0];
+    for x in most {
+        all = if x > all { x } else { all };
+    }
+    all
+}
+
+#[inline(always)]
+fn leaky(x: f32, leak: f32) -> f32 {
+    if x > 0.0 { x } else { leak * x }
+}
+
+/// Weights of all queries, `[q, lanes]`, 0 on the padding.
+#[inline(always)]
+pub(super) fn weigh<const FMA: bool>(
+    weights: &Weights,
+    t: f32,
+    s: &[Lane],
+    shared: &mut Shared,
+    w: &mut [Lane],
+) {
+    let lanes = shared.real.len();
+    match *weights {
+        Weights::Above { scale } => {
+            for (s, w) in s.chunks_exact(lanes).zip(w.chunks_exact_mut(lanes)) {
+                above::<FMA>(s, &shared.real, scale, t, w);
+            }
+        }
+        Weights::Softmax { scale, leak, norm } => {
+            if norm == Norm::Queries {
+                norms_of_keys::<FMA>(s, leak, shared);
+            }
+            for (s, w) in s.chunks_exact(lanes).zip(w.chunks_exact_mut(lanes)) {
+                scaled::<FMA>(s, leak, norm, shared, w);
+                softmax::<FMA>(w, &shared.real, scale);
+            }
+        }
+    }
+}
+
+/// Exponentials above the threshold over their sum; shifted by the largest, with which the 1e-8 shrinks.
+#[inline(always)]
+fn above<const FMA: bool>(s: &[Lane], real: &[Lane], scale: f32, t: f32, w: &mut [Lane]) {
+    let most = largest(s, real);
+    if most <= t {
+        return w.fill([0.0; LANES]);
+    }
+    let mut sums = [0.0; LANES];
+    for ((s, real), w) in s.iter().zip(real).zip(w.iter_mut()) {
+        for k in 0..LANES {
+            let e = exp::<FMA>(scale * (s[k] - most));
+            w[k] = if s[k] > t && real[k] > 0.0 { e } else { 0.0 };
+            sums[k] += w[k];
+        }
+    }
+    let share = 1.0 / (sum(sums) + TINY * exp::<FMA>(-scale * (most - t)));
+    for w in w {
+        for k in 0..LANES {
+            w[k] *= share;
+        }
+    }
+}
+
+/// `‖φ(s)‖` over the queries, for each key.
+#[inline(always)]
+fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Shared) {
+    let lanes = shared.real.len();
+    shared.roots.clear();
+    shared.roots.resize(lanes, [0.0; LANES]);
+    shared.shares.clear();
+    shared.shares.resize(lanes, [0.0; LANES]);
+    for s in s.chunks_exact(lanes) {
+        for (s, squares) in s.iter().zip(shared.roots.iter_mut()) {
+            for k in 0..LANES {
+                let a = leaky(s[k], leak);
+                squares[k] = mul_add::<FMA>(a, a, squares[k]);
+            }
+        }
+    }
+    for (root, share) in shared.roots.iter_mut().zip(shared.shares.iter_mut()) {
+        for k in 0..LANES {
+            root[k] = root[k].sqrt();
+            share[k] = 1.0 / (root[k] + TINY);
+        }
+    }
+}
+
+/// `‖φ(s)‖` over the keys of one query.
+#[inline(always)]
+fn norm_of_query<const FMA: bool>(s: &[Lane], leak: f32) -> f32 {
+    let mut squares = [0.0; LANES];
+    for s in s {
+        for k in 0..LANES {
+            let a = leaky(s[k], leak);
+            squares[k] = mul_add::<FMA>(a, a, squares[k]);
+        }
+    }
+    sum(squares).sqrt()
+}
+
+/// `b` of one query.
+#[inline(always)]
+fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Shared, b: &mut [Lane]) {
+    if norm == Norm::Queries {
+        for ((s, share), b) in s.iter().zip(&shared.shares).zip(b) {
+            for k in 0..LANES {
+                b[k] = leaky(s[k], leak) * share[k];
+            }
+        }
+        return;
+    }
+    let share = match norm {
+        Norm::Keys => 1.0 / (norm_of_query::<FMA>(s, leak) + TINY),
+        _ => 1.0,
+    };
+    for (s, b) in s.iter().zip(b) {
+        for k in 0..LANES {
+            b[k] = leaky(s[k], leak) * share;
+        }
+    }
+}
+
+#[inline(always)]
+fn softmax<const FMA: bool>(row: &mut [Lane], real: &[Lane], scale: f32) {
+    let most = largest(row, real);
+    let mut sums = [0.0; LANES];
+    for (x, real) in row.iter_mut().zip(real) {
+        for k in 0..LANES {
+            // The padding may lie above the largest: it is cut before, lest 0 · ∞ comes of it.
+            let x_k = if real[k] > 0.0 { x[k] } else { most };
+            x[k] = exp::<FMA>(scale * (x_k - most)) * real[k];
+            sums[k] += x[k];
+        }
+    }
+    let share = 1.0 / sum(sums);
+    for x in row {
+        for k in 0..LANES {
+            x[k] *= share;
+        }
+    }
+}
+
+/// Adds to `ds` what the gradient of the weights, `dw`, makes of the products; `shared` is as [`weigh`] left it, `dw` is used up.
+#[inline(always)]
+pub(super) fn weigh_backward<const FMA: bool>(
+    weights: &Weights,
+    s: &[Lane],
+    shared: &mut Shared,
+    w: &[Lane],
+    dw: &mut [Lane],
+    ds: &mut [Lane],
+) {
+    let lanes = shared.real.len();
+    let scale = match *weights {
+        Weights::Above { scale } | Weights::Softmax { scale, .. } => scale,
+    };
+    for (w, dw) in w.chunks_exact(lanes).zip(dw.chunks_exact_mut(lanes)) {
+        let along = dot::<FMA>(w, dw);
+        for (w, dw) in w.iter().zip(dw) {
+            for k in 0..LANES {
+                dw[k] = scale * w[k] * (dw[k] - along);
+            }
+        }
+    }
+    let Weights::Softmax { leak, norm, .. } = *weights else {
+        for (ds, dw) in ds.iter_mut().zip(dw) {
+            for k in 0..LANES {
+                ds[k] += dw[k];
+            }
+        }
+        return;
+    };
+    match norm {
+        Norm::None => {
+            for ((ds, s), db) in ds.iter_mut().zip(s).zip(dw) {
+                for k in 0..LANES {
+                    ds[k] += if s[k] > 0.0 { db[k] } else { leak * db[k] };
+                }
+            }
+        }
+        Norm::Queries => through_norms_of_keys::<FMA>(leak, s, shared, dw, ds),
+        Norm::Keys => through_norms_of_queries::<FMA>(leak, s, lanes, dw, ds),
+    }
+}
+
+/// `da = db / (n + ε) − a · Σ_q(db a) / (n (n + ε)²)`, then through φ; a norm of 0 has no slope.
+#[inline(always)]
+fn through_norms_of_keys<const FMA: bool>(
+    leak: f32,
+    s: &[Lane],
+    shared: &mut Shared,
+    db: &[Lane],
+    ds: &mut [Lane],
+) {
+    let lanes = shared.real.len();
+    shared.along.clear();
+    shared.along.resize(lanes, [0.0; LANES]);
+    for (s, db) in s.chunks_exact(lanes).zip(db.chunks_exact(lanes)) {
+        for ((s, db), along) in s.iter().zip(db).zip(shared.along.iter_mut()) {
+            for k in 0..LANES {
+                along[k] = mul_add::<FMA>(db[k], leaky(s[k], leak), along[k]);
+            }
+        }
+    }
+    for ((along, root), share) in shared.along.iter_mut().zip(&shared.roots).zip(&shared.shares) {
+        for k in 0..LANES {
+            let slope = share[k] * share[k] / root[k];
+            along[k] = if root[k] > 0.0 { along[k] * slope } else { 0.0 };
+        }
+    }
+    for ((ds, s), db) in
+        ds.chunks_exact_mut(lanes).zip(s.chunks_exact(lanes)).zip(db.chunks_exact(lanes))
+    {
+        let terms = ds.iter_mut().zip(s).zip(db);
+        for (((ds, s), db), (along, share)) in terms.zip(shared.along.iter().zip(&shared.shares)) {
+            for k in 0..LANES {
+                let da = db[k] * share[k] - leaky(s[k], leak) * along[k];
+                ds[k] += if s[k] > 0.0 { da } else { leak * da };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn through_norms_of_queries<const FMA: bool>(
+    leak: f32,
+    s: &[Lane],
+    lanes: usize,
+    db: &[Lane],
+    ds: &mut [Lane],
+) {
+    for ((ds, s), db) in
+        ds.chunks_exact_mut(lanes).zip(s.chunks_exact(lanes)).zip(db.chunks_exact(lanes))
+    {
+        let root = norm_of_query::<FMA>(s, leak);
+        let share = 1.0 / (root + TINY);
+        let mut sums = [0.0; LANES];
+        for (s, db) in s.iter().zip(db) {
+            for k in 0..LANES {
+                sums[k] = mul_add::<FMA>(db[k], leaky(s[k], leak), sums[k]);
+            }
+        }
+        let along = if root > 0.0 { sum(sums) * share * share / root } else { 0.0 };
+        for ((ds, s), db) in ds.iter_mut().zip(s).zip(db) {
+            for k in 0..LANES {
+                let da = db[k] * share - leaky(s[k], leak) * along;
+                ds[k] += if s[k] > 0.0 { da } else { leak * da };
+            }
+        }
+    }
+}

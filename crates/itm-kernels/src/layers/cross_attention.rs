@@ -1,0 +1,266 @@
+//! Words against regions on burn tensors.
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+
+use super::{check_lengths, embedding};
+use crate::cross_attention::{Inputs, Rule, column};
+use crate::ops::{CrossAttentionOps, CrossSpec};
+
+/// Products of all words and all regions of a batch, and the Gram matrices: what scores are made of. Equations:
+/// [`crate::cross_attention`].
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Distribution, Tensor};
+/// use itm_kernels::CrossProducts;
+/// use itm_kernels::cross_attention::{Cosine, Pool, Rule, Side, Weights};
+///
+/// let device = Device::flex();
+/// let random = |shape| Tensor::<3>::random(shape, Distribution::Default, &device);
+/// let (regions, texts) = (random([2, 5, 8]), random([3, 4, 8]));
+/// let products = CrossProducts::new(regions, &[5, 5], texts, &[4, 2, 1]);
+/// let weights = Weights::Above { scale: 20.0 };
+/// let cosine = Some(Cosine { weights, unit_queries: true });
+/// let rule = Rule { queries: Side::Words, negative: None, cosine, relevance: None, pool: Pool::Mean };
+/// assert_eq!(products.scores(&rule, &[0.0, 0.1, 0.1]).dims(), [2, 3]); // a threshold a text
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct CrossProducts {
+    /// `[words of all texts, n · r]`
+    products: Tensor<2>,
+    /// `[n, r, r]`
+    region_grams: Tensor<3>,
+    /// `[m, l, l]`
+    word_grams: Tensor<3>,
+    regions: Vec<usize>,
+    words: Vec<usize>,
+}
+
+impl CrossProducts {
+    /// Images `[n, r, d]` with a count of regions each, texts `[m, l, d]` with a count of words each. What stands beyond a
+    /// count is not looked at.
+    ///
+    /// # Panics
+    /// If a count is 0 or too large, or the widths differ.
+    pub fn new(regions: Tensor<3>, counts: &[usize], texts: Tensor<3>, lengths: &[usize]) -> Self {
+        check_lengths(regions.dims(), counts);
+        check_lengths(texts.dims(), lengths);
+        let (regions, texts) = (narrowed(regions, counts), narrowed(texts, lengths));
+        let ([n, r, d], [m, l, e]) = (regions.dims(), texts.dims());
+        assert_eq!(d, e, "images of shape {:?} against texts of shape {:?}", [n, r, d], [m, l, e]);
+        let taken = lengths.iter().enumerate().flat_map(|(c, &n)| c * l..c * l + n);
+        let taken: Vec<u32> = taken.map(|row| row as u32).collect();
+        let words = embedding(texts.clone().reshape([m * l, d]), &taken, None); // [words, d]
+        let products = words.matmul(regions.clone().reshape([n * r, d]).transpose());
+        let gram = |x: Tensor<3>| x.clone().matmul(x.swap_dims(1, 2));
+        Self {
+            products,
+            region_grams: gram(regions),
+            word_grams: gram(texts),
+            regions: counts.to_vec(),
+            words: lengths.to_vec(),
+        }
+    }
+
+    /// Scores of every image with every text, `[n, m]`, under a threshold a text.
+    ///
+    /// # Panics
+    /// If there are not as many thresholds as texts.
+    pub fn scores(&self, rule: &Rule, thresholds: &[f32]) -> Tensor<2> {
+        let spec = CrossSpec {
+            rule: rule.clone(),
+            regions: self.regions.clone(),
+            words: self.words.clone(),
+            thresholds: thresholds.to_vec(),
+        };
+        let scores = <Dispatch as CrossAttentionOps>::cross_scores(
+            self.products.clone().into_dispatch(),
+            self.region_grams.clone().into_dispatch(),
+            self.word_grams.clone().into_dispatch(),
+            spec,
+        );
+        Tensor::from_dispatch(scores)
+    }
+
+    /// The same values on the host, for whoever has to look at one text after another.
+    pub fn host(&self) -> HostProducts {
+        HostProducts {
+            products: read(&self.products),
+            region_grams: read(&self.region_grams),
+            word_grams: read(&self.word_grams),
+            regions: self.regions.clone(),
+            words: self.words.clone(),
+        }
+    }
+}
+
+/// [`CrossProducts`] as plain numbers, without a gradient.
+#[derive(Debug, Clone)]
+pub struct HostProducts {
+    products: Vec<f32>,
+    region_grams: Vec<f32>,
+    word_grams: Vec<f32>,
+    regions: Vec<usize>,
+    words: Vec<usize>,
+}
+
+impl HostProducts {
+    /// Scores of one text with every image under a threshold: that column of [`CrossProducts::scores`].
+    ///
+    /// # Panics
+    /// If there is no such text.
+    pub fn column(&self, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
+        let inputs = Inputs {
+            products: &self.products,
+            region_grams: &self.region_grams,
+            word_grams: &self.word_grams,
+            regions: &self.regions,
+            words: &self.words,
+        };
+        column(&inputs, rule, text, threshold)
+    }
+
+    /// Products of each word of a text with the regions of an image.
+    ///
+    /// # Panics
+    /// If there is no such image or text.
+    pub fn pair(&self, image: usize, text: usize) -> impl Iterator<Item = &[f32]> {
+        let width = self.products.len() / self.words.iter().sum::<usize>();
+        let first: usize = self.words[..text].iter().sum();
+        let at = image * (width / self.regions.len());
+        let rows = self.products.chunks_exact(width).skip(first).take(self.words[text]);
+        rows.map(move |row| &row[at..at + self.regions[image]])
+    }
+}
+
+fn narrowed(x: Tensor<3>, counts: &[usize]) -> Tensor<3> {
+    let longest = counts.iter().copied().max().unwrap_or(0);
+    if x.dims()[1] == longest { x } else { x.narrow(1, 0, longest) }
+}
+
+fn read<const D: usize>(x: &Tensor<D>) -> Vec<f32> {
+    x.clone().into_data().convert::<f32>().try_into_vec().expect("f32 after conversion")
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::super::uniform;
+    use super::*;
+    use crate::composed;
+    use crate::cross_attention::{Negative, Pool, Side, Weights};
+    use crate::testing::{close, values};
+
+    const REGIONS: [usize; 3] = [5, 3, 4];
+    const WORDS: [usize; 4] = [4, 2, 1, 6];
+
+    fn batch(device: &Device) -> [Tensor<3>; 2] {
+        let unit = |x: Tensor<3>| x.clone() / x.powf_scalar(2.0).sum_dim(2).sqrt();
+        [unit(uniform([3, 5, 7], 1.0, 1, device)), unit(uniform([4, 6, 7], 1.0, 2, device))]
+    }
+
+    /// Scores and gradients of every operand: the kernel, and the fallback's gradient, against burn's own differentiation.
+    #[test]
+    fn agrees_with_composed_and_autodiff() {
+        let device = Device::flex().autodiff();
+        for (name, rule) in crate::cross_attention::tests::rules() {
+            let [regions, texts] = batch(&device);
+            let made = CrossProducts::new(regions, &REGIONS, texts, &WORDS);
+            let plain = |x: Tensor<3>| Tensor::<3>::from_inner(x.inner()).require_grad();
+            let s = Tensor::<2>::from_inner(made.products.clone().inner()).require_grad();
+            let [g, h] = [made.region_grams.clone(), made.word_grams.clone()].map(plain);
+            let made = CrossProducts {
+                products: s.clone(),
+                region_grams: g.clone(),
+                word_grams: h.clone(),
+                ..made
+            };
+            let thresholds = [0.1, 0.25, -0.1, 0.2];
+            let weights = uniform([3, 4], 1.0, 3, &device);
+            let spec = CrossSpec {
+                rule: rule.clone(),
+                regions: REGIONS.to_vec(),
+                words: WORDS.to_vec(),
+                thresholds: thresholds.to_vec(),
+            };
+            let fused = made.scores(&rule, &thresholds);
+            let operands = || {
+                (s.clone().into_dispatch(), g.clone().into_dispatch(), h.clone().into_dispatch())
+            };
+            let (a, b, c) = operands();
+            let composed = composed::cross_attention::forward::<Dispatch>(a, b, c, &spec);
+            let composed = Tensor::<2>::from_dispatch(composed);
+            close(&format!("{name}: scores"), fused.clone(), composed.clone());
+            let got = (fused * weights.clone()).sum().backward();
+            let want = (composed * weights.clone()).sum().backward();
+            close(&format!("{name}: products"), s.grad(&got).unwrap(), s.grad(&want).unwrap());
+            for (part, x) in [("region", &g), ("word", &h)] {
+                let (got, want) = (x.grad(&got).unwrap(), x.grad(&want));
+                match want {
+                    Some(want) if values(want.clone()).iter().any(|d| d.abs() > 1e-3) => {
+                        close(&format!("{name}: {part} Gram matrices"), got, want);
+                    }
+                    _ => assert!(values(got).iter().all(|d| d.abs() < 1e-5), "{name}: {part}"),
+                }
+            }
+        }
+    }
+
+    /// What stands beyond a count changes nothing, be it NaN in a text; gradients are those of the rows that are there.
+    #[test]
+    fn padding_changes_nothing() {
+        let device = Device::flex();
+        let rule = &crate::cross_attention::tests::rules()[0].1;
+        let [regions, texts] = batch(&device);
+        let thresholds = [0.1; 4];
+        let want = values(
+            CrossProducts::new(regions.clone(), &REGIONS, texts.clone(), &WORDS)
+                .scores(rule, &thresholds),
+        );
+        let wide = |x: Tensor<3>| {
+            let [n, _, d] = x.dims();
+            Tensor::cat(vec![x, Tensor::<3>::full([n, 2, d], 9.0, &device)], 1)
+        };
+        let got = CrossProducts::new(wide(regions), &REGIONS, wide(texts), &WORDS)
+            .scores(rule, &thresholds);
+        assert_eq!(values(got), want);
+    }
+
+    #[test]
+    fn a_column_on_the_host_is_that_of_the_scores() {
+        let device = Device::flex();
+        let [regions, texts] = batch(&device);
+        let made = CrossProducts::new(regions.clone(), &REGIONS, texts.clone(), &WORDS);
+        for (_, rule) in crate::cross_attention::tests::rules() {
+            let thresholds = [0.1, 0.2, 0.3, 0.4];
+            let all = values(made.scores(&rule, &thresholds));
+            for (text, &t) in thresholds.iter().enumerate() {
+                let want: Vec<f32> = all[text..].iter().step_by(4).copied().collect();
+                assert_eq!(made.host().column(&rule, text, t), want);
+            }
+        }
+        let host = made.host();
+        let word: Vec<&[f32]> = host.pair(2, 3).collect();
+        assert_eq!((word.len(), word[5].len()), (6, 4));
+        let want = regions.slice([2..3, 3..4]) * texts.slice([3..4, 5..6]);
+        assert!((word[5][3] - values(want).iter().sum::<f32>()).abs() < 1e-6);
+    }
+
+    #[test]
+    #[should_panic(expected = "thresholds of the texts")]
+    fn a_missing_threshold_is_refused() {
+        let [regions, texts] = batch(&Device::flex());
+        let rule = Rule {
+            queries: Side::Words,
+            negative: Some(Negative { masked: true, spread: None }),
+            cosine: None,
+            relevance: Some(Weights::Above { scale: 1.0 }),
+            pool: Pool::Mean,
+        };
+        CrossProducts::new(regions, &REGIONS, texts, &WORDS).scores(&rule, &[0.1; 3]);
+    }
+}

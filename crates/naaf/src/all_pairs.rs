@@ -1,0 +1,221 @@
+//! Scores of all images with all texts, tile by tile.
+
+use std::ops::Range;
+
+use itm_core::scored::Scored;
+use itm_core::{Error, Result, ScoreMatrix};
+use itm_kernels::cross_attention::{self, Rows, Rule};
+
+use crate::attention::{Attention, Phase};
+
+/// Regions and words of a split, and how they are compared: scores by blocks.
+///
+/// Rows stand one after another without padding, so the lengths of neighbours do not matter. A score has the same bits in every
+/// block, whatever the block's size or the number of threads.
+///
+/// ```
+/// use itm_core::scored::Scored;
+/// use naaf::{CrossScores, Preset};
+///
+/// let regions = vec![1.0, 0.0, 0.0, 1.0, 0.6, 0.8]; // image 0 has two, image 1 has one
+/// let words = vec![0.8, 0.6, 0.0, 1.0, 1.0, 0.0]; // text 0 has one word, text 1 has two
+/// let attention = Preset::Default.config().attention;
+/// let scores = CrossScores::new((regions, &[2, 1]), (words, &[1, 2]), 2, 0.3, &attention)?;
+/// assert_eq!((scores.images(), scores.texts()), (2, 2));
+/// assert!(scores.matrix()?.row(0)[1] > scores.matrix()?.row(1)[1]); // both words have their region in image 0
+/// # Ok::<(), naaf::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrossScores {
+    images: Rows,
+    texts: Rows,
+    boundary: f32,
+    rule: Rule,
+}
+
+impl CrossScores {
+    /// Rows of both sides, `[rows of all items, width]`, each side with the number of rows of each item.
+    ///
+    /// # Errors
+    /// If values and counts do not fit, a count is 0, or a value is not finite: the item and its row are named.
+    pub fn new(
+        (regions, region_counts): (Vec<f32>, &[usize]),
+        (words, word_counts): (Vec<f32>, &[usize]),
+        width: usize,
+        boundary: f32,
+        attention: &Attention,
+    ) -> Result<Self> {
+        if !boundary.is_finite() {
+            return Err(Error::invalid("boundary", "a finite number", boundary));
+        }
+        attention.check()?;
+        Ok(Self {
+            images: side(["image", "region"], regions, width, region_counts)?,
+            texts: side(["text", "word"], words, width, word_counts)?,
+            boundary,
+            rule: attention.rule(Phase::Inference),
+        })
+    }
+}
+
+/// Rows of one side, checked.
+fn side([item, row]: [&str; 2], values: Vec<f32>, width: usize, counts: &[usize]) -> Result<Rows> {
+    let rows: usize = counts.iter().sum();
+    if width == 0 || values.len() != rows * width {
+        let expected = format!("{rows} × {width} values, at least 1 wide");
+        return Err(Error::invalid(format!("{row}s"), expected, values.len()));
+    }
+    if let Some(k) = counts.iter().position(|&n| n == 0) {
+        return Err(Error::invalid(format!("{item} {k}"), format!("at least 1 {row}"), 0));
+    }
+    if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+        let (mut of, mut k) = (at / width, 0);
+        while of >= counts[k] {
+            of -= counts[k];
+            k += 1;
+        }
+        let place = format!("{item} {k}, {row} {of}, column {}", at % width);
+        return Err(Error::invalid(place, "a finite number", values[at]));
+    }
+    Ok(Rows::new(values, width, counts))
+}
+
+impl Scored for CrossScores {
+    fn images(&self) -> usize {
+        self.images.len()
+    }
+
+    fn texts(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let (n, m) = (images.len(), texts.len());
+        let ranges = [images, texts];
+        let scores =
+            cross_attention::scores(&self.images, &self.texts, ranges, self.boundary, &self.rule);
+        ScoreMatrix::new(n, m, scores)
+    }
+}
+
+/// Bytes that the ranks of a split take at most: both sides' rows and Gram matrices, a tile, the scores of a band of images.
+///
+/// | argument | what |
+/// |---|---|
+/// | `regions` | rows of each image |
+/// | `words` | rows of each text |
+pub fn evaluation_bytes(width: usize, regions: &[usize], words: &[usize]) -> usize {
+    /// Images that `itm_core::scored` ranks at once.
+    const BAND: usize = 256;
+    let longest = |counts: &[usize]| counts.iter().copied().max().unwrap_or(0);
+    let rows = |counts: &[usize]| counts.iter().map(|n| n * width + n * n).sum::<usize>();
+    let band = BAND.min(regions.len()) * words.len();
+    4 * (rows(regions) + rows(words) + band)
+        + cross_attention::working_bytes(width, longest(regions), longest(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::Pairs;
+    use itm_core::eval::Ranks;
+    use itm_kernels::random;
+
+    use super::*;
+    use crate::Preset;
+
+    const D: usize = 9;
+
+    fn rows(counts: &[usize], seed: u64) -> Vec<f32> {
+        let n = counts.iter().sum::<usize>() * D;
+        (0..n).map(|k| (random::unit(seed, k as u64) - 0.4) * 0.6).collect()
+    }
+
+    fn counts(n: usize, most: usize, seed: u64) -> Vec<usize> {
+        (0..n).map(|k| 1 + (random::unit(seed, k as u64) * most as f32) as usize).collect()
+    }
+
+    fn made(n: usize, m: usize) -> CrossScores {
+        let (regions, words) = (counts(n, 40, 1), counts(m, 25, 2));
+        let attention = Preset::Default.config().attention;
+        CrossScores::new(
+            (rows(&regions, 3), &regions),
+            (rows(&words, 4), &words),
+            D,
+            0.1,
+            &attention,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn trap_22_blocks_change_no_bit() {
+        let scores = made(23, 57);
+        let all = scores.matrix().unwrap();
+        for size in [1, 2, 7, 23, 57] {
+            for i in (0..23).step_by(size) {
+                for c in (0..57).step_by(size) {
+                    let (images, texts) = (i..(i + size).min(23), c..(c + size).min(57));
+                    let block = scores.block(images.clone(), texts.clone()).unwrap();
+                    for (row, image) in images.enumerate() {
+                        assert_eq!(block.row(row), &all.row(image)[texts.clone()]);
+                    }
+                }
+            }
+        }
+        let (images, texts): (Vec<_>, Vec<_>) = (0..40).map(|k| (k * 5 % 23, k * 11 % 57)).unzip();
+        let want: Vec<f32> = images.iter().zip(&texts).map(|(&i, &c)| all.row(i)[c]).collect();
+        assert_eq!(scores.pairs(&images, &texts).unwrap(), want);
+    }
+
+    #[test]
+    fn threads_change_no_bit_and_ranks_are_those_of_the_matrix() {
+        let scores = made(23, 57);
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| scores.matrix().unwrap())
+        };
+        assert_eq!(with(1), with(3));
+        let pairs = Pairs::new(23, (0..57).map(|c| c % 23).collect()).unwrap();
+        let want = Ranks::new(&scores.matrix().unwrap(), &pairs).unwrap();
+        assert_eq!(scores.ranks(&pairs).unwrap(), want);
+    }
+
+    #[test]
+    fn trap_16_one_word_and_one_region_are_enough() {
+        let attention = Preset::Default.config().attention;
+        let one =
+            CrossScores::new((vec![0.6, 0.8], &[1]), (vec![0.6, 0.8], &[1]), 2, 0.0, &attention);
+        // f = 1, relevance = s = 1, nothing negative.
+        assert!((one.unwrap().matrix().unwrap().values()[0] - 2.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn bad_input_is_named() {
+        let attention = Preset::Default.config().attention;
+        let refused = |regions: (Vec<f32>, &[usize]), words: (Vec<f32>, &[usize]), boundary| {
+            CrossScores::new(regions, words, 2, boundary, &attention).unwrap_err().to_string()
+        };
+        let good = || (vec![0.5; 6], &[2usize, 1][..]);
+        let nan = (vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0], &[1usize, 2][..]);
+        let line = refused(good(), nan, 0.1);
+        assert_eq!(line, "text 1, word 1, column 0: expected a finite number, got NaN");
+        let line = refused((vec![0.5; 5], &[2, 1]), good(), 0.1);
+        assert_eq!(line, "regions: expected 3 × 2 values, at least 1 wide, got 5");
+        let line = refused(good(), (vec![0.5; 6], &[3, 0]), 0.1);
+        assert_eq!(line, "text 1: expected at least 1 word, got 0");
+        assert_eq!(
+            refused(good(), good(), f32::NAN),
+            "boundary: expected a finite number, got NaN"
+        );
+    }
+
+    /// By hand, of 2 images of 3 regions and 2 texts of 1 and 2 words: rows 6 · 9 + 3 · 9, Gram matrices 2 · 9 + 1 + 4, a band of
+    /// 2 × 2, and a tile.
+    #[test]
+    fn bytes_are_counted() {
+        let tile = cross_attention::working_bytes(9, 3, 2);
+        assert_eq!(evaluation_bytes(9, &[3, 3], &[1, 2]), 4 * (54 + 27 + 18 + 5 + 4) + tile);
+        // The issue's size: below 1 GB.
+        assert!(evaluation_bytes(1024, &[36; 1000], &[12; 5000]) < 1_000_000_000);
+    }
+}

@@ -1,0 +1,230 @@
+//! Negative-aware attention, Eq. 6 to 12, and SCAN, on which it is built: both are rules of one operation.
+
+use itm_core::Result;
+use itm_core::learn::{above_zero, at_least_zero, within};
+use itm_kernels::cross_attention::{
+    Cosine, Negative, Norm, Pool, Rule, Side, Spread, Spreads, Weights,
+};
+use serde::{Deserialize, Serialize};
+
+/// How an image and a text are scored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Attention {
+    /// Two branches around a boundary.
+    Naaf(NegativeAware),
+    /// Stacked cross attention (ECCV 2018), which has no boundary.
+    Scan(Scan),
+}
+
+/// Training and inference differ in the propagation of Eq. 9 alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Without it.
+    Training,
+    /// With it, if the config has it.
+    Inference,
+}
+
+impl Attention {
+    /// # Errors
+    /// Names a value out of range.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Naaf(naaf) => naaf.check(),
+            Self::Scan(scan) => scan.check(),
+        }
+    }
+
+    /// As a rule of [`itm_kernels::cross_attention`].
+    pub fn rule(&self, phase: Phase) -> Rule {
+        match self {
+            Self::Naaf(naaf) => naaf.rule(phase),
+            Self::Scan(scan) => scan.rule(),
+        }
+    }
+}
+
+/// Eq. 6 to 12.
+///
+/// ```text
+/// s_i = max_j (s_ij − t),   neg_i = s_i · 1[s_i < 0]                                     (7), (8)
+/// ŝ_i = Σ_l softmax_l(λ_a u_i·u_l) s_l    in the mask, or in both places, in inference    (9)
+/// w_ij = e_ij / (Σ_j e_ij + 1e-8),  e_ij = exp(λ (s_ij − t)) · 1[s_ij > t]                (10)
+/// f_i = cos(u_i, Σ_j w_ij v_j),   r_i = Σ_j softmax_j(λ φ(s_ij) / ‖φ(s_·j)‖) s_ij
+/// S = (1/m) Σ_i (neg_i + f_i + r_i)                                                       (11), (12)
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NegativeAware {
+    /// Whether neg_i counts; Table 4, "w/o Neg.", if not.
+    pub negative: bool,
+    /// Whether the boundary masks. "w/o Masks" has no indicator in Eq. 8 and a softmax over all regions in Eq. 10; the paper
+    /// gives no formula.
+    pub masks: bool,
+    /// λ
+    pub scale: f64,
+    /// Slope of φ below 0.
+    pub relevance_leak: f64,
+    /// Eq. 9.
+    pub intra: Intra,
+    /// λ_a
+    pub intra_scale: f64,
+}
+
+/// What intra-text propagation replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intra {
+    /// Nothing: Table 4, "w/o Intra".
+    Off,
+    /// The mask of Eq. 8 (released program): what is left in the negative branch may be positive.
+    Mask,
+    /// Its value too (paper).
+    ValueAndMask,
+}
+
+impl NegativeAware {
+    fn check(&self) -> Result<()> {
+        above_zero("attention.scale", self.scale)?;
+        above_zero("attention.intra_scale", self.intra_scale)?;
+        within("attention.relevance_leak", self.relevance_leak, "in [0, 1]", |x| {
+            (0.0..=1.0).contains(&x)
+        })
+    }
+
+    fn rule(&self, phase: Phase) -> Rule {
+        let scale = self.scale as f32;
+        let spread = |what| Some(Spread { scale: self.intra_scale as f32, what });
+        let spread = match (phase, self.intra) {
+            (Phase::Training, _) | (_, Intra::Off) => None,
+            (Phase::Inference, Intra::Mask) => spread(Spreads::Mask),
+            (Phase::Inference, Intra::ValueAndMask) => spread(Spreads::ValueAndMask),
+        };
+        let weights = if self.masks {
+            Weights::Above { scale }
+        } else {
+            Weights::Softmax { scale, leak: 1.0, norm: Norm::None }
+        };
+        let leak = self.relevance_leak as f32;
+        Rule {
+            queries: Side::Words,
+            negative: self.negative.then_some(Negative { masked: self.masks, spread }),
+            cosine: Some(Cosine { weights, unit_queries: true }),
+            relevance: Some(Weights::Softmax { scale, leak, norm: Norm::Queries }),
+            pool: Pool::Mean,
+        }
+    }
+}
+
+/// Who attends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Words attend to regions: t-i.
+    Words,
+    /// Regions attend to words: i-t.
+    Regions,
+}
+
+/// What is done to products before their softmax.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RawNorm {
+    /// LeakyReLU 0.1, then unit length over those who ask.
+    #[serde(rename = "clipped_l2norm")]
+    ClippedL2,
+    /// Unit length over those who ask.
+    #[serde(rename = "l2norm")]
+    L2,
+    /// LeakyReLU 0.1.
+    #[serde(rename = "clipped")]
+    Clipped,
+    /// Nothing.
+    #[serde(rename = "no_norm")]
+    Off,
+}
+
+/// How those who ask become one score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// `ln(Σ exp(λ₂ R)) / λ₂`
+    LogSumExp,
+    /// The largest.
+    Max,
+    /// The sum.
+    Sum,
+    /// The mean.
+    Mean,
+}
+
+/// Scores of SCAN: the cosine of each word and what it attends to, or of each region.
+///
+/// ```text
+/// e_rj = norm_j(s_rj),   w_rj = softmax_r(λ₁ e_rj),   R_j = cos(u_j, Σ_r w_rj v_r),   S = pool_j R_j        t-i
+/// ```
+///
+/// # Departures
+/// Of the program's norms `l1norm` and `clipped_l1norm` cannot be reached there, and `softmax` is used by no published row: they are not
+/// here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scan {
+    /// Who attends.
+    pub asks: Asks,
+    /// What is done to products before their softmax.
+    pub raw_norm: RawNorm,
+    /// λ₁
+    pub lambda_softmax: f64,
+    /// How those who ask become one score.
+    pub pooling: Pooling,
+    /// λ₂
+    pub lambda_lse: f64,
+}
+
+impl Scan {
+    /// t-i as published: λ₁ 9, λ₂ 6.
+    pub fn text_to_image(pooling: Pooling) -> Self {
+        let (asks, raw_norm) = (Asks::Words, RawNorm::ClippedL2);
+        Self { asks, raw_norm, lambda_softmax: 9.0, pooling, lambda_lse: 6.0 }
+    }
+
+    /// i-t as published for Flickr30K: λ₁ 4, λ₂ 5; COCO has λ₂ 20.
+    pub fn image_to_text(pooling: Pooling) -> Self {
+        let (asks, raw_norm) = (Asks::Regions, RawNorm::ClippedL2);
+        Self { asks, raw_norm, lambda_softmax: 4.0, pooling, lambda_lse: 5.0 }
+    }
+
+    fn check(&self) -> Result<()> {
+        at_least_zero("attention.lambda_softmax", self.lambda_softmax)?;
+        above_zero("attention.lambda_lse", self.lambda_lse)
+    }
+
+    fn rule(&self) -> Rule {
+        let (leak, norm) = match self.raw_norm {
+            RawNorm::ClippedL2 => (0.1, Norm::Queries),
+            RawNorm::L2 => (1.0, Norm::Queries),
+            RawNorm::Clipped => (0.1, Norm::None),
+            RawNorm::Off => (1.0, Norm::None),
+        };
+        let weights = Weights::Softmax { scale: self.lambda_softmax as f32, leak, norm };
+        Rule {
+            queries: match self.asks {
+                Asks::Words => Side::Words,
+                Asks::Regions => Side::Regions,
+            },
+            negative: None,
+            cosine: Some(Cosine { weights, unit_queries: false }),
+            relevance: None,
+            pool: match self.pooling {
+                Pooling::LogSumExp => Pool::LogSumExp { scale: self.lambda_lse as f32 },
+                Pooling::Max => Pool::Max,
+                Pooling::Sum => Pool::Sum,
+                Pooling::Mean => Pool::Mean,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! Mining of matched and mismatched word scores, and the course of the boundary: Eq. 1, 2, 13 and 14.
+
+use itm_core::Result;
+use itm_core::learn::{above_zero, at_least_one, within};
+use itm_kernels::{HostProducts, random};
+use serde::{Deserialize, Serialize};
+
+use crate::boundary::{Boundary, Form, Moments, ln_alpha_star, lower_bound, optimal};
+
+/// When the boundary moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// After each caption, the longest first: each sees what those before it left (released program).
+    PerCaption,
+    /// Once, after the batch.
+    PerBatch,
+}
+
+/// Whose words are the mismatched ones of a caption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NegativeImage {
+    /// Of the batch's image with the lowest score (released program).
+    LeastSimilar,
+    /// Of the other image with the highest.
+    Hardest,
+    /// Of any other.
+    Random,
+}
+
+/// What stands for a word and an incorrect image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WordPool {
+    /// Its best region, Eq. 14.
+    Max,
+    /// The mean over the regions: Table 4, "w/o up. neg. samp.".
+    Mean,
+}
+
+/// Whether α is set to α* (Eq. 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlphaStar {
+    /// Never (released program).
+    Off,
+    /// From this epoch, counted from 0: the boundary is `[μ⁺ − 3σ⁺]₊` at every update where α* exists.
+    FromEpoch(usize),
+}
+
+/// What becomes of a boundary above 1, which no cosine reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AboveOne {
+    /// 0 (released program).
+    Zero,
+    /// The old boundary stays.
+    Keep,
+}
+
+/// Which boundary scores outside of training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InferenceBoundary {
+    /// t_s: the smoothed `μ⁺ − 3σ⁺` (released program).
+    LowerBound,
+    /// t, as in training (paper).
+    Training,
+}
+
+/// Options of the boundary's course.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MiningConfig {
+    /// When it moves.
+    pub schedule: Schedule,
+    /// Share of the new boundary; the rest stays of the old.
+    pub smoothing: f64,
+    /// It moves when more sampled words than this are there.
+    pub min_words: usize,
+    /// Whether fewer set t and t_s to 0.
+    pub reset_below_min_words: bool,
+    /// The image of the mismatched words.
+    pub negative_image: NegativeImage,
+    /// What stands for a word there.
+    pub negative_word_pool: WordPool,
+    /// α of Eq. 3.
+    pub alpha: f64,
+    /// Eq. 5.
+    pub alpha_star: AlphaStar,
+    /// How Eq. 4 is computed.
+    pub form: Form,
+    /// A boundary above 1.
+    pub above_one: AboveOne,
+    /// The boundary of inference.
+    pub inference_boundary: InferenceBoundary,
+}
+
+impl MiningConfig {
+    /// # Errors
+    /// Names a value out of range.
+    pub fn check(&self) -> Result<()> {
+        within("mining.smoothing", self.smoothing, "in (0, 1]", |x| x > 0.0 && x <= 1.0)?;
+        at_least_one("mining.min_words", self.min_words)?;
+        above_zero("mining.alpha", self.alpha)
+    }
+}
+
+impl Boundary {
+    /// The boundary of inference.
+    pub fn inference(&self, config: &MiningConfig) -> f64 {
+        match config.inference_boundary {
+            InferenceBoundary::LowerBound => self.t_s,
+            InferenceBoundary::Training => self.t,
+        }
+    }
+
+    /// Moves t and t_s to where the samples want them; where Eq. 4 has no solution both stay.
+    fn update(&mut self, config: &MiningConfig, epoch: usize, matched: &[f32], mismatched: &[f32]) {
+        (self.matched, self.mismatched) = (Moments::of(matched), Moments::of(mismatched));
+        let (matched, mismatched) = (&self.matched, &self.mismatched);
+        self.ln_alpha_star = ln_alpha_star(matched, mismatched);
+        let lower = lower_bound(matched);
+        let adjusts = matches!(config.alpha_star, AlphaStar::FromEpoch(from) if epoch >= from);
+        let solved = match self.ln_alpha_star {
+            Some(_) if adjusts => Some(lower), // what α* would lead to
+            _ => optimal(matched, mismatched, config.alpha.ln(), config.form),
+        };
+        let Some(solved) = solved else { return };
+        let moved = |old: f64, new: f64| {
+            let new = match config.above_one {
+                AboveOne::Keep if new > 1.0 => old,
+                _ if (0.0..=1.0).contains(&new) => new,
+                _ => 0.0,
+            };
+            config.smoothing * new + (1.0 - config.smoothing) * old
+        };
+        (self.t, self.t_s) = (moved(self.t, solved), moved(self.t_s, lower));
+    }
+}
+
+/// Captions of a batch, as mining sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct Captions<'a> {
+    /// Words of each.
+    pub lengths: &'a [usize],
+    /// Which of the batch's images is its own.
+    pub own: &'a [usize],
+    /// Counted from 0.
+    pub epoch: usize,
+    /// For a random negative image.
+    pub seed: u64,
+}
+
+/// Scores a batch caption by caption, moves the boundary, and gives the boundary that each caption was scored with.
+///
+/// ```text
+/// for each caption, the longest first:
+///     scores of all images under the t in force
+///     if its own image is first: its words' best scores go to S⁺ (Eq. 13), those of an incorrect image to S⁻ (Eq. 14)
+///     if more than 200 words are there: t and t_s move to what Eq. 4 makes of all of S⁺ and S⁻
+///     if fewer are: t = t_s = 0
+/// ```
+///
+/// | argument | what |
+/// |---|---|
+/// | `column(c, t)` | scores of caption `c` with all images under `t`, detached: `HostProducts::column` |
+/// | `words(i, c, pool)` | one number a word of caption `c` with image `i`: [`word_scores`] |
+///
+/// # Departures
+/// A caption whose image is the only one of the batch, or one that scores as all others, is not sampled: it has no
+/// incorrect image. The released program then takes its own.
+///
+/// # Panics
+/// If lengths and own images differ in number, or `column` gives too few scores.
+pub fn mine(
+    boundary: &mut Boundary,
+    config: &MiningConfig,
+    captions: &Captions,
+    mut column: impl FnMut(usize, f32) -> Vec<f32>,
+    words: impl Fn(usize, usize, WordPool) -> Vec<f32>,
+) -> Vec<f32> {
+    let Captions { lengths, own, epoch, .. } = *captions;
+    assert_eq!(lengths.len(), own.len(), "lengths and own images of the captions");
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by_key(|&c| std::cmp::Reverse(lengths[c]));
+    let images: Vec<usize> = order.iter().map(|&c| own[c]).collect();
+    let mut thresholds = vec![0.0; lengths.len()];
+    let (mut matched, mut mismatched) = (vec![], vec![]);
+    let per_caption = config.schedule == Schedule::PerCaption;
+    for &c in &order {
+        thresholds[c] = boundary.t as f32;
+        let scores = column(c, thresholds[c]);
+        if first_by(&images, |a, b| scores[a] > scores[b]) == Some(own[c])
+            && let Some(other) =
+                incorrect(config.negative_image, &images, own[c], &scores, captions.seed, c)
+        {
+            matched.extend(words(own[c], c, WordPool::Max));
+            mismatched.extend(words(other, c, config.negative_word_pool));
+            if per_caption && matched.len() > config.min_words {
+                boundary.update(config, epoch, &matched, &mismatched);
+            }
+        }
+        if per_caption {
+            reset(boundary, config, matched.len());
+        }
+    }
+    if !per_caption {
+        if matched.len() > config.min_words {
+            boundary.update(config, epoch, &matched, &mismatched);
+        }
+        reset(boundary, config, matched.len());
+    }
+    thresholds
+}
+
+fn reset(boundary: &mut Boundary, config: &MiningConfig, words: usize) {
+    if config.reset_below_min_words && words < config.min_words {
+        (boundary.t, boundary.t_s) = (0.0, 0.0);
+    }
+}
+
+/// The incorrect image of a caption.
+fn incorrect(
+    which: NegativeImage,
+    images: &[usize],
+    own: usize,
+    scores: &[f32],
+    seed: u64,
+    caption: usize,
+) -> Option<usize> {
+    let others: Vec<usize> = images.iter().copied().filter(|&i| i != own).collect();
+    match which {
+        NegativeImage::LeastSimilar => {
+            first_by(images, |a, b| scores[a] < scores[b]).filter(|&i| i != own)
+        }
+        NegativeImage::Hardest => first_by(&others, |a, b| scores[a] > scores[b]),
+        NegativeImage::Random => {
+            let at = random::unit(seed, caption as u64) * others.len() as f32;
+            others.get(at as usize).copied()
+        }
+    }
+}
+
+/// The first image that no later one is ahead of.
+fn first_by(images: &[usize], ahead: impl Fn(usize, usize) -> bool) -> Option<usize> {
+    images.iter().copied().reduce(|best, i| if ahead(i, best) { i } else { best })
+}
+
+/// One number for each word of a caption with an image: its best region, or the mean over them.
+pub fn word_scores(
+    products: &HostProducts,
+    image: usize,
+    caption: usize,
+    pool: WordPool,
+) -> Vec<f32> {
+    let of = |row: &[f32]| match pool {
+        WordPool::Max => row.iter().fold(f32::NEG_INFINITY, |m, &s| m.max(s)),
+        WordPool::Mean => row.iter().sum::<f32>() / row.len() as f32,
+    };
+    products.pair(image, caption).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;
