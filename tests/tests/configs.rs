@@ -93,16 +93,19 @@ fn fne_scenes_vit_sees_pictures_without_published_weights() {
 #[test]
 fn fne_targets_have_the_papers_tables_and_figures() {
     use Shown::{Figure, Table};
-    let flickr = vec![Table(1), Table(3), Table(4), Table(5), Figure(4), Figure(5)];
-    let mut scenes = flickr.clone();
-    scenes.insert(1, Table(2));
+    let named = |names: &[&str]| names.iter().map(|name| Shown::table(name)).collect::<Vec<_>>();
+    let own = |names: &[&str], tables: &[u32]| {
+        let tables = tables.iter().copied().map(Table).chain(named(names));
+        tables.chain([Figure(4), Figure(5)]).collect::<Vec<_>>()
+    };
+    let flickr = own(&["draw", "scratch"], &[1, 3, 4, 5]);
     for (name, want) in [
-        ("fne-flickr", flickr.clone()),
+        ("fne-flickr", own(&[], &[1, 3, 4, 5])),
         ("fne-flickr-features", flickr.clone()),
         ("fne-flickr8k", flickr),
-        ("fne-scenes", scenes),
+        ("fne-scenes", own(&["draw", "scratch", "truth"], &[1, 2, 3, 4, 5])),
         ("fne-coco", vec![Table(1), Table(2)]),
-        ("fne-coco-features", vec![Table(1), Table(2)]),
+        ("fne-coco-features", [vec![Table(1), Table(2)], named(&["draw", "scratch"])].concat()),
     ] {
         let config = Config::load(&configs(), name).unwrap();
         assert_eq!(config.shown(), want, "{name}");

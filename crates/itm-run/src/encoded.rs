@@ -212,6 +212,10 @@ mod tests {
     fn a_target_can_ask_for_marks() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let text = fs::read_to_string(configs.join("hal-scenes.toml")).unwrap();
+        let of_words = |text: &str| {
+            let random = text.replace("\nstart = \"cca\"", "\nstart = \"random\"");
+            random.replace("\ntext = \"bag\"", "\ntext = \"gru\"")
+        };
         assert!(text.contains("\nmarks = \"off\""), "{text}");
         let read = |text: String| -> Result<Reading> {
             let parsed = AnyConfig::parse("toy", "toy.toml".into(), text)?;
@@ -222,16 +226,24 @@ mod tests {
             let (config, source) = Source::open(&config, None, &configs)?;
             Ok(crate::run::Bench::new(config, source, Device::flex())?.readings.remove(0))
         };
-        let off = read(text.clone()).unwrap();
-        let on = read(text.replace("\nmarks = \"off\"", "\nmarks = \"start_end\"")).unwrap();
+        let marked = |text: &str, marks: &str| {
+            text.replace("\nmarks = \"off\"", &format!("\nmarks = \"{marks}\""))
+        };
+        let words = of_words(&text);
+        let on = read(marked(&words, "start_end")).unwrap();
+        let off = read(words).unwrap();
         let marks = [0, 1].map(|k| off.vocabulary as u32 + k);
         assert_eq!(on.vocabulary, off.vocabulary + 2);
         for (on, off) in on.texts.test.iter().zip(&off.texts.test) {
             assert_eq!(on[1..on.len() - 1], off[..]);
             assert_eq!([on[0], on[on.len() - 1]], marks);
         }
-        let line = read(text.replace("\nmarks = \"off\"", "\nmarks = \"both\""));
-        assert!(line.err().unwrap().to_string().contains("unknown variant `both`"));
+        for (wrong, part) in
+            [("both", "unknown variant `both`"), ("start_end", "no order of words")]
+        {
+            let line = read(marked(&text, wrong)).err().unwrap().to_string();
+            assert!(line.contains(part), "{line}");
+        }
         assert_eq!(Captions::MarkedWords.marked(Marks::StartEnd), None);
         for without in [Captions::Pieces("x".into()), Captions::Stems] {
             assert_eq!(without.marked(Marks::StartEnd), None);

@@ -90,9 +90,9 @@ mod tests {
             assert_eq!(&line(target)[column..], want);
         }
         for (target, want) in [
-            ("fne-scenes", "tables 1 2 3 4 5, figures 4 5  "),
+            ("fne-scenes", "tables 1 2 3 4 5 draw scratch truth, figures 4 5  "),
             ("fne-coco", "tables 1 2  "),
-            ("hal-scenes", "tables 1 2, figures 1 2  "),
+            ("hal-scenes", "tables 1 2 scratch, figures 1 2  "),
             ("hal-coco-c1", "table 2, figure 2  "),
             ("hubness-scenes", "table 3, figures 3 4  "),
         ] {

@@ -107,7 +107,8 @@ fn hubs_of_hal_are_counted_drawn_and_mitigated() {
         all.map(|of| of[key].as_str().unwrap().to_owned()).collect()
     };
 
-    let output = run(&configs, &["reproduce", "small-hal", "--figure", "2", "--seeds", "2"]);
+    let output =
+        run(&configs, &["reproduce", "small-hal", "--figure", "2", "--seeds", "2", "--verbose"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     for part in ["Hubs: skewness", "HAL − SUM", "HAL − MAX", "skewness of N_1 t2i"] {

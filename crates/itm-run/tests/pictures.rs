@@ -18,6 +18,7 @@ const WEIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fne/tests/golden/
 const MODEL: &str = r#"
 [model]
 embed_dim = 16
+start = "random"
 
 [model.image]
 kind = "vit"
@@ -56,6 +57,8 @@ fn prepare(dir: &Path) -> PathBuf {
     }
     let (first, last) = (pictures.find("[model]").unwrap(), pictures.find("[train]").unwrap());
     pictures.replace_range(first..last, &format!("{}\n", MODEL.trim_start()));
+    let rows = pictures.find("[row.").unwrap();
+    pictures.replace_range(rows.., "[row.Full]\n");
     fs::write(configs.join("pictures.toml"), pictures).unwrap();
 
     let sizes = ["--train", "8", "--val", "4", "--test", "4", "--pixels", "32"];

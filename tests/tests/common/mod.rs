@@ -120,7 +120,8 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
-    Sizes { features: DIM, vocabulary: VOCABULARY, words: 4, captions: PAIRS, pictures: 0 }
+    let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps an epoch
+    Sizes { features: DIM, vocabulary: VOCABULARY, words: 4, captions, pictures: 0 }
 }
 
 /// What the terms count.

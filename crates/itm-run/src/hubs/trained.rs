@@ -190,7 +190,7 @@ mod tests {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let mut asked = Config::load(&configs, "fne-scenes").unwrap();
         let size =
-            ScenesConfig { train: 30, val: 4, test: 12, pixels: 32, ..ScenesConfig::default() };
+            ScenesConfig { train: 110, val: 4, test: 12, pixels: 32, ..ScenesConfig::default() };
         asked.target.scenes = Some(size);
         let (used, source) = Source::open(&asked, None, &configs).unwrap();
         let identity = Identity {

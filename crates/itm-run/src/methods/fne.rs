@@ -227,7 +227,7 @@ mod tests {
     /// text 4 · 12 · (384 + 2,176) = 122,880; twice 128 of both 33,005,568; n = 1,152: 2,949,120 + 5,898,240.
     #[test]
     fn golden_full_row_and_without_memory() {
-        let full = memory(&config("Full"), &SIZES).unwrap();
+        let full = memory(&config("Full, scratch"), &SIZES).unwrap();
         assert_eq!(full.banks, 1_064_960);
         assert_eq!(full.activations, 33_005_568 + 2_949_120 + 5_898_240);
         // (201 · 128 + 150 · 64 + 384 · 192 + 768) weights; two moments each and the banks are the larger file.
@@ -235,8 +235,12 @@ mod tests {
         assert_eq!(full.parameters, parameters);
         assert_eq!(full.checkpoint, 2 * (2 * parameters + 1_064_960));
         let drawn = Sizes { pictures: 1_000, ..SIZES };
-        assert_eq!(memory(&config("Full"), &drawn).unwrap(), full, "it sees features alone");
-        let without = memory(&config("w/o MMM"), &SIZES).unwrap();
+        assert_eq!(
+            memory(&config("Full, scratch"), &drawn).unwrap(),
+            full,
+            "it sees features alone"
+        );
+        let without = memory(&config("w/o MMM, scratch"), &SIZES).unwrap();
         assert_eq!(without.banks, 0);
         assert_eq!(without.activations, 16_502_784 + 20 * 128 * 128 + 40 * 128 * 128);
     }

@@ -39,6 +39,9 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
             text = text.replace(&part, &format!("{key} = {small}"));
         }
     }
+    for batch in [512, 128] {
+        text = text.replace(&format!("train.batch = {batch}\n"), "train.batch = 16\n");
+    }
     fs::write(folder.join("small.toml"), text).unwrap();
     folder
 }
@@ -60,7 +63,9 @@ pub(crate) fn small_hal_config(configs: &Path) {
         ("checkpoint_steps", "50"),
         ("observe_steps", "4"),
     ];
-    fs::write(configs.join("small-hal.toml"), with_values("hal-scenes", &values)).unwrap();
+    let text =
+        with_values("hal-scenes", &values).replace("train.batch = 512\n", "train.batch = 16\n");
+    fs::write(configs.join("small-hal.toml"), text).unwrap();
 }
 
 /// The configuration of a target with other values, each in the place of the first line that has its key.
