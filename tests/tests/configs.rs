@@ -116,7 +116,9 @@ fn fne_targets_have_the_papers_tables_and_figures() {
             let printed = |row: &str| {
                 paper.lines.iter().any(|line| line.table == Number::Of(table) && line.row == row)
             };
-            for row in view.rows.iter().filter(|row| table != 5 || *row != "Full") {
+            for row in
+                view.rows.iter().filter(|row| *row != "InfoNCE" && (table != 5 || *row != "Full"))
+            {
                 assert!(printed(view.printed(row)), "{name}, table {table}: {row}");
             }
         }

@@ -98,10 +98,16 @@ fn checkpoints_that_are_all_damaged_or_of_other_runs() {
     let check = |spoil: &dyn Fn(&Path), parts: &[&str]| {
         copy(&whole, &broken);
         spoil(&broken);
-        let before = files(&broken);
+        // A start that another configuration asks for may come beside what is there.
+        let kept = || {
+            let mut files = files(&broken);
+            files.retain(|(name, _)| !name.starts_with("start-"));
+            files
+        };
+        let before = kept();
         let line = refused(&configs, &[&SMALL[..], &["--out", "broken", "--resume"]].concat());
         holds(&line, parts);
-        assert!(files(&broken) == before, "something was overwritten: {line}");
+        assert!(kept() == before, "something was overwritten: {line}");
     };
     for file in FILES {
         let each = |d: &Path, spoil: &dyn Fn(&Path)| {
@@ -160,9 +166,12 @@ fn an_absurd_learning_rate() {
     // At 1e37 a product of finite weights overflows; at 1e39, more than f32 holds, the weights do.
     for (rate, tensor) in [("1e37", ""), ("1e39", ", first in online.image.linear.weight")] {
         fs::write(configs.join("absurd.toml"), set(&small, "learning_rate", rate)).unwrap();
-        let args = ["reproduce", "absurd", "--rows", "Full", "--seeds", "1", "--out", rate];
+        let args = ["reproduce", "absurd", "--rows", "w/o MMM", "--seeds", "1", "--out", rate];
         let line = refused(&configs, &args);
-        holds(&line, &["Full, seed 0, epoch 0, step ", "expected a finite loss, got NaN", tensor]);
+        holds(
+            &line,
+            &["w/o MMM, seed 0, epoch 0, step ", "expected a finite loss, got NaN", tensor],
+        );
         assert_eq!(line.ends_with("NaN"), tensor.is_empty(), "{line}");
         // What may be left is of before: a checkpoint is due every five steps.
         let number = |text: &str, before: &str| -> Option<u64> {
@@ -222,8 +231,11 @@ fn full_disks() {
     // From the start; at the first checkpoint, after which the run goes on as if nothing had been.
     holds(&limited(0, &run_args("none")), &["none/run.json", "File too large"]);
     assert!(files(&dir.path().join("none")).is_empty());
+    holds(&limited(40, &run_args("begun")), &["begun/start-", "File too large"]);
+    let begun = files(&dir.path().join("begun"));
+    assert!(begun.iter().all(|(name, _)| !name.ends_with(".safetensors")), "half a start");
     holds(
-        &limited(40, &run_args("full")),
+        &limited(400, &run_args("full")),
         &["full/rows/full/seed-0/checkpoints/", "File too large"],
     );
     assert!(rows("full").iter().all(|(name, _)| name.ends_with("log.jsonl")), "half a checkpoint");

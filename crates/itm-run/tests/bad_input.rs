@@ -154,6 +154,7 @@ fn exported(dir: &Path) -> (PathBuf, PathBuf) {
     let configs = small_configs(dir);
     let small = fs::read_to_string(configs.join("small.toml")).unwrap();
     let own = set(&set(&small, "dataset", "\"flickr8k\""), "epochs", "1");
+    let own = set(&own, "dims", "4");
     fs::write(configs.join("own.toml"), own).unwrap();
     let sizes = ["--train", "8", "--val", "4", "--test", "4", "--pixels", "32"];
     let output = run(&configs, &[&["scenes", "--out", "scenes"][..], &sizes].concat());
@@ -282,6 +283,58 @@ fn data_folders() {
     let args = ["reproduce", "own", "--data", "scenes", "--out", "out"];
     holds(&refused(&configs, &args), &["own.toml", "protocol flickr_1k", "1000 images", "got 4"]);
     assert!(!dir.path().join("out").exists());
+}
+
+/// A start that cannot be, and a stored one that is another's: one line, nothing overwritten.
+#[test]
+fn starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (configs, _) = exported(dir.path());
+    let own = fs::read_to_string(configs.join("own.toml")).unwrap();
+    let args = ["reproduce", "wrong", "--data", "scenes", "--out", "out", "--rows", "Full"];
+    for (from, to, parts) in [
+        ("dims = 4", "dims = 17", ["row.Full, model.cca.dims", "at most 16", "17"]),
+        ("dims = 4", "dims = 8", ["row.Full, model.cca.dims", "at most 7, the rank", "8"]),
+        ("fill = 0.3", "fill = 0.0", ["row.Full, model.cca.fill", "above 0", "0"]),
+        ("fill = 0.3", "fill = -1.0", ["row.Full, model.cca.fill", "from 0", "-1"]),
+        ("[model.cca]", "[model.pca]", ["row.Full", "unknown field", "pca"]),
+        ("power = 1.0\n", "", ["row.Full", "missing field", "power"]),
+        (
+            "[model.text]\nkind = \"bag\"            # paper: BERT; here a linear map of the stems that occur\npooling = \"tf_idf\"",
+            "[model.text]\nkind = \"gru\"\nword_dim = 4\npool = \"mean\"",
+            ["model.start", "text.kind", "words in their order"],
+        ),
+    ] {
+        assert!(own.contains(from), "{from}");
+        let rows = own.find("[row.").unwrap();
+        let text = format!("{}[row.Full]\n", &own[..rows]).replacen(from, to, 1);
+        fs::write(configs.join("wrong.toml"), text).unwrap();
+        holds(&refused(&configs, &args), &parts);
+    }
+
+    let args = ["reproduce", "own", "--data", "scenes", "--out", "whole", "--rows", "Full"];
+    let first = [&args[..], &["--seeds", "1"]].concat();
+    let resumed = [&first[..], &["--resume"]].concat();
+    let output = run(&configs, &first);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let whole = dir.path().join("whole");
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let start = fs::read_dir(&whole).unwrap().map(|entry| name(entry.unwrap()));
+    let start = whole.join(start.into_iter().find(|name| name.starts_with("start-")).unwrap());
+    let bytes = fs::read(&start).unwrap();
+    let hash = bytes.windows(6).position(|w| w == b"sha256").unwrap() + 12;
+    for (spoil, part) in [(&bytes[..bytes.len() - 1], "whole start"), (&bytes[..3], "whole start")]
+    {
+        fs::write(&start, spoil).unwrap();
+        holds(&refused(&configs, &resumed), &["start-", part]);
+        assert_eq!(fs::read(&start).unwrap(), spoil, "it was overwritten");
+    }
+    let mut other = bytes.clone();
+    other[hash] = if other[hash] == b'0' { b'1' } else { b'0' };
+    fs::write(&start, &other).unwrap();
+    holds(&refused(&configs, &resumed), &["start-", "of this data and configuration", "another"]);
+    fs::write(&start, &bytes).unwrap();
+    assert!(run(&configs, &resumed).status.success());
 }
 
 /// An exported world runs through `--data`, and the report calls it by its own name.

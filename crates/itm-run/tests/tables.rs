@@ -44,7 +44,10 @@ fn tables_and_figures_share_their_rows() {
     let out = dir.path().join("out");
 
     // Table 1: two seeds together stand beside the paper's ensemble, and re-scored beside nearest neighbours.
-    let shown = reproduce(&configs, &["--table", "1", "--seeds", "2", "--rescore", "csls,rgm"]);
+    let shown = reproduce(
+        &configs,
+        &["--table", "1", "--seeds", "2", "--rescore", "csls,rgm", "--verbose"],
+    );
     for part in ["table 1 of", "Full, 2 together", "Re-scored for hubs", "transductive"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
