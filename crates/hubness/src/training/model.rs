@@ -33,6 +33,7 @@ pub struct Encoders {
 
 /// Captions to the joint space.
 #[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)] // one of it exists
 pub enum TextEncoder {
     /// Words in their order.
     Gru(GruText),

@@ -4,8 +4,7 @@ use burn::backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
-use crate::cross_attention::{Cosine, Negative, Norm, Pool, Side, Spreads, Weights};
-use crate::ops::CrossSpec;
+use crate::cross_attention::{Cosine, CrossSpec, Negative, Norm, Pool, Side, Spreads, Weights};
 
 /// Stands where nothing is, below every product.
 const NOTHING: f32 = -1e30;

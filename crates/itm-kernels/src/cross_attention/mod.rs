@@ -385,5 +385,18 @@ fn softmax(gram: Gram, n: usize, scale: f32) -> Vec<f32> {
     to
 }
 
+/// What the operation needs to know beside its tensors.
+#[cfg(feature = "burn")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CrossSpec {
+    pub(crate) rule: Rule,
+    /// Regions of each image, `[n]`.
+    pub(crate) regions: Vec<usize>,
+    /// Words of each text, `[m]`.
+    pub(crate) words: Vec<usize>,
+    /// Of each text.
+    pub(crate) thresholds: Vec<f32>,
+}
+
 #[cfg(test)]
 pub(crate) mod tests;

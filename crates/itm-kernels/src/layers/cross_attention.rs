@@ -4,8 +4,9 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use super::{check_lengths, embedding};
+use crate::cross_attention::CrossSpec;
 use crate::cross_attention::{Inputs, Rule, column};
-use crate::ops::{CrossAttentionOps, CrossSpec};
+use crate::ops::CrossAttentionOps;
 
 /// Products of all words and all regions of a batch, and the Gram matrices: what scores are made of. Equations:
 /// [`crate::cross_attention`].

@@ -6,19 +6,7 @@ use burn::backend::{Autodiff, AutodiffBackend, Backend, backend_extension};
 
 use super::node;
 use crate::composed;
-use crate::cross_attention::Rule;
-
-/// What the operation needs to know beside its tensors.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CrossSpec {
-    pub(crate) rule: Rule,
-    /// Regions of each image, `[n]`.
-    pub(crate) regions: Vec<usize>,
-    /// Words of each text, `[m]`.
-    pub(crate) words: Vec<usize>,
-    /// Of each text.
-    pub(crate) thresholds: Vec<f32>,
-}
+use crate::cross_attention::CrossSpec;
 
 /// Scores of all pairs from products and Gram matrices; equations in [`crate::cross_attention`].
 #[backend_extension(
@@ -46,7 +34,8 @@ pub(crate) trait CrossAttentionOps: Backend {
         grad: FloatTensor<Self>,
         spec: CrossSpec,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        differentiated::<Autodiff<Self>>([products, region_grams, word_grams], grad, &spec)
+        let operands = [products, region_grams, word_grams];
+        differentiated::<Autodiff<Self>>(operands, grad, &spec).into()
     }
 }
 
@@ -55,7 +44,7 @@ fn differentiated<A: AutodiffBackend>(
     operands: [FloatTensor<A::InnerBackend>; 3],
     grad: FloatTensor<A::InnerBackend>,
     spec: &CrossSpec,
-) -> (FloatTensor<A::InnerBackend>, FloatTensor<A::InnerBackend>, FloatTensor<A::InnerBackend>) {
+) -> [FloatTensor<A::InnerBackend>; 3] {
     let leaf = |x| A::float_set_require_grad(A::from_inner(x), true);
     let [s, g, h] = operands.map(leaf);
     let scores = composed::cross_attention::forward::<A>(s.clone(), g.clone(), h.clone(), spec);
@@ -64,7 +53,7 @@ fn differentiated<A: AutodiffBackend>(
         // The Gram matrices that a rule does not look at have no gradient.
         A::grad(&x, &grads).unwrap_or_else(|| A::inner(A::float_mul_scalar(x, 0.0f32.into())))
     };
-    (of(s), of(g), of(h))
+    [s, g, h].map(of)
 }
 
 #[cfg(feature = "tch")]

@@ -22,7 +22,7 @@ pub(crate) use attention::AttentionOps;
 pub(crate) use bag::BagOps;
 pub(crate) use block::{BlockOps, BlockSpec};
 pub use block::{Memory, NormOrder};
-pub(crate) use cross_attention::{CrossAttentionOps, CrossSpec};
+pub(crate) use cross_attention::CrossAttentionOps;
 pub(crate) use dropout::DropoutOps;
 pub(crate) use embedding::{EmbeddingOps, Taken};
 pub(crate) use gelu::GeluOps;
