@@ -14,7 +14,7 @@ use crate::weights::{Density, Rule, Tie};
 
 pub use model::{
     Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig,
-    Pixels, Projected, StartFrom, TextConfig, TrainTruncate, VitConfig, Weights,
+    Pixels, Projected, TextConfig, TrainTruncate, VitConfig, Weights,
 };
 pub use preset::Preset;
 pub use transform::FeatureTransform;

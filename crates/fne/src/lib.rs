@@ -23,6 +23,7 @@ mod words;
 pub use burn::tensor::Device;
 pub use itm_core::encoders::{BertShape, ImagePool, PiecePool, TextPool, VitShape};
 pub use itm_core::learn::{Batch, Images, Method, Observe};
+pub use itm_core::start::StartFrom;
 pub use itm_core::{Error, Result};
 pub use itm_kernels::Memory;
 
@@ -30,8 +31,8 @@ pub use bank::{Bank, Entries, NEVER};
 pub use config::{
     Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude,
     FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig,
-    Negatives, Pixels, Positive, Preset, Projected, SamplerConfig, StartFrom, TextConfig,
-    TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
+    Negatives, Pixels, Positive, Preset, Projected, SamplerConfig, TextConfig, TrainConfig,
+    TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};

@@ -15,11 +15,11 @@ mod step;
 pub use burn::tensor::Device;
 pub use itm_core::encoders::TextPool;
 pub use itm_core::learn::{Batch, Images, Method, Observe};
+pub use itm_core::start::StartFrom;
 
 pub use bank::MemoryBank;
 pub use config::{
-    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, StartFrom, TextKind,
-    TrainConfig,
+    HalConfig, ImageNorm, Initialisation, LossConfig, ModelConfig, Objective, TextKind, TrainConfig,
 };
 pub use model::{Encoders, TextEncoder};
 pub use step::Hal;

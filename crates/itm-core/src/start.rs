@@ -10,6 +10,17 @@ use crate::data::Features;
 use crate::text::Terms;
 use crate::{Error, Result};
 
+/// What the weights of a model are before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartFrom {
+    /// Each encoder's own: published ones, or random ones by the seed.
+    #[default]
+    Random,
+    /// Closed-form CCA of the training pairs: a [`Start`].
+    Cca,
+}
+
 /// Which CCA the weights come from, and what fills the width it leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,7 @@ use itm_core::encoders::{
     BagPooling, BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
 };
 use itm_core::learn::{at_least_one, within};
-use itm_core::start::StartOptions;
+use itm_core::start::{StartFrom, StartOptions};
 use itm_core::vision::{Augment, Normalization, Overflow, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -25,7 +25,7 @@ use super::FeatureTransform;
 pub struct ModelConfig {
     /// Width d of the joint space: of both encoders' embeddings and of the banks.
     pub embed_dim: usize,
-    /// The weights before the first step.
+    /// The weights before the first step: random or published ones, or those of [`Fne::with_start`](crate::Fne::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, where `start` asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,17 +34,6 @@ pub struct ModelConfig {
     pub image: ImageConfig,
     /// Captions to w̄.
     pub text: TextConfig,
-}
-
-/// The weights before the first step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StartFrom {
-    /// Each encoder's own: published ones, or random ones by the seed.
-    #[default]
-    Random,
-    /// Closed-form CCA of the training pairs ([`Fne::with_start`](crate::Fne::with_start)): a map of features, a bag of words.
-    Cca,
 }
 
 /// `[model.image]`

@@ -2,13 +2,14 @@
 
 use itm_core::encoders::{ImagePool, PiecePool};
 use itm_core::learn::Schedule;
+use itm_core::start::StartFrom;
 use itm_kernels::Memory;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Augmentation, BertConfig, DropoutAfterValidation, Enqueue, Exclude, FneConfig, ImageConfig,
-    Loss, ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, StartFrom,
-    TextConfig, TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
+    Loss, ModelConfig, Negatives, Pixels, Positive, Projected, SamplerConfig, TextConfig,
+    TrainConfig, TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Tie};

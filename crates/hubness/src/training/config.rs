@@ -4,7 +4,7 @@ use itm_core::contrastive::ContrastiveOptions;
 use itm_core::encoders::{BagPooling, ResidualShape, TextPool};
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::scored::Similarity;
-use itm_core::start::StartOptions;
+use itm_core::start::{StartFrom, StartOptions};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct HalConfig {
 pub struct ModelConfig {
     /// Width d of the joint space; also that of the GRU's state.
     pub embed_dim: usize,
-    /// The weights before the first step.
+    /// The weights before the first step: random ones, or those of [`Hal::with_start`](super::Hal::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, where `start` asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,17 +56,6 @@ pub struct ModelConfig {
     pub image_norm: ImageNorm,
     /// The random weights.
     pub initialisation: Initialisation,
-}
-
-/// The weights before the first step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StartFrom {
-    /// Random ones, by the seed: [`Initialisation`].
-    #[default]
-    Random,
-    /// Closed-form CCA of the training pairs ([`Hal::with_start`](super::Hal::with_start)); the text encoder is a bag of words.
-    Cca,
 }
 
 /// What reads captions.
