@@ -51,7 +51,7 @@ def main():
             adam.zero_grad()
             loss.backward()
             adam.step()
-            float(loss)
+            float(loss.detach())
         with torch.no_grad():
             scores = images(torch.arange(500), False) @ texts(torch.arange(2500), False).T
             own = scores[torch.arange(2500) // 5, torch.arange(2500)]

@@ -5,6 +5,7 @@ mod picture_traps;
 mod pictures;
 mod reference;
 mod resume;
+mod starts;
 mod states;
 
 use std::path::Path;

@@ -4,14 +4,17 @@ mod twin;
 
 use std::path::Path;
 
+use itm_core::contrastive::{ContrastiveOptions, Learnt};
 use itm_core::data::Features;
+use itm_core::encoders::{BagPooling, ResidualShape};
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::scored::Similarity;
+use itm_core::start::{InputStatistics, LinearMap, Start, StartOptions};
 use itm_core::{Pairs, Relevance, host};
 
 use super::*;
 use crate::training::config::tests::tiny;
-use crate::training::{ImageNorm, Initialisation, TextEncoder, TextPool};
+use crate::training::{ImageNorm, Initialisation, StartFrom, TextEncoder, TextKind, TextPool};
 
 const DIM: usize = 5;
 
@@ -38,7 +41,7 @@ fn data() -> Data {
 }
 
 fn hal(config: &HalConfig) -> Hal {
-    Hal::new(config, DIM, 12, &Device::flex(), 7).unwrap()
+    Hal::new(config, DIM, 12, &Device::flex(), 7).unwrap().with_epochs_of(2)
 }
 
 fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
@@ -140,6 +143,61 @@ fn each_objective_lowers_its_own_loss() {
     }
 }
 
+const RESIDUAL: ResidualShape = ResidualShape {
+    hidden: 6,
+    input_scale: 0.3,
+    input_dropout: 0.0,
+    hidden_dropout: 0.0,
+    rate_factor: 2.0,
+};
+
+/// What a bag of words, a start and a contrastive loss have, against the same without it.
+#[test]
+fn every_option_of_a_start_changes_the_course() {
+    let base = || {
+        let mut config = tiny(Objective::InfoNce);
+        config.model.text = TextKind::Bag;
+        config.model.start = StartFrom::Cca;
+        let (ridge_image, ridge_text) = (1.0, 1.0);
+        config.model.cca =
+            Some(StartOptions { ridge_image, ridge_text, power: 1.0, dims: 8, fill: 0.0 });
+        let learn = Learnt::Fixed;
+        config.loss.contrastive = Some(ContrastiveOptions { temperature: 0.1, bias: 0.0, learn });
+        config
+    };
+    let map = |inputs: usize| LinearMap {
+        weight: (0..inputs * 8).map(|k| ((k * 29) % 31) as f32 / 31.0 - 0.5).collect(),
+        bias: vec![0.01; 8],
+    };
+    let idf: Vec<f32> = (0..12).map(|stem| 1.0 + (stem % 4) as f32).collect();
+    let course = |config: &HalConfig| {
+        config.validate().unwrap();
+        let inputs = InputStatistics { deviation: 0.8, idf: Some(idf.clone()) };
+        let mut hal = hal(config).with_inputs(&inputs).unwrap();
+        if config.model.closed_form().is_some() {
+            let start = Start { image: map(DIM), text: map(12), idf: idf.clone() };
+            hal = hal.with_start(&start).unwrap();
+        }
+        begin(&mut hal, 0);
+        (0..3).map(|_| step(&mut hal, &ALL).unwrap().loss).collect::<Vec<_>>()
+    };
+    type Change = fn(&mut HalConfig);
+    let changes: [(&str, Change); 6] = [
+        ("start", |c| c.model.start = StartFrom::Random),
+        ("bag_pooling", |c| c.model.bag_pooling = BagPooling::Mean),
+        ("word_dropout", |c| c.train.word_dropout = 0.4),
+        ("mask_same_image", |c| c.loss.mask_same_image = true),
+        ("temperature", |c| c.loss.contrastive.as_mut().unwrap().temperature = 0.2),
+        ("learn", |c| c.loss.contrastive.as_mut().unwrap().learn = Learnt::Learned),
+    ];
+    let plain = course(&base());
+    for (name, change) in changes {
+        let mut config = base();
+        change(&mut config);
+        assert!(course(&config) != plain, "{name}");
+    }
+}
+
 /// Every option gives other losses within three steps than the default.
 #[test]
 fn every_option_changes_the_course() {
@@ -172,6 +230,18 @@ fn every_option_changes_the_course() {
     check(H, "clip", &|c| c.train.grad_clip = 0.05);
     check(H, "no clip", &|c| c.train.grad_clip = 0.0);
     check(H, "rate", &|c| c.train.learning_rate = 1e-3);
+    check(H, "schedule", &|c| c.train.schedule = Schedule::Cosine);
+    check(H, "dropout", &|c| c.train.dropout = 0.3);
+    check(H, "text", &|c| c.model.text = TextKind::Bag);
+    check(H, "residual", &|c| c.model.residual = Some(RESIDUAL));
+    let contrastive =
+        |temperature| ContrastiveOptions { temperature, bias: -1.0, learn: Learnt::Fixed };
+    check(H, "info_nce", &|c| {
+        (c.loss.objective, c.loss.contrastive) = (Objective::InfoNce, Some(contrastive(0.1)));
+    });
+    check(H, "sigmoid", &|c| {
+        (c.loss.objective, c.loss.contrastive) = (Objective::Sigmoid, Some(contrastive(0.1)));
+    });
     check(H, "decay", &|c| c.train.decay_every = 1);
     check(H, "margin", &|c| c.loss.margin = 0.3);
     check(H, "mask", &|c| c.loss.mask_same_image = true);
