@@ -179,7 +179,7 @@ fn every_option_of_a_start_changes_the_course() {
             hal = hal.with_start(&start).unwrap();
         }
         begin(&mut hal, 0);
-        (0..3).map(|_| step(&mut hal, &ALL).unwrap().loss).collect::<Vec<_>>()
+        (0..3).map(|_| step(&mut hal, &[0, 1, 2, 3, 4, 6]).unwrap().loss).collect::<Vec<_>>()
     };
     type Change = fn(&mut HalConfig);
     let changes: [(&str, Change); 6] = [
