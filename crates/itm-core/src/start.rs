@@ -60,8 +60,10 @@ impl StartOptions {
     }
 
     /// Checks the width of the model against that of CCA.
-    #[cfg(feature = "cca")]
-    pub(crate) fn fits(&self, width: usize) -> Result<()> {
+    ///
+    /// # Errors
+    /// If CCA has more dimensions than the model, or fewer and nothing fills the rest.
+    pub fn fits(&self, width: usize) -> Result<()> {
         let dims = self.dims;
         if dims > width {
             let expected = format!("at most {width}, the width of the model");

@@ -309,6 +309,9 @@ impl ModelConfig {
             };
         };
         cca.validate()?;
+        if self.start == StartFrom::Cca {
+            cca.fits(self.embed_dim)?;
+        }
         match (self.start, &self.image, &self.text) {
             (StartFrom::Random, ..)
             | (StartFrom::Cca, ImageConfig::Features(_), TextConfig::Bag(_)) => Ok(()),

@@ -266,7 +266,11 @@ impl ModelConfig {
             (Some(_), StartFrom::Cca, TextKind::Gru) => {
                 wrong("\"cca\" with text = \"bag\"", "an encoder of words in their order")
             }
-            (Some(cca), ..) => cca.validate(),
+            (Some(cca), StartFrom::Cca, TextKind::Bag) => {
+                cca.validate()?;
+                cca.fits(self.embed_dim)
+            }
+            (Some(cca), StartFrom::Random, _) => cca.validate(),
             (None, StartFrom::Random, _) => Ok(()),
         }
     }
