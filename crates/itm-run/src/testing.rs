@@ -27,7 +27,8 @@ pub(crate) fn small_scenes([train, val, test]: [usize; 3]) -> (Config, Source) {
 }
 
 /// What a target has in small: keys that it does not have are passed over.
-const SMALL: [(&str, &str); 18] = [
+const SMALL: [(&str, &str); 19] = [
+    ("sampler.warmup_epochs", "1"),
     ("train.batch", "8"),
     ("dims", "8"),
     ("embed_dim", "16"),

@@ -39,6 +39,7 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
             text = text.replace(&part, &format!("{key} = {small}"));
         }
     }
+    text = text.replace("sampler.warmup_epochs = 4", "sampler.warmup_epochs = 1");
     for batch in [512, 128] {
         text = text.replace(&format!("train.batch = {batch}\n"), "train.batch = 16\n");
     }
