@@ -30,13 +30,15 @@ fn tables_and_figures_share_their_rows() {
     let configs = small_configs(dir.path());
     let file = configs.join("small.toml");
     let small = fs::read_to_string(&file).unwrap();
-    // So few steps learn little: with a larger rate and statistics that are kept there is a posterior at every epoch's end.
+    // So few steps learn little: from random weights, with a larger rate and statistics that are kept, there is a posterior at
+    // every epoch's end.
     let mut learning = small;
     for (key, value) in [
-        ("learning_rate", "1e-2"),
+        ("start", "\"random\""),
+        ("train.learning_rate", "1e-2"),
+        ("sampler.warmup_epochs", "0"),
         ("reset", "\"never\""),
         ("min_count", "0"),
-        ("warmup_epochs", "0"),
     ] {
         learning = set(&learning, key, value);
     }
