@@ -45,7 +45,7 @@ pub(crate) fn run_with(
 }
 
 /// Said once: cargo's own lines name crates and no end.
-const FIRST_BUILD: &str = "Building the runner `itm` with optimisations: some 8 minutes on two cores, this once. Then it runs.";
+const FIRST_BUILD: &str = "Building the runner `itm` with optimisations: some 9 minutes on two cores, this once. Then it runs.";
 
 /// Whether there is a runner already; a build may still be needed then, and takes less.
 fn built() -> bool {
