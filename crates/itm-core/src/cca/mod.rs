@@ -144,6 +144,7 @@ pub struct Chosen {
 ///
 /// let part = |n: usize| Part {
 ///     features: Features { dim: 2, values: [[9.0, 1.0], [2.0, 5.0]].repeat(n / 2).concat() },
+///     regions: None,
 ///     images: (0..n).map(|i| format!("{i}.jpg")).collect(),
 ///     captions: ["Two dogs running.", "A red car."].repeat(n / 2).into_iter().map(String::from).collect(),
 ///     pairs: Pairs::uniform(n, 1),

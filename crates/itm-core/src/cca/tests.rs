@@ -261,6 +261,7 @@ pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> D
         }
         Part {
             features: Features { dim, values },
+            regions: None,
             images: (0..images).map(|i| format!("{i}.jpg")).collect(),
             captions: texts,
             pairs: Pairs::uniform(images, captions),
@@ -275,6 +276,7 @@ pub(super) fn part(golden: &serde_json::Value) -> Part {
     let image_of_text = serde_json::from_value(golden["image_of_text"].clone()).unwrap();
     Part {
         features: Features { dim: rows[0].len(), values: rows.concat() },
+        regions: None,
         images: (0..rows.len()).map(|i| format!("{i}.jpg")).collect(),
         captions: serde_json::from_value(golden["captions"].clone()).unwrap(),
         pairs: Pairs::new(rows.len(), image_of_text).unwrap(),

@@ -173,6 +173,7 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>, options: 
                     captions: file.captions,
                     pairs: file.pairs,
                     features: Features { dim: 0, values: Vec::new() },
+                    regions: None,
                 };
             }
         }
@@ -189,7 +190,13 @@ fn named_part(
 ) -> Part {
     let image_of_text = counts.enumerate().flat_map(|(i, n)| std::iter::repeat_n(i, n)).collect();
     let pairs = Pairs::new(images.len(), image_of_text).expect("counted from the images");
-    Part { features: Features { dim: 0, values: Vec::new() }, images, captions, pairs }
+    Part {
+        features: Features { dim: 0, values: Vec::new() },
+        regions: None,
+        images,
+        captions,
+        pairs,
+    }
 }
 
 /// What the splits share by name and caption; nothing where there is but one split.

@@ -182,6 +182,7 @@ mod tests {
                 dim: 1,
                 values: (0..images.len()).map(|i| first + i as f32).collect(),
             },
+            regions: None,
             images: images.iter().map(|s| s.to_string()).collect(),
             captions: captions.iter().map(|s| s.to_string()).collect(),
             pairs: Pairs::uniform(images.len(), captions.len() / images.len()),

@@ -33,6 +33,7 @@ mod npy_header;
 mod pictures;
 mod precomp;
 mod precomp_split;
+mod regions;
 mod vectors;
 
 pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
@@ -53,6 +54,7 @@ pub use npy_header::Dtype;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
 pub use precomp_split::{PrecompSplit, RowLayout};
+pub use regions::{RegionRows, Regions};
 pub use vectors::WordVectors;
 
 use crate::Pairs;
@@ -83,6 +85,8 @@ impl Features {
 pub struct Part {
     /// One row an image; of width 0 where there are only pictures.
     pub features: Features,
+    /// Several rows an image, where the data have them and somebody asked.
+    pub regions: Option<Regions>,
     /// Name of each image: its file name, as it stands in the data.
     pub images: Vec<String>,
     /// The texts, raw.

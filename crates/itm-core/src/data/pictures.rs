@@ -103,6 +103,7 @@ fn of_annotations(dir: &Path, lists: [FneAnnotations; 3]) -> Listed {
     }
     let parts = lists.map(|FneAnnotations { images, captions, pairs, .. }| Part {
         features: Features { dim: 0, values: vec![] },
+        regions: None,
         images: images.iter().map(name).collect(),
         captions,
         pairs,
@@ -118,7 +119,13 @@ fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
         images.push(image.filename.clone());
     }
     let pairs = Pairs::new(images.len(), image_of_text)?;
-    Ok(Part { features: Features { dim: 0, values: vec![] }, images, captions, pairs })
+    Ok(Part {
+        features: Features { dim: 0, values: vec![] },
+        regions: None,
+        images,
+        captions,
+        pairs,
+    })
 }
 
 /// A line of name and size for every picture.

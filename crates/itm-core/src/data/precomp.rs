@@ -109,7 +109,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
             None => part.ids.clone().unwrap_or_else(|| part.numbered()),
         };
         let features = part.global_features()?;
-        Ok(Part { features, images, pairs: part.pairs(), captions: part.captions })
+        Ok(Part { features, regions: None, images, pairs: part.pairs(), captions: part.captions })
     };
 
     let mut train = read("train", Split::Train, Extra::LeftOut)?;
@@ -207,7 +207,13 @@ fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
     let mut values = a.features.values;
     values.extend(b.features.values);
     let captions = a.captions.into_iter().chain(b.captions).collect();
-    Ok(Part { features: Features { dim: a.features.dim, values }, images, captions, pairs })
+    Ok(Part {
+        features: Features { dim: a.features.dim, values },
+        regions: None,
+        images,
+        captions,
+        pairs,
+    })
 }
 
 #[cfg(test)]

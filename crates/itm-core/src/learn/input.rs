@@ -1,6 +1,6 @@
 //! What a method takes in: a batch of pairs in training, the items of a split in evaluation.
 
-use crate::data::Features;
+use crate::data::{Features, RegionRows, Regions};
 #[cfg(feature = "images")]
 use crate::vision::PictureBatch;
 use crate::{Error, Pairs, Result};
@@ -62,6 +62,15 @@ pub fn check_texts<C: AsRef<[u32]>>(texts: &[C], most: Option<usize>) -> Result<
 pub enum Images<'a> {
     /// Global features, `[b, width]` row-major, as they stand in the data.
     Features(&'a [f32]),
+    /// Region features as they stand in the data.
+    Regions {
+        /// Width of a region.
+        width: usize,
+        /// Regions of each image, `[b]`.
+        counts: &'a [usize],
+        /// `[Σ counts, width]`
+        values: &'a [f32],
+    },
     /// Normalised pixels.
     Pixels {
         /// Height and width.
@@ -75,7 +84,9 @@ impl<'a> Images<'a> {
     /// All values.
     pub fn values(self) -> &'a [f32] {
         match self {
-            Self::Features(values) | Self::Pixels { values, .. } => values,
+            Self::Features(values) | Self::Regions { values, .. } | Self::Pixels { values, .. } => {
+                values
+            }
         }
     }
 
@@ -92,6 +103,7 @@ impl<'a> Images<'a> {
                 assert_eq!(values.len(), rows * width, "features are [{rows}, {width}]");
                 Ok(values)
             }
+            Self::Regions { .. } => Err(not_features(width, "regions")),
             Self::Pixels { size, .. } => Err(not_features(width, format!("pictures of {size} px"))),
         }
     }
@@ -99,6 +111,12 @@ impl<'a> Images<'a> {
 
 fn not_features(width: usize, got: impl std::fmt::Display) -> Error {
     Error::invalid("images", format!("features of width {width}"), got)
+}
+
+impl<'a> From<&'a RegionRows> for Images<'a> {
+    fn from(rows: &'a RegionRows) -> Self {
+        Self::Regions { width: rows.dim, counts: &rows.counts, values: &rows.values }
+    }
 }
 
 #[cfg(feature = "images")]
@@ -125,6 +143,8 @@ pub struct Items<'a> {
 pub enum ImageItems<'a> {
     /// Global features.
     Features(&'a Features),
+    /// Region features.
+    Regions(&'a Regions),
     /// Pictures, made ready on demand.
     #[cfg(feature = "images")]
     Pictures(&'a dyn PictureItems),
@@ -139,8 +159,24 @@ impl<'a> ImageItems<'a> {
         match self {
             Self::Features(features) if features.dim == width => Ok(features),
             Self::Features(features) => Err(not_features(width, features.dim)),
+            Self::Regions(_) => Err(not_features(width, "regions")),
             #[cfg(feature = "images")]
             Self::Pictures(_) => Err(not_features(width, "pictures")),
+        }
+    }
+
+    /// The regions.
+    ///
+    /// # Errors
+    /// If the images are something else, or regions of another width.
+    pub fn regions(self, width: usize) -> Result<&'a Regions> {
+        let expected = || format!("regions of width {width}");
+        match self {
+            Self::Regions(regions) if regions.dim() == width => Ok(regions),
+            Self::Regions(regions) => Err(Error::invalid("images", expected(), regions.dim())),
+            Self::Features(_) => Err(Error::invalid("images", expected(), "global features")),
+            #[cfg(feature = "images")]
+            Self::Pictures(_) => Err(Error::invalid("images", expected(), "pictures")),
         }
     }
 }
@@ -188,7 +224,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The pairs of these captions; without features where the images are pictures.
+    /// The pairs of these captions; without features where the images are pictures or regions.
     ///
     /// # Panics
     /// If a caption is not there.
@@ -196,6 +232,7 @@ impl<'a> Rows<'a> {
         let images: Vec<usize> = captions.iter().map(|&c| items.pairs.image_of(c)).collect();
         let features = match items.images {
             ImageItems::Features(all) => images.iter().flat_map(|&i| all.row(i)).copied().collect(),
+            ImageItems::Regions(_) => vec![],
             #[cfg(feature = "images")]
             ImageItems::Pictures(_) => vec![],
         };
@@ -212,7 +249,7 @@ impl<'a> Rows<'a> {
         self.with_images(Images::Features(&self.features))
     }
 
-    /// As a step takes it, with other images: pictures made ready for it.
+    /// As a step takes it, with other images: pictures or regions made ready for it.
     pub fn with_images<'b>(&'b self, images: Images<'b>) -> Batch<'b> {
         let Self { texts, image_ids, caption_ids, .. } = self;
         Batch { images, texts, image_ids, caption_ids }

@@ -266,6 +266,7 @@ impl Split {
     pub fn part(&self, feature: ImageFeature) -> Part {
         Part {
             features: self.features(feature),
+            regions: None,
             images: (0..self.len()).map(|i| self.file_name(i)).collect(),
             captions: self.captions.iter().map(|c| c.text.clone()).collect(),
             pairs: self.pairs.clone(),
