@@ -83,7 +83,7 @@ pub enum TextKind {
 pub struct TrainConfig {
     /// Seed of weights and order.
     pub seed: u64,
-    /// Passes over all captions.
+    /// Passes over all captions; 0 trains nothing.
     pub epochs: usize,
     /// Pairs a step.
     pub batch: usize,
@@ -170,7 +170,6 @@ impl NaafConfig {
 
 impl TrainConfig {
     fn check(&self) -> Result<()> {
-        at_least_one("train.epochs", self.epochs)?;
         at_least_one("train.batch", self.batch)?;
         at_least_one("train.decay_every", self.decay_every)?;
         above_zero("train.learning_rate", self.learning_rate)?;

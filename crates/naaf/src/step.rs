@@ -177,7 +177,7 @@ impl Naaf {
 
     /// The regions of a batch that can be trained with.
     fn check<'a>(&self, batch: &Batch<'a>) -> Result<RegionBatch<'a>> {
-        let b = batch.pairs()?;
+        batch.pairs()?;
         check_texts(batch.texts, None)?;
         let expected = self.region_dim();
         let refused = |got: String| {
@@ -185,9 +185,6 @@ impl Naaf {
         };
         match batch.images {
             Images::Regions { width, counts, values } if width == expected => {
-                assert_eq!(counts.len(), b, "one count of regions an image");
-                let rows: usize = counts.iter().sum();
-                assert_eq!(values.len(), rows * width, "regions are [{rows}, {width}]");
                 if let Some(image) = counts.iter().position(|&n| n == 0) {
                     let place = format!("image {image} of the batch");
                     return Err(Error::invalid(place, "at least 1 region", 0));
@@ -195,8 +192,7 @@ impl Naaf {
                 Ok(RegionBatch { counts, values })
             }
             Images::Regions { width, .. } => refused(width.to_string()),
-            Images::Features(_) => refused("global features".into()),
-            _ => refused("pictures".into()),
+            other => refused(other.kind().into()),
         }
     }
 

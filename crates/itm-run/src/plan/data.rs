@@ -1,7 +1,7 @@
 //! What is the same for every method: sizes of the data, and what they take.
 
 use itm_core::cca::CcaOptions;
-use itm_core::data::Features;
+use itm_core::data::{Features, Regions};
 use itm_core::text::Terms;
 
 use super::Bytes;
@@ -14,6 +14,10 @@ use crate::split::{Split, Splits};
 pub struct Sizes {
     /// Width of the image features.
     pub features: usize,
+    /// Width of the features of a region; 0 without regions.
+    pub region_dim: usize,
+    /// Most regions of an image of the training split.
+    pub regions: usize,
     /// Words of the vocabulary, or word pieces, or stems.
     pub vocabulary: usize,
     /// Longest caption, in words.
@@ -28,8 +32,11 @@ impl Sizes {
     pub(crate) fn of(source: &Source, reading: &Reading) -> Self {
         let train = reading.texts(Split::Train);
         let longest = train.iter().map(Vec::len).max();
+        let regions = source.dataset.train.regions.as_ref();
         Self {
             features: source.dataset.train.features.dim,
+            region_dim: regions.map_or(0, Regions::dim),
+            regions: regions.and_then(|all| all.counts().iter().copied().max()).unwrap_or(0),
             vocabulary: reading.vocabulary,
             words: longest.unwrap_or(0),
             captions: train.len(),

@@ -70,7 +70,6 @@ fn bad_values_name_their_key() {
             Attention::Naaf(crate::NegativeAware { scale: 0.0, ..Preset::Default.attention() });
     });
     check("mining.smoothing", &|c| c.mining.smoothing = 0.0);
-    check("train.epochs", &|c| c.train.epochs = 0);
     check("train.batch", &|c| c.train.batch = 0);
     check("train.decay_every", &|c| c.train.decay_every = 0);
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);

@@ -14,7 +14,7 @@ use crate::{Intra, NegativeAware, Preset, Scan};
 pub(super) const DIM: usize = 5;
 pub(super) const VOCABULARY: usize = 14;
 
-/// Eight pairs of six images, which have two to four regions; texts of one to five words, the first and the last of most of them
+/// Eight pairs of six images, which have two to four regions; texts of one to six words, the first and the last of all but one
 /// marks.
 pub(super) struct Data {
     regions: Regions,
@@ -27,7 +27,7 @@ pub(super) fn data() -> Data {
     let value = |k: usize| random::unit(11, k as u64) - 0.4;
     let values = (0..counts.iter().sum::<usize>() * DIM).map(value).collect();
     let text = |pair: usize| {
-        let words = (0..pair % 4).map(|k| 4 + ((pair * 5 + k * 3) % 10) as u32);
+        let words = (0..1 + pair % 4).map(|k| 4 + ((pair * 3 + k * 7) % 10) as u32);
         if pair == 6 { vec![9] } else { [1].into_iter().chain(words).chain([2]).collect() }
     };
     let texts = (0..8).map(text).collect();
@@ -36,7 +36,7 @@ pub(super) fn data() -> Data {
 }
 
 pub(super) fn naaf(config: &NaafConfig) -> Naaf {
-    Naaf::new(config, DIM, VOCABULARY, &Device::flex(), 7).unwrap().with_epochs_of(2)
+    Naaf::new(config, DIM, VOCABULARY, &Device::flex(), 7).unwrap().with_epochs_of(12)
 }
 
 pub(super) fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
@@ -92,7 +92,7 @@ fn scan() -> NaafConfig {
     NaafConfig { attention: Attention::Scan(Scan::text_to_image(crate::Pooling::Mean)), ..tiny() }
 }
 
-/// Forty steps over one batch.
+/// Sixty steps over one batch.
 #[test]
 fn every_score_and_text_lowers_its_loss() {
     for (name, config) in
@@ -100,8 +100,8 @@ fn every_score_and_text_lowers_its_loss() {
     {
         let mut naaf = naaf(&config);
         begin(&mut naaf, 0);
-        let losses: Vec<f64> = (0..40).map(|k| step(&mut naaf, &ALL, k).unwrap().loss).collect();
-        assert!(losses[39] < 0.5 * losses[0], "{name}: {} to {}", losses[0], losses[39]);
+        let losses: Vec<f64> = (0..60).map(|k| step(&mut naaf, &ALL, k).unwrap().loss).collect();
+        assert!(losses[59] < 0.7 * losses[0], "{name}: {} to {}", losses[0], losses[59]);
         assert_eq!(naaf.non_finite(), None);
     }
 }
@@ -176,21 +176,26 @@ fn trap_03_regions_of_zeros_and_without_a_match_are_no_nan() {
     assert_eq!(naaf.non_finite(), None);
 }
 
-/// By `per_caption` what one caption moves the next one sees: other losses than by `per_batch` from the second step on and, as
-/// the boundary rises inside of the first batch, in the first step too.
+/// A model that ranks its captions right, with no boundary yet: by `per_caption` what one caption moves the next one sees, by
+/// `per_batch` only the next batch does.
 #[test]
 fn trap_05_the_boundary_moves_inside_of_a_batch() {
-    let losses = |schedule| {
-        let mut config = tiny();
-        (config.mining.schedule, config.mining.min_words) = (schedule, 1);
-        config.mining.reset_below_min_words = false;
-        let mut naaf = naaf(&config);
-        let told: Vec<_> = (0..2).map(|k| step(&mut naaf, &ALL, k).unwrap()).collect();
-        assert!(number(&told[1], "t").unwrap() > 0.0, "{told:?}");
-        told.iter().map(|told| told.loss).collect::<Vec<_>>()
+    let trained = trained();
+    let of = |schedule, min_words| {
+        let mut model = trained.clone();
+        model.boundary = Boundary::default();
+        let mining = &mut model.config.mining;
+        (mining.schedule, mining.min_words) = (schedule, min_words);
+        mining.reset_below_min_words = false;
+        model.config.loss.margin = 2.0; // every hinge is active
+        let first = step(&mut model, &ALL, 0).unwrap();
+        assert_eq!(number(&first, "t").unwrap() > 0.0, min_words < 22, "{first:?}");
+        first.loss
     };
-    let (caption, batch) = (losses(Schedule::PerCaption), losses(Schedule::PerBatch));
-    assert!(caption[0] != batch[0] && caption[1] != batch[1], "{caption:?} {batch:?}");
+    let fixed = of(Schedule::PerCaption, 100);
+    assert_eq!(of(Schedule::PerBatch, 100), fixed);
+    assert_eq!(of(Schedule::PerBatch, 1), fixed);
+    assert_ne!(of(Schedule::PerCaption, 1), fixed);
 }
 
 /// Scores are those of t_s, and of t where the config says so; the numbers say both.
@@ -209,23 +214,30 @@ fn the_boundary_of_inference_is_the_configs() {
     assert_ne!(at(&config, 0.3, 0.1), at(&config, 0.2, 0.1));
 }
 
+/// 3 + 5 + 6 + 3 + 4 + 1 words of the six captions, once all are ranked right.
 #[test]
 fn a_step_tells_what_moved() {
-    let told = step(&mut naaf(&tiny()), &ALL, 0).unwrap();
+    let first = step(&mut naaf(&tiny()), &ALL, 0).unwrap();
     for name in ["t", "t_s", "words_sampled", "ranked_right", "learning_rate"] {
-        assert!(number(&told, name).is_some(), "{name}: {:?}", told.numbers);
+        assert!(number(&first, name).is_some(), "{name}: {:?}", first.numbers);
     }
-    let share = number(&told, "ranked_right").unwrap();
-    assert!((0.0..=1.0).contains(&share));
-    let mut naaf = naaf(&tiny());
-    let later = (0..40).map(|k| step(&mut naaf, &ALL, k).unwrap()).next_back().unwrap();
-    assert!(number(&later, "ranked_right").unwrap() > 0.9, "{later:?}");
-    for name in ["matched_mean", "mismatched_deviation", "ln_alpha_star"] {
-        assert!(number(&later, name).is_some(), "{name}: {:?}", later.numbers);
-    }
-    // 2 + 4 + 5 + 2 + 3 + 1 words of the six captions.
-    assert_eq!(number(&later, "words_sampled"), Some(17.0), "{later:?}");
-    assert_eq!(number(&step(&mut self::naaf(&global()), &ALL, 0).unwrap(), "t"), None);
+    let later = step(&mut trained(), &ALL, 0).unwrap();
+    assert_eq!(number(&later, "ranked_right"), Some(1.0), "{later:?}");
+    assert_eq!(number(&later, "words_sampled"), Some(22.0), "{later:?}");
+    let value = |name| number(&later, name).unwrap_or_else(|| panic!("{name}: {later:?}"));
+    assert!(value("matched_mean") > value("mismatched_mean"));
+    assert!(value("matched_deviation") > 0.0 && value("mismatched_deviation") > 0.0);
+    assert!(value("ln_alpha_star").is_finite());
+    assert_eq!(number(&step(&mut naaf(&global()), &ALL, 0).unwrap(), "t"), None);
+}
+
+/// A model after a hundred steps over one batch, with all hinges: it ranks every caption right.
+fn trained() -> Naaf {
+    let mut config = tiny();
+    (config.loss.warmup_epochs, config.loss.warmup_loss) = (1, WarmupLoss::Sum);
+    let mut model = naaf(&config);
+    (0..100).for_each(|k| _ = step(&mut model, &ALL, k).unwrap());
+    model
 }
 
 /// What is drawn with the truth beside it: pair 1 is of pair 0's image, a negative of it unless masked.
@@ -266,7 +278,7 @@ fn what_is_no_batch_of_regions_is_refused_and_changes_nothing() {
     };
     let values = [0.5; 3 * DIM];
     let line = refused(Images::Features(&values[..2 * DIM]), &texts);
-    assert_eq!(line, "images: expected regions of width 5, got global features");
+    assert_eq!(line, "images: expected regions of width 5, got features");
     let wide = Images::Regions { width: 3, counts: &[2, 3], values: &values };
     assert_eq!(refused(wide, &texts), "images: expected regions of width 5, got 3");
     let none = Images::Regions { width: DIM, counts: &[3, 0], values: &values };

@@ -63,7 +63,7 @@ fn trap_12_resume_equals_an_uninterrupted_run() {
 fn trap_12_a_checkpoint_without_its_boundary_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut model = naaf(&tiny());
-    run(&mut model, 0..6);
+    run(&mut model, 0..12);
     assert_ne!(model.boundary().matched.count, 0, "{:?}", model.boundary());
     let mut saved = files(&model);
     let contents = &saved["model.safetensors"];
