@@ -130,7 +130,7 @@ pub(crate) fn sizes() -> Sizes {
     let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps an epoch
     Sizes {
         features: DIM,
-        region_dim: REGION_DIM,
+        region_width: REGION_DIM,
         regions: DIM / REGION_DIM,
         vocabulary: VOCABULARY,
         words: 4,

@@ -212,7 +212,7 @@ mod tests {
 
     const SIZES: Sizes = Sizes {
         features: 200,
-        region_dim: 0,
+        region_width: 0,
         regions: 0,
         vocabulary: 150,
         words: 12,

@@ -46,7 +46,7 @@ impl Recipe for NaafConfig {
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, start, device, .. } = *given;
-        let (regions, words, seed) = (sizes.region_dim, sizes.vocabulary, self.train.seed);
+        let (regions, words, seed) = (sizes.region_width, sizes.vocabulary, self.train.seed);
         let model = Naaf::new(self, regions, words, device, seed)?;
         let model = model.with_epochs_of(sizes.captions.div_ceil(self.train.batch));
         Ok(Box::new(match start.filter(|_| self.model.closed_form().is_some()) {
@@ -70,7 +70,7 @@ impl Recipe for NaafConfig {
 /// A global score has neither products nor Gram matrices, but `4 · 4·b²` for its scores.
 fn memory(config: &NaafConfig, sizes: &Sizes) -> Bytes {
     let [d, e, b] = [config.model.embed_dim, config.model.word_dim, config.train.batch];
-    let [d, e, b, x] = [d, e, b, sizes.region_dim].map(|n| n as u64);
+    let [d, e, b, x] = [d, e, b, sizes.region_width].map(|n| n as u64);
     let [r, l, v] = [sizes.regions, sizes.words, sizes.vocabulary].map(|n| n as u64);
     let gain = u64::from(config.model.region_map == RegionMapKind::WeightNorm);
     let (text, word) = match config.model.text {
@@ -96,7 +96,7 @@ mod tests {
 
     const SIZES: Sizes = Sizes {
         features: 200,
-        region_dim: 100,
+        region_width: 100,
         regions: 10,
         vocabulary: 150,
         words: 12,
