@@ -14,6 +14,7 @@
 //! [`Leakage`] what held-out splits share with training. Every refusal is one line: place, expected, got.
 
 pub mod advice;
+mod bounds;
 mod captions;
 mod centred;
 mod check;
@@ -37,6 +38,7 @@ mod regions;
 mod vectors;
 
 pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
+pub use bounds::Bounds;
 pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
 pub use check::{check, check_with};

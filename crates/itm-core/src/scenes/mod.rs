@@ -37,6 +37,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use crate::data::Bounds;
 pub use draw::Image;
 pub use export::export;
 pub use features::{Extractor, Regions, WIDTH};
@@ -46,7 +47,7 @@ pub use lexicon::words;
 pub use parse::{Parsed, Role, analyse, parse};
 pub use sheet::sheet;
 pub use truth::{FalseNegatives, Grounding, entails, grounding};
-pub use world::{Background, Bounds, Colour, Kind, Object, Pattern, Scene, Size};
+pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
 use crate::data::{Dataset, Features, Part};
 use crate::{Pairs, Relevance};
