@@ -22,7 +22,7 @@ impl Fne {
                 let all: Vec<usize> = (0..pictures.len()).collect();
                 self.embed_pictures(pictures.some(&all))?
             }
-            (None, _) => return Err(Error::invalid("images", "pictures", "features")),
+            (None, images) => return Err(Error::invalid("images", "pictures", images.kind())),
         };
         let (dim, texts) = (self.config.model.embed_dim, self.embed_texts(items.texts)?);
         Ok(EmbeddingRows { dim, images, texts, similarity: Similarity::Cosine })

@@ -210,10 +210,8 @@ impl Fne {
         let b = batch.pairs()?;
         match (self.online().image.feature_width(), batch.images) {
             (Some(width), images) => _ = images.features(b, width)?,
-            (None, Images::Features(_)) => {
-                return Err(Error::invalid("images", "pictures", "features"));
-            }
-            (None, _) => (),
+            (None, Images::Pixels { .. }) => (),
+            (None, images) => return Err(Error::invalid("images", "pictures", images.kind())),
         }
         check_ids(batch.image_ids)?;
         if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {

@@ -1,14 +1,25 @@
 //! What a method takes in: the items of each split, and the batches of an epoch.
 
-use itm_core::data::Features;
+use itm_core::data::{Features, RegionRows};
 use itm_core::learn::{Batch, ImageItems, Images, Items, Rows};
 use itm_core::vision::PictureBatch;
-use itm_core::{Pairs, Relevance, Result};
+use itm_core::{Error, Pairs, Relevance, Result};
 
 use crate::encoded::Reading;
 use crate::pictures::{Pictures, View};
 use crate::source::Source;
 use crate::split::{Split, Splits};
+
+/// What a method sees of an image.
+#[derive(Debug, Clone, Copy)]
+pub enum Sees {
+    /// The global feature.
+    Features,
+    /// The features of its regions.
+    Regions,
+    /// The picture itself.
+    Pictures(View),
+}
 
 /// The items of all splits, and what a training is audited with.
 pub struct Inputs<'a> {
@@ -22,50 +33,55 @@ pub struct Inputs<'a> {
 /// One split without its pictures.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'a> {
-    pub(crate) features: &'a Features,
+    /// Features or regions; features of width 0 where the method sees pictures.
+    pub(crate) images: ImageItems<'a>,
     pub(crate) texts: &'a [Vec<u32>],
     pub(crate) pairs: &'a Pairs,
 }
 
 impl<'a> Part<'a> {
-    fn items<'b>(&self, images: ImageItems<'b>) -> Items<'b>
-    where
-        'a: 'b,
-    {
-        Items { images, texts: self.texts, pairs: self.pairs }
-    }
-
-    fn rows(&self, captions: &[usize]) -> Rows<'a> {
-        Rows::of(&self.items(ImageItems::Features(self.features)), captions)
+    fn items(self) -> Items<'a> {
+        let Self { images, texts, pairs } = self;
+        Items { images, texts, pairs }
     }
 }
 
 impl<'a> Inputs<'a> {
-    /// The transformed features and the texts of a data set; with a view its pictures instead of the features.
+    /// What a method sees of the images of a data set, and the texts; `features` are the transformed ones.
     ///
     /// # Errors
-    /// If there is no file for a picture.
+    /// If there is no file for a picture, or the data were read without regions.
     pub(crate) fn new(
         source: &'a Source,
         features: &'a Splits<Features>,
         reading: &'a Reading,
-        view: Option<View>,
+        sees: Sees,
     ) -> Result<Self> {
         let part = |split| -> Result<Part<'a>> {
-            let pairs = &source.part(split).0.pairs;
-            Ok(Part { features: features.of(split), texts: reading.texts(split), pairs })
+            let part = source.part(split).0;
+            let images = match (sees, &part.regions) {
+                (Sees::Features | Sees::Pictures(_), _) => ImageItems::Features(features.of(split)),
+                (Sees::Regions, Some(regions)) => ImageItems::Regions(regions),
+                (Sees::Regions, None) => {
+                    return Err(Error::invalid(&source.title, "regions", "none that were read"));
+                }
+            };
+            Ok(Part { images, texts: reading.texts(split), pairs: &part.pairs })
         };
-        let pictures = view.map(|view| Pictures::new(source, view)).transpose()?;
+        let pictures = match sees {
+            Sees::Pictures(view) => Some(Pictures::new(source, view)?),
+            Sees::Features | Sees::Regions => None,
+        };
         Ok(Self { parts: Splits::try_new(part)?, pictures, truth: source.part(Split::Train).1 })
     }
 
     /// The items of a split.
     pub(crate) fn items(&self, split: Split) -> Items<'_> {
-        let part = self.parts.of(split);
-        part.items(match &self.pictures {
-            Some(pictures) => ImageItems::Pictures(pictures.of(split)),
-            None => ImageItems::Features(part.features),
-        })
+        let items = self.parts.of(split).items();
+        match &self.pictures {
+            Some(pictures) => Items { images: ImageItems::Pictures(pictures.of(split)), ..items },
+            None => items,
+        }
     }
 
     /// True pairs of the training split, where they are known.
@@ -83,14 +99,16 @@ impl<'a> Inputs<'a> {
     /// What a step takes.
     ///
     /// # Errors
-    /// If a picture cannot be read.
+    /// If a picture or a region cannot be read.
     pub(crate) fn step(&mut self, captions: &[usize], seed: u64) -> Result<Ready<'a>> {
-        let train = self.parts.train;
-        let pixels = match &mut self.pictures {
-            Some(pictures) => Some(pictures.step(&images_of(train.pairs, captions), seed)?),
-            None => None,
+        let items = self.parts.train.items();
+        let numbers = || images_of(items.pairs, captions);
+        let images = match (&mut self.pictures, items.images) {
+            (Some(pictures), _) => Made::Pictures(pictures.step(&numbers(), seed)?),
+            (None, ImageItems::Regions(all)) => Made::Regions(all.rows(&numbers())?),
+            (None, _) => Made::Features,
         };
-        Ok(Ready { rows: train.rows(captions), pixels })
+        Ok(Ready { rows: Rows::of(&items, captions), images })
     }
 }
 
@@ -101,15 +119,23 @@ fn images_of(pairs: &Pairs, captions: &[usize]) -> Vec<usize> {
 /// A batch that owns its images.
 pub(crate) struct Ready<'a> {
     rows: Rows<'a>,
-    pixels: Option<PictureBatch>,
+    images: Made,
+}
+
+enum Made {
+    /// They are in the rows.
+    Features,
+    Regions(RegionRows),
+    Pictures(PictureBatch),
 }
 
 impl Ready<'_> {
     /// As a step takes it.
     pub(crate) fn batch(&self) -> Batch<'_> {
-        match &self.pixels {
-            Some(pixels) => self.rows.with_images(Images::from(pixels)),
-            None => self.rows.batch(),
+        match &self.images {
+            Made::Features => self.rows.batch(),
+            Made::Regions(regions) => self.rows.with_images(Images::from(regions)),
+            Made::Pictures(pictures) => self.rows.with_images(Images::from(pictures)),
         }
     }
 }
@@ -119,5 +145,46 @@ impl<'a> Inputs<'a> {
     /// The same part for all splits, without a truth or with one.
     pub(crate) fn of_part(part: Part<'a>, truth: Option<&'a Relevance>) -> Self {
         Self { parts: Splits { train: part, val: part, test: part }, pictures: None, truth }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::data::RegionTransform;
+
+    use super::*;
+    use crate::encoded;
+    use crate::testing;
+
+    /// A step and a split give the regions of the images that are asked for, as the target wants them transformed.
+    #[test]
+    fn regions_are_those_of_the_images() {
+        let (mut config, plain) = testing::small_scenes([7, 2, 3]);
+        config.target.regions = Some(itm_core::data::RegionSource::Given);
+        config.target.region_transform = RegionTransform::CentredRoots;
+        let (config, source) = Source::open(&config, None, &testing::configs()).unwrap();
+        let features = encoded::features(&source.dataset, &config.target);
+        let reading = Reading::new(&source.dataset, &config.target, encoded::Captions::Stems);
+        let reading = reading.unwrap();
+        let mut inputs = Inputs::new(&source, &features, &reading, Sees::Regions).unwrap();
+        let ready = inputs.step(&[33, 2, 34], 0).unwrap();
+        let Images::Regions { width, counts, values } = ready.batch().images else {
+            panic!("a batch of regions");
+        };
+        assert_eq!((width, counts), (itm_core::scenes::WIDTH, &[12, 12, 12][..]));
+        let one = values.len() / 3;
+        assert!(values[..one] == values[2 * one..] && values[..one] != values[one..2 * one]);
+        let all = source.dataset.train.regions.as_ref().unwrap();
+        assert_eq!(values[..one], all.rows(&[6]).unwrap().values);
+        // Centred over the training regions; the given ones are of another kind.
+        let rows = all.rows(&(0..7).collect::<Vec<_>>()).unwrap().values;
+        let mean: f32 = rows.iter().step_by(width).sum::<f32>() / (7.0 * 12.0);
+        assert!(mean.abs() < 1e-5 && rows.iter().any(|&x| x < 0.0), "{mean}");
+        let items = inputs.items(Split::Test);
+        assert_eq!(items.images.regions(width).unwrap().len(), 3);
+
+        let features = encoded::features(&plain.dataset, &config.target);
+        let line = Inputs::new(&plain, &features, &reading, Sees::Regions).err().unwrap();
+        assert_eq!(line.to_string(), "Scenes: expected regions, got none that were read");
     }
 }

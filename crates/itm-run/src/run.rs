@@ -14,7 +14,7 @@ use itm_core::{Error, Result};
 use crate::config::{Config, ImageFeatures};
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
-use crate::methods::{self, Given, Recipe};
+use crate::methods::{self, Given, Recipe, Sees};
 use crate::plan::{self, Bytes, Sizes};
 use crate::run_dir::RunDir;
 use crate::source::Source;
@@ -108,7 +108,7 @@ impl Bench {
         let (mut recipe, place) = (methods::recipe(&self.config, row)?, format!("row.{row}"));
         recipe.set_seed(seed);
         let reading = self.reading(row)?;
-        let inputs = Inputs::new(&self.source, &self.features, reading, recipe.view())?;
+        let inputs = Inputs::new(&self.source, &self.features, reading, recipe.sees())?;
         let start = self.start(&*recipe, reading, folder).map_err(self.config.inside(&place))?;
         let given = Given {
             sizes: &self.sizes(row)?,
@@ -149,13 +149,18 @@ fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
     let (recipe, inside) = (methods::recipe(config, row)?, || config.inside(&place));
     recipe.validate().map_err(inside())?;
     recipe.find_weights().map_err(inside())?;
-    let (pictures, features) = (recipe.view().is_some(), config.target.features);
+    let (sees, features) = (recipe.sees(), config.target.features);
+    let pictures = matches!(sees, Sees::Pictures(_));
     if pictures != (features == ImageFeatures::Pictures) {
         let wanted = match pictures {
             true => "\"pictures\", which the row's image encoder sees",
             false => "features, which the row's image encoder sees",
         };
         return Err(inside()(Error::invalid("target.features", wanted, format!("{features:?}"))));
+    }
+    if matches!(sees, Sees::Regions) && source.dataset.train.regions.is_none() {
+        let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
+        return Err(inside()(Error::invalid("target.regions", wanted, "none")));
     }
     training_plan(config, &*recipe, source, 0).check().map_err(inside())
 }

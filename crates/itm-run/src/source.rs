@@ -4,17 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use itm_core::data::{
-    Dataset, ImageFolder, LoadOptions, Part, load_pictures, load_precomp, probe_image,
+    Bounds, Dataset, ImageFolder, Part, load_pictures, load_precomp, probe_image,
 };
 use itm_core::learn::WordMap;
-use itm_core::scenes::{
-    Bounds, Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words,
-};
+use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
 use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result};
 use rayon::prelude::*;
 
-use crate::config::{Config, DatasetName, ImageFeatures};
+use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
 use crate::progress;
 use crate::report::Picture;
 use crate::split::Split;
@@ -75,7 +73,7 @@ impl Source {
         }
         let folder = data.map_or_else(|| Path::new("data").join(name.folder()), Path::to_path_buf);
         if data.is_some() || folder.is_dir() {
-            return Ok((asked.clone(), Self::folder(name, asked.target.features, &folder)?));
+            return Ok((asked.clone(), Self::folder(&asked.target, &folder)?));
         }
         let missing = format!(
             "{} is not in `{}`: `cargo xtask data` says how to get it",
@@ -106,7 +104,11 @@ impl Source {
         };
         let spinner = progress::spinner("generating Scenes");
         let scenes = Scenes::generate(sizes.seed, sizes.sizes());
-        let dataset = scenes.dataset(sizes.features);
+        let mut dataset = match config.target.regions {
+            None => scenes.dataset(sizes.features),
+            Some(_) => scenes.dataset_with_regions(sizes.features),
+        };
+        dataset.transform_regions(config.target.region_transform)?;
         let truth = Truth { train: scenes.train.relevance(), test: scenes.test.relevance() };
         spinner.finish_and_clear();
         Ok(Self {
@@ -120,12 +122,13 @@ impl Source {
         })
     }
 
-    fn folder(asked: DatasetName, features: ImageFeatures, folder: &Path) -> Result<Self> {
-        let options = LoadOptions::default();
-        let loaded = match features {
+    fn folder(target: &Target, folder: &Path) -> Result<Self> {
+        let (asked, features, options) = (target.dataset, target.features, load_options(target));
+        let mut loaded = match features {
             ImageFeatures::Pictures => load_pictures(folder, options.captions_per_image)?,
             _ => load_precomp(folder, &options)?,
         };
+        loaded.dataset.transform_regions(target.region_transform)?;
         let mut notes = loaded.notes;
         let (known, title) = match &loaded.declared {
             None => (Some(asked), asked.title().to_owned()),

@@ -18,12 +18,13 @@ impl ImageConfig {
     /// Features as the projection takes them; pixels as they are.
     ///
     /// # Panics
-    /// If there are not as many whole images.
+    /// If there are not as many whole images, or they are regions.
     pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> Prepared<'a> {
         let n = images.values().len();
         let width = match images {
             Images::Pixels { size, .. } => 3 * size * size,
-            _ => n / count.max(1),
+            Images::Features(_) => n / count.max(1),
+            other => panic!("{} for an encoder of features or pictures", other.kind()),
         };
         assert_eq!(n, count * width, "{n} values for {count} images of {width}");
         let images = match (self, images) {
@@ -130,9 +131,9 @@ impl ImageEncoder {
             (Self::Vit(encoder), Images::Pixels { size, values }) => {
                 encoder.encode(size, values, dropout)
             }
-            (Self::Features(_), _) => panic!("pictures for an encoder of features"),
+            (Self::Features(_), images) => panic!("{} for an encoder of features", images.kind()),
             (Self::Vit(_), images) => {
-                panic!("{} features for an encoder of pictures", images.values().len())
+                panic!("{} for an encoder of pictures", images.kind())
             }
         }
     }

@@ -85,3 +85,19 @@ impl Bounds {
         Self::around(x, y, self.width() * factor, self.height() * factor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_overlap_and_nest() {
+        let a = Bounds { x1: 0.0, y1: 0.0, x2: 0.4, y2: 0.2 };
+        let b = Bounds { x1: 0.3, y1: 0.1, x2: 0.5, y2: 0.5 };
+        assert!((a.overlap(&b) - 0.01).abs() < 1e-6);
+        assert!((a.overlap(&b.scaled(0.1))).abs() < 1e-9);
+        let outer = Bounds { x1: -0.1, y1: -0.2, x2: 0.9, y2: 0.9 };
+        assert!((a.clearance_in(&outer) - 0.1).abs() < 1e-6);
+        assert!(b.clearance_in(&a) < 0.0);
+    }
+}

@@ -31,12 +31,30 @@ impl Batch<'_> {
         assert!(b > 0, "a batch has at least one pair");
         assert_eq!(self.texts.len(), b, "one text a pair");
         assert_eq!(self.caption_ids.len(), b, "one caption number a pair");
-        let values = self.images.values();
-        if let Some(at) = values.iter().position(|x| !x.is_finite()) {
-            let place = format!("image {} of the batch", at / (values.len() / b).max(1));
-            return Err(Error::invalid(place, "finite values", values[at]));
+        if let Images::Regions { width, counts, values } = self.images {
+            assert_eq!(counts.len(), b, "one count of regions a pair");
+            let rows: usize = counts.iter().sum();
+            assert_eq!(values.len(), rows * width, "regions are [{rows}, {width}]");
         }
-        Ok(b)
+        let values = self.images.values();
+        match values.iter().position(|x| !x.is_finite()) {
+            Some(at) => Err(Error::invalid(self.place(at), "finite values", values[at])),
+            None => Ok(b),
+        }
+    }
+
+    /// Where a value stands.
+    fn place(&self, at: usize) -> String {
+        let Images::Regions { width, counts, .. } = self.images else {
+            let of_one = self.images.values().len() / self.image_ids.len();
+            return format!("image {} of the batch", at / of_one.max(1));
+        };
+        let (mut region, mut image) = (at / width, 0);
+        while region >= counts[image] {
+            region -= counts[image];
+            image += 1;
+        }
+        format!("image {image} of the batch, region {region}")
     }
 }
 
@@ -90,10 +108,19 @@ impl<'a> Images<'a> {
         }
     }
 
+    /// What they are: `features`, `regions` or `pictures`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Features(_) => "features",
+            Self::Regions { .. } => "regions",
+            Self::Pixels { .. } => "pictures",
+        }
+    }
+
     /// The features of `rows` images.
     ///
     /// # Errors
-    /// If the images are pictures.
+    /// If the images are pictures or regions.
     ///
     /// # Panics
     /// If there are not `rows · width` values.
@@ -151,17 +178,25 @@ pub enum ImageItems<'a> {
 }
 
 impl<'a> ImageItems<'a> {
+    /// What they are: `features`, `regions` or `pictures`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Features(_) => "features",
+            Self::Regions(_) => "regions",
+            #[cfg(feature = "images")]
+            Self::Pictures(_) => "pictures",
+        }
+    }
+
     /// The features.
     ///
     /// # Errors
-    /// If the images are pictures, or features of another width.
+    /// If the images are something else, or features of another width.
     pub fn features(self, width: usize) -> Result<&'a Features> {
         match self {
             Self::Features(features) if features.dim == width => Ok(features),
             Self::Features(features) => Err(not_features(width, features.dim)),
-            Self::Regions(_) => Err(not_features(width, "regions")),
-            #[cfg(feature = "images")]
-            Self::Pictures(_) => Err(not_features(width, "pictures")),
+            other => Err(not_features(width, other.kind())),
         }
     }
 
@@ -174,9 +209,7 @@ impl<'a> ImageItems<'a> {
         match self {
             Self::Regions(regions) if regions.dim() == width => Ok(regions),
             Self::Regions(regions) => Err(Error::invalid("images", expected(), regions.dim())),
-            Self::Features(_) => Err(Error::invalid("images", expected(), "global features")),
-            #[cfg(feature = "images")]
-            Self::Pictures(_) => Err(Error::invalid("images", expected(), "pictures")),
+            other => Err(Error::invalid("images", expected(), other.kind())),
         }
     }
 }
@@ -253,5 +286,38 @@ impl<'a> Rows<'a> {
     pub fn with_images<'b>(&'b self, images: Images<'b>) -> Batch<'b> {
         let Self { texts, image_ids, caption_ids, .. } = self;
         Batch { images, texts, image_ids, caption_ids }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(images: Images) -> String {
+        let texts: [&[u32]; 3] = [&[2], &[3], &[4]];
+        let ids = [7, 8, 9];
+        let batch = Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids };
+        batch.pairs().unwrap_err().to_string()
+    }
+
+    fn regions(values: &[f32]) -> Images<'_> {
+        Images::Regions { width: 2, counts: &[1, 2, 1], values }
+    }
+
+    /// Of three images: with one row each, and with 1, 2 and 1 regions of two values.
+    #[test]
+    fn a_value_that_is_not_finite_is_found_where_it_stands() {
+        let mut values = [0.5; 8];
+        values[4] = f32::NAN;
+        let line = refused(Images::Features(&values[..6]));
+        assert_eq!(line, "image 2 of the batch: expected finite values, got NaN");
+        let line = refused(regions(&values));
+        assert_eq!(line, "image 1 of the batch, region 1: expected finite values, got NaN");
+        for (at, place) in [(0, "0 of the batch, region 0"), (7, "2 of the batch, region 0")] {
+            let mut values = [0.5; 8];
+            values[at] = f32::INFINITY;
+            let line = refused(regions(&values));
+            assert_eq!(line, format!("image {place}: expected finite values, got inf"));
+        }
     }
 }

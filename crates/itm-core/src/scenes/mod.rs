@@ -49,7 +49,7 @@ pub use sheet::sheet;
 pub use truth::{FalseNegatives, Grounding, entails, grounding};
 pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
-use crate::data::{Dataset, Features, Part};
+use crate::data::{self, Dataset, Features, Part};
 use crate::{Pairs, Relevance};
 
 /// Captions of an image.
@@ -178,9 +178,34 @@ impl Scenes {
             }
             hash.update(b"\n");
         }
-        let sha256 = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        let sha256 = hex(hash);
         Dataset { name: "scenes".to_owned(), train, val, test, sha256 }
     }
+
+    /// The same with the regions of every image, which the hash then covers.
+    pub fn dataset_with_regions(&self, feature: ImageFeature) -> Dataset {
+        let mut data = self.dataset(feature);
+        let mut hash = Sha256::new_with_prefix(&data.sha256);
+        for (part, split) in
+            [&mut data.train, &mut data.val, &mut data.test].into_iter().zip(self.splits())
+        {
+            let regions = split.region_features();
+            for image in 0..regions.len() {
+                let rows = regions.rows(&[image]).expect("they are in memory");
+                rows.values.iter().for_each(|v| hash.update(v.to_le_bytes()));
+                let boxes = regions.boxes(image).into_iter().flatten();
+                let edges = boxes.flat_map(|b| [b.x1, b.y1, b.x2, b.y2]);
+                edges.for_each(|edge| hash.update(edge.to_le_bytes()));
+            }
+            part.regions = Some(regions);
+        }
+        data.sha256 = hex(hash);
+        data
+    }
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 impl Split {
@@ -261,6 +286,17 @@ impl Split {
     pub fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
         let boxes: Vec<_> = self.scenes[i].objects.iter().map(|o| o.bounds).collect();
         extractor.regions(&self.image(i), &boxes)
+    }
+
+    /// The regions of every image, with their boxes.
+    pub fn region_features(&self) -> data::Regions {
+        let extractor = Extractor::new();
+        let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(&extractor, i));
+        let all: Vec<_> = of_image.collect();
+        let boxes = all.iter().flat_map(|of| &of.boxes).copied().collect();
+        let values = all.into_iter().flat_map(|of| of.features).collect();
+        let regions = data::Regions::new(WIDTH, vec![Regions::COUNT; self.len()], values);
+        regions.and_then(|regions| regions.with_boxes(boxes)).expect("finite, and a box a region")
     }
 
     /// What a method may see of this split.
@@ -423,5 +459,12 @@ mod tests {
         assert_eq!(data.sha256.len(), 64);
         assert_ne!(data.sha256, world(8, 6, 4).dataset(ImageFeature::Global).sha256);
         assert_ne!(data.sha256, scenes.dataset(ImageFeature::MeanOfRegions).sha256);
+        let beside = scenes.dataset_with_regions(ImageFeature::Global);
+        assert_ne!(data.sha256, beside.sha256);
+        assert_eq!(data.test.features, beside.test.features);
+        let (regions, one) =
+            (beside.test.regions.unwrap(), scenes.test.regions(&Extractor::new(), 3));
+        assert_eq!(regions.rows(&[3]).unwrap().values, one.features);
+        assert_eq!(regions.boxes(3).unwrap(), one.boxes);
     }
 }

@@ -11,7 +11,7 @@ use itm_core::learn::Method;
 use itm_kernels::Memory;
 
 use super::side::Side;
-use super::{Given, Kind, Recipe, StartAsked, start_of, text_form};
+use super::{Given, Kind, Recipe, Sees, StartAsked, start_of, text_form};
 use crate::encoded::Captions;
 use crate::pictures::{BATCHES_AHEAD, View};
 use crate::plan::{Bytes, Sizes};
@@ -45,9 +45,9 @@ impl Recipe for FneConfig {
         self.sampler.exclude == Exclude::Truth
     }
 
-    fn view(&self) -> Option<View> {
-        let ImageConfig::Vit(vit) = &self.model.image else { return None };
-        Some(View { augment: vit.augment(), transform: vit.transform() })
+    fn sees(&self) -> Sees {
+        let ImageConfig::Vit(vit) = &self.model.image else { return Sees::Features };
+        Sees::Pictures(View { augment: vit.augment(), transform: vit.transform() })
     }
 
     fn captions(&self) -> Result<Captions> {
@@ -210,8 +210,15 @@ mod tests {
         Config::load(&testing::configs(), "fne-scenes").unwrap().row(row).unwrap()
     }
 
-    const SIZES: Sizes =
-        Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
+    const SIZES: Sizes = Sizes {
+        features: 200,
+        region_width: 0,
+        regions: 0,
+        vocabulary: 150,
+        words: 12,
+        captions: 15_000,
+        pictures: 0,
+    };
 
     /// The formula counts the weights of the model that is built.
     #[test]

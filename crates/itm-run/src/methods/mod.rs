@@ -15,6 +15,7 @@ use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
 pub use crate::encoded::Captions;
+pub use crate::inputs::Sees;
 pub use crate::pictures::View;
 pub use crate::starts::{StartAsked, TextForm};
 
@@ -107,9 +108,9 @@ pub trait Recipe {
         false
     }
 
-    /// How it sees pictures; `None` if it sees features.
-    fn view(&self) -> Option<View> {
-        None
+    /// What it sees of an image.
+    fn sees(&self) -> Sees {
+        Sees::Features
     }
 
     /// How it reads captions.

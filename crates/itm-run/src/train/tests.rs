@@ -4,6 +4,7 @@ use std::fs;
 use std::rc::Rc;
 
 use itm_core::data::Features;
+use itm_core::learn::ImageItems;
 use itm_core::{Pairs, Relevance};
 
 use super::*;
@@ -33,7 +34,8 @@ fn trained_with(
     let features = Features { dim: 1, values: vec![0.0; 23] };
     let (texts, pairs) = (vec![vec![1]; 23], Pairs::uniform(23, 1));
     let truth = Relevance::new(23, (0..23).map(|i| vec![i]).collect());
-    let part = Part { features: &features, texts: &texts, pairs: &pairs };
+    let images = ImageItems::Features(&features);
+    let part = Part { images, texts: &texts, pairs: &pairs };
     let mut inputs = Inputs::of_part(part, Some(&truth));
     let training = Training { name: "toy", plan, method: toy, inputs: &mut inputs, checkpoints };
     training.run(&folder.join("log.jsonl"), watch)

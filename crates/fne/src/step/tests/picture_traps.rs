@@ -137,6 +137,11 @@ fn features_are_no_pictures_and_pictures_no_features() {
     let line = refused(&mut sees_features, Images::from(&pictures(&[0], 16)));
     assert_eq!(line, "images: expected features of width 5, got pictures of 16 px");
     assert_eq!(unseen(&sees_features, 4), "images: expected features of width 5, got 4");
+    let regions = Images::Regions { width: 5, counts: &[1], values: &[0.5; 5] };
+    let line = refused(&mut sees_pictures, regions);
+    assert_eq!(line, "images: expected pictures, got regions");
+    let line = refused(&mut sees_features, regions);
+    assert_eq!(line, "images: expected features of width 5, got regions");
 }
 
 /// A caption without a word (cleaned to nothing, and nothing put in its place) and one of more pieces than positions.
