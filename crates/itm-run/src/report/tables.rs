@@ -2,6 +2,7 @@
 
 mod detection;
 mod hubs;
+mod mismatch;
 mod paper;
 mod pointing;
 mod rescored;
@@ -15,8 +16,9 @@ use super::{CCA, ORACLE, SPECIFIC_ORACLE};
 
 pub(super) use detection::{detection, detection_epochs, epochs};
 pub(super) use hubs::{hub_counts, hub_differences, hubs};
+pub(super) use mismatch::mismatch;
 pub(super) use paper::{paper, paper_differences};
-pub(super) use pointing::pointing;
+pub(super) use pointing::{grounding, pointing};
 pub(super) use rescored::rescored;
 pub(super) use truth::{draws, truth};
 
