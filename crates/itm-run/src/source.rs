@@ -9,7 +9,7 @@ use itm_core::data::{
 use itm_core::learn::WordMap;
 use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
 use itm_core::vision::PictureSource;
-use itm_core::{Error, Relevance, Result};
+use itm_core::{Error, Relevance, Result, ScoreMatrix};
 use rayon::prelude::*;
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
@@ -197,6 +197,12 @@ impl Source {
             Split::Val => (&self.dataset.val, None),
             Split::Test => (&self.dataset.test, truth.map(|t| &t.test)),
         }
+    }
+
+    /// How probable it is that each caption of a split was written for each image, where the world's own odds are known.
+    pub(crate) fn odds(&self, split: Split) -> Option<Result<ScoreMatrix>> {
+        let Pictures::Scenes(scenes) = &self.pictures else { return None };
+        Some(of_scenes(scenes, split).posterior())
     }
 
     /// What each word of a caption meets in an image of the same split, where a truth is known that says so: in order, also

@@ -43,6 +43,8 @@ pub const CHANCE: &str = "chance";
 pub const ORACLE: &str = "oracle, random ties";
 /// The same; what is true of few images comes first.
 pub const SPECIFIC_ORACLE: &str = "oracle, specific first";
+/// The same; it ranks by how probable it is that a caption was written for an image.
+pub const BAYES: &str = "oracle, Bayes";
 
 /// Name of the row of closed-form CCA, in every table.
 pub const CCA: &str = "CCA (closed form)";

@@ -12,7 +12,7 @@ use itm_report::format::{bytes, count, duration, interval, p_phrase, points, sig
 use itm_report::table::{Role, Table};
 
 use super::json::{Kind, Report, Row};
-use super::{CCA, ORACLE, SPECIFIC_ORACLE};
+use super::{BAYES, CCA, ORACLE, SPECIFIC_ORACLE};
 
 pub(super) use detection::{detection, detection_epochs, epochs};
 pub(super) use hubs::{hub_counts, hub_differences, hubs};
@@ -183,9 +183,9 @@ pub(super) fn role(report: &Report, name: &str, kind: Kind) -> Role {
     }
 }
 
-/// Whether a row is what no model of the truth alone can pass.
+/// Whether a row is what an oracle reaches.
 pub(super) fn is_bound(name: &str) -> bool {
-    [ORACLE, SPECIFIC_ORACLE].contains(&name)
+    [ORACLE, SPECIFIC_ORACLE, BAYES].contains(&name)
 }
 
 /// The same of a row that is no baseline.
