@@ -265,6 +265,6 @@ mod tests {
         ];
         let curve = curve("Full", 1, &log, 10);
         assert_eq!((curve.loss, curve.validation_rsum), (vec![(0.5, 2.0)], vec![(1.0, 123.0)]));
-        assert_eq!(curve.numbers, [("t".to_owned(), vec![(0.5, 0.3)])].into());
+        assert_eq!(curve.numbers, BTreeMap::from([("t".to_owned(), vec![(0.5, 0.3)])]));
     }
 }

@@ -180,7 +180,8 @@ mod tests {
             (0, false, -0.1, 0.45),
         ];
         let words = words(&all);
-        let by = |value, drawn: &[u32]| auc(&words.ranked(value).unwrap(), drawn).unwrap();
+        type Of = fn(&OneWord) -> Option<f32>;
+        let by = |value: Of, drawn: &[u32]| auc(&words.ranked(value).unwrap(), drawn).unwrap();
         assert!((by(|w| w.negative, &[1, 1]) - 5.5 / 6.0).abs() < 1e-12);
         assert!((by(|w| Some(w.best), &[1, 1]) - 5.0 / 6.0).abs() < 1e-12);
         assert_eq!(by(|w| w.negative, &[3, 0]), 1.0);

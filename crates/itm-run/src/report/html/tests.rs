@@ -20,7 +20,7 @@ fn of_regions() -> ReportInput {
     let mut input = sample::input(24.3, -5.5, &[1, 2, 3]);
     input.figures.word_maps.push(sample::effects());
     for curve in input.figures.curves.iter_mut().filter(|c| c.row == "Full") {
-        let course = |from: f64, to: f64| {
+        let course = |from: f64, to: f64| -> Vec<(f64, f64)> {
             let at = |e: f64| (e, to + (from - to) * (-e / 4.0).exp());
             (1..=16).map(f64::from).map(at).collect()
         };
