@@ -300,6 +300,10 @@ mod tests {
         batch.pairs().unwrap_err().to_string()
     }
 
+    fn regions(values: &[f32]) -> Images<'_> {
+        Images::Regions { width: 2, counts: &[1, 2, 1], values }
+    }
+
     /// Of three images: with one row each, and with 1, 2 and 1 regions of two values.
     #[test]
     fn a_value_that_is_not_finite_is_found_where_it_stands() {
@@ -307,7 +311,6 @@ mod tests {
         values[4] = f32::NAN;
         let line = refused(Images::Features(&values[..6]));
         assert_eq!(line, "image 2 of the batch: expected finite values, got NaN");
-        let regions = |values| Images::Regions { width: 2, counts: &[1, 2, 1], values };
         let line = refused(regions(&values));
         assert_eq!(line, "image 1 of the batch, region 1: expected finite values, got NaN");
         for (at, place) in [(0, "0 of the batch, region 0"), (7, "2 of the batch, region 0")] {
