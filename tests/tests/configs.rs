@@ -9,6 +9,7 @@ use hubness::training::HalConfig;
 use itm_run::config::{AnyConfig, Config, Shown};
 use itm_run::methods;
 use itm_run::paper::{Number, Paper};
+use naaf::NaafConfig;
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
@@ -219,4 +220,61 @@ fn hubs_are_measured_of_rows_that_are_trained() {
         }
         assert!(Config::load(&configs(), name).is_err(), "{name} is no target that trains");
     }
+}
+
+/// Where nothing was made smaller, Full is the preset `default`; in every target a row differs from Full in what its name says, and
+/// all are scored at the same boundary but for the one that says otherwise.
+#[test]
+fn naaf_rows_differ_in_what_their_names_say() {
+    use naaf::{Attention, InferenceBoundary, Intra, NegativeAware, Preset, Scan, Score, WordPool};
+    type Change = fn(&mut NaafConfig);
+
+    fn attention(config: &mut NaafConfig) -> &mut NegativeAware {
+        let Attention::Naaf(naaf) = &mut config.attention else { panic!("another kind") };
+        naaf
+    }
+    let changes: [(&str, Change); 7] = [
+        ("w/o Neg.", |c| attention(c).negative = false),
+        ("w/o Masks", |c| attention(c).masks = false),
+        ("w/o Intra", |c| attention(c).intra = Intra::Off),
+        ("initial alpha = 1.0", |c| c.mining.alpha = 1.0),
+        ("initial alpha = 3.0", |c| c.mining.alpha = 3.0),
+        ("w/o up. neg. samp.", |c| c.mining.negative_word_pool = WordPool::Mean),
+        ("w/o adjusting to alpha*", |c| {
+            c.mining.inference_boundary = InferenceBoundary::Training;
+        }),
+    ];
+    for name in ["naaf-flickr", "naaf-coco", "naaf-flickr8k", "naaf-scenes"] {
+        let config = Config::load(&configs(), name).unwrap();
+        let row = |name: &str| config.row::<NaafConfig>(name).unwrap();
+        let full = row("Full");
+        assert_eq!(full.mining.inference_boundary, InferenceBoundary::LowerBound);
+        for (row_name, change) in changes {
+            if name == "naaf-coco" && config.rows().all(|row| row != row_name) {
+                continue; // it has no Table 3
+            }
+            let mut want = full.clone();
+            change(&mut want);
+            assert_eq!(row(row_name), want, "{name}, {row_name}");
+        }
+        for (row_name, scan) in [
+            ("SCAN t-i", Scan::text_to_image(naaf::Pooling::Mean)),
+            ("SCAN i-t", Scan::image_to_text(naaf::Pooling::Mean)),
+        ] {
+            let Attention::Scan(got) = row(row_name).attention else { panic!("{row_name}") };
+            let lambda_lse = got.lambda_lse; // of another pooling
+            assert_eq!(got, Scan { lambda_lse, ..scan }, "{name}, {row_name}");
+        }
+        let mut global = row("global triplet");
+        assert_eq!(global.model.score, Score::Global, "{name}");
+        global.model.score = full.model.score;
+        global.train.learning_rate = full.train.learning_rate;
+        assert_eq!(global, full, "{name}");
+    }
+    let flickr = Config::load(&configs(), "naaf-flickr").unwrap();
+    assert_eq!(flickr.row::<NaafConfig>("Full").unwrap(), Preset::Default.config());
+    let mut coco = Preset::Default.config();
+    coco.train.batch = 256; // N23
+    let target = Config::load(&configs(), "naaf-coco").unwrap();
+    assert_eq!(target.row::<NaafConfig>("Full").unwrap(), coco);
 }

@@ -9,7 +9,7 @@ mod views;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use itm_core::data::sha256_hex;
+use itm_core::data::{RegionSource, RegionTransform, sha256_hex};
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use toml::{Table, Value};
 
 use self::read::{check_method, take_table, whole};
 
+pub(crate) use self::data::load_options;
 pub use self::data::{DatasetName, ScenesConfig};
 pub use self::hubs::{HubsConfig, HubsTarget};
 pub(crate) use self::read::{names, parse, section, within};
@@ -45,6 +46,13 @@ pub struct Target {
     pub seeds: u64,
     /// What is done to the image features first.
     pub features: ImageFeatures,
+    /// Which region features are read beside the global ones; none where it is left out.
+    pub regions: Option<RegionSource>,
+    /// What is done to region features first.
+    #[serde(default)]
+    pub region_transform: RegionTransform,
+    /// Only the first so many captions of the validation files, where they hold more.
+    pub val_captions: Option<usize>,
     /// Words that occur in fewer training captions become `<unk>`.
     pub min_word_count: u64,
     /// Captions are cut to this many words.
@@ -69,6 +77,7 @@ impl Target {
         within(place("max_words"), self.max_words as u64, 1..=10_000)?;
         within(place("checkpoint_steps"), self.checkpoint_steps as u64, 1..=u64::MAX)?;
         within(place("log_steps"), self.log_steps as u64, 1..=u64::MAX)?;
+        data::check(self, path)?;
         self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
     }
 }

@@ -147,3 +147,44 @@ impl<'a> Inputs<'a> {
         Self { parts: Splits { train: part, val: part, test: part }, pictures: None, truth }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use itm_core::data::RegionTransform;
+
+    use super::*;
+    use crate::encoded;
+    use crate::testing;
+
+    /// A step and a split give the regions of the images that are asked for, as the target wants them transformed.
+    #[test]
+    fn regions_are_those_of_the_images() {
+        let (mut config, plain) = testing::small_scenes([7, 2, 3]);
+        config.target.regions = Some(itm_core::data::RegionSource::Given);
+        config.target.region_transform = RegionTransform::CentredRoots;
+        let (config, source) = Source::open(&config, None, &testing::configs()).unwrap();
+        let features = encoded::features(&source.dataset, &config.target);
+        let reading = Reading::new(&source.dataset, &config.target, encoded::Captions::Stems);
+        let reading = reading.unwrap();
+        let mut inputs = Inputs::new(&source, &features, &reading, Sees::Regions).unwrap();
+        let ready = inputs.step(&[33, 2, 34], 0).unwrap();
+        let Images::Regions { width, counts, values } = ready.batch().images else {
+            panic!("a batch of regions");
+        };
+        assert_eq!((width, counts), (itm_core::scenes::WIDTH, &[12, 12, 12][..]));
+        let one = values.len() / 3;
+        assert!(values[..one] == values[2 * one..] && values[..one] != values[one..2 * one]);
+        let all = source.dataset.train.regions.as_ref().unwrap();
+        assert_eq!(values[..one], all.rows(&[6]).unwrap().values);
+        // Centred over the training regions; the given ones are of another kind.
+        let rows = all.rows(&(0..7).collect::<Vec<_>>()).unwrap().values;
+        let mean: f32 = rows.iter().step_by(width).sum::<f32>() / (7.0 * 12.0);
+        assert!(mean.abs() < 1e-5 && rows.iter().any(|&x| x < 0.0), "{mean}");
+        let items = inputs.items(Split::Test);
+        assert_eq!(items.images.regions(width).unwrap().len(), 3);
+
+        let features = encoded::features(&plain.dataset, &config.target);
+        let line = Inputs::new(&plain, &features, &reading, Sees::Regions).err().unwrap();
+        assert_eq!(line.to_string(), "Scenes: expected regions, got none that were read");
+    }
+}

@@ -32,8 +32,15 @@ const POINT: &str = "ITM_KILL_AT";
 const TRAINING: &str = "ITM_KILLS_TRAINING";
 const IDENTITY: &str = "seed 0, killed";
 
-const SIZES: Sizes =
-    Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
+const SIZES: Sizes = Sizes {
+    features: 200,
+    region_width: 0,
+    regions: 0,
+    vocabulary: 150,
+    words: 12,
+    captions: 15_000,
+    pictures: 0,
+};
 
 /// The row of a target with the largest checkpoint, the first of equals.
 fn most_to_remember(target: &str) -> String {

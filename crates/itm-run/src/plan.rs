@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 use itm_report::format::bytes;
 
 pub use data::Sizes;
-pub(crate) use data::{closed_form, data};
+pub(crate) use data::{closed_form, data, regions};
 pub use memory::available;
 
 /// Bytes of a training, by what they are for.

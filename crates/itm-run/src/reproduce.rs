@@ -16,7 +16,7 @@ use crate::job::{Asked, Job};
 use crate::measure::{Measured, measure};
 use crate::methods::Kind;
 use crate::paper::Paper;
-use crate::plan::{Bytes, Limit, available};
+use crate::plan::{self, Bytes, Limit, available};
 use crate::report::{CCA, Detail, Figures};
 use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun};
@@ -50,10 +50,11 @@ impl Planned {
         };
         let target = &asked.target;
         let threads = crate::system::threads();
+        let regions = plan::regions(source).map_or(String::new(), |line| format!("; {line}"));
         let lines = [
             ("target", format!("{} ({} of {})", target.name, asked.shown, target.target.paper)),
             ("config", self.bench.config.path.display().to_string()),
-            ("data", format!("{} (sha256 {})", source.title, &data.sha256[..12])),
+            ("data", format!("{} (sha256 {}){regions}", source.title, &data.sha256[..12])),
             ("train", size(&data.train)),
             ("val", size(&data.val)),
             ("test", format!("{}, protocol {}", size(&data.test), asked.protocol.name())),
@@ -123,7 +124,7 @@ pub fn reproduce(
     }
     let estimate = Estimate::new(planned.steps, planned.asked.jobs);
     let job = planned.start(how)?;
-    let mut results = Results::new(&job, cca(&job)?);
+    let mut results = Results::new(&job, cca(&job)?)?;
     let mut figures = Figures::default();
     train_rows(&job, &estimate, &mut results, &mut figures)?;
     let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use itm_core::cca::StartInputs;
-use itm_core::data::Features;
+use itm_core::data::{Features, Regions};
 use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
 use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
@@ -83,7 +83,14 @@ impl Bench {
     pub(crate) fn memory(&self, row: &str) -> Result<Bytes> {
         let Bytes { data, loaded, scores, .. } =
             plan::data(&self.source, &self.features, &self.readings);
-        let plan = methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?;
+        let recipe = methods::recipe(&self.config, row)?;
+        let (plan, reading) = (recipe.memory(&self.sizes(row)?)?, self.reading(row)?);
+        let held = [Split::Val, Split::Test].map(|split| {
+            let regions = self.source.part(split).0.regions.as_ref();
+            let words: Vec<usize> = reading.texts(split).iter().map(Vec::len).collect();
+            recipe.evaluation(regions.map_or(&[], Regions::counts), &words)
+        });
+        let scores = scores + held.into_iter().max().unwrap_or(0);
         let closed_form = plan::closed_form(&self.source);
         Ok(Bytes { data, loaded, scores, closed_form, ..plan })
     }
@@ -311,7 +318,6 @@ impl Model<'_> {
 
 #[cfg(test)]
 mod tests {
-    use itm_core::data::Regions;
     use itm_core::start::{BagPooling, StartOptions};
 
     use super::*;

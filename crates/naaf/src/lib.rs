@@ -4,19 +4,37 @@ mod all_pairs;
 mod attention;
 mod boundary;
 mod config;
+mod effects;
+mod method;
 mod mining;
+mod model;
+mod objective;
+mod preset;
+mod rows;
+mod state;
+mod step;
 
+pub use burn::tensor::Device;
+pub use itm_core::learn::{Batch, Images, Method, Observe};
+pub use itm_core::start::StartFrom;
 pub use itm_core::{Error, Result};
 pub use itm_kernels::{CrossProducts, HostProducts};
 
 pub use all_pairs::{CrossScores, evaluation_bytes};
 pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNorm, Scan};
 pub use boundary::{Boundary, DEVIATION_FLOOR, Form, Moments, ln_alpha_star, lower_bound, optimal};
-pub use config::{NaafConfig, Preset};
+pub use config::{
+    LossConfig, ModelConfig, NaafConfig, Reduction, RegionMapKind, Score, TextKind, TrainConfig,
+    WarmupLoss,
+};
+pub use effects::{Effects, WordEffect, effects};
 pub use mining::{
     AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Schedule,
     WordPool, mine, word_scores,
 };
+pub use model::{BiGru, Encoders, Padded, RegionBatch, RegionMap, TextEncoder, WordTable};
+pub use preset::Preset;
+pub use step::Naaf;
 
 #[cfg(test)]
 mod golden;

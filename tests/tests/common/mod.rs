@@ -5,20 +5,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use itm_core::data::Features;
-use itm_core::learn::{ImageItems, Items, Method, Observe, Rows, Step};
+use itm_core::data::{Features, Regions};
+use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe, Rows, Step};
+use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Given, Recipe};
+use itm_run::methods::{self, Given, Recipe, Sees};
 use itm_run::plan::Sizes;
 
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
 pub(crate) const VOCABULARY: usize = 20;
+/// Of a method that sees regions: each row of features is three of them.
+const REGION_DIM: usize = 4;
 
 /// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
-const SMALL: [(&str, &str); 10] = [
+const SMALL: [(&str, &str); 11] = [
     ("dims", "8"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
@@ -27,6 +30,7 @@ const SMALL: [(&str, &str); 10] = [
     ("bank_size", "32"),
     ("warmup_epochs", "1"),
     ("min_count", "4"),
+    ("min_words", "4"),
     ("mb_rate", "1.0"),
     ("mb_k", "3"),
 ];
@@ -105,9 +109,12 @@ impl Row {
     ) -> Box<dyn Method> {
         let recipe = self.recipe(seed);
         let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()) };
-        let start = recipe.start().map(|asked| start(asked.width));
+        let regions = matches!(recipe.sees(), Sees::Regions);
+        let width = if regions { REGION_DIM } else { DIM };
+        let start = recipe.start().map(|asked| start(width, asked.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
-        recipe.build(&Given { sizes, inputs: &inputs, start, truth, device }).unwrap()
+        let model = recipe.build(&Given { sizes, inputs: &inputs, start, truth, device }).unwrap();
+        if regions { Box::new(OfRegions(model)) } else { model }
     }
 }
 
@@ -121,7 +128,15 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
     let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps an epoch
-    Sizes { features: DIM, vocabulary: VOCABULARY, words: 4, captions, pictures: 0 }
+    Sizes {
+        features: DIM,
+        region_width: REGION_DIM,
+        regions: DIM / REGION_DIM,
+        vocabulary: VOCABULARY,
+        words: 4,
+        captions,
+        pictures: 0,
+    }
 }
 
 /// What the terms count.
@@ -129,14 +144,14 @@ pub(crate) fn idf() -> Vec<f32> {
     (0..VOCABULARY).map(|term| 1.0 + (term % 3) as f32).collect()
 }
 
-/// Maps of a width that a start could be: no two entries alike.
-pub(crate) fn start(width: usize) -> Start {
+/// Maps of features of a width to another that a start could be: no two entries alike.
+pub(crate) fn start(dim: usize, width: usize) -> Start {
     let map = |inputs: usize, shift: usize| {
         let value = |k: usize| ((k * 37 + shift) % 101) as f32 / 101.0 - 0.5;
         let weight = (0..inputs * width).map(value).collect();
         LinearMap { weight, bias: (0..width).map(|k| 0.1 * value(k + 7)).collect() }
     };
-    Start { image: map(DIM, 3), text: map(VOCABULARY, 50) }
+    Start { image: map(dim, 3), text: map(VOCABULARY, 50) }
 }
 
 /// Captions match their own image and no other.
@@ -167,6 +182,48 @@ impl Data {
     pub(crate) fn items(&self) -> Items<'_> {
         let images = ImageItems::Features(&self.features);
         Items { images, texts: &self.texts, pairs: &self.pairs }
+    }
+}
+
+/// A method that sees regions, given features: a row of them is the regions of an image.
+struct OfRegions(Box<dyn Method>);
+
+impl OfRegions {
+    fn items(items: Items) -> Items {
+        let ImageItems::Features(features) = items.images else { panic!("features alone") };
+        let counts = vec![DIM / REGION_DIM; features.values.len() / DIM];
+        let regions = Regions::new(REGION_DIM, counts, features.values.clone()).unwrap();
+        // For as long as the scores: a few hundred bytes of a test.
+        Items { images: ImageItems::Regions(Box::leak(Box::new(regions))), ..items }
+    }
+}
+
+impl Method for OfRegions {
+    fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
+        self.0.begin_epoch(epoch, Self::items(train))
+    }
+
+    fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
+        let counts = vec![DIM / REGION_DIM; batch.image_ids.len()];
+        let values = batch.images.values();
+        let images = Images::Regions { width: REGION_DIM, counts: &counts, values };
+        self.0.step(&Batch { images, ..*batch }, seed, observe)
+    }
+
+    fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
+        self.0.scored(Self::items(items))
+    }
+
+    fn non_finite(&self) -> Option<String> {
+        self.0.non_finite()
+    }
+
+    fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        self.0.save(write)
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<()> {
+        self.0.load(folder)
     }
 }
 

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_whole_folder_has_no_problem() {
         let folder = Folder::new();
-        folder.write("precomp/val_grid.npy", npy(&[2, 2], [0.0; 4]));
+        folder.write("precomp/val_grid.npy", npy(&[2, 1, 2], [0.0; 4]));
         folder.write("words.json", "{\"a\": 1}"); // none of ours
         folder.write("list.json", "[1, 2]");
         let (report, text) = checked(&folder);
@@ -85,7 +85,8 @@ mod tests {
             "  train               4 images        20 captions",
             "9 of 9 pictures are there and whole",
             "test in train: 0 images, 0 of 15 captions",
-            "val_grid.npy: f32 [2, 2]",
+            "val_grid.npy: f32 [2, 1, 2]",
+            "val: 1 regions an image, 2 wide, without boxes",
             "images/ with 9 pictures (306 bytes)",
             "\nno problem found",
         ] {
@@ -132,6 +133,26 @@ mod tests {
         assert!(text.contains("6 of 9 pictures are there and whole"));
         assert!(text.contains("1 pictures beside them are not listed"));
         assert!(text.contains("leakage is checked when the problems below are gone"));
+    }
+
+    /// What is wrong with regions alone.
+    #[test]
+    fn regions_are_looked_into() {
+        let folder = Folder::new();
+        folder.write("precomp/val_grid.npy", npy(&[2, 1, 2], [0.0, 0.0, 1.0, f32::NAN]));
+        folder.write("precomp/test_grid.npy", npy(&[3, 1, 2], [0.0; 6]));
+        folder.write("precomp/grid_boxes.npy", npy(&[1, 4], [0.0, 0.0, 2.0, 1.0]));
+        folder.write("precomp/train_regions.npy", npy(&[4, 2], [0.0; 8]));
+        let (report, text) = checked(&folder);
+        let wants = [
+            "DIR/precomp/train_regions.npy: expected regions [n, r, d]",
+            "DIR/precomp/val_grid.npy row 1, region 0: expected finite values, got NaN",
+            "DIR/precomp/grid_boxes.npy row 0, box 0: expected x1, y1, x2, y2",
+        ];
+        assert_eq!(report.problems.len(), wants.len(), "{text}");
+        wants.iter().for_each(|want| assert!(text.contains(want), "{want}\n{text}"));
+        let hashed = |name: &str| report.manifest.files.iter().filter(|f| f.name == name).count();
+        assert_eq!((hashed("precomp/test_grid.npy"), hashed("precomp/grid_boxes.npy")), (1, 1));
     }
 
     #[test]

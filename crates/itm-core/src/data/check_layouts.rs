@@ -15,7 +15,7 @@ use super::precomp::{karpathy_file, precomp_folder};
 use super::precomp_split::{PrecompSplit, SplitFiles};
 use super::{
     CaptionRule, Dataset, Extra, Features, FneAnnotations, Karpathy, Leakage, LoadOptions, Npy,
-    Part, Split, json, load_precomp,
+    Part, RegionSource, Split, json, load_precomp,
 };
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
@@ -254,7 +254,10 @@ pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
         found.memory += (part.images() * width * 4) as u64;
         found.memory += part.captions.iter().map(|c| c.len() as u64 + 24).sum::<u64>();
         report.extend(not_finite(&part.features));
-        let problems = other_arrays(report, &folder, &part, &mut found);
+        let mut problems = other_arrays(report, &folder, &part, &mut found);
+        if problems.is_empty() {
+            problems = regions(report, &folder, &part, &mut found);
+        }
         report.extend(problems);
         if let Some(names) = &names {
             let compared = names.compare(&folder, &part, split, extra);
@@ -314,6 +317,29 @@ fn other_arrays(
             }
         }
     }
+    problems
+}
+
+/// The regions of the split, from wherever they may be read.
+fn regions(
+    report: &mut CheckReport,
+    folder: &Path,
+    part: &PrecompSplit,
+    found: &mut LayoutReport,
+) -> Vec<crate::Error> {
+    let (mut problems, mut read) = (Vec::new(), Manifest::default());
+    for source in RegionSource::ALL.into_iter().filter(|s| s.is_there(folder, &part.name)) {
+        match source.open((report.dir.as_path(), folder), part, Some(&mut read)) {
+            Ok(regions) => found.notes.push(format!("{}: {}", part.name, regions.describe())),
+            Err(error) => problems.push(error),
+        }
+    }
+    let known = &mut report.manifest.files;
+    read.files.into_iter().for_each(|file| {
+        if !known.contains(&file) {
+            known.push(file);
+        }
+    });
     problems
 }
 

@@ -5,6 +5,7 @@
 //! | a folder with precomputed features, as [`Dataset`] | [`load`], [`load_precomp`] |
 //! | a folder with pictures and captions, as [`Dataset`] without features | [`load_pictures`] |
 //! | one split of precomputed features, features left in the mapped file | [`PrecompSplit`] |
+//! | region features of either, left in the mapped file | [`Regions`], by [`RegionSource`] |
 //! | images, captions and splits in Karpathy's JSON | [`Karpathy`] |
 //! | annotation files of the FNE program | [`FneAnnotations`] |
 //! | one `.npy` file | [`Npy`] |
@@ -14,6 +15,7 @@
 //! [`Leakage`] what held-out splits share with training. Every refusal is one line: place, expected, got.
 
 pub mod advice;
+mod bounds;
 mod captions;
 mod centred;
 mod check;
@@ -30,13 +32,17 @@ mod leakage;
 mod names;
 mod npy;
 mod npy_header;
+mod parts;
 mod pictures;
 mod precomp;
 mod precomp_split;
+mod region_files;
+mod region_transform;
 mod regions;
 mod vectors;
 
 pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
+pub use bounds::Bounds;
 pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
 pub use check::{check, check_with};
@@ -54,10 +60,12 @@ pub use npy_header::Dtype;
 pub use pictures::load_pictures;
 pub use precomp::{LoadOptions, Loaded, TestSet, load, load_precomp};
 pub use precomp_split::{PrecompSplit, RowLayout};
+pub use region_files::RegionSource;
+pub use region_transform::RegionTransform;
 pub use regions::{RegionRows, Regions};
 pub use vectors::WordVectors;
 
-use crate::Pairs;
+use crate::{Error, Pairs, Result};
 
 /// Global features, one row an image, row-major `[rows, dim]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,4 +116,22 @@ pub struct Dataset {
     pub test: Part,
     /// SHA-256 over everything that was read, in a fixed order (hexadecimal).
     pub sha256: String,
+}
+
+impl Dataset {
+    /// Regions of every split come out transformed from now on; a mean is over those of training, in one pass.
+    ///
+    /// # Errors
+    /// If there are no regions to transform, or one cannot be read.
+    pub fn transform_regions(&mut self, transform: RegionTransform) -> Result<()> {
+        let missing = || Error::invalid(&self.name, format!("regions for {transform:?}"), "none");
+        if transform == RegionTransform::Given {
+            return Ok(());
+        }
+        let fitted = transform.fit(self.train.regions.as_ref().ok_or_else(missing)?)?;
+        for part in [&mut self.train, &mut self.val, &mut self.test] {
+            part.regions = part.regions.take().map(|regions| regions.transformed(fitted.clone()));
+        }
+        Ok(())
+    }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use super::image_folder::ImageFolder;
 use super::json;
 use super::names::{Extra, Names};
+use super::parts::{first_captions, join, same_widths};
 use super::precomp_split::{PrecompSplit, SplitFiles};
-use super::{CaptionRule, Dataset, Features, Karpathy, Leakage, Part, Split};
+use super::{CaptionRule, Dataset, Karpathy, Leakage, Part, RegionSource, Split};
 use crate::files::{self, LARGEST_TEXT, Manifest};
-use crate::{Error, Pairs, Result};
+use crate::{Error, Result};
 
 /// What [`load`] takes from a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +20,21 @@ pub struct LoadOptions {
     pub extra: Extra,
     /// Which files are the test split.
     pub test: TestSet,
+    /// Only the first so many captions of the validation files, where they hold more.
+    pub val_captions: Option<usize>,
+    /// Which region features are read beside the global ones.
+    pub regions: Option<RegionSource>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { captions_per_image: 5, extra: Extra::Included, test: TestSet::Test }
+        Self {
+            captions_per_image: 5,
+            extra: Extra::Included,
+            test: TestSet::Test,
+            val_captions: None,
+            regions: None,
+        }
     }
 }
 
@@ -32,7 +43,7 @@ impl Default for LoadOptions {
 pub enum TestSet {
     /// `test_*`; COCO: 1,000 images.
     Test,
-    /// `testall_*`; COCO: 5,000 images.
+    /// `testall_*`, or `test_*` where there is no such file; COCO: 5,000 images.
     TestAll,
 }
 
@@ -70,8 +81,11 @@ pub fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
 /// DIR/precomp/train_caps.txt        five lines an image
 /// DIR/precomp/train_ids.txt         file names, one an image; optional
 /// DIR/precomp/train_extra_*         more of the same; optional
-/// DIR/precomp/val_* (or dev_*), test_*
+/// DIR/precomp/val_* (or dev_*), test_* (or testall_*)
+/// DIR/precomp/…_regions.npy, …_grid.npy, …   regions beside them, if they are asked for: see [`RegionSource`]
 /// ```
+///
+/// Where regions are asked for and `train_extra` has none, it is left out: all methods learn from the same images.
 ///
 /// The features may also lie in `DIR` itself, or in its only folder `*_precomp`.
 ///
@@ -109,25 +123,39 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
             None => part.ids.clone().unwrap_or_else(|| part.numbered()),
         };
         let features = part.global_features()?;
-        Ok(Part { features, regions: None, images, pairs: part.pairs(), captions: part.captions })
+        let regions = match options.regions {
+            None => None,
+            Some(asked) => {
+                let regions = asked.open((dir, folder.as_path()), &part, Some(&mut manifest))?;
+                notes.push(format!("{name}: {}", regions.describe()));
+                Some(regions)
+            }
+        };
+        Ok(Part { features, regions, images, pairs: part.pairs(), captions: part.captions })
     };
 
     let mut train = read("train", Split::Train, Extra::LeftOut)?;
-    if options.extra == Extra::Included && SplitFiles::of(&folder, "train_extra").ims.exists() {
+    let ims = |name: &str| SplitFiles::of(&folder, name).ims.exists();
+    let without = options.regions.is_some_and(|asked| !asked.is_there(&folder, "train_extra"));
+    if options.extra == Extra::Included && ims("train_extra") && !without {
         let extra = read("train_extra", Split::Train, Extra::Included)?;
         train = join(train, extra, &folder)?;
     }
     let val = read(val_name(&folder)?, Split::Val, Extra::LeftOut)?;
     let test = match options.test {
-        TestSet::Test => read("test", Split::Test, Extra::LeftOut)?,
-        TestSet::TestAll => read("testall", Split::Test, Extra::LeftOut)?,
+        TestSet::TestAll if ims("testall") => "testall",
+        TestSet::Test | TestSet::TestAll => "test",
+    };
+    let test = read(test, Split::Test, Extra::LeftOut)?;
+    if options.extra == Extra::Included && ims("train_extra") && without {
+        notes.push("train_extra has no such regions: every row learns without these images".into());
+    }
+    let val = match options.val_captions {
+        Some(most) => first_captions(val, most, options.captions_per_image, &mut notes)?,
+        None => val,
     };
     for (part, name) in [(&val, "val"), (&test, "test")] {
-        if part.features.dim != train.features.dim {
-            let place = format!("{} features of {name}", folder.display());
-            let expected = format!("the width of training, {}", train.features.dim);
-            return Err(Error::invalid(place, expected, part.features.dim));
-        }
+        same_widths(&folder, ("training", &train), (name, part))?;
     }
     let named = json.as_ref().map(|j| j.dataset.clone()).filter(|name| !name.is_empty());
     let name = named.clone().unwrap_or_else(|| folder_name(dir));
@@ -191,29 +219,6 @@ fn val_name(folder: &Path) -> Result<&'static str> {
 pub(super) fn folder_name(dir: &Path) -> String {
     let full = dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
     full.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy().into_owned())
-}
-
-fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
-    if a.features.dim != b.features.dim {
-        let place = format!("{} features of train_extra", folder.display());
-        let expected = format!("the width of train, {}", a.features.dim);
-        return Err(Error::invalid(place, expected, b.features.dim));
-    }
-    let offset = a.images.len();
-    let shifted = b.pairs.image_of_text().iter().map(|&image| image + offset);
-    let image_of_text = a.pairs.image_of_text().iter().copied().chain(shifted).collect();
-    let images: Vec<_> = a.images.into_iter().chain(b.images).collect();
-    let pairs = Pairs::new(images.len(), image_of_text)?;
-    let mut values = a.features.values;
-    values.extend(b.features.values);
-    let captions = a.captions.into_iter().chain(b.captions).collect();
-    Ok(Part {
-        features: Features { dim: a.features.dim, values },
-        regions: None,
-        images,
-        captions,
-        pairs,
-    })
 }
 
 #[cfg(test)]

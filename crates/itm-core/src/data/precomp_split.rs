@@ -73,7 +73,8 @@ impl PrecompSplit {
             return Err(Error::invalid("captions an image", "at least 1", 0));
         }
         let paths = SplitFiles::of(folder, name);
-        let features = open_features(root, &paths, manifest.as_deref_mut())?;
+        let features = open_scaled(root, &paths.ims, &paths.scale, manifest.as_deref_mut())?;
+        features.check_rank(&[2, 3])?;
         let mut text = |path: &Path, what: &str| -> Result<Vec<String>> {
             let bytes = files::read(path, LARGEST_TEXT)?;
             if let Some(manifest) = manifest.as_deref_mut() {
@@ -105,6 +106,23 @@ impl PrecompSplit {
             RowLayout::Once => image,
             RowLayout::Repeated => image * self.captions_per_image,
         }
+    }
+
+    /// Rows of an image in another file of this split: 1, or as many as it has captions.
+    ///
+    /// # Errors
+    /// If the rows are neither images nor captions, or those of an image differ.
+    pub(super) fn rows_an_image(&self, file: &Npy) -> Result<usize> {
+        let (images, captions, each) =
+            (self.images(), self.captions.len(), self.captions_per_image);
+        if ![images, captions].contains(&file.rows()) {
+            let expected = format!("{images} rows, one an image");
+            return Err(Error::invalid(file.place(), expected, file.rows()));
+        }
+        Ok(match row_layout(file.place(), file, captions, each)? {
+            RowLayout::Once => 1,
+            RowLayout::Repeated => each,
+        })
     }
 
     /// Which captions belong to which image.
@@ -157,17 +175,22 @@ impl PrecompSplit {
     }
 }
 
-fn open_features(root: &Path, paths: &SplitFiles, manifest: Option<&mut Manifest>) -> Result<Npy> {
-    let mut features = Npy::open(&paths.ims)?;
-    features.check_rank(&[2, 3])?;
-    let mut scale = None;
+/// Maps a file of features; with its scale, if its numbers are bytes.
+pub(super) fn open_scaled(
+    root: &Path,
+    path: &Path,
+    scale: &Path,
+    manifest: Option<&mut Manifest>,
+) -> Result<Npy> {
+    let mut features = Npy::open(path)?;
+    let mut scaled_by = None;
     match features.dtype() {
         Dtype::F16 | Dtype::F32 | Dtype::F64 => {}
         Dtype::I8 | Dtype::U8 => {
-            let file = Npy::open(&paths.scale)?;
+            let file = Npy::open(scale)?;
             file.check_rank(&[1])?;
             features = features.with_scale(file.to_vec()?)?;
-            scale = Some(file);
+            scaled_by = Some(file);
         }
         other @ (Dtype::I32 | Dtype::I64) => {
             return Err(Error::invalid(
@@ -178,9 +201,9 @@ fn open_features(root: &Path, paths: &SplitFiles, manifest: Option<&mut Manifest
         }
     }
     if let Some(manifest) = manifest {
-        manifest.add(root, &paths.ims, features.file_bytes());
-        if let Some(scale) = &scale {
-            manifest.add(root, &paths.scale, scale.file_bytes());
+        manifest.add(root, path, features.file_bytes());
+        if let Some(file) = &scaled_by {
+            manifest.add(root, scale, file.file_bytes());
         }
     }
     Ok(features)

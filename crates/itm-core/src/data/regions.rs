@@ -1,15 +1,60 @@
-//! Region features: several rows an image.
+//! Region features: several rows an image, in memory or in a mapped file.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::region_transform::Fitted;
+use super::{Bounds, Npy};
 use crate::{Error, Result};
 
 /// Region features of the images of a split: as many rows of each as it has regions.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// A file gives every image the same number of regions, and none of them is padding: a row of zeros is a region as any other,
+/// one in which nothing was seen. Splits may differ in that number.
+///
+/// ```
+/// use itm_core::data::Regions;
+///
+/// let regions = Regions::new(2, vec![1, 2], vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6])?;
+/// let rows = regions.rows(&[1, 0])?;
+/// assert_eq!(rows.counts, [2, 1]);
+/// assert_eq!(rows.values, [0.3, 0.4, 0.5, 0.6, 0.1, 0.2]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
 pub struct Regions {
     dim: usize,
     counts: Vec<usize>,
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
-    values: Vec<f32>,
+    parts: Vec<Part>,
+    transform: Option<Arc<Fitted>>,
+}
+
+/// Consecutive images of one source.
+#[derive(Debug, Clone)]
+struct Part {
+    first: usize,
+    values: Values,
+    boxes: Option<Boxes>,
+}
+
+#[derive(Debug, Clone)]
+enum Values {
+    Held(Vec<f32>),
+    /// Row `image · every` of the file holds the regions of an image.
+    Mapped {
+        file: Arc<Npy>,
+        every: usize,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum Boxes {
+    /// The same for every image.
+    Shared(Vec<Bounds>),
+    /// One a region.
+    Own(Vec<Bounds>),
 }
 
 /// Rows of some images, one after another without padding.
@@ -29,25 +74,85 @@ impl Regions {
     /// # Errors
     /// If values and counts do not fit, an image has no region, or a value is not finite.
     pub fn new(dim: usize, counts: Vec<usize>, values: Vec<f32>) -> Result<Self> {
-        let mut starts = vec![0];
-        for (image, &count) in counts.iter().enumerate() {
-            if count == 0 {
-                return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
-            }
-            starts.push(starts[image] + count);
+        if let Some(image) = counts.iter().position(|&count| count == 0) {
+            return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
         }
-        let rows = starts[counts.len()];
+        let rows = counts.iter().sum::<usize>();
         if dim == 0 || values.len() != rows * dim {
             let expected = format!("{rows} × {dim} values, at least 1 wide");
             return Err(Error::invalid("regions", expected, values.len()));
         }
-        if let Some(at) = values.iter().position(|x| !x.is_finite()) {
-            let row = at / dim;
-            let image = starts.partition_point(|&start| start <= row) - 1;
-            let place = format!("image {image}, region {}", row - starts[image]);
-            return Err(Error::invalid(place, "finite values", values[at]));
+        let bad = values.iter().position(|x| !x.is_finite()).map(|at| (at / dim, values[at]));
+        let new = Self::of(dim, counts, Values::Held(values));
+        let Some((row, value)) = bad else { return Ok(new) };
+        let image = new.starts.partition_point(|&start| start <= row) - 1;
+        let place = format!("image {image}, region {}", row - new.starts[image]);
+        Err(Error::invalid(place, "finite values", value))
+    }
+
+    /// Regions that stay in their file, `[rows, r, dim]`: every `every`th row is an image.
+    ///
+    /// # Panics
+    /// If the file is not of rank 3.
+    pub(super) fn mapped(file: Npy, every: usize) -> Self {
+        let [rows, count, dim]: [usize; 3] = file.shape().try_into().expect("a file of rank 3");
+        let values = Values::Mapped { file: Arc::new(file), every };
+        Self::of(dim, vec![count; rows / every], values)
+    }
+
+    fn of(dim: usize, counts: Vec<usize>, values: Values) -> Self {
+        let mut starts = vec![0];
+        starts.extend(counts.iter().scan(0, |end, count| {
+            *end += count;
+            Some(*end)
+        }));
+        let parts = vec![Part { first: 0, values, boxes: None }];
+        Self { dim, counts, starts, parts, transform: None }
+    }
+
+    /// With a box for each region, or one for each region of an image where all images have the same boxes.
+    ///
+    /// # Errors
+    /// If there are as many boxes as neither has regions.
+    pub(crate) fn with_boxes(mut self, boxes: Vec<Bounds>) -> Result<Self> {
+        let all = self.starts[self.len()];
+        let of_one = self.counts.iter().all(|&count| count == boxes.len());
+        self.parts[0].boxes = Some(match boxes.len() {
+            n if n == all => Boxes::Own(boxes),
+            _ if of_one => Boxes::Shared(boxes),
+            n => {
+                let expected = format!("{all}, one a region");
+                return Err(Error::invalid("boxes of regions", expected, n));
+            }
+        });
+        Ok(self)
+    }
+
+    /// The images of `self`, then those of `other`.
+    ///
+    /// # Errors
+    /// If the widths differ.
+    pub(super) fn joined(mut self, other: Self) -> Result<Self> {
+        if self.dim != other.dim {
+            let expected = format!("the width {}", self.dim);
+            return Err(Error::invalid("regions", expected, other.dim));
         }
-        Ok(Self { dim, counts, starts, values })
+        let (images, rows) = (self.len(), self.starts[self.len()]);
+        self.parts.extend(other.parts.into_iter().map(|p| Part { first: images + p.first, ..p }));
+        self.starts.extend(other.starts[1..].iter().map(|start| rows + start));
+        self.counts.extend(other.counts);
+        Ok(self)
+    }
+
+    /// The first `images` of them.
+    pub(super) fn first(mut self, images: usize) -> Self {
+        self.counts.truncate(images);
+        self.starts.truncate(images + 1);
+        self
+    }
+
+    pub(super) fn transformed(self, transform: Arc<Fitted>) -> Self {
+        Self { transform: Some(transform), ..self }
     }
 
     /// Width of a row.
@@ -70,6 +175,18 @@ impl Regions {
         &self.counts
     }
 
+    /// Where the regions of an image lie in its picture, where the data say.
+    ///
+    /// # Panics
+    /// If the image is not there.
+    pub fn boxes(&self, image: usize) -> Option<&[Bounds]> {
+        let part = self.part(image);
+        match part.boxes.as_ref()? {
+            Boxes::Shared(boxes) => Some(boxes),
+            Boxes::Own(boxes) => Some(&boxes[self.range(part, image)]),
+        }
+    }
+
     /// The rows of these images, in this order.
     ///
     /// # Errors
@@ -78,13 +195,100 @@ impl Regions {
     /// # Panics
     /// If an image is not there.
     pub fn rows(&self, images: &[usize]) -> Result<RegionRows> {
-        let counts = images.iter().map(|&i| self.counts[i]).collect();
-        let of =
-            |&i: &usize| &self.values[self.starts[i] * self.dim..self.starts[i + 1] * self.dim];
-        Ok(RegionRows {
-            dim: self.dim,
-            counts,
-            values: images.iter().flat_map(of).copied().collect(),
-        })
+        let counts: Vec<usize> = images.iter().map(|&image| self.counts[image]).collect();
+        let mut values = Vec::with_capacity(counts.iter().sum::<usize>() * self.dim);
+        for &image in images {
+            let stored = self.stored(image)?;
+            match &self.transform {
+                None => values.extend(stored),
+                Some(fitted) => {
+                    let rows = stored.chunks_exact(self.dim);
+                    values.extend(rows.flat_map(|row| fitted.apply(row)));
+                }
+            }
+        }
+        Ok(RegionRows { dim: self.dim, counts, values })
+    }
+
+    /// The rows of an image before any transform.
+    pub(super) fn stored(&self, image: usize) -> Result<Vec<f32>> {
+        let part = self.part(image);
+        let (file, row) = match &part.values {
+            Values::Held(values) => {
+                let Range { start, end } = self.range(part, image);
+                return Ok(values[start * self.dim..end * self.dim].to_vec());
+            }
+            Values::Mapped { file, every } => (file, (image - part.first) * every),
+        };
+        let mut out = vec![0.0; file.row_len()];
+        match file.row_into(row, &mut out) {
+            Ok(()) => Ok(out),
+            Err(error) => Err(match out.iter().position(|x| !x.is_finite()) {
+                None => error,
+                Some(at) => {
+                    let place = format!("{} row {row}, region {}", file.place(), at / self.dim);
+                    Error::invalid(place, "finite values", out[at])
+                }
+            }),
+        }
+    }
+
+    /// Reads everything once.
+    ///
+    /// # Errors
+    /// If a value is not finite: its place in the file.
+    pub(super) fn check(&self) -> Result<()> {
+        (0..self.len()).try_for_each(|image| self.stored(image).map(|_| ()))
+    }
+
+    /// How many, how wide and whether boxes are known, in a few words.
+    pub fn describe(&self) -> String {
+        let (least, most) = (self.counts.iter().min(), self.counts.iter().max());
+        let each = match (least, most) {
+            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+            (_, most) => most.copied().unwrap_or(0).to_string(),
+        };
+        let boxes = self.parts.iter().all(|part| part.boxes.is_some());
+        let boxes = if boxes { "with boxes" } else { "without boxes" };
+        format!("{each} regions an image, {} wide, {boxes}", self.dim)
+    }
+
+    /// Bytes that are held in memory: values, unless a file holds them, and boxes.
+    pub fn held(&self) -> u64 {
+        let part = |part: &Part| {
+            let values = match &part.values {
+                Values::Held(values) => size_of_val(&values[..]),
+                Values::Mapped { .. } => 0,
+            };
+            let boxes = match &part.boxes {
+                None => 0,
+                Some(Boxes::Shared(boxes) | Boxes::Own(boxes)) => size_of_val(&boxes[..]),
+            };
+            (values + boxes) as u64
+        };
+        self.parts.iter().map(part).sum()
+    }
+
+    /// Bytes of the files that are read as regions are asked for.
+    pub fn mapped_bytes(&self) -> u64 {
+        let part = |part: &Part| match &part.values {
+            Values::Held(_) => 0,
+            Values::Mapped { file, .. } => file.file_bytes().len() as u64,
+        };
+        self.parts.iter().map(part).sum()
+    }
+
+    fn part(&self, image: usize) -> &Part {
+        assert!(image < self.len(), "image {image} of {}", self.len());
+        &self.parts[self.parts.partition_point(|part| part.first <= image) - 1]
+    }
+
+    /// The regions of an image, counted within its part.
+    fn range(&self, part: &Part, image: usize) -> Range<usize> {
+        let first = self.starts[part.first];
+        self.starts[image] - first..self.starts[image + 1] - first
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,16 +50,21 @@ impl Protocol {
         }
     }
 
+    /// The number of images it insists on.
+    pub fn images(self) -> Option<usize> {
+        match self {
+            Self::Full => None,
+            Self::Flickr1k => Some(1000),
+            Self::Coco1kFolds | Self::CocoFirst1k | Self::Coco5k => Some(5000),
+        }
+    }
+
     /// The folds this protocol ranks one by one; a single fold if it takes the set whole.
     ///
     /// # Errors
     /// If the number of images or the captions of one are not the protocol's.
     pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
-        let images = match self {
-            Self::Full => None,
-            Self::Flickr1k => Some(1000),
-            Self::Coco1kFolds | Self::CocoFirst1k | Self::Coco5k => Some(5000),
-        };
+        let images = self.images();
         self.check_images(pairs, images)?;
         self.check_captions(pairs, images.map(|_| 5))?;
         match self {

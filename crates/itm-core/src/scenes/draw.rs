@@ -282,8 +282,9 @@ fn luminance([r, g, b]: Rgb) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::world::{Bounds, Kind, Size};
+    use super::super::world::{Kind, Size};
     use super::*;
+    use crate::data::Bounds;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 

@@ -156,6 +156,7 @@ impl Npy {
 mod tests {
     use super::super::{ImageFeature, Sizes, parse};
     use super::*;
+    use crate::data::{LoadOptions, RegionSource, load};
 
     #[test]
     fn the_folder_holds_what_the_world_holds() {
@@ -223,6 +224,29 @@ mod tests {
         let last = f16::from_le_bytes([bytes[bytes.len() - 2], bytes[bytes.len() - 1]]);
         assert_eq!(last, f16::from_f32(regions[regions.len() - 1]));
         assert_eq!(open("train_ims.npy").0, [0, WIDTH as u64]);
+    }
+
+    /// As any other data set: within rounding to f16.
+    #[test]
+    fn what_is_read_back_is_what_the_world_gives() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let world = Scenes::generate(3, Sizes { train: 3, val: 1, test: 2, pixels: 96 });
+        export(&world, folder.path()).expect("a folder that can be written");
+        let options = LoadOptions { regions: Some(RegionSource::Given), ..Default::default() };
+        let read = load(folder.path(), &options).expect("a data set");
+        let own = world.dataset_with_regions(ImageFeature::Global);
+        for (read, own) in [(read.train, own.train), (read.val, own.val), (read.test, own.test)] {
+            assert_eq!(read.features, own.features);
+            let (read, own) = (read.regions.expect("regions"), own.regions.expect("regions"));
+            assert_eq!((read.len(), read.counts()), (own.len(), own.counts()));
+            for image in 0..own.len() {
+                assert_eq!(read.boxes(image), own.boxes(image));
+                let [read, own] =
+                    [&read, &own].map(|regions| regions.rows(&[image]).expect("rows").values);
+                let near = |(a, b): (&f32, &f32)| (a - b).abs() <= b.abs() / 2048.0 + 6e-8;
+                assert!(read.len() == own.len() && read.iter().zip(&own).all(near));
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::world::{Background, Bounds, Colour, Kind, Object, Pattern, Scene, Size};
+use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
+use crate::data::Bounds;
 
 /// How one object lies to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

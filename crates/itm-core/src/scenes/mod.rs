@@ -12,6 +12,7 @@
 //! | `draw.rs`     | facts → pixels                                                   |
 //! | `grammar.rs`  | meaning → sentence; `parse.rs` is its inverse                    |
 //! | `caption.rs`  | facts → meanings that people would tell                          |
+//! | `likelihood.rs` | how probable a caption of a scene is                          |
 //! | `truth.rs`    | entailment, all true pairs, grounding of words                   |
 //! | `features.rs` | pixels → global and region features                              |
 //! | `export.rs`   | the same as an ordinary data set on disk                         |
@@ -25,6 +26,7 @@ mod font;
 mod grammar;
 mod layout;
 mod lexicon;
+mod likelihood;
 mod parse;
 mod shapes;
 mod sheet;
@@ -37,6 +39,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use crate::data::Bounds;
 pub use draw::Image;
 pub use export::export;
 pub use features::{Extractor, Regions, WIDTH};
@@ -46,9 +49,9 @@ pub use lexicon::words;
 pub use parse::{Parsed, Role, analyse, parse};
 pub use sheet::sheet;
 pub use truth::{FalseNegatives, Grounding, entails, grounding};
-pub use world::{Background, Bounds, Colour, Kind, Object, Pattern, Scene, Size};
+pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
-use crate::data::{Dataset, Features, Part};
+use crate::data::{self, Dataset, Features, Part};
 use crate::{Pairs, Relevance};
 
 /// Captions of an image.
@@ -177,9 +180,34 @@ impl Scenes {
             }
             hash.update(b"\n");
         }
-        let sha256 = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        let sha256 = hex(hash);
         Dataset { name: "scenes".to_owned(), train, val, test, sha256 }
     }
+
+    /// The same with the regions of every image, which the hash then covers.
+    pub fn dataset_with_regions(&self, feature: ImageFeature) -> Dataset {
+        let mut data = self.dataset(feature);
+        let mut hash = Sha256::new_with_prefix(&data.sha256);
+        for (part, split) in
+            [&mut data.train, &mut data.val, &mut data.test].into_iter().zip(self.splits())
+        {
+            let regions = split.region_features();
+            for image in 0..regions.len() {
+                let rows = regions.rows(&[image]).expect("they are in memory");
+                rows.values.iter().for_each(|v| hash.update(v.to_le_bytes()));
+                let boxes = regions.boxes(image).into_iter().flatten();
+                let edges = boxes.flat_map(|b| [b.x1, b.y1, b.x2, b.y2]);
+                edges.for_each(|edge| hash.update(edge.to_le_bytes()));
+            }
+            part.regions = Some(regions);
+        }
+        data.sha256 = hex(hash);
+        data
+    }
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 impl Split {
@@ -260,6 +288,17 @@ impl Split {
     pub fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
         let boxes: Vec<_> = self.scenes[i].objects.iter().map(|o| o.bounds).collect();
         extractor.regions(&self.image(i), &boxes)
+    }
+
+    /// The regions of every image, with their boxes.
+    pub fn region_features(&self) -> data::Regions {
+        let extractor = Extractor::new();
+        let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(&extractor, i));
+        let all: Vec<_> = of_image.collect();
+        let boxes = all.iter().flat_map(|of| &of.boxes).copied().collect();
+        let values = all.into_iter().flat_map(|of| of.features).collect();
+        let regions = data::Regions::new(WIDTH, vec![Regions::COUNT; self.len()], values);
+        regions.and_then(|regions| regions.with_boxes(boxes)).expect("finite, and a box a region")
     }
 
     /// What a method may see of this split.
@@ -422,5 +461,12 @@ mod tests {
         assert_eq!(data.sha256.len(), 64);
         assert_ne!(data.sha256, world(8, 6, 4).dataset(ImageFeature::Global).sha256);
         assert_ne!(data.sha256, scenes.dataset(ImageFeature::MeanOfRegions).sha256);
+        let beside = scenes.dataset_with_regions(ImageFeature::Global);
+        assert_ne!(data.sha256, beside.sha256);
+        assert_eq!(data.test.features, beside.test.features);
+        let (regions, one) =
+            (beside.test.regions.unwrap(), scenes.test.regions(&Extractor::new(), 3));
+        assert_eq!(regions.rows(&[3]).unwrap().values, one.features);
+        assert_eq!(regions.boxes(3).unwrap(), one.boxes);
     }
 }

@@ -184,9 +184,9 @@ impl FalseNegatives {
 #[cfg(test)]
 mod tests {
     use super::super::parse::parse;
-    use super::super::world::Bounds;
     use super::super::{Scenes, Sizes};
     use super::*;
+    use crate::data::Bounds;
     use Grounding::{Functional, Mismatched};
 
     /// A small red ball left of a large blue striped cup, and a second red ball, on sand.

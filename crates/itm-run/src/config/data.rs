@@ -1,10 +1,14 @@
 //! Which data a target takes: a data set by name, a world by its sizes.
 
-use itm_core::Result;
+use std::path::Path;
+
+use itm_core::data::{LoadOptions, RegionSource, RegionTransform, TestSet};
 use itm_core::scenes::{ImageFeature, Sizes};
+use itm_core::{Error, Result};
 use serde::Deserialize;
 
 use super::read::within;
+use super::{ImageFeatures, Target};
 
 /// The data sets a target can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -42,6 +46,50 @@ impl DatasetName {
             Self::Flickr30k => "flickr30k",
             Self::Coco => "coco",
         }
+    }
+}
+
+/// What a target reads of a folder of features.
+pub(crate) fn load_options(target: &Target) -> LoadOptions {
+    let of_coco = target.protocol.images() == Some(5000);
+    LoadOptions {
+        test: if of_coco { TestSet::TestAll } else { TestSet::Test },
+        val_captions: target.val_captions,
+        regions: target.regions,
+        ..LoadOptions::default()
+    }
+}
+
+/// Refuses choices that the data of a target do not have.
+pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
+    let refuse = |key: &str, expected: &str, got: &dyn std::fmt::Debug| {
+        let place = format!("{}, target.{key}", path.display());
+        Err(Error::invalid(place, expected, format!("{got:?}")))
+    };
+    let Target { regions, region_transform, val_captions, .. } = target;
+    if *region_transform != RegionTransform::Given && regions.is_none() {
+        return refuse(
+            "region_transform",
+            "none where no target.regions are read",
+            region_transform,
+        );
+    }
+    if target.features == ImageFeatures::Pictures {
+        match (regions, val_captions) {
+            (Some(regions), _) => refuse("regions", "none beside pictures", regions),
+            (None, Some(n)) => refuse("val_captions", "none beside pictures", n),
+            (None, None) => Ok(()),
+        }
+    } else if target.dataset == DatasetName::Scenes {
+        match (regions, val_captions) {
+            (Some(RegionSource::Grid), _) => {
+                refuse("regions", "\"given\": Scenes have no grid", regions)
+            }
+            (_, Some(n)) => refuse("val_captions", "none: scenes.val is their number of images", n),
+            (_, None) => Ok(()),
+        }
+    } else {
+        Ok(())
     }
 }
 

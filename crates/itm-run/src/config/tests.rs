@@ -254,3 +254,45 @@ fn wrong_bases_are_one_line() {
         }
     }
 }
+
+/// Which data are read: each choice reaches the reader, and none is passed over in silence.
+#[test]
+fn choices_of_data_are_read_or_refused() {
+    use itm_core::data::{RegionSource, RegionTransform, TestSet};
+    let with = |dataset: &str, keys: &str| {
+        let text =
+            TEXT.replace("dataset = \"scenes\"", &format!("dataset = \"{dataset}\"\n{keys}"));
+        parse(&text).map(|config| config.target)
+    };
+    let keys = "regions = \"grid\"\nregion_transform = \"unit_centred\"\nval_captions = 5000";
+    let target = with("coco", keys).unwrap();
+    assert_eq!(target.region_transform, RegionTransform::UnitCentred);
+    let options = load_options(&target);
+    assert_eq!((options.regions, options.val_captions), (Some(RegionSource::Grid), Some(5000)));
+    assert_eq!(options.test, TestSet::Test);
+    let of_5000 = Target { protocol: Protocol::Coco5k, ..target };
+    assert_eq!(load_options(&of_5000).test, TestSet::TestAll);
+    assert_eq!(load_options(&with("coco", "").unwrap()), itm_core::data::LoadOptions::default());
+    with("scenes", "regions = \"given\"").unwrap();
+    for (dataset, keys, parts) in [
+        ("scenes", "regions = \"grid\"", ["target.regions", "Scenes have no grid", "Grid"]),
+        ("scenes", "val_captions = 5", ["target.val_captions", "scenes.val", "5"]),
+        (
+            "coco",
+            "region_transform = \"unit_centred\"",
+            ["region_transform", "no target.regions", "Unit"],
+        ),
+        ("coco", "regions = \"boxes\"", ["target", "unknown variant", "boxes"]),
+    ] {
+        let line = with(dataset, keys).unwrap_err().to_string();
+        for part in parts {
+            assert!(line.contains(part) && !line.contains('\n'), "{line:?} names no {part:?}");
+        }
+    }
+    for (keys, key) in [("regions = \"grid\"", "regions"), ("val_captions = 5", "val_captions")] {
+        let text =
+            TEXT.replace("features = \"given\"", &format!("features = \"pictures\"\n{keys}"));
+        let line = parse(&text.replace("\"scenes\"", "\"coco\"")).unwrap_err().to_string();
+        assert!(line.contains(&format!("target.{key}: expected none beside pictures")), "{line}");
+    }
+}

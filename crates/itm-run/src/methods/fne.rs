@@ -211,8 +211,15 @@ mod tests {
         Config::load(&testing::configs(), "fne-scenes").unwrap().row(row).unwrap()
     }
 
-    const SIZES: Sizes =
-        Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
+    const SIZES: Sizes = Sizes {
+        features: 200,
+        region_width: 0,
+        regions: 0,
+        vocabulary: 150,
+        words: 12,
+        captions: 15_000,
+        pictures: 0,
+    };
 
     /// The formula counts the weights of the model that is built.
     #[test]

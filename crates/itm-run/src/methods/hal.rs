@@ -103,8 +103,15 @@ mod tests {
 
     use super::*;
 
-    const SIZES: Sizes =
-        Sizes { features: 200, vocabulary: 150, words: 12, captions: 15_000, pictures: 0 };
+    const SIZES: Sizes = Sizes {
+        features: 200,
+        region_width: 0,
+        regions: 0,
+        vocabulary: 150,
+        words: 12,
+        captions: 15_000,
+        pictures: 0,
+    };
 
     fn config(objective: Objective) -> HalConfig {
         let mut config = HalConfig::paper(objective);

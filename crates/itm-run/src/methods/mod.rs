@@ -2,6 +2,7 @@
 
 mod fne;
 mod hal;
+mod naaf;
 mod side;
 
 use burn::tensor::Device;
@@ -19,7 +20,7 @@ pub use crate::pictures::View;
 pub use crate::starts::StartAsked;
 
 /// Every method.
-pub const ALL: [&Kind; 2] = [&fne::KIND, &hal::KIND];
+pub const ALL: [&Kind; 3] = [&fne::KIND, &hal::KIND, &naaf::KIND];
 
 /// What is known of a method before there is a configuration.
 #[derive(Debug)]
@@ -117,6 +118,11 @@ pub trait Recipe {
     /// # Errors
     /// If published weights are not to be found, or their sizes cannot be read.
     fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
+
+    /// Bytes that an evaluation holds beside its scores, for images of so many regions and texts of so many words.
+    fn evaluation(&self, _regions: &[usize], _words: &[usize]) -> u64 {
+        0
+    }
 
     /// The closed form that its weights begin with; `None` where they do not.
     fn start(&self) -> Option<StartAsked> {

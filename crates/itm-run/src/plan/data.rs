@@ -3,6 +3,7 @@
 use itm_core::cca::CcaOptions;
 use itm_core::data::{Features, Regions};
 use itm_core::text::Terms;
+use itm_report::format::bytes;
 
 use super::Bytes;
 use crate::encoded::Reading;
@@ -14,6 +15,10 @@ use crate::split::{Split, Splits};
 pub struct Sizes {
     /// Width of the image features.
     pub features: usize,
+    /// Width of the region features; 0 where there are none.
+    pub region_width: usize,
+    /// Most regions of an image.
+    pub regions: usize,
     /// Words of the vocabulary, or word pieces, or stems.
     pub vocabulary: usize,
     /// Longest caption, in words.
@@ -27,9 +32,13 @@ pub struct Sizes {
 impl Sizes {
     pub(crate) fn of(source: &Source, reading: &Reading) -> Self {
         let train = reading.texts(Split::Train);
+        let regions =
+            [Split::Train, Split::Val, Split::Test].map(|split| regions_of(source, split));
         let longest = train.iter().map(Vec::len).max();
         Self {
             features: source.dataset.train.features.dim,
+            region_width: regions[0].map_or(0, Regions::dim),
+            regions: regions.iter().flatten().flat_map(|r| r.counts()).copied().max().unwrap_or(0),
             vocabulary: reading.vocabulary,
             words: longest.unwrap_or(0),
             captions: train.len(),
@@ -41,7 +50,7 @@ impl Sizes {
 /// The part of a plan that is the same for all rows: data and evaluation.
 ///
 /// ```text
-/// data   = 4 · (values as given + values as taken in + numbers of words) + text of the captions
+/// data   = 4 · (values as given + values as taken in + numbers of words) + text of the captions + regions in memory
 /// scores = 12 · images · texts of the larger split      two tables of f32 and one on its way
 /// ```
 pub(crate) fn data(source: &Source, features: &Splits<Features>, readings: &[Reading]) -> Bytes {
@@ -49,13 +58,29 @@ pub(crate) fn data(source: &Source, features: &Splits<Features>, readings: &[Rea
     let parts = [&data.train, &data.val, &data.test];
     let values = |features: &Features| 4 * features.values.len() as u64;
     let given: u64 = parts.iter().map(|part| values(&part.features)).sum();
+    let regions: u64 = parts.iter().flat_map(|part| &part.regions).map(Regions::held).sum();
     let captions: usize = parts.iter().flat_map(|part| &part.captions).map(String::len).sum();
     let taken: u64 = features.all().into_iter().map(values).sum();
     let numbers: usize = readings.iter().map(Reading::numbers).sum();
     let scores = [&data.val, &data.test].map(|part| part.pairs.images() * part.pairs.texts());
-    let data = given + taken + 4 * numbers as u64 + captions as u64;
+    let data = given + taken + 4 * numbers as u64 + captions as u64 + regions;
     let scores = 12 * scores.into_iter().max().unwrap_or(0) as u64;
     Bytes { data, loaded: data, scores, ..Bytes::default() }
+}
+
+/// The regions of the training images, and how much of all regions is no part of [`Bytes::data`]; `None` where there are none.
+pub(crate) fn regions(source: &Source) -> Option<String> {
+    let all = [Split::Train, Split::Val, Split::Test].map(|split| regions_of(source, split));
+    let mapped: u64 = all.iter().flatten().map(|regions| regions.mapped_bytes()).sum();
+    let mapped = match mapped {
+        0 => "in memory".into(),
+        n => format!("{} of files that are read as they are needed, not held", bytes(n)),
+    };
+    all[0].map(|train| format!("{}, {mapped}", train.describe()))
+}
+
+fn regions_of(source: &Source, split: Split) -> Option<&Regions> {
+    source.part(split).0.regions.as_ref()
 }
 
 /// What closed-form CCA holds while it is fitted, beside the data; nothing where there are no features.
@@ -100,4 +125,47 @@ fn closed_form_of(source: &Source, dx: u64) -> u64 {
     let choosing = a * a + rows * a + threads * (5 * a * a + 2 * rows * d);
     let values = dx * dx + dy * dy + dx * dy + a * a + solving.max(choosing);
     12 * values
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::data::RegionSource;
+    use itm_core::scenes::{Scenes, export};
+
+    use super::*;
+    use crate::config::{Config, ScenesConfig};
+    use crate::encoded;
+    use crate::testing;
+
+    /// Regions of Scenes are in memory; those of a folder are not, but for their boxes. 12 images of 12 regions of 704 numbers.
+    #[test]
+    fn regions_in_memory_are_counted_and_mapped_ones_told() {
+        let (mut config, plain) = testing::small_scenes([7, 2, 3]);
+        config.target.regions = Some(RegionSource::Given);
+        let open = |config: &Config, data| Source::open(config, data, &testing::configs()).unwrap();
+        let held = open(&config, None).1;
+        let folder = tempfile::tempdir().unwrap();
+        let sizes = ScenesConfig { train: 7, val: 2, test: 3, pixels: 32, ..Default::default() };
+        export(&Scenes::generate(0, sizes.sizes()), folder.path()).unwrap();
+        let mut config = Config::load(&testing::configs(), "fne-flickr8k").unwrap();
+        config.target.regions = Some(RegionSource::Given);
+        let mapped = open(&config, Some(folder.path())).1;
+        let of = |source: &Source| {
+            let features = encoded::features(&plain.dataset, &config.target);
+            data(source, &features, &[]).data
+        };
+        let boxes = 12 * 12 * 16;
+        assert_eq!(of(&held) - of(&plain), 12 * 12 * 704 * 4 + boxes);
+        assert_eq!(of(&mapped) - of(&plain), boxes);
+        assert_eq!(regions(&plain), None);
+        let begin = "12 regions an image, 704 wide, with boxes, ";
+        assert_eq!(regions(&held).unwrap(), format!("{begin}in memory"));
+        let line = regions(&mapped).unwrap();
+        assert!(
+            line.starts_with(begin)
+                && line.ends_with("of files that are read as they are needed, not held")
+        );
+        // 12 · 12 · 704 numbers of f16, and three headers.
+        assert!(line.contains(" 198.37 KiB ") || line.contains(" 198.38 KiB "), "{line}");
+    }
 }

@@ -3,6 +3,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Pairs;
 use crate::data::RowLayout;
 use crate::data::fixture::{Folder, lines, npy, npy_of};
 

@@ -1,0 +1,133 @@
+//! The files of a `*_precomp` folder that hold region features.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::precomp_split::{PrecompSplit, SplitFiles, open_scaled};
+use super::{Bounds, Npy, Regions};
+use crate::files::Manifest;
+use crate::{Error, Result};
+
+/// Which region features of a data set are read.
+///
+/// | here | values `[rows, r, d]` | boxes, where the file is there |
+/// |---|---|---|
+/// | `Given` | `<name>_regions.npy`; where there is none, `<name>_ims.npy` | `<name>_boxes.npy`, `[rows, r, 4]` |
+/// | `Grid`  | `<name>_grid.npy` | `grid_boxes.npy`, `[r, 4]` |
+///
+/// Rows are images or captions; numbers are f16, f32, f64, or bytes with a scale of d numbers (`grid_scale.npy`,
+/// `regions_scale.npy`, `ims_scale.npy`). Boxes are x1, y1, x2, y2 from 0 to 1. `r` may be any number and another for each split:
+/// 36 in the published files, 12 in Scenes. The built-in Scenes have regions of their own, which are their `Given`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionSource {
+    /// Those of a detector.
+    Given,
+    /// A grid of windows, as `itm features --grid` writes it.
+    Grid,
+}
+
+struct Files {
+    values: PathBuf,
+    scale: PathBuf,
+    boxes: PathBuf,
+}
+
+impl RegionSource {
+    /// Both.
+    pub(super) const ALL: [Self; 2] = [Self::Given, Self::Grid];
+
+    /// Whether a split has such a file.
+    pub(super) fn is_there(self, folder: &Path, name: &str) -> bool {
+        let values = self.files(folder, name).values;
+        match self {
+            Self::Given if values.ends_with(format!("{name}_ims.npy")) => {
+                Npy::open(values).is_ok_and(|ims| ims.shape().len() == 3)
+            }
+            _ => values.exists(),
+        }
+    }
+
+    /// Maps the regions of a split and checks them against its captions; reads them once, to find values that are not finite.
+    ///
+    /// # Errors
+    /// Missing or malformed files, other rows than the split has images or captions, a scale of another width, boxes of another
+    /// number or outside of the picture, values that are not finite.
+    pub(super) fn open(
+        self,
+        (root, folder): (&Path, &Path),
+        split: &PrecompSplit,
+        mut manifest: Option<&mut Manifest>,
+    ) -> Result<Regions> {
+        let Files { values, scale, boxes } = self.files(folder, &split.name);
+        let file = open_scaled(root, &values, &scale, manifest.as_deref_mut())?;
+        let every = split.rows_an_image(&file)?;
+        let of_features = file.place() == split.features.place();
+        let &[rows, count, _] = file.shape() else {
+            let expected = match of_features {
+                true => format!("regions [n, r, d], or a {}_regions.npy", split.name),
+                false => "regions [n, r, d]".into(),
+            };
+            let got = format!("shape {:?}", file.shape());
+            return Err(Error::invalid(file.place(), expected, got));
+        };
+        file.check_rank(&[3])?;
+        let regions = Regions::mapped(file, every);
+        // Those of features were read for their means.
+        if !of_features {
+            regions.check()?;
+        }
+        if !boxes.exists() {
+            return Ok(regions);
+        }
+        let file = Npy::open(&boxes)?;
+        if let Some(manifest) = manifest {
+            manifest.add(root, &boxes, file.file_bytes());
+        }
+        let (shape, rows) = match self {
+            Self::Given => (vec![rows, count, 4], (0..rows).step_by(every)),
+            Self::Grid => (vec![count, 4], (0..count).step_by(1)),
+        };
+        if file.shape() != shape {
+            let expected = format!("shape {shape:?}, a box a region");
+            return Err(Error::invalid(file.place(), expected, format!("{:?}", file.shape())));
+        }
+        regions.with_boxes(read_boxes(&file, rows)?)
+    }
+
+    fn files(self, folder: &Path, name: &str) -> Files {
+        let of = |end: &str| folder.join(format!("{name}_{end}"));
+        let own = of("regions.npy");
+        match self {
+            Self::Grid => Files {
+                values: of("grid.npy"),
+                scale: folder.join("grid_scale.npy"),
+                boxes: folder.join("grid_boxes.npy"),
+            },
+            Self::Given if own.exists() => {
+                let scale = folder.join("regions_scale.npy");
+                Files { values: own, scale, boxes: of("boxes.npy") }
+            }
+            Self::Given => {
+                let SplitFiles { ims, scale, .. } = SplitFiles::of(folder, name);
+                Files { values: ims, scale, boxes: of("boxes.npy") }
+            }
+        }
+    }
+}
+
+fn read_boxes(file: &Npy, rows: impl Iterator<Item = usize>) -> Result<Vec<Bounds>> {
+    let (mut edges, mut boxes) = (vec![0.0; file.row_len()], vec![]);
+    for row in rows {
+        file.row_into(row, &mut edges)?;
+        for (k, edges) in edges.chunks_exact(4).enumerate() {
+            let place = || format!("{} row {row}, box {k}", file.place());
+            boxes.push(Bounds::inside(place, [edges[0], edges[1], edges[2], edges[3]])?);
+        }
+    }
+    Ok(boxes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Region features as a method trained from scratch likes them: of unit length, around the mean of training.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::Regions;
+use crate::Result;
+
+/// What is done to every region as it is read.
+///
+/// ```text
+/// unit_centred    y = x / ‖x‖ − m                        m = mean of x / ‖x‖ over all training regions
+/// centred_roots   y = √max(x, 0) / ‖√max(x, 0)‖ − m      m = mean of the same over all training regions
+/// ```
+///
+/// A region of zeros has no direction: it comes out as −m.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionTransform {
+    /// Nothing.
+    #[default]
+    Given,
+    /// Unit length, less the mean: for features of either sign, such as a grid after PCA.
+    UnitCentred,
+    /// Roots, unit length, less the mean: for features that are never negative, such as those of Scenes.
+    CentredRoots,
+}
+
+impl RegionTransform {
+    /// Takes the mean over the **training** regions; no other split may be passed here.
+    pub(super) fn fit(self, training: &Regions) -> Result<Arc<Fitted>> {
+        let mut mean = vec![0.0; training.dim()];
+        for image in 0..training.len() {
+            for row in training.stored(image)?.chunks_exact(training.dim()) {
+                mean.iter_mut().zip(self.directed(row)).for_each(|(m, x)| *m += x);
+            }
+        }
+        let count = training.counts().iter().sum::<usize>().max(1) as f64;
+        mean.iter_mut().for_each(|m| *m /= count);
+        Ok(Arc::new(Fitted { transform: self, mean }))
+    }
+
+    /// A row before the mean is taken off.
+    fn directed(self, row: &[f32]) -> impl Iterator<Item = f64> {
+        let value = move |&x: &f32| match self {
+            Self::Given | Self::UnitCentred => f64::from(x),
+            Self::CentredRoots => f64::from(x.max(0.0)).sqrt(),
+        };
+        let norm = row.iter().map(|x| value(x).powi(2)).sum::<f64>().sqrt();
+        row.iter().map(move |x| if norm > 0.0 { value(x) / norm } else { 0.0 })
+    }
+}
+
+/// A transform with the mean of training.
+#[derive(Debug)]
+pub(super) struct Fitted {
+    transform: RegionTransform,
+    mean: Vec<f64>,
+}
+
+impl Fitted {
+    pub(super) fn apply(&self, row: &[f32]) -> impl Iterator<Item = f32> {
+        self.transform.directed(row).zip(&self.mean).map(|(x, m)| (x - m) as f32)
+    }
+}

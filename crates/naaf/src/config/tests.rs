@@ -1,0 +1,92 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Preset;
+
+/// A model small enough for tests: words, eight wide.
+pub(crate) fn tiny() -> NaafConfig {
+    let mut config = Preset::Default.config();
+    (config.model.embed_dim, config.model.word_dim) = (8, 6);
+    config.model.text = TextKind::Words;
+    (config.train.batch, config.train.learning_rate) = (4, 1e-2);
+    config.mining.min_words = 4;
+    config
+}
+
+/// What is written is read back; a key that is missing or unknown is refused by its name.
+#[test]
+fn every_key_is_required_and_no_other_is_known() {
+    let whole = serde_json::to_value(Preset::Paper.config()).unwrap();
+    let back: NaafConfig = serde_json::from_value(whole.clone()).unwrap();
+    assert_eq!(back, Preset::Paper.config());
+    let read = |value: &Value| serde_json::from_value::<NaafConfig>(value.clone());
+    let mut checked = 0;
+    for section in ["model", "attention", "mining", "train", "loss"] {
+        let mut more = whole.clone();
+        more[section]["colour"] = json!(1);
+        let e = read(&more).unwrap_err().to_string();
+        assert!(e.contains("colour"), "{e}");
+        for key in whole[section].as_object().unwrap().keys() {
+            let mut less = whole.clone();
+            less[section].as_object_mut().unwrap().remove(key);
+            let e = read(&less).unwrap_err().to_string();
+            assert!(e.contains(key.as_str()), "{e}");
+            checked += 1;
+        }
+        let mut less = whole.clone();
+        less.as_object_mut().unwrap().remove(section);
+        assert!(read(&less).is_err(), "{section}");
+    }
+    assert_eq!(checked, 7 + 7 + 11 + 10 + 5);
+}
+
+#[test]
+fn bad_values_name_their_key() {
+    let check = |key: &str, change: &dyn Fn(&mut NaafConfig)| {
+        let mut config = tiny();
+        config.check().unwrap();
+        change(&mut config);
+        let e = config.check().unwrap_err().to_string();
+        assert!(e.starts_with(key) && !e.contains('\n'), "{e}");
+    };
+    let cca = StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 0.5, dims: 8, fill: 0.0 };
+    check("model.embed_dim", &|c| c.model.embed_dim = 0);
+    check("model.word_dim", &|c| c.model.word_dim = 0);
+    check("model.freeze_embedding", &|c| c.model.freeze_embedding = true);
+    check("model.start: expected \"cca\" with a section", &|c| c.model.start = StartFrom::Cca);
+    check("model.start: expected \"cca\" with text", &|c| {
+        (c.model.start, c.model.cca) = (StartFrom::Cca, Some(cca.clone()));
+        c.model.text = TextKind::Bigru;
+    });
+    check("model.cca.dims", &|c| {
+        c.model.start = StartFrom::Cca;
+        c.model.cca = Some(StartOptions { dims: 9, ..cca.clone() });
+    });
+    check("model.cca.power", &|c| {
+        c.model.cca = Some(StartOptions { power: -1.0, ..cca.clone() });
+    });
+    check("attention.scale", &|c| {
+        c.attention =
+            Attention::Naaf(crate::NegativeAware { scale: 0.0, ..Preset::Default.attention() });
+    });
+    check("mining.smoothing", &|c| c.mining.smoothing = 0.0);
+    check("train.batch", &|c| c.train.batch = 0);
+    check("train.decay_every", &|c| c.train.decay_every = 0);
+    check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
+    check("train.lr_decay", &|c| c.train.lr_decay = 1.5);
+    check("train.grad_clip", &|c| c.train.grad_clip = -1.0);
+    check("train.region_dropout", &|c| c.train.region_dropout = 1.0);
+    check("train.word_dropout", &|c| c.train.word_dropout = -0.1);
+    check("loss.margin", &|c| c.loss.margin = -0.1);
+}
+
+/// By hand: 5e-4 for ten epochs, a tenth for the next ten (N14); nine tenths where the paper is read literally.
+#[test]
+fn rates_of_epochs() {
+    let mut train = Preset::Default.config().train;
+    for (epoch, want) in [(0, 5e-4), (9, 5e-4), (10, 5e-5), (19, 5e-5), (20, 5e-6)] {
+        assert!((train.rate(epoch) - want).abs() < 1e-12, "{epoch}");
+    }
+    train.lr_decay = 0.9;
+    assert!((train.rate(19) - 4.5e-4).abs() < 1e-12);
+}

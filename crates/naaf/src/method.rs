@@ -1,0 +1,74 @@
+//! What a training loop asks of NAAF.
+
+use std::path::Path;
+
+use burn::module::Module;
+use itm_core::Result;
+use itm_core::learn::{
+    Batch, Items, Method, Observe, Step, WordMaps, WordPairs, check_texts, first_non_finite,
+};
+use itm_core::scored::{EmbeddingRows, Scored, Similarity};
+
+use crate::all_pairs::CrossScores;
+use crate::config::Score;
+use crate::rows;
+use crate::step::Naaf;
+
+impl Method for Naaf {
+    /// # Errors
+    /// If the images are no regions, or regions of another width.
+    fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
+        train.images.regions(self.region_dim())?;
+        self.learner.begin_epoch(epoch);
+        Ok(())
+    }
+
+    /// One update of the encoders, and of the boundary by the scores before it.
+    ///
+    /// # Errors
+    /// If a value of a region, the loss or the norm of its gradients is not finite, if the images are no regions of the right
+    /// width, or a caption has no word.
+    ///
+    /// # Panics
+    /// If the parts of the batch differ in their number of rows, or a word's number is outside the vocabulary.
+    fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
+        self.step_by(batch, seed, observe)
+    }
+
+    /// The boundary is that of inference, and intra-text propagation is on if the config has it.
+    fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
+        let regions = items.images.regions(self.region_dim())?;
+        check_texts(items.texts, None)?;
+        let (model, config, dim) =
+            (self.encoders().valid(), &self.config, self.config.model.embed_dim);
+        if config.model.score == Score::Global {
+            let (images, texts) =
+                (rows::of_images(&model, regions)?, rows::of_texts(&model, items.texts));
+            let similarity = Similarity::Cosine;
+            return Ok(Box::new(EmbeddingRows { dim, images, texts, similarity }));
+        }
+        let lengths: Vec<usize> = items.texts.iter().map(Vec::len).collect();
+        let images = (rows::of_regions(&model, regions)?, regions.counts());
+        let texts = (rows::of_words(&model, items.texts, dim), &lengths[..]);
+        let boundary = self.boundary.inference(&config.mining) as f32;
+        Ok(Box::new(CrossScores::new(images, texts, dim, boundary, &config.attention)?))
+    }
+
+    fn non_finite(&self) -> Option<String> {
+        first_non_finite("encoders", self.encoders())
+    }
+
+    fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+        self.write(write)
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<()> {
+        *self = self.read(folder)?;
+        Ok(())
+    }
+
+    /// None yet: what each word takes and gives is not told.
+    fn word_maps(&self, _pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,165 @@
+//! The encoders: a map of regions; a recurrent unit in both directions over words, or a table of word vectors.
+
+mod regions;
+mod words;
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use itm_core::Result;
+use itm_core::data::WordVectors;
+use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
+use itm_core::start::Start;
+use itm_core::{Error, data::RegionRows};
+use itm_kernels::dropout::Mask;
+use itm_kernels::{masked_mean, normalize_rows, random};
+
+use crate::config::{ModelConfig, TextKind};
+pub use regions::RegionMap;
+pub use words::WordTable;
+
+/// Both sides of the model.
+#[derive(Module, Debug)]
+pub struct Encoders {
+    /// Regions to the joint space.
+    pub image: RegionMap,
+    /// Words to the joint space.
+    pub text: TextEncoder,
+}
+
+/// Words to the joint space.
+#[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)] // one of it exists
+pub enum TextEncoder {
+    /// A recurrent unit in both directions.
+    BiGru(BiGru),
+    /// A table of word vectors.
+    Words(WordTable),
+}
+
+/// A recurrent unit in both directions, over word vectors that may stay as they are.
+#[derive(Module, Debug)]
+pub struct BiGru {
+    /// Vectors and units.
+    pub words: BiGruText,
+    /// Whether the vectors stay as they are.
+    pub frozen: bool,
+}
+
+impl BiGru {
+    fn encode(&self, captions: &TokenBatch, dropout: InputDropout) -> Tensor<3> {
+        let vectors = self.words.vectors(captions);
+        let vectors = if self.frozen { vectors.detach() } else { vectors };
+        self.words.encode_vectors(words::dropped(vectors, dropout), captions)
+    }
+}
+
+/// Rows of a batch, padded: `[b, l, d]`, and how many rows of each item are real.
+#[derive(Debug, Clone)]
+pub struct Padded {
+    /// `[b, l, d]`
+    pub rows: Tensor<3>,
+    /// `[b]`
+    pub counts: Vec<usize>,
+}
+
+impl Padded {
+    /// The mean row of each item at unit length, `[b, d]`.
+    pub fn means(self) -> Tensor<2> {
+        normalize_rows(masked_mean(self.rows, &self.counts))
+    }
+}
+
+/// Regions of a batch as they stand in the data.
+#[derive(Debug, Clone, Copy)]
+pub struct RegionBatch<'a> {
+    /// Of each image, at least 1.
+    pub counts: &'a [usize],
+    /// `[Σ counts, x]`
+    pub values: &'a [f32],
+}
+
+impl<'a> From<&'a RegionRows> for RegionBatch<'a> {
+    fn from(rows: &'a RegionRows) -> Self {
+        Self { counts: &rows.counts, values: &rows.values }
+    }
+}
+
+impl Encoders {
+    /// Random weights: a function of the seed.
+    pub fn new(
+        config: &ModelConfig,
+        region_dim: usize,
+        vocabulary: usize,
+        seed: u64,
+        device: &Device,
+    ) -> Self {
+        let (d, part) = (config.embed_dim, |part| random::derive(seed, part));
+        let text = match config.text {
+            TextKind::Words => TextEncoder::Words(WordTable::new(vocabulary, d, part(1), device)),
+            TextKind::Bigru => {
+                let shape = BiGruTextShape { vocabulary, word_width: config.word_dim, hidden: d };
+                let words = BiGruText::new(&shape, part(1), device);
+                TextEncoder::BiGru(BiGru { words, frozen: config.freeze_embedding })
+            }
+        };
+        let image = RegionMap::new(config.region_map, [region_dim, d], part(0), device);
+        Self { image, text }
+    }
+
+    /// The encoders with these maps as weights.
+    pub(crate) fn with_start(self, start: &Start) -> Result<Self> {
+        let TextEncoder::Words(words) = self.text else {
+            return Err(Error::invalid("a start", "a table of words", "a recurrent unit"));
+        };
+        let text = TextEncoder::Words(words.with_map(&start.text)?);
+        Ok(Self { image: self.image.with_map(&start.image)?, text })
+    }
+
+    /// The encoders with ready vectors for the words that have one.
+    pub(crate) fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
+        let TextEncoder::BiGru(BiGru { words, frozen }) = self.text else {
+            return Err(Error::invalid("word vectors", "a recurrent unit", "a table of words"));
+        };
+        let words = words.with_vectors(vectors)?;
+        Ok(Self { text: TextEncoder::BiGru(BiGru { words, frozen }), ..self })
+    }
+
+    /// Unit rows of regions, padded with rows that mean nothing. Dropout has one mask an image.
+    ///
+    /// # Panics
+    /// If values and counts do not fit.
+    pub fn regions(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
+        let RegionBatch { counts, values } = batch;
+        let [width, _] = self.image.dims();
+        let mut values = values.to_vec();
+        if let InputDropout::On { share, seed } = dropout
+            && share > 0.0
+        {
+            let mut at = 0;
+            for (image, count) in counts.iter().enumerate() {
+                let mask = Mask::new(share, random::derive(seed, image as u64)).factors(width);
+                for row in values[at * width..(at + count) * width].chunks_exact_mut(width) {
+                    row.iter_mut().zip(&mask).for_each(|(x, factor)| *x *= factor);
+                }
+                at += count;
+            }
+        }
+        Padded { rows: regions::padded(self.image.encode(values), counts), counts: counts.to_vec() }
+    }
+
+    /// Unit rows of words, padded with rows that mean nothing.
+    ///
+    /// # Panics
+    /// If there is no caption, a caption has no word, or a word's number is not in the vocabulary.
+    pub fn words<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Padded {
+        let captions = TokenBatch::new(captions);
+        let rows = match &self.text {
+            TextEncoder::BiGru(bigru) => bigru.encode(&captions, dropout),
+            TextEncoder::Words(words) => words.encode(&captions, dropout),
+        };
+        Padded { rows, counts: captions.lengths }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Regions to the joint space.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::start::LinearMap;
+use itm_core::{Error, Result};
+use itm_kernels::{Linear, embedding, normalize_rows, random, uniform};
+
+use crate::config::RegionMapKind;
+
+/// Features of regions to the joint space, a row each.
+///
+/// ```text
+/// v = unit(W r + b),   W = weight,  or  g · weight / ‖weight‖
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | W, b | `linear` | `[x, d]`, `[d]` |
+/// | g | `gain`, if there is one | `[1]` |
+///
+/// # Departures
+/// The released program divides by `‖·‖ + 1e-8`: in f32 the same number for any row longer than a quarter. A row of zeros stays
+/// one here, with a gradient of 0.
+#[derive(Module, Debug)]
+pub struct RegionMap {
+    /// `[x, d]` with bias.
+    pub linear: Linear,
+    /// g: one factor for the whole matrix.
+    pub gain: Option<Param<Tensor<1>>>,
+}
+
+impl RegionMap {
+    /// Random weights: a function of the seed.
+    pub fn new(kind: RegionMapKind, [x, d]: [usize; 2], seed: u64, device: &Device) -> Self {
+        match kind {
+            RegionMapKind::Xavier => {
+                let bound = (6.0 / (x + d) as f32).sqrt();
+                let weight = uniform([x, d], bound, random::derive(seed, 0), device);
+                let bias = Param::from_tensor(Tensor::zeros([d], device));
+                Self { linear: Linear { weight: Param::from_tensor(weight), bias }, gain: None }
+            }
+            RegionMapKind::WeightNorm => Self::gained(Linear::seeded(x, d, seed, device)),
+        }
+    }
+
+    /// A map with a gain that changes nothing yet.
+    fn gained(linear: Linear) -> Self {
+        let norm = norm(linear.weight.val()).inner();
+        let device = linear.weight.val().device();
+        let gain = Tensor::from_data(norm.into_data(), &device);
+        Self { linear, gain: Some(Param::from_tensor(gain)) }
+    }
+
+    /// The same with another map of the same features to the same width.
+    pub(super) fn with_map(self, map: &LinearMap) -> Result<Self> {
+        let weight = self.linear.weight.val();
+        let (weight, bias) = parameters("map of regions", map, weight.dims(), &weight.device())?;
+        let linear = Linear { weight, bias };
+        Ok(if self.gain.is_some() { Self::gained(linear) } else { Self { linear, gain: None } })
+    }
+
+    /// Widths of a region's features and of a row.
+    pub fn dims(&self) -> [usize; 2] {
+        self.linear.weight.dims()
+    }
+
+    /// Unit rows of regions that lie row by row, `[regions, d]`.
+    pub(super) fn encode(&self, values: Vec<f32>) -> Tensor<2> {
+        let [x, _] = self.dims();
+        let weight = self.linear.weight.val();
+        let shape = [values.len() / x, x];
+        let rows = Tensor::from_data(TensorData::new(values, shape), &weight.device());
+        let Some(gain) = &self.gain else { return normalize_rows(self.linear.forward(rows)) };
+        let factor = gain.val() / norm(weight.clone());
+        let product = rows.matmul(weight) * factor.unsqueeze();
+        normalize_rows(product + self.linear.bias.val().unsqueeze())
+    }
+}
+
+/// The root of the sum of all squares, `[1]`.
+fn norm(weight: Tensor<2>) -> Tensor<1> {
+    (weight.clone() * weight).sum().sqrt()
+}
+
+/// Rows of images one after another, `[Σ counts, d]`, as `[images, r, d]`: the first row of all stands where an image has none.
+pub(super) fn padded(rows: Tensor<2>, counts: &[usize]) -> Tensor<3> {
+    let (n, [all, d]) = (counts.len(), rows.dims());
+    let r = counts.iter().copied().max().unwrap_or(0);
+    if all == n * r {
+        return rows.reshape([n, r, d]);
+    }
+    let mut ids = Vec::with_capacity(n * r);
+    let mut at = 0;
+    for &count in counts {
+        ids.extend((0..r).map(|k| if k < count { at + k as u32 } else { 0 }));
+        at += count as u32;
+    }
+    embedding(rows, &ids, None).reshape([n, r, d])
+}
+
+/// A given map as parameters.
+pub(super) fn parameters(
+    place: &str,
+    map: &LinearMap,
+    [inputs, d]: [usize; 2],
+    device: &Device,
+) -> Result<(Param<Tensor<2>>, Param<Tensor<1>>)> {
+    let (weights, biases) = (map.weight.len(), map.bias.len());
+    if (weights, biases) != (inputs * d, d) {
+        let expected = format!("{inputs} × {d} weights and {d} biases");
+        return Err(Error::invalid(place, expected, format!("{weights} and {biases}")));
+    }
+    if let Some(value) = map.weight.iter().chain(&map.bias).find(|x| !x.is_finite()) {
+        return Err(Error::invalid(place, "finite weights", value));
+    }
+    let weight = Tensor::from_data(TensorData::new(map.weight.clone(), [inputs, d]), device);
+    let bias = Tensor::from_data(TensorData::new(map.bias.clone(), [d]), device);
+    Ok((Param::from_tensor(weight), Param::from_tensor(bias)))
+}

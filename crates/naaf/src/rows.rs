@@ -1,0 +1,75 @@
+//! The rows of a split, block by block: what scores are made of.
+
+use itm_core::data::Regions;
+use itm_core::encoders::InputDropout;
+use itm_core::learn::embed_texts;
+use itm_core::{Result, host};
+
+use crate::model::{Encoders, Padded, RegionBatch};
+
+/// Items that are encoded at once.
+const BLOCK: usize = 128;
+
+/// Rows of all images one after another, `[Σ counts, d]`.
+///
+/// # Errors
+/// If a region cannot be read.
+pub(crate) fn of_regions(model: &Encoders, regions: &Regions) -> Result<Vec<f32>> {
+    let mut values = vec![];
+    for_each_block(model, regions, |padded| {
+        real_rows(padded, |_, rows| values.extend_from_slice(rows));
+    })?;
+    Ok(values)
+}
+
+/// The mean row of each image at unit length, `[images, d]`.
+///
+/// # Errors
+/// If a region cannot be read.
+pub(crate) fn of_images(model: &Encoders, regions: &Regions) -> Result<Vec<f32>> {
+    let mut values = vec![];
+    for_each_block(model, regions, |padded| values.extend(host(padded.means())))?;
+    Ok(values)
+}
+
+/// Rows of the words of all texts, text after text in the given order, `[Σ lengths, d]`.
+pub(crate) fn of_words(model: &Encoders, texts: &[Vec<u32>], d: usize) -> Vec<f32> {
+    let mut starts = vec![0];
+    starts.extend(texts.iter().scan(0, |end, text| {
+        *end += text.len();
+        Some(*end)
+    }));
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|&c| texts[c].len()); // little padding in a block
+    let mut values = vec![0.0; starts[texts.len()] * d];
+    for block in order.chunks(BLOCK) {
+        let some: Vec<&[u32]> = block.iter().map(|&c| texts[c].as_slice()).collect();
+        real_rows(model.words(&some, InputDropout::Off), |k, rows| {
+            values[starts[block[k]] * d..][..rows.len()].copy_from_slice(rows);
+        });
+    }
+    values
+}
+
+/// The mean row of each text at unit length, `[texts, d]`.
+pub(crate) fn of_texts(model: &Encoders, texts: &[Vec<u32>]) -> Vec<f32> {
+    embed_texts(texts, BLOCK, |some| model.words(some, InputDropout::Off).means())
+}
+
+fn for_each_block(model: &Encoders, regions: &Regions, mut take: impl FnMut(Padded)) -> Result<()> {
+    let images: Vec<usize> = (0..regions.len()).collect();
+    for block in images.chunks(BLOCK) {
+        let rows = regions.rows(block)?;
+        take(model.regions(RegionBatch::from(&rows), InputDropout::Off));
+    }
+    Ok(())
+}
+
+/// Calls `take(item, its rows)` without the padding.
+fn real_rows(padded: Padded, mut take: impl FnMut(usize, &[f32])) {
+    let [_, l, d] = padded.rows.dims();
+    let values = host(padded.rows);
+    for (k, (item, count)) in values.chunks_exact(l * d).zip(padded.counts).enumerate() {
+        take(k, &item[..count * d]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Each key of a config, changed, changes what a run gives.
+
+use itm_core::start::{LinearMap, StartOptions};
+
+use super::*;
+use crate::config::RegionMapKind;
+use crate::{
+    AboveOne, AlphaStar, Asks, Form, InferenceBoundary, NegativeImage, Pooling, RawNorm, WordPool,
+};
+
+/// Losses, boundaries and scores of 36 steps in three epochs; batches hold two captions of one image.
+fn run(config: &NaafConfig) -> (Vec<f64>, Vec<Boundary>, Vec<f32>) {
+    let mut model = naaf(config);
+    let (mut losses, mut boundaries) = (vec![], vec![]);
+    for k in 0..36 {
+        if k % 12 == 0 {
+            begin(&mut model, k / 12);
+        }
+        let pairs = if k % 2 == 0 { [0, 1, 4, 7, 2] } else { [2, 5, 6, 3, 7] };
+        losses.push(step(&mut model, &pairs, k as u64).unwrap().loss);
+        boundaries.push(model.boundary().clone());
+    }
+    let scores = scores(&model);
+    (losses, boundaries, scores)
+}
+
+/// A warm-up of an epoch, a decay after each, and a boundary that has something to say.
+fn base() -> NaafConfig {
+    let mut config = tiny();
+    config.train.decay_every = 1;
+    (config.loss.warmup_epochs, config.loss.margin) = (1, 0.4);
+    (config.mining.min_words, config.mining.reset_below_min_words) = (2, false);
+    config
+}
+
+type Change = fn(&mut NaafConfig);
+
+fn all_differ(base: &NaafConfig, changes: &[(&str, Change)]) {
+    let whole = run(base);
+    assert_eq!(run(base), whole);
+    let mut same = vec![];
+    for (name, change) in changes {
+        let mut config = base.clone();
+        change(&mut config);
+        assert_ne!(config, *base, "{name}");
+        if run(&config) == whole {
+            same.push(*name);
+        }
+    }
+    assert!(same.is_empty(), "{same:?} change nothing");
+}
+
+fn naaf_of(config: &mut NaafConfig) -> &mut NegativeAware {
+    let Attention::Naaf(naaf) = &mut config.attention else { panic!("another kind") };
+    naaf
+}
+
+fn scan_of(config: &mut NaafConfig) -> &mut Scan {
+    let Attention::Scan(scan) = &mut config.attention else { panic!("another kind") };
+    scan
+}
+
+#[test]
+fn every_key_of_model_train_and_loss_changes_the_result() {
+    all_differ(
+        &base(),
+        &[
+            ("embed_dim", |c| c.model.embed_dim = 9),
+            ("score", |c| c.model.score = Score::Global),
+            ("region_map", |c| c.model.region_map = RegionMapKind::WeightNorm),
+            ("text", |c| c.model.text = TextKind::Bigru),
+            ("learning_rate", |c| c.train.learning_rate = 2e-2),
+            ("schedule", |c| c.train.schedule = Rates::Cosine),
+            ("decay_every", |c| c.train.decay_every = 2),
+            ("lr_decay", |c| c.train.lr_decay = 0.5),
+            ("grad_clip", |c| c.train.grad_clip = 1e-9),
+            ("region_dropout", |c| c.train.region_dropout = 0.3),
+            ("word_dropout", |c| c.train.word_dropout = 0.3),
+            ("margin", |c| c.loss.margin = 0.3),
+            ("mask_same_image", |c| c.loss.mask_same_image = true),
+            ("reduction", |c| c.loss.reduction = Reduction::Mean),
+            ("warmup_loss", |c| c.loss.warmup_loss = WarmupLoss::Sum),
+        ],
+    );
+    let mut warm = base();
+    warm.loss.warmup_loss = WarmupLoss::Sum;
+    all_differ(&warm, &[("warmup_epochs", |c| c.loss.warmup_epochs = 2)]);
+    let mut cosine = base();
+    cosine.train.schedule = Rates::Cosine;
+    all_differ(&cosine, &[("epochs", |c| c.train.epochs = 5)]);
+    let bigru = NaafConfig { model: bigru().model, ..base() };
+    all_differ(
+        &bigru,
+        &[
+            ("word_dim", |c| c.model.word_dim = 5),
+            ("freeze_embedding", |c| c.model.freeze_embedding = true),
+            ("word_dropout", |c| c.train.word_dropout = 0.3),
+        ],
+    );
+}
+
+#[test]
+fn every_key_of_attention_changes_the_result() {
+    all_differ(
+        &base(),
+        &[
+            ("kind", |c| c.attention = scan().attention),
+            ("negative", |c| naaf_of(c).negative = false),
+            ("masks", |c| naaf_of(c).masks = false),
+            ("scale", |c| naaf_of(c).scale = 10.0),
+            ("relevance_leak", |c| naaf_of(c).relevance_leak = 0.0),
+            ("intra", |c| naaf_of(c).intra = Intra::Off),
+            ("intra value", |c| naaf_of(c).intra = Intra::ValueAndMask),
+            ("intra_scale", |c| naaf_of(c).intra_scale = 1.0),
+        ],
+    );
+    let mut lse = NaafConfig { attention: scan().attention, ..base() };
+    scan_of(&mut lse).pooling = Pooling::LogSumExp;
+    all_differ(
+        &lse,
+        &[
+            ("asks", |c| scan_of(c).asks = Asks::Regions),
+            ("raw_norm", |c| scan_of(c).raw_norm = RawNorm::L2),
+            ("lambda_softmax", |c| scan_of(c).lambda_softmax = 4.0),
+            ("pooling", |c| scan_of(c).pooling = Pooling::Mean),
+            ("lambda_lse", |c| scan_of(c).lambda_lse = 20.0),
+        ],
+    );
+}
+
+#[test]
+fn every_key_of_mining_changes_the_result() {
+    all_differ(
+        &base(),
+        &[
+            ("schedule", |c| c.mining.schedule = Schedule::PerBatch),
+            ("smoothing", |c| c.mining.smoothing = 1.0),
+            ("min_words", |c| c.mining.min_words = 9),
+            ("negative_image", |c| c.mining.negative_image = NegativeImage::Hardest),
+            ("negative_image random", |c| c.mining.negative_image = NegativeImage::Random),
+            ("negative_word_pool", |c| c.mining.negative_word_pool = WordPool::Mean),
+            ("alpha", |c| c.mining.alpha = 3.0),
+            ("alpha_star", |c| c.mining.alpha_star = AlphaStar::FromEpoch(1)),
+            ("form", |c| c.mining.form = Form::Official),
+            ("inference_boundary", |c| {
+                c.mining.inference_boundary = InferenceBoundary::Training;
+            }),
+        ],
+    );
+    let mut few = base();
+    few.mining.min_words = 12;
+    all_differ(&few, &[("reset_below_min_words", |c| c.mining.reset_below_min_words = true)]);
+    // So dear a mismatch that the solution lies above 1.
+    let mut high = base();
+    (high.mining.alpha, high.mining.negative_word_pool) = (1e30, WordPool::Mean);
+    all_differ(&high, &[("above_one", |c| c.mining.above_one = AboveOne::Keep)]);
+}
+
+/// A start gives other weights, and its maps reach both encoders.
+#[test]
+fn a_start_is_where_training_begins() {
+    let map = |inputs: usize, shift: usize| {
+        let value = |k: usize| ((k * 37 + shift) % 101) as f32 / 101.0 - 0.5;
+        let weight = (0..inputs * 8).map(value).collect();
+        LinearMap { weight, bias: (0..8).map(|k| 0.1 * value(k + 7)).collect() }
+    };
+    let start = Start { image: map(DIM, 3), text: map(VOCABULARY, 50) };
+    let mut config = base();
+    config.model.start = itm_core::start::StartFrom::Cca;
+    let dims = 8;
+    let cca = StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 0.5, dims, fill: 0.0 };
+    config.model.cca = Some(cca);
+    let begun = scores(&naaf(&config).with_start(&start).unwrap());
+    assert_ne!(begun, scores(&naaf(&config)));
+    let image = Start { image: map(DIM, 4), ..start.clone() };
+    let text = Start { text: map(VOCABULARY, 4), ..start.clone() };
+    for other in [image, text] {
+        assert_ne!(begun, scores(&naaf(&config).with_start(&other).unwrap()));
+    }
+    let wide = Start { text: map(VOCABULARY + 1, 50), ..start.clone() };
+    let line = naaf(&config).with_start(&wide).unwrap_err().to_string();
+    assert_eq!(line, "map of words: expected 14 × 8 weights and 8 biases, got 120 and 8");
+    let line = naaf(&bigru()).with_start(&start).unwrap_err().to_string();
+    assert_eq!(line, "a start: expected a table of words, got a recurrent unit");
+}
+
+/// Without the number of steps of an epoch a cosine has no end.
+#[test]
+fn a_cosine_asks_for_the_length_of_an_epoch() {
+    let mut config = tiny();
+    config.train.schedule = Rates::Cosine;
+    let mut model = Naaf::new(&config, DIM, VOCABULARY, &Device::flex(), 7).unwrap();
+    let line = step(&mut model, &ALL, 0).unwrap_err().to_string();
+    assert!(line.starts_with("train.schedule: expected the number of steps"), "{line}");
+}
