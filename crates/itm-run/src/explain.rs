@@ -49,11 +49,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let model = run.trained(&row, args.seed)?;
     let scored = model.scored(split)?;
     spinner.finish_and_clear();
-    let name = match split {
-        Split::Train => "train",
-        Split::Val | Split::Test => "test",
-    };
-    let folder = run.dir.folder(&row, args.seed).join("explain").join(name);
+    let folder = run.dir.folder(&row, args.seed).join("explain").join(split.name());
     let maps = maps::write(&run, (&model, args), (split, &queries), &*scored, &folder)?;
     match model.posterior() {
         Some(posterior) => {
