@@ -178,7 +178,7 @@ fn hal_rows_are_the_papers() {
 /// Figure 1 is over k, Figure 2 of N_1, text to image; captions have the released code's marks where nothing was made smaller.
 #[test]
 fn hal_targets_have_the_papers_figures() {
-    use itm_run::config::Marks;
+    use itm_core::text::Marks;
 
     for (name, table, marks) in [
         ("hal-flickr", 1, Marks::StartEnd),

@@ -37,7 +37,7 @@ pub struct FneConfig {
 pub struct TrainConfig {
     /// Seed of weights, bank, draws and noise.
     pub seed: u64,
-    /// Passes over all captions.
+    /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
     /// Pairs a step.
     pub batch: usize,
@@ -238,7 +238,6 @@ impl FneConfig {
     pub fn validate(&self) -> Result<()> {
         let Self { model, train, sampler } = self;
         model.validate()?;
-        at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.micro_batch", train.micro_batch)?;
         match (&train.contrastive, train.loss) {

@@ -55,6 +55,12 @@ impl Method for Fne {
         Ok(())
     }
 
+    /// The statistics are taken up too: the posterior is of them.
+    fn start_from(&mut self, folder: &Path) -> Result<()> {
+        *self = self.begun_from(folder)?;
+        Ok(())
+    }
+
     /// With the statistics as they stand, if there are enough of them.
     fn posterior(&self) -> Option<MatchProbability> {
         let sampler = &self.config.sampler;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use itm_core::Result;
-use itm_core::checkpoint::Writer;
+use itm_core::checkpoint::{Reader, Writer};
 use itm_core::learn::Saved;
 
 use crate::bank::Contents;
@@ -66,14 +66,28 @@ impl Fne {
             captions: state.i64s("bank.captions", k)?,
             cursor,
         });
-        let moments = |name: &str| -> Result<Moments> {
-            let count = state.i64s(&format!("statistics.{name}.count"), 1)?[0] as u64;
-            let f = state.f64s(&format!("statistics.{name}"), 3)?;
-            Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
-        };
-        let seen = Snapshot { positive: moments("positive")?, negative: moments("negative")? };
-        next.statistics.restore(seen);
+        next.statistics.restore(statistics(state)?);
         saved.nothing_else()?;
         Ok(next)
     }
+
+    /// A model before its first step with the encoders and the statistics that [`write`](Self::write) wrote.
+    pub(crate) fn begun_from(&self, folder: &Path) -> Result<Self> {
+        let Saved { model, state, .. } = Saved::open(METHOD, folder)?;
+        let mut next = self.clone();
+        next.learner = self.learner.begun(model.module("online", self.online().clone())?);
+        next.momentum = model.module("momentum", self.momentum.clone())?;
+        model.nothing_else()?;
+        next.statistics.restore(statistics(&state)?);
+        Ok(next)
+    }
+}
+
+fn statistics(state: &Reader) -> Result<Snapshot> {
+    let moments = |name: &str| -> Result<Moments> {
+        let count = state.i64s(&format!("statistics.{name}.count"), 1)?[0] as u64;
+        let f = state.f64s(&format!("statistics.{name}"), 3)?;
+        Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
+    };
+    Ok(Snapshot { positive: moments("positive")?, negative: moments("negative")? })
 }

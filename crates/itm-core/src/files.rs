@@ -118,21 +118,24 @@ pub(crate) fn utf8(place: &str, bytes: Vec<u8>) -> Result<String> {
 
 /// The lines of a text, without line ends; `what` must stand on each of them.
 pub(crate) fn lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
+    let lines = empty_or_lines(place, what, text)?;
+    match lines.iter().position(|line| line.trim().is_empty()) {
+        Some(number) => {
+            let place = format!("{place} line {}", number + 1);
+            Err(Error::invalid(place, what, "an empty line"))
+        }
+        None => Ok(lines),
+    }
+}
+
+/// The same of a text in which lines may be empty, but not all of it.
+pub(crate) fn empty_or_lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
         return Err(Error::invalid(place, format!("{what} on each line"), "an empty file"));
     }
-    text.split('\n')
-        .enumerate()
-        .map(|(number, line)| {
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            if line.trim().is_empty() {
-                let place = format!("{place} line {}", number + 1);
-                return Err(Error::invalid(place, what, "an empty line"));
-            }
-            Ok(line.to_string())
-        })
-        .collect()
+    let line = |line: &str| line.strip_suffix('\r').unwrap_or(line).to_string();
+    Ok(text.split('\n').map(line).collect())
 }
 
 /// The files and folders of a folder, sorted by name.

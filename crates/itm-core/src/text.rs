@@ -3,18 +3,18 @@
 #[cfg(feature = "pieces")]
 mod pieces;
 mod terms;
+mod treebank;
+mod vocabulary;
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::sha256_hex;
-use crate::{Error, Result};
-
 #[cfg(feature = "pieces")]
 pub use pieces::WordPieces;
 pub use terms::Terms;
+pub use treebank::{treebank, treebank_line};
+pub use vocabulary::{Marks, OutOfVocabulary, Vocabulary, VocabularyOptions};
 
 /// A word of a caption, and where its pieces are: which of the caption's numbers stand for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +124,10 @@ pub enum Tokens {
     Words,
     /// [`words_with_apostrophes`]
     WordsWithApostrophes,
+    /// [`treebank`]
+    Treebank,
+    /// [`treebank_line`]
+    TreebankLine,
 }
 
 impl Tokens {
@@ -132,237 +136,9 @@ impl Tokens {
         match self {
             Self::Words => words(caption),
             Self::WordsWithApostrophes => words_with_apostrophes(caption),
+            Self::Treebank => treebank(caption),
+            Self::TreebankLine => treebank_line(caption),
         }
-    }
-}
-
-/// The entries of a [`Vocabulary`] that are no words.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Specials {
-    /// `<pad>` = 0, `<unk>` = 1.
-    #[default]
-    PadUnk,
-    /// The same, and every caption between `<start>` = 2 and `<end>` = 3.
-    PadUnkStartEnd,
-}
-
-impl Specials {
-    pub(crate) fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::PadUnk => &["<pad>", "<unk>"],
-            Self::PadUnkStartEnd => &["<pad>", "<unk>", "<start>", "<end>"],
-        }
-    }
-}
-
-/// The words of the training captions: a number for each.
-///
-/// The order is fixed by the captions alone: by count, most frequent first, then alphabetically.
-///
-/// ```
-/// use itm_core::text::{Vocabulary, VocabularyOptions};
-///
-/// let train = ["A dog runs.", "A cat and a dog.", "a bird"];
-/// let vocabulary = Vocabulary::build(train, VocabularyOptions { min_count: 2, ..Default::default() });
-/// assert_eq!(vocabulary.words(), ["<pad>", "<unk>", "a", "dog"]);
-/// assert_eq!(vocabulary.encode("A dog sleeps", 30), [2, 3, 1]);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
-pub struct Vocabulary {
-    options: VocabularyOptions,
-    words: Vec<String>,
-    counts: Vec<u64>, // of the words after the specials
-    index: HashMap<String, u32>,
-}
-
-/// What a [`Vocabulary`] holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VocabularyOptions {
-    /// Rarer words are unknown.
-    pub min_count: u64,
-    /// How words are found.
-    pub tokens: Tokens,
-    /// What else has a number.
-    pub specials: Specials,
-}
-
-impl Default for VocabularyOptions {
-    fn default() -> Self {
-        Self { min_count: 1, tokens: Tokens::default(), specials: Specials::default() }
-    }
-}
-
-/// Words that a vocabulary does not have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OutOfVocabulary {
-    /// Words in the captions.
-    pub words: usize,
-    /// Those without a number.
-    pub unknown: usize,
-}
-
-impl OutOfVocabulary {
-    /// `unknown / words`; 0 without words.
-    pub fn rate(&self) -> f64 {
-        if self.words == 0 { 0.0 } else { self.unknown as f64 / self.words as f64 }
-    }
-}
-
-impl Vocabulary {
-    /// Number of `<pad>`.
-    pub const PAD: u32 = 0;
-    /// Number of `<unk>`.
-    pub const UNK: u32 = 1;
-
-    /// The number of a word or of what is none, if it has one.
-    pub(crate) fn number(&self, word: &str) -> Option<u32> {
-        self.index.get(word).copied()
-    }
-
-    /// Counts the words of the **training** captions; nothing of a validation or test split may be passed here
-    /// ([`crate::data::check_vocabulary`] tests it).
-    pub fn build<S: AsRef<str>>(
-        captions: impl IntoIterator<Item = S>,
-        options: VocabularyOptions,
-    ) -> Self {
-        let mut counts: HashMap<String, u64> = HashMap::new();
-        for caption in captions {
-            for word in options.tokens.of(caption.as_ref()) {
-                *counts.entry(word).or_default() += 1;
-            }
-        }
-        let mut counts: Vec<_> =
-            counts.into_iter().filter(|(_, n)| *n >= options.min_count).collect();
-        counts.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
-        Self::from_counts(options, counts)
-    }
-
-    fn from_counts(options: VocabularyOptions, counted: Vec<(String, u64)>) -> Self {
-        let (found, counts): (Vec<_>, Vec<_>) = counted.into_iter().unzip();
-        let specials = options.specials.names().iter().map(|s| s.to_string());
-        let words: Vec<String> = specials.chain(found).collect();
-        let index = words.iter().zip(0..).map(|(word, i)| (word.clone(), i)).collect();
-        Self { options, words, counts, index }
-    }
-
-    /// What it was built with.
-    pub fn options(&self) -> VocabularyOptions {
-        self.options
-    }
-
-    /// All entries, by number; the specials first.
-    pub fn words(&self) -> &[String] {
-        &self.words
-    }
-
-    /// The word of each number, nothing for the specials.
-    pub fn spelled(&self) -> impl Iterator<Item = &str> {
-        let specials = self.options.specials.names().len();
-        let spelled = move |(i, word)| if i < specials { "" } else { word };
-        self.words.iter().map(String::as_str).enumerate().map(spelled)
-    }
-
-    /// How often a word stands in the training captions; 0 for specials and unknown words.
-    pub fn count(&self, word: &str) -> u64 {
-        let specials = self.options.specials.names().len();
-        let at = self.index.get(word).and_then(|&i| (i as usize).checked_sub(specials));
-        at.map_or(0, |i| self.counts[i])
-    }
-
-    /// Number of entries, specials included: rows of an embedding table.
-    pub fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Whether there is no word beside the specials.
-    pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
-    }
-
-    /// The numbers of a caption's words, at most `max_len` of them (`<start>` and `<end>` included), not padded.
-    /// A caption without a word is one `<unk>`, so that no sequence is empty.
-    ///
-    /// # Panics
-    /// If `max_len` leaves no room for a word.
-    pub fn encode(&self, caption: &str, max_len: usize) -> Vec<u32> {
-        let frame = match self.options.specials {
-            Specials::PadUnk => 0,
-            Specials::PadUnkStartEnd => 2,
-        };
-        assert!(max_len > frame, "max_len {max_len} leaves no room for a word");
-        let words = self.options.tokens.of(caption);
-        let known = |word: &String| self.index.get(word).copied().unwrap_or(Self::UNK);
-        let mut ids: Vec<u32> = words.iter().take(max_len - frame).map(known).collect();
-        if ids.is_empty() {
-            ids.push(Self::UNK);
-        }
-        if frame == 2 {
-            ids.insert(0, 2);
-            ids.push(3);
-        }
-        ids
-    }
-
-    /// How many words of some captions have no number.
-    pub fn out_of_vocabulary<S: AsRef<str>>(
-        &self,
-        captions: impl IntoIterator<Item = S>,
-    ) -> OutOfVocabulary {
-        let mut oov = OutOfVocabulary { words: 0, unknown: 0 };
-        for caption in captions {
-            for word in self.options.tokens.of(caption.as_ref()) {
-                oov.words += 1;
-                oov.unknown += usize::from(!self.index.contains_key(&word));
-            }
-        }
-        oov
-    }
-
-    /// SHA-256 of the entries, one a line: equal numbers for equal words.
-    pub fn sha256(&self) -> String {
-        let text: String = self.words.iter().flat_map(|w| [w.as_str(), "\n"]).collect();
-        sha256_hex(text.as_bytes())
-    }
-}
-
-/// The form in files: options and the words with their counts, in order.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stored {
-    options: VocabularyOptions,
-    words: Vec<(String, u64)>,
-}
-
-impl From<Vocabulary> for Stored {
-    fn from(vocabulary: Vocabulary) -> Self {
-        let specials = vocabulary.options.specials.names().len();
-        let words = vocabulary.words.into_iter().skip(specials);
-        Self { options: vocabulary.options, words: words.zip(vocabulary.counts).collect() }
-    }
-}
-
-impl TryFrom<Stored> for Vocabulary {
-    type Error = Error;
-
-    fn try_from(stored: Stored) -> Result<Self> {
-        let ordered = |a: &(String, u64), b: &(String, u64)| (b.1, &a.0) < (a.1, &b.0);
-        if let Some(i) = stored.words.windows(2).position(|w| !ordered(&w[0], &w[1])) {
-            let (place, got) = (format!("vocabulary, word {}", i + 1), &stored.words[i + 1].0);
-            return Err(Error::invalid(place, "words by falling count, then alphabetically", got));
-        }
-        let bad = |(word, n): &(String, u64)| {
-            *n < stored.options.min_count || stored.options.tokens.of(word) != [word.as_str()]
-        };
-        if let Some(i) = stored.words.iter().position(bad) {
-            let (word, n) = &stored.words[i];
-            let expected = format!("a lower-case word counted {} times", stored.options.min_count);
-            let place = format!("vocabulary, word {i}");
-            return Err(Error::invalid(place, expected, format!("\"{word}\", {n} times")));
-        }
-        Ok(Self::from_counts(stored.options, stored.words))
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the models of a row gave, seed after seed, each alone and several together: by the mean of their score matrices.
+//! What the models of a row gave, seed after seed, each alone and several together, of one row or of several: by the mean of their score
+//! matrices.
 
 use itm_core::{Result, ScoreMatrix};
 
@@ -12,7 +13,7 @@ use crate::word_maps;
 pub(crate) struct Collected {
     alone: RowResult,
     together: RowResult,
-    /// The seeds of the group so far, and their scores.
+    /// Seeds whose scores wait to be averaged with others.
     group: Vec<(u64, ScoreMatrix)>,
 }
 
@@ -42,7 +43,8 @@ impl Collected {
         self.group.extend(scores.map(|scores| (run.seed, scores)));
         self.alone.seconds += run.seconds;
         self.alone.runs.push(run);
-        if !self.group.is_empty() && self.group.len() as u64 == job.asked.view.ensemble {
+        let size = job.asked.view.ensemble;
+        if size > 1 && self.group.len() as u64 == size {
             let (seeds, scores): (Vec<_>, Vec<_>) = self.group.drain(..).unzip();
             let mean = ScoreMatrix::average(&scores)?;
             self.together.runs.push(SeedRun::evaluate(job, seeds[0], &mean)?);
@@ -57,4 +59,24 @@ impl Collected {
         }
         results.push(self.alone);
     }
+}
+
+/// The row that others of a table are together, seed by seed, if it asks for one.
+///
+/// # Errors
+/// As the evaluation of scores.
+pub(crate) fn joined(job: &Job, all: &mut [Collected]) -> Result<Option<RowResult>> {
+    let view = &job.asked.view;
+    if view.together.is_empty() {
+        return Ok(None);
+    }
+    let mut row = RowResult::trained(&view.joined());
+    let mut members: Vec<_> =
+        all.iter_mut().filter(|of_row| view.together.contains(&of_row.alone.name)).collect();
+    row.seconds = members.iter().map(|of_row| of_row.alone.seconds).sum();
+    for &seed in &job.asked.seeds {
+        let scores: Vec<_> = members.iter_mut().map(|of_row| of_row.group.remove(0).1).collect();
+        row.runs.push(SeedRun::evaluate(job, seed, &ScoreMatrix::average(&scores)?)?);
+    }
+    Ok(Some(row))
 }

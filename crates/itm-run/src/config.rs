@@ -6,11 +6,13 @@ mod read;
 mod rows;
 mod views;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use itm_core::data::{RegionSource, RegionTransform, sha256_hex};
 use itm_core::eval::Protocol;
+use itm_core::text::{Marks, Tokens};
 use itm_core::{Error, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -53,11 +55,16 @@ pub struct Target {
     pub region_transform: RegionTransform,
     /// Only the first so many captions of the validation files, where they hold more.
     pub val_captions: Option<usize>,
-    /// Words that occur in fewer training captions become `<unk>`.
+    /// How words are found.
+    #[serde(default)]
+    pub tokens: Tokens,
+    /// A file of the data folder with the vocabulary; without one it is built of the training captions.
+    pub vocabulary: Option<PathBuf>,
+    /// Words that occur in fewer training captions become `<unk>`, where the vocabulary is built.
     pub min_word_count: u64,
     /// Captions are cut to this many words.
     pub max_words: usize,
-    /// What stands around the words of a caption.
+    /// What stands around the words of a caption, beside what their encoder needs.
     #[serde(default)]
     pub marks: Marks,
     /// Steps from one checkpoint to the next, besides the one at each epoch's end.
@@ -78,6 +85,10 @@ impl Target {
         within(place("checkpoint_steps"), self.checkpoint_steps as u64, 1..=u64::MAX)?;
         within(place("log_steps"), self.log_steps as u64, 1..=u64::MAX)?;
         data::check(self, path)?;
+        if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.vocabulary) {
+            let expected = "none: Scenes have no folder, and their vocabulary is built";
+            return Err(Error::invalid(place("vocabulary"), expected, file.display()));
+        }
         self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
     }
 }
@@ -94,17 +105,6 @@ pub enum ImageFeatures {
     CentredRootsFree,
     /// No features: a method sees the pictures themselves.
     Pictures,
-}
-
-/// What stands around the words of a caption.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Marks {
-    /// Nothing; text encoders that cannot do without have their own.
-    #[default]
-    Off,
-    /// A first and a last word of their own (HAL, released code).
-    StartEnd,
 }
 
 /// Largest number of seeds of a run.
@@ -191,6 +191,7 @@ pub struct Config {
     pub target: Target,
     method: Table,
     rows: Vec<(String, Table)>,
+    from: BTreeMap<String, String>,
     views: Vec<(Shown, View)>,
 }
 
@@ -236,10 +237,12 @@ impl Config {
         if rows.is_empty() {
             return Err(Error::invalid(path.display(), "at least one [row.<name>]", "none"));
         }
-        let rows = rows::resolved(&root, rows, &path)?;
+        let mut rows = rows::resolved(&root, rows, &path)?;
+        let from = rows::take_from(&mut rows, &path)?;
         let views = views::take(&mut root, &path, &rows)?;
         let sha256 = sha256_hex(text.as_bytes());
-        Ok(Self { name: name.into(), path, text, sha256, target, method: root, rows, views })
+        let (name, method) = (name.into(), root);
+        Ok(Self { name, path, text, sha256, target, method, rows, from, views })
     }
 
     /// Where it comes from.
@@ -275,6 +278,11 @@ impl Config {
     /// The names of the rows, in the file's order.
     pub fn rows(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The row whose chosen checkpoint a row begins with, `from = "ROW"`.
+    pub fn from(&self, row: &str) -> Option<&str> {
+        self.from.get(row).map(String::as_str)
     }
 
     /// The tables and figures that can be made, sorted: the target's own table, and what the file has sections for.

@@ -3,25 +3,24 @@
 use std::path::PathBuf;
 
 use itm_core::cca::CcaOptions;
-use itm_core::data::{CentredRoots, Dataset, Features, Part};
+use itm_core::data::{CentredRoots, Dataset, Features};
 use itm_core::learn::Word;
-use itm_core::text::{Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption, words};
+use itm_core::text::{Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
-use crate::config::{ImageFeatures, Marks, Target};
+use crate::config::{ImageFeatures, Target};
+use crate::source::Source;
 use crate::split::{Split, Splits};
 
 /// How a method reads captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Captions {
-    /// As words of the training captions.
-    Words,
+    /// As words of the target's vocabulary. Marks around them are for an encoder that cannot do without, as a BERT of random weights,
+    /// which has no vocabulary of its own.
+    Words(Marks),
     /// As the word pieces of a BERT whose vocabulary lies in this folder; none is cut off here.
     Pieces(PathBuf),
-    /// As words of the training captions between a first and a last mark: of a target that asks for marks, and for a BERT
-    /// of random weights, which has no vocabulary of its own.
-    MarkedWords,
     /// As the set of its stems that the training captions have: for a bag of words. A caption may have none.
     Stems,
 }
@@ -31,8 +30,8 @@ impl Captions {
     pub(crate) fn marked(self, marks: Marks) -> Option<Self> {
         match (marks, self) {
             (Marks::Off, captions) => Some(captions),
-            (Marks::StartEnd, Self::Words) => Some(Self::MarkedWords),
-            (Marks::StartEnd, Self::Pieces(_) | Self::MarkedWords | Self::Stems) => None,
+            (Marks::StartEnd, Self::Words(Marks::Off)) => Some(Self::Words(marks)),
+            (Marks::StartEnd, Self::Words(_) | Self::Pieces(_) | Self::Stems) => None,
         }
     }
 }
@@ -52,7 +51,7 @@ pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
     parts.map(|part| centred.apply(&part.features))
 }
 
-/// The captions of all splits as numbers, in one of the ways; a vocabulary is of the training split alone.
+/// The captions of all splits as numbers, in one of the ways; a vocabulary is of the training split alone, or of a file.
 pub(crate) struct Reading {
     /// The way.
     pub(crate) captions: Captions,
@@ -66,14 +65,16 @@ impl Reading {
     /// Reads all splits.
     ///
     /// # Errors
-    /// If the folder of the word pieces holds none, a caption has none, or no stem of the training captions is frequent enough.
-    pub(crate) fn new(data: &Dataset, target: &Target, captions: Captions) -> Result<Self> {
-        let reader = Reader::new(data, target, &captions)?;
-        let read = |part: &Part| -> Result<Vec<Vec<u32>>> {
-            part.captions.par_iter().map(|caption| reader.read(caption)).collect()
+    /// If the folder of the word pieces holds none, a caption has none, no stem of the training captions is frequent enough, the
+    /// file of the vocabulary cannot be read, or a caption is empty that has no marks.
+    pub(crate) fn new(source: &Source, target: &Target, captions: Captions) -> Result<Self> {
+        let reader = Reader::new(source, target, &captions)?;
+        let read = |split: Split| -> Result<Vec<Vec<u32>>> {
+            let all = source.part(split).0.captions.par_iter().enumerate();
+            let place = |k: usize| format!("{}, {} caption {k}", source.dataset.name, split.name());
+            all.map(|(k, caption)| reader.read(&|| place(k), caption)).collect()
         };
-        let texts =
-            Splits { train: read(&data.train)?, val: read(&data.val)?, test: read(&data.test)? };
+        let texts = Splits::try_new(read)?;
         Ok(Self { captions, vocabulary: reader.size(), texts, reader })
     }
 
@@ -95,12 +96,21 @@ impl Reading {
     /// The word of each number, nothing for what is no word; `None` where captions are not read as words.
     pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
         match &self.reader {
-            Reader::Words { vocabulary, .. } => Some(vocabulary.spelled().collect()),
-            Reader::MarkedWords { vocabulary, .. } => {
-                Some(vocabulary.spelled().chain(["", ""]).collect())
-            }
+            Reader::Words(vocabulary, _) => Some(vocabulary.spelled().collect()),
             Reader::Pieces(_) | Reader::Stems(_) => None,
         }
+    }
+
+    /// What a reader of a report must know of a vocabulary that is not built of the training captions.
+    pub(crate) fn note(&self, source: &Source) -> Option<String> {
+        let (Reader::Words(vocabulary, _), Some(file)) = (&self.reader, &source.vocabulary) else {
+            return None;
+        };
+        let unseen = vocabulary.unseen(&source.dataset.train.captions);
+        let (name, all) = (file.file_name()?.to_string_lossy(), vocabulary.len());
+        Some(format!(
+            "the vocabulary is that of `{name}`: {all} entries, of which {unseen} stand in no training caption"
+        ))
     }
 
     /// The words of a caption as a method reads it; none where a caption is a set of stems.
@@ -108,63 +118,68 @@ impl Reading {
     /// # Errors
     /// If it has no word pieces.
     pub(crate) fn words(&self, caption: &str) -> Result<Vec<Word>> {
-        let from = |first: usize, most: usize| {
-            let words = words(caption).into_iter().take(most).enumerate();
-            words.map(|(k, text)| Word { text, pieces: first + k..first + k + 1 }).collect()
-        };
         match &self.reader {
-            Reader::Words { most, .. } => Ok(from(0, *most)),
-            Reader::MarkedWords { most, .. } => Ok(from(1, *most)),
-            Reader::Pieces(pieces) => {
-                let words = pieces.words(&clean_caption(caption))?.into_iter();
-                Ok(words.map(|w| Word { text: w.text, pieces: w.pieces }).collect())
+            Reader::Words(vocabulary, most) => {
+                let VocabularyOptions { tokens, marks, .. } = vocabulary.options();
+                let first = usize::from(marks == Marks::StartEnd);
+                let words = tokens.of(caption).into_iter().take(*most).zip(first..);
+                Ok(words.map(|(text, k)| Word { text, pieces: k..k + 1 }).collect())
             }
+            Reader::Pieces(pieces) => pieces.words(&clean_caption(caption)),
             Reader::Stems(_) => Ok(vec![]),
         }
     }
 }
 
 enum Reader {
-    Words { vocabulary: Vocabulary, most: usize },
+    /// At most so many words of a caption.
+    Words(Vocabulary, usize),
     Pieces(Box<WordPieces>),
-    MarkedWords { vocabulary: Vocabulary, most: usize },
     Stems(Terms),
 }
 
 impl Reader {
-    fn new(data: &Dataset, target: &Target, captions: &Captions) -> Result<Self> {
-        let words = || {
-            let options =
-                VocabularyOptions { min_count: target.min_word_count, ..Default::default() };
-            Vocabulary::build(&data.train.captions, options)
+    fn new(source: &Source, target: &Target, captions: &Captions) -> Result<Self> {
+        let words = |marks: Marks| {
+            let Target { min_word_count: min_count, tokens, .. } = *target;
+            let options = VocabularyOptions { min_count, tokens, marks };
+            match &source.vocabulary {
+                Some(file) => Vocabulary::read(file, options),
+                None => Ok(Vocabulary::build(&source.dataset.train.captions, options)),
+            }
         };
-        let most = target.max_words;
         Ok(match captions {
-            Captions::Words => Self::Words { vocabulary: words(), most },
+            Captions::Words(marks) => Self::Words(words(*marks)?, target.max_words),
             Captions::Pieces(folder) => Self::Pieces(Box::new(WordPieces::open(folder)?)),
-            Captions::MarkedWords => Self::MarkedWords { vocabulary: words(), most },
-            Captions::Stems => Self::Stems(stems(data)?),
+            Captions::Stems => Self::Stems(stems(&source.dataset)?),
         })
     }
 
     fn size(&self) -> usize {
         match self {
-            Self::Words { vocabulary, .. } => vocabulary.len(),
+            Self::Words(vocabulary, _) => vocabulary.len(),
             Self::Pieces(pieces) => pieces.vocabulary(),
-            Self::MarkedWords { vocabulary, .. } => vocabulary.len() + 2,
             Self::Stems(terms) => terms.len(),
         }
     }
 
-    fn read(&self, caption: &str) -> Result<Vec<u32>> {
+    /// Whether a caption that says nothing is something all the same.
+    fn has_marks(&self) -> bool {
         match self {
-            Self::Words { vocabulary, most } => Ok(vocabulary.encode(caption, *most)),
+            Self::Words(vocabulary, _) => vocabulary.options().marks == Marks::StartEnd,
+            Self::Pieces(_) => true,
+            Self::Stems(_) => false,
+        }
+    }
+
+    fn read(&self, place: &dyn Fn() -> String, caption: &str) -> Result<Vec<u32>> {
+        if caption.trim().is_empty() && !self.has_marks() {
+            let expected = "a caption, where no marks stand around it";
+            return Err(Error::invalid(place(), expected, "an empty line"));
+        }
+        match self {
+            Self::Words(vocabulary, most) => Ok(vocabulary.encode(caption, *most)),
             Self::Pieces(pieces) => pieces.encode(&clean_caption(caption)),
-            Self::MarkedWords { vocabulary, most } => {
-                let first = vocabulary.len() as u32;
-                let words = vocabulary.encode(caption, *most);
-                Ok(std::iter::once(first).chain(words).chain([first + 1]).collect())
-            }
             Self::Stems(terms) => Ok(terms.numbers(caption)),
         }
     }
@@ -190,13 +205,12 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use itm_core::scenes::{ImageFeature, Scenes, Sizes};
-
     use burn::tensor::Device;
+    use itm_core::text::Tokens;
 
     use super::*;
     use crate::config::{AnyConfig, Config, ScenesConfig};
-    use crate::source::Source;
+    use crate::testing::small_scenes;
 
     fn target(features: ImageFeatures) -> Target {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
@@ -204,16 +218,82 @@ mod tests {
         Target { features, ..target }
     }
 
-    fn data() -> Dataset {
-        Scenes::generate(0, Sizes { train: 20, val: 3, test: 3, pixels: 32 })
-            .dataset(ImageFeature::Global)
+    fn source() -> Source {
+        small_scenes([20, 3, 3]).1
+    }
+
+    /// By hand: words by count, then alphabetically, after `<pad>` and `<unk>`; the marks behind them. A weight of every target stands for
+    /// one of these numbers.
+    #[test]
+    fn golden_numbers_of_words() {
+        let mut source = source();
+        let texts = ["A dog runs.", "a cat", "The dog's dog", "the", "a"].map(String::from);
+        source.dataset.train.captions = texts.into();
+        source.dataset.test.captions[0] = "A bird, the DOG's cat".into();
+        source.dataset.test.captions[1] = ".".into();
+        let mut target = target(ImageFeatures::Given);
+        // a and dog stand there 3 times, the 2 times; cat, runs and s once.
+        for (min_word_count, marks, size, want) in [
+            (1, Marks::Off, 8, [vec![2, 1, 4, 3, 7, 5], vec![1]]),
+            (1, Marks::StartEnd, 10, [vec![8, 2, 1, 4, 3, 7, 5, 9], vec![8, 9]]),
+            (2, Marks::Off, 5, [vec![2, 1, 4, 3, 1, 1], vec![1]]),
+            (2, Marks::StartEnd, 7, [vec![5, 2, 1, 4, 3, 1, 1, 6], vec![5, 6]]),
+        ] {
+            target.min_word_count = min_word_count;
+            let reading = Reading::new(&source, &target, Captions::Words(marks)).unwrap();
+            assert_eq!((reading.vocabulary, &reading.texts.test[..2]), (size, &want[..]));
+            assert_eq!(reading.note(&source), None);
+        }
+    }
+
+    /// The target's tokens, a released vocabulary of other captions, and its note.
+    #[test]
+    fn tokens_and_a_vocabulary_of_a_file() {
+        let (mut source, mut target) = (source(), target(ImageFeatures::Given));
+        source.dataset.train.captions = vec!["A dog isn't here.".into(), "x".into()];
+        source.dataset.test.captions[0] = "The dog isn't.".into();
+        target.tokens = Tokens::Treebank;
+        let captions = || Captions::Words(Marks::StartEnd);
+        let built = Reading::new(&source, &target, captions()).unwrap();
+        // . a dog here is n't x
+        assert_eq!((built.vocabulary, &built.texts.test[0][..]), (11, &[9, 1, 4, 6, 7, 2, 10][..]));
+        let words = built.words("The dog isn't.").unwrap();
+        assert_eq!((&words[3].text[..], words[3].pieces.clone()), ("n't", 4..5));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("words.json");
+        let json = r#"{"word2idx": {"<pad>": 0, "<unk>": 1, "<start>": 2, "<end>": 3, "the": 4, "n't": 5}}"#;
+        fs::write(&file, json).unwrap();
+        source.vocabulary = Some(file.clone());
+        let read = Reading::new(&source, &target, captions()).unwrap();
+        assert_eq!((read.vocabulary, &read.texts.test[0][..]), (6, &[2, 4, 1, 1, 5, 1, 3][..]));
+        let note = "the vocabulary is that of `words.json`: 6 entries, of which 1 stand in no training caption";
+        assert_eq!(read.note(&source).as_deref(), Some(note));
+        fs::write(&file, "{}").unwrap();
+        let line = Reading::new(&source, &target, captions()).err().unwrap().to_string();
+        assert!(line.contains("words.json: expected a vocabulary with `word2idx`"), "{line}");
+    }
+
+    /// An empty line is two marks; where there are none it is refused, and its place named.
+    #[test]
+    fn an_empty_caption_needs_marks() {
+        let (mut source, target) = (source(), target(ImageFeatures::Given));
+        source.dataset.val.captions[7] = " ".into();
+        let read = |captions| Reading::new(&source, &target, captions);
+        let marked = read(Captions::Words(Marks::StartEnd)).unwrap();
+        let n = marked.vocabulary as u32;
+        assert_eq!(marked.texts.val[7], [n - 2, n - 1]);
+        for without in [Captions::Words(Marks::Off), Captions::Stems] {
+            let line = read(without).err().unwrap().to_string();
+            let want = "scenes, val caption 7: expected a caption, where no marks stand around it, got an empty line";
+            assert_eq!(line, want);
+        }
     }
 
     #[test]
     fn marks_stand_around_the_same_words() {
-        let (data, target) = (data(), target(ImageFeatures::Given));
-        let plain = Reading::new(&data, &target, Captions::Words).unwrap();
-        let marked = Reading::new(&data, &target, Captions::MarkedWords).unwrap();
+        let (source, target) = (source(), target(ImageFeatures::Given));
+        let plain = Reading::new(&source, &target, Captions::Words(Marks::Off)).unwrap();
+        let marked = Reading::new(&source, &target, Captions::Words(Marks::StartEnd)).unwrap();
         assert_eq!(marked.vocabulary, plain.vocabulary + 2);
         let words = plain.words_by_number().unwrap();
         assert_eq!(marked.words_by_number().unwrap(), [&words[..], &["", ""]].concat());
@@ -261,7 +341,7 @@ mod tests {
             let line = read(marked(&text, wrong)).err().unwrap().to_string();
             assert!(line.contains(part), "{line}");
         }
-        assert_eq!(Captions::MarkedWords.marked(Marks::StartEnd), None);
+        assert_eq!(Captions::Words(Marks::StartEnd).marked(Marks::StartEnd), None);
         for without in [Captions::Pieces("x".into()), Captions::Stems] {
             assert_eq!(without.marked(Marks::StartEnd), None);
         }
@@ -270,16 +350,16 @@ mod tests {
     /// What a word's numbers are is what the caption's numbers are there.
     #[test]
     fn words_point_at_their_numbers() {
-        let (mut data, mut target) = (data(), target(ImageFeatures::Pictures));
-        data.test.captions[0] = "A Red ball, on".into();
+        let (mut source, mut target) = (source(), target(ImageFeatures::Pictures));
+        source.dataset.test.captions[0] = "A Red ball, on".into();
         target.max_words = 3;
         let of = |captions: Captions| {
-            let reading = Reading::new(&data, &target, captions).unwrap();
-            let words = reading.words(&data.test.captions[0]).unwrap();
+            let reading = Reading::new(&source, &target, captions).unwrap();
+            let words = reading.words(&source.dataset.test.captions[0]).unwrap();
             (words, reading.texts.test[0].clone())
         };
-        let (plain, of_plain) = of(Captions::Words);
-        let (marked, of_marked) = of(Captions::MarkedWords);
+        let (plain, of_plain) = of(Captions::Words(Marks::Off));
+        let (marked, of_marked) = of(Captions::Words(Marks::StartEnd));
         let texts: Vec<_> = plain.iter().map(|w| w.text.as_str()).collect();
         assert_eq!(texts, ["a", "red", "ball"]);
         for (plain, marked) in plain.iter().zip(&marked) {
@@ -301,34 +381,34 @@ mod tests {
     fn pieces_are_those_of_the_folder_and_features_stay_away() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n").unwrap();
-        let mut data = data();
-        data.test.captions[0] = "A x-ray.".into();
+        let mut source = source();
+        source.dataset.test.captions[0] = "A x-ray.".into();
         let captions = Captions::Pieces(folder.path().into());
         let target = target(ImageFeatures::Pictures);
-        let reading = Reading::new(&data, &target, captions).unwrap();
+        let reading = Reading::new(&source, &target, captions).unwrap();
         assert_eq!(reading.vocabulary, 5);
         assert_eq!(reading.texts.test[0], [2, 4, 1, 1, 3]);
-        let features = features(&data, &target).test;
+        let features = features(&source.dataset, &target).test;
         assert_eq!((features.dim, features.rows()), (0, 0));
         let none = Captions::Pieces("no/such".into());
-        assert!(Reading::new(&data, &target, none).is_err());
+        assert!(Reading::new(&source, &target, none).is_err());
     }
 
     /// By hand: `dog` and `run` stand in two captions of training, `cat` in one, `bird` in none.
     #[test]
     fn stems_are_a_set_and_of_training_alone() {
-        let mut data = data();
+        let mut source = source();
         let texts = ["Dogs run", "a running dog", "the cat"].map(String::from);
-        data.train.captions = texts.into();
-        data.test.captions[..3]
+        source.dataset.train.captions = texts.into();
+        source.dataset.test.captions[..3]
             .clone_from_slice(&["Run, dog, run!", "A bird", "cat"].map(String::from));
         let target = target(ImageFeatures::Given);
-        let reading = Reading::new(&data, &target, Captions::Stems).unwrap();
+        let reading = Reading::new(&source, &target, Captions::Stems).unwrap();
         assert_eq!((reading.vocabulary, reading.terms().unwrap().len()), (2, 2));
         assert_eq!(reading.texts(Split::Test)[..3], [vec![0, 1], vec![], vec![]]);
         assert!(reading.words("A dog").unwrap().is_empty());
-        data.train.captions = vec!["a".into(), "b".into()];
-        let line = Reading::new(&data, &target, Captions::Stems).err().unwrap().to_string();
+        source.dataset.train.captions = vec!["a".into(), "b".into()];
+        let line = Reading::new(&source, &target, Captions::Stems).err().unwrap().to_string();
         assert_eq!(
             line,
             "scenes, training captions: expected a word that stands in 2 of them, got none"

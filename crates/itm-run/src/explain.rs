@@ -37,11 +37,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         Some(row) => row.clone(),
         None => config.rows().next().unwrap_or_default().to_owned(),
     };
-    let name = match split {
-        Split::Train => "train",
-        Split::Val | Split::Test => "test",
-    };
-    let folder = run.dir.folder(&row, args.seed).join("explain").join(name);
+    let folder = run.dir.folder(&row, args.seed).join("explain").join(split.name());
     let pairs = word_maps::asked(source, split, &asked::pairs(source, split, args)?);
     if !pairs.is_empty() {
         let model = run.trained(&row, args.seed)?;

@@ -164,7 +164,7 @@ mod tests {
         config.target.region_transform = RegionTransform::CentredRoots;
         let (config, source) = Source::open(&config, None, &testing::configs()).unwrap();
         let features = encoded::features(&source.dataset, &config.target);
-        let reading = Reading::new(&source.dataset, &config.target, encoded::Captions::Stems);
+        let reading = Reading::new(&source, &config.target, encoded::Captions::Stems);
         let reading = reading.unwrap();
         let mut inputs = Inputs::new(&source, &features, &reading, Sees::Regions).unwrap();
         let ready = inputs.step(&[33, 2, 34], 0).unwrap();

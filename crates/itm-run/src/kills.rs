@@ -72,6 +72,7 @@ fn child() {
         method: &mut method,
         inputs: &mut model.inputs,
         checkpoints: &checkpoints,
+        from: None,
     };
     let progress = training.run(&log, |_| {}).unwrap();
     life.point("training: end");

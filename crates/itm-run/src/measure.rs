@@ -69,7 +69,9 @@ pub(crate) fn measure(
         draw(job, model, test, &mut drawn)?;
     }
     run.seconds = started.elapsed().as_secs_f64();
-    let scores = (job.asked.view.ensemble > 1).then(|| test.matrix()).transpose()?;
+    let view = &job.asked.view;
+    let averaged = view.ensemble > 1 || view.together.contains(&model.row);
+    let scores = averaged.then(|| test.matrix()).transpose()?;
     Ok(Measured { run, figures: drawn, scores })
 }
 

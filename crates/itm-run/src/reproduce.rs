@@ -9,7 +9,7 @@ use itm_core::cca::{Cca, CcaOptions};
 use itm_core::{Error, Result};
 use itm_report::format;
 
-use crate::collected::Collected;
+use crate::collected::{self, Collected};
 use crate::config::{Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
 use crate::job::{Asked, Job};
@@ -60,7 +60,7 @@ impl Planned {
             ("test", format!("{}, protocol {}", size(&data.test), asked.protocol.name())),
             ("backend", format!("{}, {threads} threads", asked.backend)),
             ("jobs", format!("{} at a time", asked.jobs)),
-            ("rows", asked.view.rows.join(" | ")),
+            ("rows", self.rows()),
             ("seeds", seeds.join(" ")),
             ("steps", format!("{} in all", self.steps)),
             ("memory", self.memory_lines()),
@@ -72,6 +72,15 @@ impl Planned {
         let substitution = source.substitution.iter().map(|line| format!("{line}\n"));
         let lines = lines.iter().map(|(key, value)| format!("{key:>8}  {value}\n"));
         substitution.chain(lines).collect()
+    }
+
+    /// The rows, with the row that one begins with.
+    fn rows(&self) -> String {
+        let name = |row: &String| match self.bench.config.from(row) {
+            Some(from) => format!("{row} (from {from})"),
+            None => row.clone(),
+        };
+        self.asked.view.rows.iter().map(name).collect::<Vec<_>>().join(" | ")
     }
 
     /// A line for each plan that is another than the row's before it.
@@ -138,7 +147,7 @@ pub fn reproduce(
     Ok(Some(job.run.dir.path().to_path_buf()))
 }
 
-/// Trains and measures every row with every seed, row after row.
+/// Trains and measures every row with every seed, row after row; what a row begins with is trained before.
 fn train_rows(
     job: &Job,
     estimate: &Estimate,
@@ -146,23 +155,33 @@ fn train_rows(
     figures: &mut Figures,
 ) -> Result<()> {
     let (rows, seeds) = (&job.asked.view.rows, &job.asked.seeds);
-    let task = |number: usize| (&rows[number / seeds.len()][..], seeds[number % seeds.len()]);
-    let make = |number| {
-        let (row, seed) = task(number);
-        train_and_measure(job, row, seed, estimate)
-    };
-    let mut collected = None;
-    parallel::in_order(rows.len() * seeds.len(), job.asked.jobs, make, |number, measured| {
-        let (row, seed) = task(number);
-        let of_row = collected.get_or_insert_with(|| Collected::new(job, row));
-        of_row.take(job, measured, figures)?;
-        if Some(&seed) == seeds.last()
-            && let Some(of_row) = collected.take()
-        {
-            of_row.finish(results);
+    let mut all: Vec<_> = rows.iter().map(|row| Collected::new(job, row)).collect();
+    for depth in 0.. {
+        let now = |row: &usize| depth_of(&job.run.bench.config, rows, &rows[*row]) == depth;
+        let now: Vec<_> = (0..rows.len()).filter(now).collect();
+        if now.is_empty() {
+            break;
         }
-        Ok(())
-    })
+        let task = |number: usize| (now[number / seeds.len()], seeds[number % seeds.len()]);
+        let make = |number| {
+            let (row, seed) = task(number);
+            train_and_measure(job, &rows[row], seed, estimate)
+        };
+        let take = |number, measured| all[task(number).0].take(job, measured, figures);
+        parallel::in_order(now.len() * seeds.len(), job.asked.jobs, make, take)?;
+    }
+    let joined = collected::joined(job, &mut all)?;
+    all.into_iter().for_each(|of_row| of_row.finish(results));
+    if let Some(row) = joined {
+        results.push(row);
+    }
+    Ok(())
+}
+
+/// How many of these rows are trained one after the other before a row can be.
+fn depth_of(config: &Config, rows: &[String], row: &str) -> usize {
+    let from = config.from(row).filter(|from| rows.iter().any(|row| row == from));
+    from.map_or(0, |from| 1 + depth_of(config, rows, from))
 }
 
 fn train_and_measure(job: &Job, row: &str, seed: u64, estimate: &Estimate) -> Result<Measured> {
@@ -233,6 +252,12 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         true => rows(what, &used.rows().collect::<Vec<_>>())?, // without a table any row of the file
         false => rows(what, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
+    if !view.together.iter().all(|row| view.rows.contains(row)) {
+        view.together.clear(); // rows that were not asked for
+    }
+    if !how.resume {
+        check_sources(&used, &view.rows)?;
+    }
     // As the view says, where the data are those it was written for.
     let protocol = view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
@@ -240,10 +265,14 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     let bench = Bench::new(used, source, device)?;
     let limit = limit(how);
     let jobs = parallel::jobs(how)?.min(view.rows.len() * count as usize);
+    let test = &bench.source.dataset.test.pairs;
+    let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
     let (mut memory, mut steps) = (vec![], 0);
     for row in &view.rows {
         bench.check_truth(row)?;
-        let bytes = bench.memory(row)?;
+        bench.check_from(row)?;
+        let mut bytes = bench.memory(row)?;
+        bytes.scores += kept;
         bytes.check(&format!("row.{row}"), jobs, limit)?;
         memory.push(bytes);
         steps += bench.steps(row)? * count as usize;
@@ -252,6 +281,19 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     let seeds = (0..count).collect();
     let asked = Asked { target, kind, paper, backend, shown, view, protocol, seeds, jobs, command };
     Ok(Planned { asked, bench, rescore, steps, memory, limit })
+}
+
+/// Refuses a row that begins with one that is not trained. In a run that is resumed it may have been trained before.
+fn check_sources(config: &Config, rows: &[String]) -> Result<()> {
+    for row in rows {
+        let Some(from) = config.from(row).filter(|from| !rows.iter().any(|row| row == from)) else {
+            continue;
+        };
+        let expected = format!("a row that is trained with it: {}", rows.join(", "));
+        let place = config.place(&format!("row.{row}, from"));
+        return Err(Error::invalid(place, expected, format!("`{from}`")));
+    }
+    Ok(())
 }
 
 /// The table or figure that the command line names; the target's own table by default.

@@ -12,6 +12,7 @@ use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
 use itm_core::{Error, Result};
 
+use crate::checkpoint::Checkpoints;
 use crate::config::{Config, ImageFeatures};
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
@@ -21,7 +22,7 @@ use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::split::{Split, Splits};
 use crate::starts::{StartAsked, Starts};
-use crate::train::{Event, Plan, Progress, Training, restore};
+use crate::train::{self, Event, Plan, Progress, Training, chosen, restore};
 
 /// What there is to train on: a configuration, its data, and where it computes.
 pub(crate) struct Bench {
@@ -40,7 +41,7 @@ impl Bench {
     ///
     /// # Errors
     /// If a row's configuration is wrong, or captions cannot be read.
-    pub(crate) fn new(config: Config, source: Source, device: Device) -> Result<Self> {
+    pub(crate) fn new(config: Config, mut source: Source, device: Device) -> Result<Self> {
         for row in config.rows() {
             check(&config, row, &source)?;
         }
@@ -48,9 +49,11 @@ impl Bench {
         for row in config.rows() {
             let captions = captions(&config, row)?;
             if !readings.iter().any(|reading: &Reading| reading.captions == captions) {
-                readings.push(Reading::new(&source.dataset, &config.target, captions)?);
+                readings.push(Reading::new(&source, &config.target, captions)?);
             }
         }
+        let note = readings.iter().find_map(|reading| reading.note(&source));
+        source.notes.extend(note);
         Ok(Self { config, source, features, readings, starts: Starts::default(), device })
     }
 
@@ -74,6 +77,24 @@ impl Bench {
             return Err(Error::invalid(place, expected, "one that leaves true pairs out"));
         }
         Ok(())
+    }
+
+    /// Refuses a row that begins with one whose weights are more or fewer. Others that do not fit show when they are read.
+    ///
+    /// # Errors
+    /// If the weights differ in number.
+    pub(crate) fn check_from(&self, row: &str) -> Result<()> {
+        let Some(from) = self.config.from(row) else { return Ok(()) };
+        let weights = |row: &str| -> Result<u64> {
+            Ok(methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?.parameters / 4)
+        };
+        let (own, other) = (weights(row)?, weights(from)?);
+        if own == other {
+            return Ok(());
+        }
+        let place = self.config.place(&format!("row.{row}, from"));
+        let expected = format!("a row of the same shape, {own} weights");
+        Err(Error::invalid(place, expected, format!("`{from}` of {other}")))
     }
 
     /// What a row's training takes in memory.
@@ -100,8 +121,12 @@ impl Bench {
     /// # Errors
     /// If the row cannot be read.
     pub(crate) fn steps(&self, row: &str) -> Result<usize> {
+        Ok(self.plan(row, 0)?.steps())
+    }
+
+    fn plan(&self, row: &str, seed: u64) -> Result<Plan> {
         let recipe = methods::recipe(&self.config, row)?;
-        Ok(training_plan(&self.config, &*recipe, &self.source, 0).steps())
+        Ok(training_plan(&self.config, row, &*recipe, &self.source, seed))
     }
 
     fn sizes(&self, row: &str) -> Result<Sizes> {
@@ -126,7 +151,7 @@ impl Bench {
             device: &self.device,
         };
         let method = recipe.build(&given)?;
-        let plan = training_plan(&self.config, &*recipe, &self.source, seed);
+        let plan = training_plan(&self.config, row, &*recipe, &self.source, seed);
         Ok(Model { row: row.to_owned(), seed, plan, method, inputs, bench: self })
     }
 }
@@ -191,13 +216,22 @@ fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
         let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
         return Err(inside()(Error::invalid("target.regions", wanted, "none")));
     }
-    training_plan(config, &*recipe, source, 0).check().map_err(inside())
+    training_plan(config, row, &*recipe, source, 0).check().map_err(inside())
 }
 
-fn training_plan(config: &Config, recipe: &dyn Recipe, source: &Source, seed: u64) -> Plan {
-    let target = &config.target;
+fn training_plan(
+    config: &Config,
+    row: &str,
+    recipe: &dyn Recipe,
+    source: &Source,
+    seed: u64,
+) -> Plan {
+    let (target, mut course) = (&config.target, recipe.course());
+    if config.from(row).is_some() {
+        course.start = train::Start::Ready;
+    }
     Plan {
-        course: recipe.course(),
+        course,
         captions: source.dataset.train.pairs.texts(),
         seed,
         checkpoint_steps: target.checkpoint_steps,
@@ -235,12 +269,13 @@ impl Run {
         seed: u64,
         watch: impl FnMut(Event, &Plan),
     ) -> Result<(Model<'_>, Progress)> {
+        let from = self.bench.config.from(row).map(|from| self.chosen(from, seed)).transpose()?;
         let (log, checkpoints) = self.dir.row(row, seed)?;
         let mut model = self.bench.model(row, seed, self.dir.path())?;
         let (name, plan, mut watch) = (model.name(), model.plan, watch);
         let (method, inputs) = (&mut *model.method, &mut model.inputs);
-        let training =
-            Training { name: &name, plan: &plan, method, inputs, checkpoints: &checkpoints };
+        let (from, checkpoints) = (from.as_deref(), &checkpoints);
+        let training = Training { name: &name, plan: &plan, method, inputs, checkpoints, from };
         let progress = training.run(&log, |event| watch(event, &plan))?;
         Ok((model, progress))
     }
@@ -250,13 +285,26 @@ impl Run {
     /// # Errors
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
     pub(crate) fn trained(&self, row: &str, seed: u64) -> Result<Model<'_>> {
+        let (folder, checkpoints) = self.of_trained(row, seed)?;
+        let mut model = self.bench.model(row, seed, self.dir.path())?;
+        restore(&mut *model.method, &model.plan, &checkpoints, &folder)?;
+        Ok(model)
+    }
+
+    /// The folder of the checkpoint that validation chose for a row and seed.
+    fn chosen(&self, row: &str, seed: u64) -> Result<PathBuf> {
+        let (folder, checkpoints) = self.of_trained(row, seed)?;
+        chosen(&self.bench.plan(row, seed)?, &checkpoints, &folder)
+    }
+
+    /// The folder of a row and seed, and the checkpoints in it.
+    fn of_trained(&self, row: &str, seed: u64) -> Result<(PathBuf, Checkpoints)> {
         let folder = self.dir.folder(row, seed);
         if !folder.is_dir() {
             return Err(Error::invalid(folder.display(), "a trained row", "nothing"));
         }
-        let mut model = self.bench.model(row, seed, self.dir.path())?;
-        restore(&mut *model.method, &model.plan, &self.dir.row(row, seed)?.1, &folder)?;
-        Ok(model)
+        let (_, checkpoints) = self.dir.row(row, seed)?;
+        Ok((folder, checkpoints))
     }
 
     /// Where the log of a row and seed is.
@@ -319,6 +367,7 @@ impl Model<'_> {
 #[cfg(test)]
 mod tests {
     use itm_core::start::{BagPooling, StartOptions};
+    use itm_core::text::Marks;
 
     use super::*;
     use crate::testing;
@@ -342,7 +391,8 @@ mod tests {
     #[test]
     fn a_start_is_in_the_form_that_captions_are_read_in() {
         let bench = bench();
-        let [stems, words] = [Captions::Stems, Captions::Words].map(|of| reading(&bench, of));
+        let [stems, words] =
+            [Captions::Stems, Captions::Words(Marks::Off)].map(|of| reading(&bench, of));
         let mean = TextForm::Stems(BagPooling::Mean);
         let pooled = bench.solve(&asked(mean), Sees::Features, stems).unwrap();
         let start = bench.solve(&asked(TextForm::Words), Sees::Features, words).unwrap();

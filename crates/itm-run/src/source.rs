@@ -1,10 +1,11 @@
 //! Where a target's data come from: a folder, or the built-in world.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{
-    Bounds, Dataset, ImageFolder, Part, load_pictures, load_precomp, probe_image,
+    Bounds, Dataset, ImageFolder, Part, load_pictures, load_precomp, probe_image, sha256_hex,
 };
 use itm_core::learn::WordMap;
 use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
@@ -29,6 +30,8 @@ pub(crate) struct Source {
     pub(crate) known: Option<DatasetName>,
     /// As a reader would call it.
     pub(crate) title: String,
+    /// The file of the words, where the target names one.
+    pub(crate) vocabulary: Option<PathBuf>,
     pictures: Pictures,
 }
 
@@ -73,7 +76,9 @@ impl Source {
         }
         let folder = data.map_or_else(|| Path::new("data").join(name.folder()), Path::to_path_buf);
         if data.is_some() || folder.is_dir() {
-            return Ok((asked.clone(), Self::folder(&asked.target, &folder)?));
+            let mut source = Self::folder(&asked.target, &folder)?;
+            source.take_vocabulary(asked, &folder)?;
+            return Ok((asked.clone(), source));
         }
         let missing = format!(
             "{} is not in `{}`: `cargo xtask data` says how to get it",
@@ -119,6 +124,7 @@ impl Source {
             notes: vec![],
             known: Some(DatasetName::Scenes),
             title: DatasetName::Scenes.title().into(),
+            vocabulary: None,
             pictures: Pictures::Scenes(Box::new(scenes)),
         })
     }
@@ -153,8 +159,20 @@ impl Source {
             notes,
             known,
             title,
+            vocabulary: None,
             pictures: Pictures::Files(loaded.images),
         })
+    }
+
+    /// Finds the file with the words that a target names; its contents are data, and in their hash.
+    fn take_vocabulary(&mut self, target: &Config, folder: &Path) -> Result<()> {
+        let Some(name) = &target.target.vocabulary else { return Ok(()) };
+        let path = folder.join(name);
+        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let sha256 = &mut self.dataset.sha256;
+        *sha256 = sha256_hex(format!("{sha256}\n{}", sha256_hex(&bytes)).as_bytes());
+        self.vocabulary = Some(path);
+        Ok(())
     }
 
     pub(crate) fn substituted(&self) -> bool {
@@ -254,7 +272,7 @@ impl Source {
             Pictures::Files(folder) => {
                 let bytes = folder
                     .image_path(&name)
-                    .and_then(|path| std::fs::read(path).ok())
+                    .and_then(|path| fs::read(path).ok())
                     .unwrap_or_default();
                 let mime = if name.ends_with(".png") { "image/png" } else { "image/jpeg" };
                 Picture { name, mime, bytes }

@@ -11,6 +11,17 @@ pub(crate) enum Split {
     Test,
 }
 
+impl Split {
+    /// As lines and files name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Val => "val",
+            Self::Test => "test",
+        }
+    }
+}
+
 /// One thing for each split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Splits<T> {

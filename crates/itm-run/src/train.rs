@@ -1,6 +1,6 @@
 //! The one training loop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Protocol, TiePolicy};
@@ -83,8 +83,12 @@ impl Plan {
     /// Whether there is anything to train.
     ///
     /// # Errors
-    /// If the training split has no caption, or does not fill one batch where a partial one is dropped.
+    /// If the training split has no caption, or does not fill one batch where a partial one is dropped; if random weights would stay.
     pub fn check(&self) -> Result<()> {
+        if self.course.epochs == 0 && self.course.start == Start::Random {
+            let expected = "at least 1, or weights to begin with: another row's, a closed form's";
+            return Err(Error::invalid("train.epochs", expected, 0));
+        }
         if self.epoch_steps() == 0 {
             let expected = match self.course.last {
                 LastBatch::Dropped => {
@@ -204,6 +208,8 @@ pub struct Training<'a, 'd> {
     pub inputs: &'a mut Inputs<'d>,
     /// Where it is saved.
     pub checkpoints: &'a Checkpoints,
+    /// The checkpoint of another training whose weights it begins with.
+    pub from: Option<&'a Path>,
 }
 
 impl Training<'_, '_> {
@@ -223,7 +229,10 @@ impl Training<'_, '_> {
                 }
                 progress
             }
-            None => Progress::default(),
+            None => {
+                self.from.map_or(Ok(()), |folder| self.method.start_from(folder))?;
+                Progress::default()
+            }
         };
         let mut log = Log::open(checkpoints.disk(), log, at.log_bytes)?;
         checkpoints.prune::<Progress>(at.step as u64, KEPT)?; // what a kill left behind
@@ -362,19 +371,37 @@ pub fn restore(
     checkpoints: &Checkpoints,
     place: &Path,
 ) -> Result<Progress> {
+    let at = finished(plan, checkpoints, place)?;
+    restore_best(method, checkpoints, &at)?;
+    Ok(at)
+}
+
+/// The folder of the checkpoint that validation chose in a finished training.
+///
+/// # Errors
+/// As [`restore`], and if there is none.
+pub fn chosen(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<PathBuf> {
+    let best = best(checkpoints, &finished(plan, checkpoints, place)?)?;
+    best.ok_or_else(|| Error::invalid(place.display(), "a trained row", "nothing"))
+}
+
+fn finished(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<Progress> {
     let found = checkpoints.newest::<Progress>()?;
     let at = found.map(|found| found.progress).unwrap_or_default();
     if at.step < plan.steps() {
         let expected = format!("a training of {} steps", plan.steps());
         return Err(Error::invalid(place.display(), expected, format!("{} so far", at.step)));
     }
-    restore_best(method, checkpoints, &at)?;
     Ok(at)
 }
 
 fn restore_best(method: &mut dyn Method, checkpoints: &Checkpoints, at: &Progress) -> Result<()> {
-    let Some(best) = at.best else { return Ok(()) };
-    method.load(&checkpoints.read::<Progress>(best.step as u64)?.folder)
+    best(checkpoints, at)?.map_or(Ok(()), |folder| method.load(&folder))
+}
+
+fn best(checkpoints: &Checkpoints, at: &Progress) -> Result<Option<PathBuf>> {
+    let folder = |best: Best| Ok(checkpoints.read::<Progress>(best.step as u64)?.folder);
+    at.best.map(folder).transpose()
 }
 
 /// One number from the run's seed and the step: SplitMix64's finaliser over both.

@@ -170,3 +170,94 @@ fn a_substitute_runs_its_own_rows() {
         assert!(plan.contains(rows), "{plan}");
     }
 }
+
+/// `Again` is `Full` without a step of its own, `More` trains on; both are shown before the row that they begin with.
+const BEGUN: &str = r#"
+[row.Again]
+like = "Full"
+from = "Full"
+train.epochs = 0
+[row.More]
+like = "Full"
+from = "Again"
+train.epochs = 1
+[row.Wide]
+like = "Full"
+from = "Full"
+model.embed_dim = 12
+[table.on]
+rows = ["More", "Again", "Full", "w/o MMM"]
+together = ["Full", "w/o MMM"]
+claim = { row = "Full + w/o MMM", against = ["Full"] }
+[table.same]
+rows = ["Full", "Again"]
+together = ["Full", "Again"]
+[table.wide]
+rows = ["Full", "Wide"]
+"#;
+
+#[test]
+fn rows_begin_with_rows_and_answer_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let file = configs.join("small.toml");
+    let small = fs::read_to_string(&file).unwrap();
+    fs::write(&file, small + BEGUN).unwrap();
+    let out = dir.path().join("out");
+
+    let shown = reproduce(&configs, &["--table", "on", "--seeds", "2", "--jobs", "2"]);
+    assert!(shown.contains("More (from Again) | Again (from Full) | Full |"), "{shown}");
+    let table = report(&out.join("table-on"));
+    assert_eq!(names(&table)[5..], ["More", "Again", "Full", "w/o MMM", "Full + w/o MMM"]);
+    assert_eq!(table["claim"]["row"], "Full + w/o MMM");
+    let measured = |table: &Value, row: usize| {
+        let mut measured = table["rows"][row]["measured"].clone();
+        measured["seconds"].take();
+        measured
+    };
+    let [again, full, without, joined] = [6, 7, 8, 9].map(|row| measured(&table, row));
+    for part in ["i2t", "t2i", "rsum", "ci95", "validation_rsum"] {
+        assert_eq!(again[part], full[part], "nothing was learnt: {part}");
+    }
+    let seeds: Vec<_> = joined["per_seed"].as_array().unwrap().iter().map(|s| &s["seed"]).collect();
+    assert_eq!(seeds, [0, 1]);
+    assert_eq!(again["per_seed"][1]["best_epoch"], 0);
+    assert!(joined["rsum"] != full["rsum"] && joined["rsum"] != without["rsum"]);
+    assert!(out.join("rows/more/seed-1/checkpoints/step-18").is_dir(), "an epoch of its own");
+
+    // The same again, and with one row that is another: nothing is trained twice.
+    let rows = files(&out.join("rows"));
+    reproduce(&configs, &["--table", "same", "--seeds", "2", "--resume"]);
+    assert!(files(&out.join("rows")) == rows, "something was trained");
+    let table = report(&out.join("table-same"));
+    assert_eq!(names(&table)[5..], ["Full", "Again", "Full + Again"]);
+    let [full, joined] = [5, 7].map(|row| measured(&table, row));
+    for part in ["i2t", "t2i", "rsum", "ci95"] {
+        assert_eq!(joined[part], full[part], "the mean of equal scores: {part}");
+    }
+    // Rows that were not asked for are not together; one that was trained before is enough to begin with.
+    reproduce(&configs, &["--table", "on", "--rows", "Again", "--seeds", "2", "--resume"]);
+    assert_eq!(names(&report(&out.join("table-on")))[5..], ["Again"]);
+
+    for (rest, parts) in [
+        (
+            &["--table", "on", "--rows", "More"][..],
+            &[
+                "small.toml, row.More, from: expected a row that is trained with it: More, got `Again`",
+            ][..],
+        ),
+        (
+            &["--out", "out", "--resume", "--table", "on", "--rows", "Again", "--seeds", "3"],
+            &["full/seed-2: expected a trained row, got nothing"],
+        ),
+        (
+            &["--out", "out", "--resume", "--table", "wide", "--seeds", "1"],
+            &["small.toml, row.Wide, from: expected a row of the same shape, ", "got `Full` of "],
+        ),
+    ] {
+        let output = run(&configs, &[&["reproduce", "small"], rest].concat());
+        let line = text(&output.stderr);
+        assert_eq!((output.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+        parts.iter().for_each(|part| assert!(line.contains(part), "no {part:?} in {line}"));
+    }
+}

@@ -11,6 +11,7 @@ use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 
 use crate::all_pairs::CrossScores;
 use crate::config::Score;
+use crate::effects::effects;
 use crate::rows;
 use crate::step::Naaf;
 
@@ -67,8 +68,35 @@ impl Method for Naaf {
         Ok(())
     }
 
-    /// None yet: what each word takes and gives is not told.
-    fn word_maps(&self, _pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
-        Ok(None)
+    /// The boundary comes along: scores depend on it.
+    fn start_from(&mut self, folder: &Path) -> Result<()> {
+        *self = self.begun_from(folder)?;
+        Ok(())
+    }
+
+    /// What each word adds and takes, and the regions it attends to; none where words have no part of their own.
+    fn word_maps(&self, asked: WordPairs) -> Result<Option<Vec<WordMaps>>> {
+        if self.config.model.score == Score::Global {
+            return Ok(None);
+        }
+        let regions = asked.items.images.regions(self.region_dim())?;
+        let (model, dim) = (self.encoders().valid(), self.config.model.embed_dim);
+        let boundary = self.boundary.inference(&self.config.mining) as f32;
+        let mut maps = Vec::with_capacity(asked.pairs.len());
+        for block in asked.pairs.chunks(rows::BLOCK) {
+            let (images, texts): (Vec<usize>, Vec<usize>) = block.iter().copied().unzip();
+            let texts: Vec<&[u32]> =
+                texts.iter().map(|&c| asked.items.texts[c].as_slice()).collect();
+            check_texts(&texts, None)?;
+            let images = rows::of_some_regions(&model, regions, &images)?;
+            let words = rows::of_some_words(&model, &texts);
+            for ((v, u), &(image, text)) in images.iter().zip(&words).zip(block) {
+                let Some(effects) = effects(v, u, dim, boundary, &self.config.attention) else {
+                    return Ok(None);
+                };
+                maps.push(effects.maps(regions.boxes(image), &(asked.words)(text)?));
+            }
+        }
+        Ok(Some(maps))
     }
 }

@@ -38,6 +38,18 @@ impl Naaf {
     }
 }
 
+impl Naaf {
+    /// A model before its first step with the encoders and the boundary that [`write`](Self::write) wrote.
+    pub(crate) fn begun_from(&self, folder: &Path) -> Result<Self> {
+        let Saved { model, .. } = Saved::open(METHOD, folder)?;
+        let encoders = model.module("encoders", self.encoders().clone())?;
+        let boundary = boundary(&model)?;
+        model.nothing_else()?;
+        let (config, steps_per_epoch) = (self.config.clone(), self.steps_per_epoch);
+        Ok(Self { config, learner: self.learner.begun(encoders), boundary, steps_per_epoch })
+    }
+}
+
 /// t, t_s, moments of both kinds of words, ln α*: NaN where there is none.
 fn numbers(boundary: &Boundary) -> [f64; 9] {
     let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;

@@ -225,6 +225,10 @@ impl Method for OfRegions {
     fn load(&mut self, folder: &Path) -> Result<()> {
         self.0.load(folder)
     }
+
+    fn start_from(&mut self, folder: &Path) -> Result<()> {
+        self.0.start_from(folder)
+    }
 }
 
 /// All that a model saves, by file.

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use burn::tensor::Device;
-use itm_core::learn::Method;
+use itm_core::learn::{Method, Observe};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors, serialize};
 
-use crate::common::{rows, saved, sizes, write};
+use crate::common::{Data, rows, saved, sizes, step, write};
 use crate::{scores, trained};
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -22,6 +22,36 @@ fn a_saved_model_is_the_same() {
         loaded.load(folder.path()).unwrap();
         assert!(scores(&*model) == scores(&*loaded), "{}", row.name);
         assert!(saved(&*model) == saved(&*loaded), "{}", row.name);
+    }
+}
+
+/// A training that begins with what another has learnt: the same scores, and not a step made.
+#[test]
+fn a_model_begins_with_what_another_has_learnt() {
+    let progress = |model: &dyn Method| {
+        let files = saved(model);
+        let of = |file: &str| {
+            let tensors = SafeTensors::deserialize(&files[file]).unwrap();
+            tensors.tensor("progress").unwrap().data().to_vec()
+        };
+        ["model.safetensors", "state.safetensors"].map(of)
+    };
+    for row in rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (model, _) = trained(&row, 0, 3);
+        write(&saved(&*model), folder.path());
+        let mut begun = row.model(9, &Device::flex());
+        let fresh = progress(&*begun);
+        begun.start_from(folder.path()).unwrap();
+        assert!(scores(&*model) == scores(&*begun), "{}", row.name);
+        assert!(progress(&*begun) == fresh && progress(&*model) != fresh, "{}", row.name);
+        begun.begin_epoch(0, Data::new().items()).unwrap();
+        step(&mut *begun, 1, Observe::Off).unwrap();
+        assert!(scores(&*model) != scores(&*begun), "{}: it learns on", row.name);
+        std::fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+        let before = saved(&*begun);
+        let line = begun.start_from(folder.path()).unwrap_err().to_string();
+        assert!(line.contains("model.safetensors") && saved(&*begun) == before, "{line}");
     }
 }
 

@@ -4,9 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use itm_core::encoders::{
-    BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
-};
+use itm_core::encoders::{BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape};
 use itm_core::learn::{at_least_one, within};
 use itm_core::start::{BagPooling, StartFrom, StartOptions};
 use itm_core::vision::{Augment, Normalization, Overflow, Transform};

@@ -95,7 +95,7 @@ pub enum Initialisation {
 pub struct TrainConfig {
     /// Seed of weights, order and bank.
     pub seed: u64,
-    /// Passes over all captions.
+    /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
     /// Pairs a step.
     pub batch: usize,
@@ -230,7 +230,6 @@ impl HalConfig {
             }
             None => (),
         }
-        at_least_one("train.epochs", train.epochs)?;
         at_least_one("train.batch", train.batch)?;
         at_least_one("train.decay_every", train.decay_every)?;
         above_zero("train.learning_rate", train.learning_rate)?;

@@ -71,4 +71,9 @@ impl Method for Hal {
         *self = self.read(folder)?;
         Ok(())
     }
+
+    fn start_from(&mut self, folder: &Path) -> Result<()> {
+        *self = self.begun_from(folder)?;
+        Ok(())
+    }
 }

@@ -50,4 +50,14 @@ impl Hal {
         let (config, steps_per_epoch) = (self.config.clone(), self.steps_per_epoch);
         Ok(Self { learner, bank, config, steps_per_epoch })
     }
+
+    /// A model before its first step with the encoders that [`write`](Self::write) wrote.
+    pub(super) fn begun_from(&self, folder: &Path) -> Result<Self> {
+        let Saved { model, .. } = Saved::open(METHOD, folder)?;
+        let encoders = model.module("encoders", self.encoders().clone())?;
+        model.nothing_else()?;
+        let (config, steps_per_epoch) = (self.config.clone(), self.steps_per_epoch);
+        let (learner, bank) = (self.learner.begun(encoders), MemoryBank::default());
+        Ok(Self { learner, bank, config, steps_per_epoch })
+    }
 }

@@ -158,7 +158,7 @@ impl<'a> Names<'a> {
     fn first_misplaced(&self, caps: &Path, split: Split) -> Option<String> {
         let place = caps.display().to_string();
         let text = files::utf8(&place, files::read(caps, files::LARGEST_TEXT).ok()?).ok()?;
-        let lines = files::lines(&place, "a caption", &text).ok()?;
+        let lines = files::empty_or_lines(&place, "a caption", &text).ok()?;
         let listed: Vec<_> = self.json.images_of(split).flat_map(|i| &i.captions).collect();
         let differ = |(line, caption): (&String, &&String)| {
             line != *caption && caption_key(line) != caption_key(caption)

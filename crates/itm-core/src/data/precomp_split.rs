@@ -75,16 +75,21 @@ impl PrecompSplit {
         let paths = SplitFiles::of(folder, name);
         let features = open_scaled(root, &paths.ims, &paths.scale, manifest.as_deref_mut())?;
         features.check_rank(&[2, 3])?;
-        let mut text = |path: &Path, what: &str| -> Result<Vec<String>> {
+        let mut text = |path: &Path| -> Result<(String, String)> {
             let bytes = files::read(path, LARGEST_TEXT)?;
             if let Some(manifest) = manifest.as_deref_mut() {
                 manifest.add(root, path, &bytes);
             }
             let place = path.display().to_string();
-            files::lines(&place, what, &files::utf8(&place, bytes)?)
+            let text = files::utf8(&place, bytes)?;
+            Ok((place, text))
         };
-        let captions = text(&paths.caps, "a caption")?;
-        let ids = if paths.ids.exists() { Some(text(&paths.ids, "an image name")?) } else { None };
+        let (place, captions) = text(&paths.caps)?;
+        // An empty caption means something to those who read captions between marks; others refuse it.
+        let captions = files::empty_or_lines(&place, "a caption", &captions)?;
+        let ids = paths.ids.exists().then(|| text(&paths.ids)).transpose()?;
+        let ids =
+            ids.map(|(place, ids)| files::lines(&place, "an image name", &ids)).transpose()?;
 
         let place = paths.caps.display();
         let layout = row_layout(&place.to_string(), &features, captions.len(), captions_per_image)?;

@@ -39,7 +39,8 @@ impl WordVectors {
     /// | end | form |
     /// |---|---|
     /// | `.json` | `{"word": [v1, …, vn], …}` |
-    /// | `.npy` | `[V, n]`: a row for each entry of the vocabulary, those for padding and unknown words first |
+    /// | `.npy` | `[V, n]`: a row for each entry of the vocabulary, in its order; what is no word keeps what it has |
+    /// | `.safetensors`, with feature `weights` | the same, f32, named `weight` |
     /// | any other | GloVe's text: `word v1 … vn`, a word a line; read line by line, and the first of equal words counts |
     ///
     /// # Errors
@@ -51,13 +52,15 @@ impl WordVectors {
         match path.extension().and_then(|end| end.to_str()) {
             Some("json") => found.json()?,
             Some("npy") => found.npy()?,
+            #[cfg(feature = "weights")]
+            Some("safetensors") => found.safetensors()?,
             _ => found.text()?,
         }
         let Found { width, rows, .. } = found;
         let Some(width) = width else {
             return Err(Error::invalid(path.display(), "word vectors", "none"));
         };
-        let words = vocabulary.len() - vocabulary.options().specials.names().len();
+        let words = vocabulary.words().iter().filter(|w| vocabulary.number(w).is_some()).count();
         Ok(Self { width, words, rows: rows.into_iter().collect() })
     }
 }
@@ -87,9 +90,7 @@ impl Found<'_> {
         if let Some(v) = vector.iter().find(|v| !v.is_finite()) {
             return Err(Error::invalid(place(), "finite numbers", v));
         }
-        if let Some(id) = self.vocabulary.number(word)
-            && self.vocabulary.count(word) > 0
-        {
+        if let Some(id) = self.vocabulary.number(word) {
             self.rows.entry(id).or_insert(vector);
         }
         Ok(())
@@ -129,16 +130,46 @@ impl Found<'_> {
     }
 
     fn npy(&mut self) -> Result<()> {
-        let (rows, words) = (Npy::open(self.path)?, self.vocabulary.words());
-        let shape = rows.shape();
+        let rows = Npy::open(self.path)?;
+        let mut vector = vec![0.0; rows.row_len()];
+        self.table(rows.shape(), |k| {
+            rows.row_into(k, &mut vector)?;
+            Ok(vector.clone())
+        })
+    }
+
+    #[cfg(feature = "weights")]
+    fn safetensors(&mut self) -> Result<()> {
+        let bytes = super::FileBytes::open(self.path)?;
+        let wrong = |expected: &str, got: &dyn fmt::Display| {
+            Error::invalid(self.path.display(), expected, got)
+        };
+        let tensors = safetensors::SafeTensors::deserialize(&bytes)
+            .map_err(|e| wrong("a safetensors file", &e))?;
+        let table = tensors.tensor("weight").map_err(|_| wrong("a tensor `weight`", &"none"))?;
+        if table.dtype() != safetensors::Dtype::F32 {
+            return Err(wrong("`weight` of F32", &format!("{:?}", table.dtype())));
+        }
+        let values = table.data().as_chunks::<4>().0;
+        let n = table.shape().get(1).copied().unwrap_or(0);
+        self.table(table.shape(), |k| {
+            Ok(values[k * n..][..n].iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
+        })
+    }
+
+    /// Takes a table in that has a row for each entry of the vocabulary.
+    fn table(
+        &mut self,
+        shape: &[usize],
+        mut row: impl FnMut(usize) -> Result<Vec<f32>>,
+    ) -> Result<()> {
+        let words = self.vocabulary.words();
         if shape.len() != 2 || shape[0] != words.len() {
             let expected = format!("[{}, n], a row for each entry", words.len());
             return Err(Error::invalid(self.path.display(), expected, format!("{shape:?}")));
         }
-        let mut vector = vec![0.0; rows.row_len()];
         for (k, word) in words.iter().enumerate() {
-            rows.row_into(k, &mut vector)?;
-            self.add(word, &format!("row {k}"), vector.clone())?;
+            self.add(word, &format!("row {k}"), row(k)?)?;
         }
         Ok(())
     }
@@ -195,6 +226,40 @@ mod tests {
             message("v.npy", &array(4)),
             ": expected [5, n], a row for each entry, got [4, 2]"
         );
+    }
+
+    /// A file of one tensor.
+    #[cfg(feature = "weights")]
+    fn safetensors(name: &str, shape: &[usize], dtype: safetensors::Dtype) -> Vec<u8> {
+        let values = (0..shape.iter().product::<usize>()).map(|k| (k as f32).to_le_bytes());
+        let values = values.collect::<Vec<_>>().concat();
+        let view = safetensors::tensor::TensorView::new(dtype, shape.to_vec(), &values).unwrap();
+        safetensors::serialize([(name, view)], None).unwrap()
+    }
+
+    #[cfg(feature = "weights")]
+    #[test]
+    fn rows_of_a_released_table_follow_the_vocabulary() {
+        use safetensors::Dtype;
+        let name = "v.safetensors";
+        let got = read(name, &safetensors("weight", &[5, 2], Dtype::F32)).unwrap();
+        assert_eq!(got.rows, [(2, vec![4.0, 5.0]), (3, vec![6.0, 7.0]), (4, vec![8.0, 9.0])]);
+        for (bytes, want) in [
+            (
+                safetensors("weight", &[4, 2], Dtype::F32),
+                "expected [5, n], a row for each entry, got [4, 2]",
+            ),
+            (
+                safetensors("weight", &[10], Dtype::F32),
+                "expected [5, n], a row for each entry, got [10]",
+            ),
+            (safetensors("table", &[5, 2], Dtype::F32), "expected a tensor `weight`, got none"),
+            (safetensors("weight", &[5, 2], Dtype::I32), "expected `weight` of F32, got I32"),
+            (b"nothing".to_vec(), "expected a safetensors file, got "),
+        ] {
+            let line = message(name, &bytes);
+            assert!(line.contains(want), "{line}");
+        }
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl<M: Module> Learner<M> {
         Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
     }
 
+    /// Before the first step, with another module and the same options.
+    pub fn begun(&self, module: M) -> Self {
+        Self::new(module, *self.optimizer.options())
+    }
+
     /// The module.
     pub fn module(&self) -> &M {
         self.module.as_ref().expect("taken only within an update")

@@ -45,6 +45,12 @@ pub trait Method {
     /// If a file is missing, damaged or of another model; the method stays as it was then.
     fn load(&mut self, folder: &Path) -> Result<()>;
 
+    /// Takes up from such a folder, before the first step, what scores depend on; the optimiser and all counts begin anew.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or of another model; the method stays as it was then.
+    fn start_from(&mut self, folder: &Path) -> Result<()>;
+
     /// P(match | similarity) as the method has learnt it; `None` if it learns none.
     fn posterior(&self) -> Option<MatchProbability> {
         None

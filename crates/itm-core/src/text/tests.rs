@@ -51,68 +51,6 @@ fn apostrophes() {
     assert_ne!(caption_key("a dog runs"), caption_key("a do gruns"));
 }
 
-fn vocabulary(min_count: u64, specials: Specials) -> Vocabulary {
-    let train = ["b a dog", "a b", "c dog's", "zebra dog"];
-    Vocabulary::build(train, VocabularyOptions { min_count, tokens: Tokens::Words, specials })
-}
-
-#[test]
-fn words_are_ordered_by_count_then_alphabet() {
-    let v = vocabulary(1, Specials::PadUnk);
-    assert_eq!(v.words(), ["<pad>", "<unk>", "dog", "a", "b", "c", "s", "zebra"]);
-    assert_eq!(["dog", "a", "zebra", "cat", "<pad>"].map(|w| v.count(w)), [3, 2, 1, 0, 0]);
-    let v = vocabulary(2, Specials::PadUnkStartEnd);
-    assert_eq!(v.words(), ["<pad>", "<unk>", "<start>", "<end>", "dog", "a", "b"]);
-    assert_eq!((v.len(), v.is_empty()), (7, false));
-    assert!(vocabulary(4, Specials::PadUnk).is_empty());
-}
-
-#[test]
-fn encoding_knows_specials_and_length() {
-    let v = vocabulary(2, Specials::PadUnk);
-    assert_eq!(v.encode("A cat, a DOG!", 30), [3, 1, 3, 2]);
-    assert_eq!(v.encode("A cat, a DOG!", 2), [3, 1]);
-    assert_eq!(v.encode(" . ", 30), [Vocabulary::UNK]);
-    assert_eq!(v.encode("<pad> <unk>", 9), [1, 1]); // a caption cannot name a special
-    let v = vocabulary(2, Specials::PadUnkStartEnd);
-    assert_eq!(v.encode("A cat, a DOG!", 30), [2, 5, 1, 5, 4, 3]);
-    assert_eq!(v.encode("A cat, a DOG!", 4), [2, 5, 1, 3]);
-    assert_eq!(v.encode("", 3), [2, 1, 3]);
-}
-
-#[test]
-fn unknown_words_are_counted_with_repeats() {
-    let oov = vocabulary(2, Specials::PadUnk).out_of_vocabulary(["a cat", "cat dog b"]);
-    assert_eq!(oov, OutOfVocabulary { words: 5, unknown: 2 });
-    assert!((oov.rate() - 0.4).abs() < 1e-12);
-    assert_eq!(OutOfVocabulary { words: 0, unknown: 0 }.rate(), 0.0);
-}
-
-#[test]
-fn stored_vocabularies_are_checked() {
-    let v = vocabulary(1, Specials::PadUnkStartEnd);
-    let json = serde_json::to_string(&v).unwrap();
-    let back: Vocabulary = serde_json::from_str(&json).unwrap();
-    assert_eq!(back, v);
-    assert_eq!(back.sha256(), v.sha256());
-    assert_ne!(v.sha256(), vocabulary(1, Specials::PadUnk).sha256());
-    for (from, to, want) in [
-        (
-            "[\"a\",2],[\"b\",2]",
-            "[\"b\",2],[\"a\",2]",
-            "vocabulary, word 2: expected words by falling",
-        ),
-        ("[\"a\",2],[\"b\",2]", "[\"a\",2],[\"a\",2]", "vocabulary, word 2"),
-        ("[\"a\",2]", "[\"A\",2]", "vocabulary, word 1: expected a lower-case word"),
-        ("[\"zebra\",1]", "[\"zebra\",0]", "counted 1 times, got \"zebra\", 0 times"),
-        ("\"words\":", "\"wrds\":", "unknown field"),
-    ] {
-        assert!(json.contains(from), "{json}");
-        let error = serde_json::from_str::<Vocabulary>(&json.replacen(from, to, 1)).unwrap_err();
-        assert!(error.to_string().contains(want), "{error}");
-    }
-}
-
 proptest! {
     #[test]
     fn cleaning_bounds(caption in any::<String>()) {
@@ -132,17 +70,5 @@ proptest! {
         // Apostrophes only join: without them the two agree.
         let joined = words_with_apostrophes(&caption).join(" ").replace('\'', " ");
         prop_assert_eq!(joined, words(&caption).join(" "));
-    }
-
-    #[test]
-    fn order_of_captions_does_not_matter(mut captions in proptest::collection::vec("[a-d ]{0,9}", 0..9)) {
-        let one = Vocabulary::build(&captions, VocabularyOptions::default());
-        captions.reverse();
-        prop_assert_eq!(one, Vocabulary::build(&captions, VocabularyOptions::default()));
-    }
-
-    #[test]
-    fn any_stored_bytes_give_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = serde_json::from_slice::<Vocabulary>(&bytes);
     }
 }

@@ -1,6 +1,7 @@
 //! `[row.<name>]`: what a row changes of its target. `like = "ROW"` takes over what another row changes, `without` leaves keys of
-//! the target out.
+//! the target out. `from = "ROW"` begins with the weights of another row.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use itm_core::{Error, Result};
@@ -71,5 +72,46 @@ fn changes(
     above.push(name.to_owned());
     let mut all = changes(rows, &base, above, path)?;
     override_with(&mut all, &own);
+    Ok(all)
+}
+
+/// Takes out of the rows which other row each begins with, if it does.
+///
+/// # Errors
+/// If that row is not there, or leads back to the row by any way.
+pub(super) fn take_from(
+    rows: &mut [(String, Table)],
+    path: &Path,
+) -> Result<BTreeMap<String, String>> {
+    let wrong = |row: &str, expected: String, got: String| {
+        Error::invalid(format!("{}, row.{row}, from", path.display()), expected, got)
+    };
+    let known: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
+    let mut all = BTreeMap::new();
+    for (row, changes) in rows {
+        match changes.remove("from") {
+            None => (),
+            Some(Value::String(from)) if known.contains(&from) => _ = all.insert(row.clone(), from),
+            Some(Value::String(from)) => {
+                let expected = format!("one of {}", known.join(", "));
+                return Err(wrong(row, expected, format!("`{from}`")));
+            }
+            Some(other) => {
+                return Err(wrong(row, "the name of a row".into(), other.type_str().into()));
+            }
+        }
+    }
+    for row in all.keys() {
+        let mut way = vec![row];
+        while let Some(from) = all.get(way[way.len() - 1]) {
+            let circle = way.contains(&from);
+            way.push(from);
+            if circle {
+                let names: Vec<_> = way.iter().map(|row| row.as_str()).collect();
+                let expected = "a row that does not lead back to itself".into();
+                return Err(wrong(row, expected, names.join(" → ")));
+            }
+        }
+    }
     Ok(all)
 }

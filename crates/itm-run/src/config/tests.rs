@@ -127,6 +127,84 @@ fn views_name_rows_once_and_numbers_on_an_axis() {
 }
 
 #[test]
+fn a_row_names_the_row_that_it_begins_with() {
+    let config =
+        parse(&format!("{TEXT}[row.on]\nfrom = \"Full\"\n[row.again]\nlike = \"on\"\n")).unwrap();
+    let from = ["Full", "w/o FNE", "on", "again"].map(|row| config.from(row));
+    assert_eq!(from, [None, None, Some("Full"), Some("Full")]);
+    config.row::<Toy>("on").unwrap(); // it is no key of the method
+    for (rows, want) in [
+        (
+            "[row.on]\nfrom = \"Fool\"",
+            "row.on, from: expected one of Full, w/o FNE, on, got `Fool`",
+        ),
+        ("[row.on]\nfrom = 3", "row.on, from: expected the name of a row, got integer"),
+        (
+            "[row.on]\nfrom = \"on\"",
+            "row.on, from: expected a row that does not lead back to itself, got on → on",
+        ),
+        (
+            "[row.a]\nfrom = \"b\"\n[row.b]\nfrom = \"c\"\n[row.c]\nfrom = \"b\"",
+            "row.a, from: expected a row that does not lead back to itself, got a → b → c → b",
+        ),
+    ] {
+        let line = parse(&format!("{TEXT}{rows}\n")).unwrap_err().to_string();
+        assert_eq!(line, format!("configs/toy.toml, {want}"));
+    }
+}
+
+#[test]
+fn rows_are_together_in_a_table() {
+    let with = |table: &str| viewed(&format!("[table.4]\nrows = [\"Full\", \"w/o\"]\n{table}\n"));
+    let all = "together = [\"Full\", \"w/o\"]\nprinted = { \"Full + w/o\" = \"P\" }\n\
+        claim = { row = \"Full + w/o\", against = [\"Full\"] }";
+    let view = with(all).unwrap().view(&Shown::Table(4)).unwrap();
+    assert_eq!((view.joined(), view.printed(&view.joined())), ("Full + w/o".into(), "P"));
+    for (table, want) in [
+        (
+            "together = [\"Full\", \"Fool\"]",
+            "table.4, together: expected rows of it: Full, w/o, got `Fool`",
+        ),
+        (
+            "together = [\"Full\", \"Full\"]",
+            "table.4, together: expected each row once, got `Full` twice",
+        ),
+        ("together = [\"Full\"]", "table.4, together: expected at least two rows, got one"),
+        (
+            "together = [\"Full\", \"w/o\"]\nensemble = 2",
+            "table.4, together: expected none beside ensemble, got rows",
+        ),
+        (
+            "printed = { \"Full + w/o\" = \"P\" }",
+            "table.4, printed: expected rows of this file: Full, w/o, got `Full + w/o`",
+        ),
+    ] {
+        assert_eq!(with(table).unwrap_err().to_string(), format!("toy.toml, {want}"));
+    }
+    let figure = "[figure.5]\nrows = [\"w/o\", \"Full\"]\nx = \"train.batch\"\ntogether = [\"Full\", \"w/o\"]\n";
+    let line = viewed(figure).unwrap_err().to_string();
+    assert_eq!(line, "toy.toml, figure.5, together: expected none in a figure, got rows");
+}
+
+/// How words are found, and the file of a vocabulary.
+#[test]
+fn a_target_names_its_words() {
+    use itm_core::text::Tokens;
+    let target =
+        |keys: &str| parse(&TEXT.replace("[train]", &format!("{keys}\n[train]"))).map(|c| c.target);
+    let plain = target("").unwrap();
+    assert_eq!((plain.tokens, plain.vocabulary, plain.marks), (Tokens::Words, None, Marks::Off));
+    assert_eq!(target("tokens = \"treebank\"").unwrap().tokens, Tokens::Treebank);
+    assert_eq!(target("tokens = \"treebank_line\"").unwrap().tokens, Tokens::TreebankLine);
+    assert!(
+        target("tokens = \"bytes\"").unwrap_err().to_string().contains("unknown variant `bytes`")
+    );
+    let line = target("vocabulary = \"v.json\"").unwrap_err().to_string();
+    let want = "configs/toy.toml, target.vocabulary: expected none: Scenes have no folder, and their vocabulary is built, got v.json";
+    assert_eq!(line, want);
+}
+
+#[test]
 fn wrong_views_are_one_line() {
     for (from, to, parts) in [
         ("rows = [\"Full\"", "rows = [\"Fool\"", ["table.4, rows", "Full, w/o", "`Fool`"]),

@@ -65,6 +65,9 @@ pub struct View {
     /// Models whose score matrices are averaged; each row is shown alone and so.
     #[serde(default = "one")]
     pub ensemble: u64,
+    /// Rows of a table whose score matrices are averaged, seed by seed: one more row.
+    #[serde(default)]
+    pub together: Vec<String>,
     /// How the test split is evaluated, if not as the target says.
     pub protocol: Option<Protocol>,
     /// What the paper calls a row, where it is not the same name.
@@ -93,6 +96,11 @@ impl View {
     /// Of a figure of hubs: the direction and k of its N_k.
     pub fn distribution(&self) -> Option<(Direction, usize)> {
         self.hubs.zip(self.k)
+    }
+
+    /// The name of the row that others are together.
+    pub fn joined(&self) -> String {
+        self.together.join(" + ")
     }
 
     /// What the paper calls a row.
@@ -157,8 +165,12 @@ fn shown(kind: &str, name: &str, at: &str) -> Result<Shown> {
 
 fn check(view: &View, at: &str, shown: &Shown, rows: &[(String, Table)]) -> Result<()> {
     within(format!("{at}, ensemble"), view.ensemble, 1..=100)?;
+    let joined = (!view.together.is_empty()).then(|| view.joined());
     let known = |key: &str, names: Vec<&String>| {
-        let is_known = |name: &str| rows.iter().any(|(row, _)| row == name);
+        let is_known = |name: &String| {
+            rows.iter().any(|(row, _)| row == name)
+                || key != "rows" && joined.as_ref() == Some(name)
+        };
         let Some(other) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
         let all: Vec<_> = rows.iter().map(|(row, _)| row.as_str()).collect();
         let expected = format!("rows of this file: {}", all.join(", "));
@@ -177,7 +189,28 @@ fn check(view: &View, at: &str, shown: &Shown, rows: &[(String, Table)]) -> Resu
     if view.rows.is_empty() {
         return Err(Error::invalid(format!("{at}, rows"), "at least one row", "none"));
     }
+    together(view, at, shown)?;
     drawn(view, at, shown)
+}
+
+/// At least two different rows of a table without ensembles.
+fn together(view: &View, at: &str, shown: &Shown) -> Result<()> {
+    let wrong =
+        |expected: &str, got: &str| Err(Error::invalid(format!("{at}, together"), expected, got));
+    let all = &view.together;
+    if let Some(other) = all.iter().find(|row| !view.rows.contains(row)) {
+        return wrong(&format!("rows of it: {}", view.rows.join(", ")), &format!("`{other}`"));
+    }
+    if let Some(row) = all.iter().enumerate().find_map(|(i, r)| all[..i].contains(r).then_some(r)) {
+        return wrong("each row once", &format!("`{row}` twice"));
+    }
+    match (all.len(), shown) {
+        (0, _) => Ok(()),
+        (1, _) => wrong("at least two rows", "one"),
+        (_, Shown::Figure(_)) => wrong("none in a figure", "rows"),
+        _ if view.ensemble > 1 => wrong("none beside ensemble", "rows"),
+        _ => Ok(()),
+    }
 }
 
 /// A figure is over a key of the rows, or of their hubs; a table is of neither.

@@ -178,4 +178,8 @@ impl Method for MortalMethod {
         self.life.point("load: after");
         Ok(())
     }
+
+    fn start_from(&mut self, folder: &Path) -> Result<()> {
+        self.method.start_from(folder)
+    }
 }

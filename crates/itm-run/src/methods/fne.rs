@@ -9,6 +9,7 @@ use itm_core::encoders::sizes::{Bert, Kept, Scores, Transformer, Vit};
 use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
+use itm_core::text::Marks;
 use itm_kernels::Memory;
 
 use super::side::Side;
@@ -53,13 +54,13 @@ impl Recipe for FneConfig {
 
     fn captions(&self) -> Result<Captions> {
         let bert = match &self.model.text {
-            TextConfig::Gru(_) => return Ok(Captions::Words),
+            TextConfig::Gru(_) => return Ok(Captions::Words(Marks::Off)),
             TextConfig::Bag(_) => return Ok(Captions::Stems),
             TextConfig::Bert(bert) => bert,
         };
         Ok(match bert.weights.folder()? {
             Some(folder) => Captions::Pieces(folder),
-            None => Captions::MarkedWords,
+            None => Captions::Words(Marks::StartEnd),
         })
     }
 

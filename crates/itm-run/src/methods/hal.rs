@@ -5,6 +5,7 @@ use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::scored::Similarity;
 use itm_core::start::TextForm;
+use itm_core::text::Marks;
 
 use super::side::Side;
 use super::{Captions, Given, Kind, Recipe, StartAsked, start_of};
@@ -37,7 +38,7 @@ impl Recipe for HalConfig {
 
     fn captions(&self) -> Result<Captions> {
         Ok(match self.model.text {
-            TextKind::Gru => Captions::Words,
+            TextKind::Gru => Captions::Words(Marks::Off),
             TextKind::Bag => Captions::Stems,
         })
     }

@@ -8,6 +8,7 @@ mod side;
 use burn::tensor::Device;
 use itm_core::learn::Method;
 use itm_core::start::{InputStatistics, Start};
+use itm_core::text::Marks;
 use itm_core::{Relevance, Result};
 
 use crate::config::Config;
@@ -110,7 +111,7 @@ pub trait Recipe {
     /// # Errors
     /// If published weights are not to be found.
     fn captions(&self) -> Result<Captions> {
-        Ok(Captions::Words)
+        Ok(Captions::Words(Marks::Off))
     }
 
     /// What a training takes in memory, without its data.

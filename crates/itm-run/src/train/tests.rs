@@ -37,7 +37,9 @@ fn trained_with(
     let images = ImageItems::Features(&features);
     let part = Part { images, texts: &texts, pairs: &pairs };
     let mut inputs = Inputs::of_part(part, Some(&truth));
-    let training = Training { name: "toy", plan, method: toy, inputs: &mut inputs, checkpoints };
+    let from = toy.from.clone();
+    let (inputs, name, from) = (&mut inputs, "toy", from.as_deref());
+    let training = Training { name, plan, method: toy, inputs, checkpoints, from };
     training.run(&folder.join("log.jsonl"), watch)
 }
 
@@ -164,6 +166,56 @@ fn a_ready_start_is_a_candidate() {
     let later = tempfile::tempdir().unwrap();
     let progress = trained(&mut Toy::default(), &plan, later.path()).unwrap();
     assert_eq!(progress.best.unwrap().epochs, 2, "a start that is no better than the first epoch");
+}
+
+/// A row that begins with the chosen checkpoint of another: without a step it is that one, validated and saved as its own; with
+/// steps it goes on from there, and a kill after any step changes nothing.
+#[test]
+fn a_row_begins_with_what_another_has_learnt() {
+    let source = tempfile::tempdir().unwrap();
+    trained(&mut Toy::default(), &PLAN, source.path()).unwrap();
+    let of_source = Checkpoints::new(source.path().join("checkpoints"), "toy".into()).unwrap();
+    let place = Path::new("rows/full/seed-0");
+    let from = chosen(&PLAN, &of_source, place).unwrap();
+    assert!(from.ends_with("step-10"), "the best epoch's end, not the last: {from:?}");
+    let longer = Plan { course: Course { epochs: 4, ..COURSE }, ..PLAN };
+    let line = chosen(&longer, &of_source, place).unwrap_err().to_string();
+    assert_eq!(line, "rows/full/seed-0: expected a training of 20 steps, got 15 so far");
+
+    let begun = || Toy { from: Some(from.clone()), ..Toy::default() };
+    let mut expected = Toy::default();
+    expected.start_from(&from).unwrap();
+    let plan = |epochs| Plan { course: Course { epochs, start: Start::Ready, ..COURSE }, ..PLAN };
+    let dir = tempfile::tempdir().unwrap();
+    let mut toy = begun();
+    let progress = trained(&mut toy, &plan(0), dir.path()).unwrap();
+    assert_eq!(progress.best, Some(Best { epochs: 0, step: 0, rsum: 600.0 }));
+    assert_eq!((toy.state, toy.epoch, toy.batches.len()), (expected.state, 1, 0));
+    let own = Checkpoints::new(dir.path().join("checkpoints"), "toy".into()).unwrap();
+    let mut restored = Toy::default();
+    assert_eq!(restore(&mut restored, &plan(0), &own, dir.path()).unwrap(), progress);
+    assert_eq!((restored.state, restored.started), (expected.state, false), "its own checkpoint");
+
+    let whole = tempfile::tempdir().unwrap();
+    let want = trained(&mut begun(), &plan(3), whole.path()).unwrap();
+    assert_eq!(want.step, 15, "from the first step on");
+    for stop in 0..15 {
+        let dir = tempfile::tempdir().unwrap();
+        trained(&mut Toy { stop_at: Some(stop), ..begun() }, &plan(3), dir.path()).unwrap_err();
+        let mut resumed = begun();
+        assert_eq!(trained(&mut resumed, &plan(3), dir.path()).unwrap(), want, "stopped at {stop}");
+        assert!(tree(dir.path()) == tree(whole.path()), "stopped at {stop}");
+        assert!(!resumed.started, "its own checkpoint is newer, stopped at {stop}");
+    }
+}
+
+#[test]
+fn random_weights_are_trained() {
+    let none = |start| Plan { course: Course { epochs: 0, start, ..COURSE }, ..PLAN };
+    none(Start::Ready).check().unwrap();
+    let line = none(Start::Random).check().unwrap_err().to_string();
+    let want = "train.epochs: expected at least 1, or weights to begin with: another row's, a closed form's, got 0";
+    assert_eq!(line, want);
 }
 
 #[test]

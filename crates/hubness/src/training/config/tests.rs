@@ -55,7 +55,6 @@ fn bad_values_name_their_key() {
     };
     check("model.embed_dim", &|c| c.model.embed_dim = 0);
     check("model.word_dim", &|c| c.model.word_dim = 0);
-    check("train.epochs", &|c| c.train.epochs = 0);
     check("train.batch", &|c| c.train.batch = 0);
     check("train.decay_every", &|c| c.train.decay_every = 0);
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);

@@ -168,7 +168,7 @@ fn each_fault_has_its_line() {
         ),
         (
             |f| f.change("precomp/val_caps.txt", "A dog number 6 , take 2 .", ""),
-            "precomp/val_caps.txt line 3: expected a caption, got an empty line",
+            "precomp/val_caps.txt line 3: expected \"A dog number 6 , take 2 .\" (caption 2 of 6.jpg), got \"\"",
         ),
         (
             |f| f.change("precomp/val_caps.txt", "6 , take 2", "6 , take 9"),

@@ -17,6 +17,10 @@ pub(super) struct Toy {
     pub(super) observed: Vec<bool>,
     /// Whether its scores are right before the first step.
     pub(super) ready: bool,
+    /// The checkpoint that it begins with.
+    pub(super) from: Option<PathBuf>,
+    /// Whether it began with it.
+    pub(super) started: bool,
     /// Fails at this step, as if the machine had stopped.
     pub(super) stop_at: Option<usize>,
     /// Calls, from 1, that give a loss or a gradient that is not finite.
@@ -84,6 +88,13 @@ impl Method for Toy {
         let text = fs::read_to_string(folder.join("toy")).map_err(Error::io(folder))?;
         let (state, epoch) = text.split_once(' ').unwrap();
         (self.state, self.epoch) = (state.parse().unwrap(), epoch.parse().unwrap());
+        Ok(())
+    }
+
+    /// Of another state than after a load; it was trained, so that its scores are right.
+    fn start_from(&mut self, folder: &Path) -> Result<()> {
+        self.load(folder)?;
+        (self.state, self.started) = (!self.state, true);
         Ok(())
     }
 }

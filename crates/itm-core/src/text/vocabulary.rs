@@ -1,0 +1,243 @@
+//! Words and their numbers.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Tokens;
+use crate::files::{self, LARGEST_TEXT};
+use crate::{Error, Result};
+
+/// What stands around the words of a caption.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Marks {
+    /// Nothing.
+    #[default]
+    Off,
+    /// `<start>` and `<end>`.
+    StartEnd,
+}
+
+/// What a [`Vocabulary`] holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VocabularyOptions {
+    /// Rarer words are unknown, where the vocabulary is built.
+    pub min_count: u64,
+    /// How words are found.
+    pub tokens: Tokens,
+    /// What a caption stands between.
+    pub marks: Marks,
+}
+
+impl Default for VocabularyOptions {
+    fn default() -> Self {
+        Self { min_count: 1, tokens: Tokens::default(), marks: Marks::default() }
+    }
+}
+
+const PAD: &str = "<pad>";
+const UNK: &str = "<unk>";
+const MARKS: [&str; 2] = ["<start>", "<end>"];
+
+/// Whether an entry is no word. No tokeniser gives one: each parts `<` from what follows.
+fn is_special(entry: &str) -> bool {
+    [PAD, UNK].iter().chain(&MARKS).any(|special| *special == entry)
+}
+
+/// Words, and a number for each: of the training captions, or of a file.
+///
+/// The order of a built one is fixed by the captions alone: `<pad>` and `<unk>`, then the words by count, most frequent first, then
+/// alphabetically, then `<start>` and `<end>` where there are marks.
+///
+/// ```
+/// use itm_core::text::{Marks, Vocabulary, VocabularyOptions};
+///
+/// let train = ["A dog runs.", "A cat and a dog.", "a bird"];
+/// let options = VocabularyOptions { min_count: 2, ..Default::default() };
+/// let vocabulary = Vocabulary::build(train, options);
+/// assert_eq!(vocabulary.words(), ["<pad>", "<unk>", "a", "dog"]);
+/// assert_eq!(vocabulary.encode("A dog sleeps", 30), [2, 3, 1]);
+/// let marked = Vocabulary::build(train, VocabularyOptions { marks: Marks::StartEnd, ..options });
+/// assert_eq!(marked.encode("A dog sleeps", 30), [4, 2, 3, 1, 5]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vocabulary {
+    options: VocabularyOptions,
+    words: Vec<String>,
+    /// How often a word of these numbers stands in the training captions.
+    counts: Vec<u64>,
+    index: HashMap<String, u32>,
+    unk: u32,
+    marks: Option<[u32; 2]>,
+}
+
+/// Words that a vocabulary does not have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutOfVocabulary {
+    /// Words in the captions.
+    pub words: usize,
+    /// Those without a number.
+    pub unknown: usize,
+}
+
+impl OutOfVocabulary {
+    /// `unknown / words`; 0 without words.
+    pub fn rate(&self) -> f64 {
+        if self.words == 0 { 0.0 } else { self.unknown as f64 / self.words as f64 }
+    }
+}
+
+/// A released vocabulary, as far as it matters here.
+#[derive(Deserialize)]
+struct Released {
+    word2idx: HashMap<String, u64>,
+    #[serde(default)]
+    char_level: bool,
+}
+
+impl Vocabulary {
+    /// Counts the words of the **training** captions; nothing of a validation or test split may be passed here
+    /// ([`crate::data::check_vocabulary`] tests it).
+    pub fn build<S: AsRef<str>>(
+        captions: impl IntoIterator<Item = S>,
+        options: VocabularyOptions,
+    ) -> Self {
+        let mut counted: HashMap<String, u64> = HashMap::new();
+        for caption in captions {
+            for word in options.tokens.of(caption.as_ref()) {
+                *counted.entry(word).or_default() += 1;
+            }
+        }
+        let mut counted: Vec<_> =
+            counted.into_iter().filter(|(_, n)| *n >= options.min_count).collect();
+        counted.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
+        let marks = match options.marks {
+            Marks::Off => &[][..],
+            Marks::StartEnd => &MARKS,
+        };
+        let none = |names: &[&str]| names.iter().map(|s| (s.to_string(), 0)).collect::<Vec<_>>();
+        let all = [none(&[PAD, UNK]), counted, none(marks)].concat();
+        let (words, counts) = all.into_iter().unzip();
+        Self::of(options, words, counts)
+    }
+
+    /// Reads the JSON of a released program: `word2idx`, an object with the number of each word. What is no word is looked up by its name,
+    /// so that `<start>` may have any number.
+    ///
+    /// # Errors
+    /// A file of another layout, numbers twice or left out, no `<pad>`, `<start>`, `<end>` or `<unk>`, or a `<pad>`
+    /// that is not 0.
+    pub fn read(path: &Path, options: VocabularyOptions) -> Result<Self> {
+        let (place, bytes) = (path.display().to_string(), files::read(path, LARGEST_TEXT)?);
+        let wrong = |expected: &str, got: String| Error::invalid(&place, expected, got);
+        let released: Released = serde_json::from_slice(&bytes)
+            .map_err(|e| wrong("a vocabulary with `word2idx`", e.to_string()))?;
+        if released.char_level {
+            return Err(wrong("a vocabulary of words", "`char_level` is true".into()));
+        }
+        let mut numbered: Vec<_> = released.word2idx.into_iter().map(|(w, n)| (n, w)).collect();
+        numbered.sort();
+        if let Some((k, (n, word))) = (0..).zip(&numbered).find(|(k, (n, _))| k != n) {
+            let expected = format!("each number from 0 on once, so {k} next");
+            return Err(wrong(&expected, format!("{n} of \"{word}\"")));
+        }
+        let words: Vec<_> = numbered.into_iter().map(|(_, word)| word).collect();
+        let missing = |name: &&&str| !words.iter().any(|word| word == **name);
+        if let Some(name) = [PAD, UNK].iter().chain(&MARKS).find(missing) {
+            return Err(wrong(&format!("an entry {name}"), "none".into()));
+        }
+        if words[0] != PAD {
+            return Err(wrong(&format!("{PAD} with the number 0"), format!("\"{}\"", words[0])));
+        }
+        let counts = vec![0; words.len()];
+        Ok(Self::of(options, words, counts))
+    }
+
+    /// # Panics
+    /// If a special that the options ask for is not among the words.
+    fn of(options: VocabularyOptions, words: Vec<String>, counts: Vec<u64>) -> Self {
+        let index: HashMap<_, _> = words.iter().cloned().zip(0..).collect();
+        let marks = match options.marks {
+            Marks::Off => None,
+            Marks::StartEnd => Some(MARKS.map(|name| index[name])),
+        };
+        Self { unk: index[UNK], options, words, counts, index, marks }
+    }
+
+    /// The number of a word; none of what is no word.
+    pub(crate) fn number(&self, word: &str) -> Option<u32> {
+        self.index.get(word).copied().filter(|_| !is_special(word))
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> VocabularyOptions {
+        self.options
+    }
+
+    /// All entries, by number.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The word of each number, nothing for what is no word.
+    pub fn spelled(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(|word| if is_special(word) { "" } else { word.as_str() })
+    }
+
+    /// How often a word stands in the captions that it was built of; 0 for specials, unknown words and words of a file.
+    pub fn count(&self, word: &str) -> u64 {
+        self.index.get(word).map_or(0, |&i| self.counts[i as usize])
+    }
+
+    /// Number of entries, specials included: rows of an embedding table.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is no word beside the specials.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| is_special(word))
+    }
+
+    /// The numbers of a caption's first words, at most `most` of them, between marks where there are marks; not padded.
+    ///
+    /// A caption without a word is the two marks, or without marks one `<unk>`: no sequence is empty.
+    pub fn encode(&self, caption: &str, most: usize) -> Vec<u32> {
+        let words = self.options.tokens.of(caption);
+        let known = |word: &String| self.index.get(word).copied().unwrap_or(self.unk);
+        let ids = words.iter().take(most).map(known);
+        match self.marks {
+            Some([start, end]) => [start].into_iter().chain(ids).chain([end]).collect(),
+            None if words.is_empty() => vec![self.unk],
+            None => ids.collect(),
+        }
+    }
+
+    /// How many words of some captions have no number.
+    pub fn out_of_vocabulary<S: AsRef<str>>(
+        &self,
+        captions: impl IntoIterator<Item = S>,
+    ) -> OutOfVocabulary {
+        let mut oov = OutOfVocabulary { words: 0, unknown: 0 };
+        for caption in captions {
+            for word in self.options.tokens.of(caption.as_ref()) {
+                oov.words += 1;
+                oov.unknown += usize::from(!self.index.contains_key(&word));
+            }
+        }
+        oov
+    }
+
+    /// How many of its words stand in none of some captions: of a file, words that other captions gave.
+    pub fn unseen<S: AsRef<str>>(&self, captions: impl IntoIterator<Item = S>) -> usize {
+        let of = |caption: S| self.options.tokens.of(caption.as_ref());
+        let seen: HashSet<_> = captions.into_iter().flat_map(of).collect();
+        let unseen = |word: &&String| !is_special(word) && !seen.contains(*word);
+        self.words.iter().filter(unseen).count()
+    }
+}
+
+#[cfg(test)]
+mod tests;
