@@ -32,6 +32,7 @@ const BOUNDARY: f32 = 0.3;
 const GROUP: usize = 125;
 
 fn main() {
+    itm_kernels::memory::keep_freed(); // as `itm`
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -83,7 +84,7 @@ fn compare() {
         "{IMAGES} images of {REGIONS} regions × {CAPTIONS} captions, {total} words; d = {WIDTH}, {threads} threads"
     );
     let (regions, words) = (rows(IMAGES * REGIONS, 1), rows(total, 3));
-    let mut product = vec![0.0; total.div_ceil(2) * GROUP * REGIONS];
+    let mut product = vec![1.0; total.div_ceil(2) * GROUP * REGIONS]; // its pages are there
     for (name, attention) in rules() {
         let scores = scores(&attention, regions.clone(), words.clone());
         let mut times: Vec<[f64; 2]> = vec![];

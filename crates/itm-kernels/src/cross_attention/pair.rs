@@ -217,11 +217,12 @@ fn columns<const FMA: bool, const L: usize>(
         let mut sums = [[[0.0; LANES]; L]; 4];
         let terms = gram.chunks_exact(lanes).zip(of(0)).zip(of(1)).zip(of(2)).zip(of(3));
         for ((((g, &a), &b), &c), &d) in terms {
-            let g = &g[first..first + L];
-            for (sums, x) in sums.iter_mut().zip([a, b, c, d]) {
+            let g: &[Lane; L] = g[first..].first_chunk().expect("L lanes from the first on");
+            let x = [a, b, c, d];
+            for r in 0..4 {
                 for l in 0..L {
                     for k in 0..LANES {
-                        sums[l][k] = mul_add::<FMA>(x, g[l][k], sums[l][k]);
+                        sums[r][l][k] = mul_add::<FMA>(x[r], g[l][k], sums[r][l][k]);
                     }
                 }
             }

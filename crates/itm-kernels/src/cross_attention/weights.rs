@@ -60,8 +60,10 @@ fn largest(values: &[Lane], real: &[Lane]) -> f32 {
 #[inline(always)]
 pub(super) fn best(s: &[Lane], shared: &mut Shared) {
     let Shared { real, best, .. } = shared;
-    best.clear();
-    best.extend(s.chunks_exact(real.len()).map(|s| largest(s, real)));
+    best.resize(s.len() / real.len(), 0.0);
+    for (best, s) in best.iter_mut().zip(s.chunks_exact(real.len())) {
+        *best = largest(s, real);
+    }
 }
 
 #[inline(always)]
