@@ -1,11 +1,13 @@
 //! Every operation of `itm-kernels`: an entry each.
 
 use burn::tensor::{Device, Tensor};
+use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch};
 use itm_kernels::bag::Bags;
+use itm_kernels::cross_attention::{Cosine, Negative, Norm, Pool, Rule, Side, Weights};
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, BlockShape, Decayed, Dropout, Gru, LayerNorm, Linear, Memory, Noise,
-    NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu, masked_mean,
-    normalize_rows, order_similarity, softmax, uniform,
+    AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, Decayed, Dropout, Gru, LayerNorm, Linear,
+    Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu,
+    masked_mean, normalize_rows, order_similarity, softmax, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -29,6 +31,33 @@ pub(crate) const CASES: &[Case] = &[
         name: "gru, both directions",
         bound: 1e-5,
         run: |d| learnt(BiGru::seeded(7, 19, 1, d), x([4, 6, 7], d), |m, x| m.forward(x, &LENGTHS)),
+    },
+    Case { name: "words of a gru in both directions", bound: 1e-5, run: words },
+    Case { name: "cross attention", bound: 2e-5, run: |d| crossed(negative_aware(), d) },
+    Case {
+        name: "cross attention, no negatives",
+        bound: 2e-5,
+        run: |d| crossed(Rule { negative: None, ..negative_aware() }, d),
+    },
+    Case {
+        name: "cross attention, no masks",
+        bound: 2e-5,
+        run: |d| {
+            let negative = Some(Negative { masked: false, spread: None });
+            let weights = Weights::Softmax { scale: 20.0, leak: 1.0, norm: Norm::None };
+            let cosine = Some(Cosine { weights, unit_queries: true });
+            crossed(Rule { negative, cosine, ..negative_aware() }, d)
+        },
+    },
+    Case {
+        name: "cross attention, words ask",
+        bound: 2e-5,
+        run: |d| crossed(attended(Side::Words, 9.0, Pool::LogSumExp { scale: 6.0 }), d),
+    },
+    Case {
+        name: "cross attention, regions ask",
+        bound: 2e-5,
+        run: |d| crossed(attended(Side::Regions, 4.0, Pool::Mean), d),
     },
     Case { name: "normalize_rows", bound: 1e-5, run: |d| applied(x([5, 37], d), normalize_rows) },
     Case {
@@ -196,6 +225,45 @@ fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize
     let shape = BlockShape { width, heads, mlp, epsilon, order, dropout, attention_dropout };
     let block = TransformerBlock { memory, ..TransformerBlock::seeded(&shape, 1, device) };
     learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
+}
+
+/// Captions of unequal lengths; the vectors of their words are read and changed.
+fn words(device: &Device) -> Values {
+    let shape = BiGruTextShape { vocabulary: 9, word_width: 7, hidden: 19 };
+    let captions = TokenBatch::new(&[&[2, 5, 8][..], &[1, 3, 3, 4, 6, 2], &[4], &[7, 7, 1, 5]]);
+    learnt(BiGruText::new(&shape, 1, device), x([24, 7], device), |m, x| {
+        m.encode_vectors(m.vectors(&captions) + x, &captions)
+    })
+}
+
+/// All of NAAF's branches.
+fn negative_aware() -> Rule {
+    let scale = 20.0;
+    Rule {
+        queries: Side::Words,
+        negative: Some(Negative { masked: true, spread: None }),
+        cosine: Some(Cosine { weights: Weights::Above { scale }, unit_queries: true }),
+        relevance: Some(Weights::Softmax { scale, leak: 0.1, norm: Norm::Queries }),
+        pool: Pool::Mean,
+    }
+}
+
+/// SCAN.
+fn attended(queries: Side, scale: f32, pool: Pool) -> Rule {
+    let weights = Weights::Softmax { scale, leak: 0.1, norm: Norm::Queries };
+    let cosine = Some(Cosine { weights, unit_queries: false });
+    Rule { queries, negative: None, cosine, relevance: None, pool }
+}
+
+/// Three images and four captions of unequal counts and a threshold each; one query lies below every threshold.
+fn crossed(rule: Rule, device: &Device) -> Values {
+    applied(x([15 + 24, 37], device), |rows| {
+        let rows = normalize_rows(rows);
+        let regions = rows.clone().narrow(0, 0, 15).reshape([3, 5, 37]);
+        let texts = rows.narrow(0, 15, 24).reshape([4, 6, 37]);
+        CrossProducts::new(regions, &[5, 2, 4], texts, &LENGTHS)
+            .scores(&rule, &[0.05, -0.1, 0.9, 0.1])
+    })
 }
 
 /// Real steps of four sequences of six.

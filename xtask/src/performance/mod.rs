@@ -1,8 +1,8 @@
 //! `cargo xtask performance`: our time and memory beside PyTorch's, every measurement a process of its own.
 //!
-//! The rows come from `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`, and their twin
-//! `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and every variant of
-//! PyTorch, one after the other; the best of all rounds counts.
+//! The rows come from `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`, `crates/naaf/benches/naaf_step.rs`,
+//! and their twin `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and
+//! every variant of PyTorch, one after the other; the best of all rounds counts.
 
 mod machine;
 mod process;

@@ -125,7 +125,8 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Strin
 pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(root)
-        .args(["build", "--release", "--package", "itm-core", "--package", "fne"])
+        .args(["build", "--release"])
+        .args(["itm-core", "fne", "naaf"].iter().flat_map(|name| ["--package", name]))
         .args(["--features", "itm-core/burn,itm-kernels/flex"])
         .args(BENCHES.iter().flat_map(|name| ["--bench", name]))
         .args(["--message-format", "json-render-diagnostics"])
@@ -143,8 +144,8 @@ pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     BENCHES.iter().map(find).collect()
 }
 
-/// In the order of their rows: single encoders, FNE's whole step.
-const BENCHES: [&str; 2] = ["encoders", "paper_step"];
+/// In the order of their rows: single encoders, FNE's whole step, NAAF's and its cross attention.
+const BENCHES: [&str; 3] = ["encoders", "paper_step", "naaf_step"];
 
 fn executable(message: &str, name: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;

@@ -9,6 +9,23 @@ use crate::cross_attention::{Cosine, CrossSpec, Negative, Norm, Pool, Side, Spre
 /// Stands where nothing is, below every product.
 const NOTHING: f32 = -1e30;
 
+/// Products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]` of regions `[n, r, d]` and words `[words, d]`. A shorter
+/// text is filled up with the first word of all.
+pub(crate) fn products<B: Backend>(
+    regions: FloatTensor<B>,
+    words: FloatTensor<B>,
+    counts: &[usize],
+) -> [FloatTensor<B>; 3] {
+    let [n, r, d] = regions.shape().dims();
+    let (m, l) = (counts.len(), counts.iter().copied().max().unwrap_or(0));
+    let rows = B::float_reshape(regions.clone(), Shape::new([n * r, d]));
+    let products = B::float_matmul(words.clone(), B::float_transpose(rows));
+    let texts = B::float_select(words.clone(), 0, padded_rows::<B>(counts, l, &words.device()));
+    let texts = B::float_reshape(texts, Shape::new([m, l, d]));
+    let gram = |x: FloatTensor<B>| B::float_matmul(x.clone(), B::float_swap_dims(x, 1, 2));
+    [products, gram(regions), gram(texts)]
+}
+
 /// `S`, `[n, m]`, from products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]`.
 pub(crate) fn forward<B: Backend>(
     products: FloatTensor<B>,

@@ -1,21 +1,202 @@
-//! One image and one text backwards: the gradient of a score to its products and Gram matrices.
+//! The way back: from the gradient of the scores to the rows of both sides.
+//!
+//! A hinge with hardest negatives leaves most pairs without a gradient: they are not looked at. Of the products of matrices
+//! `dV = dSᵀ U`, `dU = dS V` a few pairs are a few blocks; many pairs are one product a side.
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
+use rayon::prelude::*;
+
 use super::pair::{Scratch, attended, effect, forward, is_long, times_gram};
 use super::weights::{Lane, weigh, weigh_backward};
-use super::{Batch, Cosine, Item, Negative, Pool, Rule, Side, Spreads};
+use super::{Batch, Cosine, Inputs, Item, Negative, Pool, Rule, Side, Spreads, longest};
+use crate::blocks::written;
 use crate::dispatch::multiversion;
 use crate::math::{LANES, mul_add};
+use crate::product::{Into, Matrix, Threads, product, product_new};
+
+/// The rows that products are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Operands<'a> {
+    /// V, `[n, r, d]`
+    pub regions: &'a [f32],
+    /// U, `[words of all texts, d]`
+    pub words: &'a [f32],
+}
+
+/// Gradients of V and of U for the gradient of `S`, `[n, m]`; products and Gram matrices are those of V and U.
+///
+/// # Panics
+/// As [`forward`](super::forward), or if rows or gradient have another size.
+pub fn backward(
+    inputs: &Inputs,
+    rows: &Operands,
+    rule: &Rule,
+    thresholds: &[f32],
+    grad: &[f32],
+) -> [Vec<f32>; 2] {
+    /// One pair by itself takes as long as three do in a product of all.
+    const MANY: usize = 3;
+    let batch = Batch::new(inputs, rule, thresholds);
+    let (n, m) = (batch.images.len(), batch.texts.len());
+    assert_eq!(grad.len(), n * m, "values of the gradient");
+    let (r, words) = (longest(inputs.regions), inputs.words.iter().sum::<usize>());
+    let width = rows.words.len() / words.max(1);
+    assert_eq!(
+        [rows.words.len(), rows.regions.len()],
+        [words * width, n * r * width],
+        "{words} words and {n} · {r} regions of {width} values"
+    );
+    let parts: Vec<Part> = grad
+        .par_chunks_exact(m.max(1))
+        .enumerate()
+        .map_init(Scratch::default, |scratch, (i, grad)| batch.part(scratch, i, r, grad))
+        .collect();
+    let back = Back { batch: &batch, parts: &parts, rows, r, width };
+    let pairs: usize = parts.iter().map(|part| part.texts.len()).sum();
+    if pairs * MANY > n * m { back.by_all() } else { back.by_pairs() }
+}
 
 /// What one image gives to the gradients.
-pub(super) struct Part {
-    /// `[words of all texts, r]`
-    pub(super) products: Vec<f32>,
+struct Part {
+    /// Those with a gradient, in order; with where they begin in `products` and in `word_grams`.
+    texts: Vec<(usize, [usize; 2])>,
+    /// `[words of these texts, r]`
+    products: Vec<f32>,
     /// `[r, r]`
-    pub(super) region_gram: Vec<f32>,
+    region_gram: Vec<f32>,
     /// Where regions ask: `[words, words]` of each text. Where words ask: the diagonals.
-    pub(super) word_grams: Vec<f32>,
+    word_grams: Vec<f32>,
+}
+
+impl Part {
+    /// Where a text's values begin.
+    fn find(&self, text: usize) -> Option<[usize; 2]> {
+        let at = self.texts.binary_search_by_key(&text, |found| found.0).ok()?;
+        Some(self.texts[at].1)
+    }
+}
+
+/// From products and Gram matrices to rows.
+struct Back<'a> {
+    batch: &'a Batch<'a>,
+    /// Of each image.
+    parts: &'a [Part],
+    rows: &'a Operands<'a>,
+    r: usize,
+    width: usize,
+}
+
+impl Back<'_> {
+    /// One product a side.
+    fn by_all(&self) -> [Vec<f32>; 2] {
+        let (r, columns) = (self.r, self.parts.len() * self.r);
+        let of_text = |(c, text): (usize, &Item)| (0..text.count).map(move |word| (c, word));
+        let words: Vec<_> = self.batch.texts.iter().enumerate().flat_map(of_text).collect();
+        let products = written(words.len() * columns, columns, |k, row| {
+            let (c, word) = words[k];
+            for (part, to) in self.parts.iter().zip(row.chunks_exact_mut(r)) {
+                if let Some([at, _]) = part.find(c) {
+                    to.copy_from_slice(&part.products[at + word * r..][..r]);
+                }
+            }
+        });
+        let products = Matrix::new(&products, words.len(), columns);
+        let regions =
+            product_new(products.t(), Matrix::new(self.rows.words, words.len(), self.width));
+        let words = product_new(products, Matrix::new(self.rows.regions, columns, self.width));
+        self.add([regions, words], |_, _| (), |_, _| ())
+    }
+
+    /// One product a pair and side.
+    fn by_pairs(&self) -> [Vec<f32>; 2] {
+        let (r, width) = (self.r, self.width);
+        let block = |i: usize, c: usize, at: usize| {
+            let (words, regions) = (self.batch.texts[c].count, self.batch.images[i].count);
+            Matrix::strided(&self.parts[i].products[at..at + words * r], words, regions, r)
+        };
+        let to_image = |i: usize, to: &mut [f32]| {
+            for &(c, [at, _]) in &self.parts[i].texts {
+                let words = Matrix::new(self.words(c), self.batch.texts[c].count, width);
+                product(Threads::This, to, Into::Add, block(i, c, at).t(), words);
+            }
+        };
+        let to_text = |c: usize, to: &mut [f32]| {
+            for (i, part) in self.parts.iter().enumerate() {
+                if let Some([at, _]) = part.find(c) {
+                    let regions = Matrix::new(self.regions(i), self.batch.images[i].count, width);
+                    product(Threads::This, to, Into::Add, block(i, c, at), regions);
+                }
+            }
+        };
+        let zeros = [self.rows.regions, self.rows.words].map(|rows| vec![0.0; rows.len()]);
+        self.add(zeros, to_image, to_text)
+    }
+
+    /// Adds what comes through the Gram matrices, and what the caller has for the rows of each image and each text.
+    fn add(
+        &self,
+        [mut regions, mut words]: [Vec<f32>; 2],
+        to_image: impl Fn(usize, &mut [f32]) + Sync,
+        to_text: impl Fn(usize, &mut [f32]) + Sync,
+    ) -> [Vec<f32>; 2] {
+        let images = regions.par_chunks_exact_mut((self.r * self.width).max(1));
+        images.enumerate().for_each(|(i, to)| {
+            let to = &mut to[..self.regions(i).len()];
+            to_image(i, to);
+            add_gram(to, &self.parts[i].region_gram, self.r, self.regions(i), self.width);
+        });
+        let mut rest = &mut words[..];
+        let texts = (0..self.batch.texts.len()).map(|c| {
+            let (text, after) = std::mem::take(&mut rest).split_at_mut(self.words(c).len());
+            rest = after;
+            text
+        });
+        texts.collect::<Vec<_>>().into_par_iter().enumerate().for_each(|(c, to)| {
+            to_text(c, to);
+            add_gram(to, &self.word_gram(c), self.batch.texts[c].count, self.words(c), self.width);
+        });
+        [regions, words]
+    }
+
+    /// Rows of an image, without padding.
+    fn regions(&self, i: usize) -> &[f32] {
+        let first = i * self.r * self.width;
+        &self.rows.regions[first..first + self.batch.images[i].count * self.width]
+    }
+
+    /// Rows of a text.
+    fn words(&self, c: usize) -> &[f32] {
+        let Item { first, count, .. } = self.batch.texts[c];
+        &self.rows.words[first * self.width..(first + count) * self.width]
+    }
+
+    /// The gradient of a text's Gram matrix, of all images.
+    fn word_gram(&self, c: usize) -> Vec<f32> {
+        let n = self.batch.texts[c].count;
+        let mut to = vec![0.0; n * n];
+        for part in self.parts {
+            let Some([_, at]) = part.find(c) else { continue };
+            let from = &part.word_grams[at..at + self.batch.kept(n)];
+            if self.batch.rule.queries == Side::Words {
+                from.iter().enumerate().for_each(|(k, d)| to[k * n + k] += d);
+            } else {
+                add(&mut to, n, from, n, n);
+            }
+        }
+        to
+    }
+}
+
+/// `to += (D + Dᵀ) rows`, where D is the gradient of a Gram matrix whose rows are `stride` apart.
+fn add_gram(to: &mut [f32], d: &[f32], stride: usize, rows: &[f32], width: usize) {
+    if d.iter().all(|&d| d == 0.0) {
+        return;
+    }
+    let n = rows.len() / width;
+    let both = |at: usize| d[at / n * stride + at % n] + d[at % n * stride + at / n];
+    let both: Vec<f32> = (0..n * n).map(both).collect();
+    product(Threads::This, to, Into::Add, Matrix::new(&both, n, n), Matrix::new(rows, n, width));
 }
 
 /// Gradients of a pair, laid out as the scratch.
@@ -47,34 +228,33 @@ impl Gradients {
 }
 
 impl Batch<'_> {
-    /// Gradients for one image's scores.
-    pub(super) fn image_gradients(&self, scratch: &mut Scratch, i: usize, grad: &[f32]) -> Part {
-        let r = self.images.iter().map(|image| image.count).max().unwrap_or(0);
-        let words = self.texts.iter().map(|text| text.count);
-        let asks = self.rule.queries;
-        let (all, kept) = (words.clone().sum::<usize>(), words.map(|n| self.kept(n)).sum());
+    /// What one image gives for the gradient of its scores.
+    fn part(&self, scratch: &mut Scratch, i: usize, r: usize, grad: &[f32]) -> Part {
         let mut part = Part {
-            products: vec![0.0; all * r],
+            texts: vec![],
+            products: vec![],
             region_gram: vec![0.0; r * r],
-            word_grams: vec![0.0; kept],
+            word_grams: vec![],
         };
-        let (mut own, mut kept, mut score) = (Gradients::default(), 0, 0.0);
+        let (mut own, mut score) = (Gradients::default(), 0.0);
         for (c, &g) in grad.iter().enumerate() {
-            let Item { first: row, count: words, .. } = self.texts[c];
-            let to_words = &mut part.word_grams[kept..kept + self.kept(words)];
-            kept += to_words.len();
             if g == 0.0 {
                 continue; // most pairs of a hinge
             }
+            let words = self.texts[c].count;
+            let [at, gram_at] = [part.products.len(), part.word_grams.len()];
+            part.texts.push((c, [at, gram_at]));
+            part.products.resize(at + words * r, 0.0);
+            part.word_grams.resize(gram_at + self.kept(words), 0.0);
+            let (products, to_words) = (&mut part.products[at..], &mut part.word_grams[gram_at..]);
             let spread = self.load(scratch, i, c);
             forward(scratch, self.rule, self.thresholds[c], spread, &mut score); // the parts, for the pool
             own.start(scratch);
             pool_backward(&self.rule.pool, &scratch.parts, g, &mut own.parts);
-            backward(scratch, self.rule, self.thresholds[c], spread, &mut own);
+            pair_backward(scratch, self.rule, self.thresholds[c], spread, &mut own);
             let lanes = scratch.shared.real.len() * LANES;
             let (s, gram) = (own.s.as_flattened(), own.gram.as_flattened());
-            let products = &mut part.products[row * r..(row + words) * r];
-            match asks {
+            match self.rule.queries {
                 Side::Words => {
                     for (to, s) in products.chunks_exact_mut(r).zip(s.chunks_exact(lanes)) {
                         to[..scratch.keys].copy_from_slice(&s[..scratch.keys]);
@@ -101,19 +281,6 @@ impl Batch<'_> {
     /// Values of a text in [`Part::word_grams`].
     fn kept(&self, words: usize) -> usize {
         if self.rule.queries == Side::Words { words } else { words * words }
-    }
-
-    /// Adds an image's part to the gradient of a text's Gram matrix, `[l, l]`.
-    pub(super) fn add_word_gram(&self, text: usize, parts: &[f32], to: &mut [f32]) {
-        let l = to.len().isqrt();
-        let before: usize = self.texts[..text].iter().map(|t| self.kept(t.count)).sum();
-        let words = self.texts[text].count;
-        let part = &parts[before..before + self.kept(words)];
-        if self.rule.queries == Side::Words {
-            part.iter().enumerate().for_each(|(k, d)| to[k * l + k] += d);
-        } else {
-            add(to, l, part, words, words);
-        }
     }
 }
 
@@ -142,7 +309,8 @@ fn pool_backward(pool: &Pool, parts: &[f32], g: f32, to: &mut [f32]) {
 }
 
 multiversion! {
-    fn backward[FMA](scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], own: &mut Gradients) {
+    /// Gradients of the pair that the scratch holds.
+    fn pair_backward[FMA](scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], own: &mut Gradients) {
         if let Some(negative) = &rule.negative {
             negatives_backward(scratch, negative, spread, own);
         }

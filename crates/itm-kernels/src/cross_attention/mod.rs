@@ -35,8 +35,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::blocks::written;
 pub use all::{Rows, scores, working_bytes};
+pub use gradient::{Operands, backward};
 use pair::Scratch;
 pub use parts::{Parts, parts};
 
@@ -192,35 +192,6 @@ pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<
     to
 }
 
-/// Gradients of `products`, `region_grams` and `word_grams` for the gradient of `S`.
-///
-/// # Panics
-/// As [`forward`].
-pub fn backward(inputs: &Inputs, rule: &Rule, thresholds: &[f32], grad: &[f32]) -> [Vec<f32>; 3] {
-    let batch = Batch::new(inputs, rule, thresholds);
-    let (n, m) = (inputs.regions.len(), inputs.words.len());
-    assert_eq!(grad.len(), n * m, "values of the gradient");
-    let parts: Vec<_> = (0..n)
-        .into_par_iter()
-        .map_init(Scratch::default, |scratch, i| {
-            batch.image_gradients(scratch, i, &grad[i * m..(i + 1) * m])
-        })
-        .collect();
-    let (r, l) = (longest(inputs.regions), longest(inputs.words));
-    let products = written(inputs.products.len(), n * r, |word, row| {
-        for (part, to) in parts.iter().zip(row.chunks_exact_mut(r)) {
-            to.copy_from_slice(&part.products[word * r..][..r]);
-        }
-    });
-    let region_grams = parts.iter().flat_map(|part| &part.region_gram).copied().collect();
-    let word_grams = written(m * l * l, l * l, |text, to| {
-        for part in &parts {
-            batch.add_word_gram(text, &part.word_grams, to);
-        }
-    });
-    [products, region_grams, word_grams]
-}
-
 fn longest(counts: &[usize]) -> usize {
     counts.iter().copied().max().unwrap_or(0)
 }
@@ -339,14 +310,14 @@ impl<'a> Batch<'a> {
         let spread = |k: usize| self.spreads.get(k).map_or(&[][..], Vec::as_slice);
         match self.rule.queries {
             Side::Words => {
-                scratch.start(text.count, image.count, image.gram, text.gram);
+                scratch.start([text, image], i);
                 self.products.each_row(text, image, |word, at, values| {
                     scratch.row(word)[at..at + values.len()].copy_from_slice(values);
                 });
                 spread(c)
             }
             Side::Regions => {
-                scratch.start(image.count, text.count, text.gram, image.gram);
+                scratch.start([image, text], c);
                 self.products.each_row(text, image, |word, at, values| {
                     for (k, &value) in values.iter().enumerate() {
                         scratch.row(at + k)[word] = value;

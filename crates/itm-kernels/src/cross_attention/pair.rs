@@ -2,8 +2,8 @@
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
-use super::weights::{Lane, Shared, dot, largest, weigh};
-use super::{Cosine, Gram, Negative, Pool, Rule, Spreads};
+use super::weights::{Lane, Shared, best, dot, weigh};
+use super::{Cosine, Item, Negative, Pool, Rule, Spreads};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, mul_add};
 
@@ -13,14 +13,13 @@ const SHORTEST: f32 = 1e-8;
 /// Below this share of the mean of the keys' squares a quadratic form is summed in f64.
 const CANCELS: f32 = 0.01;
 
-/// Queries whose sums are held in registers at a time.
-const ROWS: usize = 8;
-
-/// Memory of a pair; every matrix `[q, lanes]`, zero on the padding.
+/// Memory of a pair; every matrix `[q, lanes]`, zero on the padding. It serves one batch: keys that stay are not loaded again.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) queries: usize,
     pub(super) keys: usize,
+    /// Whose keys these are.
+    loaded: Option<usize>,
     pub(super) s: Vec<Lane>,
     pub(super) w: Vec<Lane>,
     /// `w G`
@@ -36,32 +35,44 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Sizes for a pair, the Gram matrix of its keys, the squares of its queries; products are 0 until they are written.
-    pub(super) fn start(&mut self, queries: usize, keys: usize, of_keys: Gram, of_queries: Gram) {
-        let lanes = keys.div_ceil(LANES);
-        (self.queries, self.keys) = (queries, keys);
+    /// Sizes for a pair, the Gram matrix of its keys, the squares of its queries; products are those of a pair before until they
+    /// are written, 0 on the padding.
+    pub(super) fn start(&mut self, [queries, keys]: [Item; 2], of: usize) {
+        self.queries = queries.count;
+        if self.loaded != Some(of) {
+            self.load_keys(keys);
+            self.loaded = Some(of);
+        }
+        let size = queries.count * self.shared.real.len();
         for matrix in [&mut self.s, &mut self.w, &mut self.y] {
-            matrix.clear();
-            matrix.resize(queries * lanes, [0.0; LANES]);
+            matrix.resize(size, [0.0; LANES]);
         }
-        for row in [&mut self.squares, &mut self.shared.real] {
+        let diagonal = |q: usize| queries.gram.values[q * queries.gram.stride + q];
+        self.lengths.clear();
+        self.lengths.extend((0..queries.count).map(diagonal));
+        for row in [&mut self.x, &mut self.parts] {
             row.clear();
-            row.resize(lanes, [0.0; LANES]);
+            row.resize(queries.count, 0.0);
         }
-        self.gram.clear();
-        self.gram.resize(keys * lanes, [0.0; LANES]);
+    }
+
+    fn load_keys(&mut self, Item { count: keys, gram, .. }: Item) {
+        let lanes = keys.div_ceil(LANES);
+        self.keys = keys;
+        self.s.clear(); // what was a product may be padding now
+        for (row, size) in [
+            (&mut self.squares, lanes),
+            (&mut self.shared.real, lanes),
+            (&mut self.gram, keys * lanes),
+        ] {
+            row.clear();
+            row.resize(size, [0.0; LANES]);
+        }
         self.shared.real.as_flattened_mut()[..keys].fill(1.0);
         for (k, row) in self.gram.chunks_exact_mut(lanes).enumerate() {
-            row.as_flattened_mut()[..keys]
-                .copy_from_slice(&of_keys.values[k * of_keys.stride..][..keys]);
-            self.squares.as_flattened_mut()[k] = of_keys.values[k * of_keys.stride + k];
+            row.as_flattened_mut()[..keys].copy_from_slice(&gram.values[k * gram.stride..][..keys]);
+            self.squares.as_flattened_mut()[k] = gram.values[k * gram.stride + k];
         }
-        self.lengths.clear();
-        self.lengths.extend((0..queries).map(|q| of_queries.values[q * of_queries.stride + q]));
-        self.x.clear();
-        self.x.resize(queries, 0.0);
-        self.parts.clear();
-        self.parts.resize(queries, 0.0);
     }
 
     /// Products of one query, padding included.
@@ -74,6 +85,7 @@ impl Scratch {
 multiversion! {
     /// The score of the pair that the scratch holds.
     fn forward_here[FMA](scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32], score: &mut f32) {
+        best(&scratch.s, &mut scratch.shared);
         if let Some(negative) = &rule.negative {
             negatives(scratch, negative, t, spread);
         }
@@ -100,9 +112,9 @@ pub(super) fn forward(scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32]
 /// `x_q`, and what the negative branch adds to each query's part.
 #[inline(always)]
 fn negatives(scratch: &mut Scratch, negative: &Negative, t: f32, spread: &[f32]) {
-    let Scratch { s, shared, x, parts, .. } = scratch;
-    for (s, x) in s.chunks_exact(shared.real.len()).zip(x.iter_mut()) {
-        *x = largest(s, &shared.real) - t;
+    let Scratch { shared, x, parts, .. } = scratch;
+    for (x, best) in x.iter_mut().zip(&shared.best) {
+        *x = best - t;
     }
     for (q, part) in parts.iter_mut().enumerate() {
         if let Some(value) = effect(negative, x, spread, q) {
@@ -174,34 +186,52 @@ fn in_double(w: &[f32], gram: &[Lane], lanes: usize, keys: usize) -> f32 {
     total as f32
 }
 
-/// `y = w G`, some queries at a time.
+/// `y = w G`, as many columns at a time as registers hold.
 #[inline(always)]
 pub(super) fn times_gram<const FMA: bool>(scratch: &mut Scratch) {
-    let (lanes, keys) = (scratch.shared.real.len(), scratch.keys);
-    let blocks = scratch.w.chunks(ROWS * lanes).zip(scratch.y.chunks_mut(ROWS * lanes));
-    for (w, y) in blocks {
+    let Scratch { w, y, gram, shared, .. } = scratch;
+    let lanes = shared.real.len();
+    let mut first = 0;
+    while first < lanes {
+        first += match lanes - first {
+            1 => columns::<FMA, 1>(w, y, gram, lanes, first),
+            2 => columns::<FMA, 2>(w, y, gram, lanes, first),
+            _ => columns::<FMA, 3>(w, y, gram, lanes, first),
+        };
+    }
+}
+
+/// `L` lanes of columns, four queries at a time; how many lanes these were.
+#[inline(always)]
+fn columns<const FMA: bool, const L: usize>(
+    w: &[Lane],
+    y: &mut [Lane],
+    gram: &[Lane],
+    lanes: usize,
+    first: usize,
+) -> usize {
+    for (w, y) in w.chunks(4 * lanes).zip(y.chunks_mut(4 * lanes)) {
         let rows = w.len() / lanes;
         // A row that is not there repeats the last one; what comes of it is not kept.
-        let of: [&[f32]; ROWS] = std::array::from_fn(|r| {
-            let row = r.min(rows - 1);
-            &w[row * lanes..(row + 1) * lanes].as_flattened()[..keys]
-        });
-        for lane in 0..lanes {
-            let mut sums = [[0.0; LANES]; ROWS];
-            for k in 0..keys {
-                let g = scratch.gram[k * lanes + lane];
-                for r in 0..ROWS {
-                    let a = of[r][k];
-                    for c in 0..LANES {
-                        sums[r][c] = mul_add::<FMA>(a, g[c], sums[r][c]);
+        let of = |r: usize| w[r.min(rows - 1) * lanes..][..lanes].as_flattened();
+        let mut sums = [[[0.0; LANES]; L]; 4];
+        let terms = gram.chunks_exact(lanes).zip(of(0)).zip(of(1)).zip(of(2)).zip(of(3));
+        for ((((g, &a), &b), &c), &d) in terms {
+            let g: &[Lane; L] = g[first..].first_chunk().expect("L lanes from the first on");
+            let x = [a, b, c, d];
+            for r in 0..4 {
+                for l in 0..L {
+                    for k in 0..LANES {
+                        sums[r][l][k] = mul_add::<FMA>(x[r], g[l][k], sums[r][l][k]);
                     }
                 }
             }
-            for r in 0..rows {
-                y[r * lanes + lane] = sums[r];
-            }
+        }
+        for (y, sums) in y.chunks_exact_mut(lanes).zip(sums) {
+            y[first..first + L].copy_from_slice(&sums);
         }
     }
+    L
 }
 
 #[inline(always)]

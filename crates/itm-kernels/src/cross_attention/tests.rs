@@ -152,36 +152,23 @@ impl Batch {
         })
     }
 
-    /// Gradients of the rows from those of products and Gram matrices, in f64.
-    fn rows_gradient(&self, [ds, dg, dh]: &[Vec<f32>; 3]) -> [Vec<f32>; 2] {
-        let (d, r, l) = (self.width, longest(&self.counts), longest(&self.lengths));
-        let columns = self.counts.len() * r;
-        let mut images = vec![0.0f64; self.regions.len()];
-        let mut texts = vec![0.0f64; self.words.len()];
-        let first: Vec<usize> =
-            (0..self.lengths.len()).flat_map(|c| c * l..c * l + self.lengths[c]).collect();
-        for (row, &word) in first.iter().enumerate() {
-            for column in 0..columns {
-                let g = f64::from(ds[row * columns + column]);
-                for k in 0..d {
-                    images[column * d + k] += g * self.words[word * d + k];
-                    texts[word * d + k] += g * self.regions[column * d + k];
-                }
-            }
-        }
-        for (to, rows, gram, size) in
-            [(&mut images, &self.regions, dg, r), (&mut texts, &self.words, dh, l)]
-        {
-            for (at, &g) in gram.iter().enumerate() {
-                let (item, a, b) = (at / (size * size), at / size % size, at % size);
-                let (a, b) = ((item * size + a) * d, (item * size + b) * d);
-                for k in 0..d {
-                    to[a + k] += f64::from(g) * rows[b + k];
-                    to[b + k] += f64::from(g) * rows[a + k];
-                }
-            }
-        }
-        [images, texts].map(|values| values.into_iter().map(|x| x as f32).collect())
+    /// Gradients of the rows of both sides.
+    fn gradients(&self, rule: &Rule, thresholds: &[f32], grad: &[f32]) -> [Vec<f32>; 2] {
+        let plain = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<_>>();
+        let (regions, words) = (plain(&self.regions), plain(&self.packed().concat()));
+        let rows = Operands { regions: &regions, words: &words };
+        self.with(|inputs| backward(inputs, &rows, rule, thresholds, grad))
+    }
+
+    /// Values of all texts' words, zeros where there is none, as the reference has them.
+    fn padded(&self, words: &[f32]) -> Vec<f32> {
+        let (mut rest, full) = (words, longest(&self.lengths) * self.width);
+        let text = |&n: &usize| {
+            let (text, after) = rest.split_at(n * self.width);
+            rest = after;
+            [text, &vec![0.0; full - text.len()]].concat()
+        };
+        self.lengths.iter().flat_map(text).collect()
     }
 }
 
@@ -191,13 +178,11 @@ fn check_golden(name: &str, rules: &[(&str, Rule)]) {
     let thresholds = g.get("t").map_or(vec![0.0; 4], |t| f32s(t));
     for (name, rule) in rules {
         let grad = f32s(&g["grad"]);
-        let (scores, gradients) = batch.with(|inputs| {
-            (forward(inputs, rule, &thresholds), backward(inputs, rule, &thresholds, &grad))
-        });
+        let scores = batch.with(|inputs| forward(inputs, rule, &thresholds));
         let error = worst(&scores, &g[*name]);
         assert!(error < 3e-6, "{name}: scores are off by {error:e}");
-        let [regions, words] = batch.rows_gradient(&gradients);
-        for (what, got) in [("d_regions", regions), ("d_words", words)] {
+        let [regions, words] = batch.gradients(rule, &thresholds, &grad);
+        for (what, got) in [("d_regions", regions), ("d_words", batch.padded(&words))] {
             let error = worst(&got, &g[&format!("{name}.{what}")]);
             assert!(error < 3e-5, "{name}.{what} is off by {error:e}");
         }
@@ -235,15 +220,33 @@ fn large() -> Batch {
 fn the_number_of_threads_changes_no_bit() {
     let batch = large();
     let t = vec![0.2; batch.lengths.len()];
-    let grad = random(batch.counts.len() * batch.lengths.len(), 3);
+    let all = random(batch.counts.len() * batch.lengths.len(), 3);
+    let few: Vec<f32> = all.iter().map(|&g| if g > 0.4 { g } else { 0.0 }).collect();
     for (_, rule) in [&rules()[1], &rules()[15]] {
         on_every_thread_count(|| {
-            batch.with(|x| {
-                [vec![forward(x, rule, &t)], backward(x, rule, &t, &grad).to_vec()]
-                    .concat()
-                    .concat()
-            })
+            let scores = batch.with(|x| forward(x, rule, &t));
+            let [a, b] = [&all, &few].map(|grad| batch.gradients(rule, &t, grad).concat());
+            [scores, a, b].concat()
         });
+    }
+}
+
+/// The gradient is linear in that of the scores: that of a few pairs, made block by block, is what a large one of the same pairs
+/// is above that of the others, made by products of all.
+#[test]
+fn a_few_pairs_by_themselves_are_their_share_of_all() {
+    let batch = large();
+    let t = vec![0.2; batch.lengths.len()];
+    let all = random(batch.counts.len() * batch.lengths.len(), 3);
+    let few: Vec<f32> = (0..30).map(|k| if k % 7 == 2 { all[k] } else { 0.0 }).collect();
+    let rest: Vec<f32> = all.iter().zip(&few).map(|(all, few)| all - few).collect();
+    for (name, rule) in rules() {
+        let [all, few, rest] =
+            [&all, &few, &rest].map(|grad| batch.gradients(&rule, &t, grad).concat());
+        let want: Vec<f64> =
+            all.iter().zip(&rest).map(|(&a, &b)| f64::from(a) - f64::from(b)).collect();
+        let error = worst(&few, &want);
+        assert!(error < 2e-5, "{name}: {error:e}");
     }
 }
 
@@ -359,8 +362,8 @@ fn gradients_are_finite_where_nothing_is_found() {
     for (name, rule) in rules() {
         for t in [1.0, 0.0, -1.0] {
             let grad = [1.0, -2.0, 0.5, 1.5, 1.0, -1.0];
-            let (scores, gradients) =
-                batch.with(|x| (forward(x, &rule, &[t; 3]), backward(x, &rule, &[t; 3], &grad)));
+            let scores = batch.with(|x| forward(x, &rule, &[t; 3]));
+            let gradients = batch.gradients(&rule, &[t; 3], &grad);
             let finite = |values: &[f32]| values.iter().all(|x| x.is_finite());
             assert!(finite(&scores) && gradients.iter().all(|g| finite(g)), "{name}, t = {t}");
         }

@@ -17,6 +17,8 @@ pub(super) type Lane = [f32; LANES];
 pub(super) struct Shared {
     /// 1 where there is a key, 0 on the padding.
     pub(super) real: Vec<Lane>,
+    /// The largest product of each query.
+    pub(super) best: Vec<f32>,
     /// `‖φ(s)‖` and `1 / (‖φ(s)‖ + 1e-8)` of each key; later sums of the gradient.
     roots: Vec<Lane>,
     shares: Vec<Lane>,
@@ -36,7 +38,7 @@ pub(super) fn dot<const FMA: bool>(a: &[Lane], b: &[Lane]) -> f32 {
 
 /// The largest value that belongs to a key.
 #[inline(always)]
-pub(super) fn largest(values: &[Lane], real: &[Lane]) -> f32 {
+fn largest(values: &[Lane], real: &[Lane]) -> f32 {
     let mut most = [f32::NEG_INFINITY; LANES];
     for (x, real) in values.iter().zip(real) {
         for k in 0..LANES {
@@ -44,11 +46,24 @@ pub(super) fn largest(values: &[Lane], real: &[Lane]) -> f32 {
             most[k] = if x > most[k] { x } else { most[k] };
         }
     }
-    let mut all = most[0];
-    for x in most {
-        all = if x > all { x } else { all };
+    let mut half = LANES / 2; // halves against halves, not one after another
+    while half > 0 {
+        for k in 0..half {
+            most[k] = if most[k + half] > most[k] { most[k + half] } else { most[k] };
+        }
+        half /= 2;
     }
-    all
+    most[0]
+}
+
+/// Into [`Shared::best`], which thresholds and shifts look at.
+#[inline(always)]
+pub(super) fn best(s: &[Lane], shared: &mut Shared) {
+    let Shared { real, best, .. } = shared;
+    best.resize(s.len() / real.len(), 0.0);
+    for (best, s) in best.iter_mut().zip(s.chunks_exact(real.len())) {
+        *best = largest(s, real);
+    }
 }
 
 #[inline(always)]
@@ -68,8 +83,9 @@ pub(super) fn weigh<const FMA: bool>(
     let lanes = shared.real.len();
     match *weights {
         Weights::Above { scale } => {
-            for (s, w) in s.chunks_exact(lanes).zip(w.chunks_exact_mut(lanes)) {
-                above::<FMA>(s, &shared.real, scale, t, w);
+            let rows = s.chunks_exact(lanes).zip(w.chunks_exact_mut(lanes));
+            for ((s, w), &best) in rows.zip(&shared.best) {
+                above::<FMA>(s, &shared.real, best, scale, t, w);
             }
         }
         Weights::Softmax { scale, leak, norm } => {
@@ -86,8 +102,14 @@ pub(super) fn weigh<const FMA: bool>(
 
 /// Exponentials above the threshold over their sum; shifted by the largest, with which the 1e-8 shrinks.
 #[inline(always)]
-fn above<const FMA: bool>(s: &[Lane], real: &[Lane], scale: f32, t: f32, w: &mut [Lane]) {
-    let most = largest(s, real);
+fn above<const FMA: bool>(
+    s: &[Lane],
+    real: &[Lane],
+    most: f32,
+    scale: f32,
+    t: f32,
+    w: &mut [Lane],
+) {
     if most <= t {
         return w.fill([0.0; LANES]);
     }

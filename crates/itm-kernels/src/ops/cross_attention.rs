@@ -16,8 +16,11 @@ use crate::cross_attention::CrossSpec;
     Autodiff
 )]
 pub(crate) trait CrossAttentionOps: Backend {
-    /// `[words, n · r]`, `[n, r, r]` and `[m, l, l]` to `[n, m]`.
+    /// Regions `[n, r, d]` and words `[words, d]` with their products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]`
+    /// to `[n, m]`. Only the rows have a gradient.
     fn cross_scores(
+        _regions: FloatTensor<Self>,
+        _words: FloatTensor<Self>,
         products: FloatTensor<Self>,
         region_grams: FloatTensor<Self>,
         word_grams: FloatTensor<Self>,
@@ -26,34 +29,35 @@ pub(crate) trait CrossAttentionOps: Backend {
         composed::cross_attention::forward::<Self>(products, region_grams, word_grams, &spec)
     }
 
-    /// Gradients of the three.
+    /// Gradients of regions and words.
     fn cross_scores_backward(
-        products: FloatTensor<Self>,
-        region_grams: FloatTensor<Self>,
-        word_grams: FloatTensor<Self>,
+        regions: FloatTensor<Self>,
+        words: FloatTensor<Self>,
+        _products: FloatTensor<Self>,
+        _region_grams: FloatTensor<Self>,
+        _word_grams: FloatTensor<Self>,
         grad: FloatTensor<Self>,
         spec: CrossSpec,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let operands = [products, region_grams, word_grams];
-        differentiated::<Autodiff<Self>>(operands, grad, &spec).into()
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        differentiated::<Autodiff<Self>>(regions, words, grad, &spec)
     }
 }
 
 /// Burn's own differentiation of the composed body.
 fn differentiated<A: AutodiffBackend>(
-    operands: [FloatTensor<A::InnerBackend>; 3],
+    regions: FloatTensor<A::InnerBackend>,
+    words: FloatTensor<A::InnerBackend>,
     grad: FloatTensor<A::InnerBackend>,
     spec: &CrossSpec,
-) -> [FloatTensor<A::InnerBackend>; 3] {
+) -> (FloatTensor<A::InnerBackend>, FloatTensor<A::InnerBackend>) {
     let leaf = |x| A::float_set_require_grad(A::from_inner(x), true);
-    let [s, g, h] = operands.map(leaf);
-    let scores = composed::cross_attention::forward::<A>(s.clone(), g.clone(), h.clone(), spec);
+    let (regions, words) = (leaf(regions), leaf(words));
+    let [s, g, h] =
+        composed::cross_attention::products::<A>(regions.clone(), words.clone(), &spec.words);
+    let scores = composed::cross_attention::forward::<A>(s, g, h, spec);
     let grads = A::backward(A::float_sum(A::float_mul(scores, A::from_inner(grad))));
-    let of = |x: FloatTensor<A>| {
-        // The Gram matrices that a rule does not look at have no gradient.
-        A::grad(&x, &grads).unwrap_or_else(|| A::inner(A::float_mul_scalar(x, 0.0f32.into())))
-    };
-    [s, g, h].map(of)
+    let of = |x: &FloatTensor<A>| A::grad(x, &grads).expect("scores are made of both sides");
+    (of(&regions), of(&words))
 }
 
 #[cfg(feature = "tch")]
@@ -69,7 +73,7 @@ mod flex {
     use burn::backend::{Flex, TensorMetadata};
 
     use super::{CrossAttentionOps, CrossSpec};
-    use crate::cross_attention::{self, Inputs};
+    use crate::cross_attention::{self, Inputs, Operands};
     use crate::ops::flex::{tensor, values};
 
     fn inputs<'a>(
@@ -82,6 +86,8 @@ mod flex {
 
     impl CrossAttentionOps for Flex {
         fn cross_scores(
+            _: FlexTensor,
+            _: FlexTensor,
             s: FlexTensor,
             g: FlexTensor,
             h: FlexTensor,
@@ -95,37 +101,43 @@ mod flex {
         }
 
         fn cross_scores_backward(
+            regions: FlexTensor,
+            words: FlexTensor,
             s: FlexTensor,
             g: FlexTensor,
             h: FlexTensor,
             grad: FlexTensor,
             spec: CrossSpec,
-        ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let shapes = [s.shape(), g.shape(), h.shape()];
-            let gradients = values([&s, &g, &h, &grad], |[s, g, h, grad]| {
-                let inputs = inputs([s, g, h], &spec);
-                cross_attention::backward(&inputs, &spec.rule, &spec.thresholds, grad)
+        ) -> (FlexTensor, FlexTensor) {
+            let shapes = [regions.shape(), words.shape()];
+            let all = [&regions, &words, &s, &g, &h, &grad];
+            let gradients = values(all, |[regions, words, s, g, h, grad]| {
+                let (inputs, rows) = (inputs([s, g, h], &spec), Operands { regions, words });
+                cross_attention::backward(&inputs, &rows, &spec.rule, &spec.thresholds, grad)
             });
-            let [s, g, h] = gradients;
-            let [of_s, of_g, of_h] = shapes;
-            (tensor(s, of_s), tensor(g, of_g), tensor(h, of_h))
+            let ([of_regions, of_words], [a, b]) = (gradients, shapes);
+            (tensor(of_regions, a), tensor(of_words, b))
         }
     }
 }
 
 impl<B: CrossAttentionOps, C: CheckpointStrategy> CrossAttentionOps for Autodiff<B, C> {
     fn cross_scores(
+        regions: FloatTensor<Self>,
+        words: FloatTensor<Self>,
         s: FloatTensor<Self>,
         g: FloatTensor<Self>,
         h: FloatTensor<Self>,
         spec: CrossSpec,
     ) -> FloatTensor<Self> {
-        let nodes = [s.node(), g.node(), h.node()];
-        let [s, g, h] = [s, g, h].map(|x| x.into_primitive());
-        let scores = B::cross_scores(s.clone(), g.clone(), h.clone(), spec.clone());
-        node::of::<B, C, _, 3>(nodes, scores, (s, g, h, spec), |(s, g, h, spec), grad, _| {
-            let (s, g, h) = B::cross_scores_backward(s, g, h, grad, spec);
-            [Some(s), Some(g), Some(h)]
+        let nodes = [regions.node(), words.node()];
+        let [v, u, s, g, h] = [regions, words, s, g, h].map(|x| x.into_primitive());
+        let scores =
+            B::cross_scores(v.clone(), u.clone(), s.clone(), g.clone(), h.clone(), spec.clone());
+        node::of::<B, C, _, 2>(nodes, scores, (v, u, s, g, h, spec), |kept, grad, _| {
+            let (v, u, s, g, h, spec) = kept;
+            let (v, u) = B::cross_scores_backward(v, u, s, g, h, grad, spec);
+            [Some(v), Some(u)]
         })
     }
 }
