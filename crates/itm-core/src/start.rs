@@ -1,14 +1,17 @@
 //! Where a training begins: weights of two linear encoders that closed-form CCA gives, and what encoders know of the
 //! training data besides.
 
+mod form;
 #[cfg(feature = "weights")]
 mod stored;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Features;
+use crate::data::{Features, Regions};
 use crate::text::Terms;
 use crate::{Error, Result};
+
+pub use form::{BagPooling, TextForm};
 
 /// What the weights of a model are before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -133,10 +136,8 @@ pub struct LinearMap {
 pub struct Start {
     /// Map of the images.
     pub image: LinearMap,
-    /// Map of the texts.
+    /// Map of the texts, of terms or in another [form](TextForm).
     pub text: LinearMap,
-    /// Inverse document frequencies of the terms, `[dy]`.
-    pub idf: Vec<f32>,
 }
 
 /// What encoders know of the training data and do not learn.
@@ -157,5 +158,37 @@ impl InputStatistics {
         let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
         let idf = |terms: &Terms| terms.idf().iter().map(|&idf| idf as f32).collect();
         Self { deviation: variance.sqrt(), idf: terms.map(idf) }
+    }
+}
+
+/// The mean region of each image, in double precision: what stands in for a global feature where an encoder sees regions.
+///
+/// # Errors
+/// If a region cannot be read.
+pub fn mean_regions(regions: &Regions) -> Result<Features> {
+    let dim = regions.dim();
+    let mut values = Vec::with_capacity(regions.len() * dim);
+    for image in 0..regions.len() {
+        let rows = regions.rows(&[image])?;
+        let mut sums = vec![0.0f64; dim];
+        for row in rows.values.chunks(dim) {
+            sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+        let count = rows.counts[0] as f64;
+        values.extend(sums.into_iter().map(|sum| (sum / count) as f32));
+    }
+    Ok(Features { dim, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, images of two regions and of one: (1 + 3) / 2, (2 + 6) / 2; and the region itself.
+    #[test]
+    fn golden_means_of_regions() {
+        let regions = Regions::new(2, vec![2, 1], vec![1.0, 2.0, 3.0, 6.0, -5.0, 7.0]).unwrap();
+        let means = Features { dim: 2, values: vec![2.0, 4.0, -5.0, 7.0] };
+        assert_eq!(mean_regions(&regions).unwrap(), means);
     }
 }

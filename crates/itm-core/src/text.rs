@@ -258,6 +258,13 @@ impl Vocabulary {
         &self.words
     }
 
+    /// The word of each number, nothing for the specials.
+    pub fn spelled(&self) -> impl Iterator<Item = &str> {
+        let specials = self.options.specials.names().len();
+        let spelled = move |(i, word)| if i < specials { "" } else { word };
+        self.words.iter().map(String::as_str).enumerate().map(spelled)
+    }
+
     /// How often a word stands in the training captions; 0 for specials and unknown words.
     pub fn count(&self, word: &str) -> u64 {
         let specials = self.options.specials.names().len();

@@ -92,6 +92,17 @@ impl Reading {
         if let Reader::Stems(terms) = &self.reader { Some(terms) } else { None }
     }
 
+    /// The word of each number, nothing for what is no word; `None` where captions are not read as words.
+    pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
+        match &self.reader {
+            Reader::Words { vocabulary, .. } => Some(vocabulary.spelled().collect()),
+            Reader::MarkedWords { vocabulary, .. } => {
+                Some(vocabulary.spelled().chain(["", ""]).collect())
+            }
+            Reader::Pieces(_) | Reader::Stems(_) => None,
+        }
+    }
+
     /// The words of a caption as a method reads it; none where a caption is a set of stems.
     ///
     /// # Errors
@@ -160,7 +171,10 @@ impl Reader {
 }
 
 /// The stems of the closed-form baseline.
-fn stems(data: &Dataset) -> Result<Terms> {
+///
+/// # Errors
+/// If no stem of the training captions is frequent enough.
+pub(crate) fn stems(data: &Dataset) -> Result<Terms> {
     let CcaOptions { min_captions, max_terms, .. } = CcaOptions::default();
     let terms = Terms::fit(&data.train.captions, min_captions, max_terms);
     if terms.is_empty() {
@@ -201,6 +215,9 @@ mod tests {
         let plain = Reading::new(&data, &target, Captions::Words).unwrap();
         let marked = Reading::new(&data, &target, Captions::MarkedWords).unwrap();
         assert_eq!(marked.vocabulary, plain.vocabulary + 2);
+        let words = plain.words_by_number().unwrap();
+        assert_eq!(marked.words_by_number().unwrap(), [&words[..], &["", ""]].concat());
+        assert_eq!((words[..2].concat(), words.len()), (String::new(), plain.vocabulary));
         let n = plain.vocabulary as u32;
         for (plain, marked) in plain.texts.val.iter().zip(&marked.texts.val) {
             assert_eq!(*marked, [&[n], plain.as_slice(), &[n + 1]].concat());

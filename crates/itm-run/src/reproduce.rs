@@ -226,8 +226,11 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     }
     let rescore = what.rescore.as_ref().map(|m| rescore::study(m)).transpose()?;
     let device = device(&how.backend)?;
+    if let Some(in_use) = used.view(&shown) {
+        view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
+    }
     view.rows = match what.table.is_none() && what.figure.is_none() && what.rows.is_some() {
-        true => rows(what, &target.rows().collect::<Vec<_>>())?, // without a table any row of the file
+        true => rows(what, &used.rows().collect::<Vec<_>>())?, // without a table any row of the file
         false => rows(what, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     // As the view says, where the data are those it was written for.

@@ -1,5 +1,6 @@
 //! The models of a target: made, trained into a run directory, read back from it.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use itm_core::cca::StartInputs;
 use itm_core::data::{Features, Regions};
 use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
 use itm_core::scored::Scored;
-use itm_core::start::{InputStatistics, Start};
+use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
 use itm_core::{Error, Result};
 
 use crate::config::{Config, ImageFeatures};
@@ -19,7 +20,7 @@ use crate::plan::{self, Bytes, Sizes};
 use crate::run_dir::RunDir;
 use crate::source::Source;
 use crate::split::{Split, Splits};
-use crate::starts::Starts;
+use crate::starts::{StartAsked, Starts};
 use crate::train::{Event, Plan, Progress, Training, restore};
 
 /// What there is to train on: a configuration, its data, and where it computes.
@@ -139,14 +140,35 @@ impl Bench {
         folder: &Path,
     ) -> Result<Option<Arc<Start>>> {
         let Some(asked) = recipe.start() else { return Ok(None) };
-        let Some(terms) = reading.terms() else {
-            return Err(Error::invalid("model.start", "a text encoder of stems", "another"));
+        let (data, config, sees) = (&self.source.dataset, &self.config, recipe.sees());
+        let hashes = format!("{} {}", data.sha256, config.sha256);
+        let of = format!("{hashes} {sees:?} {:?}", reading.captions);
+        let solve = || self.solve(&asked, sees, reading);
+        self.starts.get(&asked, &of, folder, solve).map(Some)
+    }
+
+    /// Solves a closed form between what a row sees of the training images, of regions the mean, and the stems of their
+    /// captions.
+    fn solve(&self, asked: &StartAsked, sees: Sees, reading: &Reading) -> Result<Start> {
+        let words = match (asked.form, reading.terms(), reading.words_by_number()) {
+            (TextForm::Stems(_), Some(_), _) => vec![],
+            (TextForm::Words, _, Some(words)) => words,
+            (TextForm::Stems(_) | TextForm::Words, ..) => {
+                let expected = "a text encoder of stems or words";
+                return Err(Error::invalid("model.start", expected, "another"));
+            }
         };
-        let train = &self.source.dataset.train;
-        let (features, captions, pairs) = (&self.features.train, &train.captions, &train.pairs);
-        let inputs = StartInputs { features, captions, pairs, terms };
-        let hash = format!("{} {:?}", self.source.dataset.sha256, self.config.target.features);
-        self.starts.get(&asked, &inputs, &hash, folder).map(Some)
+        let data = &self.source.dataset;
+        let terms = match reading.terms() {
+            Some(terms) => Cow::Borrowed(terms),
+            None => Cow::Owned(encoded::stems(data)?),
+        };
+        let features = match (sees, &data.train.regions) {
+            (Sees::Regions, Some(regions)) => Cow::Owned(mean_regions(regions)?),
+            _ => Cow::Borrowed(&self.features.train),
+        };
+        let (captions, pairs) = (&data.train.captions, &data.train.pairs);
+        asked.solve(&StartInputs { features: &features, captions, pairs, terms: &terms }, &words)
     }
 }
 
@@ -291,5 +313,81 @@ impl Model<'_> {
         let words = |text: usize| -> Result<Vec<Word>> { reading.words(&captions[text]) };
         let items = self.inputs.items(split);
         self.method.word_maps(WordPairs { items, pairs, words: &words })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::data::Regions;
+    use itm_core::start::{BagPooling, StartOptions};
+
+    use super::*;
+    use crate::testing;
+
+    fn bench() -> Bench {
+        let (config, source) = testing::small_scenes([40, 4, 4]);
+        Bench::new(config, source, Device::flex()).unwrap()
+    }
+
+    fn reading(bench: &Bench, captions: Captions) -> &Reading {
+        bench.readings.iter().find(|reading| reading.captions == captions).unwrap()
+    }
+
+    fn asked(form: TextForm) -> StartAsked {
+        let options =
+            StartOptions { ridge_image: 1.0, ridge_text: 2.0, power: 0.5, dims: 8, fill: 0.0 };
+        StartAsked { options, width: 8, form }
+    }
+
+    /// Rows of a vocabulary are those of the stems of its words; what is no word, and a form that the reading is not in.
+    #[test]
+    fn a_start_is_in_the_form_that_captions_are_read_in() {
+        let bench = bench();
+        let [stems, words] = [Captions::Stems, Captions::Words].map(|of| reading(&bench, of));
+        let mean = TextForm::Stems(BagPooling::Mean);
+        let pooled = bench.solve(&asked(mean), Sees::Features, stems).unwrap();
+        let start = bench.solve(&asked(TextForm::Words), Sees::Features, words).unwrap();
+        assert_eq!((&start.image, &start.text.bias), (&pooled.image, &pooled.text.bias));
+        let (rows, terms) = (start.text.weight.chunks(8), stems.terms().unwrap());
+        assert_eq!(rows.len(), words.vocabulary);
+        let (mut known, mut zeros) = (0, 0);
+        for (word, row) in words.words_by_number().unwrap().into_iter().zip(rows) {
+            match terms.numbers(word)[..] {
+                [stem] => {
+                    assert_eq!(row, &pooled.text.weight[stem as usize * 8..][..8], "{word}");
+                    known += 1;
+                }
+                _ => {
+                    assert_eq!(row, [0.0; 8], "{word}");
+                    zeros += 1;
+                }
+            }
+        }
+        assert!(known > 20 && zeros >= 2, "{known} words with a stem, {zeros} without");
+        for (form, reading) in [(TextForm::Words, stems), (mean, words)] {
+            let line = bench.solve(&asked(form), Sees::Features, reading).unwrap_err().to_string();
+            assert_eq!(line, "model.start: expected a text encoder of stems or words, got another");
+        }
+    }
+
+    /// Regions 0 and 2·x have the mean x: the map is the one of features x, here the first 20 of each image's own.
+    #[test]
+    fn an_image_map_of_regions_is_that_of_their_mean() {
+        let mut bench = bench();
+        let (all, images) = (bench.features.train.clone(), bench.features.train.rows());
+        let cut = |by: f32| (0..images).map(move |i| (i, by));
+        let rows = |(i, by): (usize, f32)| all.row(i)[..20].iter().map(move |x| by * x);
+        let pairs = cut(0.0).zip(cut(2.0)).flat_map(|(a, b)| [a, b]);
+        let regions = Regions::new(20, vec![2; images], pairs.flat_map(rows).collect()).unwrap();
+        let means = Features { dim: 20, values: cut(1.0).flat_map(rows).collect() };
+        bench.source.dataset.train.regions = Some(regions);
+        let asked = asked(TextForm::Stems(BagPooling::TfIdf));
+        let solve = |bench: &Bench, sees| {
+            bench.solve(&asked, sees, reading(bench, Captions::Stems)).unwrap()
+        };
+        let of_regions = solve(&bench, Sees::Regions);
+        assert_ne!(of_regions.image.weight.len(), solve(&bench, Sees::Features).image.weight.len());
+        bench.features.train = means;
+        assert_eq!(of_regions, solve(&bench, Sees::Features));
     }
 }

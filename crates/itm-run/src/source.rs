@@ -87,7 +87,8 @@ impl Source {
         };
         let used = Config::load(configs, substitute)?;
         let mut source = Self::scenes(&used)?;
-        source.substitution = Some(format!("{missing}. The same rows run on Scenes instead."));
+        source.substitution =
+            Some(format!("{missing}. Its table runs on Scenes instead, as {substitute} has it."));
         Ok((used, source))
     }
 

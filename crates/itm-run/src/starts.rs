@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use itm_core::cca::StartInputs;
 use itm_core::data::sha256_hex;
-use itm_core::start::{Start, StartOptions};
+use itm_core::start::{BagPooling, Start, StartOptions, TextForm};
 use itm_core::{Error, Result};
 
 use crate::disk::write_atomically;
@@ -19,40 +19,49 @@ pub struct StartAsked {
     pub options: StartOptions,
     /// Width of the joint space.
     pub width: usize,
-    /// What the text encoder makes of the stems of a caption.
+    /// What the text encoder reads.
     pub form: TextForm,
-}
-
-/// What the text encoder makes of the stems of a caption.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub enum TextForm {
-    /// It weighs them by their inverse document frequency.
-    TfIdf,
-    /// It takes the mean of their vectors.
-    Mean,
 }
 
 /// Seed of the columns that the closed form leaves: the same for every seed of a row.
 const FILL_SEED: u64 = 0;
 
-/// The closed forms of a process, by the hash of data and options.
+impl StartAsked {
+    /// Solves it; `words` names the numbers that a caption is read as, where these are words.
+    ///
+    /// # Errors
+    /// As [`Start::solve`].
+    pub(crate) fn solve(&self, inputs: &StartInputs<'_>, words: &[&str]) -> Result<Start> {
+        let StartInputs { captions, terms, .. } = *inputs;
+        let start = Start::solve(inputs, self.width, FILL_SEED, &self.options)?;
+        Ok(match self.form {
+            TextForm::Stems(BagPooling::TfIdf) => start,
+            TextForm::Stems(BagPooling::Mean) => start.mean_pooled(captions, terms),
+            TextForm::Words => start.of_words(captions, terms, words),
+        })
+    }
+}
+
+/// The closed forms of a process, by the hash of what they are solved from.
 #[derive(Debug, Default)]
 pub(crate) struct Starts(Mutex<BTreeMap<String, Arc<Start>>>);
 
 impl Starts {
     /// The closed form that was asked for: the one at hand, else the folder's, else a new one, which the folder then holds.
     ///
+    /// `of` names all that it is solved from, beside what was asked.
+    ///
     /// # Errors
     /// If it cannot be solved, read or written, or the folder holds another one under its name.
     pub(crate) fn get(
         &self,
         asked: &StartAsked,
-        inputs: &StartInputs<'_>,
-        data_sha256: &str,
+        of: &str,
         folder: &Path,
+        solve: impl FnOnce() -> Result<Start>,
     ) -> Result<Arc<Start>> {
         let text = serde_json::to_string(asked).expect("numbers and names");
-        let hash = sha256_hex(format!("{data_sha256}\n{text}").as_bytes());
+        let hash = sha256_hex(format!("{of}\n{text}").as_bytes());
         let mut known = self.0.lock().expect("nobody panics with it");
         if let Some(start) = known.get(&hash) {
             return Ok(start.clone());
@@ -61,7 +70,9 @@ impl Starts {
         let start = match path.is_file() {
             true => read(&path, &hash)?,
             false => {
-                let start = solve(asked, inputs)?;
+                let spinner = progress::spinner("CCA as a start");
+                let start = solve()?;
+                spinner.finish_and_clear();
                 write_atomically(&path, &start.to_bytes(&hash))?;
                 start
             }
@@ -75,12 +86,36 @@ fn read(path: &Path, hash: &str) -> Result<Start> {
     Start::from_bytes(&path.display().to_string(), &bytes, hash)
 }
 
-fn solve(asked: &StartAsked, inputs: &StartInputs<'_>) -> Result<Start> {
-    let spinner = progress::spinner("CCA as a start");
-    let start = Start::solve(inputs, asked.width, FILL_SEED, &asked.options)?;
-    spinner.finish_and_clear();
-    Ok(match asked.form {
-        TextForm::TfIdf => start,
-        TextForm::Mean => start.mean_pooled(inputs.captions, inputs.terms),
-    })
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use itm_core::start::LinearMap;
+
+    use super::*;
+
+    /// A process that goes on with a run takes what the folder holds; other data are solved anew.
+    #[test]
+    fn a_start_is_solved_once_for_all_rows_and_processes() {
+        let folder = tempfile::tempdir().unwrap();
+        let options =
+            StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 1.0, dims: 1, fill: 0.0 };
+        let asked = StartAsked { options, width: 1, form: TextForm::Words };
+        let map = LinearMap { weight: vec![1.0, 2.0], bias: vec![3.0] };
+        let (start, solved) = (Start { image: map.clone(), text: map }, Cell::new(0));
+        let get = |starts: &Starts, asked: &StartAsked, of: &str| {
+            let solve = || {
+                solved.set(solved.get() + 1);
+                Ok(start.clone())
+            };
+            assert_eq!(*starts.get(asked, of, folder.path(), solve).unwrap(), start);
+            solved.get()
+        };
+        let (first, second) = (Starts::default(), Starts::default());
+        assert_eq!([get(&first, &asked, "a"), get(&first, &asked, "a")], [1, 1]);
+        assert_eq!(get(&second, &asked, "a"), 1, "the folder has it");
+        assert_eq!(get(&second, &asked, "b"), 2);
+        let other = StartAsked { form: TextForm::Stems(BagPooling::Mean), ..asked };
+        assert_eq!(get(&second, &other, "b"), 3);
+    }
 }

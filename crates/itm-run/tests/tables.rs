@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{files, run, set, small_configs, text};
+use common::{files, run, set, small_configs, text, with_values};
 use serde_json::Value;
 
 fn reproduce(configs: &Path, rest: &[&str]) -> String {
@@ -143,4 +143,28 @@ fn tables_and_figures_share_their_rows() {
     }
     let output = run(&configs, &["explain", "fne", "--run", "nowhere"]);
     assert!(text(&output.stderr).contains("nowhere/run.json: No such file"));
+}
+
+/// Without its data a target runs the rows that its substitute has for the table: here a row more.
+#[test]
+fn a_substitute_runs_its_own_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = small_configs(dir.path());
+    let asked = with_values("fne-flickr", &[("substitute", "\"small\"")]);
+    fs::write(configs.join("asked.toml"), asked).unwrap();
+    let planned = |rest: &[&str]| {
+        let output = run(&configs, &[&["reproduce", "asked", "--plan"], rest].concat());
+        assert!(output.status.success(), "{rest:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let own = planned(&[]);
+    assert!(own.contains("rows  Full | w/o FNE | w/o MMM | w/o MMM+FNE | InfoNCE\n"), "{own}");
+    assert!(own.contains("Its table runs on Scenes instead, as small has it."), "{own}");
+    for (rest, rows) in [
+        (["--table", "4"], "rows  Full | p = 1/1000 | p = 1/5000 | p = 1/50000 | p = 1/100000\n"),
+        (["--rows", "InfoNCE"], "rows  InfoNCE\n"),
+    ] {
+        let plan = planned(&rest);
+        assert!(plan.contains(rows), "{plan}");
+    }
 }

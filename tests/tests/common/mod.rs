@@ -151,7 +151,7 @@ pub(crate) fn start(dim: usize, width: usize) -> Start {
         let weight = (0..inputs * width).map(value).collect();
         LinearMap { weight, bias: (0..width).map(|k| 0.1 * value(k + 7)).collect() }
     };
-    Start { image: map(dim, 3), text: map(VOCABULARY, 50), idf: idf() }
+    Start { image: map(dim, 3), text: map(VOCABULARY, 50) }
 }
 
 /// Captions match their own image and no other.

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use itm_core::encoders::{
-    BagPooling, BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
+    BertShape, ImagePool, PiecePool, ResidualShape, TextPool, VitShape,
 };
 use itm_core::learn::{at_least_one, within};
-use itm_core::start::{StartFrom, StartOptions};
+use itm_core::start::{BagPooling, StartFrom, StartOptions};
 use itm_core::vision::{Augment, Normalization, Overflow, Transform};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};

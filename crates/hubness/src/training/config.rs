@@ -1,10 +1,10 @@
 //! What a config file says: every key is required, an unknown one is an error.
 
 use itm_core::contrastive::ContrastiveOptions;
-use itm_core::encoders::{BagPooling, ResidualShape, TextPool};
+use itm_core::encoders::{ResidualShape, TextPool};
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::scored::Similarity;
-use itm_core::start::{StartFrom, StartOptions};
+use itm_core::start::{BagPooling, StartFrom, StartOptions};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -19,9 +19,6 @@ const SCALED_BY_IMAGES: usize = 2000;
 /// Training captions whose mean length scales the text map.
 const SCALED_BY_CAPTIONS: usize = 5000;
 
-/// Training captions that the scale of mean-pooled word vectors is taken from.
-const POOLED_CAPTIONS: usize = 3000;
-
 /// The training split as the two encoders will see it.
 #[derive(Debug, Clone, Copy)]
 pub struct StartInputs<'a> {
@@ -74,33 +71,7 @@ impl Start {
         let text = Columns::of(&maps.text, &weights, &moments.mean_y).scaled(texts, "captions")?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let [image, text] = [image, text].map(|map| map.filled(width, options.fill, &mut rng));
-        Ok(Self { image, text, idf: terms.idf().iter().map(|&idf| idf as f32).collect() })
-    }
-
-    /// The same for a text encoder that averages the word vectors of a caption, and knows no idf.
-    ///
-    /// ```text
-    /// e_w = c · idf_w · W′y[w]     c = mean of n / √(Σ_w idf_w²) over the first 3,000 captions with a known term
-    /// ```
-    ///
-    /// `n` counts the distinct terms of a caption. `c` stands in for each caption's own factor, so scores are near to those
-    /// of CCA and not equal.
-    pub fn mean_pooled(mut self, captions: &[String], terms: &Terms) -> Self {
-        let factors: Vec<f64> = captions
-            .iter()
-            .take(POOLED_CAPTIONS)
-            .map(|text| terms.numbers(text))
-            .filter(|numbers| !numbers.is_empty())
-            .map(|numbers| {
-                let squares = numbers.iter().map(|&n| terms.idf()[n as usize].powi(2));
-                numbers.len() as f64 / squares.sum::<f64>().sqrt()
-            })
-            .collect();
-        let c = factors.iter().sum::<f64>() / factors.len().max(1) as f64;
-        for (row, idf) in self.text.weight.chunks_mut(self.text.bias.len()).zip(terms.idf()) {
-            row.iter_mut().for_each(|w| *w = (c * idf * f64::from(*w)) as f32);
-        }
-        self
+        Ok(Self { image, text })
     }
 }
 

@@ -4,23 +4,11 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use itm_kernels::bag::Bags;
 use itm_kernels::{Linear, bag, normalize_rows};
-use serde::{Deserialize, Serialize};
 
 use super::InputDropout;
 use super::given::linear_map;
-use crate::start::LinearMap;
+use crate::start::{BagPooling, LinearMap};
 use crate::{Error, Result};
-
-/// What the terms of a caption count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BagPooling {
-    /// Their inverse document frequency; the values of a caption together have unit length.
-    #[default]
-    TfIdf,
-    /// All the same: the mean of the rows, an ordinary embedding table.
-    Mean,
-}
 
 /// Captions to the joint space: a linear map of the terms that occur.
 ///

@@ -19,7 +19,7 @@ mod tokens;
 mod vit;
 mod word_patches;
 
-pub use bag_of_words::{BagOfWords, BagPooling};
+pub use bag_of_words::BagOfWords;
 pub use bert::{Bert, BertShape};
 pub use bigru_text::{BiGruText, BiGruTextShape, unit_rows};
 pub use gru_text::{GruText, GruTextShape, TextPool};

@@ -16,14 +16,13 @@ impl Start {
     /// # Panics
     /// If a map is not as wide as its bias.
     pub fn to_bytes(&self, sha256: &str) -> Vec<u8> {
-        let Self { image, text, idf } = self;
+        let Self { image, text } = self;
         let shape = |map: &LinearMap| vec![map.weight.len() / map.bias.len(), map.bias.len()];
         let entries = [
             ("image.weight", shape(image), &image.weight),
             ("image.bias", vec![image.bias.len()], &image.bias),
             ("text.weight", shape(text), &text.weight),
             ("text.bias", vec![text.bias.len()], &text.bias),
-            ("idf", vec![idf.len()], idf),
         ];
         let bytes = entries.map(|(name, shape, values)| {
             (name, shape, values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
@@ -52,13 +51,12 @@ impl Start {
         let entries = Entries { place, tensors };
         let image = entries.map("image")?;
         let text = entries.map("text")?;
-        let (width, terms) = (text.bias.len(), text.weight.len() / text.bias.len());
+        let width = text.bias.len();
         if image.bias.len() != width {
             let expected = format!("maps of one width, {width}");
             return Err(Error::invalid(place, expected, image.bias.len()));
         }
-        let (_, idf) = entries.values("idf", &format!("[{terms}]"), |shape| shape == [terms])?;
-        Ok(Self { image, text, idf })
+        Ok(Self { image, text })
     }
 }
 

@@ -8,10 +8,11 @@ use itm_core::Result;
 use itm_core::encoders::sizes::{Bert, Kept, Scores, Transformer, Vit};
 use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
+use itm_core::start::TextForm;
 use itm_kernels::Memory;
 
 use super::side::Side;
-use super::{Given, Kind, Recipe, Sees, StartAsked, start_of, text_form};
+use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::encoded::Captions;
 use crate::pictures::{BATCHES_AHEAD, View};
 use crate::plan::{Bytes, Sizes};
@@ -69,7 +70,7 @@ impl Recipe for FneConfig {
     fn start(&self) -> Option<StartAsked> {
         let TextConfig::Bag(BagConfig { pooling }) = self.model.text else { return None };
         let options = self.model.closed_form()?.clone();
-        Some(StartAsked { options, width: self.model.embed_dim, form: text_form(pooling) })
+        Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Stems(pooling) })
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {

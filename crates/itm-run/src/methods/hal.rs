@@ -4,9 +4,10 @@ use hubness::training::{Hal, HalConfig, Objective, TextKind, TrainConfig};
 use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::scored::Similarity;
+use itm_core::start::TextForm;
 
 use super::side::Side;
-use super::{Captions, Given, Kind, Recipe, StartAsked, start_of, text_form};
+use super::{Captions, Given, Kind, Recipe, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
 
@@ -43,7 +44,7 @@ impl Recipe for HalConfig {
 
     fn start(&self) -> Option<StartAsked> {
         let options = self.model.closed_form()?.clone();
-        let form = text_form(self.model.bag_pooling);
+        let form = TextForm::Stems(self.model.bag_pooling);
         Some(StartAsked { options, width: self.model.embed_dim, form })
     }
 

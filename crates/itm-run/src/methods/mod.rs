@@ -6,7 +6,6 @@ mod naaf;
 mod side;
 
 use burn::tensor::Device;
-use itm_core::encoders::BagPooling;
 use itm_core::learn::Method;
 use itm_core::start::{InputStatistics, Start};
 use itm_core::{Relevance, Result};
@@ -18,7 +17,7 @@ use crate::train::{self, Course};
 pub use crate::encoded::Captions;
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
-pub use crate::starts::{StartAsked, TextForm};
+pub use crate::starts::StartAsked;
 
 /// Every method.
 pub const ALL: [&Kind; 3] = [&fne::KIND, &hal::KIND, &naaf::KIND];
@@ -72,14 +71,6 @@ pub fn recipe(config: &Config, row: &str) -> Result<Box<dyn Recipe>> {
 /// What the weights of a recipe are before the first step.
 fn start_of(asked: Option<StartAsked>) -> train::Start {
     if asked.is_some() { train::Start::Ready } else { train::Start::Random }
-}
-
-/// What a bag of words makes of the stems of a caption.
-fn text_form(pooling: BagPooling) -> TextForm {
-    match pooling {
-        BagPooling::TfIdf => TextForm::TfIdf,
-        BagPooling::Mean => TextForm::Mean,
-    }
 }
 
 /// A method's configuration of one row: what the runner asks before there is a model.

@@ -2,9 +2,10 @@
 
 use itm_core::Result;
 use itm_core::learn::Method;
+use itm_core::start::TextForm;
 use naaf::{Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, evaluation_bytes};
 
-use super::{Given, Kind, Recipe, Sees, start_of};
+use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
 
@@ -42,6 +43,11 @@ impl Recipe for NaafConfig {
             Score::Attention => evaluation_bytes(d, regions, words) as u64,
             Score::Global => 4 * (d * (regions.len() + words.len())) as u64,
         }
+    }
+
+    fn start(&self) -> Option<StartAsked> {
+        let options = self.model.closed_form()?.clone();
+        Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Words })
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {

@@ -1,9 +1,9 @@
 //! Options of a model that begins with given maps: each changes what a run gives.
 
 use itm_core::contrastive::{ContrastiveOptions, Learnt};
-use itm_core::encoders::{BagPooling, ResidualShape};
+use itm_core::encoders::ResidualShape;
 use itm_core::learn::Schedule;
-use itm_core::start::{InputStatistics, LinearMap, Start, StartFrom, StartOptions};
+use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartFrom, StartOptions};
 
 use super::*;
 use crate::config::{BagConfig, ImageConfig, Loss, TextConfig};
@@ -15,7 +15,7 @@ fn start(d: usize) -> Start {
         weight: (0..inputs * d).map(|k| ((k * 29 + shift) % 31) as f32 / 31.0 - 0.5).collect(),
         bias: (0..d).map(|k| k as f32 / 50.0).collect(),
     };
-    Start { image: map(DIM, 3), text: map(STEMS, 11), idf: idf() }
+    Start { image: map(DIM, 3), text: map(STEMS, 11) }
 }
 
 fn idf() -> Vec<f32> {

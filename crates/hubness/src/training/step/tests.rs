@@ -6,10 +6,10 @@ use std::path::Path;
 
 use itm_core::contrastive::{ContrastiveOptions, Learnt};
 use itm_core::data::Features;
-use itm_core::encoders::{BagPooling, ResidualShape};
+use itm_core::encoders::ResidualShape;
 use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::scored::Similarity;
-use itm_core::start::{InputStatistics, LinearMap, Start, StartOptions};
+use itm_core::start::{BagPooling, InputStatistics, LinearMap, Start, StartOptions};
 use itm_core::{Pairs, Relevance, host};
 
 use super::*;
@@ -175,7 +175,7 @@ fn every_option_of_a_start_changes_the_course() {
         let inputs = InputStatistics { deviation: 0.8, idf: Some(idf.clone()) };
         let mut hal = hal(config).with_inputs(&inputs).unwrap();
         if config.model.closed_form().is_some() {
-            let start = Start { image: map(DIM), text: map(12), idf: idf.clone() };
+            let start = Start { image: map(DIM), text: map(12) };
             hal = hal.with_start(&start).unwrap();
         }
         begin(&mut hal, 0);

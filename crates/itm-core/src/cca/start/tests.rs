@@ -39,12 +39,64 @@ fn golden_two_problems() {
         near("image_bias", &start.image.bias);
         near("text_weight", &start.text.weight);
         near("text_bias", &start.text.bias);
-        for (idf, want) in start.idf.iter().zip(want("idf")) {
-            assert!((f64::from(*idf) - want).abs() < 1e-6);
+        for (idf, want) in terms.idf().iter().zip(want("idf")) {
+            assert!((idf - want).abs() < 1e-6);
         }
         let pooled = start.clone().mean_pooled(&train.captions, &terms);
         near("pooled", &pooled.text.weight);
         assert_eq!((&pooled.text.bias, &pooled.image), (&start.text.bias, &start.image));
+    }
+}
+
+/// Rows of a vocabulary: `tests/reference/start_words.py`.
+#[test]
+fn golden_words() {
+    let golden: Value =
+        serde_json::from_str(include_str!("../../../tests/golden/start_words.json")).unwrap();
+    let options: StartOptions = serde_json::from_value(golden["options"].clone()).unwrap();
+    let words: Vec<String> = serde_json::from_value(golden["words"].clone()).unwrap();
+    let train = part(&golden["train"]);
+    let terms = Terms::fit(&train.captions, 2, 6000);
+    let stems = solve(&train, &terms, options.dims, &options).unwrap();
+    let start = stems.clone().of_words(&train.captions, &terms, &words);
+    let want = |name: &str| numbers(&golden["want"][name]);
+    let signs = signs(&start.image.weight, &want("image_weight"), options.dims);
+    for (name, got) in [("text_weight", &start.text.weight), ("text_bias", &start.text.bias)] {
+        let want = want(name);
+        assert_eq!(got.len(), want.len(), "{name}");
+        for (i, (got, want)) in got.iter().zip(&want).enumerate() {
+            let got = f64::from(*got) * signs[i % options.dims];
+            assert!((got - want).abs() < 2e-6 * want.abs().max(1.0), "{name} {i}: {got}, {want}");
+        }
+    }
+    assert_eq!((&start.image, &start.text.bias), (&stems.image, &stems.text.bias));
+    let row = |word: &str| {
+        let at = words.iter().position(|w| w == word).unwrap();
+        &start.text.weight[at * options.dims..][..options.dims]
+    };
+    assert_eq!(row("jump"), row("jumped"), "one stem, and training has only one of the words");
+    for none in ["", "unheard", "zebra"] {
+        assert_eq!(row(none), [0.0; 3], "{none}");
+    }
+}
+
+/// What the words form is for: the mean word of a caption, each of its words known and once, is the mean-pooled text of its stems.
+#[test]
+fn the_mean_word_is_the_mean_stem() {
+    let train = dataset(17, 80, 6, 2).train;
+    let terms = Terms::fit(&train.captions, 2, 6000);
+    let start = solve(&train, &terms, 4, &OPTIONS).unwrap();
+    let pooled = start.clone().mean_pooled(&train.captions, &terms);
+    let caption = "topic1 word2 word5";
+    let words: Vec<&str> = caption.split(' ').collect();
+    let start = start.of_words(&train.captions, &terms, &words);
+    let mean = |inputs: &[u32]| inputs.iter().map(|&t| (t as usize, 1.0 / 3.0)).collect();
+    let [of_words, of_stems] = [
+        apply(&start.text, &mean(&[0, 1, 2])),
+        apply(&pooled.text, &mean(&terms.numbers(caption))),
+    ];
+    for (a, b) in of_words.iter().zip(&of_stems) {
+        assert!((a - b).abs() < 1e-6, "{of_words:?}, {of_stems:?}");
     }
 }
 
@@ -168,11 +220,6 @@ fn a_stored_start_comes_back() {
         change(&mut start);
         read(&start.to_bytes("aaaa"), "aaaa").unwrap_err()
     };
-    let terms = start.idf.len();
-    assert_eq!(
-        changed(|start| start.idf.truncate(2)),
-        format!("start.safetensors: idf: expected F32 [{terms}], got F32 [2]")
-    );
     assert_eq!(
         changed(|start| start.image = LinearMap { weight: vec![1.0; 4], bias: vec![0.0; 2] }),
         "start.safetensors: expected maps of one width, 6, got 2"

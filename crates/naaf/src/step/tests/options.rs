@@ -164,7 +164,7 @@ fn a_start_is_where_training_begins() {
         let weight = (0..inputs * 8).map(value).collect();
         LinearMap { weight, bias: (0..8).map(|k| 0.1 * value(k + 7)).collect() }
     };
-    let start = Start { image: map(DIM, 3), text: map(VOCABULARY, 50), idf: vec![] };
+    let start = Start { image: map(DIM, 3), text: map(VOCABULARY, 50) };
     let mut config = base();
     config.model.start = itm_core::start::StartFrom::Cca;
     let dims = 8;
