@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use itm_core::Result;
-use itm_core::encoders::{PatchGrid, word_patches};
+use itm_core::encoders::{PatchGrid, Places, word_patches};
 use itm_core::learn::{ImageItems, Word, WordMap, WordMaps, WordPairs};
 
 use crate::step::Fne;
@@ -50,6 +50,10 @@ fn of_pair(
     let ranges: Vec<_> = words.iter().map(|word| word.pieces.clone()).collect();
     let values = word_patches(patches, pieces, &ranges, d);
     let maps = values.chunks_exact(grid.len()).zip(words);
-    let map = |(values, word): (&[f32], Word)| WordMap { word: word.text, values: values.to_vec() };
-    WordMaps { grid, words: maps.map(map).collect() }
+    let map = |(values, word): (&[f32], Word)| WordMap {
+        word: word.text,
+        values: values.to_vec(),
+        effect: None,
+    };
+    WordMaps { places: Places::Patches(grid), score: None, words: maps.map(map).collect() }
 }

@@ -28,7 +28,7 @@ pub enum Command {
     /// Train and evaluate the rows of a paper's table, and write a report.
     Reproduce(Reproduce),
     /// What a trained row takes for matches that nobody annotated, with probabilities; which patches of a picture its words
-    /// are close to.
+    /// are close to, or which regions they attend to and what they do to a score.
     Explain(Explain),
     /// Which files of Flickr30K, Flickr8k and COCO go where; `data check DIR` examines a folder.
     Data {
@@ -117,7 +117,7 @@ pub struct How {
 /// `itm explain …`
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The method whose posterior is asked: that of the run.
+    /// The method that is asked: that of the run.
     pub what: String,
     /// A finished run.
     #[arg(long, value_name = "DIR")]
@@ -140,6 +140,12 @@ pub struct Explain {
     /// Instead: these captions, numbers from 0.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub captions: Option<Vec<usize>>,
+    /// Instead: this image, by name or by number from 0, with the text beside it; may be repeated.
+    #[arg(long, value_name = "IMAGE", requires = "text", conflicts_with_all = ["images", "captions"])]
+    pub image: Vec<String>,
+    /// A text, by its words or by number from 0: one for every `--image`, or one for all.
+    #[arg(long, value_name = "TEXT", requires = "image")]
+    pub text: Vec<String>,
     /// Words whose maps are shown; names of objects and others by default.
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     pub words: Option<Vec<String>>,

@@ -29,7 +29,7 @@ impl Collected {
     /// As the evaluation of scores.
     pub(crate) fn take(&mut self, job: &Job, measured: Measured, all: &mut Figures) -> Result<()> {
         let Measured { run, figures, scores } = measured;
-        let Figures { curves, similarities, examples, false_negatives, word_patches } = figures;
+        let Figures { curves, similarities, examples, false_negatives, word_maps } = figures;
         all.curves.extend(curves);
         all.similarities.extend(similarities);
         if all.examples.is_empty() {
@@ -38,7 +38,7 @@ impl Collected {
         if all.false_negatives.is_empty() {
             all.false_negatives = false_negatives;
         }
-        word_maps::beside(&mut all.word_patches, word_patches);
+        word_maps::beside(&mut all.word_maps, word_maps);
         self.group.extend(scores.map(|scores| (run.seed, scores)));
         self.alone.seconds += run.seconds;
         self.alone.runs.push(run);

@@ -1,6 +1,7 @@
 //! `itm explain`: reads a finished run, asks one row, writes pages with pictures: which items it takes for matches that nobody
-//! annotated, and which patches its words are close to.
+//! annotated, which patches its words are close to, or which regions they attend to and what they do to a score.
 
+mod asked;
 mod maps;
 
 use std::fs;
@@ -18,13 +19,13 @@ use crate::run::{Bench, Run};
 use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 use crate::split::Split;
-use crate::{cli, progress};
+use crate::{cli, progress, word_maps};
 
-/// Shows the most probable false negatives of some queries, and maps of words where there are patches; the folder with pages and
-/// pictures is returned.
+/// Shows the most probable false negatives of some queries, and maps of words where there are patches or regions; of pairs that
+/// are asked for only the maps. The folder with pages and pictures is returned.
 ///
 /// # Errors
-/// If the run or the row is missing, if there is neither a posterior nor a patch, or a file cannot be written: one line.
+/// If the run or the row is missing, if there is neither a posterior nor a map, or a file cannot be written: one line.
 pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let run = open(args, configs)?;
     let (source, config) = (&run.bench.source, &run.bench.config);
@@ -36,6 +37,21 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         Some(row) => row.clone(),
         None => config.rows().next().unwrap_or_default().to_owned(),
     };
+    let name = match split {
+        Split::Train => "train",
+        Split::Val | Split::Test => "test",
+    };
+    let folder = run.dir.folder(&row, args.seed).join("explain").join(name);
+    let pairs = word_maps::asked(source, split, &asked::pairs(source, split, args)?);
+    if !pairs.is_empty() {
+        let model = run.trained(&row, args.seed)?;
+        let Some(page) = maps::write(&run, (&model, args), (split, &pairs), &folder)? else {
+            let expected = "a row that compares words with patches or regions";
+            return Err(Error::invalid("--row", expected, format!("`{row}`")));
+        };
+        progress::say(format!("Page: {}", page.display()));
+        return Ok(folder);
+    }
     let given = Queries {
         images: args.images.clone().unwrap_or_default(),
         captions: args.captions.clone().unwrap_or_default(),
@@ -49,12 +65,15 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let model = run.trained(&row, args.seed)?;
     let scored = model.scored(split)?;
     spinner.finish_and_clear();
-    let name = match split {
-        Split::Train => "train",
-        Split::Val | Split::Test => "test",
+    let captions = match args.captions {
+        Some(_) => queries.captions.clone(),
+        None => word_maps::spread(source, split, args.queries),
     };
-    let folder = run.dir.folder(&row, args.seed).join("explain").join(name);
-    let maps = maps::write(&run, (&model, args), (split, &queries), &*scored, &folder)?;
+    let pairs = word_maps::pairs(source, split, &captions, Some(&*scored))?;
+    let maps = maps::write(&run, (&model, args), (split, &pairs), &folder)?;
+    if maps.is_none() {
+        progress::say(format!("No word-patches.html: the encoders of `{row}` have no patches."));
+    }
     match model.posterior() {
         Some(posterior) => {
             let asked = (split, &queries);

@@ -1,5 +1,7 @@
 //! What the HTML report draws beside its numbers: curves of the log, and retrieved examples.
 
+use std::collections::BTreeMap;
+
 use itm_core::Result;
 use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
@@ -24,11 +26,25 @@ const OTHERS: usize = 20_000;
 /// The course of a training, from its log.
 pub(crate) fn curve(row: &str, seed: u64, log: &[Line], epoch_steps: usize) -> Curve {
     let epochs = |step: usize| step as f64 / epoch_steps as f64;
-    let mut curve = Curve { row: row.into(), seed, loss: vec![], validation_rsum: vec![] };
+    let mut curve = Curve {
+        row: row.into(),
+        seed,
+        loss: vec![],
+        validation_rsum: vec![],
+        numbers: BTreeMap::new(),
+    };
     for line in log {
-        match *line {
-            Line::Train { step, loss, .. } => curve.loss.push((epochs(step), loss)),
-            Line::Validation { step, rsum, .. } => curve.validation_rsum.push((epochs(step), rsum)),
+        match line {
+            Line::Train { step, loss, numbers, .. } => {
+                let at = epochs(*step);
+                curve.loss.push((at, *loss));
+                for (name, &value) in numbers {
+                    curve.numbers.entry(name.clone()).or_default().push((at, value));
+                }
+            }
+            &Line::Validation { step, rsum, .. } => {
+                curve.validation_rsum.push((epochs(step), rsum));
+            }
             Line::Draws { .. } => {}
         }
     }
@@ -235,7 +251,7 @@ mod tests {
                 loss: 2.0,
                 grad_norm: 1.0,
                 active: 0.5,
-                numbers: Default::default(),
+                numbers: [("t".to_owned(), 0.3)].into(),
             },
             Line::Validation { epoch: 0, step: 10, rsum: 123.0 },
             Line::Draws {
@@ -249,5 +265,6 @@ mod tests {
         ];
         let curve = curve("Full", 1, &log, 10);
         assert_eq!((curve.loss, curve.validation_rsum), (vec![(0.5, 2.0)], vec![(1.0, 123.0)]));
+        assert_eq!(curve.numbers, [("t".to_owned(), vec![(0.5, 0.3)])].into());
     }
 }

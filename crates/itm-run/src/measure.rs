@@ -18,7 +18,7 @@ use crate::{audit, figures, pointing, progress, word_maps};
 /// Queries of each kind whose most probable false negatives a report shows.
 const FALSE_NEGATIVES: usize = 3;
 /// Captions whose maps a report shows.
-const WORD_PATCHES: usize = 4;
+const WORD_MAPS: usize = 4;
 
 /// A model measured.
 pub(crate) struct Measured {
@@ -59,7 +59,7 @@ pub(crate) fn measure(
         progress,
         epochs: audit::of_log(&log),
         prior: model.prior(),
-        pointing: pointing::measure(&job.run.bench.source, |pairs| {
+        pointing: pointing::measure(&job.run.bench.source, test, |pairs| {
             model.word_maps(Split::Test, pairs)
         })?,
     });
@@ -87,11 +87,11 @@ fn draw(job: &Job, model: &Model, test: &dyn Scored, drawn: &mut Figures) -> Res
         let asked = (Split::Test, &queries);
         drawn.false_negatives = false_negatives(row, test, posterior, source, asked)?;
     }
-    let captions = word_maps::spread(source, Split::Test, WORD_PATCHES);
+    let captions = word_maps::spread(source, Split::Test, WORD_MAPS);
     let pairs = word_maps::pairs(source, Split::Test, &captions, None)?;
     if let Some(maps) = model.word_maps(Split::Test, &word_maps::numbers(&pairs))? {
         let asked = (Split::Test, pairs.as_slice());
-        drawn.word_patches = word_maps::shown((row, model.seed), source, asked, maps, None);
+        drawn.word_maps = word_maps::shown((row, model.seed), source, asked, maps, None);
     }
     Ok(())
 }

@@ -1,24 +1,31 @@
-//! Whether the maps of words point at what the words name: a number to FNE's Figures 3 and 7, where a truth is known.
+//! Whether words find what they name, where a truth is known: a number to FNE's Figures 3 and 7, and to NAAF's Figure 4.
 //!
 //! ```text
-//! hit(i, t, j) = [the centre of patch argmax_k m_jk lies in a box that word j of caption t has in image i]
-//! share        = Σ hit / words,   chance = Σ (patches with their centre in such a box / patches) / words
+//! patches:  hit(i, t, j) = [the centre of patch argmax_k m_jk lies in a box that word j of caption t has in image i]
+//! regions:  hit(i, t, j) = [region argmax_k w_jk has an IoU of at least 0.5 with such a box]
+//! share     = Σ hit / words,   chance = Σ (patches or regions that would hit / all of them) / words
 //! ```
 //!
-//! over words that have a box, the first of equal patches being the largest: of the test split's annotated pairs, and of one
-//! false negative a caption (the next image after its own of which it is true).
+//! over words that have a box, the first of equal places being the largest: of the test split's annotated pairs, and of one
+//! false negative a caption (the next image after its own of which it is true). A word that attends to no region hits nothing.
+//!
+//! Methods whose words have effects are also asked which words an image does not meet: [`mismatch`].
 //!
 //! # Departures
-//! The paper shows pictures and prints no number.
+//! The papers show pictures and print no number.
 
-use itm_core::encoders::PatchGrid;
-use itm_core::learn::WordMaps;
-use itm_core::scenes::Bounds;
+mod mismatch;
+
+use itm_core::data::Bounds;
+use itm_core::encoders::Places;
+use itm_core::learn::{WordMap, WordMaps};
+use itm_core::scored::Scored;
 use itm_core::significance::{Interval, resample};
 use itm_core::{Relevance, Result};
 use rayon::prelude::*;
 
-use crate::report::{Pointed, Pointing, largest};
+use self::mismatch::Words;
+use crate::report::{Mismatch, Pointed, Pointing, largest};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -27,12 +34,16 @@ const BLOCK: usize = 500;
 /// Replicates of the bootstrap, and the seed of its draws: the same as for the recalls.
 const REPLICATES: usize = 10_000;
 const SEED: u64 = 0;
+/// From here on a region is an object's.
+const IOU: f32 = 0.5;
 
 /// The words of one image.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Points {
     hits: u32,
     words: u32,
+    /// Words that attend to nothing.
+    idle: u32,
     chance: f64,
 }
 
@@ -41,17 +52,36 @@ pub(crate) struct Points {
 pub(crate) struct OfImages {
     annotated: Vec<Points>,
     false_negatives: Vec<Points>,
+    /// Where words have effects: of the own image, of the hardest wrong image and of a random one.
+    words: Option<[Words; 3]>,
 }
 
 impl Points {
-    fn add(&mut self, map: &[f32], grid: PatchGrid, boxes: &[Bounds]) {
-        let inside = |patch: usize| {
-            let [x, y] = grid.centre(patch);
-            boxes.iter().any(|b| (b.x1..=b.x2).contains(&x) && (b.y1..=b.y2).contains(&y))
+    fn add(&mut self, map: &WordMap, places: &Places, boxes: &[Bounds]) {
+        let hits = |place: usize| boxes.iter().any(|b| meets(places, place, b));
+        let pointed = match &map.effect {
+            None => Some(largest(&map.values)),
+            Some(effect) => effect.place(),
         };
+        let all = map.values.len();
         self.words += 1;
-        self.hits += u32::from(inside(largest(map)));
-        self.chance += (0..grid.len()).filter(|&k| inside(k)).count() as f64 / grid.len() as f64;
+        self.hits += u32::from(pointed.is_some_and(hits));
+        self.idle += u32::from(pointed.is_none());
+        self.chance += (0..all).filter(|&k| hits(k)).count() as f64 / all as f64;
+    }
+}
+
+/// Whether a place is where a box is.
+fn meets(places: &Places, place: usize, b: &Bounds) -> bool {
+    match places {
+        Places::Patches(grid) => {
+            let [x, y] = grid.centre(place);
+            (b.x1..=b.x2).contains(&x) && (b.y1..=b.y2).contains(&y)
+        }
+        Places::Boxes(regions) => regions.get(place).is_some_and(|region| {
+            let shared = region.overlap(b);
+            shared >= IOU * (region.area() + b.area() - shared)
+        }),
     }
 }
 
@@ -62,38 +92,68 @@ pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Opti
     others().find(|&i| i > own).or_else(|| others().next())
 }
 
-/// Points with every word of the test split that has a box, by the maps of pairs; `None` without patches or a truth.
+/// Points with every word of the test split that has a box, by the maps of pairs; `None` without maps or a truth. Scores say
+/// which wrong image is the hardest.
 ///
 /// # Errors
-/// If a picture or a caption cannot be read.
+/// If a picture or a caption cannot be read, or as the scores.
 pub(crate) fn measure(
     source: &Source,
+    scored: &dyn Scored,
     maps: impl Fn(&[(usize, usize)]) -> Result<Option<Vec<WordMaps>>>,
 ) -> Result<Option<OfImages>> {
     let (part, Some(truth)) = source.part(Split::Test) else { return Ok(None) };
-    let own = |t: usize| (part.pairs.image_of(t), t);
-    let mut annotated: Vec<_> = (0..part.pairs.texts()).map(own).collect();
-    let other = |t: usize| Some((false_negative(truth, part.pairs.image_of(t), t)?, t));
-    let mut others: Vec<_> = (0..part.pairs.texts()).filter_map(other).collect();
-    let of = |pairs: &mut Vec<(usize, usize)>| -> Result<Option<Vec<Points>>> {
-        pairs.sort_unstable(); // each image is encoded once, or twice at the end of a block
-        let mut points = vec![Points::default(); part.pairs.images()];
-        for block in pairs.chunks(BLOCK) {
-            let Some(maps) = maps(block)? else { return Ok(None) };
-            for (&(image, text), maps) in block.iter().zip(maps) {
-                let grounded = source.grounded(Split::Test, image, text);
-                for (map, truth) in maps.words.iter().zip(grounded) {
-                    if map.word == truth.word && !truth.boxes.is_empty() {
-                        points[image].add(&map.values, maps.grid, &truth.boxes);
-                    }
+    let (pairs, texts) = (&part.pairs, 0..part.pairs.texts());
+    let annotated = texts.clone().map(|t| (pairs.image_of(t), t)).collect();
+    let Some(annotated) = look(source, annotated, &maps)? else { return Ok(None) };
+    let other = |t: usize| Some((false_negative(truth, pairs.image_of(t), t)?, t));
+    let others = texts.filter_map(other).collect();
+    let false_negatives = look(source, others, &maps)?.unwrap_or_default().points;
+    let words = match annotated.words.is_empty() {
+        true => None,
+        false => {
+            let [hardest, random] = [mismatch::hardest(scored, truth)?, mismatch::random(truth)];
+            let of = |pairs| -> Result<Words> {
+                Ok(look(source, pairs, &maps)?.unwrap_or_default().words)
+            };
+            Some([annotated.words, of(hardest)?, of(random)?])
+        }
+    };
+    Ok(Some(OfImages { annotated: annotated.points, false_negatives, words }))
+}
+
+/// What the words of some pairs do.
+#[derive(Default)]
+struct Seen {
+    /// A value an image.
+    points: Vec<Points>,
+    words: Words,
+}
+
+fn look(
+    source: &Source,
+    mut pairs: Vec<(usize, usize)>,
+    maps: impl Fn(&[(usize, usize)]) -> Result<Option<Vec<WordMaps>>>,
+) -> Result<Option<Seen>> {
+    pairs.sort_unstable(); // each image is encoded once, or twice at the end of a block
+    let images = source.part(Split::Test).0.pairs.images();
+    let mut seen = Seen { points: vec![Points::default(); images], ..Seen::default() };
+    for block in pairs.chunks(BLOCK) {
+        let Some(maps) = maps(block)? else { return Ok(None) };
+        for (&pair, maps) in block.iter().zip(maps) {
+            let grounded = source.grounded_words(Split::Test, pair, &maps.words);
+            for (map, truth) in maps.words.iter().zip(grounded) {
+                let Some(truth) = truth else { continue };
+                if !truth.boxes.is_empty() {
+                    seen.points[pair.0].add(map, &maps.places, &truth.boxes);
+                }
+                if let (Some(effect), Some(mismatched)) = (&map.effect, truth.mismatched) {
+                    seen.words.push(pair.0, mismatched, effect.negative, map.best());
                 }
             }
         }
-        Ok(Some(points))
-    };
-    let Some(annotated) = of(&mut annotated)? else { return Ok(None) };
-    let false_negatives = of(&mut others)?.unwrap_or_default();
-    Ok(Some(OfImages { annotated, false_negatives }))
+    }
+    Ok(Some(seen))
 }
 
 /// Shares over all seeds of a row; `None` where no word has a box.
@@ -107,20 +167,44 @@ pub(crate) fn summary(runs: &[&OfImages]) -> Option<Pointing> {
     })
 }
 
+/// Which words are told from which, over all seeds of a row; `None` where words have no effects.
+pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
+    let images = runs.first()?.annotated.len();
+    let of_kind = |kind: usize| -> Option<Vec<&Words>> {
+        runs.iter().map(|run| Some(&run.words.as_ref()?[kind])).collect()
+    };
+    let detected = |kind| Some(mismatch::detected(&of_kind(kind)?, images));
+    Some(Mismatch { own: detected(0)?, hardest: detected(1)?, random: detected(2)? })
+}
+
 /// Ratios of sums; the interval resamples images and seeds, as the recalls' intervals do.
 fn pointed(runs: &[&[Points]]) -> Option<Pointed> {
     let images = runs.first()?.len();
     let once = |group: usize| vec![1; group];
     let all = share(runs, &once(runs.len()), &once(images))?;
-    let replicate = |r: u64| {
-        let drawn = resample(&[runs.len(), images], SEED, r);
-        share(runs, &drawn[0], &drawn[1]) // none if no image with a word was drawn
-    };
-    let shares = (0..REPLICATES as u64).into_par_iter().filter_map(replicate);
-    let Interval { lo, hi } = Interval::percentile(shares.collect());
+    let ci95 = interval(REPLICATES, [runs.len(), images], |times, drawn| share(runs, times, drawn));
     let words = runs[0].iter().map(|p| u64::from(p.words)).sum();
     let chance = runs[0].iter().map(|p| p.chance).sum::<f64>() / words as f64;
-    Some(Pointed { share: all, chance, ci95: [lo, hi], words })
+    let of_all = |of: fn(&Points) -> u32| -> f64 {
+        runs.iter().flat_map(|run| run.iter()).map(|p| f64::from(of(p))).sum()
+    };
+    let idle = of_all(|p| p.idle) / of_all(|p| p.words);
+    Some(Pointed { share: all, chance, ci95, words, idle })
+}
+
+/// 95 % of what resampled seeds and images give, where they give anything.
+fn interval(
+    replicates: usize,
+    groups: [usize; 2],
+    of: impl Fn(&[u32], &[u32]) -> Option<f64> + Sync,
+) -> [f64; 2] {
+    let replicate = |r: u64| {
+        let drawn = resample(&groups, SEED, r);
+        of(&drawn[0], &drawn[1]) // none if no image with a word was drawn
+    };
+    let values = (0..replicates as u64).into_par_iter().filter_map(replicate);
+    let Interval { lo, hi } = Interval::percentile(values.collect());
+    [lo, hi]
 }
 
 /// Hits over words, runs and images counted as often as they were drawn.

@@ -124,7 +124,7 @@ pub fn reproduce(
     }
     let estimate = Estimate::new(planned.steps, planned.asked.jobs);
     let job = planned.start(how)?;
-    let mut results = Results::new(&job, cca(&job)?);
+    let mut results = Results::new(&job, cca(&job)?)?;
     let mut figures = Figures::default();
     train_rows(&job, &estimate, &mut results, &mut figures)?;
     let input = results.report(&job, figures, started.elapsed().as_secs_f64())?;

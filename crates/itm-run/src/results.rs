@@ -8,6 +8,7 @@ mod row;
 mod seed;
 
 use hubness::Direction;
+use itm_core::eval::{Evaluation, TiePolicy};
 use itm_core::significance::{Interval, Measures};
 use itm_core::{Result, significance};
 
@@ -17,7 +18,7 @@ use crate::config::Shown;
 use crate::job::Job;
 use crate::paper::Measured as PaperData;
 use crate::report::{
-    CHANCE, CI95_UNIT, Distribution, Figure, FigurePoint, Figures, Kind, Measured, ORACLE,
+    BAYES, CHANCE, CI95_UNIT, Distribution, Figure, FigurePoint, Figures, Kind, Measured, ORACLE,
     RecallIntervals, Recalls, Report, ReportInput, Row, SCHEMA_VERSION, SPECIFIC_ORACLE,
 };
 use crate::split::Split;
@@ -38,8 +39,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    pub(crate) fn new(job: &Job, cca: Option<RowResult>) -> Self {
-        Self { rows: cca.into_iter().collect(), expected: expected(job) }
+    pub(crate) fn new(job: &Job, cca: Option<RowResult>) -> Result<Self> {
+        Ok(Self { rows: cca.into_iter().collect(), expected: expected(job)? })
     }
 
     pub(crate) fn push(&mut self, row: RowResult) {
@@ -146,7 +147,7 @@ fn protocol(job: &Job) -> String {
 
 /// Ranking at random, of one fold where there are several of the same size; where the truth is known, and not evaluated by folds,
 /// the oracles that it allows.
-fn expected(job: &Job) -> Vec<(&'static str, Measures<f64>)> {
+fn expected(job: &Job) -> Result<Vec<(&'static str, Measures<f64>)>> {
     let (part, truth) = job.run.bench.source.part(Split::Test);
     let folds = job.asked.protocol.folds(&part.pairs).unwrap_or_default();
     let mut rows =
@@ -155,7 +156,12 @@ fn expected(job: &Job) -> Vec<(&'static str, Measures<f64>)> {
         let [ties, specific] = significance::ceilings(&part.pairs, truth);
         rows.extend([(ORACLE, ties), (SPECIFIC_ORACLE, specific)]);
     }
-    rows
+    if let Some(odds) = job.run.bench.source.odds(Split::Test).filter(|_| folds.len() <= 1) {
+        let ranks = job.asked.protocol.ranks(&odds?, &part.pairs)?;
+        let Evaluation { i2t, t2i, .. } = Evaluation::new(&ranks, TiePolicy::Expected);
+        rows.push((BAYES, Measures::of_recalls(i2t.recalls(), t2i.recalls())));
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]

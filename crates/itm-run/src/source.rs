@@ -6,9 +6,10 @@ use std::sync::Arc;
 use itm_core::data::{
     Bounds, Dataset, ImageFolder, Part, load_pictures, load_precomp, probe_image,
 };
+use itm_core::learn::WordMap;
 use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
 use itm_core::vision::PictureSource;
-use itm_core::{Error, Relevance, Result};
+use itm_core::{Error, Relevance, Result, ScoreMatrix};
 use rayon::prelude::*;
 
 use crate::config::{Config, DatasetName, ImageFeatures, Target, load_options};
@@ -44,6 +45,8 @@ pub(crate) struct Grounded {
     pub(crate) word: String,
     /// Whether it is the name of an object.
     pub(crate) names: bool,
+    /// Whether nothing in the image is so; `None` for words that say nothing of an image.
+    pub(crate) mismatched: Option<bool>,
     /// The objects that it meets; none for words that meet no object.
     pub(crate) boxes: Vec<Bounds>,
 }
@@ -197,6 +200,12 @@ impl Source {
         }
     }
 
+    /// How probable it is that each caption of a split was written for each image, where the world's own odds are known.
+    pub(crate) fn odds(&self, split: Split) -> Option<Result<ScoreMatrix>> {
+        let Pictures::Scenes(scenes) = &self.pictures else { return None };
+        Some(of_scenes(scenes, split).posterior())
+    }
+
     /// What each word of a caption meets in an image of the same split, where a truth is known that says so: in order, also
     /// for captions of other images.
     pub(crate) fn grounded(&self, split: Split, image: usize, text: usize) -> Vec<Grounded> {
@@ -209,6 +218,7 @@ impl Source {
         let word = |((word, met), role): ((String, Grounding), &Role)| Grounded {
             word,
             names: matches!(role, Role::Kind(_, Some(_))),
+            mismatched: (met != Grounding::Functional).then_some(met == Grounding::Mismatched),
             boxes: match met {
                 Grounding::Objects(found) => {
                     found.iter().map(|&o| scene.objects[o].bounds).collect()
@@ -217,6 +227,21 @@ impl Source {
             },
         };
         words(caption).into_iter().zip(met).zip(&parsed.roles).map(word).collect()
+    }
+
+    /// The same for the words of a map: each is the next of its name, and what the caption does not have, such as a mark, is `None`.
+    pub(crate) fn grounded_words(
+        &self,
+        split: Split,
+        (image, text): (usize, usize),
+        words: &[WordMap],
+    ) -> Vec<Option<Grounded>> {
+        let mut all = self.grounded(split, image, text);
+        let mut next = |word: &WordMap| {
+            let at = all.iter().position(|grounded| grounded.word == word.word)?;
+            all.drain(..=at).next_back()
+        };
+        words.iter().map(&mut next).collect()
     }
 
     /// An image as a report shows it; without bytes where the file is not at hand.

@@ -1,8 +1,10 @@
-//! Pictures with the maps of words laid over them, rows of a table beside each other: FNE's Figures 3 and 7.
+//! Pictures with the maps of words laid over them, or with the regions that words attend to, rows of a table beside each other:
+//! FNE's Figures 3 and 7, NAAF's Figure 4.
 
 use itm_core::Result;
+use itm_core::data::Bounds;
+use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
-use itm_core::scenes::Bounds;
 use itm_core::scored::Scored;
 
 use crate::pointing::false_negative;
@@ -85,7 +87,22 @@ fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<u
     Ok(column.ranking(0).into_iter().find(|&image| image != own))
 }
 
-/// What a report shows of the maps of one row and seed: of each pair the words that are wanted, or chosen ones.
+/// What these images and captions are to each other.
+pub(crate) fn asked(source: &Source, split: Split, pairs: &[(usize, usize)]) -> Vec<Pair> {
+    let (part, truth) = source.part(split);
+    let pair = |&(image, text): &(usize, usize)| {
+        let kind = match truth {
+            _ if part.pairs.image_of(text) == image => PairKind::Annotated,
+            Some(truth) if truth.contains(image, text) => PairKind::FalseNegative,
+            _ => PairKind::Asked,
+        };
+        Pair { image, text, kind }
+    };
+    pairs.iter().map(pair).collect()
+}
+
+/// What a report shows of the maps of one row and seed: of each pair the words that are wanted, or chosen ones; all of those that
+/// have effects, which add up.
 pub(crate) fn shown(
     (row, seed): (&str, u64),
     source: &Source,
@@ -94,30 +111,33 @@ pub(crate) fn shown(
     wanted: Option<&[String]>,
 ) -> Vec<PairMaps> {
     let of_pair = |(pair, maps): (&Pair, WordMaps)| {
-        let grounded = source.grounded(split, pair.image, pair.text);
-        let chosen = chosen(&maps.words, &grounded, wanted);
+        let grounded = source.grounded_words(split, (pair.image, pair.text), &maps.words);
+        let chosen = match (&maps.places, wanted) {
+            (Places::Boxes(_), None) => (0..maps.words.len()).collect(),
+            _ => chosen(&maps.words, &grounded, wanted),
+        };
         let boxes = |k: usize| -> Vec<Bounds> {
-            let same = |g: &&Grounded| g.word == maps.words[k].word;
-            grounded.get(k).filter(same).map(|g| g.boxes.clone()).unwrap_or_default()
+            grounded[k].as_ref().map(|g| g.boxes.clone()).unwrap_or_default()
         };
         PairMaps {
             picture: source.picture(split, pair.image),
             caption: source.part(split).0.captions[pair.text].clone(),
             kind: pair.kind,
-            grid: maps.grid,
             words: chosen.iter().map(|&k| maps.words[k].word.clone()).collect(),
             boxes: chosen.iter().map(|&k| boxes(k)).collect(),
             rows: vec![RowMaps {
                 row: row.to_owned(),
                 seed,
-                maps: chosen.iter().map(|&k| maps.words[k].values.clone()).collect(),
+                score: maps.score,
+                maps: chosen.iter().map(|&k| maps.words[k].clone()).collect(),
             }],
+            places: maps.places,
         }
     };
     pairs.iter().zip(maps).map(of_pair).collect()
 }
 
-/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other patches or
+/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other places or
 /// reads other words.
 ///
 /// # Panics
@@ -132,7 +152,7 @@ pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
     }
     assert_eq!(all.len(), row.len(), "maps of other pairs");
     for (pair, other) in all.iter_mut().zip(row) {
-        let same = (pair.grid, &pair.words) == (other.grid, &other.words);
+        let same = (&pair.places, &pair.words) == (&other.places, &other.words);
         if same && pair.rows.len() < ROWS {
             pair.rows.extend(other.rows);
         }
@@ -141,14 +161,18 @@ pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
 
 /// Which words to show, ascending: those that are wanted; else at most [`WORDS`], names of objects first, then others with a
 /// box; else, where no word is known to have one, the first that are no function words.
-fn chosen(words: &[WordMap], grounded: &[Grounded], wanted: Option<&[String]>) -> Vec<usize> {
+fn chosen(
+    words: &[WordMap],
+    grounded: &[Option<Grounded>],
+    wanted: Option<&[String]>,
+) -> Vec<usize> {
     let all = || 0..words.len();
     if let Some(wanted) = wanted {
         let is_wanted =
             |&k: &usize| wanted.iter().any(|w| w.to_lowercase() == words[k].word.to_lowercase());
         return all().filter(is_wanted).collect();
     }
-    let known = |k: &usize| grounded.get(*k).filter(|g| !g.boxes.is_empty());
+    let known = |k: &usize| grounded.get(*k)?.as_ref().filter(|g| !g.boxes.is_empty());
     let names = all().filter(|k| known(k).is_some_and(|g| g.names));
     let others = all().filter(|k| known(k).is_some_and(|g| !g.names));
     let mut found: Vec<usize> = names.chain(others).collect();
@@ -169,17 +193,21 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn words(text: &str) -> Vec<WordMap> {
-        let map = |word: &str| WordMap { word: word.into(), values: vec![0.0, 1.0, 0.0, 0.0] };
-        text.split(' ').map(map).collect()
+    fn map(word: &str, values: Vec<f32>) -> WordMap {
+        WordMap { word: word.into(), values, effect: None }
     }
 
-    fn grounded(word: &str, names: bool, boxes: usize) -> Grounded {
-        Grounded {
+    fn words(text: &str) -> Vec<WordMap> {
+        text.split(' ').map(|word| map(word, vec![0.0, 1.0, 0.0, 0.0])).collect()
+    }
+
+    fn grounded(word: &str, names: bool, boxes: usize) -> Option<Grounded> {
+        Some(Grounded {
             word: word.into(),
             names,
+            mismatched: (boxes > 0).then_some(false),
             boxes: vec![Bounds::around(0.5, 0.5, 0.2, 0.2); boxes],
-        }
+        })
     }
 
     #[test]
@@ -247,8 +275,8 @@ mod tests {
         let maps = |value: f32| -> Vec<WordMaps> {
             let of = |pair: &Pair| {
                 let words = source.grounded(Split::Test, pair.image, pair.text).into_iter();
-                let map = |g: Grounded| WordMap { word: g.word, values: vec![value; 4] };
-                WordMaps { grid: PatchGrid::new(8, 4), words: words.map(map).collect() }
+                let words = words.map(|g| map(&g.word, vec![value; 4])).collect();
+                WordMaps { places: Places::Patches(PatchGrid::new(8, 4)), score: None, words }
             };
             pairs.iter().map(of).collect()
         };
@@ -259,12 +287,52 @@ mod tests {
         beside(&mut all, row("w/o FNE", 2.0));
         assert_eq!(all.len(), 2);
         for pair in &all {
-            let rows: Vec<_> = pair.rows.iter().map(|r| (r.row.as_str(), r.maps[0][3])).collect();
+            let rows: Vec<_> =
+                pair.rows.iter().map(|r| (r.row.as_str(), r.maps[0].values[3])).collect();
             assert_eq!(rows, [("Full", 1.0), ("w/o FNE", 2.0)]);
             assert!(pair.words.len() <= WORDS && pair.boxes.iter().all(|b| !b.is_empty()));
             assert!(!pair.picture.bytes.is_empty());
         }
         let other = source.dataset.test.pairs.image_of(captions[0]);
         assert_eq!(all[0].picture.name, source.dataset.test.images[other]);
+    }
+
+    /// Marks and signs that the truth does not know stand between the words; words that say the same twice keep their order.
+    #[test]
+    fn words_of_a_map_find_what_they_meet() {
+        let source = source(true);
+        let part = source.part(Split::Test).0;
+        let twice = |t: &usize| part.captions[*t].matches(" a ").count() > 1;
+        let text = (0..part.pairs.texts()).find(twice).unwrap();
+        let pair = (part.pairs.image_of(text), text);
+        let plain = source.grounded(Split::Test, pair.0, pair.1);
+        let names = plain.iter().flat_map(|g| [g.word.as_str(), ","]);
+        let read: Vec<_> =
+            ["<start>"].into_iter().chain(names).chain(["<end>"]).map(|w| map(w, vec![])).collect();
+        let found = source.grounded_words(Split::Test, pair, &read);
+        assert_eq!(found.len(), read.len());
+        assert!(found.iter().step_by(2).all(Option::is_none), "{found:?}");
+        let words: Vec<_> = found.into_iter().flatten().collect();
+        assert_eq!(words, plain);
+    }
+
+    /// Of words with effects all are shown, since they add up.
+    #[test]
+    fn effects_of_all_words_are_shown() {
+        let source = source(true);
+        let pairs = asked(&source, Split::Test, &[(1, 7), (0, 7)]);
+        let kinds = [pairs[0].kind, pairs[1].kind];
+        assert!(kinds[0] == PairKind::Annotated && kinds[1] != PairKind::Annotated);
+        let maps = |pair: &Pair| {
+            let words = source.grounded(Split::Test, pair.image, pair.text).into_iter();
+            let words = words.map(|g| map(&g.word, vec![0.5])).collect();
+            let places = Places::Boxes(vec![Bounds::around(0.5, 0.5, 1.0, 1.0)]);
+            WordMaps { places, score: Some(0.25), words }
+        };
+        let all = pairs.iter().map(maps).collect();
+        let made = shown(("Full", 0), &source, (Split::Test, &pairs), all, None);
+        let count = source.grounded(Split::Test, 1, 7).len();
+        assert!(count > WORDS || made[0].words.len() == count);
+        assert_eq!((made[0].words.len(), made[0].rows[0].score), (count, Some(0.25)));
     }
 }

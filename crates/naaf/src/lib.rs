@@ -4,6 +4,7 @@ mod all_pairs;
 mod attention;
 mod boundary;
 mod config;
+mod effects;
 mod method;
 mod mining;
 mod model;
@@ -26,6 +27,7 @@ pub use config::{
     LossConfig, ModelConfig, NaafConfig, Reduction, RegionMapKind, Score, TextKind, TrainConfig,
     WarmupLoss,
 };
+pub use effects::{Effects, WordEffect, effects};
 pub use mining::{
     AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Schedule,
     WordPool, mine, word_scores,

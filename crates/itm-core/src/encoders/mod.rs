@@ -30,7 +30,7 @@ pub use projection::Projection;
 pub use residual::{Residual, ResidualShape};
 pub use tokens::TokenBatch;
 pub use vit::{Vit, VitShape};
-pub use word_patches::{PatchGrid, word_patches};
+pub use word_patches::{PatchGrid, Places, word_patches};
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,17 @@
 
 use std::ops::Range;
 
+use crate::data::Bounds;
+
+/// Where the places of a map lie in a picture.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Places {
+    /// Patches of a square picture.
+    Patches(PatchGrid),
+    /// The box of each region, in shares of the picture; none where nobody knows them.
+    Boxes(Vec<Bounds>),
+}
+
 /// Where the patches of a square picture lie: row by row from its top left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchGrid {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Batch, Items, Numbers};
 use crate::audit::{Candidates, Draws};
-use crate::encoders::PatchGrid;
+use crate::encoders::Places;
 use crate::scored::Scored;
 use crate::text::Word;
 use crate::{Relevance, Result};
@@ -55,7 +55,8 @@ pub trait Method {
         None
     }
 
-    /// How close the words of captions are to the patches of images, for each pair; `None` if the method looks at no patches.
+    /// How close the words of captions are to patches or regions of images, for each pair; `None` if the method compares no words
+    /// with them.
     ///
     /// # Errors
     /// If a picture or a caption cannot be read.
@@ -116,20 +117,58 @@ pub struct WordPairs<'a> {
     pub words: &'a dyn Fn(usize) -> Result<Vec<Word>>,
 }
 
-/// How close each word of a caption is to each patch of an image.
+/// How close each word of a caption is to each place of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordMaps {
-    /// Where the patches lie.
-    pub grid: PatchGrid,
-    /// The words in order, but for those that the method leaves out.
+    /// Where the places lie.
+    pub places: Places,
+    /// The pair's score, where it is made of the effects of words.
+    pub score: Option<f32>,
+    /// The words in order, but for those that the method leaves out; a mark that it reads as a word is one.
     pub words: Vec<WordMap>,
 }
 
-/// How close a word is to each patch of an image.
+/// How close a word is to each place of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordMap {
     /// The word as the method reads it.
     pub word: String,
-    /// Cosines, `[patches]`.
+    /// Cosines, `[places]`.
     pub values: Vec<f32>,
+    /// What the word does to the score, where it is made of such effects.
+    pub effect: Option<Effect>,
+}
+
+impl WordMap {
+    /// The cosine of the closest place.
+    pub fn best(&self) -> f32 {
+        self.values.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+    }
+}
+
+/// What a word does to the score of a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effect {
+    /// What it takes, as a rule 0 or less; `None` if the method takes nothing for words without a match.
+    pub negative: Option<f32>,
+    /// What it adds.
+    pub positive: f32,
+    /// How much it attends to each place, `[places]`; all 0 if to none.
+    pub weights: Vec<f32>,
+}
+
+impl Effect {
+    /// The place that the word attends to most, the first of equal ones; `None` if it attends to none.
+    ///
+    /// ```
+    /// use itm_core::learn::Effect;
+    ///
+    /// let of = |weights: [f32; 3]| Effect { negative: None, positive: 0.0, weights: weights.into() };
+    /// assert_eq!(of([0.2, 0.4, 0.4]).place(), Some(1));
+    /// assert_eq!(of([0.0; 3]).place(), None);
+    /// ```
+    pub fn place(&self) -> Option<usize> {
+        let most = self.weights.iter().copied().fold(0.0, f32::max);
+        self.weights.iter().position(|&w| w == most && w > 0.0)
+    }
 }

@@ -19,7 +19,7 @@ pub use finite::first_non_finite;
 pub use input::PictureItems;
 pub use input::{Batch, ImageItems, Images, Items, Rows, check_texts};
 pub use learner::{Learner, Saved};
-pub use method::{MatchProbability, Method, Observe, Step, WordMap, WordMaps, WordPairs};
+pub use method::{Effect, MatchProbability, Method, Observe, Step, WordMap, WordMaps, WordPairs};
 pub use numbers::Numbers;
 pub use ranges::{above_zero, at_least_one, at_least_zero, within};
 pub use schedule::{Schedule, Updates};

@@ -25,41 +25,72 @@ pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Ve
     captions
 }
 
-/// A meaning that is true of the scene.
-fn tell(rng: &mut impl RngExt, scene: &Scene) -> Meaning {
-    let many = scene.objects.len() >= 2;
-    let mut kinds = vec![(0, 0.34), (4, 0.012)];
-    if many {
-        kinds.extend([(1, 0.17), (2, 0.36), (3, 0.11)]);
+/// What a caption tells of.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Told {
+    One,
+    Several,
+    Related,
+    Counted,
+    Place,
+}
+
+/// What a caption of this scene may tell of, by weight. Where one cannot, the caption tells of one object.
+pub(super) fn telling(scene: &Scene) -> Vec<(Told, f64)> {
+    let mut told = vec![(Told::One, 0.34), (Told::Place, 0.012)];
+    if scene.objects.len() >= 2 {
+        told.extend([(Told::Several, 0.17), (Told::Related, 0.36), (Told::Counted, 0.11)]);
     }
-    let claim = match weighted(rng, kinds.into_iter()) {
-        1 => several(rng, scene),
-        2 => related(rng, scene),
-        3 => counted(rng, scene),
-        4 => Some(Claim::Place),
-        _ => None,
+    told
+}
+
+/// How often a caption of objects tells the place too.
+pub(super) const PLACE_TOO: f64 = 0.35;
+
+/// A meaning that is true of the scene.
+pub(super) fn tell(rng: &mut impl RngExt, scene: &Scene) -> Meaning {
+    let claim = match weighted(rng, telling(scene).into_iter()) {
+        Told::One => None,
+        Told::Several => several(rng, scene),
+        Told::Related => related(rng, scene),
+        Told::Counted => counted(rng, scene),
+        Told::Place => Some(Claim::Place),
     };
     let claim = claim.unwrap_or_else(|| {
         let object = scene.objects.choose(rng).expect("a scene has an object");
         Claim::Exist(vec![phrase(rng, object, Detail::Full)])
     });
-    let place = claim == Claim::Place || rng.random_bool(0.35);
+    let place = claim == Claim::Place || rng.random_bool(PLACE_TOO);
     Meaning { claim, place: place.then_some(scene.background) }
 }
 
 /// How much is said of an object.
 #[derive(Clone, Copy, PartialEq)]
-enum Detail {
+pub(super) enum Detail {
     Full,  // an object told alone
     Brief, // one of several
 }
 
-fn phrase(rng: &mut impl RngExt, object: &Object, detail: Detail) -> Phrase {
+/// How often a phrase says each thing of an object; without its kind it says the colour.
+pub(super) struct Said {
+    pub(super) thing: f64, // instead of its kind
+    pub(super) colour: f64,
+    pub(super) size: f64,
+    pub(super) pattern: f64,
+}
+
+pub(super) fn said(object: &Object, detail: Detail) -> Said {
     let more = if detail == Detail::Full { 1.0 } else { 0.55 };
-    let kind = !rng.random_bool(0.05);
-    let colour = !kind || rng.random_bool(0.85 * more);
-    let size = rng.random_bool(0.4 * more);
-    let pattern = rng.random_bool(more * if object.pattern == Pattern::Plain { 0.12 } else { 0.6 });
+    let pattern = more * if object.pattern == Pattern::Plain { 0.12 } else { 0.6 };
+    Said { thing: 0.05, colour: 0.85 * more, size: 0.4 * more, pattern }
+}
+
+fn phrase(rng: &mut impl RngExt, object: &Object, detail: Detail) -> Phrase {
+    let said = said(object, detail);
+    let kind = !rng.random_bool(said.thing);
+    let colour = !kind || rng.random_bool(said.colour);
+    let size = rng.random_bool(said.size);
+    let pattern = rng.random_bool(said.pattern);
     Phrase {
         kind: kind.then_some(object.kind),
         colour: colour.then_some(object.colour),
@@ -68,49 +99,70 @@ fn phrase(rng: &mut impl RngExt, object: &Object, detail: Detail) -> Phrase {
     }
 }
 
+/// How often three objects are listed where there are as many.
+pub(super) const THREE: f64 = 0.3;
+
 fn several(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
-    let count = if scene.objects.len() > 2 && rng.random_bool(0.3) { 3 } else { 2 };
+    let count = if scene.objects.len() > 2 && rng.random_bool(THREE) { 3 } else { 2 };
     let told: Vec<_> = scene.objects.sample(rng, count).copied().collect();
     Some(Claim::Exist(told.iter().map(|o| phrase(rng, o, Detail::Brief)).collect()))
 }
 
-/// A caption says overlaps and nestings first: they strike the eye.
-fn related(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
+/// The relations of a scene by weight: overlaps and nestings strike the eye.
+pub(super) fn relations(scene: &Scene) -> Vec<((usize, Relation, usize), f64)> {
     let ids = 0..scene.objects.len();
     let pairs = ids.clone().flat_map(|a| ids.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);
     let all = pairs.flat_map(|(a, b)| Relation::ALL.map(|r| (a, r, b)));
-    let held: Vec<_> = all.filter(|&(a, r, b)| r.holds(scene, a, b)).collect();
     let weight = |r| match r {
         Relation::Inside | Relation::InFrontOf | Relation::Behind => 4.0,
         Relation::NextTo => 1.5,
         _ => 1.0,
     };
+    all.filter(|&(a, r, b)| r.holds(scene, a, b)).map(|held| (held, weight(held.1))).collect()
+}
+
+fn related(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
+    let held = relations(scene);
     if held.is_empty() {
         return None;
     }
-    let (a, relation, b) = weighted(rng, held.iter().map(|&h| (h, weight(h.1))));
+    let (a, relation, b) = weighted(rng, held.into_iter());
     let (a, b) = (&scene.objects[a], &scene.objects[b]);
     Some(Claim::Related(phrase(rng, a, Detail::Brief), relation, phrase(rng, b, Detail::Brief)))
+}
+
+/// Phrases that a count is chosen among, each of one object.
+pub(super) const COUNT_DRAWS: i32 = 12;
+
+/// How often such a phrase says kind, colour, size and pattern.
+pub(super) const COUNT_SAYS: [f64; 4] = [0.7, 0.5, 0.2, 0.2];
+
+/// How many objects a phrase counts, if it can: "two things" alone would be true of a third of all images.
+pub(super) fn counts(scene: &Scene, phrase: &Phrase) -> Option<usize> {
+    let n = scene.objects.iter().filter(|o| phrase.fits(o)).count();
+    let tells = phrase.kind.is_some() || phrase.colour.is_some();
+    (tells && (2..=4).contains(&n)).then_some(n)
+}
+
+/// How telling a phrase is: the most telling is said, the last of equals.
+pub(super) fn telling_of(phrase: &Phrase) -> u8 {
+    phrase.kind.is_some() as u8 * 2 + phrase.colour.is_some() as u8
 }
 
 /// Counts what the objects like one of them have in common.
 fn counted(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     let object = scene.objects.choose(rng)?;
-    let draws = (0..12).map(|_| {
+    let [kind, colour, size, pattern] = COUNT_SAYS;
+    let draws = (0..COUNT_DRAWS).map(|_| {
         let mut keep = |p: f64| rng.random_bool(p);
         Phrase {
-            kind: keep(0.7).then_some(object.kind),
-            colour: keep(0.5).then_some(object.colour),
-            size: keep(0.2).then_some(object.size),
-            pattern: keep(0.2).then_some(object.pattern),
+            kind: keep(kind).then_some(object.kind),
+            colour: keep(colour).then_some(object.colour),
+            size: keep(size).then_some(object.size),
+            pattern: keep(pattern).then_some(object.pattern),
         }
     });
-    // "Two things" alone would be true of a third of all images.
-    let draws = draws.filter(|p| p.kind.is_some() || p.colour.is_some());
-    let counts = draws.map(|p| (p, scene.objects.iter().filter(|o| p.fits(o)).count()));
-    let fit = counts.filter(|(_, n)| (2..=4).contains(n)).max_by_key(|(p, _)| {
-        // The most telling of them.
-        p.kind.is_some() as u8 * 2 + p.colour.is_some() as u8
-    });
-    fit.map(|(p, n)| Claim::Count(n as u8, p))
+    let fit = draws.filter_map(|p| counts(scene, &p).map(|n| (p, n)));
+    let most = fit.max_by_key(|(p, _)| telling_of(p));
+    most.map(|(p, n)| Claim::Count(n as u8, p))
 }

@@ -12,6 +12,7 @@
 //! | `draw.rs`     | facts → pixels                                                   |
 //! | `grammar.rs`  | meaning → sentence; `parse.rs` is its inverse                    |
 //! | `caption.rs`  | facts → meanings that people would tell                          |
+//! | `likelihood.rs` | how probable a caption of a scene is                          |
 //! | `truth.rs`    | entailment, all true pairs, grounding of words                   |
 //! | `features.rs` | pixels → global and region features                              |
 //! | `export.rs`   | the same as an ordinary data set on disk                         |
@@ -25,6 +26,7 @@ mod font;
 mod grammar;
 mod layout;
 mod lexicon;
+mod likelihood;
 mod parse;
 mod shapes;
 mod sheet;

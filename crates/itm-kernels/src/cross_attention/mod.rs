@@ -28,6 +28,7 @@
 mod all;
 mod gradient;
 mod pair;
+mod parts;
 mod weights;
 
 use std::ops::Range;
@@ -37,6 +38,7 @@ use rayon::prelude::*;
 use crate::blocks::written;
 pub use all::{Rows, scores, working_bytes};
 use pair::Scratch;
+pub use parts::{Parts, parts};
 
 /// A side of the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::examples::{self, Scores};
 use super::json::Report;
 use super::tables::{self, Interval};
 use super::verdict::{self, Outcome};
-use super::{Example, PairMaps, ReportInput, plots, word_patches};
+use super::{Example, PairMaps, ReportInput, plots, word_effects, word_patches};
 
 pub(super) fn render(input: &ReportInput) -> String {
     let ReportInput { report, figures: drawn } = input;
@@ -45,6 +45,7 @@ pub(super) fn render(input: &ReportInput) -> String {
             }
             (section("Training", html! {
                 (grid("", &plots::course(report, drawn)))
+                (grid("", &plots::words(report, drawn)))
                 @if report.rows.iter().any(|r| !r.measured.per_seed.is_empty()) { (titled(&tables::seeds(report))) }
             }))
             (section("False negatives", html! {
@@ -63,8 +64,12 @@ pub(super) fn render(input: &ReportInput) -> String {
                 examples::render(&drawn.false_negatives, Scores::Probabilities),
             ))
             (section("Words and patches", html! {
-                (word_patches::render(&drawn.word_patches))
+                (word_patches::render(&drawn.word_maps))
                 (each([tables::pointing(report)]))
+            }))
+            (section("Words and regions", html! {
+                (word_effects::render(&drawn.word_maps))
+                (each([tables::grounding(report), tables::mismatch(report)]))
             }))
             (section("Retrieved examples", examples::render(&drawn.examples, Scores::Cosines)))
             (section("What was run", run(report)))
@@ -77,9 +82,9 @@ pub(crate) fn explained(title: &str, found: &[Example]) -> String {
     headed(title, examples::render(found, Scores::Probabilities))
 }
 
-/// A page of pictures with the maps of words laid over them; nothing is loaded from elsewhere.
+/// A page of pictures with the maps of words laid over them, or with regions and effects; nothing is loaded from elsewhere.
 pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
-    headed(title, word_patches::render(pairs))
+    headed(title, html! { (word_patches::render(pairs)) (word_effects::render(pairs)) })
 }
 
 fn headed(title: &str, content: Markup) -> String {

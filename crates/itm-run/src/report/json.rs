@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::hubs::{Distribution, DistributionOf, HubCounts, HubDifference, RowHubs, Spread};
 pub use self::truth::{
-    DetectionAt, EpochDraws, Pointed, Pointing, Reliability, ReliabilityBin, Truth,
+    Auc, Detected, DetectionAt, EpochDraws, Mismatch, Pointed, Pointing, Reliability,
+    ReliabilityBin, Truth,
 };
 
 /// The version this program writes; a change that breaks a reader raises it.

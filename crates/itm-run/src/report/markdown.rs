@@ -26,6 +26,8 @@ pub(super) fn render(report: &Report) -> String {
         tables::detection_epochs(report),
         tables::detection(report),
         tables::pointing(report),
+        tables::grounding(report),
+        tables::mismatch(report),
         tables::paper(report),
         tables::paper_differences(report),
     ];

@@ -13,22 +13,26 @@ mod plots;
 mod tables;
 mod terminal;
 mod verdict;
+mod word_effects;
 mod word_patches;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use itm_core::Result;
-use itm_core::encoders::PatchGrid;
-use itm_core::scenes::Bounds;
+use itm_core::data::Bounds;
+use itm_core::encoders::Places;
+use itm_core::learn::WordMap;
 
 use crate::checkpoint::write_atomically;
 
 pub(crate) use self::html::{explained, maps_page};
 pub use self::json::{
-    CI95_UNIT, Claim, Comparison, DetectionAt, Distribution, DistributionOf, EpochDraws, Figure,
-    FigurePoint, HubCounts, HubDifference, Kind, Measured, PaperNumbers, PaperRecalls,
-    PaperReference, PaperRow, Pointed, Pointing, RecallIntervals, Recalls, Reliability,
-    ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION, SeedResult, Spread, Truth,
+    Auc, CI95_UNIT, Claim, Comparison, Detected, DetectionAt, Distribution, DistributionOf,
+    EpochDraws, Figure, FigurePoint, HubCounts, HubDifference, Kind, Measured, Mismatch,
+    PaperNumbers, PaperRecalls, PaperReference, PaperRow, Pointed, Pointing, RecallIntervals,
+    Recalls, Reliability, ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION,
+    SeedResult, Spread, Truth,
 };
 pub(crate) use self::terminal::{Detail, render as terminal};
 pub(crate) use self::word_patches::largest;
@@ -39,6 +43,8 @@ pub const CHANCE: &str = "chance";
 pub const ORACLE: &str = "oracle, random ties";
 /// The same; what is true of few images comes first.
 pub const SPECIFIC_ORACLE: &str = "oracle, specific first";
+/// The same; it ranks by how probable it is that a caption was written for an image.
+pub const BAYES: &str = "oracle, Bayes";
 
 /// Name of the row of closed-form CCA, in every table.
 pub const CCA: &str = "CCA (closed form)";
@@ -63,8 +69,8 @@ pub struct Figures {
     pub examples: Vec<Example>,
     /// Some queries with their most probable false negatives; scores are probabilities.
     pub false_negatives: Vec<Example>,
-    /// Pictures with the maps of words laid over them.
-    pub word_patches: Vec<PairMaps>,
+    /// Pictures with the maps of words laid over them, or with the regions that words attend to.
+    pub word_maps: Vec<PairMaps>,
 }
 
 /// An image and a caption with maps of some of its words: where in the picture each is, by each row.
@@ -76,8 +82,8 @@ pub struct PairMaps {
     pub caption: String,
     /// What the two are to each other.
     pub kind: PairKind,
-    /// Where the patches of the maps lie.
-    pub grid: PatchGrid,
+    /// Where the places of the maps lie.
+    pub places: Places,
     /// The words that are shown.
     pub words: Vec<String>,
     /// What each of them names in the image, where that is known.
@@ -93,8 +99,10 @@ pub struct RowMaps {
     pub row: String,
     /// The seed.
     pub seed: u64,
-    /// One a word: how close it is to each patch.
-    pub maps: Vec<Vec<f32>>,
+    /// The pair's score, where it is made of the effects of words.
+    pub score: Option<f32>,
+    /// One a word: how close it is to each place, and what it does to the score.
+    pub maps: Vec<WordMap>,
 }
 
 /// What an image and a caption are to each other.
@@ -106,6 +114,8 @@ pub enum PairKind {
     FalseNegative,
     /// The most similar image that is not annotated, true or not.
     MostSimilar,
+    /// Somebody asked for it; not annotated, and not known to be true.
+    Asked,
 }
 
 /// The course of one training: one row, one seed.
@@ -119,6 +129,8 @@ pub struct Curve {
     pub loss: Vec<(f64, f64)>,
     /// rSum on the validation split: `(epochs done, rSum)`.
     pub validation_rsum: Vec<(f64, f64)>,
+    /// What the method told besides, by name: `(epochs done, value)`.
+    pub numbers: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
 /// Similarity samples of one row and one seed, with the posterior P(false negative | s) or

@@ -139,6 +139,88 @@ pub(super) fn distribution(report: &Report) -> Option<Figure> {
     courses(title, [&format!("log₁₀ N_{k}"), &format!("log₁₀ p(N_{k})")], &lines, &[])
 }
 
+/// Moments of matched and mismatched word scores and the boundary between them, as a method names these numbers.
+const WORDS: [&str; 6] =
+    ["matched_mean", "matched_deviation", "mismatched_mean", "mismatched_deviation", "t", "t_s"];
+
+/// NAAF's Figure 3 of each row and seed that tells such numbers: the two distributions at the end of training, and their course
+/// with the boundary.
+pub(super) fn words(report: &Report, drawn: &Figures) -> Vec<Figure> {
+    let of_row = |row: &Row| {
+        let curve = drawn.curves.iter().find(|c| c.row == row.name)?; // the first seed
+        let numbers = WORDS.map(|name| curve.numbers.get(name));
+        let [Some(matched), Some(of_matched), Some(mismatched), Some(of_mismatched), Some(t), t_s] =
+            numbers
+        else {
+            return None;
+        };
+        let none = Vec::new();
+        let boundary =
+            [("boundary t", 4, t), ("boundary t_s of inference", 5, t_s.unwrap_or(&none))];
+        let sides =
+            [("matched", 1, matched, of_matched), ("mismatched", 0, mismatched, of_mismatched)];
+        let name = format!("{}, seed {}", curve.row, curve.seed);
+        let title =
+            format!("{name}: word scores and the boundary over training (thin: one deviation)");
+        let mean = |(side, ink, mean, deviation): (&str, u8, &Vec<Point>, &Vec<Point>)| Course {
+            thin: [-1.0, 1.0].map(|sign| shifted(mean, deviation, sign)).into(),
+            ..Course::new(format!("mean of {side} words"), Ink::solid(ink), mean.clone())
+        };
+        let lines =
+            boundary.map(|(label, ink, at)| Course::new(label, Ink::dashed(ink), at.clone()));
+        let all: Vec<_> = sides.map(mean).into_iter().chain(lines).collect();
+        let over = courses(title, ["epochs", "word score"], &all, &[]);
+        Some([distributions(&name, &sides, &boundary), over])
+    };
+    report.rows.iter().filter_map(of_row).flatten().flatten().collect()
+}
+
+/// Normal densities of the last moments, and where the boundary stands between them.
+fn distributions(
+    name: &str,
+    sides: &[(&str, u8, &Vec<Point>, &Vec<Point>); 2],
+    boundary: &[(&str, u8, &Vec<Point>); 2],
+) -> Option<Figure> {
+    let last = |points: &Vec<Point>| Some(points.last()?.1).filter(|&x| drawable(x));
+    let mut moments = vec![];
+    for &(label, ink, mean, deviation) in sides {
+        moments.push((label, ink, last(mean)?, last(deviation).filter(|&d| d > 0.0)?));
+    }
+    let ends = moments.iter().flat_map(|&(_, _, m, d)| [m - 3.5 * d, m + 3.5 * d]);
+    let across = padded(ends.chain(boundary.iter().filter_map(|b| last(b.2))), 0.02);
+    let top = moments.iter().map(|&(_, _, _, d)| normal(0.0, d)).fold(0.0, f64::max) * 1.08;
+    let mut plot =
+        Plot::new(Axis::new("word score", across.clone()), Axis::new("density", 0.0..top));
+    let mut legend = vec![];
+    for (label, ink, m, d) in moments {
+        let at = |k: u32| across.start + (across.end - across.start) * f64::from(k) / 200.0;
+        let outline: Vec<Point> = (0..=200).map(at).map(|x| (x, normal(x - m, d))).collect();
+        plot.line(&outline, Ink::solid(ink), 4);
+        let ends = [(across.end, 0.0), (across.start, 0.0)];
+        plot.area(outline.into_iter().chain(ends).collect(), Ink::solid(ink).faint(0.3));
+        let label = format!("{label} words: μ {m:.3}, σ {d:.3}");
+        legend.push(Key::new(label, Shape::Area, Ink::solid(ink)));
+    }
+    for &(label, ink, points) in boundary {
+        let Some(at) = last(points) else { continue };
+        plot.line(&[(at, 0.0), (at, top)], Ink::dashed(ink), 5);
+        legend.push(Key::new(format!("{label}: {at:.3}"), Shape::Line, Ink::dashed(ink)));
+    }
+    let title = format!("{name}: distributions of word scores at the end of training");
+    Some(Figure::new(title, SIZE, &plot).with(legend))
+}
+
+/// Density of a normal distribution `x` from its mean.
+fn normal(x: f64, deviation: f64) -> f64 {
+    let z = x / deviation;
+    (-0.5 * z * z).exp() / (deviation * std::f64::consts::TAU.sqrt())
+}
+
+/// A mean moved by so many deviations, where both are known.
+fn shifted(mean: &[Point], deviation: &[Point], times: f64) -> Vec<Point> {
+    mean.iter().zip(deviation).map(|(&(x, m), &(_, d))| (x, m + times * d)).collect()
+}
+
 /// Shares of drawn negatives that were false, over epochs: a figure a row.
 pub(super) fn draw(report: &Report) -> Vec<Figure> {
     let of_row = |row: &Row| {

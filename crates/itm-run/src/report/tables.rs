@@ -2,6 +2,7 @@
 
 mod detection;
 mod hubs;
+mod mismatch;
 mod paper;
 mod pointing;
 mod rescored;
@@ -11,12 +12,13 @@ use itm_report::format::{bytes, count, duration, interval, p_phrase, points, sig
 use itm_report::table::{Role, Table};
 
 use super::json::{Kind, Report, Row};
-use super::{CCA, ORACLE, SPECIFIC_ORACLE};
+use super::{BAYES, CCA, ORACLE, SPECIFIC_ORACLE};
 
 pub(super) use detection::{detection, detection_epochs, epochs};
 pub(super) use hubs::{hub_counts, hub_differences, hubs};
+pub(super) use mismatch::mismatch;
 pub(super) use paper::{paper, paper_differences};
-pub(super) use pointing::pointing;
+pub(super) use pointing::{grounding, pointing};
 pub(super) use rescored::rescored;
 pub(super) use truth::{draws, truth};
 
@@ -181,9 +183,9 @@ pub(super) fn role(report: &Report, name: &str, kind: Kind) -> Role {
     }
 }
 
-/// Whether a row is what no model of the truth alone can pass.
+/// Whether a row is what an oracle reaches.
 pub(super) fn is_bound(name: &str) -> bool {
-    [ORACLE, SPECIFIC_ORACLE].contains(&name)
+    [ORACLE, SPECIFIC_ORACLE, BAYES].contains(&name)
 }
 
 /// The same of a row that is no baseline.

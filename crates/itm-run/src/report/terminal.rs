@@ -50,6 +50,8 @@ fn all(report: &Report, palette: Palette) -> String {
         tables::draws(report),
         tables::detection(report),
         tables::pointing(report),
+        tables::grounding(report),
+        tables::mismatch(report),
         tables::paper(report).filter(|_| report.paper_reference.is_some()),
         tables::paper_differences(report),
     ];

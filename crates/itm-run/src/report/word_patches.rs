@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use itm_core::encoders::PatchGrid;
-use itm_core::scenes::Bounds;
+use itm_core::data::Bounds;
+use itm_core::encoders::{PatchGrid, Places};
 use itm_report::html::scroll;
 use maud::{Markup, html};
 
@@ -15,8 +15,13 @@ const STEPS: usize = 12;
 /// How dark the last is.
 const DARKEST: f64 = 0.84;
 
-/// Nothing without any pair.
+/// Nothing without any pair that has patches.
 pub(super) fn render(pairs: &[PairMaps]) -> Markup {
+    let grid = |pair: &PairMaps| match pair.places {
+        Places::Patches(grid) => Some(grid),
+        Places::Boxes(_) => None,
+    };
+    let pairs: Vec<_> = pairs.iter().filter_map(|pair| Some((pair, grid(pair)?))).collect();
     html! {
         @if !pairs.is_empty() {
             p.note {
@@ -25,17 +30,22 @@ pub(super) fn render(pairs: &[PairMaps]) -> Markup {
                  closest patch; dashed: what the word is about, where that is known. The picture is shown as the encoder sees \
                  it, squeezed to a square."
             }
-            div.pairs { @for (k, pair) in pairs.iter().enumerate() { (one(pair, &format!("pair-{k}"))) } }
+            div.pairs { @for (k, (pair, grid)) in pairs.iter().enumerate() { (one(pair, *grid, &format!("pair-{k}"))) } }
         }
     }
 }
 
-fn one(pair: &PairMaps, id: &str) -> Markup {
-    let kind = match pair.kind {
+/// What an image and a caption are to each other, in words.
+pub(super) fn kind(pair: &PairMaps) -> &'static str {
+    match pair.kind {
         PairKind::Annotated => "annotated pair",
         PairKind::FalseNegative => "false negative: true, not annotated",
         PairKind::MostSimilar => "most similar image that is not annotated",
-    };
+        PairKind::Asked => "not annotated",
+    }
+}
+
+fn one(pair: &PairMaps, grid: PatchGrid, id: &str) -> Markup {
     let maps = html! {
         table {
             thead { tr { th {} @for word in &pair.words { th scope="col" { (word) } } } }
@@ -45,11 +55,11 @@ fn one(pair: &PairMaps, id: &str) -> Markup {
                     tr {
                         th scope="row" { (label) }
                         @for ((word, boxes), map) in pair.words.iter().zip(&pair.boxes).zip(&row.maps) {
-                            @let closest = map.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                            @let closest = map.best();
                             td {
-                                (svg(pair.grid, &format!("{label}: {word}, closest {closest:.2}"), html! {
+                                (svg(grid, &format!("{label}: {word}, closest {closest:.2}"), html! {
                                     use href={ "#" (id) } {}
-                                    (overlay(pair.grid, map, boxes))
+                                    (overlay(grid, &map.values, boxes))
                                 }))
                                 span.score { (format!("{closest:.2}")) }
                             }
@@ -61,8 +71,8 @@ fn one(pair: &PairMaps, id: &str) -> Markup {
     };
     html! {
         article {
-            p.by { (kind) " · " (pair.picture.name) }
-            div.whole { (svg(pair.grid, &pair.picture.name, html! { g id=(id) { (picture(pair)) } })) }
+            p.by { (kind(pair)) " · " (pair.picture.name) }
+            div.whole { (svg(grid, &pair.picture.name, html! { g id=(id) { (picture(pair, grid.size)) } })) }
             p { q { (pair.caption) } }
             (scroll("Maps of words", maps))
         }
@@ -76,8 +86,7 @@ fn svg(grid: PatchGrid, title: &str, content: Markup) -> Markup {
     }
 }
 
-fn picture(pair: &PairMaps) -> Markup {
-    let size = pair.grid.size;
+pub(super) fn picture(pair: &PairMaps, size: usize) -> Markup {
     html! {
         @if pair.picture.bytes.is_empty() {
             rect.absent-picture width=(size) height=(size) {}
@@ -142,7 +151,7 @@ mod tests {
 
     #[test]
     fn both_rows_stand_there_and_text_is_never_markup() {
-        let pairs = sample::input(1.0, 1.0, &[1]).figures.word_patches;
+        let pairs = sample::input(1.0, 1.0, &[1]).figures.word_maps;
         let out = render(&pairs).into_string();
         let rows: Vec<_> =
             out.match_indices("<th scope=\"row\">").map(|(at, _)| &out[at + 16..at + 22]).collect();
@@ -162,8 +171,9 @@ mod tests {
     /// as dark as can be; the box around (0.25, 0.75), half as wide as the picture.
     #[test]
     fn shade_circle_and_box_lie_where_they_should() {
-        let pair = &sample::input(1.0, 1.0, &[1]).figures.word_patches[0];
-        let out = overlay(pair.grid, &pair.rows[0].maps[0], &pair.boxes[0]).into_string();
+        let pair = &sample::input(1.0, 1.0, &[1]).figures.word_maps[0];
+        let map = &pair.rows[0].maps[0].values;
+        let out = overlay(PatchGrid::new(8, 4), map, &pair.boxes[0]).into_string();
         let shade = "fill-opacity=\"0.84\" d=\"M0 0h4v4h-4zM4 0h4v4h-4zM4 4h4v4h-4z\"></path>";
         assert!(out.contains(shade) && out.matches("<path").count() == 1, "{out}");
         assert!(out.contains("cx=\"2.0\" cy=\"6.0\""), "{out}");
@@ -172,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_picture_that_is_not_there_leaves_its_maps() {
-        let mut pair = sample::input(1.0, 1.0, &[1]).figures.word_patches.remove(0);
+        let mut pair = sample::input(1.0, 1.0, &[1]).figures.word_maps.remove(0);
         pair.picture.bytes.clear();
-        let out = one(&pair, "pair-0").into_string();
+        let out = one(&pair, PatchGrid::new(8, 4), "pair-0").into_string();
         assert!(
             !out.contains("<image")
                 && out.contains("absent-picture")

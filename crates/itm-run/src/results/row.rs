@@ -106,7 +106,12 @@ impl RowResult {
         self.add_draws(&mut truth);
         self.add_posterior(&mut truth);
         let pointing: Vec<_> = self.trainings().filter_map(|t| t.pointing.as_ref()).collect();
-        truth.pointing = pointing::summary(&pointing);
+        truth.mismatch = pointing::mismatches(&pointing);
+        let words = pointing::summary(&pointing);
+        match truth.mismatch.is_some() {
+            true => truth.grounding = words, // of regions
+            false => truth.pointing = words,
+        }
         Some(truth)
     }
 

@@ -1,6 +1,6 @@
 //! Rows before they are pooled: against `tests/reference/fne_maps.py`, and against the embeddings that are their means.
 
-use itm_core::encoders::word_patches;
+use itm_core::encoders::{Places, word_patches};
 use itm_core::learn::{PictureItems, Word, WordPairs};
 use itm_core::vision::PictureBatch;
 use serde_json::Value;
@@ -102,7 +102,8 @@ fn maps_are_those_of_each_pair_alone() {
         let (patches, pieces) =
             (states.patches(&album(&[image])), states.pieces(&[CAPTIONS[text]]));
         let kept = CAPTIONS[text].len().min(6) - 2; // `max_pieces` and its two ends
-        assert_eq!((maps.grid, maps.words.len()), (states.grid(), kept));
+        assert_eq!(maps.places, Places::Patches(states.grid()));
+        assert_eq!(maps.words.len(), kept);
         let ranges: Vec<_> = (1..1 + kept).map(|k| k..k + 1).collect();
         let want = word_patches(&patches, &pieces.unwrap()[0], &ranges, d);
         near(&maps.words.iter().flat_map(|map| map.values.clone()).collect::<Vec<_>>(), &want);

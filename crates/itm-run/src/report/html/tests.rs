@@ -11,8 +11,43 @@ fn page() -> String {
 #[test]
 fn a_page_to_look_at() {
     if let Some(path) = std::env::var_os("ITM_PAGE") {
-        std::fs::write(path, page()).unwrap();
+        std::fs::write(path, render(&of_regions())).unwrap();
     }
+}
+
+/// The same of a method that compares words with regions: its effects beside its patches, and moments of word scores.
+fn of_regions() -> ReportInput {
+    let mut input = sample::input(24.3, -5.5, &[1, 2, 3]);
+    input.figures.word_maps.push(sample::effects());
+    for curve in input.figures.curves.iter_mut().filter(|c| c.row == "Full") {
+        let course = |from: f64, to: f64| {
+            let at = |e: f64| (e, to + (from - to) * (-e / 4.0).exp());
+            (1..=16).map(f64::from).map(at).collect()
+        };
+        curve.numbers = [
+            ("matched_mean", course(0.3, 0.55)),
+            ("matched_deviation", course(0.14, 0.09)),
+            ("mismatched_mean", course(0.25, 0.2)),
+            ("mismatched_deviation", course(0.1, 0.08)),
+            ("t", course(0.0, 0.36)),
+            ("t_s", course(0.0, 0.28)),
+        ]
+        .map(|(name, points)| (name.to_owned(), points))
+        .into();
+    }
+    let full = input.report.rows[2].truth.as_mut().unwrap();
+    full.grounding = full.pointing.clone();
+    input
+}
+
+#[test]
+fn words_and_regions_have_a_section_and_their_scores_two_figures() {
+    let page = render(&of_regions());
+    assert!(page.contains("<h2>Words and regions</h2>") && page.contains("class=\"effects\""));
+    assert!(page.contains("Words that attend to what they name"));
+    let before = self::page();
+    assert_eq!(page.matches("<figure>").count(), before.matches("<figure>").count() + 2);
+    assert!(!before.contains("Words and regions") && !before.contains(".takes"));
 }
 
 #[test]

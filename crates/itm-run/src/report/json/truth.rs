@@ -49,9 +49,15 @@ pub struct Truth {
     /// Whether the patch closest to a word lies on what the word names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointing: Option<Pointing>,
+    /// Whether the region that a word attends to most is what the word names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grounding: Option<Pointing>,
+    /// Whether words that an image does not meet are told from the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<Mismatch>,
 }
 
-/// Share of words whose closest patch lies in one of the word's boxes, over all test images.
+/// Share of words whose closest patch, or region of most attention, is where one of the word's boxes is, over all test images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pointing {
@@ -67,12 +73,59 @@ pub struct Pointing {
 pub struct Pointed {
     /// Share of the words that have a box, over all seeds.
     pub share: f64,
-    /// The same share of a patch that is drawn at random.
+    /// The same share of a patch or region that is drawn at random.
     pub chance: f64,
     /// 95 % interval `[lo, hi]` of `share`: bootstrap over test images and seeds.
     pub ci95: [f64; 2],
     /// Words with a box: pairs and words of one seed.
     pub words: u64,
+    /// Share of the words that attend to no region, over all seeds; each counts as off target.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle: f64,
+}
+
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+/// Words that an image does not meet beside words that it meets, by the kind of image.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mismatch {
+    /// In annotated pairs, where every word is met.
+    pub own: Detected,
+    /// Each caption with the image of the highest score among those of which it is false.
+    pub hardest: Detected,
+    /// Each caption with a random one of these.
+    pub random: Detected,
+}
+
+/// How well mismatched words are told from matched ones in one kind of pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detected {
+    /// By what a word takes from the score; `null` if words take nothing, or one kind of words is missing.
+    pub by_negative_effect: Option<Auc>,
+    /// By the cosine of a word's best region alone.
+    pub by_best_region: Option<Auc>,
+    /// Share of mismatched words that take something from the score, over all seeds.
+    pub mismatched_losing: Option<f64>,
+    /// Share of matched words that do, by mistake.
+    pub matched_losing: Option<f64>,
+    /// Mismatched words behind these numbers, summed over seeds.
+    pub mismatched: u64,
+    /// Matched words, objects and backgrounds; words of function are neither.
+    pub matched: u64,
+}
+
+/// Area under the ROC curve: 0.5 is chance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auc {
+    /// Mean over seeds.
+    pub value: f64,
+    /// 95 % interval `[lo, hi]`: bootstrap over test images and seeds.
+    pub ci95: [f64; 2],
 }
 
 /// Drawn negatives of one epoch that were truly false ones, means over seeds.

@@ -93,3 +93,33 @@ fn estimates_are_those_of_their_rows() {
     assert!(figure.title.ends_with("; chance, 6.8, is not drawn"), "{}", figure.title);
     assert!(!figure.svg.clone().into_string().contains("chance<"));
 }
+
+/// By hand: the last moments stand in the legend; a density of deviation 0.1 is 1 / (0.1 √2π) = 3.989 at its mean.
+#[test]
+fn word_scores_are_drawn_where_their_moments_are() {
+    let mut input = sample::input(24.3, -5.5, &[1, 2]);
+    assert!(words(&input.report, &input.figures).is_empty());
+    let all = [0.3, 0.2, 0.1, 0.25, 0.2, 0.1];
+    for (name, first) in WORDS.iter().zip(all) {
+        let numbers = &mut input.figures.curves[0].numbers;
+        numbers.insert((*name).to_owned(), vec![(1.0, first), (2.0, first + 0.1)]);
+    }
+    let figures = words(&input.report, &input.figures);
+    assert_eq!(figures.len(), 2, "of the row and seed that tell them");
+    let labels = |figure: &Figure| format!("{:?}", figure.legend);
+    for part in
+        ["matched words: μ 0.400, σ 0.300", "mismatched words: μ 0.200, σ 0.350", "t: 0.300"]
+    {
+        assert!(labels(&figures[0]).contains(part), "{part}: {}", labels(&figures[0]));
+    }
+    assert!(labels(&figures[1]).contains("t_s") && figures[1].title.starts_with("Full, seed 1"));
+    assert!((normal(0.0, 0.1) - 3.989_423).abs() < 1e-6 && normal(0.1, 0.1) < normal(0.0, 0.1));
+    assert_eq!(shifted(&[(1.0, 0.5)], &[(1.0, 0.2)], -1.0), [(1.0, 0.3)]);
+    // Without a boundary of inference, and without a spread.
+    let numbers = &mut input.figures.curves[0].numbers;
+    numbers.remove("t_s");
+    assert_eq!(words(&input.report, &input.figures).len(), 2);
+    let numbers = &mut input.figures.curves[0].numbers;
+    numbers.get_mut("matched_deviation").unwrap()[1].1 = 0.0;
+    assert_eq!(words(&input.report, &input.figures).len(), 1, "no density without a deviation");
+}

@@ -1,5 +1,10 @@
 //! A made-up run for the tests: every field filled, every number invented.
 
+use std::collections::BTreeMap;
+
+use itm_core::encoders::PatchGrid;
+use itm_core::learn::Effect;
+
 use super::super::*;
 
 /// A report whose `Full` row is above `w/o FNE` by `over_without` and above CCA by `over_cca`,
@@ -78,9 +83,9 @@ pub(crate) fn input(over_without: f64, over_cca: f64, seeds: &[u64]) -> ReportIn
         .collect();
     let examples = (0..12).map(example).collect();
     let false_negatives = vec![example(0), example(2)];
-    let word_patches = vec![pair(PairKind::Annotated), pair(PairKind::FalseNegative)];
+    let word_maps = vec![pair(PairKind::Annotated), pair(PairKind::FalseNegative)];
     let similarities = vec![similarities()];
-    let figures = Figures { curves, similarities, examples, false_negatives, word_patches };
+    let figures = Figures { curves, similarities, examples, false_negatives, word_maps };
     ReportInput { report, figures }
 }
 
@@ -164,7 +169,7 @@ fn truth(name: &str, rsum: f64) -> Truth {
 }
 
 fn pointed(share: f64, chance: f64) -> Pointed {
-    Pointed { share, chance, ci95: [share - 0.02, share + 0.03], words: 17_345 }
+    Pointed { share, chance, ci95: [share - 0.02, share + 0.03], words: 17_345, idle: 0.0 }
 }
 
 fn curve(row: &str, i: usize, seed: u64) -> Curve {
@@ -180,6 +185,7 @@ fn curve(row: &str, i: usize, seed: u64) -> Curve {
         validation_rsum: epochs()
             .map(|e| (e, height * (1.0 - (-e / 3.0).exp()) + 4.0 * wobble(e)))
             .collect(),
+        numbers: BTreeMap::new(),
     }
 }
 
@@ -244,17 +250,51 @@ fn example(k: u32) -> Example {
 
 /// Maps of a caption that tries to be markup, by two rows.
 fn pair(kind: PairKind) -> PairMaps {
-    let map = |peak: usize| (0..4).map(|k| if k == peak { 0.5 } else { -0.1 }).collect();
-    let row = |row: &str, peak| RowMaps { row: row.into(), seed: 0, maps: vec![map(peak), map(3)] };
+    let map = |word: &str, peak: usize| WordMap {
+        word: word.into(),
+        values: (0..4).map(|k| if k == peak { 0.5 } else { -0.1 }).collect(),
+        effect: None,
+    };
+    let row = |row: &str, peak| RowMaps {
+        row: row.into(),
+        seed: 0,
+        score: None,
+        maps: vec![map("ball", peak), map("<cup>", 3)],
+    };
     let Item::Image(picture) = picture(5) else { unreachable!("a picture") };
     PairMaps {
         picture,
         caption: "A <b>ball</b> & a cup".into(),
         kind,
-        grid: PatchGrid::new(8, 4),
+        places: Places::Patches(PatchGrid::new(8, 4)),
         words: vec!["ball".into(), "<cup>".into()],
         boxes: vec![vec![Bounds::around(0.25, 0.75, 0.5, 0.4)], vec![]],
         rows: vec![row("Full", 2), row("w/o FNE", 1)],
+    }
+}
+
+/// Effects of three words on the score of a pair: a mismatched one, and two that attend to the second region.
+pub(crate) fn effects() -> PairMaps {
+    let word = |word: &str, negative, positive, weights: [f32; 2]| WordMap {
+        word: word.into(),
+        values: vec![0.1, 0.6 + negative],
+        effect: Some(Effect { negative: Some(negative), positive, weights: weights.into() }),
+    };
+    let maps = vec![
+        word("<blue>", -0.4, 0.1, [0.0, 0.0]),
+        word("ball", 0.0, 1.2, [0.25, 0.75]),
+        word("left", 0.0, 0.6, [0.25, 0.75]),
+    ];
+    let score = Some(0.5);
+    PairMaps {
+        places: Places::Boxes(vec![
+            Bounds::around(0.5, 0.5, 1.0, 1.0),
+            Bounds::around(0.25, 0.75, 0.5, 0.4),
+        ]),
+        words: maps.iter().map(|map| map.word.clone()).collect(),
+        boxes: vec![vec![]; 3],
+        rows: vec![RowMaps { row: "Full".into(), seed: 0, score, maps }],
+        ..pair(PairKind::Asked)
     }
 }
 

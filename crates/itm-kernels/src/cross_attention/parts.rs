@@ -1,0 +1,124 @@
+//! What each query adds to the score of one image and one text, branch by branch: for whoever explains a score.
+
+use super::pair::{self, Scratch};
+use super::{Batch, Inputs, Rule};
+use crate::product::{Into, Matrix, Threads, product};
+
+/// A score in parts; see the [module](super). What the rule does not have is empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parts {
+    /// `S`
+    pub score: f32,
+    /// `s`, `[words, regions]`, whoever asks.
+    pub products: Vec<f32>,
+    /// `neg`, `[q]`
+    pub negative: Vec<f32>,
+    /// `cos`, `[q]`
+    pub cosine: Vec<f32>,
+    /// `rel`, `[q]`
+    pub relevance: Vec<f32>,
+    /// `w` of the cosine, `[q, k]`
+    pub weights: Vec<f32>,
+}
+
+/// The score of one image, `[regions, width]`, and one text, `[words, width]`, in parts.
+///
+/// # Panics
+/// If a side is no whole number of rows, or has none.
+pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule: &Rule) -> Parts {
+    let [v, u] = [regions, words].map(|rows| (rows, rows.len() / width));
+    let products = times(u, v, width);
+    let (region_grams, word_grams) = (times(v, v, width), times(u, u, width));
+    let inputs = Inputs {
+        products: &products,
+        region_grams: &region_grams,
+        word_grams: &word_grams,
+        regions: &[v.1],
+        words: &[u.1],
+    };
+    let thresholds = [threshold];
+    let batch = Batch::new(&inputs, rule, &thresholds);
+    let mut scratch = Scratch::default();
+    let mut by = |rule: &Rule| {
+        let (spread, mut score) = (batch.load(&mut scratch, 0, 0), 0.0);
+        pair::forward(&mut scratch, rule, threshold, spread, &mut score);
+        let (lanes, keys) = (scratch.w.as_flattened(), scratch.keys);
+        let rows = lanes.chunks_exact((lanes.len() / scratch.queries).max(1));
+        let weights = rows.flat_map(|row| &row[..keys]).copied().collect();
+        (score, scratch.parts.clone(), weights)
+    };
+    let (score, ..) = by(rule);
+    let none = Rule { negative: None, cosine: None, relevance: None, ..rule.clone() };
+    let mut branch = |has: bool, rule: Rule| if has { by(&rule) } else { Default::default() };
+    let Rule { negative, cosine, relevance, .. } = rule.clone();
+    let (_, of_negative, _) = branch(negative.is_some(), Rule { negative, ..none.clone() });
+    let (_, of_cosine, weights) = branch(cosine.is_some(), Rule { cosine, ..none.clone() });
+    let (_, of_relevance, _) = branch(relevance.is_some(), Rule { relevance, ..none });
+    Parts {
+        score,
+        products,
+        negative: of_negative,
+        cosine: of_cosine,
+        relevance: of_relevance,
+        weights,
+    }
+}
+
+/// `a bᵀ`
+fn times((a, m): (&[f32], usize), (b, n): (&[f32], usize), width: usize) -> Vec<f32> {
+    let mut to = vec![0.0; m * n];
+    let (a, b) = (Matrix::new(a, m, width), Matrix::new(b, n, width));
+    product(Threads::This, &mut to, Into::Replace, a, b.t());
+    to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Cosine, Negative, Norm, Pool, Rows, Side, Spread, Spreads, Weights, scores,
+    };
+    use super::*;
+    use crate::testing::random;
+
+    fn softmax(norm: Norm) -> Weights {
+        Weights::Softmax { scale: 6.0, leak: 0.1, norm }
+    }
+
+    fn full(queries: Side) -> Rule {
+        let spread = Some(Spread { scale: 5.0, what: Spreads::Mask });
+        Rule {
+            queries,
+            negative: Some(Negative { masked: true, spread }),
+            cosine: Some(Cosine { weights: Weights::Above { scale: 20.0 }, unit_queries: false }),
+            relevance: Some(softmax(Norm::Queries)),
+            pool: Pool::Mean,
+        }
+    }
+
+    /// Parts add up to the score of all pairs, for both sides that may ask; weights are of the cosine alone.
+    #[test]
+    fn parts_add_up_to_the_score() {
+        let (d, n, m) = (9, 21, 6); // more regions than a register holds
+        let [v, u] = [(n, 1), (m, 2)].map(|(rows, seed)| random(rows * d, seed));
+        for queries in [Side::Words, Side::Regions] {
+            let rule = full(queries);
+            let made = parts(&v, &u, d, 0.4, &rule);
+            let [images, texts] = [(&v, n), (&u, m)].map(|(x, k)| Rows::new(x.clone(), d, &[k]));
+            let want = scores(&images, &texts, [0..1, 0..1], 0.4, &rule)[0];
+            assert!((made.score - want).abs() < 1e-5, "{} for {want}", made.score);
+            let q = made.negative.len();
+            let sum = |part: &[f32]| part.iter().map(|&x| f64::from(x)).sum::<f64>();
+            let all = [&made.negative, &made.cosine, &made.relevance].map(|part| sum(part));
+            let mean = all.iter().sum::<f64>() / q as f64;
+            assert!((mean - f64::from(made.score)).abs() < 1e-5, "{mean}: {all:?}");
+            assert!(all.iter().all(|&part| part != 0.0), "{all:?}");
+            let rows = made.weights.chunks_exact(m * n / q);
+            assert_eq!((rows.len(), q), (q, if queries == Side::Words { m } else { n }));
+            assert!(rows.map(sum).all(|sum| sum == 0.0 || (sum - 1.0).abs() < 1e-5));
+        }
+        let bare = Rule { negative: None, relevance: None, ..full(Side::Words) };
+        let made = parts(&v, &u, d, 0.4, &bare);
+        assert_eq!((made.negative.len(), made.relevance.len(), made.cosine.len()), (0, 0, m));
+        assert_eq!(made.products.len(), m * n);
+    }
+}

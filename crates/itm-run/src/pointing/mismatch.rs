@@ -1,0 +1,223 @@
+//! Whether words that an image does not meet are told from words that it meets, by what they take from the score and by their
+//! best region alone.
+//!
+//! ```text
+//! AUC = P(x_mismatched < x_matched) + ½ P(x_mismatched = x_matched),   x = neg_j  or  max_k s_jk
+//! ```
+//!
+//! over all words of the pairs that say something of an image. Pairs are each caption with its own image, with the hardest of the
+//! images of which it is false, and with a random one of them. A caption is true of its own image, which has no mismatched word:
+//! there the share of words that lose by mistake is all there is.
+
+use itm_core::scored::Scored;
+use itm_core::{Relevance, Result};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{SEED, interval};
+use crate::report::{Auc, Detected};
+
+/// Replicates of the bootstrap: each looks at all words.
+const REPLICATES: usize = 2_000;
+/// Images whose scores are looked at together.
+const BAND: usize = 256;
+
+/// A word that says something of an image.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct OneWord {
+    image: u32,
+    mismatched: bool,
+    negative: Option<f32>,
+    best: f32,
+}
+
+/// All such words of some pairs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Words(Vec<OneWord>);
+
+impl Words {
+    pub(super) fn push(
+        &mut self,
+        image: usize,
+        mismatched: bool,
+        negative: Option<f32>,
+        best: f32,
+    ) {
+        self.0.push(OneWord { image: image as u32, mismatched, negative, best });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The words by ascending value; `None` where they have none.
+    fn ranked(&self, value: fn(&OneWord) -> Option<f32>) -> Option<Vec<Value>> {
+        let with = |word: &OneWord| Some((value(word)?, word.image, word.mismatched));
+        let mut all = self.0.iter().map(with).collect::<Option<Vec<Value>>>()?;
+        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        Some(all)
+    }
+
+    /// Words of a kind that lose something, and all of the kind.
+    fn losing(&self, mismatched: bool) -> (u64, u64) {
+        let words = || self.0.iter().filter(|word| word.mismatched == mismatched);
+        let losing = words().filter(|word| word.negative.is_some_and(|x| x < 0.0));
+        (losing.count() as u64, words().count() as u64)
+    }
+}
+
+/// A value with its image, and whether it is of a mismatched word.
+type Value = (f32, u32, bool);
+
+/// Each text with the image of the highest score, the first of equal ones, among those of which it is false.
+pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usize, usize)>> {
+    let (n, m) = (scored.images(), scored.texts());
+    let mut best: Vec<Option<(f32, usize)>> = vec![None; m];
+    for first in (0..n).step_by(BAND) {
+        let end = (first + BAND).min(n);
+        let band = scored.block(first..end, 0..m)?;
+        for (image, row) in (first..end).zip(band.values().chunks_exact(m)) {
+            for (text, &score) in row.iter().enumerate() {
+                let harder = best[text].is_none_or(|(before, _)| score > before);
+                if harder && !truth.contains(image, text) {
+                    best[text] = Some((score, image));
+                }
+            }
+        }
+    }
+    Ok(best.iter().enumerate().filter_map(|(text, best)| Some((best.as_ref()?.1, text))).collect())
+}
+
+/// Each text with one of the images of which it is false, whatever a model says.
+pub(super) fn random(truth: &Relevance) -> Vec<(usize, usize)> {
+    let n = truth.images();
+    let wrong = |text: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+        rng.set_stream(text as u64);
+        let draw = || rng.random_range(0..n);
+        let is_wrong = |&image: &usize| !truth.contains(image, text);
+        let any = truth.images_of(text).len() < n;
+        any.then(|| std::iter::repeat_with(draw).find(is_wrong).map(|image| (image, text)))?
+    };
+    (0..truth.texts()).filter_map(wrong).collect()
+}
+
+/// One kind of pairs over the seeds of a row.
+pub(super) fn detected(runs: &[&Words], images: usize) -> Detected {
+    let by = |value: fn(&OneWord) -> Option<f32>| {
+        let ranked: Option<Vec<Vec<Value>>> = runs.iter().map(|run| run.ranked(value)).collect();
+        over_seeds(&ranked?, images)
+    };
+    let of = |mismatched: bool| {
+        let counts = runs.iter().map(|run| run.losing(mismatched));
+        counts.fold((0, 0), |(a, b), (losing, all)| (a + losing, b + all))
+    };
+    let told = runs.iter().all(|run| run.0.iter().all(|word| word.negative.is_some()));
+    let share = |(losing, all): (u64, u64)| (told && all > 0).then(|| losing as f64 / all as f64);
+    Detected {
+        by_negative_effect: by(|word| word.negative),
+        by_best_region: by(|word| Some(word.best)),
+        mismatched_losing: share(of(true)),
+        matched_losing: share(of(false)),
+        mismatched: of(true).1,
+        matched: of(false).1,
+    }
+}
+
+/// The mean over seeds, and its interval.
+fn over_seeds(runs: &[Vec<Value>], images: usize) -> Option<Auc> {
+    let mean = |times: &[u32], drawn: &[u32]| {
+        let (mut sum, mut seeds) = (0.0, 0.0);
+        for (run, &times) in runs.iter().zip(times).filter(|(_, times)| **times > 0) {
+            if let Some(auc) = auc(run, drawn) {
+                sum += f64::from(times) * auc;
+                seeds += f64::from(times);
+            }
+        }
+        (seeds > 0.0).then(|| sum / seeds)
+    };
+    let value = mean(&vec![1; runs.len()], &vec![1; images])?;
+    Some(Auc { value, ci95: interval(REPLICATES, [runs.len(), images], mean) })
+}
+
+/// Images counted as often as they were drawn; `None` if one kind of words is missing.
+fn auc(ranked: &[Value], drawn: &[u32]) -> Option<f64> {
+    let (mut mismatched, mut matched, mut twice) = (0, 0, 0);
+    for equal in ranked.chunk_by(|a, b| a.0 == b.0) {
+        let (mut bad, mut good) = (0, 0);
+        for &(_, image, is_mismatched) in equal {
+            let weight = u64::from(drawn[image as usize]);
+            *(if is_mismatched { &mut bad } else { &mut good }) += weight;
+        }
+        twice += good * (2 * mismatched + bad);
+        mismatched += bad;
+        matched += good;
+    }
+    (mismatched > 0 && matched > 0).then(|| twice as f64 / (2 * mismatched * matched) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::ScoreMatrix;
+
+    use super::*;
+
+    fn words(all: &[(usize, bool, f32, f32)]) -> Words {
+        let mut words = Words::default();
+        all.iter().for_each(|&(i, bad, negative, best)| words.push(i, bad, Some(negative), best));
+        words
+    }
+
+    /// By hand: of 2 × 3 pairs of a mismatched and a matched word, by the negative effect 5 are right (−.4 is below three, −.1 below
+    /// two) and one is equal: 5½ of 6; by the best region 3 and 2 of 6. Without image 1 there are only −.4 and 0, −.1: 2 of 2.
+    #[test]
+    fn golden_areas() {
+        let all = [
+            (0, true, -0.4, 0.1),
+            (1, true, -0.1, 0.4),
+            (0, false, 0.0, 0.5),
+            (1, false, 0.0, 0.3),
+            (0, false, -0.1, 0.45),
+        ];
+        let words = words(&all);
+        let by = |value, drawn: &[u32]| auc(&words.ranked(value).unwrap(), drawn).unwrap();
+        assert!((by(|w| w.negative, &[1, 1]) - 5.5 / 6.0).abs() < 1e-12);
+        assert!((by(|w| Some(w.best), &[1, 1]) - 5.0 / 6.0).abs() < 1e-12);
+        assert_eq!(by(|w| w.negative, &[3, 0]), 1.0);
+        let made = detected(&[&words], 2);
+        assert_eq!((made.mismatched, made.matched), (2, 3));
+        assert_eq!((made.mismatched_losing, made.matched_losing), (Some(1.0), Some(1.0 / 3.0)));
+        let Some(Auc { value, ci95: [lo, hi] }) = made.by_negative_effect else {
+            panic!("{made:?}")
+        };
+        assert!(lo == value && hi == 1.0, "{lo} {value} {hi}");
+        // Two seeds count alike: the second tells nothing.
+        let flat = Words(words.0.iter().map(|w| OneWord { best: 0.2, ..*w }).collect());
+        let both = detected(&[&words, &flat], 2).by_best_region.unwrap();
+        assert!((both.value - (5.0 / 6.0 + 0.5) / 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_kind_that_is_missing_has_no_area() {
+        let matched = words(&[(0, false, -0.2, 0.1), (0, false, 0.0, 0.6)]);
+        let made = detected(&[&matched], 1);
+        assert_eq!((made.by_negative_effect, made.by_best_region), (None, None));
+        assert_eq!((made.matched_losing, made.mismatched_losing), (Some(0.5), None));
+        let mut scan = Words::default();
+        scan.push(0, true, None, 0.1);
+        scan.push(0, false, None, 0.2);
+        let made = detected(&[&scan], 1);
+        assert_eq!((made.by_negative_effect, made.matched_losing), (None, None));
+        assert_eq!(made.by_best_region.unwrap().value, 1.0);
+    }
+
+    /// By hand: text 0 is true of images 0 and 2, text 1 of all.
+    #[test]
+    fn wrong_images_are_wrong() {
+        let truth = Relevance::new(2, vec![vec![0, 1], vec![1], vec![0, 1], vec![1]]);
+        let scores = ScoreMatrix::from_rows([[0.9, 0.1], [0.3, 0.2], [0.8, 0.3], [0.5, 0.4]]);
+        assert_eq!(hardest(&scores, &truth).unwrap(), [(3, 0)]);
+        let drawn = random(&truth);
+        assert!(matches!(drawn[..], [(1 | 3, 0)]), "{drawn:?}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Words of a caption coloured by what they do to its score with an image, and the regions that they attend to: NAAF's Figure 4.
+
+use itm_core::data::Bounds;
+use itm_core::encoders::Places;
+use itm_core::learn::{Effect, WordMap};
+use itm_report::format::decimals;
+use itm_report::html::scroll;
+use maud::{Markup, PreEscaped, html};
+
+use super::word_patches::{kind, picture};
+use super::{PairMaps, RowMaps};
+
+/// Units of a picture's side.
+const SIZE: usize = 1000;
+
+/// What only this part of a page needs.
+const STYLE: &str = "
+.adds, .takes { border-radius: .2rem; padding: .05rem .25rem; --strength: 100%; }
+.adds { background: color-mix(in oklab, var(--s1) calc(var(--strength) * .6), transparent); }
+.takes { background: color-mix(in oklab, var(--s0) calc(var(--strength) * .6), transparent); }
+.effects { display: grid; gap: 1.25rem; margin-top: 1rem; }
+.effects th:first-child { background: var(--panel); } .effects .absent-picture { fill: var(--rule); }
+.effect { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: 1rem; margin-bottom: 1rem; }
+.effect > svg { width: 100%; max-width: 22rem; height: auto; }
+.effect .caption { font-size: 1.15rem; line-height: 1.9; margin: 0 0 .5rem; }
+.effect .region { fill: none; stroke: #f0f; stroke-width: 6px; }
+.effect .box { fill: none; stroke: #fff; stroke-width: 3px; stroke-dasharray: 14 10; }
+.effect text { font: 600 34px system-ui, sans-serif; fill: #fff; stroke: #000; stroke-width: 6px; paint-order: stroke; }
+";
+
+/// Nothing without any pair whose words have effects.
+pub(super) fn render(pairs: &[PairMaps]) -> Markup {
+    let has =
+        |pair: &&PairMaps| pair.rows.iter().flat_map(|row| &row.maps).any(|m| m.effect.is_some());
+    let pairs: Vec<_> = pairs.iter().filter(has).collect();
+    html! {
+        @if !pairs.is_empty() {
+            style { (PreEscaped(STYLE)) }
+            p.note {
+                "What each word does to the score of the pair: " span.adds { "adds" } " (positive effect), "
+                span.takes { "takes" } " (negative effect, a word without a region above the boundary). Strength: share of the \
+                 largest effect of its kind in the row. Boxes: the region that a word attends to most; dashed: what the word is \
+                 about, where that is known."
+            }
+            div.effects { @for pair in pairs { (one(pair)) } }
+        }
+    }
+}
+
+fn one(pair: &PairMaps) -> Markup {
+    html! {
+        article {
+            p.by { (kind(pair)) " · " (pair.picture.name) }
+            p { q { (pair.caption) } }
+            @for row in &pair.rows { (of_row(pair, row)) }
+        }
+    }
+}
+
+fn of_row(pair: &PairMaps, row: &RowMaps) -> Markup {
+    let label = format!("{}, seed {}", row.row, row.seed);
+    let effects = || row.maps.iter().filter_map(|map| Some((map, map.effect.as_ref()?)));
+    let most = |of: fn(&Effect) -> f32| effects().map(|(_, e)| of(e)).fold(0.0, f32::max);
+    let most = [most(added), most(taken)];
+    html! {
+        p.by { (label) @if let Some(score) = row.score { " · score " (decimals(f64::from(score), 3)) } }
+        div.effect {
+            (boxes(pair, row, &label))
+            div {
+                p.caption { @for (map, effect) in effects() { (coloured(map, effect, most)) " " } }
+                (scroll(&format!("Effects of words, {label}"), numbers(pair, row)))
+            }
+        }
+    }
+}
+
+fn added(effect: &Effect) -> f32 {
+    effect.positive
+}
+
+fn taken(effect: &Effect) -> f32 {
+    -effect.negative.unwrap_or(0.0)
+}
+
+/// A word in the colour of its negative effect if it has one, else of its positive effect.
+fn coloured(map: &WordMap, effect: &Effect, [most_added, most_taken]: [f32; 2]) -> Markup {
+    let (class, share) = match taken(effect) > 0.0 {
+        true => ("takes", taken(effect) / most_taken),
+        false => ("adds", added(effect).max(0.0) / most_added),
+    };
+    let percent = if share.is_finite() { (100.0 * share).round() } else { 0.0 };
+    html! { span class=(class) style=(format!("--strength:{percent}%")) { (map.word) } }
+}
+
+fn numbers(pair: &PairMaps, row: &RowMaps) -> Markup {
+    let number = |x: f32| decimals(f64::from(x), 3);
+    html! {
+        table {
+            thead { tr {
+                th scope="col" { "word" } th scope="col" { "negative" } th scope="col" { "positive" }
+                th scope="col" { "best cosine" } th scope="col" { "region" } th scope="col" { "weight" }
+            } }
+            tbody {
+                @for (map, effect) in row.maps.iter().filter_map(|map| Some((map, map.effect.as_ref()?))) {
+                    @let region = effect.place();
+                    tr {
+                        th scope="row" { (map.word) }
+                        td { @if let Some(x) = effect.negative { (number(x)) } @else { "–" } }
+                        td { (number(effect.positive)) }
+                        td { (number(map.best())) }
+                        td { @if let Some(k) = region { (k) } @else { "none" } }
+                        td { @if let Some(k) = region { (number(effect.weights[k])) } @else { "–" } }
+                    }
+                }
+            }
+        }
+        @if matches!(&pair.places, Places::Boxes(boxes) if boxes.is_empty()) {
+            p.note { "Nobody knows where the regions lie." }
+        }
+    }
+}
+
+/// The picture with each region that a word attends to, under the names of these words, and what they are about.
+fn boxes(pair: &PairMaps, row: &RowMaps, label: &str) -> Markup {
+    let Places::Boxes(places) = &pair.places else { return html! {} };
+    let mut regions: Vec<(usize, Vec<&str>)> = vec![];
+    for map in &row.maps {
+        let matched = map.effect.as_ref().filter(|e| taken(e) <= 0.0).and_then(Effect::place);
+        let Some(place) = matched.filter(|&place| place < places.len()) else { continue };
+        match regions.iter_mut().find(|(k, _)| *k == place) {
+            Some((_, words)) => words.push(&map.word),
+            None => regions.push((place, vec![&map.word])),
+        }
+    }
+    html! {
+        svg viewBox={ "0 0 " (SIZE) " " (SIZE) } role="img" aria-label=(label) {
+            title { (label) }
+            (picture(pair, SIZE))
+            @for b in pair.boxes.iter().flatten() { (rect(b, "box")) }
+            @for (k, words) in &regions {
+                (rect(&places[*k], "region"))
+                @let [x, y] = [places[*k].x1 + 0.01, places[*k].y1 + 0.05].map(tenths);
+                text x=(x) y=(y) { (k) ": " (words.join(", ")) }
+            }
+        }
+    }
+}
+
+fn rect(b: &Bounds, class: &str) -> Markup {
+    let [x, y, w, h] = [b.x1, b.y1, b.width(), b.height()].map(tenths);
+    html! { rect class=(class) x=(x) y=(y) width=(w) height=(h) {} }
+}
+
+fn tenths(share: f32) -> String {
+    format!("{:.1}", share * SIZE as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+    use super::*;
+
+    /// By hand: the first word takes most, the second adds most, the third half as much; both attend to region 1, whose box
+    /// begins at (0, 0.55) and is half as wide as the picture.
+    #[test]
+    fn words_boxes_and_numbers_stand_together() {
+        let out = render(&[sample::effects()]).into_string();
+        for part in [
+            "<span class=\"takes\" style=\"--strength:100%\">&lt;blue&gt;</span>",
+            "<span class=\"adds\" style=\"--strength:100%\">ball</span>",
+            "<span class=\"adds\" style=\"--strength:50%\">left</span>",
+            "<td>−0.400</td><td>0.100</td><td>0.200</td><td>none</td><td>–</td>",
+            "<td>0.000</td><td>1.200</td><td>0.600</td><td>1</td><td>0.750</td>",
+            "<rect class=\"region\" x=\"0.0\" y=\"550.0\" width=\"500.0\" height=\"400.0\"></rect>",
+            ">1: ball, left</text>",
+            "Full, seed 0 · score 0.500",
+        ] {
+            assert!(out.contains(part), "no {part} in {out}");
+        }
+        assert_eq!(out.matches("class=\"region\"").count(), 1, "the first word matches none");
+        assert!(!out.contains("<blue>") && out.contains("not annotated"));
+        assert!(render(&sample::input(1.0, 1.0, &[1]).figures.word_maps).into_string().is_empty());
+    }
+
+    /// A method without a negative branch says so; regions of unknown places leave the words.
+    #[test]
+    fn what_is_not_known_is_not_drawn() {
+        let mut pair = sample::effects();
+        pair.rows[0]
+            .maps
+            .iter_mut()
+            .flat_map(|map| &mut map.effect)
+            .for_each(|e| e.negative = None);
+        pair.places = Places::Boxes(vec![]);
+        let out = render(&[pair]).into_string();
+        assert!(out.contains("<td>–</td><td>0.100</td>") && !out.contains("class=\"takes\" style"));
+        assert!(!out.contains("class=\"region\"") && out.contains("Nobody knows where"));
+    }
+}
