@@ -67,8 +67,7 @@ impl Method for Naaf {
         Ok(())
     }
 
-    /// None yet: what each word takes and gives is not told.
-    fn word_maps(&self, _pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
-        Ok(None)
+    fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
+        self.maps(pairs)
     }
 }
