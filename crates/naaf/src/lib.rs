@@ -13,6 +13,7 @@ mod preset;
 mod rows;
 mod state;
 mod step;
+mod words;
 
 pub use burn::tensor::Device;
 pub use itm_core::learn::{Batch, Images, Method, Observe};

@@ -11,7 +11,6 @@ use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 
 use crate::all_pairs::CrossScores;
 use crate::config::Score;
-use crate::effects::effects;
 use crate::rows;
 use crate::step::Naaf;
 
@@ -74,29 +73,7 @@ impl Method for Naaf {
         Ok(())
     }
 
-    /// What each word adds and takes, and the regions it attends to; none where words have no part of their own.
-    fn word_maps(&self, asked: WordPairs) -> Result<Option<Vec<WordMaps>>> {
-        if self.config.model.score == Score::Global {
-            return Ok(None);
-        }
-        let regions = asked.items.images.regions(self.region_dim())?;
-        let (model, dim) = (self.encoders().valid(), self.config.model.embed_dim);
-        let boundary = self.boundary.inference(&self.config.mining) as f32;
-        let mut maps = Vec::with_capacity(asked.pairs.len());
-        for block in asked.pairs.chunks(rows::BLOCK) {
-            let (images, texts): (Vec<usize>, Vec<usize>) = block.iter().copied().unzip();
-            let texts: Vec<&[u32]> =
-                texts.iter().map(|&c| asked.items.texts[c].as_slice()).collect();
-            check_texts(&texts, None)?;
-            let images = rows::of_some_regions(&model, regions, &images)?;
-            let words = rows::of_some_words(&model, &texts);
-            for ((v, u), &(image, text)) in images.iter().zip(&words).zip(block) {
-                let Some(effects) = effects(v, u, dim, boundary, &self.config.attention) else {
-                    return Ok(None);
-                };
-                maps.push(effects.maps(regions.boxes(image), &(asked.words)(text)?));
-            }
-        }
-        Ok(Some(maps))
+    fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
+        self.maps(pairs)
     }
 }

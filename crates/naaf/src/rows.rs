@@ -8,7 +8,7 @@ use itm_core::{Result, host};
 use crate::model::{Encoders, Padded, RegionBatch};
 
 /// Items that are encoded at once.
-pub(crate) const BLOCK: usize = 128;
+const BLOCK: usize = 128;
 
 /// Rows of all images one after another, `[Σ counts, d]`.
 ///
@@ -20,24 +20,6 @@ pub(crate) fn of_regions(model: &Encoders, regions: &Regions) -> Result<Vec<f32>
         real_rows(padded, |_, rows| values.extend_from_slice(rows));
     })?;
     Ok(values)
-}
-
-/// Rows of each of these images, `[counts, d]`.
-///
-/// # Errors
-/// If a region cannot be read.
-pub(crate) fn of_some_regions(
-    model: &Encoders,
-    regions: &Regions,
-    images: &[usize],
-) -> Result<Vec<Vec<f32>>> {
-    let rows = regions.rows(images)?;
-    Ok(items(model.regions(RegionBatch::from(&rows), InputDropout::Off)))
-}
-
-/// Rows of the words of each of these texts, `[lengths, d]`.
-pub(crate) fn of_some_words(model: &Encoders, texts: &[&[u32]]) -> Vec<Vec<f32>> {
-    items(model.words(texts, InputDropout::Off))
 }
 
 /// The mean row of each image at unit length, `[images, d]`.
@@ -81,12 +63,6 @@ fn for_each_block(model: &Encoders, regions: &Regions, mut take: impl FnMut(Padd
         take(model.regions(RegionBatch::from(&rows), InputDropout::Off));
     }
     Ok(())
-}
-
-fn items(padded: Padded) -> Vec<Vec<f32>> {
-    let mut items = vec![];
-    real_rows(padded, |_, rows| items.push(rows.to_vec()));
-    items
 }
 
 /// Calls `take(item, its rows)` without the padding.

@@ -240,6 +240,30 @@ fn trained() -> Naaf {
     model
 }
 
+/// A map for each pair, whose score is that of the pair; none where words have no part of their own.
+#[test]
+fn words_are_told_as_they_are_scored() {
+    let model = trained();
+    let scores = scores(&model);
+    let pairs = [(0, 1), (5, 2), (3, 6)];
+    let maps = |model: &Naaf| {
+        with_items(|items| {
+            let words = &|_| Ok(vec![]);
+            model.word_maps(itm_core::learn::WordPairs { items, pairs: &pairs, words }).unwrap()
+        })
+    };
+    let told = maps(&model).unwrap();
+    assert_eq!(told.len(), 3);
+    for (map, (image, text)) in told.iter().zip(pairs) {
+        let (got, want) = (map.score.unwrap(), scores[image * 8 + text]);
+        assert!((got - want).abs() < 1e-5, "{got} for {want}");
+        assert_eq!(map.words.len(), data().texts[text].len());
+    }
+    assert!(maps(&naaf(&global())).is_none());
+    let attention = Attention::Scan(Scan::image_to_text(crate::Pooling::Mean));
+    assert!(maps(&naaf(&NaafConfig { attention, ..tiny() })).is_none());
+}
+
 /// What is drawn with the truth beside it: pair 1 is of pair 0's image, a negative of it unless masked.
 #[test]
 fn negatives_are_audited() {
