@@ -46,10 +46,10 @@ pub struct BiGru {
 }
 
 impl BiGru {
-    fn encode(&self, captions: &TokenBatch, dropout: InputDropout) -> Tensor<3> {
+    fn states(&self, captions: &TokenBatch, dropout: InputDropout) -> Tensor<3> {
         let vectors = self.words.vectors(captions);
         let vectors = if self.frozen { vectors.detach() } else { vectors };
-        self.words.encode_vectors(words::dropped(vectors, dropout), captions)
+        self.words.states(words::dropped(vectors, dropout), captions)
     }
 }
 
@@ -63,8 +63,14 @@ pub struct Padded {
 }
 
 impl Padded {
+    /// Rows at unit length.
+    fn unit(self) -> Self {
+        let [b, l, d] = self.rows.dims();
+        Self { rows: normalize_rows(self.rows.reshape([b * l, d])).reshape([b, l, d]), ..self }
+    }
+
     /// The mean row of each item at unit length, `[b, d]`.
-    pub fn means(self) -> Tensor<2> {
+    fn means(self) -> Tensor<2> {
         normalize_rows(masked_mean(self.rows, &self.counts))
     }
 }
@@ -129,6 +135,18 @@ impl Encoders {
     /// # Panics
     /// If values and counts do not fit.
     pub fn regions(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
+        self.mapped(batch, dropout).unit()
+    }
+
+    /// The mean of the mapped regions of each image, at unit length, `[b, d]`.
+    ///
+    /// # Panics
+    /// As [`regions`](Self::regions).
+    pub fn image_means(&self, batch: RegionBatch, dropout: InputDropout) -> Tensor<2> {
+        self.mapped(batch, dropout).means()
+    }
+
+    fn mapped(&self, batch: RegionBatch, dropout: InputDropout) -> Padded {
         let RegionBatch { counts, values } = batch;
         let [width, _] = self.image.dims();
         let mut values = values.to_vec();
@@ -144,7 +162,7 @@ impl Encoders {
                 at += count;
             }
         }
-        Padded { rows: regions::padded(self.image.encode(values), counts), counts: counts.to_vec() }
+        Padded { rows: regions::padded(self.image.mapped(values), counts), counts: counts.to_vec() }
     }
 
     /// Unit rows of words, padded with rows that mean nothing.
@@ -152,10 +170,22 @@ impl Encoders {
     /// # Panics
     /// If there is no caption, a caption has no word, or a word's number is not in the vocabulary.
     pub fn words<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Padded {
+        self.sums(captions, dropout).unit()
+    }
+
+    /// The mean of the words of each caption before they get unit length, itself at unit length, `[b, d]`.
+    ///
+    /// # Panics
+    /// As [`words`](Self::words).
+    pub fn text_means<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Tensor<2> {
+        self.sums(captions, dropout).means()
+    }
+
+    fn sums<C: AsRef<[u32]>>(&self, captions: &[C], dropout: InputDropout) -> Padded {
         let captions = TokenBatch::new(captions);
         let rows = match &self.text {
-            TextEncoder::BiGru(bigru) => bigru.encode(&captions, dropout),
-            TextEncoder::Words(words) => words.encode(&captions, dropout),
+            TextEncoder::BiGru(bigru) => bigru.states(&captions, dropout),
+            TextEncoder::Words(words) => words.sums(&captions, dropout),
         };
         Padded { rows, counts: captions.lengths }
     }

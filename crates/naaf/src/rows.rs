@@ -16,7 +16,8 @@ const BLOCK: usize = 128;
 /// If a region cannot be read.
 pub(crate) fn of_regions(model: &Encoders, regions: &Regions) -> Result<Vec<f32>> {
     let mut values = vec![];
-    for_each_block(model, regions, |padded| {
+    for_each_block(regions, |batch| {
+        let padded = model.regions(batch, InputDropout::Off);
         real_rows(padded, |_, rows| values.extend_from_slice(rows));
     })?;
     Ok(values)
@@ -28,7 +29,9 @@ pub(crate) fn of_regions(model: &Encoders, regions: &Regions) -> Result<Vec<f32>
 /// If a region cannot be read.
 pub(crate) fn of_images(model: &Encoders, regions: &Regions) -> Result<Vec<f32>> {
     let mut values = vec![];
-    for_each_block(model, regions, |padded| values.extend(host(padded.means())))?;
+    for_each_block(regions, |batch| {
+        values.extend(host(model.image_means(batch, InputDropout::Off)));
+    })?;
     Ok(values)
 }
 
@@ -53,14 +56,14 @@ pub(crate) fn of_words(model: &Encoders, texts: &[Vec<u32>], d: usize) -> Vec<f3
 
 /// The mean row of each text at unit length, `[texts, d]`.
 pub(crate) fn of_texts(model: &Encoders, texts: &[Vec<u32>]) -> Vec<f32> {
-    embed_texts(texts, BLOCK, |some| model.words(some, InputDropout::Off).means())
+    embed_texts(texts, BLOCK, |some| model.text_means(some, InputDropout::Off))
 }
 
-fn for_each_block(model: &Encoders, regions: &Regions, mut take: impl FnMut(Padded)) -> Result<()> {
+fn for_each_block(regions: &Regions, mut take: impl FnMut(RegionBatch)) -> Result<()> {
     let images: Vec<usize> = (0..regions.len()).collect();
     for block in images.chunks(BLOCK) {
         let rows = regions.rows(block)?;
-        take(model.regions(RegionBatch::from(&rows), InputDropout::Off));
+        take(RegionBatch::from(&rows));
     }
     Ok(())
 }

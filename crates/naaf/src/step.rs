@@ -107,12 +107,20 @@ impl Naaf {
         let regions = self.check(batch)?;
         let (train, encoders) = (&self.config.train, self.encoders());
         let dropout = |share, part| InputDropout::On { share, seed: random::derive(seed, part) };
-        let images = encoders.regions(regions, dropout(train.region_dropout, stream::REGIONS));
-        let texts = encoders.words(batch.texts, dropout(train.word_dropout, stream::WORDS));
+        let of_regions = dropout(train.region_dropout, stream::REGIONS);
+        let of_words = dropout(train.word_dropout, stream::WORDS);
         let mut boundary = self.boundary.clone();
         let (scores, mut numbers) = match self.config.model.score {
-            Score::Global => (global(images, texts), Numbers::default()),
-            Score::Attention => self.attended(images, texts, &mut boundary, seed),
+            Score::Global => {
+                let images = encoders.image_means(regions, of_regions);
+                let texts = encoders.text_means(batch.texts, of_words);
+                (images.matmul(texts.transpose()), Numbers::default())
+            }
+            Score::Attention => {
+                let images = encoders.regions(regions, of_regions);
+                let texts = encoders.words(batch.texts, of_words);
+                self.attended(images, texts, &mut boundary, seed)
+            }
         };
         let plain = asks(observe).then(|| host(scores.clone().inner()));
         let loss = loss(&self.config.loss, self.learner.epoch(), scores, batch.image_ids);
@@ -213,11 +221,6 @@ impl Naaf {
     pub(crate) fn region_dim(&self) -> usize {
         self.encoders().image.dims()[0]
     }
-}
-
-/// Cosines of mean regions and mean words, `[b, b]`.
-fn global(images: Padded, texts: Padded) -> Tensor<2> {
-    images.means().matmul(texts.means().transpose())
 }
 
 /// What a step tells of the boundary; `sampled` are captions ranked right and their words.

@@ -78,16 +78,22 @@ impl BiGruText {
 
     /// Rows of words whose vectors were changed, say by dropout with a mask of one's own.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
+        let states = self.states(vectors, captions);
+        let [b, l, d] = states.dims();
+        unit_rows(states.reshape([b * l, d])).reshape([b, l, d])
+    }
+
+    /// The same before they get unit length: means of both directions' states, `[b, l, d]`, zero beyond a caption's length.
+    pub fn states(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let (b, l, width) = (captions.len(), captions.width, vectors.dims()[1]);
         let states = self.gru.forward(vectors.reshape([b, l, width]), &captions.lengths);
         let d = states.dims()[2] / 2;
         let mean = (states.clone().narrow(2, 0, d) + states.narrow(2, d, d)) * 0.5;
-        let rows = unit_rows(mean.reshape([b * l, d])).reshape([b, l, d]);
         let real =
             captions.lengths.iter().flat_map(|&n| (0..l).map(move |j| f32::from(u8::from(j < n))));
         let real = TensorData::new(real.collect::<Vec<f32>>(), [b, l, 1]);
-        let real = Tensor::<3>::from_data(real, &rows.device());
-        rows * real // states are finite on padding: nothing hides here that a product with 0 would keep
+        let real = Tensor::<3>::from_data(real, &mean.device());
+        mean * real // states are finite on padding: nothing hides here that a product with 0 would keep
     }
 }
 

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::start::LinearMap;
 use itm_core::{Error, Result};
-use itm_kernels::{Linear, embedding, normalize_rows, random, uniform};
+use itm_kernels::{Linear, embedding, random, uniform};
 
 use crate::config::RegionMapKind;
 
@@ -65,16 +65,16 @@ impl RegionMap {
         self.linear.weight.dims()
     }
 
-    /// Unit rows of regions that lie row by row, `[regions, d]`.
-    pub(super) fn encode(&self, values: Vec<f32>) -> Tensor<2> {
+    /// Rows of regions that lie row by row, `[regions, d]`, before they get unit length.
+    pub(super) fn mapped(&self, values: Vec<f32>) -> Tensor<2> {
         let [x, _] = self.dims();
         let weight = self.linear.weight.val();
         let shape = [values.len() / x, x];
         let rows = Tensor::from_data(TensorData::new(values, shape), &weight.device());
-        let Some(gain) = &self.gain else { return normalize_rows(self.linear.forward(rows)) };
+        let Some(gain) = &self.gain else { return self.linear.forward(rows) };
         let factor = gain.val() / norm(weight.clone());
         let product = rows.matmul(weight) * factor.unsqueeze();
-        normalize_rows(product + self.linear.bias.val().unsqueeze())
+        product + self.linear.bias.val().unsqueeze()
     }
 }
 

@@ -167,7 +167,7 @@ fn a_given_map_is_the_map() {
     };
     let rows = |kind| {
         let image = RegionMap::new(kind, [X, 4], 3, &Device::flex()).with_map(&map).unwrap();
-        host(image.encode(VALUES.to_vec()))
+        host(normalize_rows(image.mapped(VALUES.to_vec())))
     };
     let (plain, gained) = (rows(RegionMapKind::Xavier), rows(RegionMapKind::WeightNorm));
     close(&gained, &wide(plain.clone()));
@@ -177,6 +177,28 @@ fn a_given_map_is_the_map() {
         sum + f64::from(map.bias[k])
     };
     close(&plain[..4], &unit(&(0..4).map(of).collect::<Vec<_>>()));
+}
+
+/// Means come before unit length, so that a long row weighs more: the map of the mean region, and `unit(mean of T[w])`.
+#[test]
+fn means_are_of_rows_before_they_get_unit_length() {
+    let device = Device::flex();
+    let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &device);
+    let batch = RegionBatch { counts: &COUNTS, values: &VALUES };
+    let got = host(made.image_means(batch, InputDropout::Off));
+    let mapped = wide(host(made.image.mapped(VALUES.to_vec())));
+    let d = mapped.len() / (VALUES.len() / X);
+    let mut at = 0;
+    for (image, &count) in COUNTS.iter().enumerate() {
+        let mean = |k: usize| (at..at + count).map(|row| mapped[row * d + k]).sum::<f64>();
+        close(&got[image * d..][..d], &unit(&(0..d).map(mean).collect::<Vec<_>>()));
+        at += count;
+    }
+    let TextEncoder::Words(table) = &made.text else { panic!("a table") };
+    let vectors = wide(host(table.table.val()));
+    let got = host(made.text_means(&[&[2u32, 5, 2][..], &[1]], InputDropout::Off));
+    let mean = |k: usize| 2.0 * vectors[2 * d + k] + vectors[5 * d + k]; // the bias is 0 here
+    close(&got[..d], &unit(&(0..d).map(mean).collect::<Vec<_>>()));
 }
 
 #[test]

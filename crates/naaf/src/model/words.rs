@@ -6,7 +6,7 @@ use itm_core::Result;
 use itm_core::encoders::{InputDropout, TokenBatch};
 use itm_core::start::LinearMap;
 use itm_kernels::dropout::Mask;
-use itm_kernels::{embedding, masked_mean, normalize_rows, uniform};
+use itm_kernels::{embedding, masked_mean, uniform};
 
 use super::regions::parameters;
 
@@ -45,7 +45,8 @@ impl WordTable {
         Ok(Self { table, bias })
     }
 
-    pub(super) fn encode(&self, captions: &TokenBatch, dropout: InputDropout) -> Tensor<3> {
+    /// `e_i + 1/m Σ_l e_l`, `[b, l, d]`.
+    pub(super) fn sums(&self, captions: &TokenBatch, dropout: InputDropout) -> Tensor<3> {
         let ([vocabulary, d], (b, l)) = (self.table.dims(), (captions.len(), captions.width));
         if let Some(k) = captions.ids.iter().position(|&id| id as usize >= vocabulary) {
             let (caption, word) = (k / l, k % l);
@@ -55,7 +56,7 @@ impl WordTable {
         let words = words.reshape([b, l, d]);
         let mean = masked_mean(words.clone(), &captions.lengths).reshape([b, 1, d]);
         let twice = self.bias.val().reshape([1, 1, d]) * 2.0; // the word's own and the mean's
-        normalize_rows((words + (mean + twice)).reshape([b * l, d])).reshape([b, l, d])
+        words + (mean + twice)
     }
 }
 
