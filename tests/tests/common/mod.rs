@@ -17,8 +17,8 @@ use itm_run::plan::Sizes;
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
 pub(crate) const VOCABULARY: usize = 20;
-/// Of a method that sees regions: each row of features is three of them.
-const REGION_DIM: usize = 4;
+/// Of a method that sees regions: an image has its row of features and one that all images have.
+const REGIONS: usize = 2;
 
 /// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
 const SMALL: [(&str, &str); 11] = [
@@ -110,8 +110,7 @@ impl Row {
         let recipe = self.recipe(seed);
         let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()) };
         let regions = matches!(recipe.sees(), Sees::Regions);
-        let width = if regions { REGION_DIM } else { DIM };
-        let start = recipe.start().map(|asked| start(width, asked.width));
+        let start = recipe.start().map(|asked| start(asked.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
         let model = recipe.build(&Given { sizes, inputs: &inputs, start, truth, device }).unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
@@ -130,8 +129,8 @@ pub(crate) fn sizes() -> Sizes {
     let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps an epoch
     Sizes {
         features: DIM,
-        region_width: REGION_DIM,
-        regions: DIM / REGION_DIM,
+        region_width: DIM,
+        regions: REGIONS,
         vocabulary: VOCABULARY,
         words: 4,
         captions,
@@ -144,14 +143,14 @@ pub(crate) fn idf() -> Vec<f32> {
     (0..VOCABULARY).map(|term| 1.0 + (term % 3) as f32).collect()
 }
 
-/// Maps of features of a width to another that a start could be: no two entries alike.
-pub(crate) fn start(dim: usize, width: usize) -> Start {
+/// Maps of a width that a start could be: no two entries alike.
+pub(crate) fn start(width: usize) -> Start {
     let map = |inputs: usize, shift: usize| {
         let value = |k: usize| ((k * 37 + shift) % 101) as f32 / 101.0 - 0.5;
         let weight = (0..inputs * width).map(value).collect();
         LinearMap { weight, bias: (0..width).map(|k| 0.1 * value(k + 7)).collect() }
     };
-    Start { image: map(dim, 3), text: map(VOCABULARY, 50) }
+    Start { image: map(DIM, 3), text: map(VOCABULARY, 50) }
 }
 
 /// Captions match their own image and no other.
@@ -185,14 +184,20 @@ impl Data {
     }
 }
 
-/// A method that sees regions, given features: a row of them is the regions of an image.
+/// A method that sees regions, given features.
 struct OfRegions(Box<dyn Method>);
 
 impl OfRegions {
+    /// Counts and values of the regions that rows of features become.
+    fn regions(features: &[f32]) -> (Vec<usize>, Vec<f32>) {
+        let rows = features.chunks_exact(DIM);
+        (vec![REGIONS; rows.len()], rows.flat_map(|row| [row, &[1.0; DIM]].concat()).collect())
+    }
+
     fn items(items: Items) -> Items {
         let ImageItems::Features(features) = items.images else { panic!("features alone") };
-        let counts = vec![DIM / REGION_DIM; features.values.len() / DIM];
-        let regions = Regions::new(REGION_DIM, counts, features.values.clone()).unwrap();
+        let (counts, values) = Self::regions(&features.values);
+        let regions = Regions::new(DIM, counts, values).unwrap();
         // For as long as the scores: a few hundred bytes of a test.
         Items { images: ImageItems::Regions(Box::leak(Box::new(regions))), ..items }
     }
@@ -204,9 +209,8 @@ impl Method for OfRegions {
     }
 
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
-        let counts = vec![DIM / REGION_DIM; batch.image_ids.len()];
-        let values = batch.images.values();
-        let images = Images::Regions { width: REGION_DIM, counts: &counts, values };
+        let (counts, values) = Self::regions(batch.images.values());
+        let images = Images::Regions { width: DIM, counts: &counts, values: &values };
         self.0.step(&Batch { images, ..*batch }, seed, observe)
     }
 

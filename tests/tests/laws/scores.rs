@@ -73,7 +73,7 @@ fn a_start_gives_the_scores_of_its_maps() {
         if row.name.contains("Order") || matches!(row.recipe(0).sees(), Sees::Regions) {
             continue; // another similarity; several rows an item
         }
-        let (start, d) = (start(DIM, asked.width), asked.width);
+        let (start, d) = (start(asked.width), asked.width);
         let mapped = |map: &itm_core::start::LinearMap, inputs: &[(usize, f64)]| -> Vec<f64> {
             let of = |k: usize| {
                 let sum: f64 =

@@ -27,7 +27,10 @@ fn one_seed_gives_one_result_and_another_seed_another() {
         let ((a, of_a), (b, of_b)) = (trained(&row, 1, 3), trained(&row, 1, 3));
         assert_eq!(of_a, of_b, "{}", row.name);
         assert!(saved(&*a) == saved(&*b), "{}", row.name);
-        assert!(scores(&*a) != scores(&*trained(&row, 2, 3).0), "{}", row.name);
+        // Where all weights are given, seeds differ in the order of the pairs, which a law does not have.
+        let [first, second] = [1, 2].map(|seed| saved(&*row.model(seed, &Device::flex())));
+        let same = scores(&*a) == scores(&*trained(&row, 2, 3).0);
+        assert_eq!(same, first == second, "{}", row.name);
     }
 }
 
