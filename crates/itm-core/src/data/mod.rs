@@ -128,7 +128,9 @@ impl Dataset {
         if transform == RegionTransform::Given {
             return Ok(());
         }
-        let fitted = transform.fit(self.train.regions.as_ref().ok_or_else(missing)?)?;
+        let train = self.train.regions.as_ref().ok_or_else(missing)?;
+        let fitted =
+            transform.fit(train.dim(), (0..train.len()).map(|image| train.stored(image)))?;
         for part in [&mut self.train, &mut self.val, &mut self.test] {
             part.regions = part.regions.take().map(|regions| regions.transformed(fitted.clone()));
         }

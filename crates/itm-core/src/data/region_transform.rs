@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::Regions;
 use crate::Result;
 
 /// What is done to every region as it is read.
@@ -28,16 +27,20 @@ pub enum RegionTransform {
 }
 
 impl RegionTransform {
-    /// Takes the mean over the **training** regions; no other split may be passed here.
-    pub(super) fn fit(self, training: &Regions) -> Result<Arc<Fitted>> {
-        let mut mean = vec![0.0; training.dim()];
-        for image in 0..training.len() {
-            for row in training.stored(image)?.chunks_exact(training.dim()) {
+    /// Takes the mean over the rows, `dim` wide, of the **training** images; no other split may be passed here.
+    pub(super) fn fit(
+        self,
+        dim: usize,
+        training: impl Iterator<Item = Result<Vec<f32>>>,
+    ) -> Result<Arc<Fitted>> {
+        let (mut mean, mut count) = (vec![0.0; dim], 0_u32);
+        for image in training {
+            for row in image?.chunks_exact(dim) {
                 mean.iter_mut().zip(self.directed(row)).for_each(|(m, x)| *m += x);
+                count += 1;
             }
         }
-        let count = training.counts().iter().sum::<usize>().max(1) as f64;
-        mean.iter_mut().for_each(|m| *m /= count);
+        mean.iter_mut().for_each(|m| *m /= f64::from(count.max(1)));
         Ok(Arc::new(Fitted { transform: self, mean }))
     }
 

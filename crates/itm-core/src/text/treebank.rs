@@ -137,7 +137,7 @@ fn opening_quotes(sentence: &str) -> String {
         let clitics = ["re", "ve", "ll", "m", "t", "s", "d", "n"];
         let is_clitic = |clitic: &&str| behind(after, clitic).is_some_and(|a| !is_word(a.first()));
         let parted = !is_word(before.last()) && is_word(after.first());
-        (parted && !clitics.iter().any(|c| is_clitic(&c))).then(|| (1, "' ".into()))
+        (parted && !clitics.iter().any(is_clitic)).then(|| (1, "' ".into()))
     })
 }
 

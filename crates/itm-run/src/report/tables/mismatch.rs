@@ -19,6 +19,8 @@ pub(in crate::report) fn mismatch(report: &Report) -> Option<Table> {
          interval: bootstrap over images and seeds.",
     );
     type Of = fn(&Mismatch) -> &Detected;
+    type Area = fn(&Detected) -> Option<&Auc>;
+    type Share = fn(&Detected) -> Option<f64>;
     let kinds: [(_, _, Of); 3] = [
         ("hardest wrong image", "hardest: ", |m| &m.hardest),
         ("random wrong image", "random: ", |m| &m.random),
@@ -27,7 +29,7 @@ pub(in crate::report) fn mismatch(report: &Report) -> Option<Table> {
     let ends = |[lo, hi]: [f64; 2]| format!("{} to {}", decimals(lo, 3), decimals(hi, 3));
     for (group, short, of) in kinds {
         let each = || found().map(|m| Some(of(m?)));
-        let areas: [(_, fn(&Detected) -> Option<&Auc>); 2] = [
+        let areas: [(_, Area); 2] = [
             ("AUC by effect", |d| d.by_negative_effect.as_ref()),
             ("AUC by cosine", |d| d.by_best_region.as_ref()),
         ];
@@ -39,7 +41,7 @@ pub(in crate::report) fn mismatch(report: &Report) -> Option<Table> {
                 t.numbers("95 % interval", each().map(|a| Some(a?.ci95)), ends).under(group, short);
             }
         }
-        let losing: [(_, fn(&Detected) -> Option<f64>); 2] = [
+        let losing: [(_, Share); 2] = [
             ("mismatched losing", |d| d.mismatched_losing),
             ("matched losing", |d| d.matched_losing),
         ];
