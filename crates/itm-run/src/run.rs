@@ -373,7 +373,7 @@ mod tests {
     use crate::testing;
 
     fn bench() -> Bench {
-        let (config, source) = testing::small_scenes([40, 4, 4]);
+        let (config, source) = testing::small_scenes([120, 4, 4]); // a batch of each row
         Bench::new(config, source, Device::flex()).unwrap()
     }
 

@@ -73,7 +73,7 @@ fn measured(run: &Path) -> serde_json::Value {
     let text = fs::read_to_string(run.join("report.json")).unwrap();
     let mut report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let rows = report["rows"].as_array_mut().unwrap();
-    assert_eq!(rows.len(), 6, "chance, two oracles, CCA, two rows");
+    assert_eq!(rows.len(), 7, "chance, three oracles, CCA, two rows");
     for row in rows {
         row["measured"]["seconds"].take();
     }

@@ -109,6 +109,9 @@ const SATISFIED: [&str; 2] = ["AAAI local", "AAAI bank"];
 fn eight_pairs_are_learnt() {
     let mut short = vec![];
     for row in rows() {
+        if row.recipe(0).course().epochs == 0 {
+            continue; // it scores what another row has learnt
+        }
         let mut model = row.model(0, &Device::flex());
         let losses = train(&mut *model, 0..4, 100, Observe::Off);
         let scores = scores(&*model);
