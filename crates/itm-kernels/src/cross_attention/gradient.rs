@@ -316,7 +316,7 @@ multiversion! {
         }
         if let Some(cosine) = &rule.cosine {
             weigh::<FMA>(&cosine.weights, t, &scratch.s, &mut scratch.shared, &mut scratch.w);
-            times_gram::<FMA>(scratch);
+            times_gram(scratch);
             cosines_backward::<FMA>(scratch, cosine, own);
             let Scratch { s, w, shared, .. } = scratch;
             weigh_backward::<FMA>(&cosine.weights, s, shared, w, &mut own.w, &mut own.s);

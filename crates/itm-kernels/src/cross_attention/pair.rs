@@ -141,7 +141,7 @@ pub(super) fn effect(negative: &Negative, x: &[f32], spread: &[f32], q: usize) -
 #[inline(always)]
 fn cosines<const FMA: bool>(scratch: &mut Scratch, cosine: &Cosine, t: f32) {
     weigh::<FMA>(&cosine.weights, t, &scratch.s, &mut scratch.shared, &mut scratch.w);
-    times_gram::<FMA>(scratch);
+    times_gram(scratch);
     for q in 0..scratch.queries {
         let (along, _, norm) = attended::<FMA>(scratch, cosine, q);
         scratch.parts[q] += along / if norm > SHORTEST { norm } else { SHORTEST };
@@ -186,18 +186,23 @@ fn in_double(w: &[f32], gram: &[Lane], lanes: usize, keys: usize) -> f32 {
     total as f32
 }
 
-/// `y = w G`, as many columns at a time as registers hold.
-#[inline(always)]
-pub(super) fn times_gram<const FMA: bool>(scratch: &mut Scratch) {
+/// `y = w G`
+pub(super) fn times_gram(scratch: &mut Scratch) {
     let Scratch { w, y, gram, shared, .. } = scratch;
-    let lanes = shared.real.len();
-    let mut first = 0;
-    while first < lanes {
-        first += match lanes - first {
-            1 => columns::<FMA, 1>(w, y, gram, lanes, first),
-            2 => columns::<FMA, 2>(w, y, gram, lanes, first),
-            _ => columns::<FMA, 3>(w, y, gram, lanes, first),
-        };
+    rows_times_gram(w, y, gram, shared.real.len());
+}
+
+multiversion! {
+    /// As many columns at a time as registers hold.
+    fn rows_times_gram[FMA](w: &[Lane], y: &mut [Lane], gram: &[Lane], lanes: usize) {
+        let mut first = 0;
+        while first < lanes {
+            first += match lanes - first {
+                1 => columns::<FMA, 1>(w, y, gram, lanes, first),
+                2 => columns::<FMA, 2>(w, y, gram, lanes, first),
+                _ => columns::<FMA, 3>(w, y, gram, lanes, first),
+            };
+        }
     }
 }
 
@@ -217,7 +222,8 @@ fn columns<const FMA: bool, const L: usize>(
         let mut sums = [[[0.0; LANES]; L]; 4];
         let terms = gram.chunks_exact(lanes).zip(of(0)).zip(of(1)).zip(of(2)).zip(of(3));
         for ((((g, &a), &b), &c), &d) in terms {
-            let g: &[Lane; L] = g[first..].first_chunk().expect("L lanes from the first on");
+            // A copy: vectors come of it only where nothing else can change it.
+            let g: [Lane; L] = *g[first..].first_chunk().expect("L lanes from the first on");
             let x = [a, b, c, d];
             for r in 0..4 {
                 for l in 0..L {

@@ -1,4 +1,6 @@
 //! What a query gives to each key, and the way back.
+//!
+//! Loops over lanes read copies: the compiler makes vectors of them, and branches of what something else might change.
 
 #![allow(clippy::needless_range_loop)] // lanes are counted
 
@@ -28,7 +30,7 @@ pub(super) struct Shared {
 #[inline(always)]
 pub(super) fn dot<const FMA: bool>(a: &[Lane], b: &[Lane]) -> f32 {
     let mut sums = [0.0; LANES];
-    for (a, b) in a.iter().zip(b) {
+    for (&a, &b) in a.iter().zip(b) {
         for k in 0..LANES {
             sums[k] = mul_add::<FMA>(a[k], b[k], sums[k]);
         }
@@ -40,7 +42,7 @@ pub(super) fn dot<const FMA: bool>(a: &[Lane], b: &[Lane]) -> f32 {
 #[inline(always)]
 fn largest(values: &[Lane], real: &[Lane]) -> f32 {
     let mut most = [f32::NEG_INFINITY; LANES];
-    for (x, real) in values.iter().zip(real) {
+    for (&x, &real) in values.iter().zip(real) {
         for k in 0..LANES {
             let x = if real[k] > 0.0 { x[k] } else { f32::NEG_INFINITY };
             most[k] = if x > most[k] { x } else { most[k] };
@@ -114,7 +116,7 @@ fn above<const FMA: bool>(
         return w.fill([0.0; LANES]);
     }
     let mut sums = [0.0; LANES];
-    for ((s, real), w) in s.iter().zip(real).zip(w.iter_mut()) {
+    for ((&s, &real), w) in s.iter().zip(real).zip(w.iter_mut()) {
         for k in 0..LANES {
             let e = exp::<FMA>(scale * (s[k] - most));
             w[k] = if s[k] > t && real[k] > 0.0 { e } else { 0.0 };
@@ -138,11 +140,13 @@ fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Shared) {
     shared.shares.clear();
     shared.shares.resize(lanes, [0.0; LANES]);
     for s in s.chunks_exact(lanes) {
-        for (s, squares) in s.iter().zip(shared.roots.iter_mut()) {
+        for (&s, squares) in s.iter().zip(shared.roots.iter_mut()) {
+            let mut sums = *squares;
             for k in 0..LANES {
                 let a = leaky(s[k], leak);
-                squares[k] = mul_add::<FMA>(a, a, squares[k]);
+                sums[k] = mul_add::<FMA>(a, a, sums[k]);
             }
+            *squares = sums;
         }
     }
     for (root, share) in shared.roots.iter_mut().zip(shared.shares.iter_mut()) {
@@ -157,7 +161,7 @@ fn norms_of_keys<const FMA: bool>(s: &[Lane], leak: f32, shared: &mut Shared) {
 #[inline(always)]
 fn norm_of_query<const FMA: bool>(s: &[Lane], leak: f32) -> f32 {
     let mut squares = [0.0; LANES];
-    for s in s {
+    for &s in s {
         for k in 0..LANES {
             let a = leaky(s[k], leak);
             squares[k] = mul_add::<FMA>(a, a, squares[k]);
@@ -170,7 +174,7 @@ fn norm_of_query<const FMA: bool>(s: &[Lane], leak: f32) -> f32 {
 #[inline(always)]
 fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Shared, b: &mut [Lane]) {
     if norm == Norm::Queries {
-        for ((s, share), b) in s.iter().zip(&shared.shares).zip(b) {
+        for ((&s, &share), b) in s.iter().zip(&shared.shares).zip(b) {
             for k in 0..LANES {
                 b[k] = leaky(s[k], leak) * share[k];
             }
@@ -181,7 +185,7 @@ fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Shared, b
         Norm::Keys => 1.0 / (norm_of_query::<FMA>(s, leak) + TINY),
         _ => 1.0,
     };
-    for (s, b) in s.iter().zip(b) {
+    for (&s, b) in s.iter().zip(b) {
         for k in 0..LANES {
             b[k] = leaky(s[k], leak) * share;
         }
@@ -192,7 +196,7 @@ fn scaled<const FMA: bool>(s: &[Lane], leak: f32, norm: Norm, shared: &Shared, b
 fn softmax<const FMA: bool>(row: &mut [Lane], real: &[Lane], scale: f32) {
     let most = largest(row, real);
     let mut sums = [0.0; LANES];
-    for (x, real) in row.iter_mut().zip(real) {
+    for (x, &real) in row.iter_mut().zip(real) {
         for k in 0..LANES {
             // The padding may lie above the largest: it is cut before, lest 0 · ∞ comes of it.
             let x_k = if real[k] > 0.0 { x[k] } else { most };
