@@ -53,7 +53,7 @@ pub struct ModelConfig {
 pub enum Score {
     /// By `[attention]`.
     Attention,
-    /// The cosine of the mean of the regions and the mean of the words: what attention is compared with.
+    /// The cosine of the mean region and the mean word, both means of rows before they get unit length: what attention is compared with.
     Global,
 }
 

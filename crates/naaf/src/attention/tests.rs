@@ -38,6 +38,39 @@ fn scores(attention: &Attention, phase: Phase, thresholds: &[f32]) -> Vec<f32> {
 
 const T: [f32; 3] = [0.7; 3];
 
+/// Relevance alone by the equation in double precision, 6 words and 5 regions: the norm is over the words. Over the regions it is
+/// another number.
+#[test]
+fn trap_08_the_norm_of_relevance_is_over_the_words() {
+    let (n, m, d) = (5, 6, 7);
+    let (regions, words) = (unit_rows(n, d, 1), unit_rows(m, d, 2));
+    let s = |i: usize, j: usize| -> f64 {
+        (0..d).map(|k| f64::from(words[i * d + k]) * f64::from(regions[j * d + k])).sum()
+    };
+    let a = |i: usize, j: usize| if s(i, j) > 0.0 { s(i, j) } else { 0.1 * s(i, j) };
+    let by_hand = |over_words: bool| -> f64 {
+        let norm = |i: usize, j: usize| -> f64 {
+            let squares: f64 = match over_words {
+                true => (0..m).map(|i| a(i, j).powi(2)).sum(),
+                false => (0..n).map(|j| a(i, j).powi(2)).sum(),
+            };
+            squares.sqrt() + 1e-8
+        };
+        let of_word = |i: usize| {
+            let e = |j: usize| (20.0 * a(i, j) / norm(i, j)).exp();
+            (0..n).map(|j| e(j) * s(i, j)).sum::<f64>() / (0..n).map(e).sum::<f64>()
+        };
+        (0..m).map(of_word).sum::<f64>() / m as f64
+    };
+    let mut rule = Preset::Default.config().attention.rule(Phase::Training);
+    (rule.negative, rule.cosine) = (None, None);
+    let [v, u] = [(regions.clone(), n), (words.clone(), m)]
+        .map(|(rows, count)| itm_kernels::cross_attention::Rows::new(rows, d, &[count]));
+    let got = itm_kernels::cross_attention::scores(&v, &u, [0..1, 0..1], 0.0, &rule)[0];
+    assert!((f64::from(got) - by_hand(true)).abs() < 1e-5, "{got} for {}", by_hand(true));
+    assert!((by_hand(false) - by_hand(true)).abs() > 1e-3, "the other axis tells nothing apart");
+}
+
 #[test]
 fn trap_09_relevance_does_not_see_the_boundary() {
     let relevance_alone = |t: f32| {

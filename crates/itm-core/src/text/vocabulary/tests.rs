@@ -61,7 +61,7 @@ const GLOVE: &str = r#"{"word2idx": {".": 6, "dog": 4, "<pad>": 0, "<unk>": 1, "
     "char_level": false, "max_len": null}"#;
 
 #[test]
-fn both_released_layouts_are_read_by_name() {
+fn trap_14_both_released_layouts_are_read_by_name() {
     let plain = read(PLAIN, Marks::StartEnd).unwrap();
     assert_eq!(plain.words(), ["<pad>", "<start>", "<end>", "<unk>", "n't", "dog", "."]);
     assert_eq!(plain.encode("Isn't DOG .", 30), [1, 3, 4, 5, 6, 2]);
