@@ -1,0 +1,2 @@
+//! `phrases`: the scene graph of a sentence.
+fn main() {}

@@ -1,0 +1,110 @@
+//! The phrases of a caption: objects, attributes and relations, with the positions of their words.
+//!
+//! [`parse`] reads one English caption.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// What a word does in its sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Tag {
+    /// `dog`, `sunglasses`, `mid`.
+    Noun,
+    /// `he`, `them`, `someone`: never an object.
+    Pronoun,
+    /// `my`, `their`.
+    Possessive,
+    /// `a`, `the`, `this`.
+    Determiner,
+    /// `two`, `several`, `no`.
+    Number,
+    /// `red`, `asleep`, `fallen` before a noun.
+    Adjective,
+    /// `quickly`, `very`.
+    Adverb,
+    /// `jumps`, `walking`, `helped`.
+    Verb,
+    /// `is`, `has` before a participle, `can`.
+    Auxiliary,
+    /// `on`, `beside`.
+    Preposition,
+    /// `up` of `stand up`, `to` of an infinitive, `'s`, `not`.
+    Particle,
+    /// `and`, `while`.
+    Conjunction,
+    /// A full stop, a comma, a quotation mark.
+    Punctuation,
+    /// Everything else.
+    Other,
+}
+
+/// A word of a sentence. Punctuation is a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// As it is written.
+    pub text: String,
+    /// Bytes of the sentence.
+    pub span: Range<usize>,
+    /// What the word does.
+    pub tag: Tag,
+}
+
+/// A noun chunk: determiner, modifiers, nouns. All of them are word positions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// From the determiner to the last noun.
+    pub words: Range<usize>,
+    /// The nouns at its end: the object's mask.
+    pub nouns: Range<usize>,
+}
+
+/// A thing that the sentence names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Object {
+    /// Head noun as written, for reading.
+    pub name: String,
+    /// Head noun with the nouns that belong to it.
+    pub words: Vec<usize>,
+}
+
+/// A property of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attribute {
+    /// Number of the object.
+    pub object: usize,
+    /// For reading.
+    pub name: String,
+    /// The modifying words.
+    pub words: Vec<usize>,
+}
+
+/// What one object does with another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Relation {
+    /// Number of the subject's object.
+    pub subject: usize,
+    /// For reading.
+    pub name: String,
+    /// Number of the other object.
+    pub object: usize,
+    /// The predicate's words; none for a possessive `'s`.
+    pub words: Vec<usize>,
+}
+
+/// A sentence, read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sentence {
+    /// In order.
+    pub words: Vec<Word>,
+    /// Noun chunks in order, not overlapping.
+    pub chunks: Vec<Chunk>,
+    /// In order of their head nouns.
+    pub objects: Vec<Object>,
+    /// In order of their words.
+    pub attributes: Vec<Attribute>,
+    /// In order of their words.
+    pub relations: Vec<Relation>,
+}
