@@ -106,9 +106,10 @@ pub struct How {
     /// Say what it would take, and train nothing.
     #[arg(long)]
     pub plan: bool,
-    /// Trainings at a time, each with an equal part of the threads: small models leave threads idle. The results are the same.
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub jobs: usize,
+    /// Trainings at a time, each with an equal part of the threads. The results are the same. By default one per thread on the
+    /// processor, at most four and as many as fit into the memory: small models leave threads idle.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
     /// Bytes that it may take in all, instead of what the machine has left.
     #[arg(long, value_name = "BYTES")]
     pub memory_limit: Option<u64>,

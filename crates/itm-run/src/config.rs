@@ -60,6 +60,8 @@ pub struct Target {
     pub tokens: Tokens,
     /// A file of the data folder with the vocabulary; without one it is built of the training captions.
     pub vocabulary: Option<PathBuf>,
+    /// A file of the data folder with ready word vectors, such as GloVe's, for rows whose words begin with them.
+    pub word_vectors: Option<PathBuf>,
     /// Words that occur in fewer training captions become `<unk>`, where the vocabulary is built.
     pub min_word_count: u64,
     /// Captions are cut to this many words.
@@ -88,6 +90,10 @@ impl Target {
         if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.vocabulary) {
             let expected = "none: Scenes have no folder, and their vocabulary is built";
             return Err(Error::invalid(place("vocabulary"), expected, file.display()));
+        }
+        if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.word_vectors) {
+            let expected = "none: Scenes have no folder";
+            return Err(Error::invalid(place("word_vectors"), expected, file.display()));
         }
         self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
     }

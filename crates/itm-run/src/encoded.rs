@@ -1,9 +1,9 @@
 //! The splits as a method takes them in: transformed features, captions as numbers of words, word pieces or stems.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use itm_core::cca::CcaOptions;
-use itm_core::data::{CentredRoots, Dataset, Features};
+use itm_core::data::{CentredRoots, Dataset, Features, WordVectors};
 use itm_core::learn::Word;
 use itm_core::text::{Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption};
 use itm_core::{Error, Result};
@@ -98,6 +98,19 @@ impl Reading {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().collect()),
             Reader::Pieces(_) | Reader::Stems(_) => None,
+        }
+    }
+
+    /// Ready vectors for the words, of a file.
+    ///
+    /// # Errors
+    /// If captions are not read as words, or as [`WordVectors::read`].
+    pub(crate) fn vectors(&self, file: &Path) -> Result<WordVectors> {
+        match &self.reader {
+            Reader::Words(vocabulary, _) => WordVectors::read(file, vocabulary),
+            Reader::Pieces(_) | Reader::Stems(_) => {
+                Err(Error::invalid("word vectors", "captions that are read as words", "others"))
+            }
         }
     }
 
@@ -321,7 +334,7 @@ mod tests {
                 ScenesConfig { train: 8, val: 3, test: 3, pixels: 32, ..ScenesConfig::default() };
             config.target.scenes = Some(size);
             let (config, source) = Source::open(&config, None, &configs)?;
-            Ok(crate::run::Bench::new(config, source, Device::flex())?.readings.remove(0))
+            Ok(crate::bench::Bench::new(config, source, Device::flex())?.readings.remove(0))
         };
         let marked = |text: &str, marks: &str| {
             text.replace("\nmarks = \"off\"", &format!("\nmarks = \"{marks}\""))

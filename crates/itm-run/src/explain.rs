@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
+use crate::bench::Bench;
 use crate::config::{AnyConfig, Config};
 use crate::devices::device;
 use crate::disk::write_atomically;
 use crate::methods::Kind;
 use crate::queries::{Queries, false_negatives};
 use crate::report::{self, Example, Item, Mark};
-use crate::run::{Bench, Run};
+use crate::run::Run;
 use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
 use crate::split::Split;

@@ -16,6 +16,7 @@ pub mod run_dir;
 pub mod train;
 
 mod audit;
+mod bench;
 mod collected;
 mod encoded;
 mod explain;

@@ -5,12 +5,12 @@ use std::time::Instant;
 use itm_core::scored::Scored;
 use itm_core::{Result, ScoreMatrix};
 
+use crate::bench::Model;
 use crate::job::Job;
 use crate::log::Log;
 use crate::queries::{Queries, false_negatives};
 use crate::report::Figures;
 use crate::results::{SeedRun, Trained};
-use crate::run::Model;
 use crate::split::Split;
 use crate::train::Progress;
 use crate::{audit, figures, pointing, progress, word_maps};

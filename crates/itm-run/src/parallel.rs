@@ -12,17 +12,31 @@ use crate::config::within;
 /// Beyond it something else is meant.
 const MOST_JOBS: u64 = 256;
 
+/// Most trainings at a time that nobody asked for: each holds a model, and the first row's result comes later.
+const MOST_UNASKED: usize = 4;
+
 /// Trainings at a time: several only where they share the processor.
 ///
+/// Without `--jobs` the largest number of at most [`MOST_UNASKED`] and one per thread that `fits`; one if none does.
+///
 /// # Errors
-/// If the number is none, or the backend has one device for all.
-pub(crate) fn jobs(how: &cli::How) -> Result<usize> {
-    within("--jobs".into(), how.jobs as u64, 1..=MOST_JOBS)?;
-    if how.jobs > 1 && how.backend != "cpu" {
+/// If the number asked for is none, or the backend has one device for all.
+pub(crate) fn jobs(
+    how: &cli::How,
+    trainings: usize,
+    fits: impl Fn(usize) -> bool,
+) -> Result<usize> {
+    let Some(asked) = how.jobs else {
+        let threads = if how.backend == "cpu" { rayon::current_num_threads() } else { 1 };
+        let most = threads.min(MOST_UNASKED).min(trainings);
+        return Ok((2..=most).rev().find(|&n| fits(n)).unwrap_or(1));
+    };
+    within("--jobs".into(), asked as u64, 1..=MOST_JOBS)?;
+    if asked > 1 && how.backend != "cpu" {
         let expected = format!("1 on {}, whose device is one", how.backend);
-        return Err(Error::invalid("--jobs", expected, how.jobs));
+        return Err(Error::invalid("--jobs", expected, asked));
     }
-    Ok(how.jobs)
+    Ok(asked.min(trainings))
 }
 
 /// Threads of each of `workers` workers: an equal part of the machine's, at least one.
@@ -111,21 +125,37 @@ mod tests {
 
     use super::*;
 
+    fn how(rest: &[&str]) -> cli::How {
+        let args = [&["itm", "reproduce", "x"], rest].concat();
+        match cli::Cli::try_parse_from(args).unwrap().command {
+            cli::Command::Reproduce(args) => args.how,
+            _ => unreachable!(),
+        }
+    }
+
     #[test]
     fn several_only_on_the_processor() {
-        let jobs = |rest: &[&str]| {
-            let args = [&["itm", "reproduce", "x"], rest].concat();
-            match cli::Cli::try_parse_from(args).unwrap().command {
-                cli::Command::Reproduce(args) => jobs(&args.how).map_err(|e| e.to_string()),
-                _ => unreachable!(),
-            }
-        };
-        assert_eq!(jobs(&[]), Ok(1));
+        let jobs = |rest: &[&str]| jobs(&how(rest), 7, |_| true).map_err(|e| e.to_string());
         assert_eq!(jobs(&["--jobs", "5"]), Ok(5));
+        assert_eq!(jobs(&["--jobs", "9"]), Ok(7), "no more than trainings");
         assert_eq!(jobs(&["--backend", "wgpu"]), Ok(1));
         let line = jobs(&["--jobs", "2", "--backend", "wgpu:1"]).unwrap_err();
         assert_eq!(line, "--jobs: expected 1 on wgpu:1, whose device is one, got 2");
         assert!(jobs(&["--jobs", "0"]).unwrap_err().starts_with("--jobs: expected 1 to 256"));
+    }
+
+    #[test]
+    fn nobody_asked_for_a_number() {
+        let unasked = |threads: usize, trainings: usize, most: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| jobs(&how(&[]), trainings, |n| n <= most).unwrap())
+        };
+        assert_eq!(unasked(1, 9, 9), 1, "one thread");
+        assert_eq!(unasked(2, 9, 9), 2);
+        assert_eq!(unasked(16, 9, 9), MOST_UNASKED);
+        assert_eq!(unasked(16, 3, 9), 3, "three trainings");
+        assert_eq!(unasked(16, 9, 2), 2, "memory for two");
+        assert_eq!(unasked(16, 9, 0), 1, "memory for none is an error of the plan");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use itm_core::cca::{Cca, CcaOptions};
 use itm_core::{Error, Result};
 use itm_report::format;
 
+use crate::bench::Bench;
 use crate::collected::{self, Collected};
 use crate::config::{Config, MOST_SEEDS, Shown, View, within};
 use crate::devices::device;
@@ -20,7 +21,7 @@ use crate::plan::{self, Bytes, Limit, available};
 use crate::report::{CCA, Detail, Figures};
 use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun};
-use crate::run::{Bench, Run};
+use crate::run::Run;
 use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
 use crate::summary::Estimate;
@@ -264,19 +265,24 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     used.points(&shown, &view)?;
     let bench = Bench::new(used, source, device)?;
     let limit = limit(how);
-    let jobs = parallel::jobs(how)?.min(view.rows.len() * count as usize);
     let test = &bench.source.dataset.test.pairs;
     let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
     let (mut memory, mut steps) = (vec![], 0);
     for row in &view.rows {
         bench.check_truth(row)?;
+        bench.check_vectors(row)?;
         bench.check_from(row)?;
         let mut bytes = bench.memory(row)?;
         bytes.scores += kept;
-        bytes.check(&format!("row.{row}"), jobs, limit)?;
         memory.push(bytes);
         steps += bench.steps(row)? * count as usize;
     }
+    let fits = |jobs| {
+        let mut each = view.rows.iter().zip(&memory);
+        each.try_for_each(|(row, bytes)| bytes.check(&format!("row.{row}"), jobs, limit))
+    };
+    let jobs = parallel::jobs(how, view.rows.len() * count as usize, |jobs| fits(jobs).is_ok())?;
+    fits(jobs)?;
     let (backend, command) = (how.backend.clone(), command(&target.name, what, how, count));
     let seeds = (0..count).collect();
     let asked = Asked { target, kind, paper, backend, shown, view, protocol, seeds, jobs, command };

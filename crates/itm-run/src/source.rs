@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use itm_core::data::{
-    Bounds, Dataset, ImageFolder, Part, load_pictures, load_precomp, probe_image, sha256_hex,
+    Bounds, Dataset, ImageFolder, Part, WordVectors, load_pictures, load_precomp, probe_image,
+    sha256_hex,
 };
 use itm_core::learn::WordMap;
 use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
@@ -32,6 +33,8 @@ pub(crate) struct Source {
     pub(crate) title: String,
     /// The file of the words, where the target names one.
     pub(crate) vocabulary: Option<PathBuf>,
+    /// Where the file of ready word vectors is or should be, where the target names one.
+    pub(crate) word_vectors: Option<PathBuf>,
     pictures: Pictures,
 }
 
@@ -78,6 +81,7 @@ impl Source {
         if data.is_some() || folder.is_dir() {
             let mut source = Self::folder(&asked.target, &folder)?;
             source.take_vocabulary(asked, &folder)?;
+            source.word_vectors = asked.target.word_vectors.as_ref().map(|file| folder.join(file));
             return Ok((asked.clone(), source));
         }
         let missing = format!(
@@ -125,6 +129,7 @@ impl Source {
             known: Some(DatasetName::Scenes),
             title: DatasetName::Scenes.title().into(),
             vocabulary: None,
+            word_vectors: None,
             pictures: Pictures::Scenes(Box::new(scenes)),
         })
     }
@@ -160,6 +165,7 @@ impl Source {
             known,
             title,
             vocabulary: None,
+            word_vectors: None,
             pictures: Pictures::Files(loaded.images),
         })
     }
@@ -169,10 +175,24 @@ impl Source {
         let Some(name) = &target.target.vocabulary else { return Ok(()) };
         let path = folder.join(name);
         let bytes = fs::read(&path).map_err(Error::io(&path))?;
-        let sha256 = &mut self.dataset.sha256;
-        *sha256 = sha256_hex(format!("{sha256}\n{}", sha256_hex(&bytes)).as_bytes());
+        self.add_to_hash(&bytes);
         self.vocabulary = Some(path);
         Ok(())
+    }
+
+    /// Counts ready word vectors among the data: their hash covers what was found of the words, and a note names the file.
+    pub(crate) fn add_vectors(&mut self, file: &Path, vectors: &WordVectors) {
+        let rows = vectors.rows.iter().flat_map(|(word, row)| {
+            word.to_le_bytes().into_iter().chain(row.iter().flat_map(|x| x.to_le_bytes()))
+        });
+        self.add_to_hash(&rows.collect::<Vec<_>>());
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.notes.push(format!("word vectors of `{name}`: {vectors}"));
+    }
+
+    fn add_to_hash(&mut self, bytes: &[u8]) {
+        let sha256 = &mut self.dataset.sha256;
+        *sha256 = sha256_hex(format!("{sha256}\n{}", sha256_hex(bytes)).as_bytes());
     }
 
     pub(crate) fn substituted(&self) -> bool {

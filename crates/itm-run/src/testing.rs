@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
+use crate::bench::Bench;
 use crate::config::{Config, ScenesConfig};
 use crate::paper::Paper;
-use crate::run::Bench;
 use crate::source::Source;
 
 pub(crate) fn configs() -> PathBuf {
@@ -51,6 +51,12 @@ const SMALL: [(&str, &str); 19] = [
 
 /// A target on Scenes that trains in a second.
 pub(crate) fn small_bench(target: &str) -> Bench {
+    let (config, source) = small_target(target, &[]);
+    Bench::new(config, source, Device::flex()).unwrap()
+}
+
+/// The same before it is a bench, with other lines of its file.
+pub(crate) fn small_target(target: &str, changes: &[(&str, &str)]) -> (Config, Source) {
     let text = std::fs::read_to_string(configs().join(format!("{target}.toml"))).unwrap();
     let line = |line: &str| {
         let key = line.split('=').next().unwrap().trim();
@@ -60,10 +66,12 @@ pub(crate) fn small_bench(target: &str) -> Bench {
         }
     };
     let folder = tempfile::tempdir().unwrap();
-    let small: String = text.lines().map(line).collect();
-    std::fs::write(folder.path().join("small.toml"), small.replace("pixels = 96", "pixels = 32"))
-        .unwrap();
+    let mut small: String = text.lines().map(line).collect();
+    for (from, to) in [("pixels = 96", "pixels = 32")].iter().chain(changes) {
+        assert!(small.contains(from), "{from}");
+        small = small.replace(from, to);
+    }
+    std::fs::write(folder.path().join("small.toml"), small).unwrap();
     let config = Config::load(folder.path(), "small").unwrap();
-    let (config, source) = Source::open(&config, None, folder.path()).unwrap();
-    Bench::new(config, source, Device::flex()).unwrap()
+    Source::open(&config, None, folder.path()).unwrap()
 }

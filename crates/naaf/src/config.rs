@@ -43,6 +43,8 @@ pub struct ModelConfig {
     pub text: TextKind,
     /// Width of a word vector, for a BiGRU.
     pub word_dim: usize,
+    /// What the word vectors of a BiGRU begin with.
+    pub word_vectors: VectorsFrom,
     /// Whether the word vectors of a BiGRU stay as they are.
     pub freeze_embedding: bool,
 }
@@ -75,6 +77,16 @@ pub enum TextKind {
     Bigru,
     /// A table of word vectors; each word gets the mean of its caption.
     Words,
+}
+
+/// What the word vectors of a BiGRU begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VectorsFrom {
+    /// Random numbers, uniform in ±0.1.
+    Random,
+    /// Ready vectors for the words that have one, by [`Naaf::with_vectors`](crate::Naaf::with_vectors): N13.
+    Given,
 }
 
 /// The course of training.
@@ -193,6 +205,11 @@ impl ModelConfig {
         if self.freeze_embedding && self.text == TextKind::Words {
             let expected = "false with text = \"words\", where nothing but the table learns";
             return Err(Error::invalid("model.freeze_embedding", expected, true));
+        }
+        if (self.word_vectors, self.text) == (VectorsFrom::Given, TextKind::Words) {
+            let expected =
+                "\"random\" with text = \"words\": ready vectors are of a recurrent unit";
+            return Err(Error::invalid("model.word_vectors", expected, "\"given\""));
         }
         if let Some(cca) = &self.cca {
             cca.validate()?;

@@ -26,7 +26,7 @@ pub use attention::{Asks, Attention, Intra, NegativeAware, Phase, Pooling, RawNo
 pub use boundary::{Boundary, DEVIATION_FLOOR, Form, Moments, ln_alpha_star, lower_bound, optimal};
 pub use config::{
     LossConfig, ModelConfig, NaafConfig, Reduction, RegionMapKind, Score, TextKind, TrainConfig,
-    WarmupLoss,
+    VectorsFrom, WarmupLoss,
 };
 pub use effects::{Effects, WordEffect, effects};
 pub use mining::{

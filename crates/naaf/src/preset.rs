@@ -8,7 +8,7 @@ use crate::attention::{Attention, Intra, NegativeAware};
 use crate::boundary::Form;
 use crate::config::{
     LossConfig, ModelConfig, NaafConfig, Reduction, RegionMapKind, Score, TextKind, TrainConfig,
-    WarmupLoss,
+    VectorsFrom, WarmupLoss,
 };
 use crate::mining::{
     AboveOne, AlphaStar, InferenceBoundary, MiningConfig, NegativeImage, Schedule, WordPool,
@@ -113,6 +113,7 @@ fn model() -> ModelConfig {
         region_map: RegionMapKind::Xavier,
         text: TextKind::Bigru,
         word_dim: 300,
+        word_vectors: VectorsFrom::Random,
         freeze_embedding: false,
     }
 }

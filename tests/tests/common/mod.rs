@@ -112,7 +112,9 @@ impl Row {
         let regions = matches!(recipe.sees(), Sees::Regions);
         let start = recipe.start().map(|asked| start(asked.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
-        let model = recipe.build(&Given { sizes, inputs: &inputs, start, truth, device }).unwrap();
+        let model = recipe
+            .build(&Given { sizes, inputs: &inputs, start, vectors: None, truth, device })
+            .unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
     }
 }

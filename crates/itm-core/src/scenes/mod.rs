@@ -30,12 +30,10 @@ mod likelihood;
 mod parse;
 mod shapes;
 mod sheet;
+mod split;
 mod truth;
 mod world;
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -48,11 +46,11 @@ pub use layout::Relation;
 pub use lexicon::words;
 pub use parse::{Parsed, Role, analyse, parse};
 pub use sheet::sheet;
+pub use split::Split;
 pub use truth::{FalseNegatives, Grounding, entails, grounding};
 pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
-use crate::data::{self, Dataset, Features, Part};
-use crate::{Pairs, Relevance};
+use crate::data::Dataset;
 
 /// Captions of an image.
 pub const CAPTIONS: usize = 5;
@@ -110,30 +108,6 @@ pub struct Scenes {
     pub val: Split,
     /// What is reported.
     pub test: Split,
-}
-
-/// One split: facts and captions; images are drawn when asked for.
-#[derive(Debug, Clone)]
-pub struct Split {
-    /// `train`, `val` or `test`.
-    pub name: &'static str,
-    /// The facts of each image.
-    pub scenes: Vec<Scene>,
-    /// Five an image, in image order.
-    pub captions: Vec<Caption>,
-    /// The annotated pairs: five captions an image.
-    pub pairs: Pairs,
-    seed: u64,
-    number: u64,
-    pixels: u32,
-}
-
-/// What a stream of random numbers is for: drawing more of one never changes another.
-#[derive(Clone, Copy)]
-enum Purpose {
-    Layout,
-    Captions,
-    Pixels,
 }
 
 impl Scenes {
@@ -208,116 +182,6 @@ impl Scenes {
 
 fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
-}
-
-impl Split {
-    fn generate(name: &'static str, number: u64, images: usize, seed: u64, pixels: u32) -> Self {
-        let of_image = |i: usize| {
-            let scene = layout::scene(&mut stream(seed, number, i, Purpose::Layout));
-            let mut rng = stream(seed, number, i, Purpose::Captions);
-            let captions = caption::captions(&mut rng, &scene, CAPTIONS);
-            (scene, captions)
-        };
-        let (scenes, captions): (Vec<_>, Vec<_>) =
-            (0..images).into_par_iter().map(of_image).collect::<Vec<_>>().into_iter().unzip();
-        let captions = captions.into_iter().flatten().collect();
-        let pairs = Pairs::uniform(images, CAPTIONS);
-        Self { name, scenes, captions, pairs, seed, number, pixels }
-    }
-
-    /// Number of images.
-    pub fn len(&self) -> usize {
-        self.scenes.len()
-    }
-
-    /// Whether it has no image.
-    pub fn is_empty(&self) -> bool {
-        self.scenes.is_empty()
-    }
-
-    /// Draws image `i`; the same every time.
-    ///
-    /// # Panics
-    /// If there is no image `i`.
-    pub fn image(&self, i: usize) -> Image {
-        let rng = &mut stream(self.seed, self.number, i, Purpose::Pixels);
-        draw::draw(&self.scenes[i], self.pixels, rng)
-    }
-
-    /// Image `i` as a PNG file.
-    ///
-    /// # Panics
-    /// If there is no image `i`.
-    pub fn png(&self, i: usize) -> Vec<u8> {
-        self.image(i).png()
-    }
-
-    /// File name of image `i`.
-    pub fn file_name(&self, i: usize) -> String {
-        format!("{}_{i:06}.png", self.name)
-    }
-
-    /// All true pairs, annotated or not.
-    pub fn relevance(&self) -> Relevance {
-        truth::relevance(&self.scenes, &self.captions)
-    }
-
-    /// How common false negatives are.
-    ///
-    /// # Panics
-    /// If the split is empty.
-    pub fn false_negatives(&self) -> FalseNegatives {
-        FalseNegatives::of(&self.relevance(), &self.pairs)
-    }
-
-    /// One feature for every image, of width [`WIDTH`].
-    pub fn features(&self, feature: ImageFeature) -> Features {
-        let extractor = Extractor::new();
-        let rows = (0..self.len()).into_par_iter().map(|i| match feature {
-            ImageFeature::Global => extractor.global(&self.image(i)),
-            ImageFeature::MeanOfRegions => self.regions(&extractor, i).mean(),
-        });
-        Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
-    }
-
-    /// The regions of image `i`, [`Regions::COUNT`] in all: region `k` is object `k` of the scene, as
-    /// [`Grounding::Objects`] counts them; then whole picture, centre and a grid.
-    ///
-    /// # Panics
-    /// If there is no image `i`.
-    pub fn regions(&self, extractor: &Extractor, i: usize) -> Regions {
-        let boxes: Vec<_> = self.scenes[i].objects.iter().map(|o| o.bounds).collect();
-        extractor.regions(&self.image(i), &boxes)
-    }
-
-    /// The regions of every image, with their boxes.
-    pub fn region_features(&self) -> data::Regions {
-        let extractor = Extractor::new();
-        let of_image = (0..self.len()).into_par_iter().map(|i| self.regions(&extractor, i));
-        let all: Vec<_> = of_image.collect();
-        let boxes = all.iter().flat_map(|of| &of.boxes).copied().collect();
-        let values = all.into_iter().flat_map(|of| of.features).collect();
-        let regions = data::Regions::new(WIDTH, vec![Regions::COUNT; self.len()], values);
-        regions.and_then(|regions| regions.with_boxes(boxes)).expect("finite, and a box a region")
-    }
-
-    /// What a method may see of this split.
-    pub fn part(&self, feature: ImageFeature) -> Part {
-        Part {
-            features: self.features(feature),
-            regions: None,
-            images: (0..self.len()).map(|i| self.file_name(i)).collect(),
-            captions: self.captions.iter().map(|c| c.text.clone()).collect(),
-            pairs: self.pairs.clone(),
-        }
-    }
-}
-
-/// The random numbers of one image for one purpose.
-fn stream(seed: u64, split: u64, image: usize, purpose: Purpose) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(split << 56 | (purpose as u64) << 48 | image as u64);
-    rng
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use itm_core::encoders::Places;
 use itm_core::{Error, Result};
 
+use crate::bench::Model;
 use crate::disk::write_atomically;
 use crate::report::{self, PairMaps};
-use crate::run::{Model, Run};
+use crate::run::Run;
 use crate::split::Split;
 use crate::word_maps::{Pair, ROWS, beside, numbers, shown};
 use crate::{cli, progress};

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 
+use crate::bench::Bench;
 use crate::config::{Config, HubsConfig};
 use crate::devices::device;
 use crate::disk::file_names;
-use crate::run::{Bench, Run};
+use crate::run::Run;
 use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
 use crate::{cli, progress, reproduce};

@@ -75,7 +75,7 @@ impl Recipe for FneConfig {
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, inputs, start, truth, device } = *given;
+        let Given { sizes, inputs, start, truth, device, .. } = *given;
         let model = Fne::new(self, sizes.features, sizes.vocabulary, device, self.train.seed)?;
         let mut model =
             model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;

@@ -6,6 +6,7 @@ mod naaf;
 mod side;
 
 use burn::tensor::Device;
+use itm_core::data::WordVectors;
 use itm_core::learn::Method;
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::Marks;
@@ -55,6 +56,8 @@ pub struct Given<'a> {
     pub inputs: &'a InputStatistics,
     /// The closed form that [`Recipe::start`] asks for.
     pub start: Option<&'a Start>,
+    /// The ready word vectors that [`Recipe::needs_vectors`] asks for.
+    pub vectors: Option<&'a WordVectors>,
     /// True pairs of the training split, for a method that [needs](Recipe::needs_truth) them.
     pub truth: Option<&'a Relevance>,
     /// Where it computes.
@@ -128,6 +131,11 @@ pub trait Recipe {
     /// The closed form that its weights begin with; `None` where they do not.
     fn start(&self) -> Option<StartAsked> {
         None
+    }
+
+    /// Whether its words begin with ready vectors, those of the file that the target names.
+    fn needs_vectors(&self) -> bool {
+        false
     }
 
     /// A fresh model.

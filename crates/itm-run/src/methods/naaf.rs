@@ -3,7 +3,9 @@
 use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
-use naaf::{Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, evaluation_bytes};
+use naaf::{
+    Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom, evaluation_bytes,
+};
 
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
@@ -50,13 +52,21 @@ impl Recipe for NaafConfig {
         Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Words })
     }
 
+    fn needs_vectors(&self) -> bool {
+        self.model.word_vectors == VectorsFrom::Given
+    }
+
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, start, device, .. } = *given;
+        let Given { sizes, start, vectors, device, .. } = *given;
         let (regions, words, seed) = (sizes.region_width, sizes.vocabulary, self.train.seed);
         let model = Naaf::new(self, regions, words, device, seed)?;
         let model = model.with_epochs_of(sizes.captions.div_ceil(self.train.batch));
-        Ok(Box::new(match start.filter(|_| self.model.closed_form().is_some()) {
+        let model = match start.filter(|_| self.model.closed_form().is_some()) {
             Some(start) => model.with_start(start)?,
+            None => model,
+        };
+        Ok(Box::new(match vectors.filter(|_| self.needs_vectors()) {
+            Some(vectors) => model.with_vectors(vectors)?,
             None => model,
         }))
     }

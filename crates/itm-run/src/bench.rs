@@ -1,0 +1,350 @@
+//! What models are trained on: a configuration, its data as the rows read them, and where it computes.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use itm_core::cca::StartInputs;
+use itm_core::data::{Features, Regions, WordVectors};
+use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
+use itm_core::scored::Scored;
+use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
+use itm_core::{Error, Result};
+
+use crate::config::{Config, ImageFeatures};
+use crate::encoded::{self, Captions, Reading};
+use crate::inputs::Inputs;
+use crate::methods::{self, Given, Recipe, Sees};
+use crate::plan::{self, Bytes, Sizes};
+use crate::source::Source;
+use crate::split::{Split, Splits};
+use crate::starts::{StartAsked, Starts};
+use crate::train::{self, Plan};
+
+/// What there is to train on: a configuration, its data, and where it computes.
+pub(crate) struct Bench {
+    /// The target in use.
+    pub(crate) config: Config,
+    pub(crate) source: Source,
+    features: Splits<Features>,
+    /// The captions in each way in which a row reads them.
+    pub(crate) readings: Vec<Reading>,
+    /// Where a row's words begin with ready vectors, and the target's file is there.
+    vectors: Option<WordVectors>,
+    starts: Starts,
+    pub(crate) device: Device,
+}
+
+impl Bench {
+    /// Checks every row against the data, and makes the data ready as the rows read them.
+    ///
+    /// # Errors
+    /// If a row's configuration is wrong, or captions cannot be read.
+    pub(crate) fn new(config: Config, mut source: Source, device: Device) -> Result<Self> {
+        for row in config.rows() {
+            check(&config, row, &source)?;
+        }
+        let (features, mut readings) = (encoded::features(&source.dataset, &config.target), vec![]);
+        for row in config.rows() {
+            let captions = captions(&config, row)?;
+            if !readings.iter().any(|reading: &Reading| reading.captions == captions) {
+                readings.push(Reading::new(&source, &config.target, captions)?);
+            }
+        }
+        let note = readings.iter().find_map(|reading| reading.note(&source));
+        source.notes.extend(note);
+        let vectors = ready_vectors(&config, &mut source, &readings)?;
+        let starts = Starts::default();
+        Ok(Self { config, source, features, readings, vectors, starts, device })
+    }
+
+    /// The captions as a row reads them.
+    fn reading(&self, row: &str) -> Result<&Reading> {
+        let captions = captions(&self.config, row)?;
+        let found = self.readings.iter().find(|reading| reading.captions == captions);
+        Ok(found.expect("each row's was made"))
+    }
+
+    /// Refuses a row that trains with the truth where there is none.
+    ///
+    /// # Errors
+    /// If the row needs the truth and the data have none.
+    pub(crate) fn check_truth(&self, row: &str) -> Result<()> {
+        if methods::recipe(&self.config, row)?.needs_truth() && self.source.truth.is_none() {
+            let place = self.config.place(&format!("row.{row}"));
+            let title = &self.source.title;
+            let expected =
+                format!("a row that trains without the truth, which {title} does not have");
+            return Err(Error::invalid(place, expected, "one that leaves true pairs out"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a row whose words begin with ready vectors where there are none.
+    ///
+    /// # Errors
+    /// If the row needs them and the target names no file, or the data folder has no such file.
+    pub(crate) fn check_vectors(&self, row: &str) -> Result<()> {
+        if self.vectors.is_some() || !methods::recipe(&self.config, row)?.needs_vectors() {
+            return Ok(());
+        }
+        let place = self.config.place(&format!("row.{row}"));
+        let expected = match &self.config.target.word_vectors {
+            Some(file) => {
+                format!("word vectors in the file `{}` of the data folder", file.display())
+            }
+            None => "a file of word vectors, named by target.word_vectors".to_owned(),
+        };
+        Err(Error::invalid(place, expected, "none"))
+    }
+
+    /// Refuses a row that begins with one whose weights are more or fewer. Others that do not fit show when they are read.
+    ///
+    /// # Errors
+    /// If the weights differ in number.
+    pub(crate) fn check_from(&self, row: &str) -> Result<()> {
+        let Some(from) = self.config.from(row) else { return Ok(()) };
+        let weights = |row: &str| -> Result<u64> {
+            Ok(methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?.parameters / 4)
+        };
+        let (own, other) = (weights(row)?, weights(from)?);
+        if own == other {
+            return Ok(());
+        }
+        let place = self.config.place(&format!("row.{row}, from"));
+        let expected = format!("a row of the same shape, {own} weights");
+        Err(Error::invalid(place, expected, format!("`{from}` of {other}")))
+    }
+
+    /// What a row's training takes in memory.
+    ///
+    /// # Errors
+    /// As [`Recipe::memory`].
+    pub(crate) fn memory(&self, row: &str) -> Result<Bytes> {
+        let Bytes { data, loaded, scores, .. } =
+            plan::data(&self.source, &self.features, &self.readings);
+        let recipe = methods::recipe(&self.config, row)?;
+        let (plan, reading) = (recipe.memory(&self.sizes(row)?)?, self.reading(row)?);
+        let held = [Split::Val, Split::Test].map(|split| {
+            let regions = self.source.part(split).0.regions.as_ref();
+            let words: Vec<usize> = reading.texts(split).iter().map(Vec::len).collect();
+            recipe.evaluation(regions.map_or(&[], Regions::counts), &words)
+        });
+        let scores = scores + held.into_iter().max().unwrap_or(0);
+        let closed_form = plan::closed_form(&self.source);
+        Ok(Bytes { data, loaded, scores, closed_form, ..plan })
+    }
+
+    /// Steps of a row with one seed.
+    ///
+    /// # Errors
+    /// If the row cannot be read.
+    pub(crate) fn steps(&self, row: &str) -> Result<usize> {
+        Ok(self.plan(row, 0)?.steps())
+    }
+
+    pub(crate) fn plan(&self, row: &str, seed: u64) -> Result<Plan> {
+        let recipe = methods::recipe(&self.config, row)?;
+        Ok(training_plan(&self.config, row, &*recipe, &self.source, seed))
+    }
+
+    fn sizes(&self, row: &str) -> Result<Sizes> {
+        Ok(Sizes::of(&self.source, self.reading(row)?))
+    }
+
+    /// A fresh model of a row and seed; `folder` keeps the closed form that it begins with.
+    ///
+    /// # Errors
+    /// As [`Recipe::build`] and [`Starts::get`].
+    pub(crate) fn model(&self, row: &str, seed: u64, folder: &Path) -> Result<Model<'_>> {
+        let (mut recipe, place) = (methods::recipe(&self.config, row)?, format!("row.{row}"));
+        recipe.set_seed(seed);
+        self.check_vectors(row)?;
+        let reading = self.reading(row)?;
+        let inputs = Inputs::new(&self.source, &self.features, reading, recipe.sees())?;
+        let start = self.start(&*recipe, reading, folder).map_err(self.config.inside(&place))?;
+        let given = Given {
+            sizes: &self.sizes(row)?,
+            inputs: &InputStatistics::of(&self.features.train, reading.terms()),
+            start: start.as_deref(),
+            vectors: self.vectors.as_ref(),
+            truth: inputs.truth(),
+            device: &self.device,
+        };
+        let method = recipe.build(&given)?;
+        let plan = training_plan(&self.config, row, &*recipe, &self.source, seed);
+        Ok(Model { row: row.to_owned(), seed, plan, method, inputs, bench: self })
+    }
+}
+
+impl Bench {
+    /// The closed form that a recipe begins with, if it does.
+    fn start(
+        &self,
+        recipe: &dyn Recipe,
+        reading: &Reading,
+        folder: &Path,
+    ) -> Result<Option<Arc<Start>>> {
+        let Some(asked) = recipe.start() else { return Ok(None) };
+        let (data, config, sees) = (&self.source.dataset, &self.config, recipe.sees());
+        let hashes = format!("{} {}", data.sha256, config.sha256);
+        let of = format!("{hashes} {sees:?} {:?}", reading.captions);
+        let solve = || self.solve(&asked, sees, reading);
+        self.starts.get(&asked, &of, folder, solve).map(Some)
+    }
+
+    /// Solves a closed form between what a row sees of the training images, of regions the mean, and the stems of their
+    /// captions.
+    fn solve(&self, asked: &StartAsked, sees: Sees, reading: &Reading) -> Result<Start> {
+        let words = match (asked.form, reading.terms(), reading.words_by_number()) {
+            (TextForm::Stems(_), Some(_), _) => vec![],
+            (TextForm::Words, _, Some(words)) => words,
+            (TextForm::Stems(_) | TextForm::Words, ..) => {
+                let expected = "a text encoder of stems or words";
+                return Err(Error::invalid("model.start", expected, "another"));
+            }
+        };
+        let data = &self.source.dataset;
+        let terms = match reading.terms() {
+            Some(terms) => Cow::Borrowed(terms),
+            None => Cow::Owned(encoded::stems(data)?),
+        };
+        let features = match (sees, &data.train.regions) {
+            (Sees::Regions, Some(regions)) => Cow::Owned(mean_regions(regions)?),
+            _ => Cow::Borrowed(&self.features.train),
+        };
+        let (captions, pairs) = (&data.train.captions, &data.train.pairs);
+        asked.solve(&StartInputs { features: &features, captions, pairs, terms: &terms }, &words)
+    }
+}
+
+/// The ready word vectors that rows of a target begin with, if it has such rows and its file is there. What is found of the words is
+/// data: it changes the hash, and the report names it.
+fn ready_vectors(
+    config: &Config,
+    source: &mut Source,
+    readings: &[Reading],
+) -> Result<Option<WordVectors>> {
+    let mut asking = None;
+    for row in config.rows() {
+        if methods::recipe(config, row)?.needs_vectors() {
+            asking = Some(captions(config, row)?);
+        }
+    }
+    let file = source.word_vectors.clone().filter(|file| file.is_file());
+    let (Some(captions), Some(file)) = (asking, file) else { return Ok(None) };
+    let reading = readings.iter().find(|reading| reading.captions == captions);
+    let vectors = reading.expect("each row's was made").vectors(&file)?;
+    source.add_vectors(&file, &vectors);
+    Ok(Some(vectors))
+}
+
+/// Refuses a row whose configuration is wrong by itself or for the data.
+fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
+    let place = format!("row.{row}");
+    let (recipe, inside) = (methods::recipe(config, row)?, || config.inside(&place));
+    recipe.validate().map_err(inside())?;
+    recipe.find_weights().map_err(inside())?;
+    let (sees, features) = (recipe.sees(), config.target.features);
+    let pictures = matches!(sees, Sees::Pictures(_));
+    if pictures != (features == ImageFeatures::Pictures) {
+        let wanted = match pictures {
+            true => "\"pictures\", which the row's image encoder sees",
+            false => "features, which the row's image encoder sees",
+        };
+        return Err(inside()(Error::invalid("target.features", wanted, format!("{features:?}"))));
+    }
+    if matches!(sees, Sees::Regions) && source.dataset.train.regions.is_none() {
+        let wanted = "\"given\" or \"grid\": the row's image encoder sees regions";
+        return Err(inside()(Error::invalid("target.regions", wanted, "none")));
+    }
+    training_plan(config, row, &*recipe, source, 0).check().map_err(inside())
+}
+
+fn training_plan(
+    config: &Config,
+    row: &str,
+    recipe: &dyn Recipe,
+    source: &Source,
+    seed: u64,
+) -> Plan {
+    let (target, mut course) = (&config.target, recipe.course());
+    if config.from(row).is_some() {
+        course.start = train::Start::Ready;
+    }
+    Plan {
+        course,
+        captions: source.dataset.train.pairs.texts(),
+        seed,
+        checkpoint_steps: target.checkpoint_steps,
+        log_steps: target.log_steps,
+        observe_steps: if source.truth.is_some() { target.observe_steps } else { 0 },
+    }
+}
+
+/// How a row reads captions, with the marks that its target asks for.
+fn captions(config: &Config, row: &str) -> Result<Captions> {
+    let place = format!("row.{row}");
+    let wanted = methods::recipe(config, row)?.captions().map_err(config.inside(&place))?;
+    let marks = config.target.marks;
+    wanted.marked(marks).ok_or_else(|| {
+        let expected =
+            "off: the text encoder of this row has marks of its own, or no order of words";
+        Error::invalid(config.place("target.marks"), expected, format!("{marks:?}"))
+    })
+}
+
+/// A model of a row and seed, with the data that it is asked about.
+pub(crate) struct Model<'a> {
+    pub(crate) row: String,
+    pub(crate) seed: u64,
+    pub(crate) plan: Plan,
+    pub(crate) method: Box<dyn Method>,
+    pub(crate) inputs: Inputs<'a>,
+    bench: &'a Bench,
+}
+
+impl Model<'_> {
+    /// Row and seed as lines name them.
+    pub(crate) fn name(&self) -> String {
+        format!("{}, seed {}", self.row, self.seed)
+    }
+
+    /// The scores of a split.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
+    pub(crate) fn scored(&self, split: Split) -> Result<Box<dyn Scored + '_>> {
+        self.method.scored(self.inputs.items(split))
+    }
+
+    /// P(match | similarity) as the method has learnt it; `None` if it learns none.
+    pub(crate) fn posterior(&self) -> Option<MatchProbability> {
+        self.method.posterior()
+    }
+
+    /// The prior of the posterior, also before the method has learnt it.
+    pub(crate) fn prior(&self) -> Option<f64> {
+        self.method.prior()
+    }
+
+    /// Maps of the words of pairs of a split; `None` if the method makes no maps.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
+    pub(crate) fn word_maps(
+        &self,
+        split: Split,
+        pairs: &[(usize, usize)],
+    ) -> Result<Option<Vec<WordMaps>>> {
+        let captions = &self.bench.source.part(split).0.captions;
+        let reading = self.bench.reading(&self.row)?;
+        let words = |text: usize| -> Result<Vec<Word>> { reading.words(&captions[text]) };
+        let items = self.inputs.items(split);
+        self.method.word_maps(WordPairs { items, pairs, words: &words })
+    }
+}
+
+#[cfg(test)]
+mod tests;
