@@ -1,7 +1,8 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
 //! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
-//! passes its exit code on; `kills` does so with its tests. Only `tidy` and the comparison of `performance` are done here,
+//! passes its exit code on; `kills` does so with its tests. A command that it does not know is one of `itm`, or of a package
+//! in [`others`]. Only `tidy` and the comparison of `performance` are done here,
 //! and a Python asked where its libtorch is.
 
 mod arrows;
@@ -10,6 +11,7 @@ mod kills;
 mod manifest;
 mod method_names;
 mod modules;
+mod others;
 mod performance;
 mod reproduce;
 mod rules;
@@ -52,8 +54,11 @@ enum Task {
     Performance(performance::Arguments),
     /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
     Kills(kills::Kills),
-    /// What clippy does not check: dependency arrows, circles of modules, paths, file lengths, unsafe code.
+    /// What clippy does not check: dependency arrows, circles of modules, paths, file lengths and sizes, unsafe code.
     Tidy,
+    /// `phrases`, of the package `tags-dc`; anything else goes to `itm`.
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
 }
 
 /// Arguments for `itm`, word by word; `--backend cpu|wgpu[:i]|tch|tch-cuda[:i]|cuda[:i]` also picks what is built.
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
         Task::Performance(arguments) => performance::run(&arguments),
         Task::Kills(kills) => kills.run(),
         Task::Tidy => tidy::run(),
+        Task::Other(words) => others::run(words),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("{error:#}");

@@ -18,6 +18,9 @@ const UNSAFE_WORD: &str = concat!("un", "safe");
 /// From here a file is long, and too long.
 const LINES: (usize, usize) = (400, 600);
 
+/// Largest file, in bytes: what is larger came in by mistake, and stays in the history.
+const LARGEST: usize = 512 * 1024;
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
@@ -69,6 +72,12 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A file that is too large.
+pub(crate) fn size(path: &str, bytes: usize) -> Option<Finding> {
+    let message = || format!("{bytes} bytes, at most {LARGEST}: made or fetched, not written");
+    (bytes > LARGEST).then(|| Finding::error(path, message()))
 }
 
 /// A configuration that the README does not name is one that nobody finds.
@@ -173,6 +182,13 @@ mod tests {
         assert_eq!(level("a.rs", 601), Some(Level::Error));
         assert_eq!(level("docs/a.md", 9000), None);
         assert_eq!(level("golden/a.json", 9000), None);
+    }
+
+    #[test]
+    fn large_files_are_refused() {
+        assert_eq!(size("a.whl", LARGEST), None);
+        let found = size("a.whl", LARGEST + 1).unwrap();
+        assert_eq!((found.level, &found.place[..]), (Level::Error, "a.whl"));
     }
 
     #[test]

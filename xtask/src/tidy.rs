@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let mut sources = Files::new();
     for path in &files {
         let Ok(bytes) = fs::read(root.join(path)) else { continue }; // deleted, not yet committed
+        findings.extend(rules::size(path, bytes.len()));
         let Ok(text) = String::from_utf8(bytes) else { continue }; // a picture
         findings.extend(rules::check(path, &text));
         match path.split('/').collect::<Vec<_>>()[..] {

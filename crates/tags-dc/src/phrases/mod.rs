@@ -2,9 +2,42 @@
 //!
 //! [`parse`] reads one English caption.
 
+mod chunks;
+mod graph;
+mod lexicon;
+mod lists;
+pub mod sidecar;
+mod tagger;
+mod tokens;
+
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+pub use lists::{Duplicates, Phrases};
+
+/// Reads one English caption: words, tags, noun chunks, objects, attributes, relations.
+///
+/// Any text is read; what is no English sentence gives few phrases. The same text always gives the same graph.
+///
+/// ```
+/// let sentence = tags_dc::phrases::parse("Two women in red coats talk near a bus stop.");
+/// let names: Vec<_> = sentence.objects.iter().map(|object| object.name.as_str()).collect();
+/// assert_eq!(names, ["women", "coats", "stop"]);
+/// assert_eq!(sentence.relations[1].words, [5, 6]); // women, talk near, stop
+/// ```
+pub fn parse(text: &str) -> Sentence {
+    let spans = tokens::spans(text);
+    let lower: Vec<String> = spans.iter().map(|span| text[span.clone()].to_lowercase()).collect();
+    let tags = tagger::tags(&lower);
+    let word =
+        |(span, tag): (Range<usize>, Tag)| Word { text: text[span.clone()].into(), span, tag };
+    let words: Vec<Word> = spans.into_iter().zip(tags).map(word).collect();
+    let chunks = chunks::chunks(&words);
+    let mut sentence = Sentence { words, chunks, ..Sentence::default() };
+    graph::read(&mut sentence);
+    sentence
+}
 
 /// What a word does in its sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -108,3 +141,6 @@ pub struct Sentence {
     /// In order of their words.
     pub relations: Vec<Relation>,
 }
+
+#[cfg(test)]
+mod tests;

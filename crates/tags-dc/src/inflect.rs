@@ -1,0 +1,286 @@
+//! Forms of English words: singular and plural of nouns, lemmas of verbs.
+//!
+//! Rules and tables of irregular words, made for captions of photographs. Words are taken in lower case.
+
+/// Plural and singular, where no rule leads from one to the other.
+const IRREGULAR_NOUNS: [(&str, &str); 30] = [
+    ("men", "man"),
+    ("women", "woman"),
+    ("children", "child"),
+    ("people", "person"),
+    ("feet", "foot"),
+    ("teeth", "tooth"),
+    ("geese", "goose"),
+    ("mice", "mouse"),
+    ("leaves", "leaf"),
+    ("knives", "knife"),
+    ("wolves", "wolf"),
+    ("shelves", "shelf"),
+    ("scarves", "scarf"),
+    ("loaves", "loaf"),
+    ("halves", "half"),
+    ("calves", "calf"),
+    ("wives", "wife"),
+    ("lives", "life"),
+    ("hooves", "hoof"),
+    ("thieves", "thief"),
+    ("elves", "elf"),
+    ("oxen", "ox"),
+    ("shoes", "shoe"),
+    ("canoes", "canoe"),
+    ("movies", "movie"),
+    ("cookies", "cookie"),
+    ("hoodies", "hoodie"),
+    ("ties", "tie"),
+    ("pies", "pie"),
+    ("buses", "bus"),
+];
+
+/// Words with one form for one and for many, or without a singular.
+const UNCHANGED: [&str; 44] = [
+    "air",
+    "aircraft",
+    "basketball",
+    "binoculars",
+    "bus",
+    "canvas",
+    "chess",
+    "christmas",
+    "clothes",
+    "clothing",
+    "deer",
+    "equipment",
+    "fish",
+    "gas",
+    "glasses",
+    "goggles",
+    "grass",
+    "headphones",
+    "jeans",
+    "leggings",
+    "lens",
+    "overalls",
+    "pajamas",
+    "pants",
+    "scissors",
+    "series",
+    "sheep",
+    "shorts",
+    "snow",
+    "soccer",
+    "species",
+    "stairs",
+    "sunglasses",
+    "sweatpants",
+    "swim trunks",
+    "tennis",
+    "tights",
+    "tongs",
+    "trousers",
+    "trunks",
+    "underwear",
+    "overpass",
+    "dress",
+    "glass",
+];
+
+/// Past forms and participles, and their lemmas. Present forms follow rules.
+const IRREGULAR_VERBS: &str = "\
+ate:eat eaten:eat beat:beat beaten:beat became:become began:begin begun:begin bent:bend bit:bite bitten:bite blew:blow \
+blown:blow broke:break broken:break brought:bring built:build burnt:burn bought:buy caught:catch chose:choose chosen:choose \
+came:come cut:cut dug:dig drew:draw drawn:draw drank:drink drunk:drink drove:drive driven:drive fell:fall fallen:fall fed:feed \
+felt:feel fought:fight found:find flew:fly flown:fly forgot:forget froze:freeze frozen:freeze got:get gotten:get gave:give \
+given:give went:go gone:go grew:grow grown:grow hung:hang had:have has:have having:have heard:hear hid:hide hidden:hide \
+hit:hit held:hold kept:keep knelt:kneel knew:know known:know laid:lay led:lead leapt:leap leant:lean left:leave lent:lend \
+let:let lay:lie lain:lie lying:lie lit:light lost:lose made:make met:meet put:put ran:run run:run read:read rode:ride \
+ridden:ride rose:rise risen:rise said:say saw:see seen:see sold:sell sent:send set:set shook:shake shaken:shake shone:shine \
+shot:shoot showed:show shown:show shut:shut sang:sing sung:sing sat:sit slept:sleep slid:slide spoke:speak spoken:speak \
+spent:spend spun:spin split:split spread:spread sprang:spring stood:stand stole:steal stolen:steal stuck:stick struck:strike \
+strung:string swam:swim swum:swim swept:sweep swung:swing took:take taken:take taught:teach tore:tear torn:tear told:tell \
+thought:think threw:throw thrown:throw tying:tie tied:tie dying:die wore:wear worn:wear woven:weave won:win wound:wind \
+wrote:write written:write did:do done:do does:do goes:go sewn:sew";
+
+/// The singular of a noun; a noun that is no plural stays.
+///
+/// ```
+/// use tags_dc::inflect::singular;
+///
+/// let words = ["dogs", "men", "boxes", "ladies", "bus", "dog"];
+/// assert_eq!(words.map(singular), ["dog", "man", "box", "lady", "bus", "dog"]);
+/// ```
+pub fn singular(noun: &str) -> String {
+    if let Some((_, one)) = IRREGULAR_NOUNS.iter().find(|(many, _)| *many == noun) {
+        return (*one).to_owned();
+    }
+    for (many, one) in [("men", "man"), ("children", "child")] {
+        // policemen, grandchildren; not specimen
+        if let Some(stem) = noun.strip_suffix(many).filter(|stem| stem.len() > 3) {
+            return format!("{stem}{one}");
+        }
+    }
+    let kept = ["ss", "us", "is"].iter().any(|end| noun.ends_with(end));
+    if UNCHANGED.contains(&noun) || kept || noun.len() < 4 || !noun.ends_with('s') {
+        return noun.to_owned();
+    }
+    let cut = |n: usize| &noun[..noun.len() - n];
+    if noun.ends_with("ies") {
+        return format!("{}y", cut(3));
+    }
+    let hissing = ["sses", "shes", "ches", "xes", "zzes", "toes"];
+    cut(if hissing.iter().any(|end| noun.ends_with(end)) { 2 } else { 1 }).to_owned()
+}
+
+/// The plural of a noun in the singular.
+///
+/// ```
+/// use tags_dc::inflect::plural;
+///
+/// let words = ["dog", "man", "box", "lady", "boy", "sheep"];
+/// assert_eq!(words.map(plural), ["dogs", "men", "boxes", "ladies", "boys", "sheep"]);
+/// ```
+pub fn plural(noun: &str) -> String {
+    if let Some((many, _)) = IRREGULAR_NOUNS.iter().find(|(_, one)| *one == noun) {
+        return (*many).to_owned();
+    }
+    if let Some(stem) = noun.strip_suffix("child") {
+        return format!("{stem}children");
+    }
+    if let Some(stem) = noun.strip_suffix("man").filter(|stem| stem.len() > 3 && *stem != "hu") {
+        return format!("{stem}men");
+    }
+    if UNCHANGED.contains(&noun) && !["bus", "dress", "glass", "gas", "lens"].contains(&noun) {
+        return noun.to_owned();
+    }
+    let ends = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
+    let before = noun.chars().rev().nth(1);
+    match noun.chars().next_back() {
+        Some('y') if before.is_some_and(|c| !"aeiou".contains(c)) => {
+            format!("{}ies", &noun[..noun.len() - 1])
+        }
+        _ if ends(&["s", "sh", "ch", "x", "z", "tomato", "potato", "hero"]) => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
+
+/// What form of a verb a word can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerbForm {
+    /// `jump`
+    Base,
+    /// `jumps`
+    Third,
+    /// `jumping`
+    Ing,
+    /// `jumped`, `fallen`: past or participle
+    Past,
+}
+
+/// The lemmas that a word may be a form of, the likeliest first. Most are no words; a lexicon knows which are.
+pub fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
+    let irregular = IRREGULAR_VERBS.split_whitespace().filter_map(|pair| pair.split_once(':'));
+    let of = |form: &str| match form {
+        "has" | "does" | "goes" => VerbForm::Third,
+        _ if form.ends_with("ing") && form.len() > 4 => VerbForm::Ing,
+        _ => VerbForm::Past,
+    };
+    let mut all: Vec<_> = irregular
+        .filter(|(form, lemma)| *form == word && form != lemma)
+        .map(|(form, lemma)| (lemma.to_owned(), of(form)))
+        .collect();
+    all.push((word.to_owned(), VerbForm::Base));
+    let mut add = |stem: &str, form| {
+        all.push((stem.to_owned(), form));
+        all.push((format!("{stem}e"), form));
+        let mut ends = stem.chars().rev();
+        let (last, before) = (ends.next(), ends.next());
+        if last == before && last.is_some_and(|c| !"aeiou".contains(c)) {
+            let shorter = &stem[..stem.len() - last.map_or(0, char::len_utf8)];
+            all.push((shorter.to_owned(), form)); // running
+        }
+    };
+    if let Some(stem) = word.strip_suffix("ing").filter(|stem| stem.len() > 1) {
+        add(stem, VerbForm::Ing);
+    }
+    if let Some(stem) = word.strip_suffix("ied") {
+        all.push((format!("{stem}y"), VerbForm::Past));
+    } else if let Some(stem) = word.strip_suffix("ed").filter(|stem| stem.len() > 1) {
+        add(stem, VerbForm::Past);
+    }
+    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.len() > 1) {
+        all.push((format!("{stem}y"), VerbForm::Third));
+    } else if let Some(stem) = word.strip_suffix('s').filter(|stem| stem.len() > 1) {
+        all.push((stem.to_owned(), VerbForm::Third));
+        if let Some(shorter) = stem.strip_suffix('e') {
+            all.push((shorter.to_owned(), VerbForm::Third)); // watches
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn singular_and_plural_of_one_another() {
+        for (one, many) in [
+            ("dog", "dogs"),
+            ("man", "men"),
+            ("woman", "women"),
+            ("policeman", "policemen"),
+            ("child", "children"),
+            ("grandchild", "grandchildren"),
+            ("box", "boxes"),
+            ("bench", "benches"),
+            ("lady", "ladies"),
+            ("boy", "boys"),
+            ("shelf", "shelves"),
+            ("tomato", "tomatoes"),
+            ("shoe", "shoes"),
+            ("bus", "buses"),
+            ("horse", "horses"),
+            ("house", "houses"),
+            ("sheep", "sheep"),
+            ("jeans", "jeans"),
+            ("scarf", "scarves"),
+            ("dress", "dresses"),
+            ("kite", "kites"),
+            ("piece", "pieces"),
+            ("person", "people"),
+        ] {
+            assert_eq!((singular(many), plural(one)), (one.to_owned(), many.to_owned()));
+            assert_eq!(singular(one), one, "a singular stays");
+        }
+        for stays in ["tennis", "cactus", "grass", "gas", "", "s"] {
+            assert_eq!(singular(stays), stays);
+        }
+    }
+
+    /// The lemma stands among the candidates, with its form.
+    #[test]
+    fn lemmas_hold_the_right_one() {
+        use VerbForm::{Base, Ing, Past, Third};
+        for (word, lemma, form) in [
+            ("jump", "jump", Base),
+            ("jumps", "jump", Third),
+            ("jumping", "jump", Ing),
+            ("jumped", "jump", Past),
+            ("running", "run", Ing),
+            ("riding", "ride", Ing),
+            ("ran", "run", Past),
+            ("fallen", "fall", Past),
+            ("carries", "carry", Third),
+            ("carried", "carry", Past),
+            ("watches", "watch", Third),
+            ("has", "have", Third),
+            ("lying", "lie", Ing),
+            ("wearing", "wear", Ing),
+            ("graze", "graze", Base),
+            ("stopped", "stop", Past),
+            ("being", "be", Ing),
+        ] {
+            let found = lemmas(word).into_iter().any(|candidate| candidate == (lemma.into(), form));
+            assert!(found, "{word}: {:?}", lemmas(word));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Position lists: which words are masked together.
+
+use std::ops::Range;
+
+use super::Sentence;
+
+/// Whether a list that is there twice is kept twice (departure 18).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Once: the default.
+    #[default]
+    Once,
+    /// As often as it is there, as the released program does: each position's rate is halved, and it has two chances.
+    Kept,
+}
+
+/// The position lists of a sentence, one list a phrase, without empty ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Phrases {
+    /// Of objects.
+    pub node: Vec<Vec<usize>>,
+    /// Of attributes.
+    pub attribute: Vec<Vec<usize>>,
+    /// Of relations.
+    pub relation: Vec<Vec<usize>>,
+}
+
+impl Sentence {
+    /// The words of each phrase.
+    ///
+    /// ```
+    /// use tags_dc::phrases::{Duplicates, parse};
+    ///
+    /// let phrases = parse("A brown dog jumps over a fallen log.").phrases(Duplicates::Once);
+    /// assert_eq!(phrases.node, [vec![2], vec![7]]);
+    /// assert_eq!(phrases.attribute, [vec![1], vec![6]]);
+    /// assert_eq!(phrases.relation, [vec![3, 4]]);
+    /// ```
+    pub fn phrases(&self, duplicates: Duplicates) -> Phrases {
+        let lists = |lists: Vec<&Vec<usize>>| -> Vec<Vec<usize>> {
+            lists.into_iter().filter(|list| !list.is_empty()).cloned().collect()
+        };
+        let all = Phrases {
+            node: lists(self.objects.iter().map(|object| &object.words).collect()),
+            attribute: lists(self.attributes.iter().map(|of| &of.words).collect()),
+            relation: lists(self.relations.iter().map(|of| &of.words).collect()),
+        };
+        if duplicates == Duplicates::Kept { all } else { all.once() }
+    }
+}
+
+impl Phrases {
+    fn kinds(self) -> [Vec<Vec<usize>>; 3] {
+        [self.node, self.attribute, self.relation]
+    }
+
+    fn of([node, attribute, relation]: [Vec<Vec<usize>>; 3]) -> Self {
+        Self { node, attribute, relation }
+    }
+
+    fn once(self) -> Self {
+        let mut seen = std::collections::HashSet::new();
+        Self::of(
+            self.kinds()
+                .map(|lists| lists.into_iter().filter(|list| seen.insert(list.clone())).collect()),
+        )
+    }
+
+    /// From words to word pieces: `pieces[w]` are the pieces of word `w`. A word without a piece leaves its phrases; a phrase without one
+    /// goes.
+    ///
+    /// # Panics
+    /// If a position is no word of `pieces`.
+    ///
+    /// ```
+    /// use tags_dc::phrases::Phrases;
+    ///
+    /// let words = Phrases { node: vec![vec![1]], relation: vec![vec![0, 2]], ..Phrases::default() };
+    /// let pieces = words.expand(&[0..1, 1..3, 3..3]); // the second word has two pieces, the third none
+    /// assert_eq!(pieces.node, [vec![1, 2]]);
+    /// assert_eq!(pieces.relation, [vec![0]]);
+    /// ```
+    pub fn expand(&self, pieces: &[Range<usize>]) -> Self {
+        Self::of(self.clone().kinds().map(|lists| {
+            let expanded = lists.into_iter().map(|list| -> Vec<usize> {
+                list.into_iter().flat_map(|word| pieces[word].clone()).collect()
+            });
+            expanded.filter(|list| !list.is_empty()).collect()
+        }))
+    }
+
+    /// All lists; where there is none, each of the `tokens` positions is a phrase of its own.
+    pub fn lists(&self, tokens: usize) -> Vec<Vec<usize>> {
+        let all = self.clone().kinds().concat();
+        if all.is_empty() { (0..tokens).map(|at| vec![at]).collect() } else { all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    /// Departure 18: `has` leads to three objects.
+    #[test]
+    fn identical_lists_are_kept_once() {
+        let sentence = parse("The kitchen has a stove , two ovens and no refrigerator .");
+        assert_eq!(sentence.phrases(Duplicates::Once).relation, [vec![2]]);
+        assert_eq!(sentence.phrases(Duplicates::Kept).relation, vec![vec![2]; 3]);
+    }
+
+    #[test]
+    fn without_a_phrase_every_token_is_one() {
+        let none = parse("of and .").phrases(Duplicates::Once);
+        assert_eq!(none, Phrases::default());
+        assert_eq!(none.lists(3), [vec![0], vec![1], vec![2]]);
+        let some = parse("a dog .").phrases(Duplicates::Once);
+        assert_eq!(some.lists(3), [vec![1]]);
+    }
+
+    // Trap 22
+    #[test]
+    fn a_phrase_covers_every_piece_of_its_words() {
+        let phrases = parse("a snowboarder jumps").phrases(Duplicates::Once);
+        let pieces = phrases.expand(&[0..1, 1..4, 4..5]);
+        assert_eq!((&pieces.node, &pieces.attribute), (&vec![vec![1, 2, 3]], &vec![vec![4]]));
+    }
+}

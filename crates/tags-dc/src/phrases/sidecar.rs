@@ -1,0 +1,171 @@
+//! Phrases beside captions: a file of JSON lines, one caption a line.
+//!
+//! ```text
+//! {"id": "1000268201_0", "node": [[2], [7]], "attribute": [[1], [6]], "relation": [[3, 4]]}
+//! ```
+//!
+//! Positions count words where words are masked, and word pieces where a tokeniser has been asked.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::Phrases;
+
+/// Longest line that is read, in bytes: a caption has some dozen phrases.
+const LONGEST: usize = 1 << 20;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    id: String,
+    node: Vec<Option<Vec<usize>>>,
+    attribute: Vec<Option<Vec<usize>>>,
+    relation: Vec<Option<Vec<usize>>>,
+}
+
+/// Writes a line.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Result<()> {
+    let some = |lists: &[Vec<usize>]| lists.iter().cloned().map(Some).collect();
+    let Phrases { node, attribute, relation } = phrases;
+    let line = Line {
+        id: id.to_owned(),
+        node: some(node),
+        attribute: some(attribute),
+        relation: some(relation),
+    };
+    writeln!(out, "{}", serde_json::to_string(&line)?)
+}
+
+/// Reads the phrases of captions: `captions` names each with its number of tokens, and the result has their order. `null` and empty lists
+/// are dropped.
+///
+/// # Errors
+/// If the file cannot be read, a line is too long or no such object, a caption is there twice or not at all, or a position lies outside
+/// of its caption. Lines of other captions are passed over.
+pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
+    let path = path.as_ref();
+    let number: HashMap<&str, usize> =
+        captions.iter().enumerate().map(|(k, (id, _))| (*id, k)).collect();
+    let mut found: Vec<Option<Phrases>> = vec![None; captions.len()];
+    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let mut text = Vec::new();
+    for at in 1.. {
+        let place = || format!("{} line {at}", path.display());
+        text.clear();
+        let mut part = std::io::Read::take(&mut file, LONGEST as u64 + 1);
+        if part.read_until(b'\n', &mut text).map_err(Error::io(path))? == 0 {
+            break;
+        }
+        if text.len() > LONGEST {
+            return Err(Error::invalid(place(), format!("at most {LONGEST} bytes"), "more"));
+        }
+        let line: Line = serde_json::from_slice(&text)
+            .map_err(|e| Error::invalid(place(), "phrases of a caption", e))?;
+        let Some(&k) = number.get(&line.id[..]) else { continue };
+        if found[k].is_some() {
+            let expected = "each caption once";
+            return Err(Error::invalid(place(), expected, format!("`{}` again", line.id)));
+        }
+        found[k] = Some(phrases(line, captions[k].1, &place)?);
+    }
+    let missing = |k: usize| {
+        let expected = format!("phrases of caption `{}`", captions[k].0);
+        Error::invalid(path.display(), expected, "none")
+    };
+    found.into_iter().enumerate().map(|(k, of)| of.ok_or_else(|| missing(k))).collect()
+}
+
+fn phrases(line: Line, tokens: usize, place: &dyn Fn() -> String) -> Result<Phrases> {
+    let lists = |lists: Vec<Option<Vec<usize>>>| -> Result<Vec<Vec<usize>>> {
+        let lists: Vec<_> = lists.into_iter().flatten().filter(|list| !list.is_empty()).collect();
+        match lists.iter().flatten().find(|&&at| at >= tokens) {
+            None => Ok(lists),
+            Some(at) => {
+                let expected = format!("positions below {tokens}, the tokens of `{}`", line.id);
+                Err(Error::invalid(place(), expected, at))
+            }
+        }
+    };
+    let (node, attribute) = (lists(line.node)?, lists(line.attribute)?);
+    Ok(Phrases { node, attribute, relation: lists(line.relation)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::{Duplicates, parse};
+    use super::*;
+
+    fn refused(text: &str, captions: &[(&str, usize)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.jsonl");
+        fs::write(&file, text).unwrap();
+        let line = read(&file, captions).unwrap_err().to_string();
+        line.replace(&format!("{}/", folder.path().display()), "")
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.jsonl");
+        let all = ["A brown dog jumps.", "of", "Two men sit on a bench."]
+            .map(|caption| parse(caption).phrases(Duplicates::Once));
+        let mut bytes = vec![];
+        for (k, of) in all.iter().enumerate() {
+            write(&format!("c{k}"), of, &mut bytes).unwrap();
+        }
+        fs::write(&file, bytes).unwrap();
+        let read = read(&file, &[("c2", 7), ("c0", 5)]).unwrap();
+        assert_eq!(read, [all[2].clone(), all[0].clone()]);
+    }
+
+    #[test]
+    fn null_and_empty_lists_are_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.jsonl");
+        let text = r#"{"id":"c","node":[[1],null,[]],"attribute":[null],"relation":[]}"#;
+        fs::write(&file, text).unwrap();
+        let read = read(&file, &[("c", 2)]).unwrap().remove(0);
+        assert_eq!((read.node, read.attribute.len()), (vec![vec![1]], 0));
+    }
+
+    #[test]
+    fn bad_files_are_refused_in_one_line() {
+        let good = r#"{"id":"c","node":[[1]],"attribute":[],"relation":[]}"#;
+        let captions = &[("c", 2)][..];
+        for (text, captions, want) in [
+            ("", captions, "p.jsonl: expected phrases of caption `c`, got none"),
+            (
+                &format!("{good}\n{good}")[..],
+                captions,
+                "p.jsonl line 2: expected each caption once, got `c` again",
+            ),
+            (
+                good,
+                &[("c", 1)],
+                "p.jsonl line 1: expected positions below 1, the tokens of `c`, got 1",
+            ),
+            ("{", captions, "p.jsonl line 1: expected phrases of a caption, got EOF"),
+            (
+                r#"{"id":"c","node":[[-1]],"attribute":[],"relation":[]}"#,
+                captions,
+                "p.jsonl line 1: expected phrases of a caption, got invalid value",
+            ),
+        ] {
+            let line = refused(text, captions);
+            assert!(line.starts_with(want) && !line.contains('\n'), "{line}");
+        }
+        assert!(
+            read("no/such/file", captions).unwrap_err().to_string().starts_with("no/such/file: ")
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! Words and punctuation of a sentence, with their bytes.
+
+use std::ops::Range;
+
+/// Splits a sentence: runs of letters and digits are words, with hyphens and apostrophes inside; a possessive `'s` is a word of its own, and
+/// so is every other sign.
+pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
+    let chars: Vec<(usize, char)> = text.char_indices().collect();
+    let end = |k: usize| chars.get(k).map_or(text.len(), |&(at, _)| at);
+    let is_word = |k: usize| chars.get(k).is_some_and(|&(_, c)| c.is_alphanumeric());
+    let mut spans = Vec::new();
+    let mut k = 0;
+    while k < chars.len() {
+        let (start, c) = chars[k];
+        let from = k;
+        if is_word(k) {
+            k += 1;
+            while is_word(k) || (joins(&chars, k) && is_word(k + 1) && !possessive(&chars, k)) {
+                k += 1;
+            }
+        } else if possessive(&chars, k) {
+            k += 2;
+        } else {
+            k += 1;
+        }
+        if from < k && !c.is_whitespace() {
+            spans.push(start..end(k));
+        }
+    }
+    spans
+}
+
+/// Whether the sign joins what stands on both of its sides: `graffiti-covered`, `isn't`, `3.5`.
+fn joins(chars: &[(usize, char)], k: usize) -> bool {
+    let digit = |k: usize| chars.get(k).is_some_and(|(_, c)| c.is_ascii_digit());
+    match chars.get(k) {
+        Some((_, '-' | '\'' | '’')) => true,
+        Some((_, '.' | ',')) => k > 0 && digit(k - 1) && digit(k + 1),
+        _ => false,
+    }
+}
+
+/// Whether `'s` begins here and ends a word.
+fn possessive(chars: &[(usize, char)], k: usize) -> bool {
+    matches!(chars.get(k), Some((_, '\'' | '’')))
+        && matches!(chars.get(k + 1), Some((_, 's' | 'S')))
+        && chars.get(k + 2).is_none_or(|(_, c)| !c.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<&str> {
+        spans(text).into_iter().map(|span| &text[span]).collect()
+    }
+
+    #[test]
+    fn golden_words() {
+        for (text, want) in [
+            ("A dog, running.", "A|dog|,|running|."),
+            ("The boy's bike isn't red", "The|boy|'s|bike|isn't|red"),
+            ("A boy 's bike", "A|boy|'s|bike"),
+            ("the dogs' ball", "the|dogs|'|ball"),
+            ("a graffiti-covered wall - 3.5 m", "a|graffiti-covered|wall|-|3.5|m"),
+            ("\"Stop\" (sign)", "\"|Stop|\"|(|sign|)"),
+            ("a café’s owner", "a|café|’s|owner"),
+            ("  ", ""),
+            ("'s", "'s"),
+        ] {
+            assert_eq!(words(text).join("|"), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The binary `phrases`, as its user runs it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which may")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn phrases(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_phrases")).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_sentence_is_shown() {
+    let output = phrases(&["A boy's bike leans against a red wall."]);
+    assert!(output.status.success());
+    let want = "\
+object     boy [1]
+object     bike [3]
+object     wall [8]: red [7]
+relation   boy | have (no words to mask) | bike
+relation   bike | leans against [4, 5] | wall
+";
+    assert_eq!(text(&output.stdout), want);
+}
+
+#[test]
+fn a_file_becomes_json_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("c.txt"), "A dog runs.\nx7\tThe kitchen has a stove and two ovens.\n").unwrap();
+    let output = phrases(&["--file", &path("c.txt")]);
+    let want = "\
+{\"id\":\"0\",\"node\":[[1]],\"attribute\":[[2]],\"relation\":[]}
+{\"id\":\"x7\",\"node\":[[1],[4],[7]],\"attribute\":[[6]],\"relation\":[[2]]}
+";
+    assert_eq!(text(&output.stdout), want);
+    let kept = phrases(&["--file", &path("c.txt"), "--duplicates", "--out", &path("p.jsonl")]);
+    assert!(kept.status.success() && kept.stdout.is_empty());
+    let kept = fs::read_to_string(path("p.jsonl")).unwrap();
+    assert!(kept.contains("\"relation\":[[2],[2]]"), "{kept}");
+    let captions = [("x7", 9), ("0", 4)];
+    let read = tags_dc::phrases::sidecar::read(path("p.jsonl"), &captions).unwrap();
+    assert_eq!(read[0].node.len(), 3);
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("empty.txt"), "A dog.\n\n").unwrap();
+    fs::write(path("bytes.txt"), b"A dog.\n\xff\xfe\n").unwrap();
+    fs::write(path("twice.txt"), "x\tA dog.\n1\tA cat.\nx\tA dog.\n").unwrap();
+    let line = |file: &Path| {
+        let output = phrases(&["--file", &file.display().to_string()]);
+        assert_eq!(output.status.code(), Some(2));
+        let line = text(&output.stderr).trim_end().to_owned();
+        assert!(!line.contains('\n'), "{line}");
+        line.replace(&folder.path().display().to_string(), "")
+    };
+    let want = "phrases: /empty.txt line 2: expected a caption, got an empty line";
+    assert_eq!(line(&path("empty.txt")), want);
+    let want = "phrases: /bytes.txt line 2: expected a caption in UTF-8, got other bytes";
+    assert_eq!(line(&path("bytes.txt")), want);
+    let want = "phrases: /twice.txt line 3: expected each name once, got `x` again";
+    assert_eq!(line(&path("twice.txt")), want);
+    assert!(line(&path("none.txt")).starts_with("phrases: /none.txt: "));
+    assert_eq!(phrases(&[]).status.code(), Some(2));
+    assert_eq!(phrases(&[" "]).status.code(), Some(2));
+}
+
+/// A file is replaced by what was read of it, or stays as it was.
+#[test]
+fn nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("bad.txt"), "A dog.\n\n").unwrap();
+    fs::write(path("good.txt"), "\u{feff}A dog.\n").unwrap();
+    fs::write(path("p.jsonl"), "before").unwrap();
+    assert_eq!(
+        phrases(&["--file", &path("bad.txt"), "--out", &path("p.jsonl")]).status.code(),
+        Some(2)
+    );
+    assert_eq!(fs::read_to_string(path("p.jsonl")).unwrap(), "before");
+    assert!(phrases(&["--file", &path("good.txt"), "--out", &path("good.txt")]).status.success());
+    let want = "{\"id\":\"0\",\"node\":[[1]],\"attribute\":[],\"relation\":[]}\n";
+    assert_eq!(fs::read_to_string(path("good.txt")).unwrap(), want);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn json_holds_the_graph() {
+    let output = phrases(&["--json", "A dog runs."]);
+    let want = r#"{"attributes":[{"name":"runs","object":0,"words":[2]}],"objects":[{"name":"dog","words":[1]}],"relations":[],"words":["A","dog","runs","."]}"#;
+    assert_eq!(text(&output.stdout).trim_end(), want);
+}
