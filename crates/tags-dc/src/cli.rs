@@ -1,9 +1,10 @@
 //! The binary `phrases`: the scene graph of a sentence, or the phrases of a file of captions.
 
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+mod captions;
+mod output;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::Parser;
 use itm_core::{Error, Result};
@@ -21,74 +22,45 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Where the JSON lines go, instead of standard output.
-    #[arg(long, value_name = "FILE", requires = "file")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sentence")]
     pub out: Option<PathBuf>,
     /// The graph of the sentence as JSON.
     #[arg(long, conflicts_with = "file")]
     pub json: bool,
     /// Keep phrases with the same words as often as they are there.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sentence")]
     pub duplicates: bool,
 }
 
-/// Does what the command line asks for. A file is written whole or not at all.
+/// Does what the command line asks for; what it prints goes to `out`.
 ///
 /// # Errors
-/// If a file cannot be read or written, a line is no text or has no word, or a name is there twice.
+/// If a file cannot be read or written, a line is no text, has no word or is too long, or an id is there twice. Nothing is written then.
 pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
+    let Some(file) = &cli.file else {
+        let sentence = cli.sentence.as_deref().unwrap_or_default();
+        captions::check("the sentence", sentence)?;
+        let sentence = parse(sentence);
+        let shown = if cli.json { json(&sentence, out) } else { show(&sentence, out) };
+        return shown.map_err(Error::io("standard output"));
+    };
+    let captions = captions::read(file)?; // the whole file: a bad line leaves no half result
     let duplicates = if cli.duplicates { Duplicates::Kept } else { Duplicates::Once };
-    let standard = Error::io("standard output");
-    match (&cli.sentence, &cli.file, &cli.out) {
-        (Some(text), ..) => {
-            let sentence = parse(text);
-            if sentence.words.is_empty() {
-                return Err(Error::invalid("the sentence", "a word", "none"));
-            }
-            let shown = if cli.json { json(&sentence, out) } else { show(&sentence, out) };
-            shown.map_err(standard)
-        }
-        (None, Some(file), None) => out.write_all(&of_file(file, duplicates)?).map_err(standard),
-        (None, Some(file), Some(path)) => replace(path, &of_file(file, duplicates)?),
-        (None, None, _) => Err(Error::invalid("phrases", "a sentence or --file", "neither")),
+    match &cli.out {
+        None => write(&captions, duplicates, out).map_err(Error::io("standard output")),
+        Some(path) => output::write(path, |file| write(&captions, duplicates, file)),
     }
 }
 
-/// Writes a file beside its place and then moves it there.
-fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let made = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-    let mut file = made.map_err(Error::io(path))?;
-    file.write_all(bytes).map_err(Error::io(path))?;
-    file.persist(path).map_err(|e| Error::io(path)(e.error))?;
+fn write(
+    captions: &[(String, String)],
+    duplicates: Duplicates,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (id, caption) in captions {
+        sidecar::write(id, &parse(caption).phrases(duplicates), out)?;
+    }
     Ok(())
-}
-
-/// The JSON lines of a file of captions.
-fn of_file(file: &Path, duplicates: Duplicates) -> Result<Vec<u8>> {
-    let reader = BufReader::new(File::open(file).map_err(Error::io(file))?);
-    let (mut lines, mut names) = (Vec::new(), HashSet::new());
-    for (k, line) in reader.lines().enumerate() {
-        let place = || format!("{} line {}", file.display(), k + 1);
-        let line = line.map_err(|e| match e.kind() {
-            io::ErrorKind::InvalidData => {
-                Error::invalid(place(), "a caption in UTF-8", "other bytes")
-            }
-            _ => Error::io(file)(e),
-        })?;
-        let line = line.trim_start_matches('\u{feff}'); // a mark that some editors write first
-        let number = k.to_string();
-        let (name, caption) = line.split_once('\t').unwrap_or((&number, line));
-        let sentence = parse(caption);
-        if sentence.words.is_empty() {
-            return Err(Error::invalid(place(), "a caption", "an empty line"));
-        }
-        if !names.insert(name.to_owned()) {
-            return Err(Error::invalid(place(), "each name once", format!("`{name}` again")));
-        }
-        let written = sidecar::write(name, &sentence.phrases(duplicates), &mut lines);
-        written.map_err(Error::io(file))?;
-    }
-    Ok(lines)
 }
 
 /// The graph as one JSON object.

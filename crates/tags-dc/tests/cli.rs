@@ -63,9 +63,9 @@ fn bad_input_is_one_line() {
     };
     let want = "phrases: /empty.txt line 2: expected a caption, got an empty line";
     assert_eq!(line(&path("empty.txt")), want);
-    let want = "phrases: /bytes.txt line 2: expected a caption in UTF-8, got other bytes";
+    let want = "phrases: /bytes.txt line 2: expected a caption in UTF-8, got the byte 0xff";
     assert_eq!(line(&path("bytes.txt")), want);
-    let want = "phrases: /twice.txt line 3: expected each name once, got `x` again";
+    let want = "phrases: /twice.txt line 3: expected an id that no line before has, got \"x\", which line 1 has";
     assert_eq!(line(&path("twice.txt")), want);
     assert!(line(&path("none.txt")).starts_with("phrases: /none.txt: "));
     assert_eq!(phrases(&[]).status.code(), Some(2));
@@ -96,4 +96,66 @@ fn json_holds_the_graph() {
     let output = phrases(&["--json", "A dog runs."]);
     let want = r#"{"attributes":[{"name":"runs","object":0,"words":[2]}],"objects":[{"name":"dog","words":[1]}],"relations":[],"words":["A","dog","runs","."]}"#;
     assert_eq!(text(&output.stdout).trim_end(), want);
+}
+
+#[test]
+fn bad_captions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("c.txt");
+    let name = file.display().to_string();
+    let long = "a ".repeat(5_001);
+    for (captions, want) in [
+        ("", ": expected a caption on each line, got an empty file"),
+        ("\tA dog.", " line 1: expected an id before the tab, got none"),
+        (&long, " line 1: expected a caption of at most 10000 bytes, got 10002 bytes"),
+    ] {
+        fs::write(&file, captions).unwrap();
+        let output = phrases(&["--file", &name]);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{captions:.20}");
+        assert_eq!(text(&output.stderr), format!("phrases: {name}{want}\n"));
+    }
+    fs::write(&file, "A dog.").unwrap();
+    let folder = folder.path().display().to_string();
+    for args in [&["--file", &folder][..], &["--file", &name, "--out", &folder]] {
+        assert!(text(&phrases(args).stderr).ends_with(" got a folder\n"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_one_line() {
+    for args in [
+        &[][..],
+        &["a", "b"],
+        &["--out", "x", "a"],
+        &["a", "--duplicates"],
+        &["--out", "x"],
+        &["a", "--file", "x"],
+        &["--wrong"],
+    ] {
+        let output = phrases(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let line = text(&output.stderr);
+        assert!(line.starts_with("error: ") && line.lines().count() == 1, "{line}");
+    }
+    let empty = phrases(&[" "]);
+    let want = "phrases: the sentence: expected a caption, got an empty line\n";
+    assert_eq!((empty.status.code(), text(&empty.stderr)), (Some(2), want));
+    assert!(phrases(&["--help"]).status.success());
+}
+
+/// What is no plain file is written as it is: a rename would replace the device.
+#[cfg(unix)]
+#[test]
+fn a_device_stays_a_device() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("c.txt"), "A dog.\n").unwrap();
+    symlink("/dev/null", path("null")).unwrap();
+    assert!(phrases(&["--file", &path("c.txt"), "--out", &path("null")]).status.success());
+    assert!(fs::symlink_metadata(path("null")).unwrap().is_symlink());
+    assert!(phrases(&["--file", &path("c.txt"), "--out", &path("p.jsonl")]).status.success());
+    let rights = |name: &str| fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(rights("p.jsonl"), rights("c.txt"), "the rights of any new file");
 }

@@ -1,22 +1,46 @@
 //! `phrases`: see [`tags_dc::cli`].
 
-use std::io::ErrorKind;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use itm_core::Error;
+use clap::error::ErrorKind;
 use tags_dc::cli::{Cli, run};
 
 fn main() -> ExitCode {
-    match run(&Cli::parse(), &mut std::io::stdout().lock()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if is_help(error.kind()) => error.exit(),
+        Err(error) => return refuse(&one_line(&error.to_string())),
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let done = run(&cli, &mut out)
+        .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
-        // whoever reads has enough
-        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("phrases: {error}");
-            ExitCode::from(2)
-        }
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS, // `phrases … | head` has seen enough
+        Err(error) => refuse(&format!("phrases: {error}")),
     }
+}
+
+fn refuse(line: &str) -> ExitCode {
+    eprintln!("{line}");
+    ExitCode::from(2)
+}
+
+fn is_help(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
+}
+
+fn is_closed_pipe(error: &itm_core::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|source| source.downcast_ref::<io::Error>());
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The parser's message without its hints: they begin after an empty line.
+fn one_line(message: &str) -> String {
+    let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let reason = reason.collect::<Vec<_>>().join(" ");
+    format!("{reason} (`phrases --help` says what there is)")
 }
