@@ -259,6 +259,7 @@ fn naaf_rows_differ_in_what_their_names_say() {
             let mut want = full.clone();
             change(&mut want);
             want.train.learning_rate = row(row_name).train.learning_rate; // each row's own
+            want.loss.warmup_epochs = row(row_name).loss.warmup_epochs;
             assert_eq!(row(row_name), want, "{name}, {row_name}");
         }
         for (row_name, scan) in [
@@ -272,13 +273,17 @@ fn naaf_rows_differ_in_what_their_names_say() {
         let mut global = row("global triplet");
         assert_eq!(global.model.score, Score::Global, "{name}");
         global.model.score = full.model.score;
+        (global.model.embed_dim, global.model.cca) = (full.model.embed_dim, full.model.cca.clone());
         global.train.learning_rate = full.train.learning_rate;
         assert_eq!(global, full, "{name}");
     }
     let flickr = Config::load(&configs(), "naaf-flickr").unwrap();
-    assert_eq!(flickr.row::<NaafConfig>("Full").unwrap(), Preset::Default.config());
-    let mut coco = Preset::Default.config();
-    coco.train.batch = 256; // N23
-    let target = Config::load(&configs(), "naaf-coco").unwrap();
-    assert_eq!(target.row::<NaafConfig>("Full").unwrap(), coco);
+    let coco = Config::load(&configs(), "naaf-coco").unwrap();
+    for (target, batch) in [(flickr, 128), (coco, 256)] {
+        let mut want = Preset::Default.config();
+        want.train.batch = batch; // N23
+        assert_eq!(target.row::<NaafConfig>("w/o GloVe").unwrap(), want);
+        want.model.word_vectors = naaf::VectorsFrom::Given; // a file, which no preset knows
+        assert_eq!(target.row::<NaafConfig>("Full").unwrap(), want);
+    }
 }
