@@ -1,8 +1,8 @@
 //! NAAF and the models beside it: what of them is data and machine.
 
-use itm_core::Result;
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
+use itm_core::{Error, Result};
 use naaf::{
     Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom, evaluation_bytes,
 };
@@ -65,9 +65,10 @@ impl Recipe for NaafConfig {
             Some(start) => model.with_start(start)?,
             None => model,
         };
-        Ok(Box::new(match vectors.filter(|_| self.needs_vectors()) {
-            Some(vectors) => model.with_vectors(vectors)?,
-            None => model,
+        Ok(Box::new(match (self.needs_vectors(), vectors) {
+            (true, Some(vectors)) => model.with_vectors(vectors)?,
+            (true, None) => return Err(Error::invalid("model.word_vectors", "vectors", "none")),
+            (false, _) => model,
         }))
     }
 }
