@@ -1,6 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+mod filter;
+mod masking;
+mod pool;
+mod random;
+mod refill;
+mod siblings;
+
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod edits;
 pub mod inflect;
 pub mod phrases;
+pub mod record;
+
+pub use filter::{Filter, Protected, Repeat, Verdict};
+pub use masking::{MaskBy, Masked, Masker, label_probabilities, phrase_probabilities};
+pub use pool::{Pick, Scores, draw_images, draw_texts, pool, top};
+pub use random::{Purpose, Streams};
+pub use refill::{Generator, Refill};
+pub use siblings::SiblingStatistics;

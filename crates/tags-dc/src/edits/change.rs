@@ -1,0 +1,80 @@
+//! A sentence put together again with some of its words changed.
+
+use std::ops::Range;
+
+use super::Edit;
+use crate::phrases::Sentence;
+use crate::record::Kind;
+
+/// Ranges of words, ascending and apart, and what stands there instead.
+pub(super) type Changes = Vec<(Range<usize>, Vec<String>)>;
+
+/// The edit; `None` where the text stays as it was.
+pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<Edit> {
+    let mut pieces: Vec<(String, usize)> = Vec::new(); // a word, and the old word whose gap comes before it
+    let mut at = 0;
+    for (range, words) in &changes {
+        pieces.extend((at..range.start).map(|k| (sentence.words[k].text.clone(), k)));
+        for (n, word) in words.iter().enumerate() {
+            let gap = if n == 0 { range.start } else { usize::MAX };
+            pieces.push((word.clone(), gap));
+        }
+        at = range.end;
+    }
+    pieces.extend((at..sentence.words.len()).map(|k| (sentence.words[k].text.clone(), k)));
+    if let Some((first, _)) = pieces.first_mut() {
+        *first = cased_like(&sentence.words[0].text, first);
+    }
+    let text = joined(sentence, &pieces);
+    let before: Vec<_> = sentence.words.iter().map(|w| w.text.clone()).zip(0..).collect();
+    let unchanged = text.to_lowercase() == joined(sentence, &before).to_lowercase();
+    let old = |k: usize| sentence.words[k].text.clone();
+    let positions: Vec<usize> = changes.iter().flat_map(|(range, _)| range.clone()).collect();
+    (!unchanged).then(|| Edit {
+        kind,
+        old: positions.iter().map(|&k| old(k)).collect(),
+        positions,
+        new: changes.into_iter().flat_map(|(_, words)| words).collect(),
+        text,
+    })
+}
+
+/// The words of a range, as they stand inside a sentence: a capital of the first word goes.
+pub(super) fn words(sentence: &Sentence, range: Range<usize>) -> Vec<String> {
+    let inside = |k: usize| {
+        let text = &sentence.words[k].text;
+        let capital = text.chars().next().is_some_and(char::is_uppercase);
+        let shouted = text.chars().skip(1).any(char::is_uppercase);
+        if k == 0 && capital && !shouted { text.to_lowercase() } else { text.clone() }
+    };
+    range.map(inside).collect()
+}
+
+/// A blank where the old word had one before it; between new words everywhere but before a comma.
+fn joined(sentence: &Sentence, pieces: &[(String, usize)]) -> String {
+    let mut text = String::new();
+    for (number, (word, old)) in pieces.iter().enumerate() {
+        let blank = match old.checked_sub(1).and_then(|before| sentence.words.get(before)) {
+            Some(before) if *old < sentence.words.len() => {
+                sentence.words[*old].span.start > before.span.end
+            }
+            _ => word != ",",
+        };
+        if number > 0 && blank {
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+    text
+}
+
+/// The word with a capital, if the word that stood there has one.
+fn cased_like(old: &str, new: &str) -> String {
+    let mut letters = new.chars();
+    match letters.next() {
+        Some(first) if old.chars().next().is_some_and(char::is_uppercase) => {
+            first.to_uppercase().chain(letters).collect()
+        }
+        _ => new.to_owned(),
+    }
+}

@@ -1,0 +1,142 @@
+//! Negative captions without a model: one change of a caption that makes it false of its image.
+//!
+//! | kind | change | file |
+//! |---|---|---|
+//! | noun | the last noun of a chunk becomes another noun | `nouns.rs` |
+//! | numeral | `two dogs` → `one dog` | `numerals.rs` |
+//! | relation | two noun chunks change places, or a preposition becomes another | `relations.rs` |
+//! | order | the words are shuffled | `order.rs` |
+//!
+//! After VSE-C (Shi et al., COLING 2018), without WordNet: what may replace a noun is learnt from captions of the same images.
+
+mod change;
+mod family;
+mod nouns;
+mod numerals;
+mod order;
+mod read;
+mod relations;
+#[cfg(test)]
+mod testing;
+mod write;
+
+use std::collections::HashSet;
+
+use rand::RngExt;
+
+use crate::inflect::singular;
+use crate::phrases::{Sentence, Tag};
+use crate::record::Kind;
+
+pub use nouns::NounTable;
+pub use read::{Captions, read_captions};
+pub use write::{Counts, write_all};
+
+/// How closely the rules follow VSE-C.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// Good sentences, false of the image: a noun keeps its number, articles fit the sound, no number up to which the caption would stay
+    /// true, no change of places across a symmetric word, and only prepositions that contradict.
+    #[default]
+    Fitting,
+    /// What VSE-C's program emits: any candidate noun, `a` and `an` alike, every number, every preposition of every other group.
+    VseC,
+}
+
+/// One change of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What is changed.
+    pub kind: Kind,
+    /// Positions of the words that go.
+    pub positions: Vec<usize>,
+    /// Those words.
+    pub old: Vec<String>,
+    /// What stands there instead; a number of words of its own.
+    pub new: Vec<String>,
+    /// The sentence after it.
+    pub text: String,
+}
+
+/// Lemmas that no replacement may have: all words of all captions of an image.
+///
+/// Words are compared without punctuation and in the singular: `dogs.` protects `dog`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told(HashSet<String>);
+
+impl Told {
+    /// What the captions of one image say.
+    pub fn of<'a>(captions: impl IntoIterator<Item = &'a Sentence>) -> Self {
+        Self(captions.into_iter().flat_map(|c| &c.words).map(|word| lemma(&word.text)).collect())
+    }
+
+    /// Whether a caption has the word, in the singular or the plural.
+    pub fn has(&self, word: &str) -> bool {
+        self.0.contains(&lemma(word))
+    }
+}
+
+/// The rules, with what was learnt from training captions.
+///
+/// ```
+/// use rand::SeedableRng;
+/// use tags_dc::edits::{Edits, NounTable, Rules, Told};
+/// use tags_dc::phrases::parse;
+/// use tags_dc::record::Kind;
+///
+/// let edits = Edits { nouns: NounTable::default(), rules: Rules::Fitting };
+/// let caption = parse("Two dogs run.");
+/// let all = edits.of(&caption, &Told::of([&caption]), &mut rand_chacha::ChaCha8Rng::seed_from_u64(1));
+/// let one = all.iter().find(|edit| edit.kind == Kind::Numeral).map(|edit| edit.text.as_str());
+/// assert_eq!(one, Some("One dog run."));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Edits {
+    /// Which nouns may replace which.
+    pub nouns: NounTable,
+    /// How closely VSE-C is followed.
+    pub rules: Rules,
+}
+
+impl Edits {
+    /// All variants of a sentence, each with one change: nouns, numerals, relations, one shuffle.
+    ///
+    /// `told` is of all captions of the image, the sentence's own included. Only the shuffle draws.
+    pub fn of(&self, sentence: &Sentence, told: &Told, rng: &mut impl RngExt) -> Vec<Edit> {
+        let mut all = nouns::edits(sentence, told, &self.nouns, self.rules);
+        all.extend(numerals::edits(sentence, told, self.rules));
+        all.extend(relations::edits(sentence, self.rules));
+        all.extend(order::edit(sentence, rng));
+        all
+    }
+}
+
+/// The place of one variant: a kind uniformly among those with a variant, then one of its variants uniformly.
+pub fn choose(edits: &[Edit], rng: &mut impl RngExt) -> Option<usize> {
+    let of = |kind| -> Vec<usize> { (0..edits.len()).filter(|&k| edits[k].kind == kind).collect() };
+    let kinds: Vec<Vec<usize>> =
+        Kind::RULES.into_iter().map(of).filter(|places| !places.is_empty()).collect();
+    if kinds.is_empty() {
+        return None;
+    }
+    let places = &kinds[rng.random_range(0..kinds.len())];
+    Some(places[rng.random_range(0..places.len())])
+}
+
+/// The singular, in lower case.
+fn lemma(word: &str) -> String {
+    singular(&word.to_lowercase())
+}
+
+/// Whether a noun as written stands for more than one.
+fn is_plural(noun: &str) -> bool {
+    let noun = noun.to_lowercase();
+    singular(&noun) != noun
+}
+
+fn is_tag(sentence: &Sentence, at: usize, tag: Tag) -> bool {
+    sentence.words.get(at).is_some_and(|word| word.tag == tag)
+}
+
+#[cfg(test)]
+mod tests;

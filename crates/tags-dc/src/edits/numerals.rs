@@ -1,0 +1,179 @@
+//! Another number, and the noun in the number that goes with it.
+
+use super::{Edit, Rules, Told, change, family, is_plural};
+use crate::inflect::{plural, singular};
+use crate::phrases::{Sentence, Tag};
+use crate::record::Kind;
+
+/// Values by name; `a` and `an` are 1 too.
+const NUMBERS: [(&str, u8); 26] = [
+    ("one", 1),
+    ("two", 2),
+    ("three", 3),
+    ("four", 4),
+    ("five", 5),
+    ("six", 6),
+    ("seven", 7),
+    ("eight", 8),
+    ("nine", 9),
+    ("ten", 10),
+    ("eleven", 11),
+    ("twelve", 12),
+    ("thirteen", 13),
+    ("fourteen", 14),
+    ("fifteen", 15),
+    ("sixteen", 16),
+    ("seventeen", 17),
+    ("eighteen", 18),
+    ("nineteen", 19),
+    ("twenty", 20),
+    ("thirty", 30),
+    ("forty", 40),
+    ("fifty", 50),
+    ("sixty", 60),
+    ("seventy", 70),
+    ("eighty", 80),
+];
+
+/// The largest number of `Rules::Fitting`: more are seldom seen apart in a picture.
+const LARGEST: u8 = 6;
+
+/// Groups, of which two are not said as often as `of people` needs it.
+const COLLECTIVE: &str = "group bunch pair couple crowd row herd flock lot number variety set pile \
+line stack team band piece body field bit kind sort type";
+
+/// Every number of another value in the place of each number before a noun.
+pub(super) fn edits(sentence: &Sentence, told: &Told, rules: Rules) -> Vec<Edit> {
+    let mut all = Vec::new();
+    for at in 0..sentence.words.len() {
+        let written = sentence.words[at].text.to_lowercase();
+        let (Some(old), Some(noun)) = (value(&written), noun_after(sentence, at)) else { continue };
+        if rules == Rules::Fitting && !countable(sentence, noun) {
+            continue;
+        }
+        let articles = [("a", 1), ("an", 1)];
+        for (name, new) in NUMBERS.into_iter().chain(articles).filter(|&(_, new)| new != old) {
+            if rules == Rules::Fitting && !fits(name, new, old, told) {
+                continue;
+            }
+            let noun_text = with_number(&sentence.words[noun].text, old, new);
+            let changes = vec![(at..at + 1, vec![name.into()]), (noun..noun + 1, vec![noun_text])];
+            all.extend(change::edit(sentence, Kind::Numeral, changes));
+        }
+    }
+    all
+}
+
+fn value(word: &str) -> Option<u8> {
+    match word {
+        "a" | "an" => Some(1),
+        _ => NUMBERS.iter().find(|(name, _)| *name == word).map(|&(_, value)| value),
+    }
+}
+
+/// The last noun of the run that follows the number, with adjectives and conjunctions between.
+fn noun_after(sentence: &Sentence, at: usize) -> Option<usize> {
+    let tag = |k: usize| sentence.words.get(k).map(|word| word.tag);
+    let mut k = at + 1;
+    while matches!(tag(k), Some(Tag::Adjective | Tag::Conjunction)) {
+        k += 1;
+    }
+    let first = k;
+    while tag(k) == Some(Tag::Noun) {
+        k += 1;
+    }
+    (k > first).then(|| k - 1)
+}
+
+/// A noun in the number of the new value; it stays between two numbers above 1.
+fn with_number(noun: &str, old: u8, new: u8) -> String {
+    match (old, new) {
+        (_, 1) => singular(noun),
+        (1, _) if !is_plural(noun) => plural(noun),
+        _ => noun.to_owned(),
+    }
+}
+
+/// `a` for more would stay true, and another caption may count too.
+fn fits(name: &str, new: u8, old: u8, told: &Told) -> bool {
+    let article = name == "a" || name == "an";
+    !article && (new <= LARGEST || new < old) && !told.has(name)
+}
+
+fn countable(sentence: &Sentence, noun: usize) -> bool {
+    let lemma = super::lemma(&sentence.words[noun].text);
+    !family::mass(&lemma) && !COLLECTIVE.split_whitespace().any(|word| word == lemma)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::sentence;
+    use super::*;
+
+    fn texts(tagged: &str, rules: Rules) -> Vec<String> {
+        let sentence = sentence(tagged);
+        let told = Told::of([&sentence]);
+        edits(&sentence, &told, rules).into_iter().map(|edit| edit.text).collect()
+    }
+
+    #[test]
+    fn two_dogs_become_one_dog_and_a_dog_three() {
+        for rules in [Rules::Fitting, Rules::VseC] {
+            assert!(texts("two/# dogs run/V ./.", rules).contains(&"one dog run.".into()));
+            assert!(texts("two/# dogs run/V ./.", rules).contains(&"three dogs run.".into()));
+            assert!(texts("a/D dog runs/V", rules).contains(&"three dogs runs".into()));
+            assert!(texts("Two/# men walk/V", rules).contains(&"One man walk".into()));
+        }
+    }
+
+    #[test]
+    fn adjectives_and_compounds_lie_between() {
+        let variants = texts("a/D big/A and/C red/A fire/N bus/N stops/V", Rules::VseC);
+        assert!(variants.contains(&"two big and red fire buses stops".into()), "{variants:?}");
+    }
+
+    /// 26 names without `one`; then 26 names and two articles without the value 5.
+    #[test]
+    fn every_number_of_another_value_is_written() {
+        assert_eq!(texts("an/D ape eats/V", Rules::VseC).len(), 25);
+        let of_five = texts("five/# apes eat/V", Rules::VseC);
+        assert_eq!(of_five.len(), 27);
+        assert!(of_five.contains(&"a ape eat".into()), "whatever the sound");
+        assert_eq!(texts("five/# apes eat/V", Rules::Fitting).len(), 5, "1, 2, 3, 4, 6");
+    }
+
+    /// A line that ends with a number, in which VSE-C's program scans for ever.
+    #[test]
+    fn a_number_without_a_noun_stays() {
+        for rules in [Rules::Fitting, Rules::VseC] {
+            assert!(texts("dogs run/V by/P two/#", rules).is_empty());
+            assert!(texts("one/# of/P the/D dogs", rules).is_empty());
+            assert!(texts("3/# dogs", rules).is_empty(), "digits stay");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_left_alone() {
+        assert!(texts("a/D group of/P people", Rules::Fitting).is_empty());
+        assert!(!texts("a/D group of/P people", Rules::VseC).is_empty());
+    }
+
+    #[test]
+    fn a_number_of_another_caption_is_not_used() {
+        let (own, other) = (sentence("two/# dogs"), sentence("three/# animals"));
+        let variants = edits(&own, &Told::of([&own, &other]), Rules::Fitting);
+        assert!(variants.iter().all(|edit| edit.new[0] != "three"));
+        let variants = edits(&own, &Told::of([&own, &other]), Rules::VseC);
+        assert!(variants.iter().any(|edit| edit.new[0] == "three"), "VSE-C does not look");
+    }
+
+    #[test]
+    fn number_and_noun_are_the_only_words_that_change() {
+        let edit = &edits(&sentence("two/# big/A dogs"), &Told::default(), Rules::Fitting)[0];
+        assert_eq!(
+            (edit.positions.as_slice(), edit.old.join(" ")),
+            (&[0, 2][..], "two dogs".into())
+        );
+        assert_eq!(edit.new, ["one", "dog"]);
+    }
+}

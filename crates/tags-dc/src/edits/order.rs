@@ -1,0 +1,29 @@
+//! The words of a sentence in another order.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+use super::{Edit, change};
+use crate::phrases::{Sentence, Tag};
+use crate::record::Kind;
+
+/// Shuffles of which one should read differently, if there is such an order: even of two words half of them do.
+const TRIES: usize = 64;
+
+/// All words change places at random; punctuation stays. `None` where no other order reads differently.
+pub(super) fn edit(sentence: &Sentence, rng: &mut impl RngExt) -> Option<Edit> {
+    let places: Vec<usize> =
+        (0..sentence.words.len()).filter(|&k| sentence.words[k].tag != Tag::Punctuation).collect();
+    let words: Vec<String> =
+        places.iter().flat_map(|&k| change::words(sentence, k..k + 1)).collect();
+    for _ in 0..TRIES {
+        let mut shuffled = words.clone();
+        shuffled.shuffle(rng);
+        let changes =
+            places.iter().zip(shuffled).map(|(&k, word)| (k..k + 1, vec![word])).collect();
+        if let Some(edit) = change::edit(sentence, Kind::Order, changes) {
+            return Some(edit);
+        }
+    }
+    None
+}

@@ -1,0 +1,281 @@
+//! Another relation: two noun chunks change places, or a preposition becomes another.
+
+use std::ops::Range;
+
+use super::{Edit, Rules, change, is_plural, is_tag, lemma};
+use crate::phrases::{Chunk, Sentence, Tag};
+use crate::record::Kind;
+
+/// VSE-C's groups of prepositions, without its noise. Words of one group may mean the same.
+const GROUPS: [&[&str]; 17] = [
+    &["to", "toward", "towards", "beyond"],
+    &["behind", "after", "past"],
+    &["outside", "out", "off"],
+    &["on", "upon", "up", "atop", "onto", "over", "above"],
+    &["in", "within", "among", "at", "during", "into", "inside", "from", "between"],
+    &["with", "by", "beside"],
+    &["around", "like"],
+    &["under", "underneath", "beneath", "below", "down"],
+    &["for", "of", "to"],
+    &["near", "next to", "beside"],
+    &["through", "thru"],
+    &["against", "next to"],
+    &["along", "across", "during"],
+    &["without"],
+    &["before"],
+    &["than"],
+    &["about", "within"],
+];
+
+/// What contradicts a preposition: the right side is false wherever the left side is true of the same two things.
+const CONTRARY: [(&[&str], &[&str]); 9] = [
+    (&["on", "upon", "atop", "onto", "on top of"], &["under", "behind"]),
+    (&["over", "above"], &["under", "below"]),
+    (&["in", "inside", "into", "within", "in the middle of"], &["outside", "behind"]),
+    (&["under", "underneath", "beneath", "below"], &["on", "above"]),
+    (&["behind"], &["in front of", "on"]),
+    (&["in front of"], &["behind"]),
+    (&["outside", "out of"], &["inside"]),
+    (&["near", "next to", "close to", "beside", "against"], &["far from"]),
+    (&["with"], &["without"]),
+];
+
+/// Prepositions of several words.
+const LONG: [&[&str]; 9] = [
+    &["in", "the", "middle", "of"],
+    &["in", "front", "of"],
+    &["on", "top", "of"],
+    &["next", "to"],
+    &["close", "to"],
+    &["out", "of"],
+    &["because", "of"],
+    &["along", "with"],
+    &["far", "from"],
+];
+
+/// What `Rules::Fitting` reads the same in both directions.
+const SYMMETRIC: [&str; 11] =
+    ["with", "near", "beside", "by", "to", "of", "and", "or", ",", "alongside", "from"];
+
+/// Chunks after which a place is a time or a state: `at night`, `in motion`.
+const NO_PLACE: &str = "night day morning evening afternoon sunset sunrise dusk dawn winter summer \
+time motion air midair mid-air progress front background foreground middle distance way uniform \
+costume love line row circle group pose mouth hand hands arm arms side top bottom back color black \
+white red blue pink green camera picture attire gear shirt dress clothing clothes suit suits shirts \
+hat jacket coat sweater vest jeans pants shorts skirt outfit helmet goggles sunglasses glasses \
+swimsuit wetsuit cap glove boot shoe scarf sweatshirt hoodie tuxedo robe";
+
+/// All changes of relations.
+pub(super) fn edits(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
+    let mut all = swaps(sentence, rules);
+    all.extend(prepositions(sentence, rules));
+    all
+}
+
+/// Each two chunks that do not belong to one group change places.
+fn swaps(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
+    let chunks = &sentence.chunks;
+    let mut group = vec![0; chunks.len()];
+    for (k, pair) in chunks.windows(2).enumerate() {
+        let together = joined(sentence, pair[0].words.end..pair[1].words.start, rules);
+        group[k + 1] = group[k] + usize::from(!together);
+    }
+    let mut all = Vec::new();
+    for (a, first) in chunks.iter().enumerate() {
+        for (b, second) in chunks.iter().enumerate().skip(a + 1) {
+            if group[a] == group[b] || rules == Rules::Fitting && !alike(sentence, first, second) {
+                continue;
+            }
+            let (p, q) = (first.words.clone(), second.words.clone());
+            let (p_words, q_words) =
+                (change::words(sentence, p.clone()), change::words(sentence, q.clone()));
+            all.extend(change::edit(sentence, Kind::Relation, vec![(p, q_words), (q, p_words)]));
+        }
+    }
+    all
+}
+
+/// Whether the words between two chunks make one group of them.
+fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
+    let text = |k: usize| sentence.words[k].text.to_lowercase();
+    match (rules, between.len()) {
+        (_, 0) => true,
+        (Rules::VseC, 1) => matches!(&text(between.start)[..], "with" | "and" | "or"),
+        (Rules::VseC, _) => false,
+        // `talks with`, `is next to`, `group of`
+        (Rules::Fitting, _) => SYMMETRIC.contains(&&text(between.end - 1)[..]),
+    }
+}
+
+/// Whether chunks can change places in a sentence that stays well made: one number, both things that a picture shows.
+fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
+    let head = |chunk: &Chunk| sentence.words[chunk.nouns.end - 1].text.to_lowercase();
+    let (a, b) = (head(first), head(second));
+    let shown = |noun: &str| !NO_PLACE.split_whitespace().any(|word| lemma(word) == lemma(noun));
+    let owned = |chunk: &Chunk| is_tag(sentence, chunk.words.start, Tag::Possessive);
+    is_plural(&a) == is_plural(&b) && a != b && shown(&a) && shown(&b) && !owned(second)
+}
+
+/// Each preposition becomes each one that may not mean the same.
+fn prepositions(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < sentence.words.len() {
+        let words = at..at + length(sentence, at);
+        at = words.end;
+        let old = change::words(sentence, words.clone()).join(" ").to_lowercase();
+        if words.len() == 1 && !is_tag(sentence, words.start, Tag::Preposition) {
+            continue;
+        }
+        // `helped by`: no place
+        let agent = old == "by" && at > 1 && is_tag(sentence, words.start - 1, Tag::Verb);
+        if rules == Rules::Fitting && (agent || !says_where(sentence, words.end)) {
+            continue;
+        }
+        for new in replacements(&old, rules) {
+            let new = new.split(' ').map(str::to_owned).collect();
+            all.extend(change::edit(sentence, Kind::Relation, vec![(words.clone(), new)]));
+        }
+    }
+    all
+}
+
+/// Words of the preposition at `at`: more than 1 for `in front of`; 1 for whatever is no preposition, too.
+fn length(sentence: &Sentence, at: usize) -> usize {
+    let here = |long: &&&[&str]| {
+        let words = sentence.words[at..].iter();
+        sentence.words.len() - at >= long.len()
+            && words.zip(long.iter()).all(|(word, part)| word.text.eq_ignore_ascii_case(part))
+    };
+    LONG.iter().find(here).map_or(1, |long| long.len())
+}
+
+/// Whether a thing follows, and no time or state.
+fn says_where(sentence: &Sentence, at: usize) -> bool {
+    let chunk = sentence.chunks.iter().find(|chunk| chunk.words.start == at);
+    chunk.is_some_and(|chunk| {
+        let head = lemma(&sentence.words[chunk.nouns.end - 1].text);
+        !NO_PLACE.split_whitespace().any(|word| lemma(word) == head)
+    })
+}
+
+/// What may stand in the place of a preposition.
+fn replacements(old: &str, rules: Rules) -> Vec<&'static str> {
+    if rules == Rules::Fitting {
+        let contrary = CONTRARY.iter().find(|(left, _)| left.contains(&old));
+        return contrary.map(|(_, right)| right.to_vec()).unwrap_or_default();
+    }
+    let own: Vec<&str> = GROUPS
+        .iter()
+        .filter(|group| group.contains(&old))
+        .flat_map(|group| *group)
+        .copied()
+        .collect();
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let mut others: Vec<&'static str> = Vec::new();
+    for &word in GROUPS.iter().copied().flatten() {
+        if !own.contains(&word) && !others.contains(&word) {
+            others.push(word);
+        }
+    }
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::sentence;
+    use super::*;
+
+    fn texts(tagged: &str, rules: Rules, only: fn(&Sentence, Rules) -> Vec<Edit>) -> Vec<String> {
+        only(&sentence(tagged), rules).into_iter().map(|edit| edit.text).collect()
+    }
+
+    #[test]
+    fn a_man_with_a_dog_yields_no_swap() {
+        for rules in [Rules::Fitting, Rules::VseC] {
+            assert!(texts("a/D man with/P a/D dog", rules, swaps).is_empty());
+        }
+    }
+
+    #[test]
+    fn chunks_change_places_with_their_articles_and_capitals() {
+        for rules in [Rules::Fitting, Rules::VseC] {
+            let swapped = texts("A/D man rides/V a/D brown/A horse ./.", rules, swaps);
+            assert_eq!(swapped, ["A brown horse rides a man."]);
+        }
+    }
+
+    /// man–dog–girl are one group by closure; each of them changes places with the ball.
+    #[test]
+    fn groups_are_closed_transitively() {
+        let tagged = "a/D man with/P a/D dog and/C a/D girl throw/V a/D ball";
+        assert_eq!(texts(tagged, Rules::VseC, swaps).len(), 3);
+    }
+
+    #[test]
+    fn symmetric_words_and_other_numbers_are_no_swaps_that_fit() {
+        let tagged = "a/D man stands/V near/P a/D woman";
+        assert!(texts(tagged, Rules::Fitting, swaps).is_empty(), "it would stay true");
+        assert_eq!(texts(tagged, Rules::VseC, swaps).len(), 1);
+        let tagged = "two/# men ride/V a/D horse";
+        assert!(texts(tagged, Rules::Fitting, swaps).is_empty());
+        assert_eq!(texts(tagged, Rules::VseC, swaps), ["a horse ride two men"]);
+    }
+
+    /// `on` is in one group of seven; the seventeen groups have 45 words of which two or three groups share six.
+    #[test]
+    fn a_preposition_becomes_every_word_of_every_other_group() {
+        let variants = texts("a/D dog on/P grass", Rules::VseC, prepositions);
+        let mut distinct: Vec<&str> = GROUPS.concat();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(variants.len(), distinct.len() - 7);
+        assert!(variants.contains(&"a dog next to grass".into()));
+        assert!(!variants.contains(&"a dog over grass".into()), "one group");
+    }
+
+    /// `beside` is in the groups of `with` and of `near`: no word of either replaces it.
+    #[test]
+    fn a_word_of_several_groups_keeps_the_words_of_all_from_being_used() {
+        let variants = texts("a/D dog beside/P grass", Rules::VseC, prepositions);
+        for kept in ["with", "by", "near", "next to"] {
+            assert!(!variants.contains(&format!("a dog {kept} grass")), "{kept}");
+        }
+        assert!(variants.contains(&"a dog under grass".into()));
+    }
+
+    #[test]
+    fn prepositions_of_several_words_are_one() {
+        let tagged = "a/D dog in/P front/N of/P a/D bus";
+        let mut front = sentence(tagged);
+        front.chunks.remove(1); // `front` is no chunk
+        let variants: Vec<String> =
+            prepositions(&front, Rules::Fitting).into_iter().map(|edit| edit.text).collect();
+        assert_eq!(variants, ["a dog behind a bus"]);
+        let edit = &prepositions(&front, Rules::Fitting)[0];
+        assert_eq!(
+            (edit.positions.as_slice(), edit.new.as_slice()),
+            (&[2, 3, 4][..], &["behind".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn fitting_prepositions_contradict_and_name_a_place() {
+        let variants = texts("a/D cup on/P a/D table at/P night", Rules::Fitting, prepositions);
+        assert_eq!(variants, ["a cup under a table at night", "a cup behind a table at night"]);
+    }
+
+    #[test]
+    fn who_does_it_and_what_is_worn_are_no_places() {
+        for tagged in ["a/D man helped/V by/P a/D woman", "a/D man in/P jeans", "men in/P hats"] {
+            assert!(texts(tagged, Rules::Fitting, prepositions).is_empty(), "{tagged}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_without_a_word_has_no_variant() {
+        assert!(edits(&Sentence::default(), Rules::VseC).is_empty());
+    }
+}

@@ -1,0 +1,174 @@
+use proptest::prelude::*;
+
+use super::testing::sentence;
+use super::*;
+use crate::phrases::parse;
+use crate::record::Writer;
+use crate::{Purpose, Streams};
+
+fn captions() -> Vec<Captions> {
+    let of = |id: &str, texts: &[&str]| Captions {
+        id: id.into(),
+        texts: texts.iter().map(|&text| text.into()).collect(),
+    };
+    let mut images = vec![of("odd", &["", "Dog", "...", "two", "on\na line end"])];
+    for n in 0..45 {
+        let [a, b] = [["dog", "tree"], ["cat", "boat"], ["owl", "cup"]][n % 3];
+        images.push(of(
+            &format!("i{n}"),
+            &[&format!("A {a} sits on a {b}."), &format!("The {a} sees two {b}s ."), "Two men run"],
+        ));
+    }
+    images
+}
+
+fn parsed() -> Vec<Vec<Sentence>> {
+    captions().iter().map(|image| image.texts.iter().map(|text| parse(text)).collect()).collect()
+}
+
+fn written(rules: Rules, seed: u64, images: &[Captions]) -> (String, Counts) {
+    let mut bytes = Vec::new();
+    let edits = Edits { nouns: NounTable::fit(&parsed()), rules };
+    let counts = write_all(images, &edits, seed, 3, &mut Writer::new(&mut bytes, "t")).unwrap();
+    (String::from_utf8(bytes).unwrap(), counts)
+}
+
+/// No order of these words reads differently once case is left out; the search ends.
+#[test]
+fn words_that_differ_in_case_alone_are_not_shuffled() {
+    for text in ["é É", "a A", "a", ""] {
+        let sentence = parse(text);
+        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Edits, 0);
+        let all = Edits::default().of(&sentence, &Told::of([&sentence]), &mut rng);
+        assert!(all.iter().all(|edit| edit.kind != Kind::Order), "{text}");
+    }
+}
+
+#[test]
+fn one_seed_gives_one_file_and_another_seed_another() {
+    for rules in [Rules::Fitting, Rules::VseC] {
+        let (first, counts) = written(rules, 1, &captions());
+        assert_eq!(written(rules, 1, &captions()), (first.clone(), counts.clone()));
+        assert_ne!(written(rules, 2, &captions()).0, first);
+        assert_eq!(counts.captions, 140);
+        assert!(counts.without >= 3, "an empty caption, dots, one word: {counts:?}");
+        for kind in Kind::RULES {
+            assert!(counts.records[&kind] > 10, "{counts:?}");
+        }
+    }
+    assert_ne!(written(Rules::VseC, 1, &captions()).0, written(Rules::Fitting, 1, &captions()).0);
+}
+
+/// Streams go by caption: what stands after an image does not change its negatives.
+#[test]
+fn a_longer_set_begins_with_the_negatives_of_a_shorter_one() {
+    let all = written(Rules::Fitting, 1, &captions()).0;
+    let few = written(Rules::Fitting, 1, &captions()[..9]).0;
+    assert!(few.len() > 1000 && all.starts_with(&few));
+}
+
+/// Every variant, rebuilt from its record: the words at the positions go, the new ones come, nothing else changes.
+#[test]
+fn every_variant_differs_in_exactly_one_place() {
+    let table = NounTable::fit(&parsed());
+    let mut seen = [0; 4];
+    for rules in [Rules::Fitting, Rules::VseC] {
+        let edits = Edits { nouns: table.clone(), rules };
+        for sentence in parsed().concat() {
+            let told = Told::of([&sentence]);
+            let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+            for edit in edits.of(&sentence, &told, &mut rng) {
+                let old: Vec<String> = texts(&sentence);
+                let new: Vec<String> = texts(&parse(&edit.text));
+                seen[edit.kind as usize] += 1;
+                match edit.kind {
+                    Kind::Noun => assert!(changed(&old, &new).len() <= 2, "{old:?} {edit:?}"),
+                    Kind::Numeral => {
+                        let places = changed(&old, &new);
+                        assert!(places.iter().all(|at| edit.positions.contains(at)), "{edit:?}");
+                    }
+                    _ => {
+                        let swap = edit.old.len() == edit.new.len() && edit.old.len() > 1;
+                        let (mut a, mut b) = (old.clone(), new.clone());
+                        a.sort();
+                        b.sort();
+                        assert!(!swap || a == b, "a permutation: {edit:?}");
+                    }
+                }
+                assert_ne!(old, new, "{edit:?}");
+                assert!(!edit.text.contains("  ") && edit.text.trim() == edit.text, "{edit:?}");
+            }
+        }
+    }
+    assert!(seen.iter().all(|&count| count > 50), "{seen:?}");
+}
+
+fn texts(sentence: &Sentence) -> Vec<String> {
+    sentence.words.iter().map(|word| word.text.to_lowercase()).collect()
+}
+
+/// Places of words that differ, of sentences of one length.
+fn changed(old: &[String], new: &[String]) -> Vec<usize> {
+    assert_eq!(old.len(), new.len(), "{old:?} {new:?}");
+    (0..old.len()).filter(|&k| old[k] != new[k]).collect()
+}
+
+#[test]
+fn no_new_noun_stands_in_a_sibling() {
+    let table = NounTable::fit(&parsed());
+    for image in parsed() {
+        let told = Told::of(&image);
+        for sentence in &image {
+            for edit in nouns::edits(sentence, &told, &table, Rules::VseC) {
+                assert!(edit.new.iter().all(|new| !told.has(new)), "{edit:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_shuffle_keeps_the_words_and_the_full_stop() {
+    let sentence = sentence("A/D brown/A dog runs/V ./.");
+    let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+    for _ in 0..100 {
+        let edit = order::edit(&sentence, &mut rng).unwrap();
+        assert!(edit.text.ends_with('.') && !edit.text.ends_with(" ."), "{}", edit.text);
+        assert!(edit.text.starts_with(char::is_uppercase), "{}", edit.text);
+        let mut words: Vec<String> =
+            edit.text[..edit.text.len() - 1].split(' ').map(str::to_lowercase).collect();
+        assert_ne!(words, ["a", "brown", "dog", "runs"]);
+        words.sort();
+        assert_eq!(words, ["a", "brown", "dog", "runs"]);
+    }
+    for same in ["Dog/N", "dog/N Dog/N dog/N", "./."] {
+        assert_eq!(order::edit(&super::testing::sentence(same), &mut rng), None, "{same}");
+    }
+}
+
+/// Three kinds with 1, 2 and 6 variants: each kind has a third of the draws.
+#[test]
+fn a_kind_is_drawn_before_a_variant() {
+    let edit = |kind| Edit { kind, positions: vec![], old: vec![], new: vec![], text: "".into() };
+    let kinds = [vec![Kind::Noun], vec![Kind::Numeral; 2], vec![Kind::Order; 6]].concat();
+    let edits: Vec<Edit> = kinds.into_iter().map(edit).collect();
+    let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+    let drawn: Vec<usize> = (0..9000).map(|_| choose(&edits, &mut rng).unwrap()).collect();
+    let nouns = drawn.iter().filter(|&&at| at == 0).count();
+    assert!((2780..3220).contains(&nouns), "{nouns}: 3,000 expected, standard deviation 45");
+    assert_eq!(choose(&[], &mut rng), None);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_edited(text in "\\PC{0,60}", other in "([a-zA-Z,.']{1,9}[ \n]){0,12}") {
+        let edits = Edits { nouns: NounTable::fit(&parsed()[..3]), rules: Rules::VseC };
+        for sentence in [parse(&text), parse(&other)] {
+            let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Edits, 0);
+            let told = Told::of([&sentence]);
+            for edit in edits.of(&sentence, &told, &mut rng) {
+                prop_assert!(edit.positions.iter().all(|&at| at < sentence.words.len()));
+                prop_assert_eq!(edit.old.len(), edit.positions.len());
+            }
+        }
+    }
+}

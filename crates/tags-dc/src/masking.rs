@@ -1,0 +1,194 @@
+//! Masking by phrase or by word: which tokens of a sentence become targets, and what stands there meanwhile.
+
+mod probabilities;
+
+use std::ops::Range;
+
+use itm_core::{Error, Result};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+pub use probabilities::{label_probabilities, phrase_probabilities};
+
+/// What is masked together (Table 2, "w/ WM").
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MaskBy {
+    /// The phrases of the sentence.
+    #[default]
+    Phrases,
+    /// Each token by itself.
+    Words,
+}
+
+/// A sentence with targets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked {
+    /// The tokens, `[CLS]` and `[SEP]` included.
+    pub ids: Vec<u32>,
+    /// At a target the original token, elsewhere `None` (−1 in the released program).
+    pub labels: Vec<Option<u32>>,
+}
+
+impl Masked {
+    /// Positions of the targets, ascending. Kept and randomised ones are targets too: all of them are refilled.
+    pub fn targets(&self) -> impl Iterator<Item = usize> {
+        self.labels.iter().enumerate().filter_map(|(at, label)| label.map(|_| at))
+    }
+}
+
+/// Draws the targets of a sentence.
+///
+/// ```text
+/// freq(p) = #{s : p ∈ s}        P_s = mean over p ∈ s of rate / freq(p)
+/// by phrases: every phrase s with probability P_s; none → one phrase, uniformly
+/// by words:   every token with probability rate;   none → the first token, always as [MASK]
+/// at a target: 80 % [MASK], 10 % a uniform token of the range, 10 % the token itself
+/// ```
+///
+/// | symbol | here | value of the paper |
+/// |---|---|---|
+/// | rate | `rate` | 0.15, before the fallback |
+/// | `[MASK]` | `mask` | 103 |
+/// | `v_range` | `range` | 106..28996 |
+///
+/// Tokens outside every phrase are never masked by phrases. The chance that a token becomes a target is
+/// [`label_probabilities`]: well above 15 % in a short sentence.
+///
+/// ```
+/// use tags_dc::{MaskBy, Masker, Purpose, Streams};
+///
+/// let masker = Masker::new(MaskBy::Phrases, 0.15, 103, 106..28996)?;
+/// let tokens = [101, 138, 3058, 3676, 1204, 102]; // [CLS] A brown dog jumps [SEP]
+/// let phrases = [vec![1], vec![2], vec![3]]; // positions without [CLS]
+/// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Masks, 17);
+/// let masked = masker.maskings(&tokens, &phrases, 20, &mut rng)?;
+/// assert_eq!(masked.len(), 20);
+/// assert!(masked.iter().all(|row| row.labels[1].is_none() && row.targets().count() > 0));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Masker {
+    by: MaskBy,
+    rate: f64,
+    mask: u32,
+    range: Range<u32>,
+}
+
+impl Masker {
+    /// # Errors
+    /// Names a rate outside (0, 1] or an empty range.
+    pub fn new(by: MaskBy, rate: f64, mask: u32, range: Range<u32>) -> Result<Self> {
+        if !(rate > 0.0 && rate <= 1.0) {
+            return Err(Error::invalid("masking.rate", "a share in (0, 1]", rate));
+        }
+        if range.is_empty() {
+            let got = format!("{}..{}", range.start, range.end);
+            return Err(Error::invalid("masking.range", "at least one token", got));
+        }
+        Ok(Self { by, rate, mask, range })
+    }
+
+    /// `count` independent maskings of one sentence (K). `tokens` has `[CLS]` and `[SEP]`, positions of `phrases` do not.
+    /// Empty phrases are left out; a sentence without a phrase has one for each token.
+    ///
+    /// # Errors
+    /// Names a position that is no token, and a sentence of no token.
+    pub fn maskings(
+        &self,
+        tokens: &[u32],
+        phrases: &[Vec<usize>],
+        count: usize,
+        rng: &mut impl RngExt,
+    ) -> Result<Vec<Masked>> {
+        let words = tokens.len().saturating_sub(2);
+        if words == 0 {
+            return Err(Error::invalid("sentence", "a token between [CLS] and [SEP]", "none"));
+        }
+        let phrases = match self.by {
+            MaskBy::Phrases => checked(phrases, words)?,
+            MaskBy::Words => Vec::new(),
+        };
+        let chances = phrase_probabilities(&phrases, self.rate);
+        let one = |_| match self.by {
+            MaskBy::Phrases => self.by_phrases(tokens, &phrases, &chances, rng),
+            MaskBy::Words => self.by_words(tokens, rng),
+        };
+        Ok((0..count).map(one).collect())
+    }
+
+    fn by_phrases(
+        &self,
+        tokens: &[u32],
+        phrases: &[Vec<usize>],
+        chances: &[f64],
+        rng: &mut impl RngExt,
+    ) -> Masked {
+        let mut order: Vec<usize> = (0..phrases.len()).collect();
+        order.shuffle(rng);
+        let mut chosen: Vec<usize> =
+            order.iter().copied().filter(|&s| rng.random::<f64>() < chances[s]).collect();
+        if chosen.is_empty() {
+            chosen.push(order[0]);
+        }
+        let mut masked = untouched(tokens);
+        for &word in chosen.iter().flat_map(|&s| &phrases[s]) {
+            self.target(&mut masked, tokens, word + 1, rng); // position 0 is [CLS]
+        }
+        masked
+    }
+
+    fn by_words(&self, tokens: &[u32], rng: &mut impl RngExt) -> Masked {
+        let mut masked = untouched(tokens);
+        for at in 1..tokens.len() - 1 {
+            if rng.random::<f64>() < self.rate {
+                self.target(&mut masked, tokens, at, rng);
+            }
+        }
+        if masked.targets().next().is_none() {
+            masked.labels[1] = Some(tokens[1]);
+            masked.ids[1] = self.mask;
+        }
+        masked
+    }
+
+    fn target(&self, masked: &mut Masked, tokens: &[u32], at: usize, rng: &mut impl RngExt) {
+        if masked.labels[at].is_some() {
+            return; // a phrase before it has this position
+        }
+        masked.labels[at] = Some(tokens[at]);
+        let u = rng.random::<f64>();
+        if u < 0.8 {
+            masked.ids[at] = self.mask;
+        } else if u < 0.9 {
+            masked.ids[at] = rng.random_range(self.range.clone());
+        }
+    }
+}
+
+fn untouched(tokens: &[u32]) -> Masked {
+    Masked { ids: tokens.to_vec(), labels: vec![None; tokens.len()] }
+}
+
+/// Phrases that name tokens, each position once; every token where there is no phrase.
+fn checked(phrases: &[Vec<usize>], words: usize) -> Result<Vec<Vec<usize>>> {
+    let mut kept = Vec::with_capacity(phrases.len());
+    for (number, phrase) in phrases.iter().enumerate() {
+        if let Some(at) = phrase.iter().find(|&&at| at >= words) {
+            let place = format!("phrase {number}");
+            return Err(Error::invalid(place, format!("positions below {words}"), at));
+        }
+        let mut phrase = phrase.clone();
+        phrase.sort_unstable();
+        phrase.dedup();
+        if !phrase.is_empty() {
+            kept.push(phrase);
+        }
+    }
+    if kept.is_empty() {
+        kept = (0..words).map(|at| vec![at]).collect();
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! How probable a phrase is, and a label: closed forms.
+
+/// The probability of each phrase: the mean over its positions of `rate / freq(p)`.
+pub fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
+    let end = phrases.iter().flatten().max().map_or(0, |&last| last + 1);
+    let mut freq = vec![0.0f64; end];
+    for &at in phrases.iter().flatten() {
+        freq[at] += 1.0;
+    }
+    let mean = |phrase: &Vec<usize>| {
+        phrase.iter().map(|&at| rate / freq[at]).sum::<f64>() / phrase.len() as f64
+    };
+    phrases.iter().map(mean).collect()
+}
+
+/// The exact probability that each of `words` positions is labelled under masking by phrases.
+///
+/// ```text
+/// P(p labelled) = 1 − Π_{s ∋ p} (1 − P_s) + Z · #{s ∋ p} / #phrases        Z = Π_s (1 − P_s)
+/// ```
+///
+/// The last term is the fallback: where no phrase was chosen, one is, uniformly. Phrases are not empty.
+///
+/// ```
+/// let p = tags_dc::label_probabilities(&[vec![0], vec![1]], 3, 0.15);
+/// assert!((p[0] - (0.15 + 0.85 * 0.85 / 2.0)).abs() < 1e-12); // 51 %, not 15 %
+/// assert_eq!(p[2], 0.0);
+/// ```
+pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> Vec<f64> {
+    let chances = phrase_probabilities(phrases, rate);
+    let none: f64 = chances.iter().map(|p| 1.0 - p).product();
+    let of = |at: usize| {
+        let with: Vec<f64> = phrases
+            .iter()
+            .zip(&chances)
+            .filter(|(s, _)| s.contains(&at))
+            .map(|(_, &p)| p)
+            .collect();
+        if with.is_empty() {
+            return 0.0;
+        }
+        let missed: f64 = with.iter().map(|p| 1.0 - p).product();
+        1.0 - missed + none * with.len() as f64 / phrases.len() as f64
+    };
+    (0..words).map(of).collect()
+}

@@ -1,0 +1,248 @@
+//! The pool of negatives (Eq. 6), and the retrieved ones of §3.8.
+
+use std::cmp::Ordering;
+
+use itm_core::{Error, Pairs, Result};
+use rand::RngExt;
+use rand::seq::index;
+
+use crate::filter::{Filter, Verdict};
+
+/// How well sentences match one image.
+pub trait Scores {
+    /// One score a sentence; the higher, the better it matches.
+    ///
+    /// # Errors
+    /// Of the model.
+    fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>>;
+}
+
+/// A row that stays, with its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pick {
+    /// Its number among all rows.
+    pub row: usize,
+    /// As the model gave it, less the filter's penalty.
+    pub score: f32,
+}
+
+/// The best `m` of the rows that the filter leaves, best first.
+///
+/// ```text
+/// T⁻ = top-m of s(I, ·) over the survivors
+/// ```
+///
+/// Equal scores: the smaller row first. Fewer than `m` survivors are all kept; where there is none the pool is empty and nothing is scored.
+/// Only survivors are scored: filtering before scoring changes nothing and saves forward passes.
+///
+/// # Errors
+/// Of the model; names a score that is NaN, and another number of scores than rows.
+///
+/// # Panics
+/// If there is not one verdict a row.
+///
+/// ```
+/// use tags_dc::{Filter, Scores, Verdict, pool};
+///
+/// struct FirstToken;
+/// impl Scores for FirstToken {
+///     fn scores(&mut self, rows: &[&[u32]]) -> itm_core::Result<Vec<f32>> {
+///         Ok(rows.iter().map(|row| row[0] as f32).collect())
+///     }
+/// }
+/// let rows = [vec![3], vec![9], vec![5], vec![5]];
+/// let verdicts = [Verdict::Kept, Verdict::Protected, Verdict::Kept, Verdict::Kept];
+/// let best = pool(&rows, &verdicts, Filter::Paper, 2, &mut FirstToken)?;
+/// assert_eq!([best[0].row, best[1].row], [2, 3]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+pub fn pool(
+    rows: &[Vec<u32>],
+    verdicts: &[Verdict],
+    filter: Filter,
+    m: usize,
+    model: &mut impl Scores,
+) -> Result<Vec<Pick>> {
+    assert_eq!(rows.len(), verdicts.len(), "rows and verdicts");
+    let kept: Vec<(usize, f32)> = (0..rows.len())
+        .filter_map(|row| filter.penalty(verdicts[row]).map(|penalty| (row, penalty)))
+        .collect();
+    if kept.is_empty() {
+        return Ok(Vec::new());
+    }
+    let survivors: Vec<&[u32]> = kept.iter().map(|&(row, _)| &rows[row][..]).collect();
+    let scores = model.scores(&survivors)?;
+    if scores.len() != kept.len() {
+        return Err(Error::invalid("scores", format!("{} of them", kept.len()), scores.len()));
+    }
+    let lowered: Vec<f32> =
+        scores.iter().zip(&kept).map(|(s, &(_, penalty))| s - penalty).collect();
+    let best = top(&lowered, m)?;
+    Ok(best.into_iter().map(|at| Pick { row: kept[at].0, score: lowered[at] }).collect())
+}
+
+/// Places of the `m` highest scores, the highest first; equal ones by place. All of them if there are fewer.
+///
+/// # Errors
+/// Names a score that is NaN.
+pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
+    if let Some(at) = scores.iter().position(|score| score.is_nan()) {
+        return Err(Error::invalid(format!("score {at}"), "a number", "NaN"));
+    }
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    // 0 and −0 are equal
+    let better = |a: usize, b: usize| scores[b].partial_cmp(&scores[a]).unwrap_or(Ordering::Equal);
+    order.sort_by(|&a, &b| better(a, b).then(a.cmp(&b)));
+    order.truncate(m);
+    Ok(order)
+}
+
+/// `count` texts (Q) that do not describe the image, without replacement; all of them if there are fewer.
+///
+/// # Departures
+/// Departure 16: out of the whole data set; the released program takes the worker's share only.
+///
+/// # Panics
+/// If the image is not among the pairs.
+pub fn draw_texts(pairs: &Pairs, image: usize, count: usize, rng: &mut impl RngExt) -> Vec<usize> {
+    draw_without(pairs.texts(), pairs.texts_of(image), count, rng)
+}
+
+/// `count` images (Q) other than the text's, without replacement; all of them if there are fewer.
+///
+/// # Panics
+/// If the text is not among the pairs.
+pub fn draw_images(pairs: &Pairs, text: usize, count: usize, rng: &mut impl RngExt) -> Vec<usize> {
+    draw_without(pairs.images(), &[pairs.image_of(text)], count, rng)
+}
+
+/// `count` of `0..n` without those `left_out`, which ascend.
+fn draw_without(n: usize, left_out: &[usize], count: usize, rng: &mut impl RngExt) -> Vec<usize> {
+    let others = n - left_out.len();
+    if others <= count {
+        return (0..n).filter(|at| left_out.binary_search(at).is_err()).collect();
+    }
+    let numbered = |k: usize| {
+        // the k-th number that is not left out
+        left_out.iter().fold(k, |at, &out| if out <= at { at + 1 } else { at })
+    };
+    index::sample(rng, others, count).into_iter().map(numbered).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{Protected, Repeat};
+    use crate::{Purpose, Streams};
+
+    /// Scores by the first token; counts what it was asked.
+    struct First {
+        asked: usize,
+        scores: fn(u32) -> f32,
+    }
+
+    impl Scores for First {
+        fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
+            self.asked += rows.len();
+            Ok(rows.iter().map(|row| (self.scores)(row[0])).collect())
+        }
+    }
+
+    fn best(first: &[u32], verdicts: &[Verdict], filter: Filter, m: usize) -> (Vec<usize>, usize) {
+        let rows: Vec<Vec<u32>> = first.iter().map(|&token| vec![token]).collect();
+        let mut model = First { asked: 0, scores: |token| token as f32 };
+        let picks = pool(&rows, verdicts, filter, m, &mut model).unwrap();
+        (picks.into_iter().map(|pick| pick.row).collect(), model.asked)
+    }
+
+    use Verdict::{Kept, Positive, Protected as True, Repeated};
+
+    #[test]
+    fn best_first_and_of_equals_the_smaller_row() {
+        assert_eq!(best(&[5, 7, 5, 7, 1], &[Kept; 5], Filter::Paper, 3), (vec![1, 3, 0], 5));
+    }
+
+    #[test]
+    fn only_survivors_are_scored_and_numbered_as_rows() {
+        let verdicts = [Positive, Kept, True, Repeated, Kept];
+        assert_eq!(best(&[9, 1, 8, 7, 2], &verdicts, Filter::Paper, 5), (vec![4, 1], 2));
+    }
+
+    // Trap 16
+    #[test]
+    fn fewer_survivors_than_m_are_all_kept_and_none_is_an_empty_pool() {
+        assert_eq!(best(&[3, 4], &[Kept, Kept], Filter::Paper, 31), (vec![1, 0], 2));
+        assert_eq!(best(&[3, 4], &[Positive, True], Filter::Paper, 31), (vec![], 0));
+        assert_eq!(best(&[], &[], Filter::Paper, 31), (vec![], 0));
+    }
+
+    /// Departure 2: an unbounded score outlives its penalty of 3.
+    #[test]
+    fn a_penalty_removes_nothing() {
+        let verdicts = [Positive, Kept, Repeated];
+        assert_eq!(best(&[9, 5, 7], &verdicts, Filter::Penalty, 3).0, [0, 1, 2], "6, 5, 5");
+        assert_eq!(best(&[9, 5, 7], &verdicts, Filter::PositiveOnly, 3).0, [1]);
+    }
+
+    /// From refilled rows to the pool, by hand: positive 1 2; 7 is protected; 8 9 comes twice.
+    #[test]
+    fn filter_and_pool_of_a_worked_case() {
+        let rows: Vec<Vec<u32>> =
+            [[1, 2], [7, 2], [8, 9], [8, 9], [5, 2], [7, 9]].map(Vec::from).to_vec();
+        let captions: [&[u32]; 2] = [&[1, 2], &[7]];
+        let protected = Protected::of(captions);
+        let verdicts = Filter::Paper.verdicts(&[1, 2], &rows, &protected, Repeat::First);
+        let mut model = First { asked: 0, scores: |token| -(token as f32) };
+        let picks = pool(&rows, &verdicts, Filter::Paper, 2, &mut model).unwrap();
+        assert_eq!(picks, [Pick { row: 4, score: -5.0 }, Pick { row: 5, score: -7.0 }]);
+        assert_eq!(model.asked, 3, "rows 2, 4 and 5");
+    }
+
+    #[test]
+    fn bad_scores_are_refused() {
+        assert_eq!(top(&[-0.0, 0.0, 1.0], 3).unwrap(), [2, 0, 1], "0 and −0 are equal");
+        assert_eq!(
+            top(&[0.0, f32::NAN], 1).unwrap_err().to_string(),
+            "score 1: expected a number, got NaN"
+        );
+        struct Short;
+        impl Scores for Short {
+            fn scores(&mut self, _: &[&[u32]]) -> Result<Vec<f32>> {
+                Ok(vec![0.0])
+            }
+        }
+        let rows = [vec![1], vec![2]];
+        assert!(pool(&rows, &[Kept, Kept], Filter::Paper, 1, &mut Short).is_err());
+    }
+
+    // Trap 20
+    #[test]
+    fn no_caption_of_the_image_is_ever_drawn() {
+        let pairs = Pairs::new(3, vec![0, 1, 0, 2, 1, 0, 2]).unwrap();
+        let mut drawn = [0; 7];
+        for number in 0..3000 {
+            let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Texts, number);
+            let texts = draw_texts(&pairs, 0, 2, &mut rng);
+            assert_eq!(texts.len(), 2);
+            assert_ne!(texts[0], texts[1], "without replacement");
+            texts.iter().for_each(|&text| drawn[text] += 1);
+        }
+        assert_eq!([drawn[0], drawn[2], drawn[5]], [0; 3], "texts of image 0");
+        for text in [1, 3, 4, 6] {
+            // 1,500 expected, standard deviation 27
+            assert!((1360..1640).contains(&drawn[text]), "text {text}: {}", drawn[text]);
+        }
+    }
+
+    #[test]
+    fn a_set_smaller_than_q_is_taken_whole() {
+        let pairs = Pairs::new(3, vec![0, 1, 0, 2]).unwrap();
+        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Images, 0);
+        assert_eq!(draw_texts(&pairs, 0, 399, &mut rng), [1, 3]);
+        assert_eq!(draw_images(&pairs, 1, 399, &mut rng), [0, 2]);
+        assert_eq!(draw_images(&pairs, 1, 2, &mut rng), [0, 2]);
+        assert_ne!(draw_images(&pairs, 1, 1, &mut rng), [1]);
+        let alone = Pairs::uniform(1, 5);
+        assert!(draw_texts(&alone, 0, 9, &mut rng).is_empty());
+    }
+}

@@ -1,0 +1,175 @@
+//! Negatives on disk: one JSON object a line, usable by any method.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The longest line that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// What makes a sentence a negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Another noun.
+    Noun,
+    /// Another number, and the noun with it.
+    Numeral,
+    /// Who does what to whom: two chunks changed places, or another preposition.
+    Relation,
+    /// The words in another order.
+    Order,
+    /// Tokens of a language model.
+    Refill,
+}
+
+impl Kind {
+    /// What rules make.
+    pub const RULES: [Self; 4] = [Self::Noun, Self::Numeral, Self::Relation, Self::Order];
+}
+
+/// One negative of one caption.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Of the caption that it contradicts.
+    pub caption: String,
+    /// Of the run: the same seed, captions and rules give the same file.
+    pub seed: u64,
+    /// What was changed.
+    pub kind: Kind,
+    /// Positions in the caption of the words that went, from 0.
+    pub positions: Vec<usize>,
+    /// Those words.
+    pub old: Vec<String>,
+    /// What stands there instead.
+    pub new: Vec<String>,
+    /// The whole sentence.
+    pub text: String,
+    /// Score of image and sentence, where a model gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f32>,
+}
+
+/// Writes records, one a line.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    path: PathBuf,
+}
+
+impl<W: Write> Writer<W> {
+    /// `path` stands in error lines.
+    pub fn new(out: W, path: impl Into<PathBuf>) -> Self {
+        Self { out, path: path.into() }
+    }
+
+    /// # Errors
+    /// Of the system; names a score that is no number.
+    pub fn write(&mut self, record: &Record) -> Result<()> {
+        if let Some(score) = record.score.filter(|score| !score.is_finite()) {
+            let place = format!("{}, caption {}", self.path.display(), record.caption);
+            return Err(Error::invalid(place, "a finite score", score));
+        }
+        let line = serde_json::to_string(record).map_err(std::io::Error::from);
+        line.and_then(|line| writeln!(self.out, "{line}")).map_err(Error::io(&self.path))
+    }
+}
+
+/// Writes a file whole or not at all: `fill` writes to a temporary file beside it, which then takes its name.
+///
+/// ```
+/// use tags_dc::record::{self, Kind, Record};
+///
+/// let negative = Record {
+///     caption: "17#0".into(),
+///     seed: 1,
+///     kind: Kind::Noun,
+///     positions: vec![1],
+///     old: vec!["dog".into()],
+///     new: vec!["cat".into()],
+///     text: "A cat runs.".into(),
+///     score: None,
+/// };
+/// let folder = tempfile::tempdir().expect("a folder");
+/// let path = folder.path().join("negatives.jsonl");
+/// record::save(&path, |writer| writer.write(&negative))?;
+/// assert_eq!(record::read(&path)?, [negative]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+///
+/// # Errors
+/// Of the system and of `fill`; the temporary file goes.
+pub fn save<T>(
+    path: &Path,
+    fill: impl FnOnce(&mut Writer<BufWriter<File>>) -> Result<T>,
+) -> Result<T> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    let temporary = PathBuf::from(name);
+    let written = write_to(&temporary, path, fill);
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary); // the first error is the one to tell
+    }
+    written
+}
+
+fn write_to<T>(
+    temporary: &Path,
+    path: &Path,
+    fill: impl FnOnce(&mut Writer<BufWriter<File>>) -> Result<T>,
+) -> Result<T> {
+    let file = File::create(temporary).map_err(Error::io(temporary))?;
+    let mut writer = Writer::new(BufWriter::new(file), path);
+    let filled = fill(&mut writer)?;
+    let file = writer.out.into_inner().map_err(|e| Error::io(temporary)(e.into_error()))?;
+    file.sync_all().map_err(Error::io(temporary))?;
+    std::fs::rename(temporary, path).map_err(Error::io(path))?;
+    Ok(filled)
+}
+
+/// All records of a file. Empty lines are no records.
+///
+/// # Errors
+/// Of the system; names file and line of what is no record: other fields, positions that do not ascend, as many old
+/// words as positions, a line of more than 1 MiB.
+pub fn read(path: &Path) -> Result<Vec<Record>> {
+    let mut lines = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let mut records = Vec::new();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let place = || format!("{} line {number}", path.display());
+        let bytes = (&mut lines).take(LONGEST + 1).read_until(b'\n', &mut line);
+        if bytes.map_err(Error::io(path))? == 0 {
+            break;
+        }
+        if line.len() as u64 > LONGEST {
+            return Err(Error::invalid(place(), "at most 1 MiB", "a longer line"));
+        }
+        if !line.trim_ascii().is_empty() {
+            records.push(record(&line, place)?);
+        }
+    }
+    Ok(records)
+}
+
+fn record(line: &[u8], place: impl Fn() -> String) -> Result<Record> {
+    let record: Record = serde_json::from_slice(line.trim_ascii())
+        .map_err(|e| Error::invalid(place(), "a negative", e))?;
+    if !record.positions.is_sorted_by(|a, b| a < b) {
+        let got = format!("{:?}", record.positions);
+        return Err(Error::invalid(place(), "positions that ascend", got));
+    }
+    if record.old.len() != record.positions.len() {
+        let expected = format!("{} old words", record.positions.len());
+        return Err(Error::invalid(place(), expected, record.old.len()));
+    }
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Refilling: tokens drawn for the targets of masked sentences (Eq. 2).
+
+use itm_core::{Error, Result};
+use rand::RngExt;
+
+use crate::masking::Masked;
+
+/// What a language model says of one image and of masked sentences.
+pub trait Generator {
+    /// Number of tokens, V.
+    fn vocabulary(&self) -> usize;
+
+    /// Logits at the targets of the rows, row after row and ascending within a row: `[targets, V]`.
+    ///
+    /// # Errors
+    /// Of the model.
+    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>>;
+}
+
+/// How targets are refilled.
+///
+/// ```text
+/// for every target p of row k, L times, independently:   token ~ softmax(logits_p / τ)
+/// ```
+///
+/// | symbol | here | value of the paper |
+/// |---|---|---|
+/// | L | `draws` | 20 |
+/// | τ | `temperature` | 1.5 |
+///
+/// What is no target keeps the masked row's token, which is the original. All targets are refilled, kept and
+/// randomised ones too. Refill `l` of row `k` is row `k·L + l` of the result.
+///
+/// # Departures
+/// Departure 11: the printed search is over τ of 1.0 and 1.5, the program's default is 2.0. Departure 13: the whole
+/// vocabulary can be drawn, as in the released program; `forbid` takes tokens out.
+///
+/// ```
+/// use tags_dc::{Masked, Purpose, Refill, Streams};
+///
+/// let row = Masked { ids: vec![101, 103, 102], labels: vec![None, Some(7), None] };
+/// let mut logits = vec![f32::NEG_INFINITY; 200];
+/// logits[9] = 0.0; // the only token with a chance
+/// let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
+/// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Refills, 0);
+/// let rows = refill.draw(&[row], &logits, 200, &mut rng)?;
+/// assert_eq!(rows, [[101, 9, 102], [101, 9, 102]]);
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refill {
+    /// Refills of a masked row.
+    pub draws: usize,
+    /// Above 1 flattens the distribution, below 1 sharpens it.
+    pub temperature: f64,
+    /// Tokens that are never drawn (`forbid_special`): `[PAD] [UNK] [CLS] [SEP] [MASK]` and ids without a word.
+    pub forbid: Vec<u32>,
+}
+
+impl Refill {
+    /// Asks the generator, then draws.
+    ///
+    /// # Errors
+    /// As [`draw`](Self::draw), and of the generator.
+    pub fn of(
+        &self,
+        rows: &[Masked],
+        generator: &mut impl Generator,
+        rng: &mut impl RngExt,
+    ) -> Result<Vec<Vec<u32>>> {
+        let logits = generator.logits(rows)?;
+        self.draw(rows, &logits, generator.vocabulary(), rng)
+    }
+
+    /// Draws from logits that are there already: those of the loss, in training.
+    ///
+    /// # Errors
+    /// Names a temperature that is not above zero, another number of logits than `[targets, vocabulary]`, a logit that is NaN or +∞, a
+    /// forbidden token outside the vocabulary, and a target for which no token has a chance.
+    pub fn draw(
+        &self,
+        rows: &[Masked],
+        logits: &[f32],
+        vocabulary: usize,
+        rng: &mut impl RngExt,
+    ) -> Result<Vec<Vec<u32>>> {
+        self.check(vocabulary)?;
+        let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
+        if logits.len() != targets * vocabulary {
+            let expected = format!("{targets} × {vocabulary} logits");
+            return Err(Error::invalid("refill", expected, logits.len()));
+        }
+        let mut filled: Vec<Vec<u32>> =
+            rows.iter().flat_map(|row| vec![row.ids.clone(); self.draws]).collect();
+        let places =
+            rows.iter().enumerate().flat_map(|(k, row)| row.targets().map(move |p| (k, p)));
+        for ((k, p), logits) in places.zip(logits.chunks(vocabulary.max(1))) {
+            let sums = self.cumulative(logits, k, p)?;
+            for row in &mut filled[k * self.draws..(k + 1) * self.draws] {
+                row[p] = token(&sums, rng.random());
+            }
+        }
+        Ok(filled)
+    }
+
+    fn check(&self, vocabulary: usize) -> Result<()> {
+        let tau = self.temperature;
+        if !(tau > 0.0 && tau.is_finite()) {
+            return Err(Error::invalid("refill.temperature", "a number above zero", tau));
+        }
+        match self.forbid.iter().find(|&&token| token as usize >= vocabulary) {
+            Some(token) => {
+                let expected = format!("tokens below {vocabulary}");
+                Err(Error::invalid("refill.forbid", expected, token))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// `Σ_{j ≤ i} exp((logit_j − max) / τ)` in f64: in f32 the tail of 28,996 terms would be lost beside the sum.
+    fn cumulative(&self, logits: &[f32], row: usize, at: usize) -> Result<Vec<f64>> {
+        let refused = |expected, got: &dyn std::fmt::Display| {
+            Err(Error::invalid(format!("row {row}, position {at}"), expected, got))
+        };
+        if let Some(bad) = logits.iter().position(|x| x.is_nan() || *x == f32::INFINITY) {
+            return refused("finite logits", &format!("{} for token {bad}", logits[bad]));
+        }
+        let mut weights: Vec<f64> = logits.iter().map(|&x| f64::from(x)).collect();
+        for &token in &self.forbid {
+            weights[token as usize] = f64::NEG_INFINITY;
+        }
+        let max = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if max == f64::NEG_INFINITY {
+            return refused("a token that can be drawn", &"none");
+        }
+        let mut sum = 0.0;
+        for weight in &mut weights {
+            sum += ((*weight - max) / self.temperature).exp();
+            *weight = sum;
+        }
+        Ok(weights)
+    }
+}
+
+/// The first token whose cumulative sum lies above the share `u` of the whole: one without weight is never first.
+fn token(sums: &[f64], u: f64) -> u32 {
+    let total = sums[sums.len() - 1];
+    let at = sums.partition_point(|&sum| sum <= u * total);
+    let last = || sums.partition_point(|&sum| sum < total); // were u · total rounded up to the total
+    (if at < sums.len() { at } else { last() }) as u32
+}
+
+#[cfg(test)]
+mod tests;

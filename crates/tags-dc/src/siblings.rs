@@ -1,0 +1,181 @@
+//! Which words name one thing: learnt from captions of one image.
+
+use std::collections::HashSet;
+
+/// How often more than by chance a word must stand beside another.
+const TIMES_CHANCE: f64 = 3.0;
+/// In how many sibling captions at least.
+const AT_LEAST: usize = 5;
+
+/// Pairs of words of which one does not make a caption false where the other stands.
+///
+/// Siblings, the captions of one image, name one object by synonym or by a wider word. A caption *beside* `w` lacks
+/// `w`, and a sibling of it holds `w`. Then `x` is excluded for `w` if
+///
+/// ```text
+/// #{beside w, holds x} ≥ 5   and   #{beside w, holds x} / #{beside w}  >  3 · #{lacks w, holds x} / #{lacks w}
+/// ```
+///
+/// Words are numbers: word pieces, or lemmas. Learn it from training captions alone.
+///
+/// ```
+/// use tags_dc::SiblingStatistics;
+///
+/// let [tiny, small, ball, cup] = [1, 2, 3, 4];
+/// let mut images = vec![vec![vec![tiny, ball], vec![small, ball]]; 5];
+/// images.extend(vec![vec![vec![cup], vec![cup]]; 40]);
+/// let siblings = SiblingStatistics::fit(&images);
+/// assert!(siblings.excludes(small, tiny)); // they stand beside each other
+/// assert!(!siblings.excludes(small, cup));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SiblingStatistics {
+    excluded: HashSet<(u32, u32)>,
+}
+
+impl SiblingStatistics {
+    /// Counts in captions grouped by image.
+    pub fn fit(images: &[Vec<Vec<u32>>]) -> Self {
+        let images: Vec<Vec<Vec<u32>>> =
+            images.iter().map(|captions| captions.iter().map(|c| distinct(c)).collect()).collect();
+        let captions = images.iter().map(Vec::len).sum::<usize>();
+        let words = images.iter().flatten().flatten().max().map_or(0, |&last| last as usize + 1);
+        let mut holding = vec![0usize; words];
+        let mut images_with: Vec<Vec<usize>> = vec![Vec::new(); words];
+        for (image, of_image) in images.iter().enumerate() {
+            for &word in of_image.iter().flatten() {
+                holding[word as usize] += 1;
+                let list = &mut images_with[word as usize];
+                if list.last() != Some(&image) {
+                    list.push(image);
+                }
+            }
+        }
+        let mut excluded = HashSet::new();
+        let mut counts = Counts { beside: vec![0; words], with: vec![0; words], touched: vec![] };
+        for w in (0..words).filter(|&w| holding[w] > 0) {
+            let beside = counts.add(w as u32, images_with[w].iter().map(|&image| &images[image]));
+            let lacking = captions - holding[w];
+            for &x in &counts.touched {
+                let (near, with) = (counts.beside[x as usize], counts.with[x as usize]);
+                let chance = (holding[x as usize] - with) as f64 / lacking.max(1) as f64;
+                if near >= AT_LEAST && near as f64 / beside as f64 > TIMES_CHANCE * chance {
+                    excluded.insert((w as u32, x));
+                }
+            }
+            counts.clear();
+        }
+        Self { excluded }
+    }
+
+    /// Whether `x` in the place of `w` may leave a caption true.
+    pub fn excludes(&self, w: u32, x: u32) -> bool {
+        self.excluded.contains(&(w, x))
+    }
+
+    /// Number of excluded pairs.
+    pub fn len(&self) -> usize {
+        self.excluded.len()
+    }
+
+    /// Whether nothing is excluded.
+    pub fn is_empty(&self) -> bool {
+        self.excluded.is_empty()
+    }
+}
+
+/// Captions that hold a word, for one `w` at a time.
+struct Counts {
+    /// Beside `w`.
+    beside: Vec<usize>,
+    /// Together with `w`.
+    with: Vec<usize>,
+    touched: Vec<u32>,
+}
+
+impl Counts {
+    /// Counts over the images that have `w`; returns the number of captions beside it.
+    fn add<'a>(&mut self, w: u32, images: impl Iterator<Item = &'a Vec<Vec<u32>>>) -> usize {
+        let mut beside = 0;
+        for caption in images.flatten() {
+            let holds = caption.binary_search(&w).is_ok();
+            beside += usize::from(!holds);
+            for &x in caption {
+                let at = x as usize;
+                if self.beside[at] + self.with[at] == 0 {
+                    self.touched.push(x);
+                }
+                if holds {
+                    self.with[at] += 1;
+                } else {
+                    self.beside[at] += 1;
+                }
+            }
+        }
+        beside
+    }
+
+    fn clear(&mut self) {
+        for x in self.touched.drain(..) {
+            (self.beside[x as usize], self.with[x as usize]) = (0, 0);
+        }
+    }
+}
+
+fn distinct(caption: &[u32]) -> Vec<u32> {
+    let mut words = caption.to_vec();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const W: u32 = 0;
+    const X: u32 = 1;
+    const OTHER: u32 = 2;
+
+    /// `beside` images with a caption of `w` and one of `x`, and 2 captions without both in each of `rest` images.
+    fn world(beside: usize, rest: usize) -> Vec<Vec<Vec<u32>>> {
+        let mut images = vec![vec![vec![W], vec![X]]; beside];
+        images.extend(vec![vec![vec![OTHER], vec![OTHER]]; rest]);
+        images
+    }
+
+    #[test]
+    fn five_captions_beside_are_needed() {
+        assert!(!SiblingStatistics::fit(&world(4, 100)).excludes(W, X));
+        assert!(SiblingStatistics::fit(&world(5, 100)).excludes(W, X));
+    }
+
+    /// By hand, 10 images with w: all 10 captions beside it hold x. Without w there are 10 + 2·rest captions, 10 of them with x: chance is
+    /// 10 / (10 + 2·rest), a third of 1 at rest = 10. At rest = 10 it is not *more* than three times.
+    #[test]
+    fn more_than_three_times_chance_is_needed() {
+        assert!(!SiblingStatistics::fit(&world(10, 10)).excludes(W, X));
+        assert!(SiblingStatistics::fit(&world(10, 11)).excludes(W, X));
+    }
+
+    /// `a dog and a cat`: both in one caption are two things.
+    #[test]
+    fn captions_with_both_words_do_not_count() {
+        let mut images = vec![vec![vec![W, X], vec![W]]; 50];
+        images.extend(world(0, 100));
+        assert!(!SiblingStatistics::fit(&images).excludes(W, X));
+    }
+
+    #[test]
+    fn a_word_twice_in_a_caption_counts_once() {
+        let mut images = vec![vec![vec![W, W], vec![X, X]]; 4];
+        images.extend(world(0, 100));
+        assert!(SiblingStatistics::fit(&images).is_empty());
+    }
+
+    #[test]
+    fn no_caption_gives_no_pair() {
+        assert_eq!(SiblingStatistics::fit(&[]).len(), 0);
+        assert!(SiblingStatistics::fit(&[vec![], vec![vec![]]]).is_empty());
+    }
+}
