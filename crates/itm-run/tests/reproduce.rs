@@ -56,7 +56,7 @@ fn trainings_at_a_time_end_with_the_same_bits() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    assert!(shown("one", &[]).contains("jobs  1 at a time"));
+    assert!(shown("one", &["--jobs", "1"]).contains("jobs  1 at a time"));
     assert!(shown("two", &["--jobs", "2"]).contains("jobs  2 at a time"));
     // Killed in the middle of two trainings, it goes on with two.
     let two: Kill = |s| s.steps("full") >= 5 && s.steps("w-o-mmm") >= 5;

@@ -179,11 +179,8 @@ proptest! {
         let original = tokens(8);
         for row in masker(MaskBy::Phrases).maskings(&original, &lists, 5, &mut rng).unwrap() {
             prop_assert!(row.targets().count() > 0);
-            for at in 0..original.len() {
-                match row.labels[at] {
-                    Some(label) => prop_assert_eq!(label, original[at]),
-                    None => prop_assert_eq!(row.ids[at], original[at]),
-                }
+            for ((&token, label), &id) in original.iter().zip(&row.labels).zip(&row.ids) {
+                prop_assert_eq!(label.unwrap_or(id), token);
             }
         }
     }
