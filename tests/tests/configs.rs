@@ -42,7 +42,9 @@ fn a_substitute_is_a_target_with_the_same_rows() {
         let Some(substitute) = &config.target.substitute else { continue };
         let other = Config::load(&configs(), substitute).unwrap();
         let known: Vec<_> = other.rows().collect();
-        assert!(config.rows().all(|row| known.contains(&row)), "{name} and {substitute}");
+        // What that row leaves out is a file of the data folder, and Scenes have none.
+        let mut rows = config.rows().filter(|row| *row != "w/o GloVe");
+        assert!(rows.all(|row| known.contains(&row)), "{name} and {substitute}");
         assert!(
             other.target.scenes.is_some(),
             "{substitute} must run on data that are always there"

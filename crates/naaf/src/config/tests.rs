@@ -37,7 +37,7 @@ fn every_key_is_required_and_no_other_is_known() {
         less.as_object_mut().unwrap().remove(section);
         assert!(read(&less).is_err(), "{section}");
     }
-    assert_eq!(checked, 7 + 7 + 11 + 10 + 5);
+    assert_eq!(checked, 8 + 7 + 11 + 10 + 5);
 }
 
 #[test]
@@ -52,6 +52,7 @@ fn bad_values_name_their_key() {
     let cca = StartOptions { ridge_image: 1.0, ridge_text: 1.0, power: 0.5, dims: 8, fill: 0.0 };
     check("model.embed_dim", &|c| c.model.embed_dim = 0);
     check("model.word_dim", &|c| c.model.word_dim = 0);
+    check("model.word_vectors", &|c| c.model.word_vectors = VectorsFrom::Given);
     check("model.freeze_embedding", &|c| c.model.freeze_embedding = true);
     check("model.start: expected \"cca\" with a section", &|c| c.model.start = StartFrom::Cca);
     check("model.start: expected \"cca\" with text", &|c| {
