@@ -308,7 +308,7 @@ fn every_row_of_the_ablation_learns() {
         config.sampler.warmup_loss = WarmupLoss::Sum;
         config.sampler.margin = 0.4;
         config.sampler.momentum = 0.9;
-        config.train.learning_rate = 0.01;
+        config.train.learning_rate = 0.003; // at 0.01 the sums of another processor change the outcome
         change(&mut config);
         let mut fne = fne(&config);
         let mut epoch = |number| {
@@ -320,9 +320,7 @@ fn every_row_of_the_ablation_learns() {
             gap(&fne)
         };
         let (before, after) = (epoch(0), epoch(1));
-        // After the warm-up few and hard negatives pull rows together; how far depends on the processor's sums: 0.15 and more with
-        // AVX-512, 0.07 (w/o MMM) and 0.10 (w/o FNE) without.
-        assert!(before > 0.3 && after > 0.0, "{name}: {before} → {after}");
+        assert!(before > 0.3 && after > 0.15, "{name}: {before} → {after}");
     }
 }
 
