@@ -123,8 +123,16 @@ impl Bert {
     /// Word pieces to `[b, l, d]`, not pooled.
     ///
     /// # Panics
-    /// If a piece's number is not in the vocabulary, or a caption is longer than there are positions.
+    /// As [`embed`](Self::embed).
     pub fn forward(&self, captions: &TokenBatch, noise: Noise) -> Tensor<3> {
+        self.encode(self.embed(captions, noise), &captions.lengths, noise)
+    }
+
+    /// What goes into the first block: `drop(norm(E + P + T[0]))`, `[b, l, d]`.
+    ///
+    /// # Panics
+    /// If a piece's number is not in the vocabulary, or a caption is longer than there are positions.
+    pub fn embed(&self, captions: &TokenBatch, noise: Noise) -> Tensor<3> {
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
         captions.check(self.shape.vocabulary);
         let most = self.shape.positions;
@@ -132,9 +140,19 @@ impl Bert {
         let words = embedding(self.words.val(), &captions.ids, Some(PADDING)).reshape([b, l, d]);
         let positions = self.positions.val().narrow(0, 0, l) + self.kinds.val().narrow(0, 0, 1);
         let x = self.norm.forward(words + positions.unsqueeze());
-        let mut x = self.dropout.forward(x, noise.part(0)); // [b, l, d]
+        self.dropout.forward(x, noise.part(0)) // [b, l, d]
+    }
+
+    /// The blocks alone, `[b, l, d]` to `[b, l, d]`: a model of other inputs than captions brings its own rows.
+    ///
+    /// `lengths` says how many positions of each row, from its start, are attended to. With the noise of
+    /// [`embed`](Self::embed) no mask is drawn twice.
+    ///
+    /// # Panics
+    /// If the width or the number of lengths differs, or a length is 0 or more than `l`.
+    pub fn encode(&self, mut x: Tensor<3>, lengths: &[usize], noise: Noise) -> Tensor<3> {
         for (block, part) in self.blocks.iter().zip(1..) {
-            x = block.forward(x, Some(&captions.lengths), noise.part(part));
+            x = block.forward(x, Some(lengths), noise.part(part));
         }
         x
     }
