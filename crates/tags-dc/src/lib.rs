@@ -11,6 +11,8 @@ mod siblings;
 pub mod cli;
 pub mod edits;
 pub mod inflect;
+#[cfg(feature = "burn")]
+pub mod model;
 pub mod phrases;
 pub mod record;
 

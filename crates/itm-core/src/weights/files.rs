@@ -1,4 +1,4 @@
-//! The tensors of a folder, whatever kind of file they are in.
+//! The tensors of a folder or a file, whatever kind of file they are in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,10 +16,11 @@ use pytorch::PickledFile;
 #[cfg(not(feature = "pytorch"))]
 use unread::PickledFile;
 
-/// The weights of a folder, by name.
+/// The weights of a folder or of one file, by name.
 ///
-/// Of `model.safetensors`, `model.safetensors.index.json` with its shards, `pytorch_model.bin` and
-/// `pytorch_model.bin.index.json` the first that is there. Files are mapped, not read: only the tensor that is asked for
+/// Of a folder's `model.safetensors`, `model.safetensors.index.json` with its shards, `pytorch_model.bin` and
+/// `pytorch_model.bin.index.json` the first that is there. A file by itself is in the safetensors format where its name ends so,
+/// else one of PyTorch's, of today's kind (an archive) or the older one (consecutive pickles). Files are mapped, not read: only the tensor that is asked for
 /// is ever in memory. f16, bf16 and f64 become f32.
 ///
 /// ```no_run
@@ -34,7 +35,7 @@ use unread::PickledFile;
 /// ```
 #[derive(Debug)]
 pub struct WeightFiles {
-    folder: PathBuf,
+    path: PathBuf,
     files: Vec<WeightFile>,
     tensors: BTreeMap<String, Entry>,
 }
@@ -53,25 +54,30 @@ struct Entry {
 }
 
 impl WeightFiles {
-    /// Opens the folder's files and reads their headers.
+    /// Opens the file, or the folder's files, and reads their headers.
     ///
     /// # Errors
     /// No file with weights, a damaged or truncated one, a shard that is missing or lacks what the index says it holds,
     /// a tensor in two files.
-    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
-        let folder = folder.as_ref();
-        fs::read_dir(folder).map_err(Error::io(folder))?;
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         let mut weights =
-            Self { folder: folder.to_path_buf(), files: vec![], tensors: BTreeMap::new() };
+            Self { path: path.to_path_buf(), files: vec![], tensors: BTreeMap::new() };
+        if path.is_file() {
+            let safe = path.extension().is_some_and(|end| end == "safetensors");
+            weights.add(path, if safe { Kind::Safe } else { Kind::Pickled })?;
+            return Ok(weights);
+        }
+        fs::read_dir(path).map_err(Error::io(path))?;
         for (name, kind) in KINDS {
-            let path = folder.join(name);
-            if path.exists() {
-                weights.add(&path, kind)?;
+            let file = path.join(name);
+            if file.exists() {
+                weights.add(&file, kind)?;
                 return Ok(weights);
             }
         }
         let names = KINDS.map(|(name, _)| name).join(", ");
-        Err(Error::invalid(folder.display(), names, "none of them"))
+        Err(Error::invalid(path.display(), names, "none of them"))
     }
 
     /// Whether the folder holds a file with weights.
@@ -79,9 +85,9 @@ impl WeightFiles {
         KINDS.iter().any(|(name, _)| folder.join(name).exists())
     }
 
-    /// The folder, for messages.
+    /// The folder or the file, for messages.
     pub fn place(&self) -> String {
-        self.folder.display().to_string()
+        self.path.display().to_string()
     }
 
     /// Names of all tensors, in alphabetical order.
@@ -110,7 +116,7 @@ impl WeightFiles {
     /// # Errors
     /// No such tensor, one that holds no real numbers, a file that cannot be read.
     pub fn f32s(&self, name: &str) -> Result<Vec<f32>> {
-        let place = self.folder.display();
+        let place = self.path.display();
         let Some(entry) = self.tensors.get(name) else {
             return Err(Error::invalid(place, format!("a tensor {name}"), "none"));
         };
@@ -144,7 +150,7 @@ impl WeightFiles {
             let entry = Entry { file: self.files.len(), dtype, shape };
             if self.tensors.insert(name.clone(), entry).is_some() {
                 let expected = format!("a tensor {name} in one file");
-                return Err(Error::invalid(self.folder.display(), expected, "two"));
+                return Err(Error::invalid(self.path.display(), expected, "two"));
             }
         }
         self.files.push(file);
@@ -160,7 +166,7 @@ impl WeightFiles {
             if shard.is_empty() || shard.contains(['/', '\\']) || shard == ".." {
                 return Err(Error::invalid(index.display(), "names of files beside it", shard));
             }
-            self.add(&self.folder.join(shard), kind)?;
+            self.add(&self.path.join(shard), kind)?;
         }
         let absent = parsed.weight_map.keys().filter(|name| !self.tensors.contains_key(*name));
         let absent: Vec<_> = absent.map(String::as_str).collect();

@@ -3,6 +3,7 @@
 //!
 //! | step | here |
 //! |---|---|
+//! | one file of tensors, by itself | [`WeightFiles::open`] |
 //! | a path, or `org/name@revision` from a cache | [`Hub::folder`] |
 //! | the tensors of a folder, read one at a time | [`WeightFiles`] |
 //! | what was missing, misshaped or not needed | [`LoadReport`] |
@@ -10,11 +11,31 @@
 
 mod files;
 mod hub;
-#[cfg(any(feature = "burn", test))]
-pub(crate) mod names;
+#[cfg(feature = "burn")]
+mod load;
+#[cfg(feature = "burn")]
+mod names;
 mod report;
 mod safe;
+#[cfg(feature = "burn")]
+mod save;
 
 pub use files::WeightFiles;
 pub use hub::{Hub, Network};
+#[cfg(feature = "burn")]
+pub use load::load;
+#[cfg(feature = "burn")]
+pub use names::{Names, Unknown};
 pub use report::{LoadReport, Misshaped};
+#[cfg(feature = "burn")]
+pub use save::{save, save_file};
+
+/// Shape of a parameter in the file, where it is not the one that follows from ours.
+#[cfg(feature = "burn")]
+pub type Reshaped<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
+
+/// Whether a matrix stands in the file as `[out, in]`: linear maps do, tables of rows do not.
+#[cfg(feature = "burn")]
+fn transposed(name: &str) -> bool {
+    name.ends_with(".weight")
+}

@@ -3,20 +3,40 @@
 use std::collections::BTreeMap;
 
 /// How an architecture's files name what a module of ours holds.
-#[derive(Debug)]
-pub(crate) struct Names {
-    /// Put before every name by models that hold this one beside a head.
-    pub(crate) prefix: &'static str,
+#[derive(Debug, Clone, Copy)]
+pub struct Names {
+    /// What may stand before every name of a tensor, and before none of a head's; written is the first, which may be empty.
+    pub prefixes: &'static [&'static str],
     /// Parameters outside the blocks: ours, theirs.
-    pub(crate) parameters: &'static [(&'static str, &'static str)],
-    /// Layers outside the blocks, and the layers of block `i` after `blocks.i.`; several of theirs lie side by side in ours.
-    pub(crate) layers: &'static [(&'static str, &'static [&'static str])],
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// Layers outside the blocks, and the layers of a block after [`blocks`](Self::blocks) and its number; several of
+    /// theirs lie side by side in ours.
+    pub layers: &'static [(&'static str, &'static [&'static str])],
+    /// Layers that stand beside the prefixed model: their names have no prefix.
+    pub heads: &'static [(&'static str, &'static str)],
+    /// What stands before the number of a block in our names: `blocks.`.
+    pub blocks: &'static str,
     /// Starts of names that are not needed here.
-    pub(crate) unused: &'static [&'static str],
+    pub unused: &'static [&'static str],
+    /// Starts of names that a file may lack: the module then keeps what it has.
+    pub optional: &'static [&'static str],
+    /// What becomes of names that are not known.
+    pub unknown: Unknown,
+    /// What asks for the tensors, for messages: `its config.json`.
+    pub asked_by: &'static str,
+}
+
+/// What becomes of a file's tensors that nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// The report names them.
+    Reported,
+    /// They are an error.
+    Refused,
 }
 
 impl Names {
-    /// Their names of a parameter, `blocks.3.attention.qkv.weight` being one of ours.
+    /// Their names of a parameter without a prefix, `blocks.3.attention.qkv.weight` being one of ours.
     ///
     /// # Panics
     /// If there is no such parameter.
@@ -24,12 +44,14 @@ impl Names {
         if let Some((_, theirs)) = self.parameters.iter().find(|(name, _)| *name == ours) {
             return vec![theirs.to_string()];
         }
-        let block = ours.strip_prefix("blocks.").and_then(|rest| rest.split_once('.'));
+        let block = ours.strip_prefix(self.blocks).and_then(|rest| rest.split_once('.'));
         let start = block.map_or(String::new(), |(i, _)| format!("encoder.layer.{i}."));
         let rest = block.map_or(ours, |(_, rest)| rest);
         let found = rest.rsplit_once('.').and_then(|(layer, leaf)| {
-            let theirs = self.layers.iter().find(|(name, _)| *name == layer)?;
-            Some((theirs.1, leaf))
+            let head = self.heads.iter().find(|(name, _)| *name == layer);
+            let head = head.map(|(_, theirs)| std::slice::from_ref(theirs));
+            let inner = self.layers.iter().find(|(name, _)| *name == layer);
+            Some((head.or(inner.map(|(_, theirs)| *theirs))?, leaf))
         });
         let (layers, leaf) = found.unwrap_or_else(|| panic!("a parameter without a name: {ours}"));
         let leaf = match leaf {
@@ -40,19 +62,33 @@ impl Names {
         layers.iter().map(|layer| format!("{start}{layer}.{leaf}")).collect()
     }
 
+    /// A name as [`of`](Self::of) gives it, as it is written.
+    pub(crate) fn written(&self, name: String) -> String {
+        let mut heads = self.heads.iter().map(|(_, theirs)| *theirs);
+        if heads.any(|head| name.strip_prefix(head).is_some_and(|rest| rest.starts_with('.'))) {
+            return name;
+        }
+        format!("{}{name}", self.prefixes.first().unwrap_or(&""))
+    }
+
     /// Names as today's files have them → names as this file has them: without the prefix, `weight` and `bias` for the
     /// `gamma` and `beta` of old conversions.
     ///
-    /// Of two names for one tensor the one without prefix counts, the other stays under its own name.
+    /// Of two names for one tensor the one without prefix counts, then that with the prefix that is first; the other stays
+    /// under its own name.
     pub(crate) fn canonical<'a>(
         &self,
         names: impl Iterator<Item = &'a str>,
     ) -> BTreeMap<String, String> {
+        let prefix = |name: &str| {
+            let found = self.prefixes.iter().position(|p| !p.is_empty() && name.starts_with(p));
+            found.map(|k| (k, self.prefixes[k].len()))
+        };
         let mut found = BTreeMap::new();
         let mut names: Vec<_> = names.collect();
-        names.sort_by_key(|name| name.starts_with(self.prefix));
+        names.sort_by_key(|name| prefix(name));
         for name in names {
-            let short = name.strip_prefix(self.prefix).unwrap_or(name);
+            let short = &name[prefix(name).map_or(0, |(_, length)| length)..];
             let short = match short.rsplit_once('.') {
                 Some((layer, "gamma")) => format!("{layer}.weight"),
                 Some((layer, "beta")) => format!("{layer}.bias"),
@@ -68,6 +104,11 @@ impl Names {
     pub(crate) fn is_unused(&self, name: &str) -> bool {
         self.unused.iter().any(|start| name.starts_with(start))
     }
+
+    /// Whether a file may lack a canonical name.
+    pub(crate) fn is_optional(&self, name: &str) -> bool {
+        self.optional.iter().any(|start| name.starts_with(start))
+    }
 }
 
 #[cfg(test)]
@@ -75,10 +116,15 @@ mod tests {
     use super::*;
 
     const NAMES: Names = Names {
-        prefix: "m.",
+        prefixes: &["", "m.", "old."],
         parameters: &[("words", "embeddings.word.weight")],
         layers: &[("norm", &["last"]), ("attention.qkv", &["q", "k"])],
+        heads: &[("match", "itm_output")],
+        blocks: "blocks.",
         unused: &["pooler."],
+        optional: &["itm_output."],
+        unknown: Unknown::Refused,
+        asked_by: "the test",
     };
 
     #[test]
@@ -92,6 +138,19 @@ mod tests {
     }
 
     #[test]
+    fn a_head_has_no_prefix() {
+        assert_eq!(NAMES.of("match.weight"), ["itm_output.weight"]);
+        let prefixed = Names { prefixes: &["m.", ""], ..NAMES };
+        let written = |ours: &str| prefixed.of(ours).into_iter().map(|name| prefixed.written(name));
+        assert!(written("match.bias").eq(["itm_output.bias"]));
+        assert!(
+            written("blocks.0.attention.qkv.bias")
+                .eq(["m.encoder.layer.0.q.bias", "m.encoder.layer.0.k.bias"])
+        );
+        assert!(NAMES.is_optional("itm_output.bias") && !NAMES.is_optional("last.bias"));
+    }
+
+    #[test]
     #[should_panic(expected = "a parameter without a name: blocks.0.up.weight")]
     fn an_unknown_parameter_is_a_bug() {
         NAMES.of("blocks.0.up.weight");
@@ -99,10 +158,11 @@ mod tests {
 
     #[test]
     fn prefixes_and_old_names_are_taken_off() {
-        let names = ["m.a.gamma", "b.beta", "m.c", "c", "pooler.x"];
+        let names = ["m.a.gamma", "b.beta", "m.c", "c", "pooler.x", "old.d", "old.c"];
         let got: Vec<_> = NAMES.canonical(names.into_iter()).into_iter().collect();
         let want = [("a.weight", "m.a.gamma"), ("b.bias", "b.beta"), ("c", "c"), ("m.c", "m.c")];
-        let want = want.into_iter().chain([("pooler.x", "pooler.x")]);
+        let want = want.into_iter().chain([("d", "old.d"), ("old.c", "old.c")]);
+        let want = want.chain([("pooler.x", "pooler.x")]);
         assert_eq!(got, want.map(|(a, b)| (a.into(), b.into())).collect::<Vec<_>>());
         assert!(NAMES.is_unused("pooler.x") && !NAMES.is_unused("c"));
     }

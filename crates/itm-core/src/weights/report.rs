@@ -33,12 +33,14 @@ pub struct Misshaped {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadReport {
-    /// The folder.
+    /// The folder or the file.
     pub place: String,
     /// How many tensors of the file went into the model.
     pub loaded: usize,
     /// Needed, but not in the file.
     pub missing: Vec<String>,
+    /// Not in the file, which may lack them: the model has its own.
+    pub absent: Vec<String>,
     /// In the file with another shape, or of a type that holds no real numbers.
     pub misshaped: Vec<Misshaped>,
     /// In the file and known not to be needed: poolers, classifiers, language model heads.
@@ -53,14 +55,22 @@ impl LoadReport {
     /// # Errors
     /// If a tensor is missing or misshaped: one line that names all of them.
     pub fn complete(self) -> Result<Self> {
-        if self.missing.is_empty() && self.misshaped.is_empty() {
+        self.complete_for("its config.json", false)
+    }
+
+    /// As [`complete`](Self::complete) for whoever asks for the tensors, and in a strict reading without an unknown one.
+    pub(super) fn complete_for(self, asked_by: &str, strict: bool) -> Result<Self> {
+        let unknown = if strict { self.unexpected.as_slice() } else { &[] };
+        if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
             return Ok(self);
         }
         let needed = self.loaded + self.missing.len() + self.misshaped.len();
         let missing = self.missing.iter().map(|name| format!("no {name}"));
         let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
-        let faults: Vec<_> = missing.chain(self.misshaped.iter().map(shape)).collect();
-        let expected = format!("the {needed} tensors that its config.json asks for");
+        let unknown = unknown.iter().map(|name| format!("the unknown {name}"));
+        let faults: Vec<_> =
+            missing.chain(self.misshaped.iter().map(shape)).chain(unknown).collect();
+        let expected = format!("the {needed} tensors that {asked_by} asks for");
         Err(Error::invalid(&self.place, expected, faults.join("; ")))
     }
 }
@@ -73,6 +83,7 @@ impl fmt::Display for LoadReport {
             n => write!(f, "\n  {n} {what}: {}", names.join(", ")),
         };
         line("missing", &self.missing)?;
+        line("not there, the model has its own", &self.absent)?;
         let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
         line("misshaped", &self.misshaped.iter().map(shape).collect::<Vec<_>>())?;
         line("of other heads, not needed", &self.unused)?;
@@ -92,6 +103,7 @@ mod tests {
             place: "folder".into(),
             loaded: 4,
             missing: vec!["a".into(), "b".into()],
+            absent: vec![],
             misshaped: vec![misshaped],
             unused: vec![],
             unexpected: vec!["d".into()],
@@ -104,7 +116,11 @@ mod tests {
             "folder: expected the 7 tensors that its config.json asks for, got no a; no b; \
              c of F32 [3, 2], not [2, 3]"
         );
+        let strict = report.clone().complete_for("the model", true).unwrap_err().to_string();
+        let end = "c of F32 [3, 2], not [2, 3]; the unknown d";
+        assert!(strict.contains("that the model asks for, got") && strict.ends_with(end));
         let fine = LoadReport { missing: vec![], misshaped: vec![], ..report };
+        assert!(fine.clone().complete_for("the model", true).is_err());
         assert_eq!(fine.clone().complete().unwrap(), fine);
     }
 }

@@ -1,8 +1,6 @@
 //! ViT and BERT from Hugging Face folders and back.
 
 mod config;
-mod load;
-mod save;
 #[cfg(test)]
 mod tests;
 
@@ -13,11 +11,10 @@ use burn::tensor::Device;
 use self::config::{BertConfig, VitConfig};
 use super::{Bert, BertShape, Vit, VitShape};
 use crate::Result;
-use crate::weights::names::Names;
-use crate::weights::{LoadReport, WeightFiles};
+use crate::weights::{LoadReport, Names, Unknown, WeightFiles, load, save};
 
 const BERT: Names = Names {
-    prefix: "bert.",
+    prefixes: &["", "bert."],
     parameters: &[
         ("words", "embeddings.word_embeddings.weight"),
         ("positions", "embeddings.position_embeddings.weight"),
@@ -33,10 +30,15 @@ const BERT: Names = Names {
         ("norm_2", &["output.LayerNorm"]),
     ],
     unused: &["pooler.", "cls.", "classifier.", "qa_outputs.", "embeddings.position_ids"],
+    heads: &[],
+    blocks: "blocks.",
+    optional: &[],
+    unknown: Unknown::Reported,
+    asked_by: "its config.json",
 };
 
 const VIT: Names = Names {
-    prefix: "vit.",
+    prefixes: &["", "vit."],
     parameters: &[
         ("class", "embeddings.cls_token"),
         ("positions", "embeddings.position_embeddings"),
@@ -55,10 +57,12 @@ const VIT: Names = Names {
         ("down", &["output.dense"]),
     ],
     unused: &["pooler.", "classifier.", "decoder.", "embeddings.mask_token"],
+    heads: &[],
+    blocks: "blocks.",
+    optional: &[],
+    unknown: Unknown::Reported,
+    asked_by: "its config.json",
 };
-
-/// Shape of a parameter in the file, where it is not the one that follows from ours.
-type Reshaped<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
 
 impl VitShape {
     /// Reads the sizes of a folder's `config.json`.
@@ -89,7 +93,7 @@ impl Vit {
         let folder = folder.as_ref();
         let shape = VitShape::read(folder)?;
         let (model, files) = (Self::seeded(&shape, 0, device), WeightFiles::open(folder)?);
-        load::load(model, &files, &VIT, &|name| vit_form(&shape, name))
+        load(model, &files, &VIT, &|name| vit_form(&shape, name))
     }
 
     /// Writes `config.json` and `model.safetensors` as `transformers` reads them, without a pooler.
@@ -98,7 +102,7 @@ impl Vit {
     /// What the operating system refuses.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let config = VitConfig::of(&self.shape);
-        save::save(self, folder.as_ref(), &config, &VIT, &|name| vit_form(&self.shape, name))
+        save(self, folder.as_ref(), &config, &VIT, &|name| vit_form(&self.shape, name))
     }
 }
 
@@ -110,7 +114,7 @@ impl Bert {
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
         let model = Self::seeded(&BertShape::read(folder)?, 0, device);
-        load::load(model, &WeightFiles::open(folder)?, &BERT, &|_| None)
+        load(model, &WeightFiles::open(folder)?, &BERT, &|_| None)
     }
 
     /// Writes `config.json` and `model.safetensors` as `transformers` reads them, without a pooler.
@@ -118,7 +122,7 @@ impl Bert {
     /// # Errors
     /// What the operating system refuses.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        save::save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
+        save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
     }
 }
 
@@ -131,9 +135,4 @@ fn vit_form(shape: &VitShape, name: &str) -> Option<Vec<usize>> {
         "positions" => Some(vec![1, 1 + h * w, d]),
         _ => None,
     }
-}
-
-/// Whether a matrix stands in the file as `[out, in]`: linear maps do, tables of rows do not.
-fn transposed(name: &str) -> bool {
-    name.ends_with(".weight")
 }

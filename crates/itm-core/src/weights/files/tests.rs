@@ -77,6 +77,26 @@ fn shards_are_one_set_of_tensors() {
     assert_eq!(error(folder.path()), "FOLDER: expected a tensor a in one file, got two");
 }
 
+/// A file is asked for by itself, whatever it is called and whatever lies beside it.
+#[test]
+fn one_file_is_opened_by_itself() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("any name.safetensors");
+    let one = 1f32.to_le_bytes();
+    write(&path, &[("a", Dtype::F32, &[1], &one)]);
+    write(&folder.path().join("model.safetensors"), &[("b", Dtype::F32, &[1], &one)]);
+    let weights = WeightFiles::open(&path).unwrap();
+    assert_eq!(weights.names().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(weights.place(), path.display().to_string());
+    let beside = WeightFiles::open(&folder).unwrap();
+    assert_eq!(beside.names().collect::<Vec<_>>(), ["b"]);
+    // What does not end so is one of PyTorch's.
+    let renamed = folder.path().join("model.pt");
+    fs::rename(&path, &renamed).unwrap();
+    let line = WeightFiles::open(&renamed).unwrap_err().to_string();
+    assert!(line.starts_with(&format!("{}: expected ", renamed.display())), "{line}");
+}
+
 #[test]
 fn damaged_and_absent_files_are_named() {
     let folder = TempDir::new().unwrap();

@@ -10,12 +10,17 @@ use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, View};
 use serde::Serialize;
 
-use super::{Reshaped, transposed};
-use crate::weights::names::Names;
+use super::{Names, Reshaped, transposed};
 use crate::{Error, Result};
 
 /// Writes `config.json` and `model.safetensors`, each under another name first.
-pub(super) fn save<M: Module>(
+///
+/// # Errors
+/// What the operating system refuses.
+///
+/// # Panics
+/// If a parameter of the module has no name in the table.
+pub fn save<M: Module>(
     module: &M,
     folder: &Path,
     config: &impl Serialize,
@@ -23,18 +28,33 @@ pub(super) fn save<M: Module>(
     reshaped: Reshaped<'_>,
 ) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
-    let mut save = Save { path: vec![], names, reshaped, views: vec![] };
-    module.visit(&mut save);
-    let path = folder.join("model.safetensors");
-    replace(&path, |part| {
-        let about = HashMap::from([("format".to_string(), "pt".to_string())]);
-        safetensors::serialize_to_file(save.views, Some(about), part)
-            .map_err(|e| Error::invalid(part.display(), "to write tensors", e))
-    })?;
+    save_file(module, &folder.join("model.safetensors"), names, reshaped)?;
     replace(&folder.join("config.json"), |part| {
         let text = serde_json::to_string_pretty(config)
             .map_err(|e| Error::invalid(part.display(), "to write JSON", e))?;
         fs::write(part, text + "\n").map_err(Error::io(part))
+    })
+}
+
+/// Writes one file in the safetensors format, under another name first.
+///
+/// # Errors
+/// What the operating system refuses.
+///
+/// # Panics
+/// If a parameter of the module has no name in the table.
+pub fn save_file<M: Module>(
+    module: &M,
+    path: &Path,
+    names: &Names,
+    reshaped: Reshaped<'_>,
+) -> Result<()> {
+    let mut save = Save { path: vec![], names, reshaped, views: vec![] };
+    module.visit(&mut save);
+    replace(path, |part| {
+        let about = HashMap::from([("format".to_string(), "pt".to_string())]);
+        safetensors::serialize_to_file(save.views, Some(about), part)
+            .map_err(|e| Error::invalid(part.display(), "to write tensors", e))
     })
 }
 
@@ -74,7 +94,7 @@ impl ModuleVisitor for Save<'_> {
                 1 => vec![part],
                 _ => value.dims().to_vec(),
             });
-            self.views.push((name, Lazy { shape, value }));
+            self.views.push((self.names.written(name), Lazy { shape, value }));
         }
     }
 }

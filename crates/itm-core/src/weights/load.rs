@@ -5,13 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Tensor, TensorData};
 
-use super::{Reshaped, transposed};
+use super::{LoadReport, Misshaped, Names, Reshaped, Unknown, WeightFiles, transposed};
 use crate::Result;
-use crate::weights::names::Names;
-use crate::weights::{LoadReport, Misshaped, WeightFiles};
 
 /// The module with the files' values; one tensor at a time is in memory beside it.
-pub(super) fn load<M: Module>(
+///
+/// # Errors
+/// If a tensor is missing, misshaped, or unknown where that is refused: all of them are named. A file that cannot be read.
+///
+/// # Panics
+/// If a parameter of the module has no name in the table.
+pub fn load<M: Module>(
     module: M,
     files: &WeightFiles,
     names: &Names,
@@ -38,7 +42,8 @@ pub(super) fn load<M: Module>(
         let list = if names.is_unused(name) { &mut report.unused } else { &mut report.unexpected };
         list.push(original.clone());
     }
-    Ok((module, report.complete()?))
+    let unknown = names.unknown;
+    Ok((module, report.complete_for(names.asked_by, unknown == Unknown::Refused)?))
 }
 
 struct Load<'a> {
@@ -91,7 +96,9 @@ impl Load<'_> {
     /// Whether a tensor is there as it must be; notes it if not.
     fn fits(&mut self, name: &str, expected: &[usize]) -> bool {
         let Some(original) = self.theirs.get(name) else {
-            self.report.missing.push(name.to_string());
+            let optional = self.names.is_optional(name);
+            let list = if optional { &mut self.report.absent } else { &mut self.report.missing };
+            list.push(name.to_string());
             return false;
         };
         self.taken.insert(name.to_string());

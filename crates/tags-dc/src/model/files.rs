@@ -1,0 +1,128 @@
+//! Published files and ours, by the names that UNITER's files have.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use itm_core::weights::{LoadReport, Names, Unknown, WeightFiles, load, save_file};
+use itm_core::{Error, Result, host};
+use itm_kernels::Linear;
+
+use super::{Uniter, UniterShape, WordHead, heads};
+
+const NAMES: Names = Names {
+    prefixes: &["uniter.", "bert.", ""],
+    parameters: &[
+        ("bert.words", "embeddings.word_embeddings.weight"),
+        ("bert.positions", "embeddings.position_embeddings.weight"),
+        ("bert.kinds", "embeddings.token_type_embeddings.weight"),
+    ],
+    layers: &[
+        ("bert.norm", &["embeddings.LayerNorm"]),
+        ("attention.qkv", &["attention.self.query", "attention.self.key", "attention.self.value"]),
+        ("attention.out", &["attention.output.dense"]),
+        ("norm_1", &["attention.output.LayerNorm"]),
+        ("up", &["intermediate.dense"]),
+        ("down", &["output.dense"]),
+        ("norm_2", &["output.LayerNorm"]),
+        ("regions.features", &["img_embeddings.img_linear"]),
+        ("regions.feature_norm", &["img_embeddings.img_layer_norm"]),
+        ("regions.boxes", &["img_embeddings.pos_linear"]),
+        ("regions.box_norm", &["img_embeddings.pos_layer_norm"]),
+        ("regions.norm", &["img_embeddings.LayerNorm"]),
+        ("pooler", &["pooler.dense"]),
+    ],
+    heads: &[
+        ("pair", "itm_output"),
+        ("rank", "rank_output"),
+        ("discrimination", "disc_output"),
+        ("cls", "cls.predictions"),
+        ("cls.dense", "cls.predictions.transform.dense"),
+        ("cls.norm", "cls.predictions.transform.LayerNorm"),
+        ("correction", "correction_output.predictions"),
+        ("correction.dense", "correction_output.predictions.transform.dense"),
+        ("correction.norm", "correction_output.predictions.transform.LayerNorm"),
+    ],
+    blocks: "bert.blocks.",
+    unused: &[
+        "img_embeddings.mask_embedding.weight",
+        "embeddings.position_ids",
+        CLS_DECODER,
+        CORRECTION_DECODER,
+        "feat_regress.",
+        "region_classifier.",
+    ],
+    optional: &[],
+    unknown: Unknown::Refused,
+    asked_by: "a UNITER of this shape",
+};
+
+const RANK: &str = "rank_output.";
+const DISCRIMINATION: &str = "disc_output.";
+const CORRECTION: &str = "correction_output.";
+/// Second copies of the word table.
+const CLS_DECODER: &str = "cls.predictions.decoder.weight";
+const CORRECTION_DECODER: &str = "correction_output.predictions.decoder.weight";
+
+impl Uniter {
+    /// Loads one `.safetensors` or PyTorch file, or a folder with one, and says what became of its tensors.
+    ///
+    /// A head that the file has is read and stays as it is. Where the file lacks `rank_output`, the head begins as row 1 of
+    /// `itm_output`, the class of a match. The heads of phase 2 are there if the file has them; else
+    /// [`with_word_heads`](Self::with_word_heads) makes them.
+    ///
+    /// # Errors
+    /// What cannot be read; a tensor that is missing, misshaped or unknown: all of them are named; a decoder that is not the
+    /// table of the word embedding.
+    pub fn open(
+        path: impl AsRef<Path>,
+        shape: &UniterShape,
+        device: &Device,
+    ) -> Result<(Self, LoadReport)> {
+        shape.check()?;
+        let files = WeightFiles::open(path)?;
+        let has = |head: &str| files.names().any(|name| name.starts_with(head));
+        let names = Names { optional: if has(RANK) { &[] } else { &[RANK] }, ..NAMES };
+        let (t, d) = (&shape.text, shape.text.width);
+        let mut model = Self::unset(shape, device);
+        model.discrimination = has(DISCRIMINATION).then(|| Linear::seeded(d, 2, 0, device));
+        model.correction =
+            has(CORRECTION).then(|| WordHead::new(d, t.vocabulary, t.epsilon, 0, device));
+        let (model, mut report) = load(model, &files, &names, &|_| None)?;
+        model.check_decoders(&files)?;
+        for head in [DISCRIMINATION, CORRECTION] {
+            if !has(head) {
+                report.absent.push(format!("{head}*"));
+            }
+        }
+        if has(RANK) {
+            return Ok((model, report));
+        }
+        Ok((Self { rank: heads::output(&model.pair, 1), ..model }, report))
+    }
+
+    /// Writes one `.safetensors` file that [`open`](Self::open) reads: all heads that are there, `itm_output` among them.
+    ///
+    /// # Errors
+    /// What the operating system refuses.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        save_file(self, path.as_ref(), &NAMES, &|_| None)
+    }
+
+    /// Refuses a file in which a decoder is a table of its own: it would be read as another model.
+    fn check_decoders(&self, files: &WeightFiles) -> Result<()> {
+        let found = [CLS_DECODER, CORRECTION_DECODER].into_iter();
+        let found: Vec<_> = found.filter(|name| files.shape(name).is_some()).collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let words = host(self.bert.words.val().inner());
+        for name in found {
+            if files.f32s(name)? != words {
+                let place = format!("{}: {name}", files.place());
+                let expected = "the word embedding once more";
+                return Err(Error::invalid(place, expected, "another table"));
+            }
+        }
+        Ok(())
+    }
+}

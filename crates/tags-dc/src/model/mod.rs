@@ -1,0 +1,269 @@
+//! UNITER: one transformer that reads a text and the regions of an image side by side, and its four heads.
+//!
+//! | step | here |
+//! |---|---|
+//! | regions and their boxes | [`RegionBatch`], [`box_numbers`] |
+//! | regions embedded, once an image | [`Uniter::embed_regions`] |
+//! | texts beside them, through the blocks | [`Uniter::join`] |
+//! | does the text match the image | [`Uniter::match_logits`] |
+//! | which word stands here | [`Uniter::word_logits`] |
+//! | does this word match the image | [`Uniter::discrimination_logits`] |
+//! | which word should stand here | [`Uniter::correction_logits`] |
+//! | scores of all pairs | [`UniterScores`] |
+//! | published files | [`Uniter::open`], [`Uniter::save`] |
+
+mod boxes;
+mod files;
+mod heads;
+mod init;
+mod joint;
+mod regions;
+mod scores;
+mod shape;
+#[cfg(all(test, feature = "flex"))]
+mod tests;
+
+use burn::module::Module;
+use burn::tensor::activation::sigmoid;
+use burn::tensor::{Device, Tensor};
+use itm_core::encoders::{Bert, TokenBatch};
+use itm_kernels::{Linear, Noise, embedding, random};
+
+pub use boxes::{BOX_NUMBERS, box_numbers, box_numbers_of_pixels, box_numbers_of_six};
+pub use heads::{At, WordHead};
+pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding};
+pub use scores::UniterScores;
+pub use shape::UniterShape;
+
+use joint::Layout;
+
+/// UNITER with the heads of TAGS-DC.
+///
+/// ```text
+/// x = drop([texts; regions of the row's image]),   X = blocks(x),   h = tanh(W_p X_0 + b_p)
+///
+/// match       s   = w h + b              probability σ(s)
+/// words       a_j = H_MLM(X_j)           at the positions that are asked for
+/// mismatch    d_j = W_d X_j + b_d        at every token; class 1: the token matches
+/// correction  c_j = H_WoC(X_j)           at the positions that are asked for
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | texts, blocks | `bert` | `[b, l, d]` |
+/// | regions | `regions` | `[Σ counts, d]` |
+/// | W_p, b_p | `pooler` | d → d |
+/// | w, b | `rank` | d → 1 |
+/// | H_MLM | `cls` | d → vocabulary |
+/// | W_d, b_d | `discrimination` | d → 2 |
+/// | H_WoC | `correction` | d → vocabulary |
+///
+/// Both word heads decode by the table of the word embedding, which is one parameter. `pair` is the two-way head of the
+/// pretraining: no output of it is used, and every file keeps it, because the other heads begin as parts of it.
+///
+/// # Departures
+/// The released program adds −10,000 to the scores of padding. Here padding is no key at all: no number is added that an f16
+/// cannot hold beside a score, and no mask of the size of the scores exists. Dropout of the embeddings is drawn after text and
+/// regions stand side by side, one number for each value as there.
+#[derive(Module, Debug)]
+pub struct Uniter {
+    /// Embedding of texts, and the blocks.
+    pub bert: Bert,
+    /// Embedding of regions.
+    pub regions: RegionEmbedding,
+    /// d → d, of the first position.
+    pub pooler: Linear,
+    /// d → 2: pretraining's, class 1 is a match.
+    pub pair: Linear,
+    /// d → 1
+    pub rank: Linear,
+    /// Masked words.
+    pub cls: WordHead,
+    /// d → 2; from phase 2 on.
+    pub discrimination: Option<Linear>,
+    /// From phase 2 on.
+    pub correction: Option<WordHead>,
+    /// Sizes.
+    #[module(skip)]
+    pub shape: UniterShape,
+}
+
+/// States of a batch after the blocks.
+#[derive(Debug, Clone)]
+pub struct Joint {
+    /// `[b, s, d]`: tokens, regions, padding.
+    pub states: Tensor<3>,
+    /// Tokens of each row: its first positions.
+    pub tokens: Vec<usize>,
+    /// Tokens and regions of each row.
+    pub keys: Vec<usize>,
+}
+
+impl Uniter {
+    /// Random weights, a function of the seed: matrices and tables normal with deviation 0.02, biases 0, norms 1 and 0; without
+    /// the heads of phase 2. `rank` begins as class 1 of `pair`, as from a file.
+    ///
+    /// # Panics
+    /// If [`UniterShape::check`] refuses the sizes.
+    pub fn seeded(shape: &UniterShape, seed: u64, device: &Device) -> Self {
+        let model = init::normal(Self::unset(shape, device), random::derive(seed, 0));
+        Self { rank: heads::output(&model.pair, 1), ..model }
+    }
+
+    /// A model of this shape whose weights are still to come.
+    fn unset(shape: &UniterShape, device: &Device) -> Self {
+        if let Err(e) = shape.check() {
+            panic!("{e}");
+        }
+        let (t, d) = (&shape.text, shape.text.width);
+        let linear = |outputs| Linear::seeded(d, outputs, 0, device);
+        Self {
+            bert: Bert::seeded(t, 0, device),
+            regions: RegionEmbedding::new(shape.features, d, t.epsilon, 0, device),
+            pooler: linear(d),
+            pair: linear(2),
+            rank: linear(1),
+            cls: WordHead::new(d, t.vocabulary, t.epsilon, 0, device),
+            discrimination: None,
+            correction: None,
+            shape: shape.clone(),
+        }
+    }
+
+    /// The model with the heads of phase 2: what is missing is made, what is there stays as it is.
+    ///
+    /// `discrimination` begins as both rows of `pair`, `correction` as a copy of `cls` as it is now.
+    pub fn with_word_heads(self) -> Self {
+        let discrimination = self.discrimination.or_else(|| Some(heads::copied(&self.pair)));
+        let correction = self.correction.or_else(|| Some(self.cls.copied()));
+        Self { discrimination, correction, ..self }
+    }
+
+    /// Rows of all regions. Without noise: [`join`](Self::join) drops for each text anew.
+    ///
+    /// # Panics
+    /// If the features have another width.
+    pub fn embed_regions(&self, regions: &RegionBatch) -> EmbeddedRegions {
+        self.regions.forward(regions, self.bert.kinds.val().narrow(0, 1, 1))
+    }
+
+    /// Texts beside images through the blocks: text k beside image `images[k]` of `regions`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "flex")] {
+    /// use burn::tensor::Device;
+    /// use itm_core::encoders::TokenBatch;
+    /// use itm_kernels::Noise;
+    /// use tags_dc::model::{At, RegionBatch, Uniter, UniterShape};
+    ///
+    /// let shape = UniterShape { features: 3, ..UniterShape::of_width(8, 2, 1, 30) };
+    /// let model = Uniter::seeded(&shape, 1, &Device::flex()).with_word_heads();
+    /// let image = RegionBatch::new(3, vec![2], vec![0.5; 6], vec![0.5; 14])?;
+    /// let regions = model.embed_regions(&image);
+    /// let texts = TokenBatch::new(&[&[2, 9, 3][..], &[2, 9, 9, 3]]);
+    /// let joint = model.join(&texts, &regions, &[0, 0], Noise::Off);
+    ///
+    /// assert_eq!(model.match_logits(&joint).dims(), [2]);
+    /// assert_eq!(model.word_logits(&joint, &[At { row: 1, position: 2 }]).dims(), [1, 30]);
+    /// assert_eq!(model.discrimination_logits(&joint).dims(), [3 + 4, 2]);
+    /// # }
+    /// # Ok::<(), itm_core::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is not one image for each text or one is not there, a token is not in the vocabulary, or a text is longer
+    /// than there are positions.
+    pub fn join(
+        &self,
+        texts: &TokenBatch,
+        regions: &EmbeddedRegions,
+        images: &[usize],
+        noise: Noise,
+    ) -> Joint {
+        self.join_padded(texts, regions, images, noise, None)
+    }
+
+    /// As [`join`](Self::join), to at least this many positions.
+    fn join_padded(
+        &self,
+        texts: &TokenBatch,
+        regions: &EmbeddedRegions,
+        images: &[usize],
+        noise: Noise,
+        width: Option<usize>,
+    ) -> Joint {
+        let layout = Layout::new(texts, &regions.counts, images, width);
+        let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
+        let x = self.bert.dropout.forward(x, noise.part(0)); // [b, s, d]
+        let states = self.bert.encode(x, &layout.keys, noise);
+        Joint { states, tokens: layout.tokens, keys: layout.keys }
+    }
+
+    /// `h`, `[b, d]`.
+    pub fn pooled(&self, joint: &Joint) -> Tensor<2> {
+        let [b, _, d] = joint.states.dims();
+        let first = joint.states.clone().narrow(1, 0, 1).reshape([b, d]);
+        self.pooler.forward(first).tanh()
+    }
+
+    /// `s`, `[b]`: what pairs are ranked by.
+    pub fn match_logits(&self, joint: &Joint) -> Tensor<1> {
+        let logits = self.rank.forward(self.pooled(joint)); // [b, 1]
+        logits.squeeze_dim(1)
+    }
+
+    /// `σ(s)`, `[b]`, in (0, 1): what the triplet losses compare.
+    pub fn match_scores(&self, joint: &Joint) -> Tensor<1> {
+        sigmoid(self.match_logits(joint))
+    }
+
+    /// `a`, `[asked, vocabulary]`, at these positions alone.
+    ///
+    /// # Panics
+    /// If a position is not that of a token.
+    pub fn word_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
+        self.cls.forward(joint.rows(asked), self.bert.words.val())
+    }
+
+    /// `d`, `[Σ tokens, 2]`: every token of every text, text after text, `[CLS]` and `[SEP]` among them.
+    ///
+    /// # Panics
+    /// If the head was not made yet: [`with_word_heads`](Self::with_word_heads).
+    pub fn discrimination_logits(&self, joint: &Joint) -> Tensor<2> {
+        let head = self.discrimination.as_ref().expect("a model with the heads of phase 2");
+        head.forward(joint.rows(&joint.every_token()))
+    }
+
+    /// `c`, `[asked, vocabulary]`, at these positions alone.
+    ///
+    /// # Panics
+    /// If the head was not made yet, or a position is not that of a token.
+    pub fn correction_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
+        let head = self.correction.as_ref().expect("a model with the heads of phase 2");
+        head.forward(joint.rows(asked), self.bert.words.val())
+    }
+}
+
+impl Joint {
+    /// The positions of all tokens, text after text.
+    pub fn every_token(&self) -> Vec<At> {
+        let of =
+            |(row, &tokens): (usize, &usize)| (0..tokens).map(move |position| At { row, position });
+        self.tokens.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// States at these positions, `[asked, d]`.
+    ///
+    /// # Panics
+    /// If a position is not that of a token: regions begin right behind a text.
+    fn rows(&self, asked: &[At]) -> Tensor<2> {
+        let [b, s, d] = self.states.dims();
+        let id = |at: &At| {
+            let tokens = self.tokens[at.row];
+            assert!(at.position < tokens, "position {} of a text of {tokens}", at.position);
+            (at.row * s + at.position) as u32
+        };
+        let ids: Vec<u32> = asked.iter().map(id).collect();
+        embedding(self.states.clone().reshape([b * s, d]), &ids, None)
+    }
+}

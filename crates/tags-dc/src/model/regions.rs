@@ -1,0 +1,201 @@
+//! Regions of images: what goes in, and how it is embedded.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+use itm_core::data::Regions;
+use itm_core::{Error, Result};
+use itm_kernels::{LayerNorm, Linear, random};
+
+use super::boxes::{BOX_NUMBERS, box_numbers};
+
+/// Regions of some images, one after another without padding. No tensor: any thread can make it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegionBatch {
+    counts: Vec<usize>,
+    features: Vec<f32>,
+    boxes: Vec<f32>,
+    width: usize,
+}
+
+impl RegionBatch {
+    /// Features `[Σ counts, width]` and boxes `[Σ counts, 7]` of images with so many regions each.
+    ///
+    /// # Errors
+    /// If values and counts do not fit, an image has no region, or a value is not finite: image and region are named.
+    pub fn new(
+        width: usize,
+        counts: Vec<usize>,
+        features: Vec<f32>,
+        boxes: Vec<f32>,
+    ) -> Result<Self> {
+        if counts.is_empty() {
+            return Err(Error::invalid("regions", "at least 1 image", 0));
+        }
+        if let Some(image) = counts.iter().position(|&n| n == 0) {
+            return Err(Error::invalid(format!("image {image}"), "at least 1 region", 0));
+        }
+        let rows: usize = counts.iter().sum();
+        for (what, values, width) in
+            [("features", &features, width), ("boxes", &boxes, BOX_NUMBERS)]
+        {
+            if width == 0 || values.len() != rows * width {
+                let expected = format!("{rows} × {width} values, at least 1 wide");
+                return Err(Error::invalid(format!("{what} of regions"), expected, values.len()));
+            }
+            if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+                let (image, region) = place(&counts, at / width);
+                let place = format!("image {image}, region {region}, {what}");
+                return Err(Error::invalid(place, "finite values", values[at]));
+            }
+        }
+        Ok(Self { counts, features, boxes, width })
+    }
+
+    /// These images of a split, with their boxes.
+    ///
+    /// # Errors
+    /// If a region cannot be read, or the data do not say where it lies.
+    ///
+    /// # Panics
+    /// If an image is not there.
+    pub fn of(regions: &Regions, images: &[usize]) -> Result<Self> {
+        let rows = regions.rows(images)?;
+        let mut boxes = Vec::with_capacity(rows.counts.iter().sum::<usize>() * BOX_NUMBERS);
+        for &image in images {
+            let Some(own) = regions.boxes(image) else {
+                let place = format!("image {image}");
+                return Err(Error::invalid(
+                    place,
+                    "a box for each region",
+                    "regions without boxes",
+                ));
+            };
+            boxes.extend(own.iter().flat_map(box_numbers));
+        }
+        Self::new(rows.dim, rows.counts, rows.values, boxes)
+    }
+
+    /// Width of a region's features.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Regions of each image.
+    pub fn counts(&self) -> &[usize] {
+        &self.counts
+    }
+}
+
+/// The image of a row and the row's number within it.
+fn place(counts: &[usize], mut row: usize) -> (usize, usize) {
+    let mut image = 0;
+    while row >= counts[image] {
+        row -= counts[image];
+        image += 1;
+    }
+    (image, row)
+}
+
+/// Regions embedded: once for an image, however many texts it meets.
+#[derive(Debug, Clone)]
+pub struct EmbeddedRegions {
+    /// `[Σ counts, d]`
+    pub rows: Tensor<2>,
+    /// Regions of each image.
+    pub counts: Vec<usize>,
+}
+
+/// Features and box of a region to a row.
+///
+/// ```text
+/// v = norm( norm_f(W_f f + b_f) + norm_p(W_p p + b_p) + T[1] )
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | W_f, b_f, norm_f | `features`, `feature_norm` | x → d |
+/// | W_p, b_p, norm_p | `boxes`, `box_norm` | 7 → d |
+/// | T[1] | the second row of the text's kinds | `[1, d]` |
+///
+/// Dropout comes later, on rows and texts side by side, so that each text meets its own mask.
+#[derive(Module, Debug)]
+pub struct RegionEmbedding {
+    /// x → d
+    pub features: Linear,
+    /// On the mapped features.
+    pub feature_norm: LayerNorm,
+    /// 7 → d
+    pub boxes: Linear,
+    /// On the mapped boxes.
+    pub box_norm: LayerNorm,
+    /// On the sum.
+    pub norm: LayerNorm,
+}
+
+impl RegionEmbedding {
+    pub(super) fn new(x: usize, d: usize, epsilon: f64, seed: u64, device: &Device) -> Self {
+        let norm = || LayerNorm::new(d, epsilon, device);
+        Self {
+            features: Linear::seeded(x, d, random::derive(seed, 0), device),
+            feature_norm: norm(),
+            boxes: Linear::seeded(BOX_NUMBERS, d, random::derive(seed, 1), device),
+            box_norm: norm(),
+            norm: norm(),
+        }
+    }
+
+    /// Rows of all regions, `kind` being T[1] as `[1, d]`.
+    ///
+    /// # Panics
+    /// If the features have another width.
+    pub(super) fn forward(&self, regions: &RegionBatch, kind: Tensor<2>) -> EmbeddedRegions {
+        let [x, _] = self.features.weight.dims();
+        let n: usize = regions.counts.iter().sum();
+        assert_eq!(regions.width, x, "regions of width {} for a map from {x}", regions.width);
+        let device = kind.device();
+        let rows = |values: &[f32], width| {
+            Tensor::<2>::from_data(TensorData::new(values.to_vec(), [n, width]), &device)
+        };
+        let f = self.features.forward(rows(&regions.features, x));
+        let p = self.boxes.forward(rows(&regions.boxes, BOX_NUMBERS));
+        let (f, p) = (self.feature_norm.forward(f), self.box_norm.forward(p));
+        EmbeddedRegions { rows: self.norm.forward(f + p + kind), counts: regions.counts.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_regions_are_named() {
+        let refused = |counts: &[usize], features: Vec<f32>, boxes: Vec<f32>| {
+            RegionBatch::new(2, counts.to_vec(), features, boxes).unwrap_err().to_string()
+        };
+        let fine = |n: usize| (vec![0.5; 2 * n], vec![0.5; 7 * n]);
+        let (f, b) = fine(2);
+        assert_eq!(
+            refused(&[2, 0], f.clone(), b.clone()),
+            "image 1: expected at least 1 region, got 0"
+        );
+        assert_eq!(refused(&[], vec![], vec![]), "regions: expected at least 1 image, got 0");
+        assert_eq!(
+            refused(&[1, 1], f.clone(), vec![0.5; 8]),
+            "boxes of regions: expected 2 × 7 values, at least 1 wide, got 8"
+        );
+        assert!(refused(&[3], f, b).starts_with("features of regions: expected 3 × 2"));
+        let (f, mut b) = fine(3);
+        b[2 * 7 + 4] = f32::NAN;
+        assert_eq!(
+            refused(&[1, 2], f, b),
+            "image 1, region 1, boxes: expected finite values, got NaN"
+        );
+    }
+
+    #[test]
+    fn regions_without_boxes_are_refused() {
+        let regions = Regions::new(2, vec![1, 1], vec![0.1, 0.2, 0.3, 0.4]).unwrap();
+        let line = RegionBatch::of(&regions, &[1]).unwrap_err().to_string();
+        assert_eq!(line, "image 1: expected a box for each region, got regions without boxes");
+    }
+}

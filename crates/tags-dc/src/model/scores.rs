@@ -1,0 +1,192 @@
+//! Scores of all pairs: each a pass of its own through the blocks, many at a time.
+
+use std::ops::Range;
+
+use burn::module::Module;
+use burn::tensor::{Tensor, TensorData};
+use itm_core::data::Regions;
+use itm_core::encoders::TokenBatch;
+use itm_core::scored::Scored;
+use itm_core::{Error, Result, ScoreMatrix, host};
+use itm_kernels::Noise;
+
+use super::{EmbeddedRegions, RegionBatch, Uniter};
+
+/// Pairs of a batch.
+const BATCH: usize = 32;
+/// Positions of a batch are a multiple of this: a pair is padded by three positions at most.
+const STEP: usize = 4;
+/// Images whose regions are embedded at once.
+const IMAGES: usize = 128;
+
+/// Images and texts of a split, compared by the match logit: scores by blocks.
+///
+/// Regions are embedded once an image. A block's pairs are sorted by their number of positions, then by image, so that a batch
+/// mixes images and texts and has next to no padding. Every batch has the same number of pairs, the last one of its length being
+/// filled with a pair of its own, and its width is that of its pairs alone: what a pair is computed with does not depend on what
+/// else was asked for, so a score has the same bits in every block.
+///
+/// The logit ranks as its sigmoid does and has no ties where the latter is 1 in f32.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::Device;
+/// use itm_core::scored::Scored;
+/// use tags_dc::model::{RegionBatch, Uniter, UniterScores, UniterShape};
+///
+/// let shape = UniterShape { features: 2, ..UniterShape::of_width(8, 2, 1, 30) };
+/// let model = Uniter::seeded(&shape, 1, &Device::flex());
+/// let images = RegionBatch::new(2, vec![1, 2], vec![0.5, 0.1, 0.2, 0.9, 0.4, 0.3], vec![0.5; 21])?;
+/// let scores = UniterScores::new(&model, &[images], vec![vec![2, 7, 3], vec![2, 9, 8, 3]])?;
+/// assert_eq!((scores.images(), scores.texts()), (2, 2));
+/// assert_eq!(scores.block(1..2, 0..2)?.row(0), scores.matrix()?.row(1));
+/// # }
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct UniterScores {
+    model: Uniter,
+    /// Embedded regions of all images, `[Σ counts, d]`.
+    rows: Vec<f32>,
+    /// Row at which each image begins, and the end.
+    starts: Vec<usize>,
+    texts: Vec<Vec<u32>>,
+}
+
+impl UniterScores {
+    /// Images in the order of the batches, and texts as pieces with `[CLS]` and `[SEP]`.
+    ///
+    /// # Errors
+    /// If features have another width than the model's, a text is empty or longer than there are positions, or a piece is not
+    /// in the vocabulary: the text is named.
+    pub fn new(model: &Uniter, images: &[RegionBatch], texts: Vec<Vec<u32>>) -> Result<Self> {
+        let mut new = Self::of_texts(model, texts)?;
+        images.iter().try_for_each(|batch| new.add(batch))?;
+        Ok(new)
+    }
+
+    /// All images of a split, read some at a time.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if a region cannot be read or the data do not say where it lies.
+    pub fn of_split(model: &Uniter, regions: &Regions, texts: Vec<Vec<u32>>) -> Result<Self> {
+        let mut new = Self::of_texts(model, texts)?;
+        let images: Vec<usize> = (0..regions.len()).collect();
+        images.chunks(IMAGES).try_for_each(|some| new.add(&RegionBatch::of(regions, some)?))?;
+        Ok(new)
+    }
+
+    fn of_texts(model: &Uniter, texts: Vec<Vec<u32>>) -> Result<Self> {
+        let shape = &model.shape.text;
+        for (k, text) in texts.iter().enumerate() {
+            let (place, n) = (|| format!("text {k}"), text.len());
+            if n == 0 || n > shape.positions {
+                let expected = format!("1 to {} pieces", shape.positions);
+                return Err(Error::invalid(place(), expected, n));
+            }
+            if let Some(id) = text.iter().find(|&&id| id as usize >= shape.vocabulary) {
+                let expected = format!("pieces of a vocabulary of {}", shape.vocabulary);
+                return Err(Error::invalid(place(), expected, format!("piece {id}")));
+            }
+        }
+        Ok(Self { model: model.valid(), rows: vec![], starts: vec![0], texts })
+    }
+
+    fn add(&mut self, images: &RegionBatch) -> Result<()> {
+        let (x, expected) = (images.width(), self.model.shape.features);
+        if x != expected {
+            return Err(Error::invalid("features of regions", format!("{expected} wide"), x));
+        }
+        let EmbeddedRegions { rows, counts } = self.model.embed_regions(images);
+        self.rows.extend(host(rows));
+        for count in counts {
+            self.starts.push(self.starts[self.starts.len() - 1] + count);
+        }
+        Ok(())
+    }
+
+    fn regions_of(&self, image: usize) -> Range<usize> {
+        self.starts[image]..self.starts[image + 1]
+    }
+
+    /// Positions of a pair's batch.
+    fn width(&self, pair: Pair) -> usize {
+        (self.texts[pair.text].len() + self.regions_of(pair.image).len()).next_multiple_of(STEP)
+    }
+
+    /// Logits of these pairs in the given order.
+    fn score(&self, pairs: &[Pair]) -> Result<Vec<f32>> {
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        order.sort_unstable_by_key(|&k| (self.width(pairs[k]), pairs[k], k));
+        let mut out = vec![0.0; pairs.len()];
+        for like in order.chunk_by(|&a, &b| self.width(pairs[a]) == self.width(pairs[b])) {
+            for some in like.chunks(BATCH) {
+                let mut batch: Vec<Pair> = some.iter().map(|&k| pairs[k]).collect();
+                batch.resize(BATCH, batch[batch.len() - 1]);
+                for (&k, logit) in some.iter().zip(self.logits(&batch)) {
+                    if logit.is_nan() {
+                        let Pair { image, text } = pairs[k];
+                        let place = format!("score of image {image} with text {text}");
+                        return Err(Error::invalid(place, "a number", logit));
+                    }
+                    out[k] = logit;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// One pass of a batch whose pairs have one width; pairs of an image stand together.
+    fn logits(&self, batch: &[Pair]) -> Vec<f32> {
+        let d = self.model.shape.text.width;
+        let (mut images, mut of): (Vec<usize>, Vec<usize>) = (vec![], vec![]);
+        for pair in batch {
+            if images.last() != Some(&pair.image) {
+                images.push(pair.image);
+            }
+            of.push(images.len() - 1);
+        }
+        let counts: Vec<usize> = images.iter().map(|&i| self.regions_of(i).len()).collect();
+        let own = images.iter().map(|&i| self.regions_of(i));
+        let rows: Vec<f32> =
+            own.flat_map(|r| &self.rows[r.start * d..r.end * d]).copied().collect();
+        let device = self.model.rank.weight.val().device();
+        let shape = [rows.len() / d, d];
+        let rows = Tensor::from_data(TensorData::new(rows, shape), &device);
+        let texts: Vec<&[u32]> = batch.iter().map(|pair| &self.texts[pair.text][..]).collect();
+        let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts });
+        let width = Some(self.width(batch[0]));
+        let joint = self.model.join_padded(&texts, &regions, &of, Noise::Off, width);
+        host(self.model.match_logits(&joint))
+    }
+}
+
+/// An image and a text by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    image: usize,
+    text: usize,
+}
+
+impl Scored for UniterScores {
+    fn images(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn texts(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let (n, m) = (images.len(), texts.len());
+        let row = |image| texts.clone().map(move |text| Pair { image, text });
+        let pairs: Vec<Pair> = images.flat_map(row).collect();
+        ScoreMatrix::new(n, m, self.score(&pairs)?)
+    }
+
+    fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
+        assert_eq!(images.len(), texts.len(), "one image for each text");
+        let pair = |(&image, &text): (&usize, &usize)| Pair { image, text };
+        self.score(&images.iter().zip(texts).map(pair).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,106 @@
+//! Sizes of a UNITER.
+
+use itm_core::encoders::BertShape;
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Sizes and choices of a [`Uniter`](super::Uniter).
+///
+/// ```
+/// use tags_dc::model::UniterShape;
+///
+/// let base = UniterShape::base();
+/// assert_eq!((base.text.layers, base.text.width, base.text.heads), (12, 768, 12));
+/// assert!(base.check().is_ok());
+/// let tiny = UniterShape { features: 10, ..UniterShape::of_width(16, 4, 2, 50) };
+/// assert_eq!(tiny.text.mlp, 64);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UniterShape {
+    /// Text embedding and blocks.
+    pub text: BertShape,
+    /// Width of a region's features.
+    pub features: usize,
+}
+
+impl UniterShape {
+    /// 12 blocks of width 768, cased word pieces.
+    pub fn base() -> Self {
+        Self::of_width(768, 12, 12, 28_996)
+    }
+
+    /// 24 blocks of width 1024, cased word pieces.
+    pub fn large() -> Self {
+        Self::of_width(1024, 16, 24, 28_996)
+    }
+
+    /// Width, heads, blocks and number of word pieces; the rest as published.
+    pub fn of_width(width: usize, heads: usize, layers: usize, vocabulary: usize) -> Self {
+        let text = BertShape {
+            vocabulary,
+            positions: 512,
+            kinds: 2,
+            width,
+            layers,
+            heads,
+            mlp: 4 * width,
+            epsilon: 1e-12,
+            dropout: 0.1,
+            attention_dropout: 0.1,
+        };
+        Self { text, features: 2048 }
+    }
+
+    /// # Errors
+    /// If a size is 0, the heads do not divide the width, there is no second kind, or a share or ε is out of range.
+    pub fn check(&self) -> Result<()> {
+        let t = &self.text;
+        let sizes = [t.vocabulary, t.positions, t.width, t.layers, t.heads, t.mlp, self.features];
+        if sizes.contains(&0) {
+            let place = "vocabulary, positions, width, layers, heads, mlp, features";
+            return Err(Error::invalid(place, "none of them 0", format!("{sizes:?}")));
+        }
+        if !t.width.is_multiple_of(t.heads) {
+            return Err(Error::invalid("heads", format!("a divisor of {}", t.width), t.heads));
+        }
+        if t.kinds < 2 {
+            return Err(Error::invalid("kinds", "2: text and regions", t.kinds));
+        }
+        for (name, share) in [("dropout", t.dropout), ("attention_dropout", t.attention_dropout)] {
+            if !(0.0..1.0).contains(&share) {
+                return Err(Error::invalid(name, "a share below 1", share));
+            }
+        }
+        if !(t.epsilon.is_finite() && t.epsilon > 0.0) {
+            return Err(Error::invalid("epsilon", "a number above 0", t.epsilon));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_sizes_are_the_papers() {
+        let large = UniterShape::large().text;
+        assert_eq!((large.layers, large.width, large.heads, large.mlp), (24, 1024, 16, 4096));
+        assert_eq!((large.positions, large.kinds, large.vocabulary), (512, 2, 28_996));
+    }
+
+    #[test]
+    fn bad_sizes_are_named() {
+        let refused = |change: fn(&mut UniterShape)| {
+            let mut shape = UniterShape::base();
+            change(&mut shape);
+            shape.check().unwrap_err().to_string()
+        };
+        assert!(refused(|s| s.features = 0).contains("expected none of them 0"));
+        assert_eq!(refused(|s| s.text.heads = 7), "heads: expected a divisor of 768, got 7");
+        assert_eq!(refused(|s| s.text.kinds = 1), "kinds: expected 2: text and regions, got 1");
+        assert_eq!(refused(|s| s.text.dropout = 1.0), "dropout: expected a share below 1, got 1");
+        assert!(refused(|s| s.text.epsilon = 0.0).starts_with("epsilon: "));
+    }
+}
