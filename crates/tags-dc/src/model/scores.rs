@@ -47,10 +47,10 @@ const IMAGES: usize = 128;
 pub struct UniterScores {
     model: Uniter,
     /// Embedded regions of all images, `[Σ counts, d]`.
-    rows: Vec<f32>,
+    pub(super) rows: Vec<f32>,
     /// Row at which each image begins, and the end.
     starts: Vec<usize>,
-    texts: Vec<Vec<u32>>,
+    pub(super) texts: Vec<Vec<u32>>,
 }
 
 impl UniterScores {
@@ -105,7 +105,7 @@ impl UniterScores {
         Ok(())
     }
 
-    fn regions_of(&self, image: usize) -> Range<usize> {
+    pub(super) fn regions_of(&self, image: usize) -> Range<usize> {
         self.starts[image]..self.starts[image + 1]
     }
 

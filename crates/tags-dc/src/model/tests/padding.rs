@@ -81,7 +81,7 @@ fn padding_is_no_key_whatever_the_scores() {
     let together = logits(&model);
     assert!(together.iter().all(|x| x.is_finite()), "{together:?}");
     for row in 0..3 {
-        assert!(off(&together[row..][..1], &alone(&model, row).0) < 1e-4, "row {row}");
+        assert!(off(&together[row..][..1], &alone(&model, row).0) < 1e-3, "row {row}");
     }
 }
 
