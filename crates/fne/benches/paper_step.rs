@@ -133,7 +133,8 @@ fn step_of(row: &Row, memory: Memory) -> Result<Step, String> {
         let ids: Vec<i64> = (number..number + BATCH as i64).collect();
         number += BATCH as i64;
         let images = Images::Pixels { size, values: &pixels };
-        let batch = Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids };
+        let batch =
+            Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids, train: None };
         let report = fne.step(&batch, number as u64, Observe::Off);
         report.map(|_| ()).map_err(|error| error.to_string())
     }))

@@ -1,5 +1,7 @@
 //! All true pairs, not only the annotated ones.
 
+use std::ops::Range;
+
 /// A sparse boolean matrix of images × texts: which texts are true of which image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relevance {
@@ -20,6 +22,23 @@ impl Relevance {
             row.iter().for_each(|&t| images_of_text[t as usize].push(image as u32));
         }
         Self { texts_of_image, images_of_text }
+    }
+
+    /// What is true within a part: consecutive images, and texts by their ascending numbers, both counted from 0 afterwards.
+    ///
+    /// ```
+    /// use itm_core::Relevance;
+    ///
+    /// let all = Relevance::new(3, vec![vec![0], vec![1, 2], vec![2]]);
+    /// assert_eq!(all.within(1..3, &[0, 2]), Relevance::new(2, vec![vec![1], vec![1]]));
+    /// ```
+    ///
+    /// # Panics
+    /// If the range goes beyond the images.
+    pub fn within(&self, images: Range<usize>, texts: &[usize]) -> Self {
+        let place = |text: &u32| texts.binary_search(&(*text as usize)).ok().map(|t| t as u32);
+        let of = |image: usize| self.texts_of(image).iter().filter_map(place).collect();
+        Self::new(texts.len(), images.map(of).collect())
     }
 
     /// The texts that are true of an image, ascending.

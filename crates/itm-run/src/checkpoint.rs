@@ -290,6 +290,15 @@ impl Checkpoints {
     }
 }
 
+/// SHA-256 of a checkpoint's manifest, which holds that of every file of it.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn hash(folder: &Path) -> Result<String> {
+    let path = folder.join(MANIFEST);
+    Ok(sha256_hex(&fs::read(&path).map_err(Error::io(&path))?))
+}
+
 fn hash_line(manifest: &str) -> String {
     format!("{}  {MANIFEST}\n", sha256_hex(manifest.as_bytes()))
 }

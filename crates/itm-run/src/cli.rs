@@ -36,6 +36,8 @@ pub enum Command {
         #[command(subcommand)]
         command: Option<DataCommand>,
     },
+    /// Write negative captions: sentences that are false of their image, each by one change of a true caption.
+    Negatives(Negatives),
     /// Write the built-in world as an ordinary data set, or draw a contact sheet of it.
     Scenes(ScenesArgs),
     /// Turn a folder of pictures into features of MobileNetV2: global ones, and a grid of regions.
@@ -191,6 +193,88 @@ pub struct ScenesArgs {
     /// Width and height of an image.
     #[arg(long, default_value_t = 96)]
     pub pixels: u32,
+}
+
+/// `itm negatives …`
+#[derive(Debug, Args)]
+pub struct Negatives {
+    /// Lines of an image's id, a tab and a caption; `scenes` for the built-in world, whose truth is known.
+    #[arg(long, value_name = "FILE")]
+    pub captions: PathBuf,
+    /// Training captions, of the same form: what several captions of an image call a thing may not replace it. The captions
+    /// themselves by default.
+    #[arg(long, value_name = "FILE")]
+    pub train: Option<PathBuf>,
+    /// Where to; a new folder below `runs` by default.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Kinds of change, separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "noun,numeral,relation,order")]
+    pub kinds: Vec<EditKind>,
+    /// Good sentences that are false, or what VSE-C's program emits.
+    #[arg(long, value_enum, default_value_t = EditRules::Fitting)]
+    pub rules: EditRules,
+    /// Seed of all draws.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Negatives of a caption at most.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub per_caption: usize,
+    /// Captions that the page shows.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    pub shown: usize,
+}
+
+impl Negatives {
+    /// The command line that repeats it.
+    pub(crate) fn command(&self) -> String {
+        let name = |kind: &EditKind| kind.to_possible_value().expect("none is skipped");
+        let kinds: Vec<_> =
+            self.kinds.iter().map(|kind| name(kind).get_name().to_owned()).collect();
+        let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
+        format!(
+            "cargo xtask negatives --captions {}{} --kinds {} --rules {} --seed {} --per-caption {} --shown {}",
+            self.captions.display(),
+            train.unwrap_or_default(),
+            kinds.join(","),
+            self.rules.name(),
+            self.seed,
+            self.per_caption,
+            self.shown
+        )
+    }
+}
+
+/// What is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EditKind {
+    /// The last noun of a chunk becomes another noun.
+    Noun,
+    /// A number becomes another one.
+    Numeral,
+    /// Two chunks change places, or a preposition becomes another.
+    Relation,
+    /// The words are shuffled.
+    Order,
+}
+
+/// How closely the edits follow VSE-C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EditRules {
+    /// Good sentences, false of the image.
+    Fitting,
+    /// What VSE-C's program emits.
+    VseC,
+}
+
+impl EditRules {
+    /// As the command line names them.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fitting => "fitting",
+            Self::VseC => "vse-c",
+        }
+    }
 }
 
 /// `itm features …`

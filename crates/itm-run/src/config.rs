@@ -25,6 +25,7 @@ pub use self::data::{DatasetName, ScenesConfig};
 pub use self::hubs::{HubsConfig, HubsTarget};
 pub(crate) use self::read::{names, parse, section, within};
 pub use self::views::{ClaimConfig, Shown, View};
+pub use crate::store::Precision;
 
 /// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -42,6 +43,11 @@ pub struct Target {
     pub dataset: DatasetName,
     /// How the test split is evaluated.
     pub protocol: Protocol,
+    /// Validation and test are the first so many images of their splits, with all their captions; all where it is left out.
+    pub images: Option<usize>,
+    /// How the scores of rows that see an image and a text together are kept.
+    #[serde(default)]
+    pub scores: Precision,
     /// Target to run instead when the data are not there.
     pub substitute: Option<String>,
     /// Number of seeds, from 0, unless the command line says otherwise.
@@ -86,6 +92,13 @@ impl Target {
         within(place("max_words"), self.max_words as u64, 1..=10_000)?;
         within(place("checkpoint_steps"), self.checkpoint_steps as u64, 1..=u64::MAX)?;
         within(place("log_steps"), self.log_steps as u64, 1..=u64::MAX)?;
+        if let Some(images) = self.images {
+            within(place("images"), images as u64, 1..=1_000_000)?;
+            if self.protocol != Protocol::Full {
+                let expected = "none: only the protocol `full` takes a part of a split";
+                return Err(Error::invalid(place("images"), expected, images));
+            }
+        }
         data::check(self, path)?;
         if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.vocabulary) {
             let expected = "none: Scenes have no folder, and their vocabulary is built";

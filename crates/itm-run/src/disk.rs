@@ -126,7 +126,12 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
-    let (disk, temporary) = (&SystemDisk, temporary(path));
+    replace(&SystemDisk, path, contents)
+}
+
+/// The same on any disk.
+pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
+    let temporary = temporary(path);
     let written = write_file(disk, &temporary, contents)
         .and_then(|()| apply(disk, Effect::Rename(&temporary, path)));
     if written.is_err() {

@@ -60,8 +60,8 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     queries.check(source, split)?;
     let spinner = progress::spinner("embedding");
     let model = run.trained(&row, args.seed)?;
-    let scored = model.scored(split)?;
     spinner.finish_and_clear();
+    let scored = run.scores(&model, split)?;
     let captions = match args.captions {
         Some(_) => queries.captions.clone(),
         None => word_maps::spread(source, split, args.queries),

@@ -135,7 +135,10 @@ impl Ready<'_> {
         match &self.images {
             Made::Features => self.rows.batch(),
             Made::Regions(regions) => self.rows.with_images(Images::from(regions)),
-            Made::Pictures(pictures) => self.rows.with_images(Images::from(pictures)),
+            // The split behind them is decoded batch after batch: a step cannot look into it.
+            Made::Pictures(pictures) => {
+                Batch { train: None, ..self.rows.with_images(Images::from(pictures)) }
+            }
         }
     }
 }

@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use itm_core::learn::Method;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,8 +23,12 @@ use rand_chacha::ChaCha8Rng;
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
 use crate::config::Config;
+use crate::disk::Disk;
+use crate::inputs::Inputs;
 use crate::methods::{ALL, recipe};
 use crate::plan::Sizes;
+use crate::split::Split;
+use crate::store::{Identity, Precision, Store};
 use crate::testing;
 use crate::train::{Progress, Training};
 
@@ -76,6 +82,7 @@ fn child() {
     };
     let progress = training.run(&log, |_| {}).unwrap();
     life.point("training: end");
+    score(&method, &model.inputs, &folder, checkpoints.disk());
     // What training leaves behind in memory, for the comparison.
     let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
     end.write(0, &progress, |files| {
@@ -83,6 +90,24 @@ fn child() {
     })
     .unwrap();
     life.write_trace(&folder.with_extension("points"));
+}
+
+/// Scores validation into a store, shard by shard.
+fn score(method: &dyn Method, inputs: &Inputs, folder: &Path, disk: Rc<dyn Disk>) {
+    let scored = method.scored(inputs.items(Split::Val)).unwrap();
+    let identity = Identity {
+        row: "killed".into(),
+        seed: 0,
+        split: "val".into(),
+        checkpoint: String::new(),
+        config: String::new(),
+        data: String::new(),
+        backend: "cpu".into(),
+        precision: Precision::F32,
+        shape: [scored.texts(), scored.images()],
+    };
+    let store = Store { folder: folder.join("scores"), disk, identity };
+    store.matrix(&*scored, |line| panic!("{line}"), |_| {}).unwrap();
 }
 
 /// How a process dies.

@@ -41,6 +41,7 @@ mod scenes;
 mod source;
 mod split;
 mod starts;
+mod store;
 mod summary;
 mod system;
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
+        Command::Negatives(args) => _ = methods::negatives(&args)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }

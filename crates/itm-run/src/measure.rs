@@ -38,7 +38,7 @@ pub(crate) fn measure(
     progress: Progress,
     started: Instant,
 ) -> Result<Measured> {
-    let scored = model.scored(Split::Test)?;
+    let scored = job.run.scores(model, Split::Test)?;
     let held;
     let test: &dyn Scored = match scored.rows() {
         Some(rows) => rows,
@@ -51,7 +51,7 @@ pub(crate) fn measure(
     if let Some(rescoring) = &job.rescoring {
         let spinner = progress::spinner(&format!("{}: re-scored", model.name()));
         let folder = job.run.dir.folder(&model.row, model.seed).join("rescored");
-        run.rescored = rescoring.measure(&folder, &*model.scored(Split::Val)?, test)?;
+        run.rescored = rescoring.measure(&folder, &*job.run.scores(model, Split::Val)?, test)?;
         spinner.finish_and_clear();
     }
     let log = Log::read(&job.run.log(&model.row, model.seed))?;

@@ -68,16 +68,10 @@ impl Set {
             images: Some(fold.images.clone().map(|image| image_name(test, image)).collect()),
             texts: Some(fold.texts.iter().map(|&text| one_line(&test.captions[text])).collect()),
         };
-        let truth = source.truth.as_ref().map(|known| within(&known.test, &fold));
+        let truth =
+            source.truth.as_ref().map(|known| known.test.within(fold.images.clone(), &fold.texts));
         Self { fold, names, truth }
     }
-}
-
-/// What is true of the images and texts of a fold.
-fn within(truth: &Relevance, fold: &Fold) -> Relevance {
-    let place = |text: &u32| fold.texts.binary_search(&(*text as usize)).ok().map(|t| t as u32);
-    let of = |image: usize| truth.texts_of(image).iter().filter_map(place).collect();
-    Relevance::new(fold.texts.len(), fold.images.clone().map(of).collect())
 }
 
 fn image_name(part: &Part, image: usize) -> String {

@@ -140,9 +140,13 @@ fn ends(interval: Interval) -> [f64; 2] {
 }
 
 fn protocol(job: &Job) -> String {
-    let test = &job.run.bench.source.dataset.test.pairs;
-    let name = job.asked.protocol.name();
-    format!("{name}: {} images, {} captions", test.images(), test.texts())
+    let source = &job.run.bench.source;
+    let (test, name) = (&source.dataset.test.pairs, job.asked.protocol.name());
+    let images = match source.first_of {
+        Some(all) => format!("the first {} of {all}", test.images()),
+        None => test.images().to_string(),
+    };
+    format!("{name}: {images} images, {} captions", test.texts())
 }
 
 /// Ranking at random, of one fold where there are several of the same size; where the truth is known, and not evaluated by folds,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use itm_core::{Error, Result};
 
 use crate::bench::{Bench, Model};
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{self, Checkpoints};
 use crate::run_dir::RunDir;
 use crate::train::{Event, Plan, Progress, Training, chosen, restore};
 
@@ -52,6 +52,14 @@ impl Run {
     fn chosen(&self, row: &str, seed: u64) -> Result<PathBuf> {
         let (folder, checkpoints) = self.of_trained(row, seed)?;
         chosen(&self.bench.plan(row, seed)?, &checkpoints, &folder)
+    }
+
+    /// SHA-256 of the manifest of that checkpoint: of all that is in it.
+    ///
+    /// # Errors
+    /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
+    pub(crate) fn hash_of_chosen(&self, row: &str, seed: u64) -> Result<String> {
+        checkpoint::hash(&self.chosen(row, seed)?)
     }
 
     /// The folder of a row and seed, and the checkpoints in it.

@@ -93,6 +93,11 @@ impl RunDir {
         &self.path
     }
 
+    /// What the run is of.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// The folder of a row and seed, there or not.
     pub fn folder(&self, row: &str, seed: u64) -> PathBuf {
         self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"))

@@ -38,7 +38,7 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
 }
 
 /// Refuses a folder with something in it, and what is no folder.
-fn refuse_files(path: &Path) -> Result<()> {
+pub(crate) fn refuse_files(path: &Path) -> Result<()> {
     let got = match path.read_dir().map(Iterator::count) {
         Ok(1..) => "a folder with files",
         Err(_) if path.exists() => "a file",

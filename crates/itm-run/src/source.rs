@@ -1,5 +1,7 @@
 //! Where a target's data come from: a folder, or the built-in world.
 
+mod first;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use itm_core::data::{
 };
 use itm_core::learn::WordMap;
 use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
+use itm_core::scored::Scored;
 use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result, ScoreMatrix};
 use rayon::prelude::*;
@@ -31,6 +34,8 @@ pub(crate) struct Source {
     pub(crate) known: Option<DatasetName>,
     /// As a reader would call it.
     pub(crate) title: String,
+    /// Images that the test split has, where a target evaluates the first of them alone.
+    pub(crate) first_of: Option<usize>,
     /// The file of the words, where the target names one.
     pub(crate) vocabulary: Option<PathBuf>,
     /// Where the file of ready word vectors is or should be, where the target names one.
@@ -75,14 +80,14 @@ impl Source {
             return Err(Error::invalid("--data", expected, format!("`{}`", folder.display())));
         }
         if name == DatasetName::Scenes {
-            return Ok((asked.clone(), Self::scenes(asked)?));
+            return Ok((asked.clone(), Self::scenes(asked)?.first(asked)?));
         }
         let folder = data.map_or_else(|| Path::new("data").join(name.folder()), Path::to_path_buf);
         if data.is_some() || folder.is_dir() {
             let mut source = Self::folder(&asked.target, &folder)?;
             source.take_vocabulary(asked, &folder)?;
             source.word_vectors = asked.target.word_vectors.as_ref().map(|file| folder.join(file));
-            return Ok((asked.clone(), source));
+            return Ok((asked.clone(), source.first(asked)?));
         }
         let missing = format!(
             "{} is not in `{}`: `cargo xtask data` says how to get it",
@@ -98,7 +103,7 @@ impl Source {
             ));
         };
         let used = Config::load(configs, substitute)?;
-        let mut source = Self::scenes(&used)?;
+        let mut source = Self::scenes(&used)?.first(&used)?;
         source.substitution =
             Some(format!("{missing}. Its table runs on Scenes instead, as {substitute} has it."));
         Ok((used, source))
@@ -128,6 +133,7 @@ impl Source {
             notes: vec![],
             known: Some(DatasetName::Scenes),
             title: DatasetName::Scenes.title().into(),
+            first_of: None,
             vocabulary: None,
             word_vectors: None,
             pictures: Pictures::Scenes(Box::new(scenes)),
@@ -164,6 +170,7 @@ impl Source {
             notes,
             known,
             title,
+            first_of: None,
             vocabulary: None,
             word_vectors: None,
             pictures: Pictures::Files(loaded.images),
@@ -241,7 +248,9 @@ impl Source {
     /// How probable it is that each caption of a split was written for each image, where the world's own odds are known.
     pub(crate) fn odds(&self, split: Split) -> Option<Result<ScoreMatrix>> {
         let Pictures::Scenes(scenes) = &self.pictures else { return None };
-        Some(of_scenes(scenes, split).posterior())
+        let pairs = &self.part(split).0.pairs; // fewer than the world's, where only the first images are evaluated
+        let of_all = of_scenes(scenes, split).posterior();
+        Some(of_all.and_then(|all| all.block(0..pairs.images(), 0..pairs.texts())))
     }
 
     /// What each word of a caption meets in an image of the same split, where a truth is known that says so: in order, also

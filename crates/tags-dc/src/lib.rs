@@ -9,12 +9,16 @@ mod siblings;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "burn")]
+pub mod config;
 pub mod edits;
 pub mod inflect;
 #[cfg(feature = "burn")]
 pub mod model;
 pub mod phrases;
 pub mod record;
+#[cfg(feature = "burn")]
+pub mod train;
 
 pub use filter::{Filter, Protected, Repeat, Verdict};
 pub use masking::{MaskBy, Masked, Masker, label_probabilities, phrase_probabilities};

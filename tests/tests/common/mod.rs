@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use itm_core::data::{Features, Regions};
+use itm_core::data::{Bounds, Features, Regions};
 use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe, Rows, Step};
 use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
@@ -199,7 +199,9 @@ impl OfRegions {
     fn items(items: Items) -> Items {
         let ImageItems::Features(features) = items.images else { panic!("features alone") };
         let (counts, values) = Self::regions(&features.values);
+        let boxes = [0.0, 0.5].map(|x1| Bounds { x1, y1: 0.0, x2: x1 + 0.5, y2: 1.0 });
         let regions = Regions::new(DIM, counts, values).unwrap();
+        let regions = regions.with_boxes(boxes.to_vec()).unwrap();
         // For as long as the scores: a few hundred bytes of a test.
         Items { images: ImageItems::Regions(Box::leak(Box::new(regions))), ..items }
     }
@@ -213,7 +215,7 @@ impl Method for OfRegions {
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let (counts, values) = Self::regions(batch.images.values());
         let images = Images::Regions { width: DIM, counts: &counts, values: &values };
-        self.0.step(&Batch { images, ..*batch }, seed, observe)
+        self.0.step(&Batch { images, train: batch.train.map(Self::items), ..*batch }, seed, observe)
     }
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {

@@ -97,6 +97,7 @@ fn step(fne: &mut Fne, which: &[usize], seed: u64) -> Result<StepReport> {
         texts: &texts,
         image_ids: &image_ids,
         caption_ids: &caption_ids,
+        train: None,
     };
     observed(fne, &batch, &Chance::seeded(seed))
 }
@@ -262,6 +263,7 @@ fn trap_06_reserved_id_is_refused_and_captions_of_an_image_are_masked() {
         texts: &texts,
         image_ids: &ids,
         caption_ids: &[0, 1],
+        train: None,
     };
     let e = model.step(&batch, 1, Observe::Off).unwrap_err().to_string();
     assert!(e.contains("row 1") && e.contains("-100"), "{e}");

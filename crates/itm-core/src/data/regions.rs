@@ -114,7 +114,7 @@ impl Regions {
     ///
     /// # Errors
     /// If there are as many boxes as neither has regions.
-    pub(crate) fn with_boxes(mut self, boxes: Vec<Bounds>) -> Result<Self> {
+    pub fn with_boxes(mut self, boxes: Vec<Bounds>) -> Result<Self> {
         let all = self.starts[self.len()];
         let of_one = self.counts.iter().all(|&count| count == boxes.len());
         self.parts[0].boxes = Some(match boxes.len() {
@@ -145,7 +145,7 @@ impl Regions {
     }
 
     /// The first `images` of them.
-    pub(super) fn first(mut self, images: usize) -> Self {
+    pub fn first(mut self, images: usize) -> Self {
         self.counts.truncate(images);
         self.starts.truncate(images + 1);
         self

@@ -1,5 +1,7 @@
 //! What a method takes in: a batch of pairs in training, the items of a split in evaluation.
 
+use std::fmt;
+
 use crate::data::{Features, RegionRows, Regions};
 #[cfg(feature = "images")]
 use crate::vision::PictureBatch;
@@ -16,6 +18,9 @@ pub struct Batch<'a> {
     pub image_ids: &'a [i64],
     /// Caption numbers, `[b]`: what a memory leaves out, and what an audit asks about.
     pub caption_ids: &'a [i64],
+    /// The training split behind the batch, its items numbered as these ids: for a method that looks for negatives there. `None` where a
+    /// caller has the batch alone.
+    pub train: Option<Items<'a>>,
 }
 
 impl Batch<'_> {
@@ -164,6 +169,14 @@ pub struct Items<'a> {
     pub pairs: &'a Pairs,
 }
 
+impl fmt::Debug for Items<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { images, texts, pairs } = self;
+        let (kind, images, texts) = (images.kind(), pairs.images(), texts.len());
+        write!(f, "Items({images} images as {kind}, {texts} texts)")
+    }
+}
+
 /// The images of a split.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
@@ -250,6 +263,7 @@ pub trait PictureItems {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Rows<'a> {
+    items: Items<'a>,
     features: Vec<f32>,
     texts: Vec<&'a [u32]>,
     image_ids: Vec<i64>,
@@ -270,6 +284,7 @@ impl<'a> Rows<'a> {
             ImageItems::Pictures(_) => vec![],
         };
         Self {
+            items: *items,
             features,
             texts: captions.iter().map(|&c| items.texts[c].as_slice()).collect(),
             image_ids: images.iter().map(|&i| i as i64).collect(),
@@ -284,8 +299,8 @@ impl<'a> Rows<'a> {
 
     /// As a step takes it, with other images: pictures or regions made ready for it.
     pub fn with_images<'b>(&'b self, images: Images<'b>) -> Batch<'b> {
-        let Self { texts, image_ids, caption_ids, .. } = self;
-        Batch { images, texts, image_ids, caption_ids }
+        let Self { items, texts, image_ids, caption_ids, .. } = self;
+        Batch { images, texts, image_ids, caption_ids, train: Some(*items) }
     }
 }
 
@@ -296,7 +311,8 @@ mod tests {
     fn refused(images: Images) -> String {
         let texts: [&[u32]; 3] = [&[2], &[3], &[4]];
         let ids = [7, 8, 9];
-        let batch = Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids };
+        let batch =
+            Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids, train: None };
         batch.pairs().unwrap_err().to_string()
     }
 

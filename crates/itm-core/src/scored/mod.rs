@@ -61,6 +61,11 @@ pub trait Scored {
         None
     }
 
+    /// Whether a score costs a pass of its own through a model: whoever needs it twice keeps it.
+    fn costly(&self) -> bool {
+        false
+    }
+
     /// Ranks of both directions, equal to [`Ranks::new`] of all scores. Scored in bands of images: the whole matrix does not
     /// come into being.
     ///

@@ -73,7 +73,8 @@ pub(crate) fn reproduce(
         let mut reports = Vec::new();
         for seed in 0..seeds {
             let (folder, model) = (dir.folder(&row, seed), models.trained(&row, seed)?);
-            let [val, test] = [model.scored(Split::Val)?, model.scored(Split::Test)?];
+            let [val, test] =
+                [models.scores(&model, Split::Val)?, models.scores(&model, Split::Test)?];
             reports.extend(rescoring.measure(&folder, &*val, &*test)?);
             progress::say(format!("{row}, seed {seed}: {}", folder.join("report.html").display()));
         }

@@ -4,6 +4,7 @@ mod fne;
 mod hal;
 mod naaf;
 mod side;
+mod tags_dc;
 
 use burn::tensor::Device;
 use itm_core::data::WordVectors;
@@ -16,13 +17,14 @@ use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
+pub(crate) use self::tags_dc::negatives;
 pub use crate::encoded::Captions;
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
 pub use crate::starts::StartAsked;
 
 /// Every method.
-pub const ALL: [&Kind; 3] = [&fne::KIND, &hal::KIND, &naaf::KIND];
+pub const ALL: [&Kind; 4] = [&fne::KIND, &hal::KIND, &naaf::KIND, &tags_dc::KIND];
 
 /// What is known of a method before there is a configuration.
 #[derive(Debug)]

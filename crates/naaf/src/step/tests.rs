@@ -47,7 +47,7 @@ pub(super) fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
     let ids: Vec<i64> = images.iter().map(|&i| i as i64).collect();
     let captions: Vec<i64> = which.iter().map(|&p| p as i64).collect();
     let images = Images::from(&rows);
-    f(&Batch { images, texts: &texts, image_ids: &ids, caption_ids: &captions })
+    f(&Batch { images, texts: &texts, image_ids: &ids, caption_ids: &captions, train: None })
 }
 
 pub(super) fn step(naaf: &mut Naaf, which: &[usize], seed: u64) -> Result<Step> {
@@ -168,6 +168,7 @@ fn trap_03_regions_of_zeros_and_without_a_match_are_no_nan() {
         texts: &[&[3], &[4, 5, 6]],
         image_ids: &[0, 1],
         caption_ids: &[0, 1],
+        train: None,
     };
     for seed in 0..3 {
         let told = naaf.step(&batch, seed, Observe::Off).unwrap();
@@ -297,7 +298,7 @@ fn what_is_no_batch_of_regions_is_refused_and_changes_nothing() {
     let before = scores(&model);
     let texts: [&[u32]; 2] = [&[3], &[4]];
     let mut refused = |images: Images, texts: &[&[u32]]| {
-        let batch = Batch { images, texts, image_ids: &[0, 1], caption_ids: &[0, 1] };
+        let batch = Batch { images, texts, image_ids: &[0, 1], caption_ids: &[0, 1], train: None };
         model.step(&batch, 0, Observe::Off).unwrap_err().to_string()
     };
     let values = [0.5; 3 * DIM];

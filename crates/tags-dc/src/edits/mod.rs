@@ -30,7 +30,7 @@ use crate::record::Kind;
 
 pub use nouns::NounTable;
 pub use read::{Captions, read_captions};
-pub use write::{Counts, write_all};
+pub use write::{Counts, Wanted, each, write_all};
 
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -29,7 +29,13 @@ fn parsed() -> Vec<Vec<Sentence>> {
 fn written(rules: Rules, seed: u64, images: &[Captions]) -> (String, Counts) {
     let mut bytes = Vec::new();
     let edits = Edits { nouns: NounTable::fit(&parsed()), rules };
-    let counts = write_all(images, &edits, seed, 3, &mut Writer::new(&mut bytes, "t")).unwrap();
+    let counts = write_all(
+        images,
+        &edits,
+        &Wanted { per_caption: 3, ..Wanted::one(seed) },
+        &mut Writer::new(&mut bytes, "t"),
+    )
+    .unwrap();
     (String::from_utf8(bytes).unwrap(), counts)
 }
 

@@ -22,36 +22,55 @@ pub struct Counts {
     pub records: BTreeMap<Kind, usize>,
 }
 
-/// Writes up to `per_caption` negatives of each caption, all of them different.
+/// How many negatives a caption gets, and of which kinds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Of all draws.
+    pub seed: u64,
+    /// Negatives of a caption, all of them different; fewer where it has fewer variants.
+    pub per_caption: usize,
+    /// Kinds among which one is drawn.
+    pub kinds: Vec<Kind>,
+}
+
+impl Wanted {
+    /// One negative of any kind.
+    pub fn one(seed: u64) -> Self {
+        Self { seed, per_caption: 1, kinds: Kind::RULES.to_vec() }
+    }
+}
+
+/// Hands over the negatives of each caption, caption after caption.
 ///
 /// A kind is drawn uniformly among those with a variant left, then one of its variants. A caption draws from a stream of its own, by its number
 /// in the whole set.
 ///
 /// # Errors
-/// Of the writer.
-pub fn write_all(
+/// Of `take`.
+pub fn each(
     images: &[Captions],
     edits: &Edits,
-    seed: u64,
-    per_caption: usize,
-    out: &mut Writer<impl Write>,
+    wanted: &Wanted,
+    mut take: impl FnMut(Record) -> Result<()>,
 ) -> Result<Counts> {
     let mut counts = Counts::default();
     for image in images {
         let sentences: Vec<Sentence> = image.texts.iter().map(|text| parse(text)).collect();
         let told = Told::of(&sentences);
         for (k, sentence) in sentences.iter().enumerate() {
-            let mut rng = Streams { seed, round: 0 }.of(Purpose::Edits, counts.captions as u64);
+            let number = counts.captions as u64;
+            let mut rng = Streams { seed: wanted.seed, round: 0 }.of(Purpose::Edits, number);
             counts.captions += 1;
             let mut left = edits.of(sentence, &told, &mut rng);
+            left.retain(|edit| wanted.kinds.contains(&edit.kind));
             counts.without += usize::from(left.is_empty());
-            for _ in 0..per_caption {
+            for _ in 0..wanted.per_caption {
                 let Some(at) = choose(&left, &mut rng) else { break };
                 let edit = left.swap_remove(at);
                 *counts.records.entry(edit.kind).or_default() += 1;
-                out.write(&Record {
+                take(Record {
                     caption: format!("{}#{k}", image.id),
-                    seed,
+                    seed: wanted.seed,
                     kind: edit.kind,
                     positions: edit.positions,
                     old: edit.old,
@@ -63,4 +82,17 @@ pub fn write_all(
         }
     }
     Ok(counts)
+}
+
+/// Writes what [`each`] hands over.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_all(
+    images: &[Captions],
+    edits: &Edits,
+    wanted: &Wanted,
+    out: &mut Writer<impl Write>,
+) -> Result<Counts> {
+    each(images, edits, wanted, |record| out.write(&record))
 }

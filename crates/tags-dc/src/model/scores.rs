@@ -184,6 +184,10 @@ impl Scored for UniterScores {
         ScoreMatrix::new(n, m, self.score(&pairs)?)
     }
 
+    fn costly(&self) -> bool {
+        true
+    }
+
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
         assert_eq!(images.len(), texts.len(), "one image for each text");
         let pair = |(&image, &text): (&usize, &usize)| Pair { image, text };

@@ -11,6 +11,7 @@ fn refused(fne: &mut Fne, feature: f32) -> String {
         texts: &[&[2], &[3]],
         image_ids: &[70, 71],
         caption_ids: &[70, 71],
+        train: None,
     };
     fne.step(&batch, 1, Observe::Off).unwrap_err().to_string()
 }

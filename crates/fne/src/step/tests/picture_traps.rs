@@ -120,7 +120,8 @@ fn pictures_of_another_size_are_refused() {
 #[test]
 fn features_are_no_pictures_and_pictures_no_features() {
     let refused = |fne: &mut Fne, images: Images| {
-        let batch = Batch { images, texts: &[&[2, 3]], image_ids: &[0], caption_ids: &[0] };
+        let batch =
+            Batch { images, texts: &[&[2, 3]], image_ids: &[0], caption_ids: &[0], train: None };
         fne.step(&batch, 1, Observe::Off).unwrap_err().to_string()
     };
     let unseen = |fne: &Fne, dim| {
@@ -157,6 +158,7 @@ fn captions_that_no_encoder_can_read_are_refused() {
             texts: &[&[2, 3], second],
             image_ids: &[0, 1],
             caption_ids: &[0, 1],
+            train: None,
         };
         fne.step(&batch, 1, Observe::Off).unwrap_err().to_string()
     };
@@ -174,6 +176,7 @@ fn captions_that_no_encoder_can_read_are_refused() {
         texts: &[&[2, 3], &[5; 11]],
         image_ids: &[0, 1],
         caption_ids: &[0, 1],
+        train: None,
     };
     assert!(fne.step(&batch, 1, Observe::Off).unwrap().loss.is_finite());
 }

@@ -92,6 +92,7 @@ pub(super) fn picture_step(fne: &mut Fne, which: &[usize], seed: u64) -> Result<
         texts: &texts.collect::<Vec<_>>(),
         image_ids: &which.iter().map(|&p| p as i64 / 2).collect::<Vec<_>>(),
         caption_ids: &which.iter().map(|&p| p as i64).collect::<Vec<_>>(),
+        train: None,
     };
     observed(fne, &batch, &Chance::seeded(seed))
 }
@@ -263,7 +264,8 @@ fn kinds_of_encoders_can_be_mixed() {
         };
         let texts = PAIRS.map(|p| CAPTIONS[p]);
         let ids = [0, 1, 2, 3];
-        let batch = Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids };
+        let batch =
+            Batch { images, texts: &texts, image_ids: &ids, caption_ids: &ids, train: None };
         let before = values(fne.online());
         fne.step(&batch, 1, Observe::Off).unwrap();
         assert!(far(&values(fne.online()), &before) > 1e-4);

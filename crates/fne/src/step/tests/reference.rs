@@ -128,6 +128,7 @@ fn six_steps_are_those_of_the_reference() {
                 texts: &texts,
                 image_ids: &image_ids,
                 caption_ids: &pairs,
+                train: None,
             };
             let chosen = &want["chosen"];
             let columns = [0, 1].map(|side| {

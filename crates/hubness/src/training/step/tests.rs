@@ -52,7 +52,7 @@ fn with_batch<T>(which: &[usize], f: impl FnOnce(&Batch) -> T) -> T {
     let captions: Vec<i64> = which.iter().map(|&p| p as i64).collect();
     let features: Vec<f32> = rows.collect();
     let images = Images::Features(&features);
-    f(&Batch { images, texts: &texts, image_ids: &ids, caption_ids: &captions })
+    f(&Batch { images, texts: &texts, image_ids: &ids, caption_ids: &captions, train: None })
 }
 
 /// A step on two pairs whose features all have this value.
@@ -63,6 +63,7 @@ fn step_of(hal: &mut Hal, feature: f32) -> Result<Step> {
         texts: &[&[3], &[4]],
         image_ids: &[0, 1],
         caption_ids: &[0, 1],
+        train: None,
     };
     hal.step(&batch, 0, Observe::Off)
 }
@@ -357,12 +358,12 @@ fn what_hal_cannot_see_is_refused() {
     let mut hal = hal(&tiny(Objective::Sum));
     let pixels = [0.5; 3 * 4];
     let images = Images::Pixels { size: 2, values: &pixels };
-    let batch = Batch { images, texts: &[&[3]], image_ids: &[0], caption_ids: &[0] };
+    let batch = Batch { images, texts: &[&[3]], image_ids: &[0], caption_ids: &[0], train: None };
     let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
     assert_eq!(e, "images: expected features of width 5, got pictures of 2 px");
     let features = [0.5; DIM];
     let images = Images::Features(&features);
-    let batch = Batch { images, texts: &[&[]], image_ids: &[0], caption_ids: &[0] };
+    let batch = Batch { images, texts: &[&[]], image_ids: &[0], caption_ids: &[0], train: None };
     let e = hal.step(&batch, 0, Observe::Off).unwrap_err().to_string();
     assert!(e.starts_with("caption 0 of the batch: expected at least one word"), "{e}");
 
@@ -408,6 +409,6 @@ fn embeddings_score_as_in_training() {
 #[should_panic(expected = "one text a pair")]
 fn a_batch_whose_parts_differ_is_refused() {
     let images = Images::Features(&[0.0; DIM]);
-    let batch = Batch { images, texts: &[], image_ids: &[1], caption_ids: &[1] };
+    let batch = Batch { images, texts: &[], image_ids: &[1], caption_ids: &[1], train: None };
     let _ = hal(&tiny(Objective::Sum)).step(&batch, 0, Observe::Off);
 }

@@ -73,7 +73,7 @@ fn with_pairs<T>(golden: &Value, which: &[usize], f: impl FnOnce(&Batch) -> T) -
     let caption_ids: Vec<i64> = which.iter().map(|&p| p as i64).collect();
     let caption_ids = caption_ids.as_slice();
     let images = Images::Features(&features);
-    f(&Batch { images, texts: &texts, image_ids: &image_ids, caption_ids })
+    f(&Batch { images, texts: &texts, image_ids: &image_ids, caption_ids, train: None })
 }
 
 #[test]

@@ -1,0 +1,133 @@
+//! TAGS-DC: what of it is data and machine.
+
+mod negatives;
+
+use itm_core::Result;
+use itm_core::learn::Method;
+use tags_dc::config::TagsDcConfig;
+use tags_dc::train::{Marks, TagsDc};
+
+pub(crate) use negatives::negatives;
+
+use super::{Given, Kind, Recipe, Sees};
+use crate::plan::{Bytes, Sizes};
+use crate::train::{Course, LastBatch, Start};
+
+pub(super) const KIND: Kind = Kind {
+    name: "tags-dc",
+    about_hubs: false,
+    recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
+};
+
+impl Recipe for TagsDcConfig {
+    fn validate(&self) -> Result<()> {
+        self.check()
+    }
+
+    fn course(&self) -> Course {
+        let (epochs, batch) = (self.train.epochs, self.train.batch);
+        Course { epochs, batch, last: LastBatch::Kept, start: Start::Random }
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.train.seed = seed;
+    }
+
+    fn sees(&self) -> Sees {
+        Sees::Regions
+    }
+
+    fn memory(&self, sizes: &Sizes) -> Result<Bytes> {
+        Ok(memory(self, sizes))
+    }
+
+    /// Embedded regions of all images; scores are counted elsewhere.
+    fn evaluation(&self, regions: &[usize], _: &[usize]) -> u64 {
+        4 * (regions.iter().sum::<usize>() * self.model.embed_dim) as u64
+    }
+
+    fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
+        let Given { sizes, device, .. } = *given;
+        let updates = self.train.epochs * sizes.captions.div_ceil(self.train.batch);
+        let (regions, words) = (sizes.region_width, sizes.vocabulary);
+        Ok(Box::new(TagsDc::new(self, regions, words, updates, device)?))
+    }
+}
+
+/// Bytes of a row's training, without its data.
+///
+/// ```text
+/// weights     = V d + P d + 2 d + 2 d             tables, their norm
+///             + n (12 d² + 13 d)                  blocks
+///             + (x + 1) d + 8 d + 6 d             regions and boxes, three norms
+///             + d² + d + 2 d + 2 + d + 1          pooler, both heads of a pair
+///             + d² + d + 2 d + V                  words
+/// position    = 4 · (34 d + 3 a (l + r)) n        of a block: states, products of 4 d, attention of a heads, with gradients
+/// activations = rows · (l + r) · position + targets · 4 · 3 V
+/// rows        = b (2 (1 + h) + K)
+/// ```
+fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
+    let tokens = Marks { vocabulary: sizes.vocabulary as u32 }.tokens();
+    let TagsDcConfig { model, masking, retrieval, train, .. } = config;
+    let [v, d, n, a, p] = [tokens, model.embed_dim, model.layers, model.heads, model.positions];
+    let [v, d, n, a, p] = [v, d, n, a, p].map(|n| n as u64);
+    let [x, r, l] = [sizes.region_width, sizes.regions, sizes.words + 2].map(|n| n as u64);
+    let [b, h, k] = [train.batch, retrieval.kept, masking.maskings].map(|n| n as u64);
+    let backbone = (v + p + 4) * d + n * (12 * d * d + 13 * d) + (x + 15) * d;
+    let heads = 2 * (d * d + d) + (3 * d + 3) + 2 * d + v;
+    let position = 4 * (34 * d + 3 * a * (l + r)) * n;
+    let targets = b * k * l; // no more than all tokens
+    let activations = b * (2 * (1 + h) + k) * (l + r) * position + 4 * 3 * targets * v;
+    Bytes { activations, ..Bytes::of_weights(backbone + heads) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use burn::module::Module;
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::config::Config;
+
+    const SIZES: Sizes = Sizes {
+        features: 200,
+        region_width: 100,
+        regions: 10,
+        vocabulary: 150,
+        words: 12,
+        captions: 15_000,
+        pictures: 0,
+    };
+
+    fn config() -> TagsDcConfig {
+        let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+        let config = Config::load(&configs, "tags-dc-scenes").unwrap();
+        let row = config.rows().next().unwrap().to_owned();
+        config.row::<TagsDcConfig>(&row).unwrap()
+    }
+
+    /// The formula counts the weights of the model that is built.
+    #[test]
+    fn weights_are_the_models() {
+        for (layers, heads) in [(1, 2), (3, 4)] {
+            let mut config = config();
+            (config.model.layers, config.model.heads, config.model.embed_dim) = (layers, heads, 16);
+            let model = TagsDc::new(&config, 100, 150, 10, &Device::flex()).unwrap();
+            let count = model.model().num_params() as u64;
+            assert_eq!(memory(&config, &SIZES).parameters, 4 * count, "{layers} blocks");
+        }
+    }
+
+    /// By hand: b = 2, h = 1, K = 3, so 14 rows; l = 14, r = 10, d = 16, n = 1, a = 2: 4 · (544 + 144) = 2,752 bytes a position;
+    /// targets 2 · 3 · 14 of 153 tokens.
+    #[test]
+    fn golden_activations() {
+        let mut config = config();
+        (config.train.batch, config.retrieval.kept, config.masking.maskings) = (2, 1, 3);
+        (config.model.layers, config.model.heads, config.model.embed_dim) = (1, 2, 16);
+        let got = memory(&config, &SIZES).activations;
+        assert_eq!(got, 14 * 24 * 2_752 + 12 * 84 * 153);
+    }
+}

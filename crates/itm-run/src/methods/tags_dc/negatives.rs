@@ -1,0 +1,196 @@
+//! `itm negatives`: captions that are false of their images, as JSON lines for any method and as a page that a person can judge.
+
+mod page;
+mod truth;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use itm_core::data::sha256_hex;
+use itm_core::scenes::{Scenes, Sizes};
+use itm_core::{Error, Result};
+use itm_report::terminal::{self, Palette};
+use serde::Serialize;
+use tags_dc::edits::{Captions, Counts, Edits, NounTable, Rules, Wanted, each, read_captions};
+use tags_dc::phrases::parse;
+use tags_dc::record::{Kind, Record, Writer};
+
+use self::truth::Judged;
+use crate::cli;
+use crate::disk::write_atomically;
+use crate::progress;
+use crate::run_dir::new_path;
+use crate::scenes::refuse_files;
+
+/// As `--captions` names the built-in world.
+const SCENES: &str = "scenes";
+/// The world of the targets on Scenes.
+const WORLD: (u64, Sizes) = (0, Sizes { train: 3000, val: 500, test: 1000, pixels: 96 });
+
+/// Captions, and what else is known of them.
+struct Given {
+    /// Whose negatives are written.
+    captions: Vec<Captions>,
+    /// What teaches which noun may replace which.
+    training: Vec<Captions>,
+    /// As a reader would call them.
+    name: String,
+    sha256: String,
+    /// Where it is known what is true.
+    world: Option<Scenes>,
+}
+
+/// What `negatives.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Summary {
+    captions: String,
+    sha256: String,
+    images: usize,
+    read: usize,
+    without_a_variant: usize,
+    rules: String,
+    seed: u64,
+    per_caption: usize,
+    kinds: BTreeMap<Kind, OfKind>,
+    version: &'static str,
+    command: String,
+}
+
+/// Negatives of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct OfKind {
+    written: usize,
+    /// Where it is known what is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truth: Option<Judged>,
+}
+
+/// Writes them; returns the folder.
+///
+/// # Errors
+/// If a file cannot be read or written, or holds no captions; if the folder is not empty.
+pub(crate) fn negatives(args: &cli::Negatives) -> Result<PathBuf> {
+    let folder = args.out.clone().unwrap_or_else(|| new_path("negatives"));
+    refuse_files(&folder)?;
+    let given = Given::open(args)?;
+    let rules = match args.rules {
+        cli::EditRules::Fitting => Rules::Fitting,
+        cli::EditRules::VseC => Rules::VseC,
+    };
+    let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();
+    let training: Vec<Vec<_>> = given.training.iter().map(parsed).collect();
+    let edits = Edits { nouns: NounTable::fit(&training), rules };
+    let wanted = Wanted { seed: args.seed, per_caption: args.per_caption, kinds: kinds(args) };
+    let mut records = vec![];
+    let counts = each(&given.captions, &edits, &wanted, |record| {
+        records.push(record);
+        Ok(())
+    })?;
+    let summary = summary(&given, args, &counts, &records);
+    fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    let lines = folder.join("negatives.jsonl");
+    let mut bytes = vec![];
+    let mut writer = Writer::new(&mut bytes, &lines);
+    records.iter().try_for_each(|record| writer.write(record))?;
+    write_atomically(&lines, &bytes)?;
+    let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
+    write_atomically(&folder.join("negatives.json"), json.as_bytes())?;
+    let path = folder.join("negatives.html");
+    let html = page::page(&summary, &given.captions, &records, args.shown);
+    write_atomically(&path, html.as_bytes())?;
+    let table = page::table(&summary);
+    let lines_of = terminal::table(&table, 80, 24, Palette::of(&std::io::stdout()));
+    lines_of.iter().for_each(progress::say);
+    progress::say(format!("{} negatives: {}", records.len(), lines.display()));
+    progress::say(format!("Page: {}", path.display()));
+    Ok(folder)
+}
+
+/// The kinds that were asked for, each once.
+fn kinds(args: &cli::Negatives) -> Vec<Kind> {
+    let of = |kind: &cli::EditKind| match kind {
+        cli::EditKind::Noun => Kind::Noun,
+        cli::EditKind::Numeral => Kind::Numeral,
+        cli::EditKind::Relation => Kind::Relation,
+        cli::EditKind::Order => Kind::Order,
+    };
+    let mut kinds: Vec<Kind> = args.kinds.iter().map(of).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+impl Given {
+    fn open(args: &cli::Negatives) -> Result<Self> {
+        if args.captions == Path::new(SCENES) {
+            return Ok(Self::scenes());
+        }
+        let bytes = fs::read(&args.captions).map_err(Error::io(&args.captions))?;
+        let captions = read(&args.captions)?;
+        let training = match &args.train {
+            Some(path) => read(path)?,
+            None => captions.clone(),
+        };
+        Ok(Self {
+            captions,
+            training,
+            name: args.captions.display().to_string(),
+            sha256: sha256_hex(&bytes),
+            world: None,
+        })
+    }
+
+    fn scenes() -> Self {
+        let (seed, sizes) = WORLD;
+        let world = Scenes::generate(seed, sizes);
+        let of = |split: &itm_core::scenes::Split| -> Vec<Captions> {
+            let text = |&t: &usize| split.captions[t].text.clone();
+            let image = |i: usize| Captions {
+                id: i.to_string(),
+                texts: split.pairs.texts_of(i).iter().map(text).collect(),
+            };
+            (0..split.len()).map(image).collect()
+        };
+        let (captions, training) = (of(&world.test), of(&world.train));
+        let texts: Vec<&str> =
+            captions.iter().flat_map(|image| &image.texts).map(String::as_str).collect();
+        let sha256 = sha256_hex(texts.join("\n").as_bytes());
+        let name = "Scenes, test split".to_owned();
+        Self { captions, training, name, sha256, world: Some(world) }
+    }
+}
+
+/// The captions of a file, at least one.
+fn read(path: &Path) -> Result<Vec<Captions>> {
+    let captions = read_captions(path)?;
+    if captions.is_empty() {
+        let expected = "lines of an image's id, a tab and a caption";
+        return Err(Error::invalid(path.display(), expected, "none"));
+    }
+    Ok(captions)
+}
+
+fn summary(given: &Given, args: &cli::Negatives, counts: &Counts, records: &[Record]) -> Summary {
+    let judged = given.world.as_ref().map(|world| truth::judge(&world.test, records));
+    let of_kind = |kind: Kind| OfKind {
+        written: counts.records.get(&kind).copied().unwrap_or_default(),
+        truth: judged.as_ref().and_then(|judged| judged.get(&kind).cloned()),
+    };
+    Summary {
+        captions: given.name.clone(),
+        sha256: given.sha256.clone(),
+        images: given.captions.len(),
+        read: counts.captions,
+        without_a_variant: counts.without,
+        rules: args.rules.name().to_owned(),
+        seed: args.seed,
+        per_caption: args.per_caption,
+        kinds: kinds(args).into_iter().map(|kind| (kind, of_kind(kind))).collect(),
+        version: env!("CARGO_PKG_VERSION"),
+        command: args.command(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Validation and test cut to their first images: what scores each pair by a pass of its own cannot afford all pairs of a split.
+
+use itm_core::data::{Features, Part, Regions};
+use itm_core::eval::Fold;
+use itm_core::{Error, Result};
+
+use super::{Source, Truth};
+use crate::config::Config;
+
+impl Source {
+    /// The data with as many images of validation and test as a target evaluates.
+    ///
+    /// # Errors
+    /// If a split has fewer.
+    pub(super) fn first(mut self, config: &Config) -> Result<Self> {
+        let Some(images) = config.target.images else { return Ok(self) };
+        let all = self.dataset.test.images.len();
+        let check = |name: &str, part: &Part| {
+            let got = part.images.len();
+            let expected = format!("at most {got}, the images of the {name} split");
+            let place = || config.place("target.images");
+            if images > got { Err(Error::invalid(place(), expected, images)) } else { Ok(()) }
+        };
+        check("validation", &self.dataset.val)?;
+        check("test", &self.dataset.test)?;
+        cut(&mut self.dataset.val, images);
+        let fold = cut(&mut self.dataset.test, images);
+        self.truth = self.truth.map(|Truth { train, test }| Truth {
+            train,
+            test: test.within(fold.images.clone(), &fold.texts),
+        });
+        self.first_of = Some(all);
+        Ok(self)
+    }
+}
+
+/// Leaves the first images of a split with all their texts.
+fn cut(part: &mut Part, images: usize) -> Fold {
+    let fold = Fold::new(&part.pairs, 0..images);
+    let Features { dim, values } = &mut part.features;
+    values.truncate(images * *dim);
+    part.regions = part.regions.take().map(|regions: Regions| regions.first(images));
+    part.images.truncate(images);
+    let mut texts = std::mem::take(&mut part.captions);
+    part.captions = fold.texts.iter().map(|&text| std::mem::take(&mut texts[text])).collect();
+    part.pairs = fold.pairs.clone();
+    fold
+}
+
+#[cfg(test)]
+mod tests {
+    use itm_core::Pairs;
+
+    use super::*;
+    use crate::testing;
+
+    /// Everything that is told of an image or a text is that of the first images; training stays as it is.
+    #[test]
+    fn the_first_images_with_what_belongs_to_them() {
+        let (mut config, whole) = testing::small_scenes([6, 4, 5]);
+        config.target.images = Some(3);
+        let part = testing::small_scenes([6, 4, 5]).1.first(&config).unwrap();
+        let (test, all) = (&part.dataset.test, &whole.dataset.test);
+        assert_eq!((test.images.len(), part.dataset.val.images.len()), (3, 3));
+        assert_eq!(part.dataset.train.images, whole.dataset.train.images);
+        assert_eq!(test.captions[..], all.captions[..15]);
+        assert_eq!(test.features.values[..], all.features.values[..3 * all.features.dim]);
+        assert_eq!(part.first_of, Some(5));
+        let [few, many] = [&part, &whole].map(|source| &source.truth.as_ref().unwrap().test);
+        assert_eq!((few.images(), few.texts()), (3, 15));
+        let pairs = (0..3).flat_map(|i| (0..15).map(move |t| (i, t)));
+        assert!(pairs.clone().all(|(i, t)| few.contains(i, t) == many.contains(i, t)));
+        let [few, many] = [&part, &whole].map(|s| s.odds(crate::split::Split::Test).unwrap());
+        assert_eq!((few.as_ref().unwrap().images(), few.as_ref().unwrap().texts()), (3, 15));
+        assert_eq!(few.unwrap().row(2), &many.unwrap().row(2)[..15]);
+
+        config.target.images = Some(5);
+        let line = testing::small_scenes([6, 4, 5]).1.first(&config).err().unwrap().to_string();
+        assert!(line.contains("target.images: expected at most 4"), "{line}");
+    }
+
+    /// Texts of the first images may stand anywhere.
+    #[test]
+    fn captions_need_no_order() {
+        let (_, mut source) = testing::small_scenes([6, 1, 3]);
+        let part = &mut source.dataset.test;
+        part.captions = ["a", "b", "c", "d"].map(String::from).into();
+        part.pairs = Pairs::new(3, vec![1, 2, 0, 1]).unwrap();
+        cut(part, 2);
+        assert_eq!(part.captions, ["a", "c", "d"]);
+        assert_eq!((0..3).map(|t| part.pairs.image_of(t)).collect::<Vec<_>>(), [1, 0, 1]);
+    }
+}

@@ -1,0 +1,145 @@
+//! One file of a store.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use half::f16;
+use itm_core::data::sha256_hex;
+use itm_core::{Error, Result, ScoreMatrix};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Identity, Precision, Store};
+use crate::disk::replace;
+
+const TENSOR: &str = "scores";
+/// The one key of the header's metadata: a map of several would be written in another order each time.
+const HEADER: &str = "itm";
+
+/// The scores of some texts.
+pub(super) struct Shard<'a> {
+    pub(super) store: &'a Store,
+    pub(super) texts: Range<usize>,
+}
+
+/// What a file says of itself.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    of: Identity,
+    /// The first text, and the one behind the last.
+    texts: [usize; 2],
+    /// SHA-256 of the scores' bytes.
+    sha256: String,
+}
+
+impl Shard<'_> {
+    fn path(&self) -> PathBuf {
+        self.store.folder.join(format!("texts-{:06}.safetensors", self.texts.start))
+    }
+
+    fn shape(&self) -> [usize; 2] {
+        [self.texts.len(), self.store.identity.shape[1]]
+    }
+
+    /// The scores, text after text; `None` if there is no file, or one that is damaged.
+    ///
+    /// # Errors
+    /// If the file is of something else, or the system does not let it be read.
+    pub(super) fn read(&self, tell: &mut impl FnMut(&str)) -> Result<Option<Vec<f32>>> {
+        let path = self.path();
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io(&path)(e)),
+        };
+        let Some((header, data)) = open(&bytes) else {
+            tell(&format!("{} is damaged: its texts are scored again", path.display()));
+            return Ok(None);
+        };
+        self.check(&header)?;
+        let whole = data.shape() == self.shape() && data.dtype() == dtype(self.precision());
+        if !whole || sha256_hex(data.data()) != header.sha256 {
+            tell(&format!("{} is damaged: its texts are scored again", path.display()));
+            return Ok(None);
+        }
+        Ok(Some(decoded(self.precision(), data.data())))
+    }
+
+    fn precision(&self) -> Precision {
+        self.store.identity.precision
+    }
+
+    /// Refuses scores of something else.
+    fn check(&self, header: &Header) -> Result<()> {
+        let value = |of: &Identity| serde_json::to_value(of).expect("strings and numbers");
+        let (expected, got) = (value(&self.store.identity), value(&header.of));
+        let keys = expected.as_object().expect("a struct").keys();
+        let [start, end] = [self.texts.start, self.texts.end];
+        let texts = ("texts".to_owned(), Value::from(vec![start, end]), header.texts.into());
+        let pairs = keys.map(|key| (key.clone(), expected[key].clone(), got[key].clone()));
+        match pairs.chain([texts]).find(|(_, expected, got)| expected != got) {
+            None => Ok(()),
+            Some((key, expected, got)) => {
+                let place = format!("{}, {key}", self.path().display());
+                Err(Error::invalid(place, expected, got))
+            }
+        }
+    }
+
+    /// Writes the scores of all images with these texts, and gives them as they will be read.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(super) fn write(&self, block: &ScoreMatrix) -> Result<Vec<f32>> {
+        let (texts, images) = (self.texts.len(), self.store.identity.shape[1]);
+        let of_text = |text| (0..images).map(move |image| block.row(image)[text]);
+        let columns = (0..texts).flat_map(of_text);
+        let data: Vec<u8> = match self.precision() {
+            Precision::F32 => columns.flat_map(f32::to_le_bytes).collect(),
+            Precision::Half => columns.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+        };
+        let header = Header {
+            of: self.store.identity.clone(),
+            texts: [self.texts.start, self.texts.end],
+            sha256: sha256_hex(&data),
+        };
+        let header = serde_json::to_string(&header).expect("strings and numbers");
+        let view = TensorView::new(dtype(self.precision()), self.shape().to_vec(), &data)
+            .expect("as many bytes as scores");
+        let metadata = HashMap::from([(HEADER.to_owned(), header)]);
+        let file = safetensors::serialize([(TENSOR, view)], Some(metadata))
+            .expect("one tensor of a known size");
+        replace(&*self.store.disk, &self.path(), &file)?;
+        Ok(decoded(self.precision(), &data))
+    }
+}
+
+/// What a whole file holds.
+fn open(bytes: &[u8]) -> Option<(Header, TensorView<'_>)> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).ok()?;
+    let header = metadata.metadata().as_ref()?.get(HEADER)?;
+    let header = serde_json::from_str(header).ok()?;
+    Some((header, SafeTensors::deserialize(bytes).ok()?.tensor(TENSOR).ok()?))
+}
+
+fn dtype(precision: Precision) -> Dtype {
+    match precision {
+        Precision::F32 => Dtype::F32,
+        Precision::Half => Dtype::F16,
+    }
+}
+
+fn decoded(precision: Precision, data: &[u8]) -> Vec<f32> {
+    match precision {
+        Precision::F32 => data.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
+        Precision::Half => {
+            data.as_chunks().0.iter().map(|&x| f16::from_le_bytes(x).to_f32()).collect()
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Negatives out of the training split: some are drawn, all of these are scored, the best learn (§3.8).
+
+use itm_core::data::Regions;
+use itm_core::learn::Items;
+use itm_core::scored::Scored;
+use itm_core::{Pairs, Result};
+use rand::RngExt;
+
+use super::Marks;
+use crate::config::{ImageAnchors, RetrievalConfig};
+use crate::model::{RegionBatch, Uniter, UniterScores};
+use crate::pool::{draw_images, draw_texts, top};
+use crate::{Purpose, Streams};
+
+/// A true pair, and items of one kind that it is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Anchor {
+    pub(super) image: usize,
+    pub(super) text: usize,
+    pub(super) others: Others,
+}
+
+/// Negatives of an anchor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Others {
+    /// Of a text.
+    Images(Vec<usize>),
+    /// Of an image.
+    Texts(Vec<usize>),
+}
+
+impl Others {
+    fn of(&self) -> &[usize] {
+        let (Self::Images(others) | Self::Texts(others)) = self;
+        others
+    }
+}
+
+impl Anchor {
+    /// Image and text of each negative pair.
+    pub(super) fn negatives(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.others.of().iter().map(|&other| match self.others {
+            Others::Images(_) => (other, self.text),
+            Others::Texts(_) => (self.image, other),
+        })
+    }
+}
+
+/// The anchors of a step: each caption as one, then as many images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Anchors(pub(super) Vec<Anchor>);
+
+impl Anchors {
+    /// Draws for these captions; a set smaller than asked for is taken whole.
+    pub(super) fn new(
+        captions: &[usize],
+        config: &RetrievalConfig,
+        train: &Items,
+        seed: u64,
+    ) -> Self {
+        let (pairs, streams) = (train.pairs, Streams { seed, round: 0 });
+        let of_text = |(number, &text): (u64, &usize)| {
+            let mut rng = streams.of(Purpose::Images, number);
+            let images = draw_images(pairs, text, config.sampled, &mut rng);
+            Anchor { image: pairs.image_of(text), text, others: Others::Images(images) }
+        };
+        let of_image = |(number, &text): (u64, &usize)| {
+            let mut rng = streams.of(Purpose::Texts, number);
+            let (image, text) = match config.image_anchors {
+                ImageAnchors::Same => (pairs.image_of(text), text),
+                ImageAnchors::Independent => any_pair(pairs, &mut rng),
+            };
+            let texts = draw_texts(pairs, image, config.sampled, &mut rng);
+            Anchor { image, text, others: Others::Texts(texts) }
+        };
+        let texts = (0..).zip(captions).map(of_text);
+        Self(texts.chain((0..).zip(captions).map(of_image)).collect())
+    }
+
+    /// The same with the `kept` best of each anchor's negatives, by the model without noise and without a gradient.
+    ///
+    /// # Errors
+    /// If a region cannot be read, or a score is NaN.
+    pub(super) fn hardest(
+        mut self,
+        model: &Uniter,
+        marks: Marks,
+        train: &Items,
+        regions: &Regions,
+        kept: usize,
+    ) -> Result<Self> {
+        let drawn: Vec<(usize, usize)> = self.0.iter().flat_map(Anchor::negatives).collect();
+        if drawn.is_empty() {
+            return Ok(self); // one image alone
+        }
+        let (images, texts): (Vec<_>, Vec<_>) = drawn.iter().copied().unzip();
+        let (images, image_rows) = numbered(&images);
+        let (texts, text_rows) = numbered(&texts);
+        let texts = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
+        let scores = UniterScores::new(model, &[RegionBatch::of(regions, &images)?], texts)?;
+        let scores = scores.pairs(&image_rows, &text_rows)?;
+        let mut rest = &scores[..];
+        for anchor in &mut self.0 {
+            let (own, others) = rest.split_at(anchor.others.of().len());
+            rest = others;
+            let best = top(own, kept)?;
+            let (Others::Images(of) | Others::Texts(of)) = &mut anchor.others;
+            *of = best.into_iter().map(|at| of[at]).collect();
+        }
+        Ok(self)
+    }
+}
+
+/// An image of the split with one of its texts.
+fn any_pair(pairs: &Pairs, rng: &mut impl RngExt) -> (usize, usize) {
+    let with_texts = loop {
+        let image = rng.random_range(0..pairs.images());
+        if !pairs.texts_of(image).is_empty() {
+            break image; // the batch has a pair, so some image has a text
+        }
+    };
+    let texts = pairs.texts_of(with_texts);
+    (with_texts, texts[rng.random_range(0..texts.len())])
+}
+
+/// Distinct items in ascending order, and the row among them of each item.
+pub(super) fn numbered(items: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let mut distinct = items.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let row = |item: &usize| distinct.binary_search(item).expect("one of them");
+    let rows = items.iter().map(row).collect();
+    (distinct, rows)
+}

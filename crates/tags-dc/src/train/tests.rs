@@ -1,0 +1,288 @@
+use burn::tensor::{Device, Tensor};
+use itm_core::data::{Bounds, Regions};
+use itm_core::encoders::TokenBatch;
+use itm_core::learn::{ImageItems, Items, Method, Observe, Rows};
+use itm_core::{Pairs, host};
+use itm_kernels::Noise;
+
+use super::objective::{Losses, cross_entropy, hinge};
+use super::retrieval::{Anchor, Anchors, Others};
+use super::*;
+use crate::config::{
+    ImageAnchors, LossConfig, MaskingConfig, ModelConfig, RetrievalConfig, TrainConfig,
+};
+use crate::model::RegionBatch;
+
+const WORDS: usize = 12;
+const WIDTH: usize = 3;
+
+fn config() -> TagsDcConfig {
+    TagsDcConfig {
+        model: ModelConfig { embed_dim: 8, heads: 2, layers: 1, positions: 10, dropout: 0.1 },
+        masking: MaskingConfig { maskings: 2, rate: 0.15 },
+        retrieval: RetrievalConfig {
+            sampled: 3,
+            kept: 2,
+            image_anchors: ImageAnchors::Independent,
+        },
+        loss: LossConfig { margin: 0.2, itm: 1.0, mlm: 0.1 },
+        train: TrainConfig {
+            seed: 3,
+            epochs: 1,
+            batch: 2,
+            learning_rate: 1e-2,
+            warmup: 0.1,
+            weight_decay: 0.01,
+            grad_clip: 2.0,
+        },
+    }
+}
+
+/// Five images of one to three regions, with two texts each of one to four words.
+struct Split {
+    regions: Regions,
+    texts: Vec<Vec<u32>>,
+    pairs: Pairs,
+}
+
+impl Split {
+    fn new() -> Self {
+        let counts = vec![1, 3, 2, 1, 2];
+        let rows: usize = counts.iter().sum();
+        let values = (0..rows * WIDTH).map(|k| ((k * 7) as f32 * 0.6).sin()).collect();
+        let boxes = (0..rows).map(|k| {
+            let x1 = k as f32 / 20.0;
+            Bounds { x1, y1: 0.1, x2: x1 + 0.4, y2: 0.9 }
+        });
+        let regions = Regions::new(WIDTH, counts, values).unwrap();
+        let text = |t: usize| (0..=t % 4).map(|j| (2 + (t * 3 + j) % 10) as u32).collect();
+        Self {
+            regions: regions.with_boxes(boxes.collect()).unwrap(),
+            texts: (0..10).map(text).collect(),
+            pairs: Pairs::uniform(5, 2),
+        }
+    }
+
+    fn items(&self) -> Items<'_> {
+        let images = ImageItems::Regions(&self.regions);
+        Items { images, texts: &self.texts, pairs: &self.pairs }
+    }
+}
+
+fn model(config: &TagsDcConfig) -> TagsDc {
+    TagsDc::new(config, WIDTH, WORDS, 100, &Device::flex()).unwrap()
+}
+
+fn step(
+    model: &mut TagsDc,
+    split: &Split,
+    captions: &[usize],
+    seed: u64,
+) -> itm_core::Result<Step> {
+    let regions = split
+        .regions
+        .rows(&captions.iter().map(|&c| split.pairs.image_of(c)).collect::<Vec<_>>())?;
+    let rows = Rows::of(&split.items(), captions);
+    model.step(&rows.with_images((&regions).into()), seed, Observe::Off)
+}
+
+/// The logit of a pair by itself, without padding, other rows or noise.
+fn alone(model: &TagsDc, split: &Split, image: usize, text: usize) -> f64 {
+    let regions = RegionBatch::of(&split.regions, &[image]).unwrap();
+    let regions = model.model().embed_regions(&regions);
+    let text = model.marks().around(&split.texts[text]);
+    let joint = model.model().join(&TokenBatch::new(&[text]), &regions, &[0], Noise::Off);
+    f64::from(host(model.model().match_logits(&joint).inner())[0])
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// By hand, margin 0.2: 0.2 − 0.9 + 0.8 = 0.1; 0.2 − 0.9 + 0.3 is below 0; 0.2 − 0.4 + 0.6 = 0.4.
+#[test]
+fn golden_hinges() {
+    let scores = Tensor::<1>::from_floats([0.9, 0.8, 0.3, 0.4, 0.6], &Device::flex());
+    let hinges = [(0, 1, 0.25), (0, 2, 0.25), (3, 4, 0.5)];
+    let (loss, active) = hinge(scores.clone(), &hinges, 0.2);
+    assert!((host(loss)[0] - (0.25 * 0.1 + 0.5 * 0.4)).abs() < 1e-6);
+    assert!((active - 2.0 / 3.0).abs() < 1e-12);
+    // Trap 16: no negative is no loss, and no NaN.
+    assert_eq!(host(hinge(scores, &[], 0.2).0), [0.0]);
+}
+
+/// By hand: ln 4 of equal logits; of 0 and ln 3 the latter has probability 3/4.
+#[test]
+fn golden_cross_entropy() {
+    let logits = Tensor::<2>::from_floats([[2.0, 2.0, 2.0, 2.0]], &Device::flex());
+    let (loss, right) = cross_entropy(logits, &[(1, 0.5)]);
+    assert!((f64::from(host(loss)[0]) - 0.5 * 4f64.ln()).abs() < 1e-6);
+    assert_eq!(right, 1.0, "no other logit is larger");
+    let logits = Tensor::<2>::from_floats([[0.0, 3f32.ln()], [0.0, 3f32.ln()]], &Device::flex());
+    let (loss, right) = cross_entropy(logits, &[(1, 1.0), (0, 1.0)]);
+    assert!((f64::from(host(loss)[0]) - (4f64.ln() + (4.0f64 / 3.0).ln())).abs() < 1e-6);
+    assert_eq!(right, 0.5);
+}
+
+/// Eq. 5 over scores of single pairs: the batch, its padding and its order change nothing. Traps 3 and 4.
+#[test]
+fn retrieved_pairs_are_compared_by_their_own_probabilities() {
+    let (split, model) = (Split::new(), model(&config()));
+    let anchors = [
+        Anchor { image: 0, text: 1, others: Others::Images(vec![1, 4]) },
+        Anchor { image: 2, text: 4, others: Others::Images(vec![3]) },
+        Anchor { image: 1, text: 3, others: Others::Texts(vec![0, 6, 9]) },
+        Anchor { image: 3, text: 7, others: Others::Texts(vec![2]) },
+    ];
+    let score = |image, text| sigmoid(alone(&model, &split, image, text));
+    let mean = |anchor: &Anchor| {
+        let own = score(anchor.image, anchor.text);
+        let hinges = anchor.negatives().map(|(i, t)| (0.2 - own + score(i, t)).max(0.0));
+        let hinges: Vec<f64> = hinges.collect();
+        hinges.iter().sum::<f64>() / hinges.len() as f64
+    };
+    let want = anchors.iter().map(mean).sum::<f64>() / 2.0;
+    let (mut losses, items) = (Losses::default(), split.items());
+    let data = (&split.regions, model.marks(), &items);
+    let anchors = Anchors(anchors.to_vec());
+    losses.retrieved(model.model(), &anchors, data, &config().loss, Noise::Off).unwrap();
+    let got = f64::from(host(losses.value.unwrap().inner())[0]);
+    assert!((got - want).abs() < 1e-6, "{got}, by hand {want}");
+}
+
+/// Eq. 1 of two anchors of two lengths is the mean of both alone: padding is no target, and no anchor counts by its targets. Trap 5.
+#[test]
+fn masked_words_are_averaged_within_their_anchor_first() {
+    let mut often = config();
+    often.masking.rate = 0.9;
+    let (split, model) = (Split::new(), model(&often));
+    let masked = model.maskings(&split.items(), &[3, 4], 9).unwrap();
+    let targets = |(_, rows): &(usize, Vec<Masked>)| {
+        rows.iter().map(|row| row.targets().count()).sum::<usize>()
+    };
+    assert_ne!(targets(&masked[0]), targets(&masked[1]), "or a flat mean would be the same");
+    let loss = |anchors: &[(usize, Vec<Masked>)]| {
+        let mut losses = Losses::default();
+        losses.masked(model.model(), anchors, &split.regions, 1.0, Noise::Off).unwrap();
+        f64::from(host(losses.value.unwrap().inner())[0])
+    };
+    let want = (loss(&masked[..1]) + loss(&masked[1..])) / 2.0;
+    assert!((loss(&masked) - want).abs() < 1e-6, "{} and {want}", loss(&masked));
+}
+
+/// The best of those drawn stay, and none belongs to its anchor's image. Trap 20.
+#[test]
+fn the_hardest_of_those_drawn_learn() {
+    let (split, model) = (Split::new(), model(&config()));
+    let items = split.items();
+    for (seed, image_anchors) in
+        [(1, ImageAnchors::Independent), (2, ImageAnchors::Same), (3, ImageAnchors::Same)]
+    {
+        let retrieval = RetrievalConfig { sampled: 3, kept: 1, image_anchors };
+        let drawn = Anchors::new(&[0, 5, 9], &retrieval, &items, seed);
+        let kept = drawn.clone().hardest(model.model(), model.marks(), &items, &split.regions, 1);
+        for (drawn, kept) in drawn.0.iter().zip(kept.unwrap().0) {
+            assert_eq!(split.pairs.image_of(drawn.text), drawn.image);
+            assert_eq!(drawn.negatives().count(), 3);
+            let false_pair = |(i, t)| split.pairs.image_of(t) != i;
+            assert!(drawn.negatives().all(false_pair));
+            let score = |&(i, t): &(usize, usize)| alone(&model, &split, i, t);
+            let best = drawn.negatives().max_by(|a, b| score(a).total_cmp(&score(b))).unwrap();
+            assert_eq!(kept.negatives().collect::<Vec<_>>(), [best]);
+        }
+        let captions = drawn.0[3..].iter().map(|anchor| anchor.text).collect::<Vec<_>>();
+        assert_eq!(captions == [0, 5, 9], image_anchors == ImageAnchors::Same);
+    }
+}
+
+/// Trap 13: scoring of negatives leaves neither noise nor its absence behind; scores are the same every time.
+#[test]
+fn scores_are_without_noise_before_and_after_a_step() {
+    let (split, mut model) = (Split::new(), model(&config()));
+    let scores = |model: &TagsDc| model.scored(split.items()).unwrap().matrix().unwrap();
+    assert_eq!(scores(&model), scores(&model));
+    let first = step(&mut model.clone(), &split, &[0, 4], 5).unwrap();
+    assert_eq!(step(&mut model, &split, &[0, 4], 5).unwrap(), first);
+    assert_eq!(scores(&model), scores(&model));
+    let mut quiet = config();
+    quiet.model.dropout = 0.0;
+    let without = step(&mut super::tests::model(&quiet), &split, &[0, 4], 5).unwrap();
+    assert_ne!(without.loss, first.loss, "a step has noise");
+}
+
+/// Each option gives another model after a step.
+#[test]
+fn options_change_the_step() {
+    let split = Split::new();
+    let scores = |config: &TagsDcConfig| {
+        let mut model = model(config);
+        let losses = [0, 1].map(|seed| step(&mut model, &split, &[0, 4], seed).unwrap().loss);
+        (losses, model.scored(split.items()).unwrap().matrix().unwrap())
+    };
+    let default = scores(&config());
+    assert_eq!(scores(&config()), default);
+    let changes: [fn(&mut TagsDcConfig); 12] = [
+        |c| c.retrieval.image_anchors = ImageAnchors::Same,
+        |c| c.retrieval.sampled = 2,
+        |c| c.retrieval.kept = 1,
+        |c| c.masking.maskings = 1,
+        |c| c.masking.rate = 0.9,
+        |c| c.loss.margin = 0.5,
+        |c| c.loss.mlm = 0.0,
+        |c| c.loss.itm = 0.0,
+        |c| c.train.warmup = 0.5,
+        |c| c.train.weight_decay = 0.5,
+        |c| c.train.grad_clip = 0.01,
+        |c| c.model.dropout = 0.3,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut config = config();
+        change(&mut config);
+        assert_ne!(scores(&config), default, "change {number}");
+    }
+}
+
+/// Trap 19, and by hand: of 20 updates the first two rise, the others fall to 1e-8.
+#[test]
+fn golden_rates() {
+    let rate = |n| config().train.rate(n, 20);
+    for (n, want) in [(1, 5e-3), (2, 1e-2), (11, 5e-3), (19, 1e-2 / 18.0), (20, 1e-8), (30, 1e-8)] {
+        assert!((rate(n) - want).abs() < 1e-15, "update {n}: {}", rate(n));
+    }
+}
+
+#[test]
+fn what_cannot_be_trained_on_is_refused_in_one_line() {
+    let (split, mut model) = (Split::new(), model(&config()));
+    let rows = Rows::of(&split.items(), &[0]);
+    let regions = split.regions.rows(&[0]).unwrap();
+    let batch = rows.with_images((&regions).into());
+    let line = |model: &mut TagsDc, batch: &Batch| {
+        model.step(batch, 1, Observe::Off).unwrap_err().to_string()
+    };
+    let alone = Batch { train: None, ..batch };
+    assert!(line(&mut model, &alone).contains("the training split behind it"));
+    let long: &[u32] = &[2; 9];
+    let texts = [long];
+    let line = line(&mut model, &Batch { texts: &texts, ..batch });
+    assert_eq!(line, "caption 0 of the batch: expected at most 8 word pieces, got 9");
+    let none: itm_core::Result<_> = TagsDc::new(&config(), WIDTH, 2, 1, &Device::flex());
+    assert!(none.unwrap_err().to_string().contains("at least one token"), "no word");
+    let mut bad = config();
+    bad.model.heads = 3;
+    assert_eq!(bad.check().unwrap_err().to_string(), "model.heads: expected a divisor of 8, got 3");
+}
+
+/// A set smaller than Q is taken whole; one image alone has no negative, and its pair no loss but that of the words.
+#[test]
+fn small_sets_train() {
+    let mut split = Split::new();
+    let mut large = config();
+    large.retrieval = RetrievalConfig { sampled: 100, kept: 50, ..large.retrieval };
+    assert!(step(&mut model(&large), &split, &[0, 9], 1).unwrap().loss > 0.0);
+    split.pairs = Pairs::uniform(1, 2);
+    split.texts.truncate(2);
+    let mut model = model(&config());
+    let step = step(&mut model, &split, &[0, 1], 1).unwrap();
+    assert!(step.loss.is_finite() && step.active == 0.0);
+}
