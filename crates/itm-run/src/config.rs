@@ -14,8 +14,8 @@ use itm_core::data::{RegionSource, RegionTransform, sha256_hex};
 use itm_core::eval::Protocol;
 use itm_core::text::{Marks, Tokens};
 use itm_core::{Error, Result};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use self::read::{check_method, take_table, whole};
@@ -25,7 +25,6 @@ pub use self::data::{DatasetName, ScenesConfig};
 pub use self::hubs::{HubsConfig, HubsTarget};
 pub(crate) use self::read::{names, parse, section, within};
 pub use self::views::{ClaimConfig, Shown, View};
-pub use crate::store::Precision;
 
 /// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -110,6 +109,17 @@ impl Target {
         }
         self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
     }
+}
+
+/// How the scores of a model that sees an image and a text together are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// As it was computed.
+    #[default]
+    F32,
+    /// In half precision, as the released program of TAGS-DC does: close scores become ties.
+    Half,
 }
 
 /// What is done to the image features before a method sees them.

@@ -22,13 +22,13 @@ use rand_chacha::ChaCha8Rng;
 
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
-use crate::config::Config;
+use crate::config::{Config, Precision};
 use crate::disk::Disk;
 use crate::inputs::Inputs;
 use crate::methods::{ALL, recipe};
 use crate::plan::Sizes;
 use crate::split::Split;
-use crate::store::{Identity, Precision, Store};
+use crate::store::{Identity, Store};
 use crate::testing;
 use crate::train::{Progress, Training};
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::shard::Shard;
 use crate::bench::Model;
+use crate::config::Precision;
 use crate::disk::{Disk, make_folders};
 use crate::progress;
 use crate::run::Run;
@@ -25,17 +26,6 @@ use crate::split::Split;
 const PAIRS: usize = 1 << 14;
 /// Texts of a shard at least, so that a store is no swarm of tiny files.
 const LEAST_TEXTS: usize = 8;
-
-/// How a store holds a score.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// As it was computed.
-    #[default]
-    F32,
-    /// In half precision, as the released program of TAGS-DC does: close scores become ties.
-    Half,
-}
 
 /// What scores are of. Those of another model, of other data, or turned round are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

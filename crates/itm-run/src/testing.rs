@@ -27,7 +27,7 @@ pub(crate) fn small_scenes([train, val, test]: [usize; 3]) -> (Config, Source) {
 }
 
 /// What a target has in small: keys that it does not have are passed over.
-const SMALL: [(&str, &str); 19] = [
+const SMALL: [(&str, &str); 20] = [
     ("sampler.warmup_epochs", "1"),
     ("train.batch", "8"),
     ("dims", "8"),
@@ -47,6 +47,7 @@ const SMALL: [(&str, &str); 19] = [
     ("train", "24"),
     ("val", "6"),
     ("test", "4"),
+    ("images", "3"),
 ];
 
 /// A target on Scenes that trains in a second.

@@ -14,8 +14,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use burn::tensor::{Device, Distribution, Tensor};
-use itm_core::scored::Scored;
 use itm_core::host;
+use itm_core::scored::Scored;
 use itm_kernels::random;
 use tags_dc::model::{RegionBatch, Uniter, UniterScores, UniterShape};
 
@@ -31,7 +31,9 @@ fn main() {
     if std::env::args().nth(1).as_deref() != Some("--bench") {
         return; // `cargo test --benches` starts it too, and has no use for timings
     }
-    println!("| regions | width of a region | pairs a second | share of the time of its bare products |");
+    println!(
+        "| regions | width of a region | pairs a second | share of the time of its bare products |"
+    );
     println!("|---:|---:|---:|---:|");
     for (regions, width) in [(12, 704), (49, 128)] {
         compare(regions, width);
@@ -69,9 +71,8 @@ fn compare(regions: usize, width: usize) {
 /// Seconds of the maps of all positions as four large products a block; attention is left out.
 fn products(positions: usize, d: usize, layers: usize) -> f64 {
     let rows = 1 << 14;
-    let random = |n: usize, m: usize| {
-        Tensor::<2>::random([n, m], Distribution::Default, &Device::flex())
-    };
+    let random =
+        |n: usize, m: usize| Tensor::<2>::random([n, m], Distribution::Default, &Device::flex());
     let [narrow, wide] = [random(rows, d), random(rows, 4 * d)];
     let weights = [(d, 3 * d), (d, d), (d, 4 * d), (4 * d, d)].map(|(n, m)| random(n, m));
     let started = Instant::now();

@@ -35,7 +35,7 @@ pub struct ModelConfig {
     /// Tokens of a text at most, `[CLS]` and `[SEP]` included.
     pub positions: usize,
     /// Share of values that is dropped in training: of embeddings, attention and outputs.
-    pub dropout: f64,
+    pub hidden_dropout: f64,
 }
 
 /// Masked sentences of an anchor.
@@ -152,7 +152,9 @@ impl TagsDcConfig {
             let expected = "at least 3: [CLS], a word, [SEP]";
             return Err(Error::invalid("model.positions", expected, model.positions));
         }
-        within("model.dropout", model.dropout, "a share below 1", |x| (0.0..1.0).contains(&x))?;
+        within("model.hidden_dropout", model.hidden_dropout, "a share below 1", |x| {
+            (0.0..1.0).contains(&x)
+        })?;
         within("masking.rate", masking.rate, "above 0, at most 1", |x| x > 0.0 && x <= 1.0)?;
         let share =
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));
@@ -171,7 +173,8 @@ impl TagsDcConfig {
 
     /// The backbone for regions of a width and so many tokens.
     pub fn shape(&self, features: usize, tokens: usize) -> UniterShape {
-        let ModelConfig { embed_dim, heads, layers, positions, dropout } = self.model;
+        let ModelConfig { embed_dim, heads, layers, positions, hidden_dropout: dropout } =
+            self.model;
         let mut shape = UniterShape::of_width(embed_dim, heads, layers, tokens);
         shape.text.positions = positions;
         (shape.text.dropout, shape.text.attention_dropout) = (dropout, dropout);

@@ -14,7 +14,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Identity, Precision, Store};
+use super::{Identity, Store};
+use crate::config::Precision;
 use crate::disk::replace;
 
 const TENSOR: &str = "scores";

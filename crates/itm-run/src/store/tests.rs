@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
+use std::slice;
 
 use itm_core::Error;
 
@@ -87,7 +88,7 @@ fn what_was_scored_before_a_failure_is_kept() {
     assert!(matrix(&store, &broken).is_err());
     let scored = counted();
     assert_eq!(matrix(&store, &scored).unwrap(), counted().matrix().unwrap());
-    assert_eq!(*scored.asked.borrow(), [16..20]);
+    assert_eq!(*scored.asked.borrow(), slice::from_ref(&(16..20)));
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn damage_is_told_and_scored_again() {
         fs::write(&path, bad).unwrap();
         let (scored, mut lines) = (counted(), vec![]);
         let got = store.matrix(&scored, |line| lines.push(line.to_owned()), |_| {}).unwrap();
-        assert_eq!((&got, &scored.asked.borrow()[..]), (&whole, &[8..16][..]));
+        assert_eq!((&got, &scored.asked.borrow()[..]), (&whole, slice::from_ref(&(8..16))));
         assert!(lines.len() == 1 && lines[0].contains("texts-000008.safetensors"), "{lines:?}");
         assert_eq!(fs::read(&path).unwrap(), good);
     }

@@ -20,7 +20,8 @@ mod joint;
 mod regions;
 mod scores;
 mod shape;
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests;
 
 use burn::module::Module;

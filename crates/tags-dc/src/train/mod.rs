@@ -11,7 +11,8 @@ mod method;
 mod objective;
 mod retrieval;
 mod state;
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
+#[cfg(feature = "flex")]
 mod tests;
 
 use burn::optim::GradientsParams;

@@ -18,7 +18,13 @@ const WIDTH: usize = 3;
 
 fn config() -> TagsDcConfig {
     TagsDcConfig {
-        model: ModelConfig { embed_dim: 8, heads: 2, layers: 1, positions: 10, dropout: 0.1 },
+        model: ModelConfig {
+            embed_dim: 8,
+            heads: 2,
+            layers: 1,
+            positions: 10,
+            hidden_dropout: 0.1,
+        },
         masking: MaskingConfig { maskings: 2, rate: 0.15 },
         retrieval: RetrievalConfig {
             sampled: 3,
@@ -205,7 +211,7 @@ fn scores_are_without_noise_before_and_after_a_step() {
     assert_eq!(step(&mut model, &split, &[0, 4], 5).unwrap(), first);
     assert_eq!(scores(&model), scores(&model));
     let mut quiet = config();
-    quiet.model.dropout = 0.0;
+    quiet.model.hidden_dropout = 0.0;
     let without = step(&mut super::tests::model(&quiet), &split, &[0, 4], 5).unwrap();
     assert_ne!(without.loss, first.loss, "a step has noise");
 }
@@ -233,7 +239,7 @@ fn options_change_the_step() {
         |c| c.train.warmup = 0.5,
         |c| c.train.weight_decay = 0.5,
         |c| c.train.grad_clip = 0.01,
-        |c| c.model.dropout = 0.3,
+        |c| c.model.hidden_dropout = 0.3,
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut config = config();
