@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use burn::tensor::Device;
-use itm_core::cca::StartInputs;
+use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Features, Regions, WordVectors};
 use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
 use itm_core::scored::Scored;
@@ -33,6 +33,7 @@ pub(crate) struct Bench {
     /// Where a row's words begin with ready vectors, and the target's file is there.
     vectors: Option<WordVectors>,
     starts: Starts,
+    cca: Mutex<Option<Arc<Cca>>>,
     pub(crate) device: Device,
 }
 
@@ -55,8 +56,8 @@ impl Bench {
         let note = readings.iter().find_map(|reading| reading.note(&source));
         source.notes.extend(note);
         let vectors = ready_vectors(&config, &mut source, &readings)?;
-        let starts = Starts::default();
-        Ok(Self { config, source, features, readings, vectors, starts, device })
+        let (starts, cca) = (Starts::default(), Mutex::default());
+        Ok(Self { config, source, features, readings, vectors, starts, cca, device })
     }
 
     /// The captions as a row reads them.
@@ -151,6 +152,19 @@ impl Bench {
 
     fn sizes(&self, row: &str) -> Result<Sizes> {
         Ok(Sizes::of(&self.source, self.reading(row)?))
+    }
+
+    /// The closed-form baseline, solved once.
+    ///
+    /// # Errors
+    /// As [`Cca::fit`].
+    pub(crate) fn cca(&self) -> Result<Arc<Cca>> {
+        let mut known = self.cca.lock().expect("nobody panics with it");
+        if let Some(cca) = &*known {
+            return Ok(cca.clone());
+        }
+        let cca = Arc::new(Cca::fit(&self.source.dataset, &CcaOptions::default())?);
+        Ok(known.insert(cca).clone())
     }
 
     /// A fresh model of a row and seed; `folder` keeps the closed form that it begins with.

@@ -47,6 +47,8 @@ pub struct Target {
     /// How the scores of rows that see an image and a text together are kept.
     #[serde(default)]
     pub scores: Precision,
+    /// Such rows score only so many candidates of each query, the best by closed-form CCA; all pairs where it is left out.
+    pub candidates: Option<usize>,
     /// Target to run instead when the data are not there.
     pub substitute: Option<String>,
     /// Number of seeds, from 0, unless the command line says otherwise.
@@ -96,6 +98,13 @@ impl Target {
             if self.protocol != Protocol::Full {
                 let expected = "none: only the protocol `full` takes a part of a split";
                 return Err(Error::invalid(place("images"), expected, images));
+            }
+        }
+        if let Some(candidates) = self.candidates {
+            within(place("candidates"), candidates as u64, 1..=1_000_000)?;
+            if self.protocol != Protocol::Full || self.features == ImageFeatures::Pictures {
+                let expected = "none: two stages need the protocol `full`, and features for CCA";
+                return Err(Error::invalid(place("candidates"), expected, candidates));
             }
         }
         data::check(self, path)?;

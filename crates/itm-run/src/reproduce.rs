@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hubness::study::Study;
-use itm_core::cca::{Cca, CcaOptions};
 use itm_core::{Error, Result};
 use itm_report::format;
 
@@ -219,7 +218,7 @@ fn cca(job: &Job) -> Result<Option<RowResult>> {
     let started = Instant::now();
     let spinner = progress::spinner("CCA (closed form)");
     let data = &job.run.bench.source.dataset;
-    let cca = Cca::fit(data, &CcaOptions::default())?;
+    let cca = job.run.bench.cca()?;
     let run = SeedRun::evaluate(job, 0, &cca.scores(&data.test)?)?;
     spinner.finish_and_clear();
     let seconds = started.elapsed().as_secs_f64();

@@ -146,7 +146,15 @@ fn protocol(job: &Job) -> String {
         Some(all) => format!("the first {} of {all}", test.images()),
         None => test.images().to_string(),
     };
-    format!("{name}: {images} images, {} captions", test.texts())
+    let stages = match job.run.bench.config.target.candidates {
+        Some(count) => {
+            format!(
+                "; pair by pair only {count} candidates of CCA a query: no number of the paper's protocol"
+            )
+        }
+        None => String::new(),
+    };
+    format!("{name}: {images} images, {} captions{stages}", test.texts())
 }
 
 /// Ranking at random, of one fold where there are several of the same size; where the truth is known, and not evaluated by folds,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use itm_core::scored::Scored;
+use itm_core::scored::{Scored, TwoStage};
 use itm_core::{Result, ScoreMatrix};
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +108,13 @@ impl Run {
         if !scored.costly() {
             return Ok(scored);
         }
+        let scored = match self.bench.config.target.candidates {
+            Some(count) => {
+                let cheap = self.bench.cca()?.scores(self.bench.source.part(split).0)?;
+                Box::new(TwoStage::new(cheap, scored, count)?)
+            }
+            None => scored,
+        };
         let (store, name) = (self.store(model, split, &*scored)?, model.name());
         let bar = progress::bar(&format!("{name}, {} pairs", split.name()), "pairs");
         bar.set_length((scored.images() * scored.texts()) as u64);

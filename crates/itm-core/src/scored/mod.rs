@@ -6,6 +6,7 @@
 
 mod bands;
 mod rows;
+mod two_stage;
 
 use std::ops::Range;
 
@@ -15,6 +16,7 @@ use crate::eval::{Evaluation, Fold, Protocol, Ranks, TiePolicy};
 use crate::{Pairs, Result, ScoreMatrix};
 
 pub use rows::EmbeddingRows;
+pub use two_stage::TwoStage;
 
 /// How two embeddings are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

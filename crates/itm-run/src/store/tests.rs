@@ -3,10 +3,14 @@ use std::fs;
 use std::path::Path;
 use std::slice;
 
+use burn::tensor::Device;
 use itm_core::Error;
 
 use super::*;
+use crate::bench::Bench;
 use crate::disk::fakes::Unsynced;
+use crate::run_dir::RunDir;
+use crate::testing;
 
 /// Scores that cannot be told beforehand, counted as they are asked for; none from some call on.
 struct Counted {
@@ -152,4 +156,40 @@ fn shards_cover_all_texts_once() {
         let all: Vec<usize> = ranges(texts, images).flatten().collect();
         assert_eq!(all, (0..texts).collect::<Vec<_>>());
     }
+}
+
+/// The scores of a small trained row, with other lines in its target; and its folder.
+fn of_run(dir: &Path, lines: &str) -> (ScoreMatrix, PathBuf) {
+    let changed = format!("images = 3\n{lines}");
+    let (config, source) = testing::small_target("tags-dc-scenes", &[("images = 3", &changed)]);
+    let row = config.rows().next().unwrap().to_owned();
+    let identity = crate::run_dir::Identity {
+        target: config.name.clone(),
+        config_sha256: config.sha256.clone(),
+        data_sha256: source.dataset.sha256.clone(),
+        backend: "cpu".into(),
+    };
+    let dir = RunDir::create(dir.to_path_buf(), identity, "").unwrap();
+    let run = Run { bench: Bench::new(config, source, Device::flex()).unwrap(), dir };
+    let (model, _) = run.train(&row, 0, |_, _| {}).unwrap();
+    let scores = run.scores(&model, Split::Test).unwrap().matrix().unwrap();
+    let again = run.scores(&model, Split::Test).unwrap().matrix().unwrap();
+    assert_eq!(again, scores);
+    let folder = run.dir.folder(&row, 0).join("scores/test");
+    (scores, folder)
+}
+
+/// A row that scores pair by pair has a store; half precision and candidates change its scores.
+#[test]
+fn options_of_a_target_change_the_scores() {
+    let dir = tempfile::tempdir().unwrap();
+    let (all, folder) = of_run(&dir.path().join("all"), "");
+    assert_eq!((all.images(), all.texts()), (3, 15));
+    assert!(folder.join("texts-000000.safetensors").is_file());
+    let (half, _) = of_run(&dir.path().join("half"), "scores = \"half\"\n");
+    let (few, _) = of_run(&dir.path().join("few"), "candidates = 1\n");
+    assert!(half != all && few != all);
+    let kept = few.values().iter().zip(all.values()).filter(|(a, b)| a == b).count();
+    assert!((15..45).contains(&kept), "{kept} candidates");
+    assert!(few.values().iter().all(|&score| score.abs() < 100.0 || score < -1000.0));
 }

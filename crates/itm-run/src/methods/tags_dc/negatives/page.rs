@@ -34,7 +34,8 @@ pub(super) fn table(summary: &Summary) -> Table {
     if of.iter().any(|kind| kind.truth.is_some()) {
         let judged = || of.iter().map(|kind| kind.truth.as_ref());
         table.numbers("truly false", judged().map(|j| j?.truly_false), share);
-        table.numbers("95 %", judged().map(|j| j?.ci95), |ends| interval_to(ends, 3));
+        let percent = |ends: [f64; 2]| interval_to(ends.map(|end| 100.0 * end), 1);
+        table.numbers("95 %", judged().map(|j| j?.ci95), percent);
         table.numbers("no sentence", judged().map(|j| Some(j?.unparsed)), |n| count(n as u64));
         table = table.noted(
             "Truly false: share of the sentences with a meaning that the scene denies. No sentence: the world's grammar gives the \
@@ -67,8 +68,8 @@ pub(super) fn page(
         (facts("", known(summary)))
         (section("What was written", titled(&table(summary))))
         (section(&format!("{} captions, drawn at random", drawn.len()), html! {
-            p.note { "Above: the caption, words that go are " del { "struck out" } ". Below: the negative, with the " ins { "new words" } "." }
-            @for &at in &drawn { (one(all[at].0, texts.get(all[at].0), &all[at].1)) }
+            p.note { "In brackets: words that went " del { "struck out" } ", and the " ins { "words" } " that came for them." }
+            div.examples { @for &at in &drawn { (one(all[at].0, texts.get(all[at].0), &all[at].1)) } }
         }))
         (section("Again", again(&summary.command)))
     };

@@ -1,0 +1,92 @@
+//! Words of the closed classes, which can be more than one thing: `to`, `her`, `that`, `down`.
+
+use super::Tagger;
+use super::can::can;
+use crate::inflect::VerbForm;
+use crate::phrases::Tag;
+use crate::phrases::lexicon::LEXICON;
+
+impl Tagger<'_> {
+    pub(super) fn closed(&self, at: usize, tag: Tag) -> Tag {
+        let (word, next) = (self.word(at), self.word(at + 1));
+        let after = can(next);
+        match (word, tag) {
+            ("to", _)
+                if after.verb == Some(VerbForm::Base) && !(after.noun && self.nominal(at + 1)) =>
+            {
+                Tag::Particle
+            }
+            ("her", _) if !self.begins_chunk(at + 1) => Tag::Pronoun,
+            ("that", _) if matches!(self.before(), Some(Tag::Noun | Tag::Pronoun)) => Tag::Pronoun,
+            ("that" | "this" | "these" | "those", _) if !self.begins_chunk(at + 1) => Tag::Pronoun,
+            ("like", _) if matches!(self.before(), Some(Tag::Particle)) => Tag::Verb,
+            ("high" | "low" | "fast" | "hard" | "close" | "straight", _) if self.describes(at) => {
+                Tag::Adjective
+            }
+            ("back", _)
+                if matches!(
+                    self.before(),
+                    Some(Tag::Determiner | Tag::Possessive | Tag::Preposition)
+                ) =>
+            {
+                if self.chunk_goes_on(at + 1) {
+                    Tag::Adjective
+                } else {
+                    Tag::Noun
+                }
+            }
+            (
+                "outside" | "inside" | "down" | "up" | "over" | "off" | "past" | "by" | "around"
+                | "near" | "along" | "across" | "through" | "about" | "on" | "in" | "out"
+                | "behind" | "above" | "below" | "underneath" | "nearby" | "aboard" | "opposite"
+                | "like",
+                Tag::Preposition,
+            ) => {
+                let chunk = self.begins_chunk(at + 1);
+                let phrase = next == "of"
+                    || LEXICON.closed(next) == Some(Tag::Preposition)
+                        && self.before() != Some(Tag::Noun);
+                if matches!(self.before(), Some(Tag::Determiner)) && self.chunk_goes_on(at + 1) {
+                    Tag::Adjective // the inside wall
+                } else if chunk || phrase {
+                    Tag::Preposition
+                } else if LEXICON.particle(word) && self.governor() == Some(Tag::Verb) {
+                    Tag::Particle
+                } else {
+                    Tag::Adverb
+                }
+            }
+            ("but" | "so" | "as" | "than" | "while" | "and" | "or", _) => Tag::Conjunction,
+            ("all" | "both" | "each", _) if self.acts_next(at) => Tag::Adverb, // are all standing
+            ("can", _)
+                if matches!(self.before(), Some(Tag::Determiner | Tag::Noun | Tag::Adjective))
+                    && !self.infinitive(at + 1) =>
+            {
+                Tag::Noun
+            }
+            _ => tag,
+        }
+    }
+
+    /// Whether the word stands between a noun or `be` and a verb.
+    fn acts_next(&self, at: usize) -> bool {
+        let next = self.word(at + 1);
+        let verb = matches!(can(next).verb, Some(VerbForm::Ing | VerbForm::Past));
+        matches!(self.before(), Some(Tag::Auxiliary | Tag::Noun))
+            && (verb || LEXICON.closed(next) == Some(Tag::Preposition))
+    }
+
+    /// Whether a bare verb follows, after adverbs.
+    fn infinitive(&self, at: usize) -> bool {
+        let at =
+            (at..self.words.len()).find(|&k| LEXICON.closed(self.word(k)) != Some(Tag::Adverb));
+        at.is_some_and(|at| {
+            self.word(at) == "be" || can(self.word(at)).verb == Some(VerbForm::Base)
+        })
+    }
+
+    /// Whether a word that can be a noun or a verb is a noun after `to`: nothing that a verb would act on follows.
+    fn nominal(&self, at: usize) -> bool {
+        matches!(self.word(at), "work" | "school" | "water" | "land" | "shore" | "side" | "front")
+    }
+}
