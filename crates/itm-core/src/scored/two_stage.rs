@@ -186,6 +186,11 @@ mod tests {
                 assert!((near - far).abs() < 2.5e-4);
             }
         }
+        for text in 0..10 {
+            let of = |image: usize| cheap.row(image)[text];
+            let nearest = (0..6).max_by(|a, b| of(*a).total_cmp(&of(*b))).unwrap();
+            assert_eq!(all.row(nearest)[text], costly.row(nearest)[text], "text {text}");
+        }
         // The same in whatever block.
         let part = both.block(2..5, 3..7).unwrap();
         assert_eq!(part.row(1), &all.row(3)[3..7]);
