@@ -36,6 +36,8 @@ pub struct ModelConfig {
     pub positions: usize,
     /// Share of values that is dropped in training: of embeddings, attention and outputs.
     pub hidden_dropout: f64,
+    /// Standard deviation of random matrices and tables.
+    pub initializer_range: f64,
 }
 
 /// Masked sentences of an anchor.
@@ -155,6 +157,7 @@ impl TagsDcConfig {
         within("model.hidden_dropout", model.hidden_dropout, "a share below 1", |x| {
             (0.0..1.0).contains(&x)
         })?;
+        above_zero("model.initializer_range", model.initializer_range)?;
         within("masking.rate", masking.rate, "above 0, at most 1", |x| x > 0.0 && x <= 1.0)?;
         let share =
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));
@@ -173,11 +176,12 @@ impl TagsDcConfig {
 
     /// The backbone for regions of a width and so many tokens.
     pub fn shape(&self, features: usize, tokens: usize) -> UniterShape {
-        let ModelConfig { embed_dim, heads, layers, positions, hidden_dropout: dropout } =
-            self.model;
+        let ModelConfig { embed_dim, heads, layers, positions, .. } = self.model;
+        let (dropout, initializer_range) =
+            (self.model.hidden_dropout, self.model.initializer_range);
         let mut shape = UniterShape::of_width(embed_dim, heads, layers, tokens);
         shape.text.positions = positions;
         (shape.text.dropout, shape.text.attention_dropout) = (dropout, dropout);
-        UniterShape { features, ..shape }
+        UniterShape { features, initializer_range, ..shape }
     }
 }

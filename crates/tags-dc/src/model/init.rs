@@ -4,15 +4,13 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Tensor, TensorData};
 use itm_kernels::random;
 
-/// Standard deviation of matrices and tables.
-const DEVIATION: f32 = 0.02;
-
-/// The module with normal matrices and tables and without biases; norms stay as they are.
-pub(super) fn normal<M: Module>(module: M, seed: u64) -> M {
-    module.map(&mut Normal { seed, part: 0, name: String::new() })
+/// The module with matrices and tables normal with this deviation, and without biases; norms stay as they are.
+pub(super) fn normal<M: Module>(module: M, deviation: f64, seed: u64) -> M {
+    module.map(&mut Normal { deviation: deviation as f32, seed, part: 0, name: String::new() })
 }
 
 struct Normal {
+    deviation: f32,
     seed: u64,
     part: u64,
     /// Of the parameter that is visited.
@@ -32,7 +30,7 @@ impl ModuleMapper for Normal {
             return param; // γ and β
         }
         let n = shape.iter().product::<usize>() as u64;
-        let deviation = if D == 1 { 0.0 } else { DEVIATION };
+        let deviation = if D == 1 { 0.0 } else { self.deviation };
         let values: Vec<f32> = (0..n).map(|k| deviation * gaussian(seed, k)).collect();
         param.map(|_| {
             let value = Tensor::from_data(TensorData::new(values, shape), &device);

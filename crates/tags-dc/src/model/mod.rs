@@ -101,13 +101,14 @@ pub struct Joint {
 }
 
 impl Uniter {
-    /// Random weights, a function of the seed: matrices and tables normal with deviation 0.02, biases 0, norms 1 and 0; without
-    /// the heads of phase 2. `rank` begins as class 1 of `pair`, as from a file.
+    /// Random weights, a function of the seed: matrices and tables normal with the deviation
+    /// [`initializer_range`](UniterShape::initializer_range), biases 0, norms 1 and 0; without the heads of phase 2. `rank` begins as class 1 of `pair`, as from a file.
     ///
     /// # Panics
     /// If [`UniterShape::check`] refuses the sizes.
     pub fn seeded(shape: &UniterShape, seed: u64, device: &Device) -> Self {
-        let model = init::normal(Self::unset(shape, device), random::derive(seed, 0));
+        let unset = Self::unset(shape, device);
+        let model = init::normal(unset, shape.initializer_range, random::derive(seed, 0));
         Self { rank: heads::output(&model.pair, 1), ..model }
     }
 

@@ -37,7 +37,7 @@ fn folder() -> PathBuf {
 fn shape() -> UniterShape {
     let wide = UniterShape::of_width(16, 4, 2, 50);
     let text = BertShape { positions: 9, mlp: 24, ..wide.text };
-    UniterShape { text, features: 6 }
+    UniterShape { text, features: 6, ..wide }
 }
 
 fn open(file: &str, device: &Device) -> Uniter {

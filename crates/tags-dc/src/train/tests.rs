@@ -24,6 +24,7 @@ fn config() -> TagsDcConfig {
             layers: 1,
             positions: 10,
             hidden_dropout: 0.1,
+            initializer_range: 0.02,
         },
         masking: MaskingConfig { maskings: 2, rate: 0.15 },
         retrieval: RetrievalConfig {
@@ -230,7 +231,7 @@ fn options_change_the_step() {
     };
     let default = scores(&config());
     assert_eq!(scores(&config()), default);
-    let changes: [fn(&mut TagsDcConfig); 12] = [
+    let changes: [fn(&mut TagsDcConfig); 13] = [
         |c| c.retrieval.image_anchors = ImageAnchors::Same,
         |c| c.retrieval.sampled = 2,
         |c| c.retrieval.kept = 1,
@@ -243,6 +244,7 @@ fn options_change_the_step() {
         |c| c.train.weight_decay = 0.5,
         |c| c.train.grad_clip = 0.01,
         |c| c.model.hidden_dropout = 0.3,
+        |c| c.model.initializer_range = 0.1,
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut config = config();
