@@ -61,7 +61,7 @@ impl Bench {
     }
 
     /// The captions as a row reads them.
-    fn reading(&self, row: &str) -> Result<&Reading> {
+    pub(crate) fn reading(&self, row: &str) -> Result<&Reading> {
         let captions = captions(&self.config, row)?;
         let found = self.readings.iter().find(|reading| reading.captions == captions);
         Ok(found.expect("each row's was made"))

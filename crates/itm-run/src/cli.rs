@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -220,6 +220,13 @@ pub struct Negatives {
     /// Negatives of a caption at most.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub per_caption: usize,
+    /// A finished run whose model masks words of each caption, fills in others, and keeps the sentences that match the image best.
+    /// Instead of edits. Captions are of images that the run knows.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kinds", "rules", "train"])]
+    pub run: Option<PathBuf>,
+    /// The model that fills in.
+    #[command(flatten)]
+    pub model: RefillArgs,
     /// Captions that the page shows.
     #[arg(long, default_value_t = 40, value_name = "N")]
     pub shown: usize,
@@ -228,20 +235,73 @@ pub struct Negatives {
 impl Negatives {
     /// The command line that repeats it.
     pub(crate) fn command(&self) -> String {
-        let name = |kind: &EditKind| kind.to_possible_value().expect("none is skipped");
-        let kinds: Vec<_> =
-            self.kinds.iter().map(|kind| name(kind).get_name().to_owned()).collect();
-        let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
+        let how = match &self.run {
+            Some(run) => self.model.command(run),
+            None => self.edits(),
+        };
         format!(
-            "cargo xtask negatives --captions {}{} --kinds {} --rules {} --seed {} --per-caption {} --shown {}",
+            "cargo xtask negatives --captions {}{how} --seed {} --per-caption {} --shown {}",
             self.captions.display(),
-            train.unwrap_or_default(),
-            kinds.join(","),
-            self.rules.name(),
             self.seed,
             self.per_caption,
             self.shown
         )
+    }
+
+    fn edits(&self) -> String {
+        let name = |kind: &EditKind| kind.to_possible_value().expect("none is skipped");
+        let kinds: Vec<_> =
+            self.kinds.iter().map(|kind| name(kind).get_name().to_owned()).collect();
+        let train = self.train.as_ref().map(|path| format!(" --train {}", path.display()));
+        let train = train.unwrap_or_default();
+        format!("{train} --kinds {} --rules {}", kinds.join(","), self.rules.name())
+    }
+}
+
+/// Of `itm negatives --run`.
+#[derive(Debug, Clone, Args)]
+pub struct RefillArgs {
+    /// Row of the run; the file's first by default.
+    #[arg(long, requires = "run")]
+    pub row: Option<String>,
+    /// Seed of the row.
+    #[arg(long, default_value_t = 0, requires = "run", value_name = "SEED")]
+    pub row_seed: u64,
+    /// Independent maskings of a caption.
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub maskings: u32,
+    /// Refills of a masking.
+    #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
+    pub refills: u32,
+    /// Above 1 the model takes unlikely words more often.
+    #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
+    pub temperature: f64,
+    /// Only the first images of the captions.
+    #[arg(long, requires = "run", value_name = "N")]
+    pub images: Option<usize>,
+    /// Folder of the run's data set.
+    #[arg(long, requires = "run", value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// As of `reproduce`.
+    #[arg(long, default_value = "cpu", requires = "run")]
+    pub backend: String,
+}
+
+impl RefillArgs {
+    fn command(&self, run: &Path) -> String {
+        let Self { row, row_seed, maskings, refills, temperature, images, data, backend } = self;
+        let mut line = format!(
+            " --run {} --row-seed {row_seed} --maskings {maskings} --refills {refills} --temperature {temperature} --backend {backend}",
+            run.display()
+        );
+        for (name, value) in [
+            ("row", row.clone()),
+            ("images", images.map(|n| n.to_string())),
+            ("data", data.as_ref().map(|data| data.display().to_string())),
+        ] {
+            line += &value.map_or(String::new(), |value| format!(" --{name} '{value}'"));
+        }
+        line
     }
 }
 

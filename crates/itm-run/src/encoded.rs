@@ -93,6 +93,14 @@ impl Reading {
         if let Reader::Stems(terms) = &self.reader { Some(terms) } else { None }
     }
 
+    /// A caption as numbers.
+    ///
+    /// # Errors
+    /// If it says nothing and has no marks, or has no word pieces.
+    pub(crate) fn read(&self, caption: &str) -> Result<Vec<u32>> {
+        self.reader.read(&|| format!("caption \"{caption}\""), caption)
+    }
+
     /// The word of each number, nothing for what is no word; `None` where captions are not read as words.
     pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
         match &self.reader {

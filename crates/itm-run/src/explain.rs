@@ -9,16 +9,11 @@ use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
-use crate::bench::Bench;
-use crate::config::{AnyConfig, Config};
-use crate::devices::device;
 use crate::disk::write_atomically;
 use crate::methods::Kind;
 use crate::queries::{Queries, false_negatives};
 use crate::report::{self, Example, Item, Mark};
-use crate::run::Run;
-use crate::run_dir::{Identity, RunDir};
-use crate::source::Source;
+use crate::run::{Finished, Run};
 use crate::split::Split;
 use crate::{cli, progress, word_maps};
 
@@ -29,15 +24,12 @@ use crate::{cli, progress, word_maps};
 /// If the run or the row is missing, if there is neither a posterior nor a map, or a file cannot be written: one line.
 pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let run = open(args, configs)?;
-    let (source, config) = (&run.bench.source, &run.bench.config);
+    let source = &run.bench.source;
     let split = match args.split {
         cli::ExplainedSplit::Train => Split::Train,
         cli::ExplainedSplit::Test => Split::Test,
     };
-    let row = match &args.row {
-        Some(row) => row.clone(),
-        None => config.rows().next().unwrap_or_default().to_owned(),
-    };
+    let row = run.row(args.row.as_deref());
     let folder = run.dir.folder(&row, args.seed).join("explain").join(split.name());
     let pairs = word_maps::asked(source, split, &asked::pairs(source, split, args)?);
     if !pairs.is_empty() {
@@ -95,39 +87,18 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The models of a run, as it was made: its own copy of the configuration, its data, its backend's identity.
+/// The run that is asked about, if the method is its own.
 fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
-    let identity = Identity::read(&args.run)?;
-    let path = args.run.join("config.toml");
-    let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-    let config = match AnyConfig::parse(&identity.target, path.clone(), text)? {
-        AnyConfig::Trained(config) => *config,
-        AnyConfig::Hubs(_) => {
-            return Err(Error::invalid(path.display(), "a run that trained", "one of `hubness`"));
+    let cli::Explain { run, row, data, backend, .. } = args;
+    let asked = Finished { run, row: row.as_deref(), data: data.as_deref(), backend };
+    Run::open(asked, configs, |config| {
+        let kind = Kind::of(config)?;
+        if kind.name == args.what {
+            return Ok(());
         }
-    };
-    let kind = Kind::of(&config)?;
-    if kind.name != args.what {
-        let expected = format!("{}, the method of {}", kind.name, args.run.display());
-        return Err(Error::invalid("what to explain", expected, format!("`{}`", args.what)));
-    }
-    check_row(&config, args)?;
-    let device = device(&args.backend)?;
-    let (config, source) = Source::open(&config, args.data.as_deref(), configs)?;
-    let wanted = Identity {
-        config_sha256: config.sha256.clone(),
-        data_sha256: source.dataset.sha256.clone(),
-        ..identity
-    };
-    let dir = RunDir::open(args.run.clone(), wanted, &config.text)?;
-    Ok(Run { bench: Bench::new(config, source, device)?, dir })
-}
-
-fn check_row(config: &Config, args: &cli::Explain) -> Result<()> {
-    let known: Vec<_> = config.rows().collect();
-    let Some(row) = args.row.as_deref().filter(|row| !known.contains(row)) else { return Ok(()) };
-    let expected = format!("one of {}", known.join(", "));
-    Err(Error::invalid("--row", expected, format!("`{row}`")))
+        let expected = format!("{}, the method of {}", kind.name, run.display());
+        Err(Error::invalid("what to explain", expected, format!("`{}`", args.what)))
+    })
 }
 
 /// The page, which needs nothing else, and its pictures as files.

@@ -29,6 +29,7 @@ mod kills;
 mod list;
 mod mean;
 mod measure;
+mod negatives;
 mod parallel;
 mod pictures;
 mod pointing;
@@ -67,7 +68,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
-        Command::Negatives(args) => _ = methods::negatives(&args)?,
+        Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }

@@ -1,12 +1,16 @@
 //! Models trained into a run directory, and read back from it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use itm_core::{Error, Result};
 
 use crate::bench::{Bench, Model};
 use crate::checkpoint::{self, Checkpoints};
-use crate::run_dir::RunDir;
+use crate::config::{AnyConfig, Config};
+use crate::devices::device;
+use crate::run_dir::{Identity, RunDir};
+use crate::source::Source;
 use crate::train::{Event, Plan, Progress, Training, chosen, restore};
 
 /// A bench with a run directory: models are trained into it and read from it.
@@ -15,7 +19,60 @@ pub(crate) struct Run {
     pub(crate) dir: RunDir,
 }
 
+/// Which finished run is opened, and on what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finished<'a> {
+    /// Its folder.
+    pub(crate) run: &'a Path,
+    /// A row of it that is asked for.
+    pub(crate) row: Option<&'a str>,
+    /// Folder of the data set.
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) backend: &'a str,
+}
+
 impl Run {
+    /// The models of a run, as it was made: its own copy of the configuration, its data. `check` sees the configuration before data are
+    /// read.
+    ///
+    /// # Errors
+    /// If there is no such run or row, its data are other ones now, and of `check`.
+    pub(crate) fn open(
+        asked: Finished,
+        configs: &Path,
+        check: impl FnOnce(&Config) -> Result<()>,
+    ) -> Result<Self> {
+        let identity = Identity::read(asked.run)?;
+        let path = asked.run.join("config.toml");
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let config = match AnyConfig::parse(&identity.target, path.clone(), text)? {
+            AnyConfig::Trained(config) => *config,
+            AnyConfig::Hubs(_) => {
+                return Err(Error::invalid(
+                    path.display(),
+                    "a run that trained",
+                    "one of `hubness`",
+                ));
+            }
+        };
+        check(&config)?;
+        check_row(&config, asked.row)?;
+        let device = device(asked.backend)?;
+        let (config, source) = Source::open(&config, asked.data, configs)?;
+        let wanted = Identity {
+            config_sha256: config.sha256.clone(),
+            data_sha256: source.dataset.sha256.clone(),
+            ..identity
+        };
+        let dir = RunDir::open(asked.run.to_path_buf(), wanted, &config.text)?;
+        Ok(Self { bench: Bench::new(config, source, device)?, dir })
+    }
+
+    /// The row that is asked for, or the first.
+    pub(crate) fn row(&self, asked: Option<&str>) -> String {
+        asked.or_else(|| self.bench.config.rows().next()).unwrap_or_default().to_owned()
+    }
+
     /// Trains a row with one seed, or goes on training it.
     ///
     /// # Errors
@@ -76,4 +133,11 @@ impl Run {
     pub(crate) fn log(&self, row: &str, seed: u64) -> PathBuf {
         self.dir.folder(row, seed).join("log.jsonl")
     }
+}
+
+fn check_row(config: &Config, row: Option<&str>) -> Result<()> {
+    let known: Vec<_> = config.rows().collect();
+    let Some(row) = row.filter(|row| !known.contains(row)) else { return Ok(()) };
+    let expected = format!("one of {}", known.join(", "));
+    Err(Error::invalid("--row", expected, format!("`{row}`")))
 }

@@ -6,11 +6,14 @@ mod pool;
 mod random;
 mod refill;
 mod siblings;
+mod tailor;
 
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "burn")]
 pub mod config;
+#[cfg(feature = "lmdb")]
+pub mod databases;
 pub mod edits;
 pub mod inflect;
 #[cfg(feature = "burn")]
@@ -26,3 +29,4 @@ pub use pool::{Pick, Scores, draw_images, draw_texts, pool, top};
 pub use random::{Purpose, Streams};
 pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;
+pub use tailor::{Negative, Tailor};

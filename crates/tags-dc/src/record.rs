@@ -137,14 +137,22 @@ fn write_to<T>(
 /// Of the system; names file and line of what is no record: other fields, positions that do not ascend, as many old
 /// words as positions, a line of more than 1 MiB.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
-    let mut lines = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let file = File::open(path).map_err(Error::io(path))?;
+    parse(&path.display().to_string(), BufReader::new(file))
+}
+
+/// The records of any source of lines; `name` stands in error lines.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(name: &str, mut lines: impl BufRead) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let place = || format!("{} line {number}", path.display());
+        let place = || format!("{name} line {number}");
         let bytes = (&mut lines).take(LONGEST + 1).read_until(b'\n', &mut line);
-        if bytes.map_err(Error::io(path))? == 0 {
+        if bytes.map_err(Error::io(name))? == 0 {
             break;
         }
         if line.len() as u64 > LONGEST {

@@ -1,5 +1,6 @@
 //! The trait that a method's crate implements and a loop calls.
 
+use std::any::Any;
 use std::fmt;
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use crate::scored::Scored;
 use crate::text::Word;
 use crate::{Relevance, Result};
 
-/// A method under training. Whoever calls it writes the loop.
-pub trait Method {
+/// A method under training. Whoever calls it writes the loop; whoever knows the method can find it behind the trait, as [`Any`].
+pub trait Method: Any {
     /// Called before the first step of an epoch, counted from 0, with the training items.
     ///
     /// # Errors

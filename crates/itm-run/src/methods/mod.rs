@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
-pub(crate) use self::tags_dc::negatives;
+pub(crate) use self::tags_dc::{Trained, TrainedPart, negatives};
 pub use crate::encoded::Captions;
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;

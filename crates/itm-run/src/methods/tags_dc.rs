@@ -7,7 +7,7 @@ use itm_core::learn::Method;
 use tags_dc::config::TagsDcConfig;
 use tags_dc::train::{Marks, TagsDc};
 
-pub(crate) use negatives::negatives;
+pub(crate) use negatives::{Trained, TrainedPart, negatives};
 
 use super::{Given, Kind, Recipe, Sees};
 use crate::plan::{Bytes, Sizes};

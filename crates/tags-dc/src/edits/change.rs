@@ -39,6 +39,24 @@ pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<
     })
 }
 
+/// Some words, by their positions in ascending order, exchanged for others. `None` where the text stays as it was.
+///
+/// ```
+/// use tags_dc::edits::exchanged;
+/// use tags_dc::phrases::parse;
+/// use tags_dc::record::Kind;
+///
+/// let edit = exchanged(&parse("A dog runs."), Kind::Refill, vec![(1, "cat".into())]);
+/// assert_eq!(edit.map(|edit| edit.text).as_deref(), Some("A cat runs."));
+/// ```
+///
+/// # Panics
+/// If a position is no word of the sentence, or positions do not ascend.
+pub fn exchanged(sentence: &Sentence, kind: Kind, words: Vec<(usize, String)>) -> Option<Edit> {
+    assert!(words.is_sorted_by(|a, b| a.0 < b.0), "positions that ascend");
+    edit(sentence, kind, words.into_iter().map(|(k, word)| (k..k + 1, vec![word])).collect())
+}
+
 /// The words of a range, as they stand inside a sentence: a capital of the first word goes.
 pub(super) fn words(sentence: &Sentence, range: Range<usize>) -> Vec<String> {
     let inside = |k: usize| {

@@ -28,6 +28,7 @@ use crate::inflect::singular;
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 
+pub use change::exchanged;
 pub use nouns::NounTable;
 pub use read::{Captions, read_captions};
 pub use write::{Counts, Wanted, each, write_all};

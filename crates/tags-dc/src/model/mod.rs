@@ -10,8 +10,10 @@
 //! | does this word match the image | [`Uniter::discrimination_logits`] |
 //! | which word should stand here | [`Uniter::correction_logits`] |
 //! | scores of all pairs | [`UniterScores`] |
+//! | one image: words for masks, scores of sentences | [`Beside`] |
 //! | published files | [`Uniter::open`], [`Uniter::save`] |
 
+mod beside;
 mod boxes;
 mod files;
 mod heads;
@@ -30,6 +32,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{Bert, TokenBatch};
 use itm_kernels::{Linear, Noise, embedding, random};
 
+pub use beside::Beside;
 pub use boxes::{BOX_NUMBERS, box_numbers, box_numbers_of_pixels, box_numbers_of_six};
 pub use heads::{At, WordHead};
 pub use regions::{EmbeddedRegions, RegionBatch, RegionEmbedding};

@@ -52,16 +52,28 @@ pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Resu
 /// of its caption. Lines of other captions are passed over.
 pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let path = path.as_ref();
+    let file = File::open(path).map_err(Error::io(path))?;
+    parse(&path.display().to_string(), BufReader::new(file), captions)
+}
+
+/// The phrases of captions from any source of lines; `name` stands in error lines.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(
+    name: &str,
+    mut lines: impl BufRead,
+    captions: &[(&str, usize)],
+) -> Result<Vec<Phrases>> {
     let number: HashMap<&str, usize> =
         captions.iter().enumerate().map(|(k, (id, _))| (*id, k)).collect();
     let mut found: Vec<Option<Phrases>> = vec![None; captions.len()];
-    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
     let mut text = Vec::new();
     for at in 1.. {
-        let place = || format!("{} line {at}", path.display());
+        let place = || format!("{name} line {at}");
         text.clear();
-        let mut part = std::io::Read::take(&mut file, LONGEST as u64 + 1);
-        if part.read_until(b'\n', &mut text).map_err(Error::io(path))? == 0 {
+        let mut part = std::io::Read::take(&mut lines, LONGEST as u64 + 1);
+        if part.read_until(b'\n', &mut text).map_err(Error::io(name))? == 0 {
             break;
         }
         if text.len() > LONGEST {
@@ -78,7 +90,7 @@ pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Ph
     }
     let missing = |k: usize| {
         let expected = format!("phrases of caption `{}`", captions[k].0);
-        Error::invalid(path.display(), expected, "none")
+        Error::invalid(name, expected, "none")
     };
     found.into_iter().enumerate().map(|(k, of)| of.ok_or_else(|| missing(k))).collect()
 }

@@ -1,6 +1,7 @@
 //! `itm negatives`: captions that are false of their images, as JSON lines for any method and as a page that a person can judge.
 
 mod page;
+mod refilled;
 mod truth;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ use tags_dc::edits::{Captions, Counts, Edits, NounTable, Rules, Wanted, each, re
 use tags_dc::phrases::parse;
 use tags_dc::record::{Kind, Record, Writer};
 
+pub(crate) use self::refilled::{Trained, TrainedPart};
+
 use self::truth::Judged;
 use crate::cli;
 use crate::disk::write_atomically;
@@ -25,13 +28,15 @@ use crate::scenes::refuse_files;
 
 /// As `--captions` names the built-in world.
 const SCENES: &str = "scenes";
-/// The world of the targets on Scenes.
+/// The world of the targets on Scenes; with a run its own.
 const WORLD: (u64, Sizes) = (0, Sizes { train: 3000, val: 500, test: 1000, pixels: 96 });
 
 /// Captions, and what else is known of them.
 struct Given {
     /// Whose negatives are written.
     captions: Vec<Captions>,
+    /// The name of each image in a data set.
+    names: Vec<String>,
     /// What teaches which noun may replace which.
     training: Vec<Captions>,
     /// As a reader would call them.
@@ -49,12 +54,28 @@ struct Summary {
     images: usize,
     read: usize,
     without_a_variant: usize,
-    rules: String,
+    /// Of edits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<String>,
+    /// Of words that a model filled in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<OfModel>,
     seed: u64,
     per_caption: usize,
     kinds: BTreeMap<Kind, OfKind>,
     version: &'static str,
     command: String,
+}
+
+/// The model that filled in, and how.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct OfModel {
+    row: String,
+    checkpoint_sha256: String,
+    maskings: u32,
+    refills: u32,
+    temperature: f64,
+    images_not_in_the_run: usize,
 }
 
 /// Negatives of a kind.
@@ -66,28 +87,21 @@ struct OfKind {
     truth: Option<Judged>,
 }
 
-/// Writes them; returns the folder.
+/// Writes them; returns the folder. With a trained model it fills in the words, without one rules change the captions.
 ///
 /// # Errors
-/// If a file cannot be read or written, or holds no captions; if the folder is not empty.
-pub(crate) fn negatives(args: &cli::Negatives) -> Result<PathBuf> {
+/// If a file cannot be read or written, or holds no captions; if the model fills in no words or has none of the images; if the folder is
+/// not empty.
+pub(crate) fn negatives(args: &cli::Negatives, trained: Option<&Trained>) -> Result<PathBuf> {
     let folder = args.out.clone().unwrap_or_else(|| new_path("negatives"));
     refuse_files(&folder)?;
-    let given = Given::open(args)?;
-    let rules = match args.rules {
-        cli::EditRules::Fitting => Rules::Fitting,
-        cli::EditRules::VseC => Rules::VseC,
+    let given = Given::open(args, trained)?;
+    let made = match trained {
+        Some(trained) => Made::by_model(&given, args, trained)?,
+        None => Made::by_rules(&given, args)?,
     };
-    let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();
-    let training: Vec<Vec<_>> = given.training.iter().map(parsed).collect();
-    let edits = Edits { nouns: NounTable::fit(&training), rules };
-    let wanted = Wanted { seed: args.seed, per_caption: args.per_caption, kinds: kinds(args) };
-    let mut records = vec![];
-    let counts = each(&given.captions, &edits, &wanted, |record| {
-        records.push(record);
-        Ok(())
-    })?;
-    let summary = summary(&given, args, &counts, &records);
+    let summary = summary(&given, args, &made);
+    let records = &made.records;
     fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
     let lines = folder.join("negatives.jsonl");
     let mut bytes = vec![];
@@ -97,7 +111,7 @@ pub(crate) fn negatives(args: &cli::Negatives) -> Result<PathBuf> {
     let json = serde_json::to_string_pretty(&summary).expect("names and numbers") + "\n";
     write_atomically(&folder.join("negatives.json"), json.as_bytes())?;
     let path = folder.join("negatives.html");
-    let html = page::page(&summary, &given.captions, &records, args.shown);
+    let html = page::page(&summary, &given.captions, records, args.shown);
     write_atomically(&path, html.as_bytes())?;
     let table = page::table(&summary);
     let lines_of = terminal::table(&table, 80, 24, Palette::of(&std::io::stdout()));
@@ -105,6 +119,52 @@ pub(crate) fn negatives(args: &cli::Negatives) -> Result<PathBuf> {
     progress::say(format!("{} negatives: {}", records.len(), lines.display()));
     progress::say(format!("Page: {}", path.display()));
     Ok(folder)
+}
+
+/// Records, and what is to be told of them.
+struct Made {
+    records: Vec<Record>,
+    counts: Counts,
+    kinds: Vec<Kind>,
+    rules: Option<String>,
+    model: Option<OfModel>,
+}
+
+impl Made {
+    fn by_rules(given: &Given, args: &cli::Negatives) -> Result<Self> {
+        let rules = match args.rules {
+            cli::EditRules::Fitting => Rules::Fitting,
+            cli::EditRules::VseC => Rules::VseC,
+        };
+        let parsed = |image: &Captions| image.texts.iter().map(|text| parse(text)).collect();
+        let training: Vec<Vec<_>> = given.training.iter().map(parsed).collect();
+        let edits = Edits { nouns: NounTable::fit(&training), rules };
+        let kinds = kinds(args);
+        let (seed, per_caption) = (args.seed, args.per_caption);
+        let wanted = Wanted { seed, per_caption, kinds: kinds.clone() };
+        let mut records = vec![];
+        let counts = each(&given.captions, &edits, &wanted, |record| {
+            records.push(record);
+            Ok(())
+        })?;
+        Ok(Self { records, counts, kinds, rules: Some(args.rules.name().to_owned()), model: None })
+    }
+
+    fn by_model(given: &Given, args: &cli::Negatives, trained: &Trained) -> Result<Self> {
+        let mut records = vec![];
+        let refilled = refilled::each(given, args, trained, |record| records.push(record))?;
+        let cli::RefillArgs { maskings, refills, temperature, .. } = args.model;
+        let model = OfModel {
+            row: trained.name.clone(),
+            checkpoint_sha256: trained.checkpoint_sha256.clone(),
+            maskings,
+            refills,
+            temperature,
+            images_not_in_the_run: refilled.unknown_images,
+        };
+        let (counts, kinds) = (refilled.counts, vec![Kind::Refill]);
+        Ok(Self { records, counts, kinds, rules: None, model: Some(model) })
+    }
 }
 
 /// The kinds that were asked for, each once.
@@ -122,18 +182,33 @@ fn kinds(args: &cli::Negatives) -> Vec<Kind> {
 }
 
 impl Given {
-    fn open(args: &cli::Negatives) -> Result<Self> {
+    fn open(args: &cli::Negatives, trained: Option<&Trained>) -> Result<Self> {
+        let mut given = Self::read(args, trained)?;
+        let images = args.model.images.unwrap_or(usize::MAX);
+        given.captions.truncate(images);
+        given.names.truncate(images);
+        Ok(given)
+    }
+
+    fn read(args: &cli::Negatives, trained: Option<&Trained>) -> Result<Self> {
         if args.captions == Path::new(SCENES) {
-            return Ok(Self::scenes());
+            let world = trained.map_or(Some(WORLD), |trained| trained.world);
+            let Some(world) = world else {
+                let expected = "a file: the run is of other data";
+                return Err(Error::invalid("--captions", expected, SCENES));
+            };
+            return Ok(Self::scenes(world));
         }
         let bytes = fs::read(&args.captions).map_err(Error::io(&args.captions))?;
-        let captions = read(&args.captions)?;
+        let captions = read_file(&args.captions)?;
         let training = match &args.train {
-            Some(path) => read(path)?,
+            Some(path) => read_file(path)?,
             None => captions.clone(),
         };
+        let names = captions.iter().map(|image| image.id.clone()).collect();
         Ok(Self {
             captions,
+            names,
             training,
             name: args.captions.display().to_string(),
             sha256: sha256_hex(&bytes),
@@ -141,8 +216,7 @@ impl Given {
         })
     }
 
-    fn scenes() -> Self {
-        let (seed, sizes) = WORLD;
+    fn scenes((seed, sizes): (u64, Sizes)) -> Self {
         let world = Scenes::generate(seed, sizes);
         let of = |split: &itm_core::scenes::Split| -> Vec<Captions> {
             let text = |&t: &usize| split.captions[t].text.clone();
@@ -157,12 +231,13 @@ impl Given {
             captions.iter().flat_map(|image| &image.texts).map(String::as_str).collect();
         let sha256 = sha256_hex(texts.join("\n").as_bytes());
         let name = "Scenes, test split".to_owned();
-        Self { captions, training, name, sha256, world: Some(world) }
+        let names = (0..world.test.len()).map(|i| world.test.file_name(i)).collect();
+        Self { captions, names, training, name, sha256, world: Some(world) }
     }
 }
 
 /// The captions of a file, at least one.
-fn read(path: &Path) -> Result<Vec<Captions>> {
+fn read_file(path: &Path) -> Result<Vec<Captions>> {
     let captions = read_captions(path)?;
     if captions.is_empty() {
         let expected = "lines of an image's id, a tab and a caption";
@@ -171,7 +246,8 @@ fn read(path: &Path) -> Result<Vec<Captions>> {
     Ok(captions)
 }
 
-fn summary(given: &Given, args: &cli::Negatives, counts: &Counts, records: &[Record]) -> Summary {
+fn summary(given: &Given, args: &cli::Negatives, made: &Made) -> Summary {
+    let Made { records, counts, kinds, rules, model } = made;
     let judged = given.world.as_ref().map(|world| truth::judge(&world.test, records));
     let of_kind = |kind: Kind| OfKind {
         written: counts.records.get(&kind).copied().unwrap_or_default(),
@@ -183,10 +259,11 @@ fn summary(given: &Given, args: &cli::Negatives, counts: &Counts, records: &[Rec
         images: given.captions.len(),
         read: counts.captions,
         without_a_variant: counts.without,
-        rules: args.rules.name().to_owned(),
+        rules: rules.clone(),
+        model: model.clone(),
         seed: args.seed,
         per_caption: args.per_caption,
-        kinds: kinds(args).into_iter().map(|kind| (kind, of_kind(kind))).collect(),
+        kinds: kinds.iter().map(|&kind| (kind, of_kind(kind))).collect(),
         version: env!("CARGO_PKG_VERSION"),
         command: args.command(),
     }

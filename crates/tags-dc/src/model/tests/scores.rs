@@ -7,6 +7,7 @@ use itm_core::scored::Scored;
 use itm_kernels::random;
 
 use super::*;
+use crate::{Generator, Masked, Scores};
 
 const IMAGES: usize = 9;
 const ALL_TEXTS: usize = 21;
@@ -38,6 +39,27 @@ fn golden_scores_of_pairs() {
     let got = [matrix.row(0)[0], matrix.row(1)[1], matrix.row(1)[2]];
     assert!(off(&got, &golden()["logits"]) < 1e-5, "{got:?}");
     assert_eq!(scores.pairs(&[0, 1, 1], &[0, 1, 2]).unwrap(), got);
+}
+
+/// The golden's first text beside its image: two masked words, and the match.
+#[test]
+fn golden_words_and_scores_beside_an_image() {
+    let (g, model) = (golden(), open("full.safetensors", &Device::flex().autodiff()));
+    let n = REGIONS[0];
+    let (features, boxes) = (g["features"][..n * 6].to_vec(), g["boxes"][..n * 7].to_vec());
+    let image = RegionBatch::new(6, vec![n], features, boxes).unwrap();
+    let mut beside = Beside::new(&model, &image).unwrap();
+    // More sentences than a pass takes.
+    let scores = beside.scores(&[TEXTS[0]; 40]).unwrap();
+    assert!(off(&scores, &[g["logits"][0]; 40]) < 1e-5, "{scores:?}");
+    let mut labels = vec![None; TEXTS[0].len()];
+    WORDS.iter().filter(|place| place[0] == 0).for_each(|place| labels[place[1]] = Some(0));
+    let masked = Masked { ids: TEXTS[0].to_vec(), labels };
+    let logits = beside.logits(&vec![masked; 40]).unwrap();
+    assert_eq!(beside.vocabulary(), 50);
+    assert!(off(&logits, &g["words"][..2 * 50].repeat(40)) < 1e-5);
+    let line = Beside::new(&model, &regions()).unwrap_err().to_string();
+    assert_eq!(line, "regions: expected one image, got 2");
 }
 
 #[test]

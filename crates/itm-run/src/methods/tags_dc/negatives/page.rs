@@ -63,7 +63,7 @@ pub(super) fn page(
         header {
             h1 { "Negative captions" }
             p { "A negative is a caption that is false of its image, though it looks like a true one. Each was made from a true caption \
-                 by one change. Judge them: is the changed sentence false of the image, and is it a good sentence?" }
+                 by exchanging words. Judge them: is the changed sentence false of the image, and is it a good sentence?" }
         }
         (facts("", known(summary)))
         (section("What was written", titled(&table(summary))))
@@ -77,15 +77,25 @@ pub(super) fn page(
 }
 
 fn known(summary: &Summary) -> Vec<(&'static str, String)> {
-    vec![
+    let mut known = vec![
         ("captions", summary.captions.clone()),
         ("sha256", summary.sha256.clone()),
         ("images", count(summary.images as u64)),
         ("captions read", count(summary.read as u64)),
         ("captions without a variant", count(summary.without_a_variant as u64)),
-        ("rules", summary.rules.clone()),
         ("seed", summary.seed.to_string()),
-    ]
+    ];
+    known.extend(summary.rules.as_ref().map(|rules| ("rules", rules.clone())));
+    if let Some(model) = &summary.model {
+        known.extend([
+            ("model", model.row.clone()),
+            ("checkpoint's sha256", model.checkpoint_sha256.clone()),
+            ("maskings and refills", format!("{} × {}", model.maskings, model.refills)),
+            ("temperature", model.temperature.to_string()),
+            ("images that the run does not have", count(model.images_not_in_the_run as u64)),
+        ]);
+    }
+    known
 }
 
 /// Each caption by its name.

@@ -21,7 +21,7 @@ fn run(dir: &Path, out: &str, text: &str, more: &[&str]) -> Result<PathBuf> {
     let (file, out) = (dir.join("captions.tsv"), dir.join(out));
     fs::write(&file, text).unwrap();
     let (file, out) = (file.display().to_string(), out.display().to_string());
-    negatives(&args(&[&["--captions", &file, "--out", &out][..], more].concat()))
+    negatives(&args(&[&["--captions", &file, "--out", &out][..], more].concat()), None)
 }
 
 fn lines(folder: &Path) -> String {
@@ -67,7 +67,7 @@ fn a_page_shows_captions_as_text() {
 fn negatives_of_scenes_are_judged() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("a").display().to_string();
-    let folder = negatives(&args(&["--captions", "scenes", "--out", &out])).unwrap();
+    let folder = negatives(&args(&["--captions", "scenes", "--out", &out]), None).unwrap();
     let json: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.join("negatives.json")).unwrap()).unwrap();
     let noun = &json["kinds"]["noun"]["truth"];

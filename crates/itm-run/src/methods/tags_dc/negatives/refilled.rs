@@ -1,0 +1,201 @@
+//! Negatives whose words a trained model fills in.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use itm_core::learn::{Items, Method};
+use itm_core::scenes::Sizes;
+use itm_core::text::Word;
+use itm_core::{Error, Result};
+use tags_dc::edits::{Counts, exchanged};
+use tags_dc::model::{Beside, RegionBatch};
+use tags_dc::phrases::{Duplicates, Sentence, parse};
+use tags_dc::record::{Kind, Record};
+use tags_dc::train::{Marks, TagsDc};
+use tags_dc::{Filter, MaskBy, Masker, Negative, Protected, Refill, Streams, Tailor};
+
+use super::Given;
+use crate::cli;
+
+/// A trained model of a run, and what it reads.
+pub(crate) struct Trained<'a> {
+    /// Row and seed.
+    pub(crate) name: String,
+    pub(crate) checkpoint_sha256: String,
+    pub(crate) method: &'a dyn Method,
+    /// Where an image is looked for, one after the other.
+    pub(crate) parts: [TrainedPart<'a>; 3],
+    /// The word of each number, nothing for what is no word.
+    pub(crate) words: Vec<&'a str>,
+    /// The built-in world that the run is of: its seed and sizes.
+    pub(crate) world: Option<(u64, Sizes)>,
+    /// A text as numbers.
+    pub(crate) read: &'a dyn Fn(&str) -> Result<Vec<u32>>,
+    /// The word behind each number of a text; none in a text without words.
+    pub(crate) spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
+}
+
+/// A split.
+pub(crate) struct TrainedPart<'a> {
+    /// Names.
+    pub(crate) images: &'a [String],
+    pub(crate) items: Items<'a>,
+}
+
+/// What became of the captions.
+pub(super) struct Refilled {
+    pub(super) counts: Counts,
+    /// Images that the run does not have.
+    pub(super) unknown_images: usize,
+}
+
+/// Hands over the negatives of each caption, caption after caption. A caption whose words are not those of the vocabulary, one by one,
+/// has none.
+///
+/// # Errors
+/// If the model is another method's, no image is the run's, or a region cannot be read.
+pub(super) fn each(
+    given: &Given,
+    args: &cli::Negatives,
+    trained: &Trained,
+    mut take: impl FnMut(Record),
+) -> Result<Refilled> {
+    let method: &dyn Any = trained.method;
+    let Some(method) = method.downcast_ref::<TagsDc>() else {
+        let expected = "a run whose model fills in words";
+        return Err(Error::invalid("--run", expected, &trained.name));
+    };
+    let tailor = tailor(args, trained, method)?;
+    let places = places(&trained.parts);
+    let mut refilled = Refilled { counts: Counts::default(), unknown_images: 0 };
+    let counts = &mut refilled.counts;
+    for (image, name) in given.captions.iter().zip(&given.names) {
+        let Some(&(part, number)) = places.get(&name[..]) else {
+            refilled.unknown_images += 1;
+            continue;
+        };
+        let items = &trained.parts[part].items;
+        let told = items.pairs.texts_of(number).iter().map(|&text| &items.texts[text][..]);
+        let told = Protected::of(told);
+        let regions = items.images.regions(method.model().shape.features)?;
+        let mut model = Beside::new(method.model(), &RegionBatch::of(regions, &[number])?)?;
+        for (k, text) in image.texts.iter().enumerate() {
+            let caption = counts.captions as u64;
+            counts.captions += 1;
+            let Some(read) = Aligned::new(text, trained)? else {
+                counts.without += 1;
+                continue;
+            };
+            let streams = Streams { seed: args.seed, round: 0 };
+            let (tokens, phrases) = (method.marks().around(&read.tokens), read.phrases());
+            let best = tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
+            let written = best.iter().filter_map(|negative| {
+                let edit = read.edit(negative, &trained.words)?;
+                Some(Record {
+                    caption: format!("{}#{k}", image.id),
+                    seed: args.seed,
+                    kind: Kind::Refill,
+                    positions: edit.positions,
+                    old: edit.old,
+                    new: edit.new,
+                    text: edit.text,
+                    score: Some(probability(negative.score)),
+                })
+            });
+            let written: Vec<Record> = written.collect();
+            counts.without += usize::from(written.is_empty());
+            *counts.records.entry(Kind::Refill).or_default() += written.len();
+            written.into_iter().for_each(&mut take);
+        }
+    }
+    if refilled.unknown_images == given.captions.len() {
+        let expected = "an image of the run's data";
+        return Err(Error::invalid(
+            &given.name,
+            expected,
+            format!("`{}` and others", given.names[0]),
+        ));
+    }
+    Ok(refilled)
+}
+
+/// σ of a logit.
+fn probability(logit: f32) -> f32 {
+    (1.0 / (1.0 + (-f64::from(logit)).exp())) as f32
+}
+
+fn tailor(args: &cli::Negatives, trained: &Trained, method: &TagsDc) -> Result<Tailor<'static>> {
+    let Marks { vocabulary } = method.marks();
+    let no_word =
+        |&token: &u32| trained.words.get(token as usize).is_none_or(|word| word.is_empty());
+    let all = method.marks().tokens() as u32;
+    let cli::RefillArgs { maskings, refills, temperature, .. } = args.model;
+    Ok(Tailor {
+        masker: Masker::new(MaskBy::Phrases, 0.15, method.marks().mask(), 2..vocabulary)?,
+        maskings: maskings as usize,
+        refill: Refill {
+            draws: refills as usize,
+            temperature,
+            forbid: (0..all).filter(no_word).collect(), // a reader wants a sentence
+        },
+        filter: Filter::Paper,
+        kept: args.per_caption,
+    })
+}
+
+/// The split and number of each image by name; the first of equal names.
+fn places<'a>(parts: &'a [TrainedPart<'a>]) -> HashMap<&'a str, (usize, usize)> {
+    let mut places = HashMap::new();
+    for (part, of) in parts.iter().enumerate() {
+        for (number, name) in of.images.iter().enumerate() {
+            places.entry(&name[..]).or_insert((part, number));
+        }
+    }
+    places
+}
+
+/// A caption as a sentence and as tokens, and which tokens are a word's.
+struct Aligned {
+    sentence: Sentence,
+    tokens: Vec<u32>,
+    of_word: Vec<Range<usize>>,
+}
+
+impl Aligned {
+    /// `None` where the tokens of the words are not those of the caption.
+    fn new(text: &str, trained: &Trained) -> Result<Option<Self>> {
+        let sentence = parse(text);
+        if sentence.words.is_empty() {
+            return Ok(None);
+        }
+        let spelled = |text: &str| -> Result<Vec<String>> {
+            Ok((trained.spell)(text)?.into_iter().map(|word| word.text).collect())
+        };
+        let (tokens, all) = ((trained.read)(text)?, spelled(text)?);
+        let (mut of_word, mut joined) = (vec![], vec![]);
+        for word in &sentence.words {
+            let start = joined.len();
+            joined.extend(spelled(&word.text)?);
+            of_word.push(start..joined.len());
+        }
+        let fits = joined == all && all.len() == tokens.len();
+        Ok(fits.then_some(Self { sentence, tokens, of_word }))
+    }
+
+    fn phrases(&self) -> Vec<Vec<usize>> {
+        let phrases = self.sentence.phrases(Duplicates::Once).expand(&self.of_word);
+        phrases.lists(self.tokens.len())
+    }
+
+    /// The sentence with the words of other tokens exchanged; parts of a word are joined by a hyphen.
+    fn edit(&self, negative: &Negative, words: &[&str]) -> Option<tags_dc::edits::Edit> {
+        let new = &negative.tokens[1..negative.tokens.len() - 1]; // without the marks
+        let changed = self.of_word.iter().enumerate().filter_map(|(k, tokens)| {
+            let same = new[tokens.clone()] == self.tokens[tokens.clone()];
+            let spelled = || new[tokens.clone()].iter().map(|&token| words[token as usize]);
+            (!same).then(|| (k, spelled().collect::<Vec<_>>().join("-")))
+        });
+        exchanged(&self.sentence, Kind::Refill, changed.collect())
+    }
+}

@@ -1,0 +1,256 @@
+//! Regions of images.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use itm_core::{Error, Result};
+use serde::Deserialize;
+
+use super::environment::Environment;
+use super::json;
+use super::value::{self, Array, Packed};
+
+/// Numbers of a stored box: x1, y1, x2, y2, w, h in shares of the picture.
+const BOX: usize = 6;
+/// How far beyond the picture a box may reach: half precision rounds.
+const BEYOND: f32 = 1e-3;
+
+/// Which regions of a picture are in the database.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Detections {
+    /// The most confident: at least `least`, at most `most`, otherwise all above a confidence. `feat_th0.2_max100_min10` by default.
+    Confident {
+        /// A region's confidence is larger.
+        threshold: f64,
+        /// Regions at most.
+        most: usize,
+        /// Regions at least, if the detector found as many.
+        least: usize,
+    },
+    /// As many of each picture: `feat_numbb36`.
+    Fixed(usize),
+}
+
+impl Default for Detections {
+    fn default() -> Self {
+        Self::Confident { threshold: 0.2, most: 100, least: 10 }
+    }
+}
+
+/// The regions of an image as they are stored, in descending order of confidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImageValue {
+    /// Width of a region's features.
+    pub width: usize,
+    /// `[rows, width]`
+    pub features: Vec<f32>,
+    /// x1, y1, x2, y2, w, h in shares of the picture.
+    pub boxes: Vec<[f32; BOX]>,
+    /// How sure the detector was of each.
+    pub confidences: Option<Vec<f32>>,
+}
+
+#[derive(Deserialize)]
+struct StoredImage<'a> {
+    #[serde(borrow)]
+    features: value::FromMap<Packed<'a>>,
+    #[serde(borrow)]
+    norm_bb: Option<value::FromMap<Packed<'a>>>,
+    #[serde(borrow)]
+    conf: Option<value::FromMap<Packed<'a>>>,
+}
+
+impl ImageValue {
+    /// Reads a stored value: a MessagePack map of arrays, or an NPZ archive. Members that are not known are passed over.
+    ///
+    /// # Errors
+    /// If the value is neither, has no boxes, its arrays do not fit each other, a number is not finite, or a box lies outside of the
+    /// picture; `place` stands in the line.
+    pub fn decode(place: &str, value: &[u8]) -> Result<Self> {
+        let [features, boxes, conf] = if value::is_archive(value) {
+            let member = |name| value::member(place, value, name);
+            [member("features")?, member("norm_bb")?, member("conf")?]
+        } else {
+            let what = "the arrays of an image";
+            let stored: StoredImage = value::message(place, what, value)?;
+            let array = |of: Option<value::FromMap<Packed>>, name: &str| {
+                of.map(|packed| packed.0.array(&format!("{place} {name}"))).transpose()
+            };
+            let StoredImage { features, norm_bb, conf } = stored;
+            [array(Some(features), "features")?, array(norm_bb, "norm_bb")?, array(conf, "conf")?]
+        };
+        let missing = |name: &str| Error::invalid(place, format!("an array `{name}`"), "none");
+        let features = features.ok_or_else(|| missing("features"))?;
+        let boxes = boxes.ok_or_else(|| missing("norm_bb"))?;
+        Self::new(place, features, boxes, conf)
+    }
+
+    fn new(place: &str, features: Array, boxes: Array, conf: Option<Array>) -> Result<Self> {
+        let refused = |name: &str, expected: String, got: &[usize]| {
+            Err(Error::invalid(format!("{place} {name}"), expected, format!("shape {got:?}")))
+        };
+        let [rows, width] = match features.shape[..] {
+            [rows, width] if width > 0 => [rows, width],
+            _ => return refused("features", "rows of numbers".into(), &features.shape),
+        };
+        if boxes.shape != [rows, BOX] {
+            return refused("norm_bb", format!("{rows} rows of {BOX} numbers"), &boxes.shape);
+        }
+        if let Some(conf) = conf.as_ref().filter(|conf| conf.shape != [rows]) {
+            return refused("conf", format!("{rows} numbers"), &conf.shape);
+        }
+        let numbers = [&features.values, &boxes.values].into_iter().flatten();
+        if let Some(bad) =
+            numbers.chain(conf.iter().flat_map(|c| &c.values)).find(|x| !x.is_finite())
+        {
+            return Err(Error::invalid(place, "finite numbers", bad));
+        }
+        let boxes: Vec<[f32; BOX]> = boxes.values.as_chunks::<BOX>().0.to_vec();
+        for (region, own) in boxes.iter().enumerate() {
+            let [x1, y1, x2, y2, ..] = *own;
+            let inside = own.iter().all(|x| (-BEYOND..=1.0 + BEYOND).contains(x));
+            if !(inside && x1 <= x2 && y1 <= y2) {
+                let place = format!("{place} norm_bb, region {region}");
+                let expected = "x1 ≤ x2 and y1 ≤ y2 in shares of the picture";
+                return Err(Error::invalid(place, expected, format!("{own:?}")));
+            }
+        }
+        let confidences = conf.map(|conf| conf.values);
+        Ok(Self { width, features: features.values, boxes, confidences })
+    }
+
+    /// Regions.
+    pub fn rows(&self) -> usize {
+        self.boxes.len()
+    }
+
+    fn cut(mut self, count: usize) -> Self {
+        self.features.truncate(count * self.width);
+        self.boxes.truncate(count);
+        if let Some(confidences) = &mut self.confidences {
+            confidences.truncate(count);
+        }
+        self
+    }
+}
+
+/// How many regions of an image count.
+#[derive(Debug)]
+enum Counts {
+    /// The file says it.
+    Listed(IndexMap<String, usize>),
+    /// By confidence, because there is no file.
+    ByConfidence {
+        threshold: f32,
+        most: usize,
+        least: usize,
+    },
+    Fixed(usize),
+}
+
+/// An image database: a folder with the counts, and one with the regions.
+///
+/// Which of `feat_…` and `feat_…_compressed` is there is read; where both are, they hold the same, and the former is read. Without
+/// the file of counts the unfiltered `all` is read, and the counts follow from the confidences.
+#[derive(Debug)]
+pub struct ImageDatabase {
+    values: Environment,
+    counts: Counts,
+}
+
+impl ImageDatabase {
+    /// Opens the database in a folder.
+    ///
+    /// # Errors
+    /// If the folder has no such database, or its counts cannot be read.
+    pub fn open(folder: impl AsRef<Path>, detections: Detections) -> Result<Self> {
+        let folder = folder.as_ref();
+        let (name, counts) = match detections {
+            Detections::Fixed(n) => (format!("feat_numbb{n}"), Counts::Fixed(n)),
+            Detections::Confident { threshold, most, least } => {
+                let name = format!("th{threshold}_max{most}_min{least}");
+                let file = folder.join(format!("nbb_{name}.json"));
+                if file.exists() {
+                    let counts = json::read(&file, "region counts by image")?;
+                    (format!("feat_{name}"), Counts::Listed(counts))
+                } else {
+                    let threshold = threshold as f32;
+                    ("all".into(), Counts::ByConfidence { threshold, most, least })
+                }
+            }
+        };
+        let compressed = format!("{name}_compressed");
+        let found = [&name, &compressed].into_iter().find(|name| folder.join(name).is_dir());
+        let Some(found) = found else {
+            let expected = format!("a folder `{name}` or `{compressed}`");
+            return Err(Error::invalid(folder.display(), expected, "neither"));
+        };
+        Ok(Self { values: Environment::open(&folder.join(found))?, counts })
+    }
+
+    /// Names of all images: in the order of the counts, or of the list in the database.
+    ///
+    /// # Errors
+    /// If there are no counts and the list is missing or no list.
+    pub fn names(&self) -> Result<Vec<String>> {
+        if let Counts::Listed(counts) = &self.counts {
+            return Ok(counts.keys().cloned().collect());
+        }
+        self.values.value("__keys__", |place, value| {
+            serde_json::from_slice(value).map_err(|e| Error::invalid(place, "a list of names", e))
+        })
+    }
+
+    /// The regions of an image that count.
+    ///
+    /// # Errors
+    /// If there is no such image, its value cannot be read, or no region counts, or more than there are.
+    pub fn image(&self, name: &str) -> Result<ImageValue> {
+        self.values.value(name, |place, value| {
+            let image = ImageValue::decode(place, value)?;
+            let (rows, refused) = (image.rows(), |expected: &str, got: usize| {
+                Err(Error::invalid(place, expected, got))
+            });
+            let count = match &self.counts {
+                Counts::Fixed(n) => *n,
+                Counts::Listed(counts) => match counts.get(name) {
+                    Some(&n) => n,
+                    None => return Err(Error::invalid(place, "a region count", "none")),
+                },
+                Counts::ByConfidence { threshold, most, least } => {
+                    let Some(confidences) = &image.confidences else {
+                        return Err(Error::invalid(place, "an array `conf`", "none"));
+                    };
+                    let sure = confidences.iter().filter(|&c| c > threshold).count();
+                    sure.max(*least).min(*most).min(rows)
+                }
+            };
+            match count {
+                0 => refused("a region count above 0", 0),
+                n if n > rows => refused(&format!("{n} regions, as counted"), rows),
+                n => Ok(image.cut(n)),
+            }
+        })
+    }
+
+    /// Regions of some images for a model.
+    ///
+    /// # Errors
+    /// As [`image`](Self::image), and if images have features of unequal widths.
+    #[cfg(feature = "burn")]
+    pub fn batch(&self, names: &[&str]) -> Result<crate::model::RegionBatch> {
+        let (mut counts, mut features, mut boxes, mut width) = (vec![], vec![], vec![], 0);
+        for (k, name) in names.iter().enumerate() {
+            let image = self.image(name)?;
+            if k > 0 && image.width != width {
+                let place = format!("regions of `{name}`");
+                return Err(Error::invalid(place, format!("{width} wide, as before"), image.width));
+            }
+            width = image.width;
+            counts.push(image.rows());
+            boxes.extend(image.boxes.iter().flat_map(|&six| crate::model::box_numbers_of_six(six)));
+            features.extend(image.features);
+        }
+        crate::model::RegionBatch::new(width, counts, features, boxes)
+    }
+}

@@ -1,0 +1,33 @@
+//! The databases that UNITER and TAGS-DC are distributed with, read as they are.
+//!
+//! | part | here |
+//! |---|---|
+//! | sentences as word pieces, their images, their phrases | [`TextDatabase`], [`Text`] |
+//! | regions of images, with boxes | [`ImageDatabase`], [`ImageValue`] |
+//! | which tokens stand around a sentence | [`Meta`] |
+//!
+//! Each is an LMDB environment, opened without a lock file, with JSON files beside it. Values are untrusted: a length that lies costs no
+//! memory, an array of another type or shape is named. LMDB itself trusts the pages of `data.mdb`; what is checked of them is that all
+//! are there.
+//!
+//! ```no_run
+//! use tags_dc::databases::{Detections, ImageDatabase, TextDatabase};
+//!
+//! let texts = TextDatabase::open("itm_flickr30k_test.db")?;
+//! let images = ImageDatabase::open("flickr30k", Detections::default())?;
+//! let split = texts.read(None)?;
+//! println!("{} sentences of {} images", split.ids.len(), split.images.len());
+//! println!("{} regions", images.image(&split.images[0])?.rows());
+//! # Ok::<(), itm_core::Error>(())
+//! ```
+
+mod environment;
+mod images;
+mod json;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod value;
+
+pub use images::{Detections, ImageDatabase, ImageValue};
+pub use texts::{LONGEST_IN_TRAINING, Meta, Text, TextDatabase, Texts};

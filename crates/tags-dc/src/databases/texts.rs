@@ -1,0 +1,287 @@
+//! Sentences as word pieces.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use indexmap::{IndexMap, IndexSet};
+use itm_core::{Error, Pairs, Result};
+use serde::Deserialize;
+
+use super::environment::Environment;
+use super::{json, value};
+use crate::Protected;
+use crate::phrases::Phrases;
+
+/// Pieces of the longest sentence that trains. Evaluation reads all, and the filter sees all.
+pub const LONGEST_IN_TRAINING: usize = 60;
+
+/// A sentence of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// Word pieces, without `[CLS]` and `[SEP]`.
+    pub pieces: Vec<u32>,
+    /// The image that it describes.
+    pub image: String,
+    /// What is masked together, as positions in `pieces`; none in databases without phrases.
+    pub phrases: Option<Phrases>,
+}
+
+#[derive(Deserialize)]
+struct StoredText {
+    input_ids: Vec<u32>,
+    img_fname: String,
+    #[serde(default)]
+    tree: Option<value::FromMap<Tree>>,
+}
+
+#[derive(Deserialize)]
+struct Tree {
+    node: Vec<value::FromMap<Phrase>>,
+    attribute: Vec<value::FromMap<Phrase>>,
+    relation: Vec<value::FromMap<Phrase>>,
+}
+
+#[derive(Deserialize)]
+struct Phrase {
+    ids: Option<Vec<usize>>,
+}
+
+impl Text {
+    /// Reads a stored value: an LZ4 frame of a MessagePack map. Fields that are not known are passed over, `null` and empty phrases
+    /// dropped.
+    ///
+    /// # Errors
+    /// If the value is no such map, or a phrase's position lies outside of the sentence; `place` stands in the line.
+    pub fn decode(place: &str, value: &[u8]) -> Result<Self> {
+        let bytes = value::unpacked(place, value)?;
+        let what = "a sentence with `input_ids` and `img_fname`";
+        let stored: StoredText = value::message(place, what, &bytes)?;
+        let tokens = stored.input_ids.len();
+        let lists = |phrases: Vec<value::FromMap<Phrase>>| -> Result<Vec<Vec<usize>>> {
+            let lists = phrases.into_iter().filter_map(|phrase| phrase.0.ids);
+            let lists: Vec<_> = lists.filter(|list| !list.is_empty()).collect();
+            match lists.iter().flatten().find(|&&at| at >= tokens) {
+                None => Ok(lists),
+                Some(at) => {
+                    let expected = format!("positions of phrases below {tokens}");
+                    Err(Error::invalid(place, expected, at))
+                }
+            }
+        };
+        let phrases = match stored.tree {
+            None => None,
+            Some(value::FromMap(Tree { node, attribute, relation })) => Some(Phrases {
+                node: lists(node)?,
+                attribute: lists(attribute)?,
+                relation: lists(relation)?,
+            }),
+        };
+        Ok(Self { pieces: stored.input_ids, image: stored.img_fname, phrases })
+    }
+}
+
+/// Tokens that are no words, and the range of those that are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// `[CLS]`
+    pub cls: u32,
+    /// `[SEP]`
+    pub sep: u32,
+    /// `[MASK]`
+    pub mask: u32,
+    /// `[UNK]`
+    pub unk: u32,
+    /// Tokens that a random one is drawn from.
+    pub words: Range<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+struct StoredMeta {
+    cls: u32,
+    sep: u32,
+    mask: u32,
+    unk: u32,
+    #[serde(rename = "v_range")]
+    words: [u32; 2],
+}
+
+impl Meta {
+    fn read(path: &Path) -> Result<Self> {
+        let what = "`CLS`, `SEP`, `MASK`, `UNK` and `v_range`";
+        let StoredMeta { cls, sep, mask, unk, words: [first, last] } = json::read(path, what)?;
+        if first >= last {
+            let place = format!("{} v_range", path.display());
+            return Err(Error::invalid(
+                place,
+                "a first token below the last",
+                format!("{first}, {last}"),
+            ));
+        }
+        Ok(Self { cls, sep, mask, unk, words: first..last })
+    }
+
+    /// `[CLS]`, the pieces, `[SEP]`.
+    pub fn around(&self, pieces: &[u32]) -> Vec<u32> {
+        [&[self.cls], pieces, &[self.sep]].concat()
+    }
+
+    /// Refuses a model with fewer tokens.
+    ///
+    /// # Errors
+    /// If one of the tokens lies outside of a vocabulary of this size.
+    pub fn check(&self, vocabulary: usize) -> Result<()> {
+        let largest =
+            [self.cls, self.sep, self.mask, self.unk, self.words.end - 1].into_iter().max();
+        match largest {
+            Some(token) if token as usize >= vocabulary => {
+                let expected = format!("tokens of a model with {vocabulary}");
+                Err(Error::invalid("meta.json", expected, format!("token {token}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Sentences of a split: text k describes image `pairs.image_of(k)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texts {
+    /// In the order of `id2len.json`.
+    pub ids: Vec<String>,
+    /// Word pieces of each, without `[CLS]` and `[SEP]`. A sentence may have none: it is read as `[CLS] [SEP]`.
+    pub pieces: Vec<Vec<u32>>,
+    /// Phrases of each.
+    pub phrases: Vec<Option<Phrases>>,
+    /// Images in the order of their first sentence. An image without a sentence is not among them.
+    pub images: Vec<String>,
+    /// Which sentence describes which image.
+    pub pairs: Pairs,
+}
+
+/// A text database: a folder `<name>.db`.
+///
+/// ```no_run
+/// use tags_dc::databases::{LONGEST_IN_TRAINING, TextDatabase};
+///
+/// let database = TextDatabase::open("itm_flickr30k_train.db")?;
+/// let train = database.read(Some(LONGEST_IN_TRAINING))?;
+/// let told = database.protected(&train.images[0])?; // every caption of the image, long ones too
+/// assert!(train.pieces[0].iter().all(|&piece| told.contains(piece)));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TextDatabase {
+    values: Environment,
+    folder: PathBuf,
+    meta: Meta,
+    lengths: IndexMap<String, usize>,
+    images: HashMap<String, String>,
+    texts: HashMap<String, Vec<String>>,
+}
+
+impl TextDatabase {
+    /// Opens the folder and reads its JSON files.
+    ///
+    /// # Errors
+    /// If a file is missing or no such file, a sentence has no image, or the two lists of images and sentences contradict each other.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let file = |name: &str| folder.join(name);
+        let meta = Meta::read(&file("meta.json"))?;
+        let lengths = json::read(&file("id2len.json"), "lengths by sentence")?;
+        let images = json::read(&file("txt2img.json"), "images by sentence")?;
+        let texts = json::read(&file("img2txts.json"), "sentences by image")?;
+        let values = Environment::open(folder)?;
+        let new = Self { values, folder: folder.to_path_buf(), meta, lengths, images, texts };
+        new.check()?;
+        Ok(new)
+    }
+
+    fn check(&self) -> Result<()> {
+        let place = |file: &str| self.folder.join(file).display().to_string();
+        for id in self.lengths.keys() {
+            let Some(image) = self.images.get(id) else {
+                let expected = format!("the image of sentence `{id}`");
+                return Err(Error::invalid(place("txt2img.json"), expected, "none"));
+            };
+            if !self.texts.get(image).is_some_and(|texts| texts.contains(id)) {
+                let expected = format!("sentence `{id}` under image `{image}`, as in txt2img.json");
+                return Err(Error::invalid(place("img2txts.json"), expected, "none"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tokens that are no words.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Number of sentences.
+    pub fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Whether it has no sentence.
+    pub fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    /// A sentence.
+    ///
+    /// # Errors
+    /// If there is no such sentence, its value cannot be read, or the JSON files say something else of it.
+    pub fn text(&self, id: &str) -> Result<Text> {
+        let text = self.values.value(id, Text::decode)?;
+        let refused = |what: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
+            let place = format!("{} `{id}`", self.folder.display());
+            Err(Error::invalid(place, format!("{what} {wanted}, as in the JSON files"), got))
+        };
+        match (self.lengths.get(id), self.images.get(id)) {
+            (Some(&n), _) if n != text.pieces.len() => refused("pieces:", &n, &text.pieces.len()),
+            (_, Some(image)) if *image != text.image => refused("image", image, &text.image),
+            _ => Ok(text),
+        }
+    }
+
+    /// All sentences of at most `longest` pieces, in the order of `id2len.json`.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text), and if no sentence is left.
+    pub fn read(&self, longest: Option<usize>) -> Result<Texts> {
+        let mut images: IndexSet<String> = IndexSet::new();
+        let (mut ids, mut pieces, mut phrases, mut of) = (vec![], vec![], vec![], vec![]);
+        for (id, &length) in &self.lengths {
+            if longest.is_some_and(|most| length > most) {
+                continue;
+            }
+            let text = self.text(id)?;
+            of.push(images.insert_full(text.image).0);
+            ids.push(id.clone());
+            pieces.push(text.pieces);
+            phrases.push(text.phrases);
+        }
+        if ids.is_empty() {
+            let longest = longest.map_or(String::new(), |n| format!(" of at most {n} pieces"));
+            let expected = format!("a sentence{longest}");
+            return Err(Error::invalid(self.folder.display(), expected, "none"));
+        }
+        let pairs = Pairs::new(images.len(), of)?;
+        Ok(Texts { ids, pieces, phrases, images: images.into_iter().collect(), pairs })
+    }
+
+    /// What no negative of an image may bring in: the pieces of all its sentences, however long they are.
+    ///
+    /// # Errors
+    /// If the image has no sentence here, or one cannot be read.
+    pub fn protected(&self, image: &str) -> Result<Protected> {
+        let Some(ids) = self.texts.get(image) else {
+            let place = self.folder.join("img2txts.json");
+            return Err(Error::invalid(place.display(), format!("image `{image}`"), "none"));
+        };
+        let pieces = ids.iter().map(|id| Ok(self.text(id)?.pieces));
+        let pieces: Vec<Vec<u32>> = pieces.collect::<Result<_>>()?;
+        Ok(Protected::of(pieces.iter().map(Vec::as_slice)))
+    }
+}

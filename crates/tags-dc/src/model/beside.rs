@@ -1,0 +1,83 @@
+//! A model beside one image: words for masked captions, and how well sentences match.
+
+use burn::module::Module;
+use itm_core::encoders::TokenBatch;
+use itm_core::{Error, Result, host};
+use itm_kernels::Noise;
+
+use super::{At, EmbeddedRegions, RegionBatch, Uniter};
+use crate::{Generator, Masked, Scores};
+
+/// Sentences of a pass.
+const ROWS: usize = 32;
+
+/// A UNITER that looks at one image: what [`Tailor`](crate::Tailor) asks. No dropout, no gradient.
+///
+/// The regions are embedded once. Scores are the match logits, which rank as the probabilities do and do not saturate.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::Device;
+/// use tags_dc::Scores;
+/// use tags_dc::model::{Beside, RegionBatch, Uniter, UniterShape};
+///
+/// let shape = UniterShape { features: 2, ..UniterShape::of_width(8, 2, 1, 30) };
+/// let model = Uniter::seeded(&shape, 1, &Device::flex());
+/// let image = RegionBatch::new(2, vec![1], vec![0.5, 0.1], vec![0.5; 7])?;
+/// let mut beside = Beside::new(&model, &image)?;
+/// assert_eq!(beside.scores(&[&[2, 7, 3], &[2, 9, 3]])?.len(), 2);
+/// # }
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Beside {
+    model: Uniter,
+    regions: EmbeddedRegions,
+}
+
+impl Beside {
+    /// # Errors
+    /// If there is not one image, or its regions have another width than the model's.
+    pub fn new(model: &Uniter, image: &RegionBatch) -> Result<Self> {
+        if image.counts().len() != 1 {
+            return Err(Error::invalid("regions", "one image", image.counts().len()));
+        }
+        let (x, wanted) = (image.width(), model.shape.features);
+        if x != wanted {
+            return Err(Error::invalid("features of regions", format!("{wanted} wide"), x));
+        }
+        let model = model.valid();
+        let regions = model.embed_regions(image);
+        Ok(Self { model, regions })
+    }
+
+    fn joint(&self, rows: &[&[u32]]) -> super::Joint {
+        self.model.join(&TokenBatch::new(rows), &self.regions, &vec![0; rows.len()], Noise::Off)
+    }
+}
+
+impl Generator for Beside {
+    fn vocabulary(&self) -> usize {
+        self.model.shape.text.vocabulary
+    }
+
+    fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+        let mut logits = vec![];
+        for some in rows.chunks(ROWS) {
+            let texts: Vec<&[u32]> = some.iter().map(|row| &row.ids[..]).collect();
+            let at = |(row, masked): (usize, &Masked)| -> Vec<At> {
+                masked.targets().map(|position| At { row, position }).collect()
+            };
+            let asked: Vec<At> = some.iter().enumerate().flat_map(at).collect();
+            logits.extend(host(self.model.word_logits(&self.joint(&texts), &asked)));
+        }
+        Ok(logits)
+    }
+}
+
+impl Scores for Beside {
+    fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
+        let logits = rows.chunks(ROWS).map(|some| host(self.model.match_logits(&self.joint(some))));
+        Ok(logits.flatten().collect())
+    }
+}

@@ -1,0 +1,163 @@
+//! From a caption to its synthetic negatives: mask, refill, filter, pool.
+
+use itm_core::Result;
+
+use crate::filter::{Filter, Protected, Repeat};
+use crate::masking::Masker;
+use crate::pool::{Scores, pool};
+use crate::random::{Purpose, Streams};
+use crate::refill::{Generator, Refill};
+
+/// How negatives of a caption are made with a model of image and text.
+///
+/// ```text
+/// K maskings of T  →  L refills of each  →  filter  →  top-m of s(I, ·)
+/// ```
+///
+/// | symbol | here | value of the paper |
+/// |---|---|---|
+/// | K | `maskings` | 20 |
+/// | L | `refill.draws` | 20 |
+/// | m | `kept` | 31; 23 for the large model |
+///
+/// ```
+/// use itm_core::Result;
+/// use tags_dc::{Filter, Generator, MaskBy, Masked, Masker, Protected, Refill, Scores, Streams, Tailor};
+///
+/// /// Any word is as likely as another; the larger its number, the better it matches.
+/// struct Model;
+/// impl Generator for Model {
+///     fn vocabulary(&self) -> usize {
+///         20
+///     }
+///     fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+///         Ok(vec![0.0; 20 * rows.iter().map(|row| row.targets().count()).sum::<usize>()])
+///     }
+/// }
+/// impl Scores for Model {
+///     fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
+///         Ok(rows.iter().map(|row| row.iter().sum::<u32>() as f32).collect())
+///     }
+/// }
+///
+/// let caption = [17, 5, 6, 18]; // 17 and 18 stand around the words, 19 is [MASK]
+/// let tailor = Tailor {
+///     masker: Masker::new(MaskBy::Phrases, 0.15, 19, 2..17)?,
+///     maskings: 4,
+///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19] },
+///     filter: Filter::Paper,
+///     kept: 3,
+/// };
+/// let told = Protected::of([&[5, 6][..], &[7]]);
+/// let streams = Streams { seed: 1, round: 0 };
+/// let negatives = tailor.negatives(&caption, &[vec![0], vec![1]], &told, &mut Model, streams, 0)?;
+/// assert_eq!(negatives.len(), 3);
+/// assert!(negatives.is_sorted_by(|a, b| a.score >= b.score));
+/// # Ok::<(), itm_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Tailor<'a> {
+    /// Draws targets.
+    pub masker: Masker,
+    /// Independent maskings of a caption.
+    pub maskings: usize,
+    /// Draws what comes for them.
+    pub refill: Refill,
+    /// What is no negative.
+    pub filter: Filter<'a>,
+    /// Negatives of a caption at most.
+    pub kept: usize,
+}
+
+/// A synthetic sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Negative {
+    /// As many tokens as the caption has.
+    pub tokens: Vec<u32>,
+    /// How well it matches the image.
+    pub score: f32,
+}
+
+impl Tailor<'_> {
+    /// The best negatives of a caption, best first: none where no synthetic sentence passes the filter.
+    ///
+    /// `caption` has `[CLS]` and `[SEP]`, positions of `phrases` do not. `told` are all captions of the image. `number` is the
+    /// caption's in the whole set: each draws from streams of its own.
+    ///
+    /// # Errors
+    /// As [`Masker::maskings`], [`Refill::of`] and [`pool`].
+    pub fn negatives<M: Generator + Scores>(
+        &self,
+        caption: &[u32],
+        phrases: &[Vec<usize>],
+        told: &Protected,
+        model: &mut M,
+        streams: Streams,
+        number: u64,
+    ) -> Result<Vec<Negative>> {
+        let mut rng = streams.of(Purpose::Masks, number);
+        let masked = self.masker.maskings(caption, phrases, self.maskings, &mut rng)?;
+        let mut rng = streams.of(Purpose::Refills, number);
+        let rows = self.refill.of(&masked, model, &mut rng)?;
+        let verdicts = self.filter.verdicts(caption, &rows, told, Repeat::First);
+        let best = pool(&rows, &verdicts, self.filter, self.kept, model)?;
+        let negative =
+            |pick: crate::Pick| Negative { tokens: rows[pick.row].clone(), score: pick.score };
+        Ok(best.into_iter().map(negative).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MaskBy, Masked};
+
+    const VOCABULARY: usize = 20;
+
+    /// Draws one word alone, whatever is masked; scores by the sum.
+    struct Only(u32);
+
+    impl Generator for Only {
+        fn vocabulary(&self) -> usize {
+            VOCABULARY
+        }
+
+        fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
+            let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
+            let mut one = vec![f32::NEG_INFINITY; VOCABULARY];
+            one[self.0 as usize] = 0.0;
+            Ok(one.repeat(targets))
+        }
+    }
+
+    impl Scores for Only {
+        fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
+            Ok(rows.iter().map(|row| row.iter().sum::<u32>() as f32).collect())
+        }
+    }
+
+    fn tailor(kept: usize) -> Tailor<'static> {
+        let masker = Masker::new(MaskBy::Phrases, 0.15, 19, 2..17).unwrap();
+        let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
+        Tailor { masker, maskings: 30, refill, filter: Filter::Paper, kept }
+    }
+
+    /// By hand: word 9 comes for the first, the second or both words of 5 6; 9 is in no caption.
+    #[test]
+    fn golden_negatives_are_all_changes_best_first() {
+        let told = Protected::of([&[5, 6][..]]);
+        let streams = Streams { seed: 1, round: 0 };
+        let of = |kept, word, told: &Protected| {
+            let (caption, phrases) = ([17, 5, 6, 18], [vec![0], vec![1]]);
+            let tailor = tailor(kept);
+            tailor.negatives(&caption, &phrases, told, &mut Only(word), streams, 3).unwrap()
+        };
+        let tokens =
+            |all: Vec<Negative>| -> Vec<Vec<u32>> { all.into_iter().map(|n| n.tokens).collect() };
+        let all = [vec![17, 9, 9, 18], vec![17, 9, 6, 18], vec![17, 5, 9, 18]];
+        assert_eq!(tokens(of(9, 9, &told)), all);
+        assert_eq!(tokens(of(1, 9, &told)), all[..1]);
+        // No survivor: a caption of the image says the word.
+        assert_eq!(of(9, 9, &Protected::of([&[5, 6][..], &[9]])), []);
+    }
+}
