@@ -42,7 +42,7 @@ use crate::refill::{Generator, Refill};
 ///
 /// let caption = [17, 5, 6, 18]; // 17 and 18 stand around the words, 19 is [MASK]
 /// let tailor = Tailor {
-///     masker: Masker::new(MaskBy::Phrases, 0.15, 19, 2..17)?,
+///     masker: Masker::new(MaskBy::Phrases, 0.5, 19, 2..17)?,
 ///     maskings: 4,
 ///     refill: Refill { draws: 5, temperature: 1.5, forbid: vec![0, 1, 17, 18, 19] },
 ///     filter: Filter::Paper,
@@ -124,7 +124,7 @@ mod tests {
 
         fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
             let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
-            let mut one = vec![f32::NEG_INFINITY; VOCABULARY];
+            let mut one = [f32::NEG_INFINITY; VOCABULARY];
             one[self.0 as usize] = 0.0;
             Ok(one.repeat(targets))
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn tailor(kept: usize) -> Tailor<'static> {
-        let masker = Masker::new(MaskBy::Phrases, 0.15, 19, 2..17).unwrap();
+        let masker = Masker::new(MaskBy::Phrases, 0.5, 19, 2..17).unwrap();
         let refill = Refill { draws: 2, temperature: 1.5, forbid: vec![] };
         Tailor { masker, maskings: 30, refill, filter: Filter::Paper, kept }
     }
