@@ -15,7 +15,7 @@ use itm_core::{Error, Result};
 use crate::config::{Config, ImageFeatures};
 use crate::encoded::{self, Captions, Reading};
 use crate::inputs::Inputs;
-use crate::methods::{self, Given, Recipe, Sees};
+use crate::methods::{self, Given, Recipe, Sees, Written};
 use crate::plan::{self, Bytes, Sizes};
 use crate::source::Source;
 use crate::split::{Split, Splits};
@@ -106,11 +106,12 @@ impl Bench {
     /// If the weights differ in number.
     pub(crate) fn check_from(&self, row: &str) -> Result<()> {
         let Some(from) = self.config.from(row) else { return Ok(()) };
-        let weights = |row: &str| -> Result<u64> {
-            Ok(methods::recipe(&self.config, row)?.memory(&self.sizes(row)?)?.parameters / 4)
+        let weights = |row: &str| -> Result<[u64; 2]> {
+            let (recipe, sizes) = (methods::recipe(&self.config, row)?, self.sizes(row)?);
+            Ok([recipe.memory(&sizes)?.parameters / 4, recipe.made(&sizes)])
         };
-        let (own, other) = (weights(row)?, weights(from)?);
-        if own == other {
+        let ([own, made], [other, _]) = (weights(row)?, weights(from)?);
+        if own == other || own - made == other {
             return Ok(());
         }
         let place = self.config.place(&format!("row.{row}, from"));
@@ -183,6 +184,10 @@ impl Bench {
             inputs: &InputStatistics::of(&self.features.train, reading.terms()),
             start: start.as_deref(),
             vectors: self.vectors.as_ref(),
+            written: Written {
+                captions: &self.source.dataset.train.captions,
+                words: &|caption| reading.words(caption),
+            },
             truth: inputs.truth(),
             device: &self.device,
         };

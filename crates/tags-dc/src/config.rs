@@ -5,6 +5,8 @@ use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::model::UniterShape;
+use crate::phrases::Duplicates;
+use crate::{MaskBy, Repeat};
 
 /// Everything [`TagsDc`](crate::train::TagsDc) needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,8 +14,10 @@ use crate::model::UniterShape;
 pub struct TagsDcConfig {
     /// The backbone.
     pub model: ModelConfig,
-    /// What is masked for the word loss.
+    /// What is masked: for the word loss, and for synthetic sentences.
     pub masking: MaskingConfig,
+    /// Synthetic sentences that are made of it.
+    pub synthetic: SyntheticConfig,
     /// Negatives out of the training split.
     pub retrieval: RetrievalConfig,
     /// Weights of the losses.
@@ -44,10 +48,74 @@ pub struct ModelConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaskingConfig {
+    /// What is masked together.
+    pub by: MaskBy,
+    /// Whether a phrase that a caption has twice counts twice.
+    pub duplicates: Duplicates,
     /// K: independent maskings of a sentence.
     pub maskings: usize,
     /// Share of tokens that become targets, before the fallback.
     pub rate: f64,
+}
+
+/// Synthetic sentences of an anchor (§3.3 to §3.7): made only where a loss asks for them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SyntheticConfig {
+    /// Who fills the masks.
+    pub generator: GeneratorKind,
+    /// How a dynamic generator computes what it draws from; a static one has no noise.
+    pub sampling: Sampling,
+    /// L: refills of a masking.
+    pub refills: usize,
+    /// τ of the draw.
+    pub temperature: f64,
+    /// Whether `[PAD] [UNK] [CLS] [SEP] [MASK]` are never drawn (departure 13).
+    pub forbid_special: bool,
+    /// Which sentences are no negatives.
+    pub filter: FilterKind,
+    /// Which of equal sentences stays.
+    pub repeat: Repeat,
+    /// m: the best of them, which learn.
+    pub kept: usize,
+    /// Whether one pass of a sentence serves all its losses; otherwise the word losses have a pass, and noise, of their own.
+    pub share_forward: bool,
+    /// Departure 4: the caption in a batch of synthetic sentences is a row of its second position over and over.
+    pub released_positive: bool,
+}
+
+/// Who fills the masks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GeneratorKind {
+    /// The model that learns.
+    Dynamic,
+    /// The weights that it began with, as they were then (`w/ SG`).
+    Static,
+}
+
+/// How a dynamic generator computes what it draws from (departure 14).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampling {
+    /// With noise: the logits of the word loss.
+    Training,
+    /// Without noise, in a pass of its own.
+    Evaluation,
+}
+
+/// Which sentences are no negatives (departures 1 and 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterKind {
+    /// [`Filter::Paper`](crate::Filter::Paper).
+    Paper,
+    /// [`Filter::PositiveOnly`](crate::Filter::PositiveOnly).
+    PositiveOnly,
+    /// [`Filter::Penalty`](crate::Filter::Penalty).
+    Penalty,
+    /// [`Filter::Siblings`](crate::Filter::Siblings), learnt from the training captions.
+    Siblings,
 }
 
 /// Negatives out of the training split (§3.8).
@@ -82,6 +150,40 @@ pub struct LossConfig {
     pub itm: f64,
     /// λ of the masked words, Eq. 1; 0 for none.
     pub mlm: f64,
+    /// λ of the synthetic sentences' triplets, Eq. 7; 0 for none.
+    pub istm: f64,
+    /// λ of word discrimination, Eq. 8; 0 for none.
+    pub wod: f64,
+    /// w₀ and w₁ of Eq. 8: weights of a changed token and of one that stayed (departure 6).
+    pub wod_weights: [f64; 2],
+    /// λ of word correction, Eq. 9; 0 for none.
+    pub woc: f64,
+    /// Which tokens Eq. 9 corrects.
+    pub woc_targets: Corrected,
+}
+
+impl LossConfig {
+    /// Whether there are synthetic sentences.
+    pub fn synthetic(&self) -> bool {
+        self.istm > 0.0 || self.words()
+    }
+
+    /// Whether the heads of phase 2 learn.
+    pub fn words(&self) -> bool {
+        self.wod > 0.0 || self.woc > 0.0
+    }
+}
+
+/// Which tokens of a synthetic sentence are corrected (departure 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Corrected {
+    /// Where it was masked, whether another token came or not.
+    Masked,
+    /// Where another token came.
+    Changed,
+    /// Every token.
+    All,
 }
 
 /// The course of training.
@@ -134,12 +236,14 @@ impl TagsDcConfig {
     /// # Errors
     /// A key, its range, its value.
     pub fn check(&self) -> Result<()> {
-        let Self { model, masking, retrieval, loss, train } = self;
+        let Self { model, masking, synthetic, retrieval, loss, train } = self;
         for (key, n) in [
             ("model.embed_dim", model.embed_dim),
             ("model.heads", model.heads),
             ("model.layers", model.layers),
             ("masking.maskings", masking.maskings),
+            ("synthetic.refills", synthetic.refills),
+            ("synthetic.kept", synthetic.kept),
             ("retrieval.sampled", retrieval.sampled),
             ("retrieval.kept", retrieval.kept),
             ("train.batch", train.batch),
@@ -162,12 +266,22 @@ impl TagsDcConfig {
         let share =
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));
         share("loss.margin", loss.margin)?;
-        at_least_zero("loss.itm", loss.itm)?;
-        at_least_zero("loss.mlm", loss.mlm)?;
-        if loss.itm == 0.0 && loss.mlm == 0.0 {
-            let expected = "a loss.itm or loss.mlm above 0";
-            return Err(Error::invalid("loss", expected, "neither"));
+        above_zero("synthetic.temperature", synthetic.temperature)?;
+        let losses = [
+            ("loss.itm", loss.itm),
+            ("loss.mlm", loss.mlm),
+            ("loss.istm", loss.istm),
+            ("loss.wod", loss.wod),
+            ("loss.woc", loss.woc),
+        ];
+        losses.into_iter().try_for_each(|(key, weight)| at_least_zero(key, weight))?;
+        if losses.iter().all(|(_, weight)| *weight == 0.0) {
+            let expected = "a loss.itm, mlm, istm, wod or woc above 0";
+            return Err(Error::invalid("loss", expected, "none"));
         }
+        loss.wod_weights
+            .iter()
+            .try_for_each(|&weight| at_least_zero("loss.wod_weights", weight))?;
         above_zero("train.learning_rate", train.learning_rate)?;
         share("train.warmup", train.warmup)?;
         share("train.weight_decay", train.weight_decay)?;

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::siblings::SiblingStatistics;
 
 /// Words that no replacement may be: all tokens of all captions of an image, those of too long captions included.
@@ -36,7 +38,8 @@ pub enum Filter<'a> {
 }
 
 /// Which of equal rows stays (departure 3): it matters for the labels of word correction only.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// The first.
     #[default]

@@ -7,11 +7,13 @@ use std::ops::Range;
 use itm_core::{Error, Result};
 use rand::RngExt;
 use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
 
 pub use probabilities::{label_probabilities, phrase_probabilities};
 
 /// What is masked together (Table 2, "w/ WM").
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaskBy {
     /// The phrases of the sentence.
     #[default]

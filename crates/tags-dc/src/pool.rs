@@ -64,21 +64,40 @@ pub fn pool(
     model: &mut impl Scores,
 ) -> Result<Vec<Pick>> {
     assert_eq!(rows.len(), verdicts.len(), "rows and verdicts");
-    let kept: Vec<(usize, f32)> = (0..rows.len())
-        .filter_map(|row| filter.penalty(verdicts[row]).map(|penalty| (row, penalty)))
-        .collect();
-    if kept.is_empty() {
+    let left = survivors(verdicts, filter);
+    if left.is_empty() {
         return Ok(Vec::new());
     }
-    let survivors: Vec<&[u32]> = kept.iter().map(|&(row, _)| &rows[row][..]).collect();
-    let scores = model.scores(&survivors)?;
-    if scores.len() != kept.len() {
-        return Err(Error::invalid("scores", format!("{} of them", kept.len()), scores.len()));
+    let texts: Vec<&[u32]> = left.iter().map(|survivor| &rows[survivor.row][..]).collect();
+    let scores = model.scores(&texts)?;
+    if scores.len() != left.len() {
+        return Err(Error::invalid("scores", format!("{} of them", left.len()), scores.len()));
     }
-    let lowered: Vec<f32> =
-        scores.iter().zip(&kept).map(|(s, &(_, penalty))| s - penalty).collect();
+    picks(&left, &scores, m)
+}
+
+/// A row that the filter leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Survivor {
+    pub(crate) row: usize,
+    /// What it loses of its score.
+    penalty: f32,
+}
+
+/// The rows that a filter leaves, ascending.
+pub(crate) fn survivors(verdicts: &[Verdict], filter: Filter) -> Vec<Survivor> {
+    let of = |row| filter.penalty(verdicts[row]).map(|penalty| Survivor { row, penalty });
+    (0..verdicts.len()).filter_map(of).collect()
+}
+
+/// The `m` best survivors by their scores, best first.
+///
+/// # Errors
+/// If a score is NaN.
+pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<Vec<Pick>> {
+    let lowered: Vec<f32> = scores.iter().zip(survivors).map(|(s, of)| s - of.penalty).collect();
     let best = top(&lowered, m)?;
-    Ok(best.into_iter().map(|at| Pick { row: kept[at].0, score: lowered[at] }).collect())
+    Ok(best.into_iter().map(|at| Pick { row: survivors[at].row, score: lowered[at] }).collect())
 }
 
 /// Places of the `m` highest scores, the highest first; equal ones by place. All of them if there are fewer.

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use itm_core::data::{Bounds, Features, Regions};
-use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe, Rows, Step};
+use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe, Rows, Step, Word};
 use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, LinearMap, Start};
 use itm_core::{Pairs, Relevance, Result};
 use itm_run::config::Config;
-use itm_run::methods::{self, Given, Recipe, Sees};
+use itm_run::methods::{self, Given, Recipe, Sees, Written};
 use itm_run::plan::Sizes;
 
 pub(crate) const PAIRS: usize = 8;
@@ -113,9 +113,10 @@ impl Row {
         let regions = matches!(recipe.sees(), Sees::Regions);
         let start = recipe.start().map(|asked| start(asked.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
-        let model = recipe
-            .build(&Given { sizes, inputs: &inputs, start, vectors: None, truth, device })
-            .unwrap();
+        let captions = Data::new().written();
+        let written = Written { captions: &captions, words: &words };
+        let given = Given { sizes, inputs: &inputs, start, vectors: None, written, truth, device };
+        let model = recipe.build(&given).unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
     }
 }
@@ -156,6 +157,12 @@ pub(crate) fn start(width: usize) -> Start {
     Start { image: map(DIM, 3), text: map(VOCABULARY, 50) }
 }
 
+/// The words of a caption, each a number.
+fn words(caption: &str) -> Result<Vec<Word>> {
+    let words = caption.split(' ').zip(0..);
+    Ok(words.map(|(word, k)| Word { text: word.to_owned(), pieces: k..k + 1 }).collect())
+}
+
 /// Captions match their own image and no other.
 pub(crate) fn own() -> Relevance {
     Relevance::new(PAIRS, (0..PAIRS as u32).map(|i| vec![i]).collect())
@@ -179,6 +186,12 @@ impl Data {
             texts: (0..PAIRS as u32).map(words).collect(),
             pairs: Pairs::uniform(PAIRS, 1),
         }
+    }
+
+    /// The texts with a word for each number.
+    fn written(&self) -> Vec<String> {
+        let spelled = |text: &Vec<u32>| text.iter().map(|n| format!("w{n}")).collect::<Vec<_>>();
+        self.texts.iter().map(|text| spelled(text).join(" ")).collect()
     }
 
     pub(crate) fn items(&self) -> Items<'_> {

@@ -6,11 +6,13 @@ mod naaf;
 mod side;
 mod tags_dc;
 
+use std::fmt;
+
 use burn::tensor::Device;
 use itm_core::data::WordVectors;
 use itm_core::learn::Method;
 use itm_core::start::{InputStatistics, Start};
-use itm_core::text::Marks;
+use itm_core::text::{Marks, Word};
 use itm_core::{Relevance, Result};
 
 use crate::config::Config;
@@ -60,10 +62,27 @@ pub struct Given<'a> {
     pub start: Option<&'a Start>,
     /// The ready word vectors that [`Recipe::needs_vectors`] asks for.
     pub vectors: Option<&'a WordVectors>,
+    /// The training captions as they are written.
+    pub written: Written<'a>,
     /// True pairs of the training split, for a method that [needs](Recipe::needs_truth) them.
     pub truth: Option<&'a Relevance>,
     /// Where it computes.
     pub device: &'a Device,
+}
+
+/// Captions as they are written.
+#[derive(Clone, Copy)]
+pub struct Written<'a> {
+    /// The captions.
+    pub captions: &'a [String],
+    /// The words of a caption as a row reads it, and which of its numbers stand for each.
+    pub words: &'a dyn Fn(&str) -> Result<Vec<Word>>,
+}
+
+impl fmt::Debug for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Written({} captions)", self.captions.len())
+    }
 }
 
 /// The recipe of a row of a target.
@@ -138,6 +157,11 @@ pub trait Recipe {
     /// Whether its words begin with ready vectors, those of the file that the target names.
     fn needs_vectors(&self) -> bool {
         false
+    }
+
+    /// Weights that it makes out of those it begins with, where it has more parts than the row that had these.
+    fn made(&self, _sizes: &Sizes) -> u64 {
+        0
     }
 
     /// A fresh model.

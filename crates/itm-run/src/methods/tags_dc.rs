@@ -1,14 +1,18 @@
 //! TAGS-DC: what of it is data and machine.
 
+mod aligned;
 mod negatives;
 
 use itm_core::Result;
 use itm_core::learn::Method;
-use tags_dc::config::TagsDcConfig;
+use tags_dc::MaskBy;
+use tags_dc::config::{GeneratorKind, TagsDcConfig};
+use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
 
+use self::aligned::Aligned;
 use super::{Given, Kind, Recipe, Sees};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch, Start};
@@ -47,11 +51,33 @@ impl Recipe for TagsDcConfig {
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, device, .. } = *given;
+        let Given { sizes, device, written, .. } = *given;
         let updates = self.train.epochs * sizes.captions.div_ceil(self.train.batch);
         let (regions, words) = (sizes.region_width, sizes.vocabulary);
-        Ok(Box::new(TagsDc::new(self, regions, words, updates, device)?))
+        let model = TagsDc::new(self, regions, words, updates, device)?;
+        let masks = self.loss.mlm > 0.0 || self.loss.synthetic();
+        if !masks || self.masking.by == MaskBy::Words {
+            return Ok(Box::new(model));
+        }
+        // Words that the parser splits otherwise than the row: each is a phrase by itself then.
+        let phrases = |caption: &String| -> Result<Vec<Vec<usize>>> {
+            let read = Aligned::new(caption, written.words)?;
+            Ok(read.map_or(vec![], |read| read.phrases(Duplicates::Kept)))
+        };
+        let phrases: Vec<_> = written.captions.iter().map(phrases).collect::<Result<_>>()?;
+        Ok(Box::new(model.with_phrases(phrases)))
     }
+
+    fn made(&self, sizes: &Sizes) -> u64 {
+        if self.loss.words() { word_heads(self, sizes) } else { 0 }
+    }
+}
+
+/// Weights of the heads of words that phase 2 adds: d → 2, and another head of the vocabulary.
+fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
+    let v = Marks { vocabulary: sizes.vocabulary as u32 }.tokens() as u64;
+    let d = config.model.embed_dim as u64;
+    (2 * d + 2) + (d * d + d + 2 * d + v)
 }
 
 /// Bytes of a row's training, without its data.
@@ -62,23 +88,35 @@ impl Recipe for TagsDcConfig {
 ///             + (x + 1) d + 8 d + 6 d             regions and boxes, three norms
 ///             + d² + d + 2 d + 2 + d + 1          pooler, both heads of a pair
 ///             + d² + d + 2 d + V                  words
+///             + 2 d + 2 + d² + d + 2 d + V        with word discrimination and correction
 /// position    = 4 · (34 d + 3 a (l + r)) n        of a block: states, products of 4 d, attention of a heads, with gradients
 /// activations = rows · (l + r) · position + targets · 4 · 3 V
-/// rows        = b (2 (1 + h) + K)
+/// rows        = b (2 (1 + h) + K + 1 + m)         without what no loss asks for; m once more where word losses have a pass of their own
 /// ```
 fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
     let tokens = Marks { vocabulary: sizes.vocabulary as u32 }.tokens();
-    let TagsDcConfig { model, masking, retrieval, train, .. } = config;
+    let TagsDcConfig { model, masking, synthetic, retrieval, loss, train } = config;
     let [v, d, n, a, p] = [tokens, model.embed_dim, model.layers, model.heads, model.positions];
     let [v, d, n, a, p] = [v, d, n, a, p].map(|n| n as u64);
     let [x, r, l] = [sizes.region_width, sizes.regions, sizes.words + 2].map(|n| n as u64);
     let [b, h, k] = [train.batch, retrieval.kept, masking.maskings].map(|n| n as u64);
+    let own_pass = loss.words() && !synthetic.share_forward;
+    let m = (synthetic.kept + 1) as u64 * (1 + u64::from(own_pass));
+    let pairs = if loss.itm > 0.0 { 2 * (1 + h) } else { 0 };
+    let maskings = if loss.mlm > 0.0 || loss.synthetic() { k } else { 0 };
+    let sentences = if loss.synthetic() { m } else { 0 };
     let backbone = (v + p + 4) * d + n * (12 * d * d + 13 * d) + (x + 15) * d;
     let heads = 2 * (d * d + d) + (3 * d + 3) + 2 * d + v;
     let position = 4 * (34 * d + 3 * a * (l + r)) * n;
-    let targets = b * k * l; // no more than all tokens
-    let activations = b * (2 * (1 + h) + k) * (l + r) * position + 4 * 3 * targets * v;
-    Bytes { activations, ..Bytes::of_weights(backbone + heads) }
+    let corrected = if loss.woc > 0.0 { m } else { 0 };
+    let targets = b * (maskings + corrected) * l; // no more than all tokens
+    let rows = b * (pairs + maskings + sentences);
+    let activations = rows * (l + r) * position + 4 * 3 * targets * v;
+    let more = if loss.words() { word_heads(config, sizes) } else { 0 };
+    let of_weights = Bytes::of_weights(backbone + heads + more);
+    let fixed = loss.synthetic() && synthetic.generator == GeneratorKind::Static;
+    let momentum = if fixed { of_weights.parameters } else { 0 }; // a second model, as one that follows the first
+    Bytes { activations, momentum, ..of_weights }
 }
 
 #[cfg(test)]

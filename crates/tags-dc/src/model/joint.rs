@@ -64,6 +64,11 @@ impl Layout {
         Self { ids, keys, tokens: texts.lengths.clone(), width }
     }
 
+    /// Fills a row with the second token of its text, of texts padded to `l`.
+    pub(super) fn repeat_second_token(&mut self, row: usize, l: usize) {
+        self.ids[row * self.width..(row + 1) * self.width].fill((row * l + 1) as u32);
+    }
+
     /// Texts `[b, l, d]` and regions to `[b, width, d]`.
     pub(super) fn gather(&self, texts: Tensor<3>, regions: &EmbeddedRegions) -> Tensor<3> {
         let [b, l, d] = texts.dims();

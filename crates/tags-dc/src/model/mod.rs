@@ -24,7 +24,7 @@ mod scores;
 mod shape;
 #[cfg(test)]
 #[cfg(feature = "flex")]
-mod tests;
+pub(crate) mod tests;
 
 use burn::module::Module;
 use burn::tensor::activation::sigmoid;
@@ -144,6 +144,11 @@ impl Uniter {
         Self { discrimination, correction, ..self }
     }
 
+    /// The model without the heads of phase 2.
+    pub(crate) fn without_word_heads(self) -> Self {
+        Self { discrimination: None, correction: None, ..self }
+    }
+
     /// Rows of all regions. Without noise: [`join`](Self::join) drops for each text anew.
     ///
     /// # Panics
@@ -170,7 +175,7 @@ impl Uniter {
     ///
     /// assert_eq!(model.match_logits(&joint).dims(), [2]);
     /// assert_eq!(model.word_logits(&joint, &[At { row: 1, position: 2 }]).dims(), [1, 30]);
-    /// assert_eq!(model.discrimination_logits(&joint).dims(), [3 + 4, 2]);
+    /// assert_eq!(model.discrimination_logits(&joint, &joint.every_token()).dims(), [3 + 4, 2]);
     /// # }
     /// # Ok::<(), itm_core::Error>(())
     /// ```
@@ -188,6 +193,20 @@ impl Uniter {
         self.join_padded(texts, regions, images, noise, None)
     }
 
+    /// As [`join`](Self::join), with rows as the released program has its positives: every position holds the second token (departure 4).
+    pub(crate) fn join_as_released(
+        &self,
+        texts: &TokenBatch,
+        regions: &EmbeddedRegions,
+        images: &[usize],
+        noise: Noise,
+        positives: &[usize],
+    ) -> Joint {
+        let mut layout = Layout::new(texts, &regions.counts, images, None);
+        positives.iter().for_each(|&row| layout.repeat_second_token(row, texts.width));
+        self.encode(layout, texts, regions, noise)
+    }
+
     /// As [`join`](Self::join), to at least this many positions.
     fn join_padded(
         &self,
@@ -197,7 +216,16 @@ impl Uniter {
         noise: Noise,
         width: Option<usize>,
     ) -> Joint {
-        let layout = Layout::new(texts, &regions.counts, images, width);
+        self.encode(Layout::new(texts, &regions.counts, images, width), texts, regions, noise)
+    }
+
+    fn encode(
+        &self,
+        layout: Layout,
+        texts: &TokenBatch,
+        regions: &EmbeddedRegions,
+        noise: Noise,
+    ) -> Joint {
         let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
         let x = self.bert.dropout.forward(x, noise.part(0)); // [b, s, d]
         let states = self.bert.encode(x, &layout.keys, noise);
@@ -230,13 +258,13 @@ impl Uniter {
         self.cls.forward(joint.rows(asked), self.bert.words.val())
     }
 
-    /// `d`, `[Σ tokens, 2]`: every token of every text, text after text, `[CLS]` and `[SEP]` among them.
+    /// `d`, `[asked, 2]`, at these positions alone; all of them are [`Joint::every_token`].
     ///
     /// # Panics
-    /// If the head was not made yet: [`with_word_heads`](Self::with_word_heads).
-    pub fn discrimination_logits(&self, joint: &Joint) -> Tensor<2> {
+    /// If the head was not made yet, [`with_word_heads`](Self::with_word_heads), or a position is not that of a token.
+    pub fn discrimination_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         let head = self.discrimination.as_ref().expect("a model with the heads of phase 2");
-        head.forward(joint.rows(&joint.every_token()))
+        head.forward(joint.rows(asked))
     }
 
     /// `c`, `[asked, vocabulary]`, at these positions alone.
@@ -250,7 +278,7 @@ impl Uniter {
 }
 
 impl Joint {
-    /// The positions of all tokens, text after text.
+    /// The positions of all tokens, text after text, `[CLS]` and `[SEP]` among them.
     pub fn every_token(&self) -> Vec<At> {
         let of =
             |(row, &tokens): (usize, &usize)| (0..tokens).map(move |position| At { row, position });

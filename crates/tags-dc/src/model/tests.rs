@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use itm_core::data::{Bounds, Regions};
 use itm_core::encoders::{BertShape, TokenBatch};
 use itm_core::host;
 use itm_core::weights::WeightFiles;
@@ -40,19 +41,31 @@ fn shape() -> UniterShape {
     UniterShape { text, features: 6, ..wide }
 }
 
-fn open(file: &str, device: &Device) -> Uniter {
+pub(crate) fn open(file: &str, device: &Device) -> Uniter {
     Uniter::open(folder().join(file), &shape(), device).unwrap().0
 }
 
 /// The golden's values by name.
 fn golden() -> BTreeMap<String, Vec<f32>> {
-    let files = WeightFiles::open(folder().join("golden.safetensors")).unwrap();
+    golden_of("golden.safetensors")
+}
+
+pub(crate) fn golden_of(file: &str) -> BTreeMap<String, Vec<f32>> {
+    let files = WeightFiles::open(folder().join(file)).unwrap();
     files.names().map(|name| (name.to_string(), files.f32s(name).unwrap())).collect()
 }
 
 fn regions() -> RegionBatch {
     let g = golden();
     RegionBatch::new(6, REGIONS.to_vec(), g["features"].clone(), g["boxes"].clone()).unwrap()
+}
+
+/// The golden's regions as a split has them.
+pub(crate) fn split_regions() -> Regions {
+    let g = golden();
+    let boxes = g["boxes"].chunks(7).map(|b| Bounds { x1: b[0], y1: b[1], x2: b[2], y2: b[3] });
+    let regions = Regions::new(6, REGIONS.to_vec(), g["features"].clone()).unwrap();
+    regions.with_boxes(boxes.collect()).unwrap()
 }
 
 fn at(places: &[[usize; 2]]) -> Vec<At> {
@@ -74,6 +87,40 @@ fn off(got: &[f32], want: &[f32]) -> f32 {
     assert_eq!(got.len(), want.len());
     let far = |(g, w): (&f32, &f32)| (g - w).abs() / w.abs().max(1.0);
     got.iter().zip(want).map(far).fold(0.0, f32::max)
+}
+
+/// Gradients in the place of weights, to be saved under the weights' names.
+struct InPlace<'a>(&'a Gradients);
+
+impl ModuleMapper for InPlace<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|t| {
+            let none = || t.clone().inner().mul_scalar(f32::NAN);
+            Tensor::from_inner(t.grad(self.0).unwrap_or_else(none))
+        })
+    }
+}
+
+/// The gradient of every weight is the golden's `d.NAME` to 1e-5; but pretraining's own head has none.
+pub(crate) fn check_gradients(model: &Uniter, grads: &Gradients, g: &BTreeMap<String, Vec<f32>>) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("gradients.safetensors");
+    model.clone().map(&mut InPlace(grads)).save(&path).unwrap();
+    let got = WeightFiles::open(&path).unwrap();
+    let mut compared = 0;
+    for name in got.names() {
+        let values = got.f32s(name).unwrap();
+        if name.starts_with("itm_output.") {
+            assert!(values.iter().all(|d| d.is_nan()), "{name} has a gradient");
+            continue;
+        }
+        let want = &g[&format!("d.{name}")];
+        let largest = want.iter().fold(1.0f32, |m, d| m.max(d.abs()));
+        let far = values.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-5 * largest, "{name}: {far} of {largest}");
+        compared += 1;
+    }
+    assert_eq!(compared, g.keys().filter(|name| name.starts_with("d.")).count());
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {

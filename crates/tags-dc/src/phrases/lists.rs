@@ -1,11 +1,15 @@
 //! Position lists: which words are masked together.
 
+use std::collections::HashSet;
 use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
 
 use super::Sentence;
 
 /// Whether a list that is there twice is kept twice (departure 18).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Duplicates {
     /// Once: the default.
     #[default]
@@ -49,6 +53,25 @@ impl Sentence {
     }
 }
 
+impl Duplicates {
+    /// The lists of one caption, identical ones once or as often as they are there.
+    ///
+    /// ```
+    /// use tags_dc::phrases::Duplicates;
+    ///
+    /// let lists = vec![vec![2], vec![0, 1], vec![2]];
+    /// assert_eq!(Duplicates::Once.of(lists.clone()), [vec![2], vec![0, 1]]);
+    /// assert_eq!(Duplicates::Kept.of(lists.clone()), lists);
+    /// ```
+    pub fn of(self, lists: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+        if self == Self::Kept { lists } else { unseen(lists, &mut HashSet::new()) }
+    }
+}
+
+fn unseen(lists: Vec<Vec<usize>>, seen: &mut HashSet<Vec<usize>>) -> Vec<Vec<usize>> {
+    lists.into_iter().filter(|list| seen.insert(list.clone())).collect()
+}
+
 impl Phrases {
     fn kinds(self) -> [Vec<Vec<usize>>; 3] {
         [self.node, self.attribute, self.relation]
@@ -59,11 +82,8 @@ impl Phrases {
     }
 
     fn once(self) -> Self {
-        let mut seen = std::collections::HashSet::new();
-        Self::of(
-            self.kinds()
-                .map(|lists| lists.into_iter().filter(|list| seen.insert(list.clone())).collect()),
-        )
+        let mut seen = HashSet::new();
+        Self::of(self.kinds().map(|lists| unseen(lists, &mut seen)))
     }
 
     /// From words to word pieces: `pieces[w]` are the pieces of word `w`. A word without a piece leaves its phrases; a phrase without one

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use itm_core::Result;
 use itm_core::checkpoint::Writer;
-use itm_core::learn::{Learner, Saved};
+use itm_core::learn::Saved;
 
 use super::TagsDc;
 use crate::model::Uniter;
@@ -12,11 +12,17 @@ use crate::model::Uniter;
 /// In the kinds of the files.
 const METHOD: &str = "tags-dc";
 const MODULE: &str = "uniter";
+const GENERATOR: &str = "generator";
 
 impl TagsDc {
     /// All that the next step depends on, each file by name and contents.
     pub(super) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-        let model = |model: &mut Writer| model.module(MODULE, self.model());
+        let model = |model: &mut Writer| {
+            model.module(MODULE, self.model());
+            if let Some(generator) = &self.generator {
+                model.module(GENERATOR, generator);
+            }
+        };
         self.learner.save(METHOD, write, model, |_, updates| [updates, 0])
     }
 
@@ -25,21 +31,31 @@ impl TagsDc {
         let saved = Saved::open(METHOD, folder)?;
         let [.., updates, _] = saved.counts;
         let model = saved.model.module(MODULE, self.model().clone())?;
+        let generator = self.generator.clone();
+        let generator = generator.map(|known| saved.model.module(GENERATOR, known)).transpose()?;
         let learner = self.learner.restored(model, &saved, updates)?;
         saved.nothing_else()?;
-        Ok(self.with(learner))
+        Ok(Self { learner, generator, ..self.clone() })
     }
 
-    /// A model before its first step with the weights that [`write`](Self::write) wrote.
+    /// A model before its first step with the weights that [`write`](Self::write) wrote, of a row that may lack the heads of words.
     pub(super) fn begun_from(&self, folder: &Path) -> Result<Self> {
-        let Saved { model, .. } = Saved::open(METHOD, folder)?;
-        let weights = model.module(MODULE, self.model().clone())?;
-        model.nothing_else()?;
-        Ok(self.with(self.learner.begun(weights)))
-    }
-
-    fn with(&self, learner: Learner<Uniter>) -> Self {
-        let Self { config, marks, masker, updates, .. } = self.clone();
-        Self { config, learner, marks, masker, updates }
+        let Saved { model: file, .. } = Saved::open(METHOD, folder)?;
+        let model = |module: &str| -> Result<Uniter> {
+            let own = self.model().clone();
+            file.module(
+                module,
+                match file.has(&format!("{module}.discrimination.weight"))? {
+                    true => own.with_word_heads(),
+                    false => own.without_word_heads(),
+                },
+            )
+        };
+        let weights = model(MODULE)?;
+        if file.has(&format!("{GENERATOR}.rank.weight"))? {
+            model(GENERATOR)?; // that row's own, and not this one's
+        }
+        file.nothing_else()?;
+        Ok(self.clone().begun(weights))
     }
 }

@@ -5,13 +5,19 @@ use itm_core::learn::{ImageItems, Items, Method, Observe, Rows};
 use itm_core::{Pairs, host};
 use itm_kernels::Noise;
 
-use super::objective::{Losses, cross_entropy, hinge};
+use super::objective::{Losses, cross_entropy, hinge, share_right};
 use super::retrieval::{Anchor, Anchors, Others};
 use super::*;
+use crate::Repeat;
 use crate::config::{
-    ImageAnchors, LossConfig, MaskingConfig, ModelConfig, RetrievalConfig, TrainConfig,
+    Corrected, ImageAnchors, LossConfig, MaskingConfig, ModelConfig, RetrievalConfig,
+    SyntheticConfig, TrainConfig,
 };
 use crate::model::RegionBatch;
+use crate::phrases::Duplicates;
+
+mod parity;
+mod synthetic;
 
 const WORDS: usize = 12;
 const WIDTH: usize = 3;
@@ -26,13 +32,39 @@ fn config() -> TagsDcConfig {
             hidden_dropout: 0.1,
             initializer_range: 0.02,
         },
-        masking: MaskingConfig { maskings: 2, rate: 0.15 },
+        masking: MaskingConfig {
+            by: MaskBy::Words,
+            duplicates: Duplicates::Once,
+            maskings: 2,
+            rate: 0.15,
+        },
+        synthetic: SyntheticConfig {
+            generator: GeneratorKind::Dynamic,
+            sampling: Sampling::Training,
+            refills: 3,
+            temperature: 1.5,
+            forbid_special: false,
+            filter: FilterKind::Paper,
+            repeat: Repeat::First,
+            kept: 4,
+            share_forward: true,
+            released_positive: false,
+        },
         retrieval: RetrievalConfig {
             sampled: 3,
             kept: 2,
             image_anchors: ImageAnchors::Independent,
         },
-        loss: LossConfig { margin: 0.2, itm: 1.0, mlm: 0.1 },
+        loss: LossConfig {
+            margin: 0.2,
+            itm: 1.0,
+            mlm: 0.1,
+            istm: 0.0,
+            wod: 0.0,
+            wod_weights: [1.0, 0.11],
+            woc: 0.0,
+            woc_targets: Corrected::Masked,
+        },
         train: TrainConfig {
             seed: 3,
             epochs: 1,
@@ -122,13 +154,17 @@ fn golden_hinges() {
 #[test]
 fn golden_cross_entropy() {
     let logits = Tensor::<2>::from_floats([[2.0, 2.0, 2.0, 2.0]], &Device::flex());
-    let (loss, right) = cross_entropy(logits, &[(1, 0.5)]);
+    let loss = cross_entropy(logits, &[(1, 0.5)], None);
     assert!((f64::from(host(loss)[0]) - 0.5 * 4f64.ln()).abs() < 1e-6);
-    assert_eq!(right, 1.0, "no other logit is larger");
-    let logits = Tensor::<2>::from_floats([[0.0, 3f32.ln()], [0.0, 3f32.ln()]], &Device::flex());
-    let (loss, right) = cross_entropy(logits, &[(1, 1.0), (0, 1.0)]);
+    let rows = [0.0, 3f32.ln(), 0.0, 3f32.ln()];
+    let logits = || Tensor::<1>::from_floats(rows, &Device::flex()).reshape([2, 2]);
+    let loss = cross_entropy(logits(), &[(1, 1.0), (0, 1.0)], None);
     assert!((f64::from(host(loss)[0]) - (4f64.ln() + (4.0f64 / 3.0).ln())).abs() < 1e-6);
-    assert_eq!(right, 0.5);
+    assert_eq!(share_right(&rows, &[(1, 1.0), (0, 1.0)]), 0.5);
+    assert_eq!(share_right(&[2.0, 2.0], &[(1, 1.0)]), 1.0, "no other logit is larger");
+    // Of 1/4 and 3/4 the first is taken as 1/2.
+    let loss = cross_entropy(logits(), &[(1, 1.0), (0, 1.0)], Some(0.5f64.ln()));
+    assert!((f64::from(host(loss)[0]) - (2f64.ln() + (4.0f64 / 3.0).ln())).abs() < 1e-6);
 }
 
 /// Eq. 5 over scores of single pairs: the batch, its padding and its order change nothing. Traps 3 and 4.
@@ -164,11 +200,8 @@ fn masked_words_are_averaged_within_their_anchor_first() {
     often.masking.rate = 0.9;
     let (split, model) = (Split::new(), model(&often));
     let masked = model.maskings(&split.items(), &[3, 4], 9).unwrap();
-    let targets = |(_, rows): &(usize, Vec<Masked>)| {
-        rows.iter().map(|row| row.targets().count()).sum::<usize>()
-    };
-    assert_ne!(targets(&masked[0]), targets(&masked[1]), "or a flat mean would be the same");
-    let loss = |anchors: &[(usize, Vec<Masked>)]| {
+    assert_ne!(masked[0].targets(), masked[1].targets(), "or a flat mean would be the same");
+    let loss = |anchors: &[MaskedText]| {
         let mut losses = Losses::default();
         losses.masked(model.model(), anchors, &split.regions, 1.0, Noise::Off).unwrap();
         f64::from(host(losses.value.unwrap().inner())[0])

@@ -13,7 +13,7 @@ fn heads_begin_as_parts_of_the_pretrained_ones() {
     for (name, got) in [
         ("made.logits", host(model.match_logits(&batch))),
         ("made.words", host(model.word_logits(&batch, &at(&WORDS)))),
-        ("made.discrimination", host(model.discrimination_logits(&batch))),
+        ("made.discrimination", host(model.discrimination_logits(&batch, &batch.every_token()))),
         ("made.correction", host(model.correction_logits(&batch, &at(&CORRECTIONS)))),
     ] {
         assert!(off(&got, &g[name]) < 1e-5, "{name}");
@@ -46,7 +46,7 @@ fn a_saved_model_scores_the_same() {
     let outputs = |model: &Uniter| {
         let batch = joint(model, Noise::Off);
         let correction = host(model.correction_logits(&batch, &at(&CORRECTIONS)));
-        [logits(model), host(model.discrimination_logits(&batch)), correction]
+        [logits(model), host(model.discrimination_logits(&batch, &batch.every_token())), correction]
     };
     full.save(&path).unwrap();
     let (again, report) = Uniter::open(&path, &shape(), &device).unwrap();
@@ -122,7 +122,8 @@ fn decoders_are_the_word_table_and_transforms_are_apart() {
 #[should_panic(expected = "a model with the heads of phase 2")]
 fn a_head_that_was_not_made_is_not_asked() {
     let model = open("new.pt", &Device::flex());
-    model.discrimination_logits(&joint(&model, Noise::Off));
+    let joint = joint(&model, Noise::Off);
+    model.discrimination_logits(&joint, &joint.every_token());
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_row_does_not_depend_on_its_batch() {
 fn token_outputs_end_where_the_text_ends() {
     let model = open("full.safetensors", &Device::flex());
     let batch = joint(&model, Noise::Off);
-    let got = host(model.discrimination_logits(&batch));
+    let got = host(model.discrimination_logits(&batch, &batch.every_token()));
     assert_eq!(got.len(), 2 * TEXTS.iter().map(|text| text.len()).sum::<usize>());
     // The second text alone: its outputs stand behind those of the first.
     let g = golden();
@@ -45,7 +45,7 @@ fn token_outputs_end_where_the_text_ends() {
         RegionBatch::new(6, vec![5], g["features"][18..].to_vec(), g["boxes"][21..].to_vec());
     let regions = model.embed_regions(&second.unwrap());
     let one = model.join(&TokenBatch::new(&[TEXTS[1]]), &regions, &[0], Noise::Off);
-    let own = host(model.discrimination_logits(&one));
+    let own = host(model.discrimination_logits(&one, &one.every_token()));
     assert!(off(&got[2 * 7..][..own.len()], &own) < 1e-5);
 }
 

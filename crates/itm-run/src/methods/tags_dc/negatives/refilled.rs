@@ -2,21 +2,21 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::ops::Range;
 
 use itm_core::learn::{Items, Method};
 use itm_core::scenes::Sizes;
 use itm_core::text::Word;
 use itm_core::{Error, Result};
-use tags_dc::edits::{Counts, exchanged};
+use tags_dc::edits::{Counts, Edit, exchanged};
 use tags_dc::model::{Beside, RegionBatch};
-use tags_dc::phrases::{Duplicates, Sentence, parse};
+use tags_dc::phrases::Duplicates;
 use tags_dc::record::{Kind, Record};
 use tags_dc::train::{Marks, TagsDc};
 use tags_dc::{Filter, MaskBy, Masker, Negative, Protected, Refill, Streams, Tailor};
 
 use super::Given;
 use crate::cli;
+use crate::methods::tags_dc::aligned::Aligned;
 
 /// A trained model of a run, and what it reads.
 pub(crate) struct Trained<'a> {
@@ -83,15 +83,16 @@ pub(super) fn each(
         for (k, text) in image.texts.iter().enumerate() {
             let caption = counts.captions as u64;
             counts.captions += 1;
-            let Some(read) = Aligned::new(text, trained)? else {
+            let Some(read) = Aligned::new(text, trained.spell)? else {
                 counts.without += 1;
                 continue;
             };
             let streams = Streams { seed: args.seed, round: 0 };
-            let (tokens, phrases) = (method.marks().around(&read.tokens), read.phrases());
+            let own = (trained.read)(text)?;
+            let (tokens, phrases) = (method.marks().around(&own), read.phrases(Duplicates::Once));
             let best = tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
             let written = best.iter().filter_map(|negative| {
-                let edit = read.edit(negative, &trained.words)?;
+                let edit = edit(&read, &own, negative, &trained.words)?;
                 Some(Record {
                     caption: format!("{}#{k}", image.id),
                     seed: args.seed,
@@ -155,47 +156,13 @@ fn places<'a>(parts: &'a [TrainedPart<'a>]) -> HashMap<&'a str, (usize, usize)> 
     places
 }
 
-/// A caption as a sentence and as tokens, and which tokens are a word's.
-struct Aligned {
-    sentence: Sentence,
-    tokens: Vec<u32>,
-    of_word: Vec<Range<usize>>,
-}
-
-impl Aligned {
-    /// `None` where the tokens of the words are not those of the caption.
-    fn new(text: &str, trained: &Trained) -> Result<Option<Self>> {
-        let sentence = parse(text);
-        if sentence.words.is_empty() {
-            return Ok(None);
-        }
-        let spelled = |text: &str| -> Result<Vec<String>> {
-            Ok((trained.spell)(text)?.into_iter().map(|word| word.text).collect())
-        };
-        let (tokens, all) = ((trained.read)(text)?, spelled(text)?);
-        let (mut of_word, mut joined) = (vec![], vec![]);
-        for word in &sentence.words {
-            let start = joined.len();
-            joined.extend(spelled(&word.text)?);
-            of_word.push(start..joined.len());
-        }
-        let fits = joined == all && all.len() == tokens.len();
-        Ok(fits.then_some(Self { sentence, tokens, of_word }))
-    }
-
-    fn phrases(&self) -> Vec<Vec<usize>> {
-        let phrases = self.sentence.phrases(Duplicates::Once).expand(&self.of_word);
-        phrases.lists(self.tokens.len())
-    }
-
-    /// The sentence with the words of other tokens exchanged; parts of a word are joined by a hyphen.
-    fn edit(&self, negative: &Negative, words: &[&str]) -> Option<tags_dc::edits::Edit> {
-        let new = &negative.tokens[1..negative.tokens.len() - 1]; // without the marks
-        let changed = self.of_word.iter().enumerate().filter_map(|(k, tokens)| {
-            let same = new[tokens.clone()] == self.tokens[tokens.clone()];
-            let spelled = || new[tokens.clone()].iter().map(|&token| words[token as usize]);
-            (!same).then(|| (k, spelled().collect::<Vec<_>>().join("-")))
-        });
-        exchanged(&self.sentence, Kind::Refill, changed.collect())
-    }
+/// The sentence with the words of other tokens exchanged; parts of a word are joined by a hyphen.
+fn edit(read: &Aligned, tokens: &[u32], negative: &Negative, words: &[&str]) -> Option<Edit> {
+    let new = &negative.tokens[1..negative.tokens.len() - 1]; // without the marks
+    let changed = read.of_word.iter().enumerate().filter_map(|(k, at)| {
+        let spelled = || new[at.clone()].iter().map(|&token| words[token as usize]);
+        let same = new[at.clone()] == tokens[at.clone()];
+        (!same).then(|| (k, spelled().collect::<Vec<_>>().join("-")))
+    });
+    exchanged(&read.sentence, Kind::Refill, changed.collect())
 }

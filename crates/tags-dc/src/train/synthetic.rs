@@ -1,0 +1,162 @@
+//! Synthetic sentences of a step's captions: refilled, filtered, the best of them (§3.3 to §3.5).
+
+use itm_core::Result;
+use itm_core::data::Regions;
+use itm_core::learn::{Items, Numbers};
+use itm_core::scored::Scored;
+
+use super::retrieval::numbered;
+use super::{Marks, of};
+use crate::config::{FilterKind, SyntheticConfig};
+use crate::model::{RegionBatch, Uniter, UniterScores};
+use crate::pool::{Survivor, picks, survivors};
+use crate::{Filter, Masked, Protected, Purpose, Refill, SiblingStatistics, Streams, Verdict};
+
+/// A caption's maskings, beside its image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MaskedText {
+    pub(super) image: usize,
+    pub(super) text: usize,
+    pub(super) rows: Vec<Masked>,
+}
+
+impl MaskedText {
+    /// How many tokens all its maskings hide.
+    pub(super) fn targets(&self) -> usize {
+        self.rows.iter().map(|masked| masked.targets().count()).sum()
+    }
+}
+
+/// A caption and its negatives, best first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pool {
+    pub(super) image: usize,
+    pub(super) positive: Vec<u32>,
+    pub(super) negatives: Vec<Synthetic>,
+}
+
+/// A negative, and which of its tokens had been masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Synthetic {
+    pub(super) tokens: Vec<u32>,
+    pub(super) masked: Vec<bool>,
+}
+
+/// What makes pools.
+pub(super) struct Maker<'a> {
+    config: &'a SyntheticConfig,
+    refill: Refill,
+    filter: Filter<'a>,
+    marks: Marks,
+}
+
+impl<'a> Maker<'a> {
+    pub(super) fn new(
+        config: &'a SyntheticConfig,
+        marks: Marks,
+        siblings: &'a SiblingStatistics,
+    ) -> Self {
+        let filter = match config.filter {
+            FilterKind::Paper => Filter::Paper,
+            FilterKind::PositiveOnly => Filter::PositiveOnly,
+            FilterKind::Penalty => Filter::Penalty,
+            FilterKind::Siblings => Filter::Siblings(siblings),
+        };
+        let forbid = if config.forbid_special { marks.special().to_vec() } else { vec![] };
+        let refill = Refill { draws: config.refills, temperature: config.temperature, forbid };
+        Self { config, refill, filter, marks }
+    }
+
+    /// The pool of each caption, by the scores of a model without noise; `logits` are those of all targets, `[targets, tokens]`. Beside
+    /// them the shares of the sentences that are distinct, and that survive.
+    ///
+    /// # Errors
+    /// If a token has no chance, a region cannot be read, or a score is NaN.
+    pub(super) fn pools(
+        &self,
+        captions: &[MaskedText],
+        mut logits: &[f32],
+        model: &Uniter,
+        (train, regions): (&Items, &Regions),
+        seed: u64,
+    ) -> Result<(Vec<Pool>, Numbers)> {
+        let mut made = vec![];
+        for (number, caption) in (0..).zip(captions) {
+            let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens());
+            logits = rest;
+            made.push(self.made(number, caption, own, train, seed)?);
+        }
+        let pairs = captions.iter().zip(&made).flat_map(|(caption, made)| {
+            made.left.iter().map(|survivor| (caption.image, made.rows[survivor.row].clone()))
+        });
+        let (images, texts): (Vec<usize>, Vec<Vec<u32>>) = pairs.unzip();
+        let scores = match texts.is_empty() {
+            true => vec![],
+            false => {
+                let (images, rows) = numbered(&images);
+                let all: Vec<usize> = (0..texts.len()).collect();
+                let images = [RegionBatch::of(regions, &images)?];
+                UniterScores::new(model, &images, texts)?.pairs(&rows, &all)?
+            }
+        };
+        let mut scores = &scores[..];
+        let mut pools = vec![];
+        for (caption, made) in captions.iter().zip(&made) {
+            let (own, rest) = scores.split_at(made.left.len());
+            scores = rest;
+            let best = picks(&made.left, own, self.config.kept)?;
+            let negative = |row: usize| Synthetic {
+                tokens: made.rows[row].clone(),
+                masked: caption.rows[row / self.config.refills]
+                    .labels
+                    .iter()
+                    .map(Option::is_some)
+                    .collect(),
+            };
+            pools.push(Pool {
+                image: caption.image,
+                positive: made.positive.clone(),
+                negatives: best.into_iter().map(|pick| negative(pick.row)).collect(),
+            });
+        }
+        Ok((pools, shares(&made)))
+    }
+
+    /// The sentences of a caption, and which of them are negatives.
+    fn made(
+        &self,
+        number: u64,
+        caption: &MaskedText,
+        logits: &[f32],
+        train: &Items,
+        seed: u64,
+    ) -> Result<Made> {
+        let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, number);
+        let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens(), &mut rng);
+        let text = caption.text;
+        let rows = rows.map_err(of(text))?;
+        let positive = self.marks.around(&train.texts[text]);
+        let told = train.pairs.texts_of(caption.image).iter().map(|&t| &train.texts[t][..]);
+        let told = Protected::of(told);
+        let verdicts = self.filter.verdicts(&positive, &rows, &told, self.config.repeat);
+        let repeated = verdicts.iter().filter(|&&v| v == Verdict::Repeated).count();
+        Ok(Made { left: survivors(&verdicts, self.filter), repeated, rows, positive })
+    }
+}
+
+/// Synthetic sentences of a caption.
+struct Made {
+    positive: Vec<u32>,
+    rows: Vec<Vec<u32>>,
+    repeated: usize,
+    left: Vec<Survivor>,
+}
+
+fn shares(made: &[Made]) -> Numbers {
+    let sum = |of: fn(&Made) -> usize| made.iter().map(of).sum::<usize>() as f64;
+    let all = sum(|made| made.rows.len());
+    Numbers::from([
+        ("synthetic_distinct", 1.0 - sum(|made| made.repeated) / all),
+        ("synthetic_kept", sum(|made| made.left.len()) / all),
+    ])
+}
