@@ -330,6 +330,14 @@ impl Model<'_> {
         format!("{}, seed {}", self.row, self.seed)
     }
 
+    /// The captions as the row reads them.
+    ///
+    /// # Errors
+    /// As [`Bench::reading`].
+    pub(crate) fn reading(&self) -> Result<&Reading> {
+        self.bench.reading(&self.row)
+    }
+
     /// The scores of a split.
     ///
     /// # Errors
@@ -358,7 +366,7 @@ impl Model<'_> {
         pairs: &[(usize, usize)],
     ) -> Result<Option<Vec<WordMaps>>> {
         let captions = &self.bench.source.part(split).0.captions;
-        let reading = self.bench.reading(&self.row)?;
+        let reading = self.reading()?;
         let words = |text: usize| -> Result<Vec<Word>> { reading.words(&captions[text]) };
         let items = self.inputs.items(split);
         self.method.word_maps(WordPairs { items, pairs, words: &words })

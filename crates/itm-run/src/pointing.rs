@@ -20,20 +20,16 @@ use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
-use itm_core::significance::{Interval, resample};
 use itm_core::{Relevance, Result};
-use rayon::prelude::*;
 
 use self::mismatch::Words;
+use crate::ratio::Share;
 use crate::report::{Mismatch, Pointed, Pointing, largest};
 use crate::source::Source;
 use crate::split::Split;
 
 /// Pairs asked for at once.
 const BLOCK: usize = 500;
-/// Replicates of the bootstrap, and the seed of its draws: the same as for the recalls.
-const REPLICATES: usize = 10_000;
-const SEED: u64 = 0;
 /// From here on a region is an object's.
 const IOU: f32 = 0.5;
 
@@ -177,47 +173,19 @@ pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
     Some(Mismatch { own: detected(0)?, hardest: detected(1)?, random: detected(2)? })
 }
 
-/// Ratios of sums; the interval resamples images and seeds, as the recalls' intervals do.
+/// Hits over words.
 fn pointed(runs: &[&[Points]]) -> Option<Pointed> {
-    let images = runs.first()?.len();
-    let once = |group: usize| vec![1; group];
-    let all = share(runs, &once(runs.len()), &once(images))?;
-    let ci95 = interval(REPLICATES, [runs.len(), images], |times, drawn| share(runs, times, drawn));
+    let counts = |points: &Points| [u64::from(points.hits), u64::from(points.words)];
+    let counts: Vec<Vec<_>> = runs.iter().map(|run| run.iter().map(counts).collect()).collect();
+    let Share { value, ci95, .. } =
+        Share::over(&counts.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     let words = runs[0].iter().map(|p| u64::from(p.words)).sum();
     let chance = runs[0].iter().map(|p| p.chance).sum::<f64>() / words as f64;
     let of_all = |of: fn(&Points) -> u32| -> f64 {
         runs.iter().flat_map(|run| run.iter()).map(|p| f64::from(of(p))).sum()
     };
     let idle = of_all(|p| p.idle) / of_all(|p| p.words);
-    Some(Pointed { share: all, chance, ci95, words, idle })
-}
-
-/// 95 % of what resampled seeds and images give, where they give anything.
-fn interval(
-    replicates: usize,
-    groups: [usize; 2],
-    of: impl Fn(&[u32], &[u32]) -> Option<f64> + Sync,
-) -> [f64; 2] {
-    let replicate = |r: u64| {
-        let drawn = resample(&groups, SEED, r);
-        of(&drawn[0], &drawn[1]) // none if no image with a word was drawn
-    };
-    let values = (0..replicates as u64).into_par_iter().filter_map(replicate);
-    let Interval { lo, hi } = Interval::percentile(values.collect());
-    [lo, hi]
-}
-
-/// Hits over words, runs and images counted as often as they were drawn.
-fn share(runs: &[&[Points]], times: &[u32], drawn: &[u32]) -> Option<f64> {
-    let (mut hits, mut words) = (0, 0);
-    for (run, &times) in runs.iter().zip(times) {
-        for (points, &drawn) in run.iter().zip(drawn) {
-            let weight = u64::from(times) * u64::from(drawn);
-            hits += weight * u64::from(points.hits);
-            words += weight * u64::from(points.words);
-        }
-    }
-    (words > 0).then(|| hits as f64 / words as f64)
+    Some(Pointed { share: value, chance, ci95, words, idle })
 }
 
 #[cfg(test)]

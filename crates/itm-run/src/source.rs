@@ -11,7 +11,9 @@ use itm_core::data::{
     sha256_hex,
 };
 use itm_core::learn::WordMap;
-use itm_core::scenes::{Grounding, Role, Scenes, Split as ScenesSplit, analyse, grounding, words};
+use itm_core::scenes::{
+    Grounding, Role, Scenes, Split as ScenesSplit, analyse, entails, grounding, parse, words,
+};
 use itm_core::scored::Scored;
 use itm_core::vision::PictureSource;
 use itm_core::{Error, Relevance, Result, ScoreMatrix};
@@ -274,6 +276,26 @@ impl Source {
             },
         };
         words(caption).into_iter().zip(met).zip(&parsed.roles).map(word).collect()
+    }
+
+    /// Whether an image of the built-in world denies a sentence; `None` if that is no sentence of the world.
+    pub(crate) fn denies(&self, split: Split, image: usize, sentence: &str) -> Option<bool> {
+        let Pictures::Scenes(scenes) = &self.pictures else { return None };
+        Some(!entails(&of_scenes(scenes, split).scenes[image], &parse(sentence)?))
+    }
+
+    /// What a word of a caption of that world says, by its number among the words; `None` for words of function.
+    pub(crate) fn says(&self, caption: &str, word: usize) -> Option<&'static str> {
+        match analyse(caption)?.roles.get(word)? {
+            Role::Function => None,
+            Role::Kind(..) => Some("kind"),
+            Role::Colour(..) => Some("colour"),
+            Role::Size(..) => Some("size"),
+            Role::Pattern(..) => Some("pattern"),
+            Role::Count => Some("number"),
+            Role::Relation => Some("relation"),
+            Role::Place => Some("place"),
+        }
     }
 
     /// The same for the words of a map: each is the next of its name, and what the caption does not have, such as a mark, is `None`.

@@ -19,7 +19,9 @@ use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
-pub(crate) use self::tags_dc::{Trained, TrainedPart, negatives};
+pub(crate) use self::tags_dc::{Caption, Sentence, Trained, TrainedPart, negatives, sentences};
+#[cfg(test)]
+pub(crate) use self::tags_dc::{JudgedWord, SentenceWord};
 pub use crate::encoded::Captions;
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;

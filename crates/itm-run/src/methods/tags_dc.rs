@@ -2,6 +2,7 @@
 
 mod aligned;
 mod negatives;
+mod sentences;
 
 use itm_core::Result;
 use itm_core::learn::Method;
@@ -11,6 +12,9 @@ use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
+pub(crate) use sentences::{Caption, Sentence, sentences};
+#[cfg(test)]
+pub(crate) use sentences::{JudgedWord, SentenceWord};
 
 use self::aligned::Aligned;
 use super::{Given, Kind, Recipe, Sees};

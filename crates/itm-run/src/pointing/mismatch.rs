@@ -14,7 +14,7 @@ use itm_core::{Relevance, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{SEED, interval};
+use crate::ratio::{SEED, interval};
 use crate::report::{Auc, Detected};
 
 /// Replicates of the bootstrap: each looks at all words.

@@ -71,6 +71,9 @@ pub(super) fn render(input: &ReportInput) -> String {
                 (word_effects::render(&drawn.word_maps))
                 (each([tables::grounding(report), tables::mismatch(report)]))
             }))
+            (section("Synthetic sentences", html! {
+                (each([tables::sentences(report), tables::sentences_by_kind(report)]))
+            }))
             (section("Retrieved examples", examples::render(&drawn.examples, Scores::Cosines)))
             (section("What was run", run(report)))
         },

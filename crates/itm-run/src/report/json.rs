@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use self::hubs::{Distribution, DistributionOf, HubCounts, HubDifference, RowHubs, Spread};
 pub use self::truth::{
     Auc, Detected, DetectionAt, EpochDraws, Mismatch, Pointed, Pointing, Reliability,
-    ReliabilityBin, Truth,
+    ReliabilityBin, Share, SyntheticSentences, Truth,
 };
 
 /// The version this program writes; a change that breaks a reader raises it.

@@ -28,6 +28,8 @@ pub(super) fn render(report: &Report) -> String {
         tables::pointing(report),
         tables::grounding(report),
         tables::mismatch(report),
+        tables::sentences(report),
+        tables::sentences_by_kind(report),
         tables::paper(report),
         tables::paper_differences(report),
     ];

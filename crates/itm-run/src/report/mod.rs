@@ -32,7 +32,7 @@ pub use self::json::{
     EpochDraws, Figure, FigurePoint, HubCounts, HubDifference, Kind, Measured, Mismatch,
     PaperNumbers, PaperRecalls, PaperReference, PaperRow, Pointed, Pointing, RecallIntervals,
     Recalls, Reliability, ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION,
-    SeedResult, Spread, Truth,
+    SeedResult, Share, Spread, SyntheticSentences, Truth,
 };
 pub(crate) use self::terminal::{Detail, render as terminal};
 pub(crate) use self::word_patches::largest;

@@ -6,6 +6,7 @@ mod mismatch;
 mod paper;
 mod pointing;
 mod rescored;
+mod sentences;
 mod truth;
 
 use itm_report::format::{bytes, count, duration, interval, p_phrase, points, signed};
@@ -20,6 +21,7 @@ pub(super) use mismatch::mismatch;
 pub(super) use paper::{paper, paper_differences};
 pub(super) use pointing::{grounding, pointing};
 pub(super) use rescored::rescored;
+pub(super) use sentences::{sentences, sentences_by_kind};
 pub(super) use truth::{draws, truth};
 
 /// How wide the interval of rSum is written.

@@ -52,6 +52,8 @@ fn all(report: &Report, palette: Palette) -> String {
         tables::pointing(report),
         tables::grounding(report),
         tables::mismatch(report),
+        tables::sentences(report),
+        tables::sentences_by_kind(report),
         tables::paper(report).filter(|_| report.paper_reference.is_some()),
         tables::paper_differences(report),
     ];

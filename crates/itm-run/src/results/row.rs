@@ -12,7 +12,7 @@ use super::{
 use crate::job::Job;
 use crate::mean::mean;
 use crate::report::{Kind, Measured, Recalls, Reliability, Rescored, Row, SeedResult, Truth};
-use crate::{audit, pointing, rescore};
+use crate::{audit, pointing, rescore, sentences};
 
 /// A row over its seeds.
 #[derive(Debug, Clone)]
@@ -112,6 +112,8 @@ impl RowResult {
             true => truth.grounding = words, // of regions
             false => truth.pointing = words,
         }
+        let made: Vec<_> = self.trainings().filter_map(|t| t.sentences.as_ref()).collect();
+        sentences::summarise(&made, &mut truth);
         Some(truth)
     }
 

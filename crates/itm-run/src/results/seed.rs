@@ -10,6 +10,7 @@ use itm_core::significance::Hits;
 use crate::job::Job;
 use crate::pointing::OfImages;
 use crate::report::EpochDraws;
+use crate::sentences;
 use crate::train::Progress;
 
 /// One model, evaluated on the test split.
@@ -39,6 +40,8 @@ pub(crate) struct Trained {
     pub(crate) prior: Option<f64>,
     /// Whether words point at what they name, image by image.
     pub(crate) pointing: Option<OfImages>,
+    /// Sentences that it makes of the test captions.
+    pub(crate) sentences: Option<sentences::OfImages>,
 }
 
 impl SeedRun {

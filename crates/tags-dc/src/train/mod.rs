@@ -6,8 +6,10 @@
 //! | texts with `[CLS]` and `[SEP]`, where captions are words | [`Marks`] |
 //! | negatives out of the training split, the hardest of those drawn | `retrieval` |
 //! | synthetic sentences: refilled, filtered, the best | `synthetic` |
+//! | sentences and words judged after training | [`Judged`], [`JudgedPool`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
+mod judged;
 mod method;
 mod objective;
 mod retrieval;
@@ -26,6 +28,8 @@ use itm_core::data::Regions;
 use itm_core::learn::{Batch, Items, Learner, Numbers, Step, check_texts};
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, Decayed, Noise, random};
+
+pub use self::judged::{Judged, JudgedPool, JudgedWord};
 
 use self::objective::{Losses, word_logits};
 use self::retrieval::Anchors;

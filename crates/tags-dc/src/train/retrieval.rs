@@ -77,7 +77,8 @@ impl Anchors {
         Self(texts.chain((0..).zip(captions).map(of_image)).collect())
     }
 
-    /// The same with the `kept` best of each anchor's negatives, by the model without noise and without a gradient.
+    /// The same with the `kept` best of each anchor's negatives, by the model without noise and without a gradient. Where all are kept
+    /// nothing is scored.
     ///
     /// # Errors
     /// If a region cannot be read, or a score is NaN.
@@ -89,11 +90,11 @@ impl Anchors {
         regions: &Regions,
         kept: usize,
     ) -> Result<Self> {
-        let drawn: Vec<(usize, usize)> = self.0.iter().flat_map(Anchor::negatives).collect();
-        if drawn.is_empty() {
-            return Ok(self); // one image alone
+        if self.0.iter().all(|anchor| anchor.others.of().len() <= kept) {
+            return Ok(self);
         }
-        let (images, texts): (Vec<_>, Vec<_>) = drawn.iter().copied().unzip();
+        let drawn = self.0.iter().flat_map(Anchor::negatives);
+        let (images, texts): (Vec<_>, Vec<_>) = drawn.unzip();
         let (images, image_rows) = numbered(&images);
         let (texts, text_rows) = numbered(&texts);
         let texts = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();

@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use itm_core::Result;
 use itm_core::text::Word;
+use tags_dc::edits::{Edit, exchanged};
 use tags_dc::phrases::{Duplicates, Sentence, parse};
+use tags_dc::record::Kind;
 
 /// A caption as a sentence, and which of its numbers are a word's.
 pub(super) struct Aligned {
-    pub(super) sentence: Sentence,
+    sentence: Sentence,
     /// Of each word of the sentence, counted without a mark before the words.
-    pub(super) of_word: Vec<Range<usize>>,
+    of_word: Vec<Range<usize>>,
     numbers: usize,
 }
 
@@ -40,6 +42,25 @@ impl Aligned {
         }
         let fits = next == all.len();
         Ok(fits.then_some(Self { sentence, of_word, numbers: end - mark }))
+    }
+
+    /// The words, punctuation left out: the number of each among these, and its tokens behind `[CLS]`.
+    pub(super) fn words(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let all = self.sentence.words.iter().zip(&self.of_word);
+        let words = all.filter(|(word, _)| word.text.chars().any(char::is_alphanumeric));
+        words.enumerate().map(|(at, (_, pieces))| (at, pieces.start + 1..pieces.end + 1))
+    }
+
+    /// The sentence with other tokens, `[CLS]` and `[SEP]` around both, spelled by `words`; parts of a word are joined by a hyphen. `None`
+    /// where nothing changed.
+    pub(super) fn edited(&self, new: &[u32], own: &[u32], words: &[&str]) -> Option<Edit> {
+        let changed = self.of_word.iter().enumerate().filter_map(|(k, at)| {
+            let at = at.start + 1..at.end + 1;
+            let spelled = |&token: &u32| words.get(token as usize).copied().unwrap_or_default();
+            let text = || new[at.clone()].iter().map(spelled).collect::<Vec<_>>().join("-");
+            (new[at.clone()] != own[at.clone()]).then(|| (k, text()))
+        });
+        exchanged(&self.sentence, Kind::Refill, changed.collect())
     }
 
     /// Position lists of the phrases.

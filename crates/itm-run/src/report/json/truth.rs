@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 pub use itm_core::audit::ReliabilityBin;
 use serde::{Deserialize, Serialize};
 
+pub use crate::ratio::Share;
+
 /// Measures against the complete truth, means over seeds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,6 +57,32 @@ pub struct Truth {
     /// Whether words that an image does not meet are told from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<Mismatch>,
+    /// Share of the synthetic sentences with a meaning that are false of their images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthetic_truly_false: Option<Share>,
+    /// Share of the changed words of these false sentences of which the model says that they do not match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wod_accuracy: Option<Share>,
+    /// Share of the same words for which it proposes the caption's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woc_accuracy: Option<Share>,
+    /// What else is known of these sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthetic: Option<SyntheticSentences>,
+}
+
+/// Sentences that a model makes of the test captions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SyntheticSentences {
+    /// Share that are no sentences of the world: nobody can say whether they are false.
+    pub unparsed: Share,
+    /// Share of truly false ones among those with one changed word, by what that word says.
+    pub by_kind: BTreeMap<String, Share>,
+    /// Share of the unchanged words of false sentences of which the model says that they match.
+    pub kept_words_match: Option<Share>,
+    /// Share that the model scores below their captions.
+    pub scored_below: Option<Share>,
 }
 
 /// Share of words whose closest patch, or region of most attention, is where one of the word's boxes is, over all test images.

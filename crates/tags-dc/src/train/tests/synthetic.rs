@@ -194,6 +194,40 @@ fn a_second_phase_begins_with_the_first() {
     assert_eq!(words(again.generator.as_ref().unwrap()), words(generator));
 }
 
+/// Probabilities and corrections are those of the heads, sentence by sentence; negatives are those that training would make without noise.
+#[test]
+fn sentences_and_words_are_judged_by_the_heads() {
+    let (split, config) = (Split::new(), all());
+    let (model, items) = (made(&config, &split), split.items());
+    let pool = model.negatives(&items, 3, &phrases(&split)[3], 5).unwrap();
+    assert_eq!(pool, model.negatives(&items, 3, &phrases(&split)[3], 5).unwrap());
+    assert_ne!(pool, model.negatives(&items, 3, &phrases(&split)[3], 6).unwrap());
+    assert_eq!(pool.caption.tokens, model.marks().around(&split.texts[3]));
+    assert_eq!(pool.negatives.len(), 3);
+    assert!(pool.negatives.is_sorted_by(|a, b| a.score >= b.score - 1e-6));
+    let regions = RegionBatch::of(&split.regions, &[1]).unwrap();
+    for judged in pool.negatives.iter().chain([&pool.caption]) {
+        let regions = model.model().embed_regions(&regions);
+        let text = TokenBatch::new(&[&judged.tokens[..]]);
+        let joint = model.model().join(&text, &regions, &[0], Noise::Off);
+        let score = host(model.model().match_scores(&joint).inner())[0];
+        assert!((judged.score - score).abs() < 1e-6);
+        let asked = joint.every_token();
+        let two = host(model.model().discrimination_logits(&joint, &asked).inner());
+        let all = host(model.model().correction_logits(&joint, &asked).inner());
+        let words = judged.words.as_ref().unwrap();
+        for ((word, two), all) in words.iter().zip(two.chunks(2)).zip(all.chunks(15)) {
+            let share = two[1].exp() / (two[0].exp() + two[1].exp());
+            assert!((word.matches - share).abs() < 1e-6);
+            assert!(all.iter().all(|&other| other <= all[word.correction as usize] + 1e-6));
+        }
+    }
+    let mut phase_1 = config;
+    (phase_1.loss.wod, phase_1.loss.woc) = (0.0, 0.0);
+    let judged = made(&phase_1, &split).judged(&items, 1, &[&pool.caption.tokens]).unwrap();
+    assert!(judged[0].words.is_none() && judged[0].tokens == pool.caption.tokens);
+}
+
 #[test]
 fn phrases_that_are_asked_for_must_be_there() {
     let split = Split::new();

@@ -7,12 +7,12 @@ use itm_core::learn::{Items, Method};
 use itm_core::scenes::Sizes;
 use itm_core::text::Word;
 use itm_core::{Error, Result};
-use tags_dc::edits::{Counts, Edit, exchanged};
+use tags_dc::edits::Counts;
 use tags_dc::model::{Beside, RegionBatch};
 use tags_dc::phrases::Duplicates;
 use tags_dc::record::{Kind, Record};
 use tags_dc::train::{Marks, TagsDc};
-use tags_dc::{Filter, MaskBy, Masker, Negative, Protected, Refill, Streams, Tailor};
+use tags_dc::{Filter, MaskBy, Masker, Protected, Refill, Streams, Tailor};
 
 use super::Given;
 use crate::cli;
@@ -88,11 +88,11 @@ pub(super) fn each(
                 continue;
             };
             let streams = Streams { seed: args.seed, round: 0 };
-            let own = (trained.read)(text)?;
-            let (tokens, phrases) = (method.marks().around(&own), read.phrases(Duplicates::Once));
+            let tokens = method.marks().around(&(trained.read)(text)?);
+            let phrases = read.phrases(Duplicates::Once);
             let best = tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
             let written = best.iter().filter_map(|negative| {
-                let edit = edit(&read, &own, negative, &trained.words)?;
+                let edit = read.edited(&negative.tokens, &tokens, &trained.words)?;
                 Some(Record {
                     caption: format!("{}#{k}", image.id),
                     seed: args.seed,
@@ -154,15 +154,4 @@ fn places<'a>(parts: &'a [TrainedPart<'a>]) -> HashMap<&'a str, (usize, usize)> 
         }
     }
     places
-}
-
-/// The sentence with the words of other tokens exchanged; parts of a word are joined by a hyphen.
-fn edit(read: &Aligned, tokens: &[u32], negative: &Negative, words: &[&str]) -> Option<Edit> {
-    let new = &negative.tokens[1..negative.tokens.len() - 1]; // without the marks
-    let changed = read.of_word.iter().enumerate().filter_map(|(k, at)| {
-        let spelled = || new[at.clone()].iter().map(|&token| words[token as usize]);
-        let same = new[at.clone()] == tokens[at.clone()];
-        (!same).then(|| (k, spelled().collect::<Vec<_>>().join("-")))
-    });
-    exchanged(&read.sentence, Kind::Refill, changed.collect())
 }

@@ -1,0 +1,94 @@
+//! Shares of things that are counted image by image, with intervals.
+
+use itm_core::significance::{Interval, resample};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Replicates of the bootstrap, and the seed of its draws: the same as for the recalls.
+pub(crate) const REPLICATES: usize = 10_000;
+/// Of everything that is drawn for a measure.
+pub(crate) const SEED: u64 = 0;
+
+/// Of one image: what counts, and all.
+pub(crate) type Counts = [u64; 2];
+
+/// A share over all images and seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// What counts over all, `[0, 1]`.
+    pub value: f64,
+    /// 95 % interval `[lo, hi]`: bootstrap over test images and seeds.
+    pub ci95: [f64; 2],
+    /// All, summed over seeds.
+    pub of: u64,
+}
+
+impl Share {
+    /// Ratio of sums over runs and images; `None` where there is nothing. The interval resamples images and seeds, as the recalls'
+    /// intervals do.
+    ///
+    /// # Panics
+    /// If the runs are of different numbers of images.
+    pub(crate) fn over(runs: &[&[Counts]]) -> Option<Self> {
+        let images = runs.first()?.len();
+        assert!(runs.iter().all(|run| run.len() == images), "runs of the same images");
+        let once = |group: usize| vec![1; group];
+        let value = share(runs, &once(runs.len()), &once(images))?;
+        let of = |times: &[u32], drawn: &[u32]| share(runs, times, drawn);
+        let ci95 = interval(REPLICATES, [runs.len(), images], of);
+        let all = runs.iter().flat_map(|run| run.iter()).map(|counts| counts[1]).sum();
+        Some(Self { value, ci95, of: all })
+    }
+}
+
+/// 95 % of what resampled seeds and images give, where they give anything.
+pub(crate) fn interval(
+    replicates: usize,
+    groups: [usize; 2],
+    of: impl Fn(&[u32], &[u32]) -> Option<f64> + Sync,
+) -> [f64; 2] {
+    let replicate = |r: u64| {
+        let drawn = resample(&groups, SEED, r);
+        of(&drawn[0], &drawn[1]) // none if no image that counts was drawn
+    };
+    let values = (0..replicates as u64).into_par_iter().filter_map(replicate);
+    let Interval { lo, hi } = Interval::percentile(values.collect());
+    [lo, hi]
+}
+
+/// Runs and images counted as often as they were drawn.
+fn share(runs: &[&[Counts]], times: &[u32], drawn: &[u32]) -> Option<f64> {
+    let (mut counted, mut all) = (0, 0);
+    for (run, &times) in runs.iter().zip(times) {
+        for (counts, &drawn) in run.iter().zip(drawn) {
+            let weight = u64::from(times) * u64::from(drawn);
+            counted += weight * counts[0];
+            all += weight * counts[1];
+        }
+    }
+    (all > 0).then(|| counted as f64 / all as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_shares_of_runs_and_images_drawn_so_often() {
+        let run: &[Counts] = &[[3, 4], [0, 2]];
+        assert_eq!(share(&[run], &[1], &[1, 0]), Some(0.75));
+        assert_eq!(share(&[run], &[1], &[0, 0]), None);
+        assert_eq!(share(&[run, &[[1, 1], [1, 1]]], &[1, 2], &[1, 1]), Some(0.7));
+    }
+
+    /// A hundred images of one thing each, ninety of which count: about 0.90 ± 1.96 · √(0.9 · 0.1 / 100).
+    #[test]
+    fn an_interval_has_the_width_of_its_images() {
+        let images: Vec<Counts> = (0..100).map(|i| [u64::from(i < 90), 1]).collect();
+        let Share { value, ci95: [lo, hi], of } = Share::over(&[&images]).unwrap();
+        assert_eq!((value, of), (0.9, 100));
+        assert!((lo - 0.84).abs() < 0.02 && (hi - 0.96).abs() < 0.02, "{lo} {hi}");
+        assert_eq!(Share::over(&[&[[0, 0]]]), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Sentences that a model makes of the test captions, against the truth: whether they are false of their images, and whether the model's
+//! heads of words see and mend what was changed.
+//!
+//! ```text
+//! truly false = #{sentences with a meaning that the image denies} / #{sentences with a meaning}
+//! seen        = #{changed words that are said not to match} / #{changed words}       of truly false sentences
+//! corrected   = #{changed words whose correction is the old word} / #{changed words}  of the same
+//! ```
+//!
+//! # Departures
+//! The paper let people judge 200 sentences of each data set, and prints accuracies over all tokens.
+
+use std::collections::BTreeMap;
+
+use itm_core::Result;
+
+use crate::bench::Model;
+use crate::methods::{self, Caption, Sentence};
+use crate::ratio::{Counts, Share};
+use crate::report::{SyntheticSentences, Truth};
+use crate::source::Source;
+use crate::split::Split;
+
+/// Counts of each test image, of one trained row and seed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct OfImages {
+    /// Truly false of sentences with a meaning.
+    false_: Vec<Counts>,
+    /// The same, by what the only changed word says.
+    by_kind: BTreeMap<&'static str, Vec<Counts>>,
+    /// Without a meaning.
+    unparsed: Vec<Counts>,
+    /// Of changed words in truly false sentences, those that the head says do not match.
+    seen: Vec<Counts>,
+    /// Of the other words there, those that it says match.
+    kept: Vec<Counts>,
+    corrected: Vec<Counts>,
+    /// Scored below their captions.
+    below: Vec<Counts>,
+}
+
+fn count(counts: &mut Counts, hit: bool) {
+    counts[0] += u64::from(hit);
+    counts[1] += 1;
+}
+
+impl OfImages {
+    fn new(images: usize) -> Self {
+        let none = || vec![[0; 2]; images];
+        Self {
+            false_: none(),
+            by_kind: BTreeMap::new(),
+            unparsed: none(),
+            seen: none(),
+            kept: none(),
+            corrected: none(),
+            below: none(),
+        }
+    }
+
+    /// Counts a sentence; `denied` is whether the image denies it, nothing where it has no meaning, and `kind` what the only changed word
+    /// says.
+    fn add(
+        &mut self,
+        image: usize,
+        sentence: &Sentence,
+        denied: Option<bool>,
+        kind: Option<&'static str>,
+    ) {
+        count(&mut self.below[image], sentence.below);
+        count(&mut self.unparsed[image], denied.is_none());
+        let Some(denied) = denied else { return };
+        count(&mut self.false_[image], denied);
+        if let Some(kind) = kind {
+            let images = self.false_.len();
+            let of_kind = self.by_kind.entry(kind).or_insert_with(|| vec![[0; 2]; images]);
+            count(&mut of_kind[image], denied);
+        }
+        if denied {
+            for word in sentence.words.iter().flat_map(|word| word.judged.map(|j| (word, j))) {
+                let (word, judged) = word;
+                if word.changed {
+                    count(&mut self.seen[image], !judged.matches);
+                    count(&mut self.corrected[image], judged.corrected);
+                } else {
+                    count(&mut self.kept[image], judged.matches);
+                }
+            }
+        }
+    }
+}
+
+/// Judges the sentences that a trained model makes of every test caption; `None` where it makes none, or there is no truth.
+///
+/// # Errors
+/// If an item cannot be read.
+pub(crate) fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>> {
+    let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
+    let (mut all, reading) = (OfImages::new(part.pairs.images()), model.reading()?);
+    let words = reading.words_by_number();
+    for (text, caption) in part.captions.iter().enumerate() {
+        let of = Caption {
+            items: model.inputs.items(Split::Test),
+            text,
+            caption,
+            words: words.as_deref(),
+            spell: &|text| reading.words(text),
+        };
+        let Some(sentences) = methods::sentences(&*model.method, of)? else { return Ok(None) };
+        let image = part.pairs.image_of(text);
+        for sentence in sentences {
+            let denied = source.denies(Split::Test, image, &sentence.text);
+            let changed = sentence.words.iter().filter(|word| word.changed);
+            let kind = match &changed.collect::<Vec<_>>()[..] {
+                [word] => source.says(caption, word.at),
+                _ => None,
+            };
+            all.add(image, &sentence, denied, kind);
+        }
+    }
+    Ok(Some(all))
+}
+
+/// Adds the shares over all seeds of a row.
+pub(crate) fn summarise(runs: &[&OfImages], truth: &mut Truth) {
+    let Some(first) = runs.first() else { return };
+    let over = |of: &dyn Fn(&OfImages) -> Option<&Vec<Counts>>| {
+        let runs: Vec<&[Counts]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+        Share::over(&runs)
+    };
+    truth.synthetic_truly_false = over(&|run| Some(&run.false_));
+    truth.wod_accuracy = over(&|run| Some(&run.seen));
+    truth.woc_accuracy = over(&|run| Some(&run.corrected));
+    let Some(unparsed) = over(&|run| Some(&run.unparsed)) else { return };
+    let kinds = first
+        .by_kind
+        .keys()
+        .filter_map(|&kind| Some((kind.to_owned(), over(&|run| run.by_kind.get(kind))?)));
+    truth.synthetic = Some(SyntheticSentences {
+        unparsed,
+        by_kind: kinds.collect(),
+        kept_words_match: over(&|run| Some(&run.kept)),
+        scored_below: over(&|run| Some(&run.below)),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::methods::{JudgedWord, SentenceWord};
+
+    /// By hand: of three sentences one has no meaning, one is true and one false, whose one changed word is seen and not mended.
+    #[test]
+    fn golden_counts_of_an_image() {
+        let word = |at, changed, judged| SentenceWord { at, changed, judged };
+        let judged = |matches, corrected| Some(JudgedWord { matches, corrected });
+        let sentence = |words, below| Sentence { text: String::new(), words, below };
+        let mut all = OfImages::new(2);
+        let three = || {
+            vec![
+                word(0, false, judged(true, true)),
+                word(1, true, judged(false, false)),
+                word(2, false, judged(false, true)),
+            ]
+        };
+        all.add(1, &sentence(three(), true), None, Some("colour"));
+        all.add(1, &sentence(three(), false), Some(false), Some("colour"));
+        all.add(1, &sentence(three(), true), Some(true), Some("kind"));
+        let mut truth = Truth::default();
+        summarise(&[&all, &OfImages::new(2)], &mut truth);
+        let value = |share: Option<Share>| share.map(|share| (share.value, share.of));
+        assert_eq!(value(truth.synthetic_truly_false), Some((0.5, 2)));
+        assert_eq!(value(truth.wod_accuracy), Some((1.0, 1)));
+        assert_eq!(value(truth.woc_accuracy), Some((0.0, 1)));
+        let synthetic = truth.synthetic.unwrap();
+        assert_eq!(value(Some(synthetic.unparsed)), Some((1.0 / 3.0, 3)));
+        assert_eq!(value(synthetic.kept_words_match), Some((0.5, 2)));
+        assert_eq!(value(synthetic.scored_below), Some((2.0 / 3.0, 3)));
+        let of = |kind: &str| value(synthetic.by_kind.get(kind).copied());
+        assert_eq!((of("colour"), of("kind"), of("size")), (Some((0.0, 1)), Some((1.0, 1)), None));
+    }
+}

@@ -1,0 +1,128 @@
+//! What a model makes of captions after training, and what its heads say of the words: nothing learns from it.
+
+use burn::module::Module;
+use itm_core::data::Regions;
+use itm_core::encoders::TokenBatch;
+use itm_core::learn::Items;
+use itm_core::{Result, host};
+use itm_kernels::{Noise, random};
+
+use super::objective::word_logits;
+use super::synthetic::{Maker, MaskedText, Pool};
+use super::{TagsDc, of};
+use crate::model::{RegionBatch, Uniter};
+use crate::{Purpose, Streams};
+
+/// A sentence beside an image, as a model sees both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// With `[CLS]` and `[SEP]`.
+    pub tokens: Vec<u32>,
+    /// σ(s): how probable it is that sentence and image match.
+    pub score: f32,
+    /// What the heads of words say of each token; `None` where the model has none.
+    pub words: Option<Vec<JudgedWord>>,
+}
+
+/// What the heads of words say of a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JudgedWord {
+    /// How probable it is that the token matches the image.
+    pub matches: f32,
+    /// The token that should stand there.
+    pub correction: u32,
+}
+
+/// A caption and the synthetic sentences that passed the filter, the best first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedPool {
+    /// The caption.
+    pub caption: Judged,
+    /// Its negatives.
+    pub negatives: Vec<Judged>,
+}
+
+impl TagsDc {
+    /// Sentences beside an image of a split.
+    ///
+    /// # Errors
+    /// If the images are no regions of the model's width, or a region cannot be read.
+    ///
+    /// # Panics
+    /// If the image is not there, or a token is none of the model's.
+    pub fn judged(&self, items: &Items, image: usize, sentences: &[&[u32]]) -> Result<Vec<Judged>> {
+        let regions = items.images.regions(self.model().shape.features)?;
+        judge(&self.model().valid(), regions, image, sentences)
+    }
+
+    /// The negatives of a text of a split as training makes them, but without noise: masked as the configuration says, along these phrases
+    /// (none: each word is one), refilled, filtered, the best of them.
+    ///
+    /// # Errors
+    /// As [`judged`](Self::judged), and if a phrase names no word.
+    ///
+    /// # Panics
+    /// If the text is not there.
+    pub fn negatives(
+        &self,
+        items: &Items,
+        text: usize,
+        phrases: &[Vec<usize>],
+        seed: u64,
+    ) -> Result<JudgedPool> {
+        let regions = items.images.regions(self.model().shape.features)?;
+        let (model, seed) = (self.model().valid(), random::derive(seed, text as u64));
+        let tokens = self.marks.around(&items.texts[text]);
+        let masking = &self.config.masking;
+        let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
+        let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
+        let image = items.pairs.image_of(text);
+        let masked = [MaskedText { image, text, rows: rows.map_err(of(text))? }];
+        let generator = self.generator.as_ref().unwrap_or(&model);
+        let logits = host(word_logits(generator, &masked, regions, Noise::Off)?);
+        let maker = Maker::new(&self.config.synthetic, self.marks, &self.siblings);
+        let (pools, _) = maker.pools(&masked, &logits, &model, (items, regions), seed)?;
+        let Pool { positive, negatives, .. } = &pools[0];
+        let mut sentences: Vec<&[u32]> = vec![positive];
+        sentences.extend(negatives.iter().map(|negative| &negative.tokens[..]));
+        let mut judged = judge(&model, regions, image, &sentences)?.into_iter();
+        let caption = judged.next().expect("the caption itself");
+        Ok(JudgedPool { caption, negatives: judged.collect() })
+    }
+}
+
+fn judge(
+    model: &Uniter,
+    regions: &Regions,
+    image: usize,
+    sentences: &[&[u32]],
+) -> Result<Vec<Judged>> {
+    let embedded = model.embed_regions(&RegionBatch::of(regions, &[image])?);
+    let texts = TokenBatch::new(sentences);
+    let joint = model.join(&texts, &embedded, &vec![0; sentences.len()], Noise::Off);
+    let scores = host(model.match_scores(&joint));
+    let words = model.discrimination.is_some().then(|| {
+        let asked = joint.every_token();
+        let discrimination = host(model.discrimination_logits(&joint, &asked));
+        let correction = host(model.correction_logits(&joint, &asked));
+        let of_token = |(two, all): (&[f32], &[f32])| JudgedWord {
+            matches: (1.0 / (1.0 + f64::from(two[0] - two[1]).exp())) as f32,
+            correction: largest(all) as u32,
+        };
+        let v = correction.len() / asked.len();
+        discrimination.chunks_exact(2).zip(correction.chunks_exact(v)).map(of_token).collect()
+    });
+    let mut words = words.map(|words: Vec<JudgedWord>| words.into_iter());
+    let sentence = |(tokens, score): (&&[u32], f32)| Judged {
+        tokens: tokens.to_vec(),
+        score,
+        words: words.as_mut().map(|words| words.by_ref().take(tokens.len()).collect()),
+    };
+    Ok(sentences.iter().zip(scores).map(sentence).collect())
+}
+
+/// The first of the largest.
+fn largest(values: &[f32]) -> usize {
+    let better = |best: usize, k: usize| if values[k] > values[best] { k } else { best };
+    (0..values.len()).fold(0, better)
+}
