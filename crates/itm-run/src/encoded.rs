@@ -1,5 +1,6 @@
 //! The splits as a method takes them in: transformed features, captions as numbers of words, word pieces or stems.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use itm_core::cca::CcaOptions;
@@ -20,9 +21,27 @@ pub enum Captions {
     /// which has no vocabulary of its own.
     Words(Marks),
     /// As the word pieces of a BERT whose vocabulary lies in this folder; none is cut off here.
-    Pieces(PathBuf),
+    Pieces(PathBuf, Cleaning),
     /// As the set of its stems that the training captions have: for a bag of words. A caption may have none.
     Stems,
+}
+
+/// What happens to a caption before it becomes word pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleaning {
+    /// Nothing: case, signs and accents stay for the tokenizer.
+    Raw,
+    /// [`clean_caption`], as FNE does.
+    Cleaned,
+}
+
+impl Cleaning {
+    fn of(self, caption: &str) -> Cow<'_, str> {
+        match self {
+            Self::Raw => Cow::Borrowed(caption),
+            Self::Cleaned => Cow::Owned(clean_caption(caption)),
+        }
+    }
 }
 
 impl Captions {
@@ -31,7 +50,7 @@ impl Captions {
         match (marks, self) {
             (Marks::Off, captions) => Some(captions),
             (Marks::StartEnd, Self::Words(Marks::Off)) => Some(Self::Words(marks)),
-            (Marks::StartEnd, Self::Words(_) | Self::Pieces(_) | Self::Stems) => None,
+            (Marks::StartEnd, Self::Words(_) | Self::Pieces(..) | Self::Stems) => None,
         }
     }
 }
@@ -105,7 +124,7 @@ impl Reading {
     pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().collect()),
-            Reader::Pieces(_) | Reader::Stems(_) => None,
+            Reader::Pieces(..) | Reader::Stems(_) => None,
         }
     }
 
@@ -116,7 +135,7 @@ impl Reading {
     pub(crate) fn vectors(&self, file: &Path) -> Result<WordVectors> {
         match &self.reader {
             Reader::Words(vocabulary, _) => WordVectors::read(file, vocabulary),
-            Reader::Pieces(_) | Reader::Stems(_) => {
+            Reader::Pieces(..) | Reader::Stems(_) => {
                 Err(Error::invalid("word vectors", "captions that are read as words", "others"))
             }
         }
@@ -146,7 +165,7 @@ impl Reading {
                 let words = tokens.of(caption).into_iter().take(*most).zip(first..);
                 Ok(words.map(|(text, k)| Word { text, pieces: k..k + 1 }).collect())
             }
-            Reader::Pieces(pieces) => pieces.words(&clean_caption(caption)),
+            Reader::Pieces(pieces, cleaning) => pieces.words(&cleaning.of(caption)),
             Reader::Stems(_) => Ok(vec![]),
         }
     }
@@ -155,7 +174,7 @@ impl Reading {
 enum Reader {
     /// At most so many words of a caption.
     Words(Vocabulary, usize),
-    Pieces(Box<WordPieces>),
+    Pieces(Box<WordPieces>, Cleaning),
     Stems(Terms),
 }
 
@@ -171,7 +190,9 @@ impl Reader {
         };
         Ok(match captions {
             Captions::Words(marks) => Self::Words(words(*marks)?, target.max_words),
-            Captions::Pieces(folder) => Self::Pieces(Box::new(WordPieces::open(folder)?)),
+            Captions::Pieces(folder, cleaning) => {
+                Self::Pieces(Box::new(WordPieces::open(folder)?), *cleaning)
+            }
             Captions::Stems => Self::Stems(stems(&source.dataset)?),
         })
     }
@@ -179,7 +200,7 @@ impl Reader {
     fn size(&self) -> usize {
         match self {
             Self::Words(vocabulary, _) => vocabulary.len(),
-            Self::Pieces(pieces) => pieces.vocabulary(),
+            Self::Pieces(pieces, _) => pieces.vocabulary(),
             Self::Stems(terms) => terms.len(),
         }
     }
@@ -188,7 +209,7 @@ impl Reader {
     fn has_marks(&self) -> bool {
         match self {
             Self::Words(vocabulary, _) => vocabulary.options().marks == Marks::StartEnd,
-            Self::Pieces(_) => true,
+            Self::Pieces(..) => true,
             Self::Stems(_) => false,
         }
     }
@@ -200,7 +221,7 @@ impl Reader {
         }
         match self {
             Self::Words(vocabulary, most) => Ok(vocabulary.encode(caption, *most)),
-            Self::Pieces(pieces) => pieces.encode(&clean_caption(caption)),
+            Self::Pieces(pieces, cleaning) => pieces.encode(&cleaning.of(caption)),
             Self::Stems(terms) => Ok(terms.numbers(caption)),
         }
     }

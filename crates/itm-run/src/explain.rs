@@ -1,7 +1,9 @@
 //! `itm explain`: reads a finished run, asks one row, writes pages with pictures: which items it takes for matches that nobody
-//! annotated, which patches its words are close to, or which regions they attend to and what they do to a score.
+//! annotated, which patches its words are close to, which regions they attend to and what they do to a score, or which words do not match
+//! an image and what should stand there.
 
 mod asked;
+mod judged;
 mod maps;
 
 use std::fs;
@@ -34,8 +36,12 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let pairs = word_maps::asked(source, split, &asked::pairs(source, split, args)?);
     if !pairs.is_empty() {
         let model = run.trained(&row, args.seed)?;
-        let Some(page) = maps::write(&run, (&model, args), (split, &pairs), &folder)? else {
-            let expected = "a row that compares words with patches or regions";
+        let page = match judged::write(&run, &model, (split, &pairs), &folder)? {
+            None => maps::write(&run, (&model, args), (split, &pairs), &folder)?,
+            page => page,
+        };
+        let Some(page) = page else {
+            let expected = "a row that compares words with patches or regions, or judges words";
             return Err(Error::invalid("--row", expected, format!("`{row}`")));
         };
         progress::say(format!("Page: {}", page.display()));
@@ -59,6 +65,11 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         None => word_maps::spread(source, split, args.queries),
     };
     let pairs = word_maps::pairs(source, split, &captions, Some(&*scored))?;
+    let judged = judged::write(&run, &model, (split, &pairs), &folder)?;
+    if let Some(path) = judged {
+        progress::say(format!("Page: {}", path.display()));
+        return Ok(folder);
+    }
     let maps = maps::write(&run, (&model, args), (split, &pairs), &folder)?;
     if maps.is_none() {
         progress::say(format!("No word-patches.html: the encoders of `{row}` have no patches."));

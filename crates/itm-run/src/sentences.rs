@@ -148,13 +148,16 @@ pub(crate) fn summarise(runs: &[&OfImages], truth: &mut Truth) {
 mod tests {
     use super::*;
     use crate::methods::{JudgedWord, SentenceWord};
+    use crate::report::JudgedCaption;
 
     /// By hand: of three sentences one has no meaning, one is true and one false, whose one changed word is seen and not mended.
     #[test]
     fn golden_counts_of_an_image() {
         let word = |at, changed, judged| SentenceWord { at, changed, judged };
         let judged = |matches, corrected| Some(JudgedWord { matches, corrected });
-        let sentence = |words, below| Sentence { text: String::new(), words, below };
+        let shown = JudgedCaption { score: 0.5, words: vec![], denied: None };
+        let sentence =
+            |words, below| Sentence { text: String::new(), words, below, judged: shown.clone() };
         let mut all = OfImages::new(2);
         let three = || {
             vec![

@@ -1,5 +1,7 @@
 //! What a config file says: every key is required, an unknown one is an error.
 
+use std::path::PathBuf;
+
 use itm_core::learn::{above_zero, at_least_one, at_least_zero, within};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -26,7 +28,7 @@ pub struct TagsDcConfig {
     pub train: TrainConfig,
 }
 
-/// Sizes of a UNITER that begins at random.
+/// Sizes of a UNITER.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
@@ -42,6 +44,19 @@ pub struct ModelConfig {
     pub hidden_dropout: f64,
     /// Standard deviation of random matrices and tables.
     pub initializer_range: f64,
+    /// Weights to begin with, of these sizes; without this key they are random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
+}
+
+/// Published weights.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// A file that [`Uniter::open`](crate::model::Uniter::open) reads.
+    pub weights: PathBuf,
+    /// Folder of its vocabulary: `tokenizer.json`, or `vocab.txt` and `tokenizer_config.json`.
+    pub vocabulary: PathBuf,
 }
 
 /// Masked sentences of an anchor.
@@ -196,6 +211,8 @@ pub struct TrainConfig {
     pub epochs: usize,
     /// Anchors an update.
     pub batch: usize,
+    /// Anchors whose losses are computed at once: fewer need less memory, and give the same update but for noise.
+    pub micro_batch: usize,
     /// The largest rate.
     pub learning_rate: f64,
     /// Share of the updates in which the rate rises.
@@ -217,7 +234,8 @@ impl TrainConfig {
     /// use tags_dc::config::TrainConfig;
     ///
     /// let train = TrainConfig {
-    ///     seed: 0, epochs: 1, batch: 8, learning_rate: 1e-3, warmup: 0.1, weight_decay: 0.01, grad_clip: 2.0,
+    ///     seed: 0, epochs: 1, batch: 8, micro_batch: 8, learning_rate: 1e-3, warmup: 0.1, weight_decay: 0.01,
+    ///     grad_clip: 2.0,
     /// };
     /// assert_eq!(train.rate(1, 100), 1e-4);
     /// assert_eq!(train.rate(10, 100), 1e-3);
@@ -247,6 +265,7 @@ impl TagsDcConfig {
             ("retrieval.sampled", retrieval.sampled),
             ("retrieval.kept", retrieval.kept),
             ("train.batch", train.batch),
+            ("train.micro_batch", train.micro_batch),
         ] {
             at_least_one(key, n)?;
         }

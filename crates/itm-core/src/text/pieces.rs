@@ -74,6 +74,30 @@ impl WordPieces {
         self.tokenizer.get_vocab_size(true)
     }
 
+    /// The numbers of `[PAD] [UNK] [CLS] [SEP] [MASK]`.
+    ///
+    /// # Errors
+    /// The first that the vocabulary lacks.
+    pub fn special(&self) -> Result<[u32; 5]> {
+        let mut numbers = [0; 5];
+        for (number, name) in numbers.iter_mut().zip(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+        {
+            let missing = || Error::invalid("vocabulary", format!("a piece {name}"), "none");
+            *number = self.tokenizer.token_to_id(name).ok_or_else(missing)?;
+        }
+        Ok(numbers)
+    }
+
+    /// The numbers behind the last piece in brackets, such as `[MASK]` or `[unused7]`: signs, words and parts of words.
+    pub fn words_and_parts(&self) -> Range<u32> {
+        let vocabulary = self.tokenizer.get_vocab(true);
+        let in_brackets =
+            |piece: &str| piece.len() > 2 && piece.starts_with('[') && piece.ends_with(']');
+        let special = vocabulary.iter().filter(|(piece, _)| in_brackets(piece));
+        let first = special.map(|(_, &number)| number + 1).max().unwrap_or(0);
+        first..self.vocabulary() as u32
+    }
+
     /// The numbers of a caption's pieces, `[CLS]` first and `[SEP]` last, not padded.
     ///
     /// # Errors
@@ -223,6 +247,22 @@ mod tests {
         let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;
         assert_eq!(whole[2..4], ["run", "##ning"].map(number));
         assert_eq!(pieces.words("").unwrap(), []);
+    }
+
+    /// By hand: as in BERT's own vocabularies, unused pieces stand between the special ones.
+    #[test]
+    fn special_pieces_stand_before_words_and_parts() {
+        let own = TempDir::new().unwrap();
+        let open = |lines: &str| {
+            fs::write(own.path().join("vocab.txt"), lines).unwrap();
+            WordPieces::open(&own).unwrap()
+        };
+        let pieces =
+            open("[PAD]\n[unused1]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n[unused2]\n[\n]\na\n##b\n");
+        assert_eq!(pieces.special().unwrap(), [0, 2, 3, 4, 5]);
+        assert_eq!(pieces.words_and_parts(), 7..11);
+        let line = open("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n").special().unwrap_err().to_string();
+        assert_eq!(line, "vocabulary: expected a piece [MASK], got none");
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn a_target_can_ask_for_marks() {
         assert!(line.contains(part), "{line}");
     }
     assert_eq!(Captions::Words(Marks::StartEnd).marked(Marks::StartEnd), None);
-    for without in [Captions::Pieces("x".into()), Captions::Stems] {
+    for without in [Captions::Pieces("x".into(), Cleaning::Raw), Captions::Stems] {
         assert_eq!(without.marked(Marks::StartEnd), None);
     }
 }
@@ -165,7 +165,7 @@ fn words_point_at_their_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\nba\n##ll\n";
     fs::write(folder.path().join("vocab.txt"), lines).unwrap();
-    let (pieces, numbers) = of(Captions::Pieces(folder.path().into()));
+    let (pieces, numbers) = of(Captions::Pieces(folder.path().into(), Cleaning::Cleaned));
     assert_eq!(numbers, [2, 1, 4, 5, 6, 1, 3]); // all four words: `max_words` is of words of a vocabulary
     let ball = Word { text: "ball".into(), pieces: 3..5 };
     assert_eq!((pieces.len(), &pieces[2]), (4, &ball));
@@ -178,14 +178,18 @@ fn pieces_are_those_of_the_folder_and_features_stay_away() {
     fs::write(folder.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n").unwrap();
     let mut source = source();
     source.dataset.test.captions[0] = "A x-ray.".into();
-    let captions = Captions::Pieces(folder.path().into());
+    let captions = Captions::Pieces(folder.path().into(), Cleaning::Cleaned);
     let target = target(ImageFeatures::Pictures);
     let reading = Reading::new(&source, &target, captions).unwrap();
     assert_eq!(reading.vocabulary, 5);
     assert_eq!(reading.texts.test[0], [2, 4, 1, 1, 3]);
+    // Raw, case and signs are the tokenizer's, which here makes the signs unknown pieces.
+    let raw = Captions::Pieces(folder.path().into(), Cleaning::Raw);
+    let raw = Reading::new(&source, &target, raw).unwrap();
+    assert_eq!(raw.texts.test[0], [2, 4, 1, 1, 1, 1, 3]);
     let features = features(&source.dataset, &target).test;
     assert_eq!((features.dim, features.rows()), (0, 0));
-    let none = Captions::Pieces("no/such".into());
+    let none = Captions::Pieces("no/such".into(), Cleaning::Raw);
     assert!(Reading::new(&source, &target, none).is_err());
 }
 

@@ -14,7 +14,7 @@ use itm_kernels::Memory;
 
 use super::side::Side;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
-use crate::encoded::Captions;
+use crate::encoded::{Captions, Cleaning};
 use crate::pictures::{BATCHES_AHEAD, View};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
@@ -59,7 +59,7 @@ impl Recipe for FneConfig {
             TextConfig::Bert(bert) => bert,
         };
         Ok(match bert.weights.folder()? {
-            Some(folder) => Captions::Pieces(folder),
+            Some(folder) => Captions::Pieces(folder, Cleaning::Cleaned),
             None => Captions::Words(Marks::StartEnd),
         })
     }

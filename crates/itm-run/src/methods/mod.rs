@@ -19,10 +19,12 @@ use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
-pub(crate) use self::tags_dc::{Caption, Sentence, Trained, TrainedPart, negatives, sentences};
+pub(crate) use self::tags_dc::{
+    Caption, Sentence, Trained, TrainedPart, judged, negatives, sentences,
+};
 #[cfg(test)]
 pub(crate) use self::tags_dc::{JudgedWord, SentenceWord};
-pub use crate::encoded::Captions;
+pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
 pub use crate::starts::StartAsked;

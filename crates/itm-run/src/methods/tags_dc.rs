@@ -4,20 +4,21 @@ mod aligned;
 mod negatives;
 mod sentences;
 
-use itm_core::Result;
 use itm_core::learn::Method;
+use itm_core::text::{self, WordPieces};
+use itm_core::{Error, Result};
 use tags_dc::MaskBy;
-use tags_dc::config::{GeneratorKind, TagsDcConfig};
+use tags_dc::config::{GeneratorKind, Published, TagsDcConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
-pub(crate) use sentences::{Caption, Sentence, sentences};
+pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 #[cfg(test)]
 pub(crate) use sentences::{JudgedWord, SentenceWord};
 
 use self::aligned::Aligned;
-use super::{Given, Kind, Recipe, Sees};
+use super::{Captions, Cleaning, Given, Kind, Recipe, Sees};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch, Start};
 
@@ -45,6 +46,19 @@ impl Recipe for TagsDcConfig {
         Sees::Regions
     }
 
+    fn captions(&self) -> Result<Captions> {
+        Ok(match &self.model.published {
+            Some(published) => Captions::Pieces(published.vocabulary.clone(), Cleaning::Raw),
+            None => Captions::Words(text::Marks::Off),
+        })
+    }
+
+    fn find_weights(&self) -> Result<()> {
+        let Some(Published { weights, vocabulary }) = &self.model.published else { return Ok(()) };
+        WordPieces::open(vocabulary)?.special()?;
+        std::fs::metadata(weights).map(|_| ()).map_err(Error::io(weights))
+    }
+
     fn memory(&self, sizes: &Sizes) -> Result<Bytes> {
         Ok(memory(self, sizes))
     }
@@ -57,8 +71,7 @@ impl Recipe for TagsDcConfig {
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, device, written, .. } = *given;
         let updates = self.train.epochs * sizes.captions.div_ceil(self.train.batch);
-        let (regions, words) = (sizes.region_width, sizes.vocabulary);
-        let model = TagsDc::new(self, regions, words, updates, device)?;
+        let model = TagsDc::of(self, sizes.region_width, marks(self, sizes)?, updates, device)?;
         let masks = self.loss.mlm > 0.0 || self.loss.synthetic();
         if !masks || self.masking.by == MaskBy::Words {
             return Ok(Box::new(model));
@@ -77,9 +90,31 @@ impl Recipe for TagsDcConfig {
     }
 }
 
+/// The tokens that a row reads.
+///
+/// # Errors
+/// If the folder of a published vocabulary cannot be read or lacks a mark.
+fn marks(config: &TagsDcConfig, sizes: &Sizes) -> Result<Marks> {
+    Ok(match &config.model.published {
+        Some(Published { vocabulary, .. }) => {
+            let pieces = WordPieces::open(vocabulary)?;
+            Marks::of_pieces(pieces.special()?, pieces.words_and_parts(), pieces.vocabulary())
+        }
+        None => Marks::of_words(sizes.vocabulary as u32),
+    })
+}
+
+/// How many they are.
+fn tokens(config: &TagsDcConfig, sizes: &Sizes) -> usize {
+    match config.model.published {
+        Some(_) => sizes.vocabulary,
+        None => Marks::of_words(sizes.vocabulary as u32).tokens(),
+    }
+}
+
 /// Weights of the heads of words that phase 2 adds: d → 2, and another head of the vocabulary.
 fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
-    let v = Marks { vocabulary: sizes.vocabulary as u32 }.tokens() as u64;
+    let v = tokens(config, sizes) as u64;
     let d = config.model.embed_dim as u64;
     (2 * d + 2) + (d * d + d + 2 * d + v)
 }
@@ -95,15 +130,16 @@ fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
 ///             + 2 d + 2 + d² + d + 2 d + V        with word discrimination and correction
 /// position    = 4 · (34 d + 3 a (l + r)) n        of a block: states, products of 4 d, attention of a heads, with gradients
 /// activations = rows · (l + r) · position + targets · 4 · 3 V
-/// rows        = b (2 (1 + h) + K + 1 + m)         without what no loss asks for; m once more where word losses have a pass of their own
+/// rows        = b (2 (1 + h) + K + 1 + m)         b anchors at once; without what no loss asks for; m once more where word losses have a pass of their own
 /// ```
 fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
-    let tokens = Marks { vocabulary: sizes.vocabulary as u32 }.tokens();
+    let tokens = tokens(config, sizes);
     let TagsDcConfig { model, masking, synthetic, retrieval, loss, train } = config;
     let [v, d, n, a, p] = [tokens, model.embed_dim, model.layers, model.heads, model.positions];
     let [v, d, n, a, p] = [v, d, n, a, p].map(|n| n as u64);
     let [x, r, l] = [sizes.region_width, sizes.regions, sizes.words + 2].map(|n| n as u64);
-    let [b, h, k] = [train.batch, retrieval.kept, masking.maskings].map(|n| n as u64);
+    let at_once = train.batch.min(train.micro_batch);
+    let [b, h, k] = [at_once, retrieval.kept, masking.maskings].map(|n| n as u64);
     let own_pass = loss.words() && !synthetic.share_forward;
     let m = (synthetic.kept + 1) as u64 * (1 + u64::from(own_pass));
     let pairs = if loss.itm > 0.0 { 2 * (1 + h) } else { 0 };

@@ -8,7 +8,9 @@ use super::examples::{self, Scores};
 use super::json::Report;
 use super::tables::{self, Interval};
 use super::verdict::{self, Outcome};
-use super::{Example, PairMaps, ReportInput, plots, word_effects, word_patches};
+use super::{
+    Example, JudgedPair, PairMaps, ReportInput, judged, plots, word_effects, word_patches,
+};
 
 pub(super) fn render(input: &ReportInput) -> String {
     let ReportInput { report, figures: drawn } = input;
@@ -88,6 +90,11 @@ pub(crate) fn explained(title: &str, found: &[Example]) -> String {
 /// A page of pictures with the maps of words laid over them, or with regions and effects; nothing is loaded from elsewhere.
 pub(crate) fn maps_page(title: &str, pairs: &[PairMaps]) -> String {
     headed(title, html! { (word_patches::render(pairs)) (word_effects::render(pairs)) })
+}
+
+/// A page of captions whose words are judged beside images; nothing is loaded from elsewhere.
+pub(crate) fn judged_page(title: &str, pairs: &[JudgedPair]) -> String {
+    headed(title, judged::render(pairs))
 }
 
 fn headed(title: &str, content: Markup) -> String {

@@ -8,6 +8,7 @@
 mod examples;
 mod html;
 mod json;
+mod judged;
 mod markdown;
 mod plots;
 mod tables;
@@ -26,7 +27,7 @@ use itm_core::learn::WordMap;
 
 use crate::checkpoint::write_atomically;
 
-pub(crate) use self::html::{explained, maps_page};
+pub(crate) use self::html::{explained, judged_page, maps_page};
 pub use self::json::{
     Auc, CI95_UNIT, Claim, Comparison, Detected, DetectionAt, Distribution, DistributionOf,
     EpochDraws, Figure, FigurePoint, HubCounts, HubDifference, Kind, Measured, Mismatch,
@@ -34,6 +35,7 @@ pub use self::json::{
     Recalls, Reliability, ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION,
     SeedResult, Share, Spread, SyntheticSentences, Truth,
 };
+pub use self::judged::{JudgedCaption, JudgedPair, JudgedText};
 pub(crate) use self::terminal::{Detail, render as terminal};
 pub(crate) use self::word_patches::largest;
 

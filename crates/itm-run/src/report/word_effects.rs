@@ -50,7 +50,7 @@ pub(super) fn render(pairs: &[PairMaps]) -> Markup {
 fn one(pair: &PairMaps) -> Markup {
     html! {
         article {
-            p.by { (kind(pair)) " · " (pair.picture.name) }
+            p.by { (kind(pair.kind)) " · " (pair.picture.name) }
             p { q { (pair.caption) } }
             @for row in &pair.rows { (of_row(pair, row)) }
         }

@@ -36,8 +36,8 @@ pub(super) fn render(pairs: &[PairMaps]) -> Markup {
 }
 
 /// What an image and a caption are to each other, in words.
-pub(super) fn kind(pair: &PairMaps) -> &'static str {
-    match pair.kind {
+pub(super) fn kind(kind: PairKind) -> &'static str {
+    match kind {
         PairKind::Annotated => "annotated pair",
         PairKind::FalseNegative => "false negative: true, not annotated",
         PairKind::MostSimilar => "most similar image that is not annotated",
@@ -71,7 +71,7 @@ fn one(pair: &PairMaps, grid: PatchGrid, id: &str) -> Markup {
     };
     html! {
         article {
-            p.by { (kind(pair)) " · " (pair.picture.name) }
+            p.by { (kind(pair.kind)) " · " (pair.picture.name) }
             div.whole { (svg(grid, &pair.picture.name, html! { g id=(id) { (picture(pair, grid.size)) } })) }
             p { q { (pair.caption) } }
             (scroll("Maps of words", maps))

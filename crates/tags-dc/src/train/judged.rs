@@ -9,7 +9,7 @@ use itm_kernels::{Noise, random};
 
 use super::objective::word_logits;
 use super::synthetic::{Maker, MaskedText, Pool};
-use super::{TagsDc, of};
+use super::{TagsDc, of_caption};
 use crate::model::{RegionBatch, Uniter};
 use crate::{Purpose, Streams};
 
@@ -77,7 +77,7 @@ impl TagsDc {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
         let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
         let image = items.pairs.image_of(text);
-        let masked = [MaskedText { image, text, rows: rows.map_err(of(text))? }];
+        let masked = [MaskedText { number: 0, image, text, rows: rows.map_err(of_caption(text))? }];
         let generator = self.generator.as_ref().unwrap_or(&model);
         let logits = host(word_logits(generator, &masked, regions, Noise::Off)?);
         let maker = Maker::new(&self.config.synthetic, self.marks, &self.siblings);

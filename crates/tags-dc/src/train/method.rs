@@ -29,7 +29,7 @@ impl Method for TagsDc {
 
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let regions = items.images.regions(self.model().shape.features)?;
-        check_texts(items.texts, Some(self.config.model.positions - 2))?;
+        check_texts(items.texts, Some(self.config.model.positions - self.marks.added()))?;
         let texts = self.marked(items.texts);
         Ok(Box::new(UniterScores::of_split(self.model(), regions, texts)?))
     }

@@ -19,10 +19,11 @@ mod synthetic;
 #[cfg(feature = "flex")]
 mod tests;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
+use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Device;
 use itm_core::data::Regions;
 use itm_core::learn::{Batch, Items, Learner, Numbers, Step, check_texts};
@@ -34,32 +35,55 @@ pub use self::judged::{Judged, JudgedPool, JudgedWord};
 use self::objective::{Losses, word_logits};
 use self::retrieval::Anchors;
 use self::synthetic::{Maker, MaskedText};
-use crate::config::{FilterKind, GeneratorKind, Sampling, TagsDcConfig};
+use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
 use crate::{MaskBy, Masker, Purpose, SiblingStatistics, Streams};
 
-/// The tokens around the words of a caption, where these are numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` 1, words follow, and
-/// `[CLS]`, `[SEP]` and `[MASK]` come behind them.
+/// The tokens of a vocabulary that are no words, and which tokens are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
-    /// Numbers of the vocabulary.
-    pub vocabulary: u32,
+    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`
+    special: [u32; 5],
+    /// The first word and the end of all.
+    words: [u32; 2],
+    tokens: usize,
+    /// Whether texts come with `[CLS]` and `[SEP]`.
+    given: bool,
 }
 
 impl Marks {
+    /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come behind
+    /// them.
+    pub const fn of_words(vocabulary: u32) -> Self {
+        let special = [0, 1, vocabulary, vocabulary + 1, vocabulary + 2];
+        let tokens = vocabulary as usize + 3;
+        Self { special, words: [2, vocabulary], tokens, given: false }
+    }
+
+    /// Captions as word pieces with `[CLS]` and `[SEP]` around them, of so many pieces: `special` are the numbers of `[PAD] [UNK] [CLS]
+    /// [SEP] [MASK]`, `words` those that may come for a word (`v_range`; cased BERT: 106..28996).
+    pub const fn of_pieces(special: [u32; 5], words: Range<u32>, tokens: usize) -> Self {
+        Self { special, words: [words.start, words.end], tokens, given: true }
+    }
+
     /// Tokens in all.
     pub fn tokens(self) -> usize {
-        self.vocabulary as usize + 3
+        self.tokens
     }
 
     /// `[MASK]`.
     pub fn mask(self) -> u32 {
-        self.vocabulary + 2
+        self.special[4]
+    }
+
+    /// Tokens that are words or parts of words.
+    pub fn words(self) -> Range<u32> {
+        self.words[0]..self.words[1]
     }
 
     /// `[PAD] [UNK] [CLS] [SEP] [MASK]`.
     pub fn special(self) -> [u32; 5] {
-        [0, 1, self.vocabulary, self.vocabulary + 1, self.mask()]
+        self.special
     }
 
     /// `[CLS]`, the words, `[SEP]`.
@@ -68,11 +92,21 @@ impl Marks {
     /// # #[cfg(feature = "flex")] {
     /// use tags_dc::train::Marks;
     ///
-    /// assert_eq!(Marks { vocabulary: 10 }.around(&[4, 7]), [10, 4, 7, 11]);
+    /// assert_eq!(Marks::of_words(10).around(&[4, 7]), [10, 4, 7, 11]);
+    /// let pieces = Marks::of_pieces([0, 100, 101, 102, 103], 106..28996, 28996);
+    /// assert_eq!(pieces.around(&[101, 7592, 102]), [101, 7592, 102]); // there already
     /// # }
     /// ```
-    pub fn around(self, words: &[u32]) -> Vec<u32> {
-        [&[self.vocabulary], words, &[self.vocabulary + 1]].concat()
+    pub fn around(self, text: &[u32]) -> Vec<u32> {
+        match self.given {
+            true => text.to_vec(),
+            false => [&self.special[2..3], text, &self.special[3..4]].concat(),
+        }
+    }
+
+    /// Tokens that [`around`](Self::around) adds.
+    fn added(self) -> usize {
+        if self.given { 0 } else { 2 }
     }
 }
 
@@ -82,6 +116,27 @@ mod stream {
     pub(super) const WORDS: u64 = 2;
     pub(super) const SYNTHETIC: u64 = 3;
     pub(super) const HEADS: u64 = 4;
+}
+
+/// Some captions of a step, whose losses are computed at once.
+struct Part<'a> {
+    /// Which part of the step it is.
+    number: usize,
+    /// Number in the step of the first caption.
+    first: usize,
+    captions: &'a [usize],
+    train: Items<'a>,
+    regions: &'a Regions,
+}
+
+impl Part<'_> {
+    fn noise(&self, seed: u64, stream: u64) -> Noise {
+        let seed = random::derive(seed, stream);
+        Noise::Seeded(match self.number {
+            0 => seed,
+            part => random::derive(seed, part as u64),
+        })
+    }
 }
 
 /// A UNITER in training. It learns as an [`itm_core::learn::Method`].
@@ -111,7 +166,8 @@ pub struct TagsDc {
 }
 
 impl TagsDc {
-    /// Random weights, a function of the seed; `updates` is what a whole run makes of them, which the rate depends on.
+    /// Captions as words of a vocabulary, weights that are random, a function of the seed; `updates` is what a whole run makes of them, which
+    /// the rate depends on.
     ///
     /// `device` is one without autodiff or with; the step differentiates by itself.
     ///
@@ -124,16 +180,32 @@ impl TagsDc {
         updates: usize,
         device: &Device,
     ) -> Result<Self> {
-        config.check()?;
-        let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let words = u32::try_from(vocabulary)
             .map_err(|_| Error::invalid("vocabulary", "as many words as fit a u32", vocabulary))?;
-        let marks = Marks { vocabulary: words };
+        Self::of(config, region_dim, Marks::of_words(words), updates, device)
+    }
+
+    /// The same of other tokens. Where `model.published` names a file, its weights are what training begins with.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); if the file cannot be read, or its tensors have other sizes than the config and the tokens.
+    pub fn of(
+        config: &TagsDcConfig,
+        region_dim: usize,
+        marks: Marks,
+        updates: usize,
+        device: &Device,
+    ) -> Result<Self> {
+        config.check()?;
+        let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let masking = &config.masking;
-        let masker = Masker::new(masking.by, masking.rate, marks.mask(), 2..words)?;
+        let masker = Masker::new(masking.by, masking.rate, marks.mask(), marks.words())?;
         let shape = config.shape(region_dim, marks.tokens());
         shape.check()?;
-        let model = Uniter::seeded(&shape, config.train.seed, &device);
+        let model = match &config.model.published {
+            Some(Published { weights, .. }) => Uniter::open(weights, &shape, &device)?.0,
+            None => Uniter::seeded(&shape, config.train.seed, &device),
+        };
         let new = Self {
             config: config.clone(),
             learner: Learner::new(model.clone(), options(config)),
@@ -196,37 +268,56 @@ impl TagsDc {
         })?;
         let (regions, anchors) = self.check(batch, &train)?;
         self.learn_siblings(&train);
-        let losses = {
-            let mut losses = Losses::default();
-            let (loss, model) = (&self.config.loss, self.model());
-            if loss.itm > 0.0 {
-                let retrieval = &self.config.retrieval;
-                let anchors = Anchors::new(&anchors, retrieval, &train, seed);
-                let pairs = anchors.hardest(model, self.marks, &train, regions, retrieval.kept)?;
-                let noise = Noise::Seeded(random::derive(seed, stream::PAIRS));
-                losses.retrieved(model, &pairs, (regions, self.marks, &train), loss, noise)?;
+        let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed);
+        let (mut numbers, mut active, mut before) = (Numbers::default(), 0.0, 0.0);
+        let (mut sum, mut last) = (GradientsAccumulator::new(), None);
+        let micro = self.config.train.micro_batch;
+        for (part, some) in anchors.chunks(micro).enumerate() {
+            let of_part = of_step.some(part * micro, some.len());
+            let part = Part { number: part, first: part * micro, captions: some, train, regions };
+            let share = some.len() as f64 / anchors.len() as f64;
+            let losses = self.losses(of_part, &part, seed)?;
+            numbers.add(&losses.numbers);
+            active += share * losses.active;
+            let Some(value) = losses.value else { continue };
+            if let Some(value) = last.replace(value * share) {
+                before += f64::from(host(value.clone().inner())[0]);
+                let own = GradientsParams::from_grads(value.backward(), self.model());
+                sum.accumulate(self.model(), own);
             }
-            if loss.mlm > 0.0 || loss.synthetic() {
-                self.word_losses(&mut losses, &train, regions, &anchors, seed)?;
-            }
-            losses
-        };
-        let Losses { value, mut numbers, active } = losses;
+        }
         let rate = self.config.train.rate(self.learner.steps() + 1, self.updates);
-        let Some(value) = value else {
+        let Some(value) = last else {
             return Err(self.learner.refuse("a synthetic sentence that passes the filter", 0.0));
         };
-        let [loss, grad_norm] = self.learner.update(rate, value, |model, loss| {
-            GradientsParams::from_grads(loss.backward(), model)
+        let [last, grad_norm] = self.learner.update(rate, value + before, |model, loss| {
+            sum.accumulate(model, GradientsParams::from_grads(loss.backward(), model));
+            sum.grads()
         })?;
         numbers.add(&Numbers::from([("learning_rate", rate)]));
-        Ok(Step { loss, grad_norm, active, numbers, draws: None, candidates: None })
+        Ok(Step { loss: last, grad_norm, active, numbers, draws: None, candidates: None })
+    }
+
+    /// The losses of some of a step's captions, each the mean over these.
+    fn losses(&self, anchors: Anchors, part: &Part, seed: u64) -> Result<Losses> {
+        let (mut losses, model) = (Losses::default(), self.model());
+        let TagsDcConfig { loss, retrieval, .. } = &self.config;
+        let Part { train, regions, .. } = part;
+        if loss.itm > 0.0 {
+            let pairs = anchors.hardest(model, self.marks, train, regions, retrieval.kept)?;
+            let noise = part.noise(seed, stream::PAIRS);
+            losses.retrieved(model, &pairs, (regions, self.marks, train), loss, noise)?;
+        }
+        if loss.mlm > 0.0 || loss.synthetic() {
+            self.word_losses(&mut losses, part, seed)?;
+        }
+        Ok(losses)
     }
 
     /// The regions of the split, and the captions of the batch as anchors.
     fn check<'a>(&self, batch: &Batch, train: &Items<'a>) -> Result<(&'a Regions, Vec<usize>)> {
         let regions = train.images.regions(self.model().shape.features)?;
-        check_texts(batch.texts, Some(self.config.model.positions - 2))?;
+        check_texts(batch.texts, Some(self.config.model.positions - self.marks.added()))?;
         let caption = |&id: &i64| match usize::try_from(id) {
             Ok(caption) if caption < train.texts.len() => Ok(caption),
             _ => {
@@ -238,17 +329,11 @@ impl TagsDc {
     }
 
     /// Masked words and synthetic sentences.
-    fn word_losses(
-        &self,
-        losses: &mut Losses,
-        train: &Items,
-        regions: &Regions,
-        anchors: &[usize],
-        seed: u64,
-    ) -> Result<()> {
+    fn word_losses(&self, losses: &mut Losses, part: &Part, seed: u64) -> Result<()> {
         let TagsDcConfig { loss, synthetic, .. } = &self.config;
-        let noise = |part| Noise::Seeded(random::derive(seed, part));
-        let masked = self.maskings(train, anchors, seed)?;
+        let Part { first, captions, train, regions, .. } = part;
+        let noise = |stream| part.noise(seed, stream);
+        let masked = self.maskings(train, captions, *first, seed)?;
         let model = self.model();
         let logits = match loss.mlm > 0.0 {
             true => Some(losses.masked(model, &masked, regions, loss.mlm, noise(stream::WORDS))?),
@@ -274,8 +359,14 @@ impl TagsDc {
         losses.synthetic(model, &pools, regions, loss, ways, noise)
     }
 
-    /// The maskings of each anchor's caption.
-    fn maskings(&self, train: &Items, anchors: &[usize], seed: u64) -> Result<Vec<MaskedText>> {
+    /// The maskings of these captions, the first of which has this number in its step.
+    fn maskings(
+        &self,
+        train: &Items,
+        captions: &[usize],
+        first: usize,
+        seed: u64,
+    ) -> Result<Vec<MaskedText>> {
         let masking = &self.config.masking;
         let phrases = match (masking.by, &self.phrases) {
             (MaskBy::Words, _) => None,
@@ -291,13 +382,10 @@ impl TagsDc {
             let tokens = self.marks.around(&train.texts[text]);
             let phrases = phrases.map_or(&[][..], |all| &all[text]);
             let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
-            Ok(MaskedText {
-                image: train.pairs.image_of(text),
-                text,
-                rows: rows.map_err(of(text))?,
-            })
+            let (image, rows) = (train.pairs.image_of(text), rows.map_err(of_caption(text))?);
+            Ok(MaskedText { number, image, text, rows })
         };
-        (0..).zip(anchors).map(masked).collect()
+        (first as u64..).zip(captions).map(masked).collect()
     }
 
     /// Learns once which words name one thing, if the filter asks for it.
@@ -315,7 +403,7 @@ impl TagsDc {
 }
 
 /// What an error of a caption is called.
-fn of(caption: usize) -> impl FnOnce(Error) -> Error {
+fn of_caption(caption: usize) -> impl FnOnce(Error) -> Error {
     move |error| match error {
         Error::Invalid { place, expected, got } => {
             Error::Invalid { place: format!("caption {caption}, {place}"), expected, got }

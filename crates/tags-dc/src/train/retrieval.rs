@@ -77,6 +77,13 @@ impl Anchors {
         Self(texts.chain((0..).zip(captions).map(of_image)).collect())
     }
 
+    /// Those of `count` captions from the `first` on, and as many images.
+    pub(super) fn some(&self, first: usize, count: usize) -> Self {
+        let (texts, images) = self.0.split_at(self.0.len() / 2);
+        let range = first..first + count;
+        Self([&texts[range.clone()], &images[range]].concat())
+    }
+
     /// The same with the `kept` best of each anchor's negatives, by the model without noise and without a gradient. Where all are kept
     /// nothing is scored.
     ///

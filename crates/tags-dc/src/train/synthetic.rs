@@ -6,7 +6,7 @@ use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
 use super::retrieval::numbered;
-use super::{Marks, of};
+use super::{Marks, of_caption};
 use crate::config::{FilterKind, SyntheticConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
@@ -15,6 +15,8 @@ use crate::{Filter, Masked, Protected, Purpose, Refill, SiblingStatistics, Strea
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MaskedText {
+    /// In its step: what is drawn for it depends on this.
+    pub(super) number: u64,
     pub(super) image: usize,
     pub(super) text: usize,
     pub(super) rows: Vec<Masked>,
@@ -81,10 +83,10 @@ impl<'a> Maker<'a> {
         seed: u64,
     ) -> Result<(Vec<Pool>, Numbers)> {
         let mut made = vec![];
-        for (number, caption) in (0..).zip(captions) {
+        for caption in captions {
             let (own, rest) = logits.split_at(caption.targets() * self.marks.tokens());
             logits = rest;
-            made.push(self.made(number, caption, own, train, seed)?);
+            made.push(self.made(caption, own, train, seed)?);
         }
         let pairs = captions.iter().zip(&made).flat_map(|(caption, made)| {
             made.left.iter().map(|survivor| (caption.image, made.rows[survivor.row].clone()))
@@ -123,18 +125,11 @@ impl<'a> Maker<'a> {
     }
 
     /// The sentences of a caption, and which of them are negatives.
-    fn made(
-        &self,
-        number: u64,
-        caption: &MaskedText,
-        logits: &[f32],
-        train: &Items,
-        seed: u64,
-    ) -> Result<Made> {
-        let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, number);
+    fn made(&self, caption: &MaskedText, logits: &[f32], train: &Items, seed: u64) -> Result<Made> {
+        let mut rng = Streams { seed, round: 0 }.of(Purpose::Refills, caption.number);
         let rows = self.refill.draw(&caption.rows, logits, self.marks.tokens(), &mut rng);
         let text = caption.text;
-        let rows = rows.map_err(of(text))?;
+        let rows = rows.map_err(of_caption(text))?;
         let positive = self.marks.around(&train.texts[text]);
         let told = train.pairs.texts_of(caption.image).iter().map(|&t| &train.texts[t][..]);
         let told = Protected::of(told);

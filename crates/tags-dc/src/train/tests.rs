@@ -31,6 +31,7 @@ fn config() -> TagsDcConfig {
             positions: 10,
             hidden_dropout: 0.1,
             initializer_range: 0.02,
+            published: None,
         },
         masking: MaskingConfig {
             by: MaskBy::Words,
@@ -69,6 +70,7 @@ fn config() -> TagsDcConfig {
             seed: 3,
             epochs: 1,
             batch: 2,
+            micro_batch: 8,
             learning_rate: 1e-2,
             warmup: 0.1,
             weight_decay: 0.01,
@@ -199,7 +201,7 @@ fn masked_words_are_averaged_within_their_anchor_first() {
     let mut often = config();
     often.masking.rate = 0.9;
     let (split, model) = (Split::new(), model(&often));
-    let masked = model.maskings(&split.items(), &[3, 4], 9).unwrap();
+    let masked = model.maskings(&split.items(), &[3, 4], 0, 9).unwrap();
     assert_ne!(masked[0].targets(), masked[1].targets(), "or a flat mean would be the same");
     let loss = |anchors: &[MaskedText]| {
         let mut losses = Losses::default();

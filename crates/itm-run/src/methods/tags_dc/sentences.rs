@@ -9,6 +9,7 @@ use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Judged, TagsDc};
 
 use super::aligned::Aligned;
+use crate::report::{JudgedCaption, JudgedText};
 
 /// A sentence that is made of a caption.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,8 @@ pub(crate) struct Sentence {
     pub(crate) words: Vec<SentenceWord>,
     /// Whether it scores below its caption.
     pub(crate) below: bool,
+    /// As a page shows it; whether the image denies it is not known here.
+    pub(crate) judged: JudgedCaption,
 }
 
 /// A word of such a sentence.
@@ -73,7 +76,8 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
     };
     let pool = method.negatives(&items, text, &read.phrases(Duplicates::Kept), SEED)?;
     let own = &pool.caption;
-    let of = |negative: &Judged| {
+    let numbers = words;
+    let made = |negative: &Judged| {
         let text = read.edited(&negative.tokens, &own.tokens, words)?.text;
         let words = read.words().map(|(at, pieces)| SentenceWord {
             at,
@@ -85,8 +89,57 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
                     .all(|piece| judged[piece].correction == own.tokens[piece]),
             }),
         });
-        let below = negative.score < own.score;
-        Some(Sentence { text, words: words.collect(), below })
+        let (words, below) = (words.collect(), negative.score < own.score);
+        let judged = shown(negative, Some(&own.tokens), &of, numbers)?;
+        Some(Sentence { text, words, below, judged })
     };
-    Ok(Some(pool.negatives.iter().filter_map(of).collect()))
+    Ok(Some(pool.negatives.iter().filter_map(made).collect()))
+}
+
+/// A caption of a split beside any of its images; `None` if the model judges no words and makes no sentences.
+///
+/// # Errors
+/// If an item cannot be read.
+pub(crate) fn judged(
+    method: &dyn Method,
+    of: Caption,
+    image: usize,
+) -> Result<Option<JudgedCaption>> {
+    let any: &dyn Any = method;
+    let (Some(method), Some(words)) = (any.downcast_ref::<TagsDc>(), of.words) else {
+        return Ok(None);
+    };
+    let tokens = method.marks().around(&of.items.texts[of.text]);
+    let judged = method.judged(&of.items, image, &[&tokens])?;
+    Ok(shown(&judged[0], None, &of, words))
+}
+
+/// A sentence of as many tokens as the caption, word by word; `None` where the caption cannot be spelled.
+fn shown(
+    sentence: &Judged,
+    own: Option<&[u32]>,
+    of: &Caption,
+    words: &[&str],
+) -> Option<JudgedCaption> {
+    let spelled = (of.spell)(of.caption).ok()?;
+    let mark = spelled.first()?.pieces.start;
+    let word = |written: &Word| {
+        let pieces = written.pieces.start - mark + 1..written.pieces.end - mark + 1;
+        let join = |tokens: &[u32]| {
+            let text = |&token: &u32| words.get(token as usize).copied().unwrap_or("");
+            tokens.iter().map(text).collect::<Vec<_>>().join("-")
+        };
+        let tokens = &sentence.tokens[pieces.clone()];
+        let changed = own.is_some_and(|own| own[pieces.clone()] != *tokens);
+        let judged = sentence.words.as_ref().map(|judged| &judged[pieces]);
+        let corrected = judged.map(|all| all.iter().map(|one| one.correction).collect::<Vec<_>>());
+        JudgedText {
+            text: if changed { join(tokens) } else { written.text.clone() },
+            changed,
+            matches: judged.map(|all| all.iter().map(|one| one.matches).fold(1.0, f32::min)),
+            correction: corrected.filter(|new| new != tokens).map(|new| join(&new)),
+        }
+    };
+    let words = spelled.iter().map(word).collect();
+    Some(JudgedCaption { score: sentence.score, words, denied: None })
 }

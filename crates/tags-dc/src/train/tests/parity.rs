@@ -5,7 +5,7 @@ use crate::Masked;
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
 use crate::train::synthetic::{Pool, Synthetic};
 
-const MARKS: Marks = Marks { vocabulary: 47 };
+const MARKS: Marks = Marks::of_words(47);
 const MASK: u32 = 49;
 
 fn texts() -> Vec<Vec<u32>> {
@@ -36,8 +36,8 @@ fn maskings() -> Vec<MaskedText> {
     ];
     let second = vec![masked(&[MASK, 17], &[(1, 9)]), masked(&[9, 17], &[(2, 17)])];
     vec![
-        MaskedText { image: 0, text: 0, rows: first },
-        MaskedText { image: 1, text: 1, rows: second },
+        MaskedText { number: 0, image: 0, text: 0, rows: first },
+        MaskedText { number: 1, image: 1, text: 1, rows: second },
     ]
 }
 

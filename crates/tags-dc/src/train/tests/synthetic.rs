@@ -91,10 +91,33 @@ fn options_of_synthetic_sentences_change_the_step() {
     }
 }
 
+/// Without noise a step by parts is the step at once, to rounding: of unequal parts too, as each caption has its own draws.
+#[test]
+fn parts_of_a_batch_add_up() {
+    let split = Split::new();
+    let after = |micro_batch: usize| {
+        let mut config = all();
+        config.train.micro_batch = micro_batch;
+        config.model.hidden_dropout = 0.0;
+        let mut model = made(&config, &split);
+        let done = step(&mut model, &split, &[3, 4, 7], 1).unwrap();
+        (done, host(model.model().bert.words.val().inner()))
+    };
+    let (whole, words) = after(3);
+    for micro_batch in [1, 2] {
+        let (parts, of_parts) = after(micro_batch);
+        assert!((parts.loss - whole.loss).abs() < 1e-5, "{} {}", parts.loss, whole.loss);
+        assert!((parts.grad_norm - whole.grad_norm).abs() < 1e-4 * whole.grad_norm);
+        assert!((parts.active - whole.active).abs() < 1e-9);
+        let far = words.iter().zip(&of_parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-4, "{far}");
+    }
+}
+
 /// The pools of a step of these captions, by the loss' logits.
 fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) -> Vec<Pool> {
     let (model, items) = (made(config, split), split.items());
-    let masked = model.maskings(&items, captions, seed).unwrap();
+    let masked = model.maskings(&items, captions, 0, seed).unwrap();
     let logits = word_logits(model.model(), &masked, &split.regions, Noise::Off).unwrap();
     let logits = host(logits.inner());
     let maker = Maker::new(&config.synthetic, model.marks(), &model.siblings);
@@ -259,4 +282,35 @@ fn without_a_survivor_nothing_learns() {
     config.loss.mlm = 0.1;
     let with_words = step(&mut made(&config, &split), &split, &[0], 1).unwrap();
     assert!(with_words.loss.is_finite());
+}
+
+/// Word pieces come with their marks, and training begins with the weights of a file; another vocabulary than the file's is refused.
+#[test]
+fn published_weights_are_what_training_begins_with() {
+    let (split, folder) = (Split::new(), tempfile::tempdir().unwrap());
+    let mut config = all();
+    config.loss.wod = 0.0;
+    config.loss.woc = 0.0;
+    let weights = folder.path().join("uniter.safetensors");
+    let shape = config.shape(WIDTH, 20);
+    let published = Uniter::seeded(&shape, 99, &Device::flex());
+    published.save(&weights).unwrap();
+    config.model.published = Some(Published { weights, vocabulary: "unread".into() });
+    let of = |tokens: usize| {
+        let marks = Marks::of_pieces([0, 1, 12, 13, 14], 2..12, tokens);
+        TagsDc::of(&config, WIDTH, marks, 10, &Device::flex())
+    };
+    let mut pieces = split.texts.clone();
+    pieces.iter_mut().for_each(|text| *text = [&[12], &text[..], &[13]].concat());
+    let split = Split { texts: pieces, ..split };
+    let mut model = of(20).unwrap().with_phrases(vec![vec![]; 10]);
+    let regions = RegionBatch::of(&split.regions, &[0]).unwrap();
+    let regions = published.embed_regions(&regions);
+    let texts = TokenBatch::new(&[&split.texts[1][..]]);
+    let own = published.match_logits(&published.join(&texts, &regions, &[0], Noise::Off));
+    let scores = model.scored(split.items()).unwrap().matrix().unwrap();
+    assert!((scores.row(0)[1] - host(own)[0]).abs() < 1e-6);
+    assert!(step(&mut model, &split, &[3, 4], 1).unwrap().loss.is_finite());
+    let line = of(21).unwrap_err().to_string();
+    assert!(line.contains("word_embeddings") && !line.contains('\n'), "{line}");
 }

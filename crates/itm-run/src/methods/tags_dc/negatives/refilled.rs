@@ -11,7 +11,7 @@ use tags_dc::edits::Counts;
 use tags_dc::model::{Beside, RegionBatch};
 use tags_dc::phrases::Duplicates;
 use tags_dc::record::{Kind, Record};
-use tags_dc::train::{Marks, TagsDc};
+use tags_dc::train::TagsDc;
 use tags_dc::{Filter, MaskBy, Masker, Protected, Refill, Streams, Tailor};
 
 use super::Given;
@@ -127,13 +127,13 @@ fn probability(logit: f32) -> f32 {
 }
 
 fn tailor(args: &cli::Negatives, trained: &Trained, method: &TagsDc) -> Result<Tailor<'static>> {
-    let Marks { vocabulary } = method.marks();
+    let marks = method.marks();
     let no_word =
         |&token: &u32| trained.words.get(token as usize).is_none_or(|word| word.is_empty());
-    let all = method.marks().tokens() as u32;
+    let all = marks.tokens() as u32;
     let cli::RefillArgs { maskings, refills, temperature, .. } = args.model;
     Ok(Tailor {
-        masker: Masker::new(MaskBy::Phrases, 0.15, method.marks().mask(), 2..vocabulary)?,
+        masker: Masker::new(MaskBy::Phrases, 0.15, marks.mask(), marks.words())?,
         maskings: maskings as usize,
         refill: Refill {
             draws: refills as usize,

@@ -1,0 +1,169 @@
+//! Words of a caption coloured by how little they match an image, with the corrections of a model, and the negatives that it makes: TAGS-DC's
+//! Figure 4.
+
+use itm_report::format::decimals;
+use itm_report::html::scroll;
+use maud::{Markup, PreEscaped, html};
+
+use super::examples::data_url;
+use super::word_patches::kind;
+use super::{PairKind, Picture};
+
+/// A pair as a model judges it.
+#[derive(Debug, Clone)]
+pub struct JudgedPair {
+    /// The image.
+    pub picture: Picture,
+    /// What image and caption are to each other.
+    pub kind: PairKind,
+    /// The caption.
+    pub caption: JudgedCaption,
+    /// Negatives that the model makes of it, the best first; none where the caption is another image's.
+    pub negatives: Vec<JudgedCaption>,
+}
+
+/// A caption, or a negative of one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedCaption {
+    /// How probable it is that caption and image match.
+    pub score: f32,
+    /// Word after word.
+    pub words: Vec<JudgedText>,
+    /// Whether the image denies it, where that is known.
+    pub denied: Option<bool>,
+}
+
+/// A word of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedText {
+    /// As it is written.
+    pub text: String,
+    /// Whether the caption has another word there.
+    pub changed: bool,
+    /// How probable it is that the word matches the image; `None` where the model has no heads of words.
+    pub matches: Option<f32>,
+    /// What should stand there, if that is something else.
+    pub correction: Option<String>,
+}
+
+/// What only this page needs.
+const STYLE: &str = "
+.judged { display: grid; gap: 1.5rem; margin-top: 1rem; }
+.judged article { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: 1rem; }
+.judged img { width: 100%; height: auto; border-radius: .25rem; }
+.judged .caption { font-size: 1.15rem; line-height: 1.9; margin: 0 0 .5rem; }
+.judged .word { border-radius: .2rem; padding: .05rem .25rem; --strength: 0%; background: color-mix(in oklab, var(--s0) var(--strength), transparent); }
+.judged .changed { text-decoration: underline; text-underline-offset: .25em; }
+@media (max-width: 40rem) { .judged article { grid-template-columns: 1fr; } .judged img { max-width: 14rem; } }
+";
+
+/// Pairs, each with its picture.
+pub(super) fn render(pairs: &[JudgedPair]) -> Markup {
+    html! {
+        style { (PreEscaped(STYLE)) }
+        p.note {
+            "The stronger the colour, the less a word matches the image by the model's head of word discrimination (half: undecided). Behind \
+             an arrow: the word that its head of word correction would put there. Underlined: words that the model changed. Scores: how \
+             probable it is that sentence and image match."
+        }
+        div.judged { @for pair in pairs { (one(pair)) } }
+    }
+}
+
+fn one(pair: &JudgedPair) -> Markup {
+    html! {
+        article {
+            div {
+                @if pair.picture.bytes.is_empty() { p.by { (pair.picture.name) } }
+                @else { img alt=(pair.picture.name) src=(data_url(&pair.picture)); }
+            }
+            div {
+                p.by { (kind(pair.kind)) " · " (pair.picture.name) " · score " (score(&pair.caption)) }
+                p.caption { (sentence(&pair.caption)) }
+                @if pair.caption.words.iter().any(|word| word.matches.is_some()) {
+                    (scroll("Words of the caption", numbers(&pair.caption)))
+                }
+                @if !pair.negatives.is_empty() {
+                    p.by { "Negatives of the model, the best first" }
+                    ol { @for negative in &pair.negatives {
+                        li {
+                            (sentence(negative)) " "
+                            span.note { "score " (score(negative)) (truth(negative.denied)) }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+fn score(caption: &JudgedCaption) -> String {
+    decimals(f64::from(caption.score), 3)
+}
+
+fn truth(denied: Option<bool>) -> &'static str {
+    match denied {
+        Some(true) => " · truly false",
+        Some(false) => " · true",
+        None => "",
+    }
+}
+
+fn sentence(caption: &JudgedCaption) -> Markup {
+    html! {
+        @for word in &caption.words {
+            @let percent = word.matches.map_or(0.0, |matches| (100.0 * (1.0 - matches)).round());
+            span.word.changed[word.changed] style=(format!("--strength:{percent}%")) { (word.text) }
+            @if let Some(correction) = word.correction.as_ref().filter(|_| word.matches.is_some_and(|p| p < 0.5)) {
+                span.note { " → " (correction) }
+            }
+            " "
+        }
+    }
+}
+
+fn numbers(caption: &JudgedCaption) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th scope="col" { "word" } th scope="col" { "matches" } th scope="col" { "correction" }
+            } }
+            tbody { @for word in &caption.words { tr {
+                th scope="row" { (word.text) }
+                td { @if let Some(matches) = word.matches { (decimals(f64::from(matches), 3)) } @else { "–" } }
+                td { @if let Some(correction) = &word.correction { (correction) } @else { "–" } }
+            } } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_have_the_colour_of_their_mismatch() {
+        let word = |text: &str, matches, correction: Option<&str>| JudgedText {
+            text: text.into(),
+            changed: correction.is_some(),
+            matches: Some(matches),
+            correction: correction.map(String::from),
+        };
+        let words = vec![word("red", 0.1, Some("<blue>")), word("ball", 0.95, Some("cup"))];
+        let caption = JudgedCaption { score: 0.25, words, denied: Some(true) };
+        let picture = Picture { name: "7".into(), mime: "image/png", bytes: vec![] };
+        let pair = JudgedPair {
+            picture,
+            kind: PairKind::Annotated,
+            caption: caption.clone(),
+            negatives: vec![caption],
+        };
+        let page = render(&[pair]).into_string();
+        assert!(page.contains("--strength:90%\">red</span><span class=\"note\"> → &lt;blue&gt;"));
+        assert!(
+            page.contains("--strength:5%\">ball</span> "),
+            "a word that matches needs no arrow"
+        );
+        assert!(page.contains("score 0.250 · truly false"), "{page}");
+    }
+}
