@@ -10,6 +10,7 @@ use itm_run::config::{AnyConfig, Config, Shown};
 use itm_run::methods;
 use itm_run::paper::{Number, Paper};
 use naaf::NaafConfig;
+use tags_dc::config::TagsDcConfig;
 
 fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
@@ -288,4 +289,43 @@ fn naaf_rows_differ_in_what_their_names_say() {
         want.model.word_vectors = naaf::VectorsFrom::Given; // a file, which no preset knows
         assert_eq!(target.row::<NaafConfig>("Full").unwrap(), want);
     }
+}
+
+/// Both phases have the paper's Table 5, as far as it prints; updates become whole epochs.
+#[test]
+fn tags_dc_rows_have_the_papers_hyper_parameters() {
+    let text = std::fs::read_to_string(configs().join("papers/tags-dc.toml")).unwrap();
+    let paper: toml::Table = text.parse().unwrap();
+    let mut compared = 0;
+    for hyper in paper["hyper"].as_array().unwrap() {
+        let said = |key: &str| hyper.get(key).and_then(toml::Value::as_float);
+        let named = |key: &str| hyper[key].as_str().unwrap();
+        if named("size") == "large" {
+            continue; // no target yet
+        }
+        let target = if named("dataset") == "mscoco" { "tags-dc-coco" } else { "tags-dc-flickr" };
+        let row = if named("model") == "NSGDC" { "TAGS-DC" } else { "TAGS" };
+        let config = Config::load(&configs(), target).unwrap();
+        let TagsDcConfig { synthetic, retrieval, loss, train, .. } = config.row(row).unwrap();
+        for (key, value) in [
+            ("lr", train.learning_rate),
+            ("margin", loss.margin),
+            ("tau", synthetic.temperature),
+            ("lambda_itm", loss.itm),
+            ("lambda_mlm", loss.mlm),
+            ("lambda_istm", loss.istm),
+            ("lambda_wod", loss.wod),
+            ("lambda_woc", loss.woc),
+        ] {
+            assert_eq!(value, said(key).unwrap_or(0.0), "{target}, {row}, {key}");
+        }
+        let m = hyper["m"].as_integer().unwrap() as usize;
+        assert_eq!([synthetic.kept, retrieval.kept], [m, m]);
+        let captions = if target == "tags-dc-coco" { 113_287 * 5 } else { 29_000 * 5 };
+        let updates = (train.epochs * (captions / train.batch)) as f64;
+        let steps = hyper["steps"].as_integer().unwrap() as f64;
+        assert!((0.8..1.5).contains(&(updates / steps)), "{updates} of {steps}");
+        compared += 1;
+    }
+    assert_eq!(compared, 4);
 }

@@ -10,6 +10,7 @@
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
 mod judged;
+mod marks;
 mod method;
 mod objective;
 mod retrieval;
@@ -19,7 +20,6 @@ mod synthetic;
 #[cfg(feature = "flex")]
 mod tests;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use burn::module::Module;
@@ -31,6 +31,7 @@ use itm_core::{Error, Result, host};
 use itm_kernels::{AdamOptions, Decayed, Noise, random};
 
 pub use self::judged::{Judged, JudgedPool, JudgedWord};
+pub use self::marks::Marks;
 
 use self::objective::{Losses, word_logits};
 use self::retrieval::Anchors;
@@ -38,77 +39,6 @@ use self::synthetic::{Maker, MaskedText};
 use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig};
 use crate::model::Uniter;
 use crate::{MaskBy, Masker, Purpose, SiblingStatistics, Streams};
-
-/// The tokens of a vocabulary that are no words, and which tokens are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marks {
-    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`
-    special: [u32; 5],
-    /// The first word and the end of all.
-    words: [u32; 2],
-    tokens: usize,
-    /// Whether texts come with `[CLS]` and `[SEP]`.
-    given: bool,
-}
-
-impl Marks {
-    /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come behind
-    /// them.
-    pub const fn of_words(vocabulary: u32) -> Self {
-        let special = [0, 1, vocabulary, vocabulary + 1, vocabulary + 2];
-        let tokens = vocabulary as usize + 3;
-        Self { special, words: [2, vocabulary], tokens, given: false }
-    }
-
-    /// Captions as word pieces with `[CLS]` and `[SEP]` around them, of so many pieces: `special` are the numbers of `[PAD] [UNK] [CLS]
-    /// [SEP] [MASK]`, `words` those that may come for a word (`v_range`; cased BERT: 106..28996).
-    pub const fn of_pieces(special: [u32; 5], words: Range<u32>, tokens: usize) -> Self {
-        Self { special, words: [words.start, words.end], tokens, given: true }
-    }
-
-    /// Tokens in all.
-    pub fn tokens(self) -> usize {
-        self.tokens
-    }
-
-    /// `[MASK]`.
-    pub fn mask(self) -> u32 {
-        self.special[4]
-    }
-
-    /// Tokens that are words or parts of words.
-    pub fn words(self) -> Range<u32> {
-        self.words[0]..self.words[1]
-    }
-
-    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`.
-    pub fn special(self) -> [u32; 5] {
-        self.special
-    }
-
-    /// `[CLS]`, the words, `[SEP]`.
-    ///
-    /// ```
-    /// # #[cfg(feature = "flex")] {
-    /// use tags_dc::train::Marks;
-    ///
-    /// assert_eq!(Marks::of_words(10).around(&[4, 7]), [10, 4, 7, 11]);
-    /// let pieces = Marks::of_pieces([0, 100, 101, 102, 103], 106..28996, 28996);
-    /// assert_eq!(pieces.around(&[101, 7592, 102]), [101, 7592, 102]); // there already
-    /// # }
-    /// ```
-    pub fn around(self, text: &[u32]) -> Vec<u32> {
-        match self.given {
-            true => text.to_vec(),
-            false => [&self.special[2..3], text, &self.special[3..4]].concat(),
-        }
-    }
-
-    /// Tokens that [`around`](Self::around) adds.
-    fn added(self) -> usize {
-        if self.given { 0 } else { 2 }
-    }
-}
 
 /// Seeds of a step: parts of its own.
 mod stream {

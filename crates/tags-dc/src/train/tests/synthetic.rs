@@ -52,7 +52,8 @@ fn weights(model: &TagsDc) -> Vec<u8> {
 fn options_of_synthetic_sentences_change_the_step() {
     let default = after_two_steps(&all());
     assert!(after_two_steps(&all()) == default);
-    let changes: [(&str, fn(&mut TagsDcConfig)); 18] = [
+    type Change = fn(&mut TagsDcConfig);
+    let changes: [(&str, Change); 18] = [
         ("by", |c| c.masking.by = MaskBy::Words),
         ("duplicates", |c| c.masking.duplicates = Duplicates::Kept),
         ("generator", |c| c.synthetic.generator = GeneratorKind::Static),
