@@ -50,8 +50,8 @@ fn weights(files: &BTreeMap<String, Vec<u8>>) -> Values {
 
 /// Saves a model after some steps.
 pub(crate) fn train(row: &Row, device: &Device, folder: &Path) {
-    let mut model = row.model(3, device);
     let data = data();
+    let mut model = row.model_for(&data, 3, device);
     model.begin_epoch(0, data.items()).unwrap();
     let all: Vec<usize> = (0..IMAGES).collect();
     for seed in 0..10 {
@@ -63,9 +63,9 @@ pub(crate) fn train(row: &Row, device: &Device, folder: &Path) {
 
 /// Scores, and R@1, 5, 10 of both directions, of the model that was saved in `folder`.
 pub(crate) fn evaluate(row: &Row, folder: &Path, device: &Device) -> (Values, [f64; 6]) {
-    let mut model = row.model(0, device);
-    model.load(folder).unwrap();
     let data = data();
+    let mut model = row.model_for(&data, 0, device);
+    model.load(folder).unwrap();
     let scored = model.scored(data.items()).unwrap();
     let found = scored.evaluate(Protocol::Full, &data.pairs, TiePolicy::Index).unwrap();
     let ([a, b, c], [d, e, f]) = (found.i2t.recalls(), found.t2i.recalls());

@@ -101,6 +101,11 @@ impl Row {
         self.model_by(seed, &own(), device)
     }
 
+    /// A model for other pairs of such words and features.
+    pub(crate) fn model_for(&self, data: &Data, seed: u64, device: &Device) -> Box<dyn Method> {
+        self.built(seed, &own(), data, device)
+    }
+
     /// The same by another truth.
     pub(crate) fn model_by(
         &self,
@@ -108,12 +113,16 @@ impl Row {
         truth: &Relevance,
         device: &Device,
     ) -> Box<dyn Method> {
+        self.built(seed, truth, &Data::new(), device)
+    }
+
+    fn built(&self, seed: u64, truth: &Relevance, data: &Data, device: &Device) -> Box<dyn Method> {
         let recipe = self.recipe(seed);
         let inputs = InputStatistics { deviation: 1.3, idf: Some(idf()) };
         let regions = matches!(recipe.sees(), Sees::Regions);
         let start = recipe.start().map(|asked| start(asked.width));
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
-        let captions = Data::new().written();
+        let captions = data.written();
         let written = Written { captions: &captions, words: &words };
         let given = Given { sizes, inputs: &inputs, start, vectors: None, written, truth, device };
         let model = recipe.build(&given).unwrap();
