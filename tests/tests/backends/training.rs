@@ -51,7 +51,7 @@ fn weights(files: &BTreeMap<String, Vec<u8>>) -> Values {
 /// Saves a model after some steps.
 pub(crate) fn train(row: &Row, device: &Device, folder: &Path) {
     let data = data();
-    let mut model = row.model_for(&data, 3, device);
+    let mut model = row.model_by(3, &common::own(), &data, device);
     model.begin_epoch(0, data.items()).unwrap();
     let all: Vec<usize> = (0..IMAGES).collect();
     for seed in 0..10 {
@@ -64,7 +64,7 @@ pub(crate) fn train(row: &Row, device: &Device, folder: &Path) {
 /// Scores, and R@1, 5, 10 of both directions, of the model that was saved in `folder`.
 pub(crate) fn evaluate(row: &Row, folder: &Path, device: &Device) -> (Values, [f64; 6]) {
     let data = data();
-    let mut model = row.model_for(&data, 0, device);
+    let mut model = row.model_by(0, &common::own(), &data, device);
     model.load(folder).unwrap();
     let scored = model.scored(data.items()).unwrap();
     let found = scored.evaluate(Protocol::Full, &data.pairs, TiePolicy::Index).unwrap();

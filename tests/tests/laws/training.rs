@@ -90,7 +90,7 @@ fn the_truth_reaches_no_training_but_by_name() {
         let next = |i: u32| vec![i, (i + 1) % PAIRS as u32];
         let other = Relevance::new(PAIRS, (0..PAIRS as u32).map(next).collect());
         let [plain, audited, misled] = [None, Some(&own()), Some(&other)].map(|truth| {
-            let mut model = row.model_by(0, truth.unwrap_or(&own()), &device);
+            let mut model = row.model_by(0, truth.unwrap_or(&own()), &Data::new(), &device);
             train(&mut *model, 0..3, 3, truth.map_or(Observe::Off, Observe::Against));
             saved(&*model)
         });
