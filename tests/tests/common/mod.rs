@@ -21,7 +21,7 @@ pub(crate) const VOCABULARY: usize = 20;
 const REGIONS: usize = 2;
 
 /// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
-const SMALL: [(&str, &str); 12] = [
+const SMALL: [(&str, &str); 13] = [
     ("dims", "8"),
     ("embed_dim", "16"),
     ("word_dim", "8"),
@@ -33,6 +33,7 @@ const SMALL: [(&str, &str); 12] = [
     ("min_words", "4"),
     ("mb_rate", "1.0"),
     ("mb_k", "3"),
+    ("maskings", "2"),
     ("hidden_dropout", "0.0"), // sixteen numbers are few to lose some
 ];
 
