@@ -45,5 +45,5 @@ pub use layers::{
 #[cfg(feature = "burn")]
 pub use ops::{FusedOps, Memory, NormOrder};
 #[cfg(feature = "burn")]
-pub use optim::{AdamOptions, AdamW, Decayed, Moments, ema};
+pub use optim::{AdamForm, AdamOptions, AdamW, Decayed, Moments, ema};
 pub use random::Noise;

@@ -63,6 +63,17 @@ impl AdamStep {
     }
 }
 
+impl AdamStep {
+    /// The same with ε beside the root before its correction, and decay of what the update leaves.
+    ///
+    /// ```text
+    /// θ ← (1 − η λ)(θ − η/(1−β₁ᵗ) · m / ((√v + ε) / √(1−β₂ᵗ)))
+    /// ```
+    pub fn of_bert(self) -> Self {
+        Self { epsilon: self.epsilon * self.bias_2, rate: self.rate * self.keep, ..self }
+    }
+}
+
 /// One update in place of a parameter and its moments; see [`AdamStep`].
 ///
 /// # Panics
@@ -167,6 +178,17 @@ mod tests {
         adam(&mut x, &[2.0], &mut m, &mut v, &step);
         let want = [(x[0], 2.89), (m[0], 0.1), (v[0], 0.001)];
         assert!(want.iter().all(|(got, want)| (got - want).abs() < 1e-6), "{want:?}");
+    }
+
+    /// First step by hand, ε beside √v = √0.001 and decay last: 0.98 · (3 − 0.1 · 1 / ((√0.001 + 1) / √0.001)).
+    #[test]
+    fn golden_first_step_of_bert() {
+        let step = AdamStep::new([0.9, 0.999], 1.0, 0.2, 0.1, 0.5, 1).of_bert();
+        let mut x = [3.0];
+        adam(&mut x, &[2.0], &mut [0.0], &mut [0.0], &step);
+        let root = 0.001f64.sqrt();
+        let want = 0.98 * (3.0 - 0.1 * root / (root + 1.0));
+        assert!((f64::from(x[0]) - want).abs() < 1e-6, "{} and {want}", x[0]);
     }
 
     /// By hand, and over the edge of a block.

@@ -49,6 +49,10 @@ pub struct Target {
     pub scores: Precision,
     /// Such rows score only so many candidates of each query, the best by closed-form CCA; all pairs where it is left out.
     pub candidates: Option<usize>,
+    /// Whether notes tell the recalls of texts as the released programs of UNITER and TAGS-DC count them,
+    /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i), too.
+    #[serde(default)]
+    pub released_t2i_count: bool,
     /// Target to run instead when the data are not there.
     pub substitute: Option<String>,
     /// Number of seeds, from 0, unless the command line says otherwise.

@@ -253,7 +253,7 @@ mod tests {
                 active: 0.5,
                 numbers: [("t".to_owned(), 0.3)].into(),
             },
-            Line::Validation { epoch: 0, step: 10, rsum: 123.0 },
+            Line::Validation { epoch: 0, step: 10, rsum: 123.0, among: None },
             Line::Draws {
                 epoch: 0,
                 drawn_true: 0.1,

@@ -32,14 +32,17 @@ pub enum Line {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         numbers: BTreeMap<String, f64>,
     },
-    /// Validation at an epoch's end, and at step 0 of a start that is ready.
+    /// A look of validation: at an epoch's end or between, and at step 0 of a start that is ready.
     Validation {
         /// Epoch, from 0.
         epoch: usize,
         /// Steps done, over all epochs.
         step: usize,
-        /// Sum of the six recalls.
+        /// Sum of the six recalls; of the three of texts where `among` is told.
         rsum: f64,
+        /// How many images each text ranked its own among.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        among: Option<usize>,
     },
     /// What was drawn, against the truth: sums over the observed steps of an epoch.
     Draws {
@@ -142,7 +145,7 @@ mod tests {
     fn resuming_cuts_what_came_after_the_checkpoint() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log.jsonl");
-        let line = |step| Line::Validation { epoch: 0, step, rsum: 100.5 };
+        let line = |step| Line::Validation { epoch: 0, step, rsum: 100.5, among: None };
         let disk: Rc<dyn Disk> = Rc::new(SystemDisk);
         let open = |bytes| Log::open(disk.clone(), &path, bytes);
         let line_of = |open: Result<Log>| open.unwrap_err().to_string();
@@ -166,7 +169,7 @@ mod tests {
     fn a_line_that_does_not_fit_is_an_error_and_goes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log.jsonl");
-        let line = Line::Validation { epoch: 0, step: 1, rsum: 100.5 };
+        let line = Line::Validation { epoch: 0, step: 1, rsum: 100.5, among: None };
         let length = serde_json::to_string(&line).unwrap().len() + 1;
         for room in 0..2 * length {
             let disk = Rc::new(Failing::new(Fails::After(room)));

@@ -92,13 +92,18 @@ impl Results {
                 asked.view.distribution().unwrap_or((Direction::T2i, 1)),
             )?,
             rescored: self.rows.iter().flat_map(RowResult::rescored).collect(),
-            notes: source.notes.clone(),
+            notes: source.notes.iter().cloned().chain(self.released_t2i()).collect(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
             config_sha256: bench.config.sha256.clone(),
             data_sha256: source.dataset.sha256.clone(),
         };
         Ok(ReportInput { report, figures })
+    }
+
+    /// What each row's texts find as the released programs count, where the target asks for it.
+    fn released_t2i(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(RowResult::released_t2i)
     }
 
     /// The curve of a figure: its rows by the number on the x axis.

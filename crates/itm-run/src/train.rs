@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use itm_core::audit::{Candidates, Draws};
 use itm_core::eval::{Protocol, TiePolicy};
 use itm_core::learn::{Method, Numbers, Observe, Step};
+use itm_core::scored::ranks_among;
 use itm_core::{Error, Result};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -20,14 +21,35 @@ use crate::split::Split;
 /// How long a method trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Course {
-    /// Passes over all captions.
+    /// Passes over all captions at most.
     pub epochs: usize,
+    /// Updates at most; without it the epochs alone decide.
+    pub updates: Option<usize>,
     /// Captions in a batch.
     pub batch: usize,
     /// What becomes of the captions that do not fill one.
     pub last: LastBatch,
     /// What the weights are before the first step.
     pub start: Start,
+    /// When validation looks, and at how much.
+    pub validation: Validation,
+}
+
+impl Course {
+    /// Whole epochs, each of which ends in a whole validation.
+    pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch, start: Start) -> Self {
+        let validation = Validation { every: None, among: None };
+        Self { epochs, updates: None, batch, last, start, validation }
+    }
+}
+
+/// When validation looks, and at how much. It looks when a training ends in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Validation {
+    /// Updates from one look to the next; each epoch's end where it is left out.
+    pub every: Option<usize>,
+    /// Each text ranks its image among so many alone, [`ranks_among`]; all pairs, both ways, where it is left out.
+    pub among: Option<usize>,
 }
 
 /// What the weights are before the first step.
@@ -77,7 +99,14 @@ impl Plan {
 
     /// Steps of the run.
     pub fn steps(&self) -> usize {
-        self.course.epochs * self.epoch_steps()
+        let all = self.course.epochs * self.epoch_steps();
+        self.course.updates.map_or(all, |updates| all.min(updates))
+    }
+
+    /// Whether validation looks after so many steps.
+    fn validates(&self, step: usize) -> bool {
+        let every = self.course.validation.every.unwrap_or(self.epoch_steps());
+        step.is_multiple_of(every) || step == self.steps()
     }
 
     /// Whether there is anything to train.
@@ -85,9 +114,15 @@ impl Plan {
     /// # Errors
     /// If the training split has no caption, or does not fill one batch where a partial one is dropped; if random weights would stay.
     pub fn check(&self) -> Result<()> {
-        if self.course.epochs == 0 && self.course.start == Start::Random {
+        if self.course.start == Start::Random {
             let expected = "at least 1, or weights to begin with: another row's, a closed form's";
-            return Err(Error::invalid("train.epochs", expected, 0));
+            let lengths = [
+                ("train.epochs", Some(self.course.epochs)),
+                ("train.updates", self.course.updates),
+            ];
+            if let Some((key, _)) = lengths.iter().find(|(_, length)| *length == Some(0)) {
+                return Err(Error::invalid(*key, expected, 0));
+            }
         }
         if self.epoch_steps() == 0 {
             let expected = match self.course.last {
@@ -121,7 +156,7 @@ impl Plan {
 pub struct Progress {
     /// Steps done, over all epochs.
     pub step: usize,
-    /// The best epoch end so far, or the start.
+    /// What validation found best so far.
     pub best: Option<Best>,
     /// Drawn negatives compared with the truth, over the whole run.
     pub draws: Draws,
@@ -152,14 +187,14 @@ pub enum Event<'a> {
 /// Checkpoints kept: the newest, and the one before in case that is damaged.
 const KEPT: usize = 2;
 
-/// An epoch end, or a start that is ready, by its validation rSum.
+/// A look of validation: at an epoch's end or between, or at a start that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// Epochs done then; 0 before the first step.
     pub epochs: usize,
     /// Steps done then.
     pub step: usize,
-    /// Validation rSum.
+    /// Validation rSum; the sum of three recalls where [`Validation::among`] looks at less.
     pub rsum: f64,
 }
 
@@ -213,7 +248,7 @@ pub struct Training<'a, 'd> {
 }
 
 impl Training<'_, '_> {
-    /// Trains, or goes on training, and leaves the method as it was at its best epoch end. `watch` is called after every
+    /// Trains, or goes on training, and leaves the method as validation found it best. `watch` is called after every
     /// step.
     ///
     /// # Errors
@@ -252,14 +287,24 @@ impl Training<'_, '_> {
             for captions in batches {
                 self.step(epoch, captions, &mut at, &mut log)?;
                 watch(Event::Step(&at));
-                if at.step.is_multiple_of(plan.checkpoint_steps)
-                    && at.step % plan.epoch_steps() != 0
+                let ends = at.step == plan.steps();
+                let ends_epoch = ends || at.step.is_multiple_of(plan.epoch_steps());
+                if plan.validates(at.step) {
+                    self.validate(at.step / plan.epoch_steps(), epoch, &mut at, &mut log)?;
+                }
+                if ends_epoch {
+                    end_epoch(self.method, epoch, &mut at, &mut log)?;
+                }
+                if ends_epoch
+                    || plan.validates(at.step)
+                    || at.step.is_multiple_of(plan.checkpoint_steps)
                 {
                     self.save(&mut at, &mut log)?;
                 }
+                if ends {
+                    break;
+                }
             }
-            self.end_epoch(epoch, &mut at, &mut log)?;
-            self.save(&mut at, &mut log)?;
         }
         restore_best(self.method, checkpoints, &at)?;
         Ok(at)
@@ -321,26 +366,14 @@ impl Training<'_, '_> {
     ) -> Result<()> {
         let items = self.inputs.items(Split::Val);
         let scored = self.method.scored(items)?;
-        let rsum = scored.evaluate(Protocol::Full, items.pairs, TiePolicy::Index)?.rsum;
-        log.write(&Line::Validation { epoch, step: at.step, rsum })?;
+        let among = self.plan.course.validation.among;
+        let rsum = match among {
+            None => scored.evaluate(Protocol::Full, items.pairs, TiePolicy::Index)?.rsum,
+            Some(n) => ranks_among(&*scored, items.pairs, n)?.recalls().iter().sum(),
+        };
+        log.write(&Line::Validation { epoch, step: at.step, rsum, among })?;
         if at.best.is_none_or(|best| rsum > best.rsum) {
             at.best = Some(Best { epochs, step: at.step, rsum });
-        }
-        Ok(())
-    }
-
-    fn end_epoch(&self, epoch: usize, at: &mut Progress, log: &mut Log) -> Result<()> {
-        self.validate(epoch + 1, epoch, at, log)?;
-        at.candidates = std::mem::take(&mut at.epoch_candidates);
-        if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
-            log.write(&Line::Draws {
-                epoch,
-                drawn_true: shares.drawn,
-                uniform_true: shares.uniform,
-                hardest_true: shares.hardest,
-                others_true: shares.others,
-                detection: audit::of_candidates(&at.candidates, self.method.prior()),
-            })?;
         }
         Ok(())
     }
@@ -359,6 +392,22 @@ impl Training<'_, '_> {
         })?;
         self.checkpoints.prune::<Progress>(step, KEPT)
     }
+}
+
+/// What was drawn in an epoch, into the log.
+fn end_epoch(method: &dyn Method, epoch: usize, at: &mut Progress, log: &mut Log) -> Result<()> {
+    at.candidates = std::mem::take(&mut at.epoch_candidates);
+    if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
+        log.write(&Line::Draws {
+            epoch,
+            drawn_true: shares.drawn,
+            uniform_true: shares.uniform,
+            hardest_true: shares.hardest,
+            others_true: shares.others,
+            detection: audit::of_candidates(&at.candidates, method.prior()),
+        })?;
+    }
+    Ok(())
 }
 
 /// Loads the method as a finished training left it. Trains nothing and writes nothing.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use itm_core::learn::{above_zero, at_least_one, at_least_zero, within};
+use itm_core::start::{StartFrom, StartOptions};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -44,9 +45,35 @@ pub struct ModelConfig {
     pub hidden_dropout: f64,
     /// Standard deviation of random matrices and tables.
     pub initializer_range: f64,
+    /// The weights before the first step: random ones, or those of [`TagsDc::with_start`](crate::train::TagsDc::with_start).
+    #[serde(default)]
+    pub start: StartFrom,
+    /// Which closed form, where `start = "cca"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cca: Option<StartOptions>,
     /// Weights to begin with, of these sizes; without this key they are random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+}
+
+impl ModelConfig {
+    /// The closed form that the weights begin with; `None` where they do not.
+    pub fn closed_form(&self) -> Option<&StartOptions> {
+        self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
+    }
+
+    fn check_start(&self) -> Result<()> {
+        if let Some(cca) = &self.cca {
+            cca.validate()?;
+        }
+        let wrong = |expected: &str, got: &str| Err(Error::invalid("model.start", expected, got));
+        match (&self.cca, &self.published) {
+            _ if self.start == StartFrom::Random => Ok(()),
+            (None, _) => wrong("\"cca\" with a section [model.cca]", "none"),
+            (_, Some(_)) => wrong("\"cca\" without model.published", "both"),
+            (Some(cca), None) => cca.fits(self.embed_dim),
+        }
+    }
 }
 
 /// Published weights.
@@ -207,8 +234,18 @@ pub enum Corrected {
 pub struct TrainConfig {
     /// Seed of weights and order.
     pub seed: u64,
-    /// Passes over all captions; 0 trains nothing.
+    /// Passes over all captions at most; 0 trains nothing.
     pub epochs: usize,
+    /// Updates at most; without this key the epochs alone decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updates: Option<usize>,
+    /// Updates from one validation to the next; without this key each epoch ends in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate_every: Option<usize>,
+    /// In validation each text ranks its image among so many alone, itself and those after it (released code: 400); without this key all
+    /// pairs are ranked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validate_among: Option<usize>,
     /// Anchors an update.
     pub batch: usize,
     /// Anchors whose losses are computed at once: fewer need less memory, and give the same update but for noise.
@@ -224,6 +261,12 @@ pub struct TrainConfig {
 }
 
 impl TrainConfig {
+    /// Updates of a whole run over so many captions.
+    pub fn all_updates(&self, captions: usize) -> usize {
+        let all = self.epochs * captions.div_ceil(self.batch);
+        self.updates.map_or(all, |updates| all.min(updates))
+    }
+
     /// The rate of update n of N, counted from 1.
     ///
     /// ```text
@@ -234,8 +277,8 @@ impl TrainConfig {
     /// use tags_dc::config::TrainConfig;
     ///
     /// let train = TrainConfig {
-    ///     seed: 0, epochs: 1, batch: 8, micro_batch: 8, learning_rate: 1e-3, warmup: 0.1, weight_decay: 0.01,
-    ///     grad_clip: 2.0,
+    ///     seed: 0, epochs: 1, updates: None, validate_every: None, validate_among: None, batch: 8, micro_batch: 8,
+    ///     learning_rate: 1e-3, warmup: 0.1, weight_decay: 0.01, grad_clip: 2.0,
     /// };
     /// assert_eq!(train.rate(1, 100), 1e-4);
     /// assert_eq!(train.rate(10, 100), 1e-3);
@@ -265,6 +308,8 @@ impl TagsDcConfig {
             ("retrieval.sampled", retrieval.sampled),
             ("retrieval.kept", retrieval.kept),
             ("train.batch", train.batch),
+            ("train.validate_every", train.validate_every.unwrap_or(1)),
+            ("train.validate_among", train.validate_among.unwrap_or(1)),
             ("train.micro_batch", train.micro_batch),
         ] {
             at_least_one(key, n)?;
@@ -281,6 +326,7 @@ impl TagsDcConfig {
             (0.0..1.0).contains(&x)
         })?;
         above_zero("model.initializer_range", model.initializer_range)?;
+        model.check_start()?;
         within("masking.rate", masking.rate, "above 0, at most 1", |x| x > 0.0 && x <= 1.0)?;
         let share =
             |key: &str, value: f64| within(key, value, "0 to 1", |x| (0.0..=1.0).contains(&x));

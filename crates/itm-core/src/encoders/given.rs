@@ -11,7 +11,7 @@ impl LinearMap {
     ///
     /// # Errors
     /// If the map is of another shape, or a value is not finite.
-    pub(super) fn parameters(
+    pub fn parameters(
         &self,
         place: &str,
         [inputs, d]: [usize; 2],

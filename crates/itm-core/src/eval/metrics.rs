@@ -41,6 +41,37 @@ impl DirectionMetrics {
         Self { r1, r5, r10, median: median(&mut ranks).floor() + 1.0, mean }
     }
 
+    /// R@1, R@5, R@10 of texts as the released programs of UNITER and TAGS-DC count them, for a look at printed numbers.
+    ///
+    /// ```text
+    /// R@K = 100/M · ( #{t : rank_t < K} + #{t < K : rank_t < 10} )         t = 0 … M − 1
+    /// ```
+    ///
+    /// They count small numbers among pairs (text, rank), so the number of a text counts as if it were a rank. Recalls above 100 can
+    /// come of it. No other number here is counted so.
+    ///
+    /// ```
+    /// use itm_core::eval::{DirectionMetrics, Standing, TiePolicy};
+    ///
+    /// let at = |greater| Standing { greater, before: 0, equal: 0, own: 1 };
+    /// let texts: Vec<_> = [0, 3, 12, 7].into_iter().chain([20; 16]).map(at).collect();
+    /// // Of 20 texts 1, 2 and 3 are found; text 0 counts twice at 1, texts 0, 1 and 3 at 5 and at 10.
+    /// assert_eq!(DirectionMetrics::released_t2i(&texts, TiePolicy::Index), [10.0, 25.0, 30.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no text.
+    pub fn released_t2i(texts: &[Standing], policy: TiePolicy) -> [f64; 3] {
+        let n = texts.len() as f64;
+        let own = Self::new(texts, policy).recalls();
+        let largest = CUTS[CUTS.len() - 1];
+        let more = CUTS.map(|k| {
+            let first = texts.iter().take(k as usize);
+            100.0 * first.map(|text| text.hit(largest, policy)).sum::<f64>() / n
+        });
+        std::array::from_fn(|k| own[k] + more[k])
+    }
+
     /// R@1, R@5, R@10.
     pub fn recalls(&self) -> [f64; 3] {
         [self.r1, self.r5, self.r10]

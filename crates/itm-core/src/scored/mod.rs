@@ -4,6 +4,7 @@
 //! together (cross attention, one stream) implements [`Scored`] itself. Ranks ask it for every score once, and for the true
 //! pairs' once more.
 
+mod among;
 mod bands;
 mod rows;
 mod two_stage;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::eval::{Evaluation, Fold, Protocol, Ranks, TiePolicy};
 use crate::{Pairs, Result, ScoreMatrix};
 
+pub use among::ranks_among;
 pub use rows::EmbeddingRows;
 pub use two_stage::TwoStage;
 

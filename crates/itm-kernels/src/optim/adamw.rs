@@ -18,6 +18,28 @@ pub enum Decayed {
     All,
     /// Those of two dimensions or more: weights and tables, but no bias and no factor of a norm.
     Matrices,
+    /// Those whose dotted name in the module holds none of these parts.
+    Unless(&'static [&'static str]),
+}
+
+impl Decayed {
+    fn holds(self, name: &str, dimensions: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Matrices => dimensions >= 2,
+            Self::Unless(parts) => !parts.iter().any(|part| name.contains(part)),
+        }
+    }
+}
+
+/// Where ε and decay stand in an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AdamForm {
+    /// PyTorch's: ε beside the corrected root, decay before the update.
+    #[default]
+    PyTorch,
+    /// That of BERT's fine-tuning programs: ε beside the root as it is, decay of what the update leaves.
+    Bert,
 }
 
 /// Constants of [`AdamW`]; the defaults are PyTorch's Adam: β = 0.9, 0.999, ε = 1e-8, no decay, no clipping.
@@ -31,6 +53,8 @@ pub struct AdamOptions {
     pub weight_decay: f64,
     /// What λ acts on.
     pub decayed: Decayed,
+    /// Where ε and λ stand.
+    pub form: AdamForm,
     /// c: the norm of all gradients is not let above it.
     pub clip: Option<f64>,
 }
@@ -42,6 +66,7 @@ impl Default for AdamOptions {
             epsilon: 1e-8,
             weight_decay: 0.0,
             decayed: Decayed::All,
+            form: AdamForm::PyTorch,
             clip: None,
         }
     }
@@ -63,7 +88,8 @@ pub struct Moments {
 /// ```text
 /// g ← g · min(1, c / (‖all g‖ + 1e-6))
 /// m ← β₁ m + (1−β₁) g,   v ← β₂ v + (1−β₂) g²
-/// θ ← (1 − η λ) θ − η · m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + ε)
+/// θ ← (1 − η λ) θ − η · m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + ε)                       AdamForm::PyTorch
+/// θ ← (1 − η λ) (θ − η √(1−β₂ᵗ)/(1−β₁ᵗ) · m / (√v + ε))                      AdamForm::Bert
 /// ```
 ///
 /// As PyTorch's `clip_grad_norm_` and `AdamW`: t counts a parameter's own updates, and one without a gradient stays as it
@@ -207,7 +233,7 @@ struct Step<'a> {
 }
 
 impl Update for Step<'_> {
-    fn update<const D: usize>(&mut self, id: ParamId, value: Tensor<D>) -> Tensor<D> {
+    fn update<const D: usize>(&mut self, id: ParamId, name: &str, value: Tensor<D>) -> Tensor<D> {
         let state = self.moments.next().expect("as many parameters as were counted");
         let Some(grad) = self.grads.remove::<D>(id) else { return value };
         let (dims, plain) = (value.dims(), value.device().inner());
@@ -217,9 +243,10 @@ impl Update for Step<'_> {
         let State { steps, first, second } =
             state.take().unwrap_or_else(|| State { steps: 0, first: zeros(), second: zeros() });
         let steps = steps + 1;
-        let AdamOptions { betas, epsilon, weight_decay, decayed, .. } = *self.options;
-        let decay = if decayed == Decayed::All || D >= 2 { weight_decay } else { 0.0 };
+        let AdamOptions { betas, epsilon, weight_decay, decayed, form, .. } = *self.options;
+        let decay = if decayed.holds(name, D) { weight_decay } else { 0.0 };
         let step = AdamStep::new(betas, epsilon, decay, self.rate, self.scale, steps);
+        let step = if form == AdamForm::Bert { step.of_bert() } else { step };
         let (value, first, second) = <Dispatch as UpdateOps>::adam(
             value.into_dispatch(),
             grad.into_dispatch(),

@@ -47,7 +47,7 @@ struct Towards {
 }
 
 impl Update for Towards {
-    fn update<const D: usize>(&mut self, _: ParamId, target: Tensor<D>) -> Tensor<D> {
+    fn update<const D: usize>(&mut self, _: ParamId, _: &str, target: Tensor<D>) -> Tensor<D> {
         let (shape, online) = self.online.pop_front().expect("a parameter without a partner");
         let dims = target.dims();
         assert_eq!(dims.as_slice(), shape, "parameters of shape {dims:?} and {shape:?}");

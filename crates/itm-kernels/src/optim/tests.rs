@@ -68,6 +68,7 @@ fn options(case: &Value) -> AdamOptions {
         epsilon: case["epsilon"].as_f64().unwrap(),
         weight_decay: case["decay"].as_f64().unwrap(),
         decayed: if case["matrices"] == true { Decayed::Matrices } else { Decayed::All },
+        form: AdamForm::PyTorch,
         clip: case["clip"].as_f64(),
     }
 }
@@ -248,6 +249,38 @@ fn moments_of_another_size_are_refused() {
     let module = four(&golden()["start"], &Device::flex());
     let short = Moments { steps: 1, first: vec![0.0; 2], second: vec![0.0; 2] };
     AdamW::restore(AdamOptions::default(), &module, 1, vec![Some(short), None, None, None]);
+}
+
+/// All gradients zero: what decays shrinks by 1 − η λ, all else stays. Names are paths in the module.
+#[test]
+fn decay_goes_by_name() {
+    let (golden, device) = (golden(), Device::flex().autodiff());
+    let zero = |module: &Four| {
+        let mut grads = GradientsParams::new();
+        let plain = Device::flex();
+        grads.register(module.matrix.id, Tensor::<2>::zeros([3, 7], &plain));
+        grads.register(module.vector.id, Tensor::<1>::zeros([19], &plain));
+        grads.register(module.late.id, Tensor::<2>::zeros([2, 2], &plain));
+        grads
+    };
+    for (decayed, free) in [
+        (Decayed::All, &[][..]),
+        (Decayed::Matrices, &["vector"]),
+        (Decayed::Unless(&["matri", "late"]), &["matrix", "late"]),
+        (Decayed::Unless(&["inner"]), &[]), // no part of any name
+    ] {
+        for form in [AdamForm::PyTorch, AdamForm::Bert] {
+            let module = four(&golden["start"], &device);
+            let options = AdamOptions { weight_decay: 0.5, decayed, form, ..Default::default() };
+            let (before, grads) = (parameters(&module), zero(&module));
+            let (module, _) = AdamW::new(options).step(module, grads, 0.1);
+            for (name, after) in parameters(&module) {
+                let keep = if name == "idle" || free.contains(&name) { 1.0 } else { 0.95 };
+                let want = before[name].iter().map(|x| x * keep);
+                assert!(after.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{name}");
+            }
+        }
+    }
 }
 
 /// No gradient at all: the norm is 0 and everything stays.

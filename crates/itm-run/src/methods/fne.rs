@@ -36,7 +36,7 @@ impl Recipe for FneConfig {
 
     fn course(&self) -> Course {
         let TrainConfig { epochs, batch, .. } = self.train;
-        Course { epochs, batch, last: LastBatch::Dropped, start: start_of(self.start()) }
+        Course::of_epochs(epochs, batch, LastBatch::Dropped, start_of(self.start()))
     }
 
     fn set_seed(&mut self, seed: u64) {

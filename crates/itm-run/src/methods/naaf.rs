@@ -24,7 +24,7 @@ impl Recipe for NaafConfig {
 
     fn course(&self) -> Course {
         let TrainConfig { epochs, batch, .. } = self.train;
-        Course { epochs, batch, last: LastBatch::Kept, start: start_of(self.start()) }
+        Course::of_epochs(epochs, batch, LastBatch::Kept, start_of(self.start()))
     }
 
     fn set_seed(&mut self, seed: u64) {

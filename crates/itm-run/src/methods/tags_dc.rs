@@ -5,10 +5,11 @@ mod negatives;
 mod sentences;
 
 use itm_core::learn::Method;
+use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
 use tags_dc::MaskBy;
-use tags_dc::config::{GeneratorKind, Published, TagsDcConfig};
+use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
@@ -18,9 +19,9 @@ pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 pub(crate) use sentences::{JudgedWord, SentenceWord};
 
 use self::aligned::Aligned;
-use super::{Captions, Cleaning, Given, Kind, Recipe, Sees};
+use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
-use crate::train::{Course, LastBatch, Start};
+use crate::train::{Course, LastBatch, Validation};
 
 pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
@@ -34,8 +35,10 @@ impl Recipe for TagsDcConfig {
     }
 
     fn course(&self) -> Course {
-        let (epochs, batch) = (self.train.epochs, self.train.batch);
-        Course { epochs, batch, last: LastBatch::Kept, start: Start::Random }
+        let TrainConfig { epochs, updates, batch, validate_every, validate_among, .. } = self.train;
+        let validation = Validation { every: validate_every, among: validate_among };
+        let start = start_of(self.start());
+        Course { epochs, updates, batch, last: LastBatch::Kept, start, validation }
     }
 
     fn set_seed(&mut self, seed: u64) {
@@ -68,10 +71,19 @@ impl Recipe for TagsDcConfig {
         4 * (regions.iter().sum::<usize>() * self.model.embed_dim) as u64
     }
 
+    fn start(&self) -> Option<StartAsked> {
+        let options = self.model.closed_form()?.clone();
+        Some(StartAsked { options, width: self.model.embed_dim, form: TextForm::Words })
+    }
+
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, device, written, .. } = *given;
-        let updates = self.train.epochs * sizes.captions.div_ceil(self.train.batch);
+        let Given { sizes, device, written, start, .. } = *given;
+        let updates = self.train.all_updates(sizes.captions);
         let model = TagsDc::of(self, sizes.region_width, marks(self, sizes)?, updates, device)?;
+        let model = match start.filter(|_| self.model.closed_form().is_some()) {
+            Some(start) => model.with_start(start)?,
+            None => model,
+        };
         let masks = self.loss.mlm > 0.0 || self.loss.synthetic();
         if !masks || self.masking.by == MaskBy::Words {
             return Ok(Box::new(model));

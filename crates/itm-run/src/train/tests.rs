@@ -12,8 +12,7 @@ use crate::disk::fakes::{Failing, Fails, Unsynced};
 use crate::inputs::Part;
 use toy::Toy;
 
-const COURSE: Course =
-    Course { epochs: 3, batch: 4, last: LastBatch::Dropped, start: Start::Random };
+const COURSE: Course = Course::of_epochs(3, 4, LastBatch::Dropped, Start::Random);
 
 const PLAN: Plan = Plan {
     course: COURSE,
@@ -129,6 +128,55 @@ fn a_partial_batch_is_kept_where_the_method_asks_for_it() {
     assert_eq!(few(24, LastBatch::Kept).epoch_steps(), few(24, LastBatch::Dropped).epoch_steps());
 }
 
+/// Three epochs of five steps cut to twelve updates, validation after every fourth; where a run was stopped does not matter.
+#[test]
+fn a_course_of_updates_ends_and_is_validated_within_an_epoch() {
+    let validation = Validation { every: Some(4), among: None };
+    let course = Course { updates: Some(11), validation, ..COURSE };
+    let plan = Plan { course, ..PLAN };
+    assert_eq!((plan.steps(), plan.epoch_steps()), (11, 5));
+    let (dir, mut toy) = (tempfile::tempdir().unwrap(), Toy::default());
+    let progress = trained(&mut toy, &plan, dir.path()).unwrap();
+    assert_eq!((progress.step, toy.batches.len()), (11, 11));
+    let looks = |folder: &Path| -> Vec<(usize, usize)> {
+        let log = Log::read(&folder.join("log.jsonl")).unwrap();
+        let look = |line: &Line| match *line {
+            Line::Validation { epoch, step, .. } => Some((epoch, step)),
+            _ => None,
+        };
+        log.iter().filter_map(look).collect()
+    };
+    assert_eq!(looks(dir.path()), [(0, 4), (1, 8), (2, 11)], "and at the end");
+    for stop in 0..11 {
+        let other = tempfile::tempdir().unwrap();
+        trained(&mut Toy { stop_at: Some(stop), ..Toy::default() }, &plan, other.path())
+            .unwrap_err();
+        let again = trained(&mut Toy::default(), &plan, other.path()).unwrap();
+        assert_eq!(again, progress, "stopped at {stop}");
+        assert!(tree(other.path()) == tree(dir.path()), "stopped at {stop}");
+    }
+    let plan = Plan { course: Course { updates: Some(99), ..COURSE }, ..PLAN };
+    assert_eq!(plan.steps(), 15, "the epochs end first");
+}
+
+/// Equal scores put the image of a text behind those with a smaller number: of 23 texts the last two see the list's beginning.
+#[test]
+fn validation_among_a_few_ranks_texts_alone() {
+    let validation = Validation { every: None, among: Some(3) };
+    let plan = Plan { course: Course { validation, ..COURSE }, ..PLAN };
+    let dir = tempfile::tempdir().unwrap();
+    trained(&mut Toy::default(), &plan, dir.path()).unwrap();
+    let log = Log::read(&dir.path().join("log.jsonl")).unwrap();
+    let look = |line: &Line| match *line {
+        Line::Validation { rsum, among, .. } => Some((rsum, among)),
+        _ => None,
+    };
+    let looks: Vec<_> = log.iter().filter_map(look).collect();
+    let first = 100.0 * 21.0 / 23.0 + 200.0; // images 0 to 20 come first, images 21 and 22 second and third
+    assert!((looks[0].0 - first).abs() < 1e-9, "{looks:?}");
+    assert_eq!(looks.iter().map(|look| look.1).collect::<Vec<_>>(), [Some(3); 3]);
+}
+
 #[test]
 fn the_first_best_epoch_is_restored() {
     let dir = tempfile::tempdir().unwrap();
@@ -216,6 +264,8 @@ fn random_weights_are_trained() {
     let line = none(Start::Random).check().unwrap_err().to_string();
     let want = "train.epochs: expected at least 1, or weights to begin with: another row's, a closed form's, got 0";
     assert_eq!(line, want);
+    let none = Plan { course: Course { updates: Some(0), ..COURSE }, ..PLAN };
+    assert_eq!(none.check().unwrap_err().to_string(), want.replace("epochs", "updates"));
 }
 
 #[test]
@@ -293,7 +343,7 @@ fn the_log_holds_means_and_every_step_once() {
     };
     assert_eq!(log.iter().filter_map(steps).collect::<Vec<_>>(), [3, 6, 9, 12, 15]);
     let rsums = |line: &Line| match *line {
-        Line::Validation { epoch, step, rsum } => Some((epoch, step, rsum)),
+        Line::Validation { epoch, step, rsum, .. } => Some((epoch, step, rsum)),
         _ => None,
     };
     let rsums: Vec<_> = log.iter().filter_map(rsums).collect();

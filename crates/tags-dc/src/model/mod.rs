@@ -22,6 +22,7 @@ mod joint;
 mod regions;
 mod scores;
 mod shape;
+mod start;
 #[cfg(test)]
 #[cfg(feature = "flex")]
 pub(crate) mod tests;

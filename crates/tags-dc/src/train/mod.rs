@@ -27,8 +27,9 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Device;
 use itm_core::data::Regions;
 use itm_core::learn::{Batch, Items, Learner, Numbers, Step, check_texts};
+use itm_core::start::Start;
 use itm_core::{Error, Result, host};
-use itm_kernels::{AdamOptions, Decayed, Noise, random};
+use itm_kernels::{AdamForm, AdamOptions, Decayed, Noise, random};
 
 pub use self::judged::{Judged, JudgedPool, JudgedWord};
 pub use self::marks::Marks;
@@ -155,6 +156,15 @@ impl TagsDc {
         let duplicates = self.config.masking.duplicates;
         let phrases = phrases.into_iter().map(|lists| duplicates.of(lists)).collect();
         Self { phrases: Some(Arc::new(phrases)), ..self }
+    }
+
+    /// The same model with the weights of closed-form CCA, [`Uniter::with_start`]; before the first step.
+    ///
+    /// # Errors
+    /// If a map is of another shape, or a value is not finite.
+    pub fn with_start(self, start: &Start) -> Result<Self> {
+        let model = self.model().clone().with_start(start)?;
+        Ok(self.begun(model))
     }
 
     /// Before the first step, with these weights: heads that the losses need are made of them unless they are there, heads that no loss
@@ -342,13 +352,27 @@ fn of_caption(caption: usize) -> impl FnOnce(Error) -> Error {
     }
 }
 
+/// Names of what does not decay: biases, and factors of all norms but two, those of a region's features and of its box. The released
+/// program leaves out names with `bias` or `LayerNorm.weight`, and calls these two `img_layer_norm` and `pos_layer_norm`.
+const FREE: &[&str] = &[
+    "bias",
+    "beta",
+    "bert.norm.gamma",
+    "norm_1.gamma",
+    "norm_2.gamma",
+    "regions.norm.gamma",
+    "cls.norm.gamma",
+    "correction.norm.gamma",
+];
+
 fn options(config: &TagsDcConfig) -> AdamOptions {
     let clip = config.train.grad_clip;
     AdamOptions {
         betas: [0.9, 0.98],
         epsilon: 1e-6,
         weight_decay: config.train.weight_decay,
-        decayed: Decayed::Matrices,
+        decayed: Decayed::Unless(FREE),
+        form: AdamForm::Bert,
         clip: (clip > 0.0).then_some(clip),
     }
 }

@@ -1,9 +1,11 @@
+use burn::module::{ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 use itm_core::data::{Bounds, Regions};
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::{ImageItems, Items, Method, Observe, Rows};
+use itm_core::start::StartFrom;
 use itm_core::{Pairs, host};
-use itm_kernels::Noise;
+use itm_kernels::{AdamW, Noise};
 
 use super::objective::{Losses, cross_entropy, hinge, share_right};
 use super::retrieval::{Anchor, Anchors, Others};
@@ -31,6 +33,8 @@ fn config() -> TagsDcConfig {
             positions: 10,
             hidden_dropout: 0.1,
             initializer_range: 0.02,
+            start: StartFrom::Random,
+            cca: None,
             published: None,
         },
         masking: MaskingConfig {
@@ -69,6 +73,9 @@ fn config() -> TagsDcConfig {
         train: TrainConfig {
             seed: 3,
             epochs: 1,
+            updates: None,
+            validate_every: None,
+            validate_among: None,
             batch: 2,
             micro_batch: 8,
             learning_rate: 1e-2,
@@ -286,6 +293,65 @@ fn options_change_the_step() {
         change(&mut config);
         assert_ne!(scores(&config), default, "change {number}");
     }
+}
+
+/// Trap 18, after the published names: with no gradient but zeros what decays shrinks by 1 − η · 0.01, all else stays.
+#[test]
+fn decay_goes_by_the_published_names() {
+    #[derive(Default)]
+    struct Values {
+        path: Vec<String>,
+        all: Vec<(String, f32)>,
+        zeros: GradientsParams,
+    }
+    impl ModuleVisitor for Values {
+        fn enter_module(&mut self, name: &str, _: &str) {
+            self.path.push(name.into());
+        }
+        fn exit_module(&mut self, _: &str, _: &str) {
+            self.path.pop();
+        }
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let value = param.val().inner();
+            let largest = host(value.clone()).iter().fold(0.0f32, |a, x| a.max(x.abs()));
+            self.all.push((self.path.join("."), largest));
+            self.zeros.register(param.id, value.zeros_like());
+        }
+    }
+    let values = |model: &Uniter| {
+        let mut values = Values::default();
+        model.visit(&mut values);
+        values
+    };
+    let model = model(&config()).model().clone().with_word_heads();
+    // Nothing is 0 at first, or it could not shrink.
+    let model = {
+        struct Add;
+        impl ModuleMapper for Add {
+            fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+                param.map(|value| (value + 1.0).detach().require_grad())
+            }
+        }
+        model.map(&mut Add)
+    };
+    let before = values(&model);
+    let (model, _) = AdamW::new(options(&config())).step(model, before.zeros, 1.0);
+    for ((name, before), (_, after)) in before.all.iter().zip(&values(&model).all) {
+        // The released program: no `bias`, no `LayerNorm.weight`; `img_layer_norm.weight` and `pos_layer_norm.weight` are neither.
+        let of_norm = name.contains("norm");
+        let (factor, shift) = (name.ends_with("gamma"), name.ends_with("beta"));
+        let of_a_region = name.contains("feature_norm") || name.contains("box_norm");
+        let free = name.ends_with("bias") || shift || (factor && !of_a_region);
+        assert!(!of_norm || factor || shift, "{name}");
+        let want = if free { *before } else { 0.99 * before };
+        assert!((after - want).abs() < 1e-6 * before, "{name}: {before}, then {after}");
+    }
+    let decayed = |part: &str| before.all.iter().any(|(name, _)| name.contains(part));
+    assert!(
+        ["feature_norm.gamma", "box_norm.gamma", "norm_2.gamma", "cls.bias"]
+            .iter()
+            .all(|&part| decayed(part))
+    );
 }
 
 /// Trap 19, and by hand: of 20 updates the first two rise, the others fall to 1e-8.

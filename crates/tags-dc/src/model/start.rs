@@ -1,0 +1,181 @@
+//! Closed-form CCA as weights to begin with.
+
+use burn::module::Param;
+use burn::tensor::{Tensor, TensorData};
+use itm_core::start::{LinearMap, Start};
+use itm_core::{Error, Result, host};
+use itm_kernels::{LayerNorm, TransformerBlock};
+
+use super::Uniter;
+
+/// What the norm of the boxes is multiplied by: what a region shows counts for more than where it lies.
+const BOX_SHARE: f32 = 0.3;
+
+impl Uniter {
+    /// The model with CCA's maps in it; all that no map gives stays as it is.
+    ///
+    /// ```text
+    /// E[w]      = s (W′y[w] + b′y)      s = √d / mean ‖W′y[w] + b′y‖ over the words of the map
+    /// W_f, b_f  = W′x, b′x              γ of norm_p times 0.3
+    /// W_k, b_k  = W_q, b_q              in every block
+    /// ```
+    ///
+    /// | symbol | here | shape |
+    /// |---|---|---|
+    /// | W′y, b′y | the start's `text`, a row for each number of a word | `[≤ vocabulary, d]`, `[d]` |
+    /// | W′x, b′x | the start's `image` | `[x, d]`, `[d]` |
+    /// | E | table of words | `[vocabulary, d]` |
+    ///
+    /// CCA gives a word and the regions that it names one direction. Equal W_q and W_k make the product of a query and a key a scalar
+    /// product of the two states, so that such a word and region attend to each other before the first step. A row of zeros is a word
+    /// without a known stem: it keeps its random vector, and so do marks, whose numbers lie behind the words.
+    ///
+    /// # Errors
+    /// If a map is of another shape, or a value is not finite.
+    pub fn with_start(mut self, start: &Start) -> Result<Self> {
+        self.bert.words = words(&self.bert.words, &start.text)?;
+        let weight = self.regions.features.weight.val();
+        let (weight, bias) =
+            start.image.parameters("map of regions", weight.dims(), &weight.device())?;
+        (self.regions.features.weight, self.regions.features.bias) = (weight, bias);
+        self.regions.box_norm = scaled(self.regions.box_norm);
+        self.bert.blocks = self.bert.blocks.into_iter().map(keys_as_queries).collect();
+        Ok(self)
+    }
+}
+
+fn words(table: &Param<Tensor<2>>, map: &LinearMap) -> Result<Param<Tensor<2>>> {
+    let [tokens, d] = table.val().dims();
+    let LinearMap { weight, bias } = map;
+    let rows = weight.len() / d;
+    if bias.len() != d || weight.len() != rows * d || rows > tokens {
+        let expected = format!("at most {tokens} rows of {d}, and {d} biases");
+        let got = format!("{} values and {} biases", weight.len(), bias.len());
+        return Err(Error::invalid("map of words", expected, got));
+    }
+    if let Some(value) = weight.iter().chain(bias).find(|x| !x.is_finite()) {
+        return Err(Error::invalid("map of words", "finite values", value));
+    }
+    let known = weight.chunks(d).enumerate().filter(|(_, row)| row.iter().any(|&x| x != 0.0));
+    let vector = |row: &[f32]| row.iter().zip(bias).map(|(x, b)| x + b).collect::<Vec<f32>>();
+    let vectors: Vec<(usize, Vec<f32>)> = known.map(|(word, row)| (word, vector(row))).collect();
+    let norm = |vector: &[f32]| vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let mean = vectors.iter().map(|(_, v)| norm(v)).sum::<f32>() / vectors.len().max(1) as f32;
+    let factor = (d as f32).sqrt() / mean.max(f32::MIN_POSITIVE);
+    let mut values = host(table.val());
+    for (word, vector) in vectors {
+        let row = &mut values[word * d..][..d];
+        row.iter_mut().zip(vector).for_each(|(to, x)| *to = factor * x);
+    }
+    Ok(parameter(values, table))
+}
+
+/// A parameter of other values in the place of one.
+fn parameter<const D: usize>(values: Vec<f32>, of: &Param<Tensor<D>>) -> Param<Tensor<D>> {
+    let (shape, device) = (of.val().dims(), of.val().device());
+    Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), &device))
+}
+
+fn scaled(norm: LayerNorm) -> LayerNorm {
+    let gamma = host(norm.gamma.val()).iter().map(|x| x * BOX_SHARE).collect();
+    LayerNorm { gamma: parameter(gamma, &norm.gamma), ..norm }
+}
+
+fn keys_as_queries(mut block: TransformerBlock) -> TransformerBlock {
+    let qkv = &mut block.attention.qkv;
+    let copied = |mut values: Vec<f32>| {
+        let d = qkv.weight.val().dims()[0];
+        values.chunks_mut(3 * d).for_each(|row| row.copy_within(..d, d));
+        values
+    };
+    let weight = parameter(copied(host(qkv.weight.val())), &qkv.weight);
+    let bias = parameter(copied(host(qkv.bias.val())), &qkv.bias);
+    (qkv.weight, qkv.bias) = (weight, bias);
+    block
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests {
+    use burn::tensor::Device;
+    use itm_core::encoders::TokenBatch;
+    use itm_kernels::Noise;
+
+    use super::*;
+    use crate::model::{RegionBatch, UniterShape};
+
+    const D: usize = 4;
+
+    fn model() -> Uniter {
+        let shape = UniterShape { features: 2, ..UniterShape::of_width(D, 2, 2, 6) };
+        Uniter::seeded(&shape, 5, &Device::flex().autodiff())
+    }
+
+    /// Words 2 and 3 have a stem; two vectors of length 5 and 1, so of mean 3: each is √4 / 3 times as long after.
+    fn start() -> Start {
+        let mut text = LinearMap { weight: vec![0.0; 4 * D], bias: vec![0.0, 0.0, 0.0, 1.0] };
+        text.weight[2 * D..][..D].copy_from_slice(&[3.0, 4.0, 0.0, -1.0]);
+        text.weight[3 * D..][..D].copy_from_slice(&[1.0, 0.0, 0.0, -1.0]);
+        let image = LinearMap { weight: (0..8).map(|x| x as f32).collect(), bias: vec![0.5; D] };
+        Start { image, text }
+    }
+
+    #[test]
+    fn golden_weights() {
+        let (before, after) = (model(), model().with_start(&start()).unwrap());
+        let [old, new] = [&before, &after].map(|m| host(m.bert.words.val()));
+        for (word, want) in [(2, [2.0, 8.0 / 3.0, 0.0, 0.0]), (3, [2.0 / 3.0, 0.0, 0.0, 0.0])] {
+            let row = &new[word * D..][..D];
+            assert!(row.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{row:?}");
+        }
+        assert_eq!(new[..2 * D], old[..2 * D], "no word, no stem");
+        assert_eq!(new[4 * D..], old[4 * D..], "marks");
+        assert_eq!(host(after.regions.features.weight.val()), start().image.weight);
+        assert_eq!(host(after.regions.features.bias.val()), start().image.bias);
+        assert_eq!(host(after.regions.box_norm.gamma.val()), [0.3; D]);
+        for (block, own) in after.bert.blocks.iter().zip(&before.bert.blocks) {
+            let [w, before] = [block, own].map(|b| host(b.attention.qkv.weight.val()));
+            for (row, before) in w.chunks(3 * D).zip(before.chunks(3 * D)) {
+                assert_eq!((&row[..D], &row[D..2 * D]), (&before[..D], &before[..D]));
+                assert_eq!(row[2 * D..], before[2 * D..], "values are their own");
+            }
+        }
+        assert!(
+            after.bert.words.val().is_require_grad()
+                && after.regions.box_norm.gamma.val().is_require_grad()
+        );
+    }
+
+    /// A word of CCA's direction of a region attends to it: the state of that pair differs from the random model's, and a score does.
+    #[test]
+    fn scores_change() {
+        let image = RegionBatch::new(2, vec![2], vec![0.5, 0.1, -0.2, 0.9], vec![0.5; 14]).unwrap();
+        let texts = TokenBatch::new(&[&[4, 2, 3, 5][..]]);
+        let score = |model: Uniter| {
+            let regions = model.embed_regions(&image);
+            host(model.match_logits(&model.join(&texts, &regions, &[0], Noise::Off)))
+        };
+        assert_ne!(score(model()), score(model().with_start(&start()).unwrap()));
+    }
+
+    #[test]
+    fn other_maps_are_refused() {
+        let refused = |change: &dyn Fn(&mut Start)| {
+            let mut start = start();
+            change(&mut start);
+            model().with_start(&start).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(&|s| s.text.weight.truncate(7)),
+            "map of words: expected at most 6 rows of 4, and 4 biases, got 7 values and 4 biases"
+        );
+        let line = refused(&|s| s.text.weight.resize(7 * D, 0.0));
+        assert!(line.ends_with("got 28 values and 4 biases"), "{line}");
+        assert_eq!(
+            refused(&|s| s.text.bias[1] = f32::NAN),
+            "map of words: expected finite values, got NaN"
+        );
+        let line = refused(&|s| s.image.weight.truncate(4));
+        assert!(line.starts_with("map of regions: expected 2 inputs and 4 outputs"), "{line}");
+    }
+}
