@@ -184,6 +184,7 @@ impl Bench {
             inputs: &InputStatistics::of(&self.features.train, reading.terms()),
             start: start.as_deref(),
             vectors: self.vectors.as_ref(),
+            train: inputs.items(Split::Train),
             written: Written {
                 captions: &self.source.dataset.train.captions,
                 words: &|caption| reading.words(caption),

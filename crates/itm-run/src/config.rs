@@ -53,6 +53,9 @@ pub struct Target {
     /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i), too.
     #[serde(default)]
     pub released_t2i_count: bool,
+    /// Whether every row scores test captions with one change, Table 4 of TAGS-DC.
+    #[serde(default)]
+    pub edits: bool,
     /// Target to run instead when the data are not there.
     pub substitute: Option<String>,
     /// Number of seeds, from 0, unless the command line says otherwise.

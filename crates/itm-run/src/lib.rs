@@ -18,6 +18,7 @@ pub mod train;
 mod audit;
 mod bench;
 mod collected;
+mod edited;
 mod encoded;
 mod explain;
 mod features;

@@ -13,7 +13,7 @@ use crate::report::Figures;
 use crate::results::{SeedRun, Trained};
 use crate::split::Split;
 use crate::train::Progress;
-use crate::{audit, figures, pointing, progress, sentences, word_maps};
+use crate::{audit, edited, figures, pointing, progress, sentences, word_maps};
 
 /// Queries of each kind whose most probable false negatives a report shows.
 const FALSE_NEGATIVES: usize = 3;
@@ -63,6 +63,7 @@ pub(crate) fn measure(
             model.word_maps(Split::Test, pairs)
         })?,
         sentences: sentences::measure(&job.run.bench.source, model)?,
+        edited: edited::measure(&job.run.bench.source, model, job.asked.target.target.edits)?,
     });
     let mut drawn = Figures::default();
     drawn.curves.push(figures::curve(&model.row, model.seed, &log, model.plan.epoch_steps()));

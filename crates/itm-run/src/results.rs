@@ -133,6 +133,7 @@ fn expected_row(job: &Job, name: &str, expected: &Measures<f64>) -> Row {
         paper: None,
         measured,
         truth: None,
+        edited: None,
     }
 }
 

@@ -123,7 +123,9 @@ impl Row {
         let (sizes, truth, start) = (&sizes(), Some(truth), start.as_ref());
         let captions = data.written();
         let written = Written { captions: &captions, words: &words };
-        let given = Given { sizes, inputs: &inputs, start, vectors: None, written, truth, device };
+        let train = data.items();
+        let (inputs, vectors) = (&inputs, None);
+        let given = Given { sizes, inputs, start, vectors, train, written, truth, device };
         let model = recipe.build(&given).unwrap();
         if regions { Box::new(OfRegions(model)) } else { model }
     }

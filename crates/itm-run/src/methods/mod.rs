@@ -10,7 +10,7 @@ use std::fmt;
 
 use burn::tensor::Device;
 use itm_core::data::WordVectors;
-use itm_core::learn::Method;
+use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
 use itm_core::{Relevance, Result};
@@ -20,7 +20,7 @@ use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
 pub(crate) use self::tags_dc::{
-    Caption, Sentence, Trained, TrainedPart, judged, negatives, sentences,
+    Caption, Sentence, Trained, TrainedPart, edited, judged, negatives, sentences,
 };
 #[cfg(test)]
 pub(crate) use self::tags_dc::{JudgedWord, SentenceWord};
@@ -66,6 +66,8 @@ pub struct Given<'a> {
     pub start: Option<&'a Start>,
     /// The ready word vectors that [`Recipe::needs_vectors`] asks for.
     pub vectors: Option<&'a WordVectors>,
+    /// The training split as the row reads it.
+    pub train: Items<'a>,
     /// The training captions as they are written.
     pub written: Written<'a>,
     /// True pairs of the training split, for a method that [needs](Recipe::needs_truth) them.

@@ -1,6 +1,7 @@
 //! TAGS-DC: what of it is data and machine.
 
 mod aligned;
+mod edited;
 mod negatives;
 mod sentences;
 
@@ -13,6 +14,7 @@ use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
+pub(crate) use edited::edited;
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 #[cfg(test)]
@@ -77,9 +79,10 @@ impl Recipe for TagsDcConfig {
     }
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
-        let Given { sizes, device, written, start, .. } = *given;
+        let Given { sizes, device, train, written, start, .. } = *given;
         let updates = self.train.all_updates(sizes.captions);
         let model = TagsDc::of(self, sizes.region_width, marks(self, sizes)?, updates, device)?;
+        let model = model.with_siblings_of(&train);
         let model = match start.filter(|_| self.model.closed_form().is_some()) {
             Some(start) => model.with_start(start)?,
             None => model,

@@ -7,8 +7,8 @@ use super::{Answer, Example, Item, Mark, Picture};
 /// What the numbers beside the answers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scores {
-    /// Cosines.
-    Cosines,
+    /// What the row ranks by.
+    OfRow,
     /// P(match | s) of items that are not annotated.
     Probabilities,
 }
@@ -16,7 +16,7 @@ pub(super) enum Scores {
 /// Nothing without any example.
 pub(super) fn render(examples: &[Example], scores: Scores) -> Markup {
     let said = match scores {
-        Scores::Cosines => "Scores are cosines.",
+        Scores::OfRow => "Numbers are the scores of the row: cosines, or logits of a model that reads both sides together.",
         Scores::Probabilities => {
             "Annotated items are left out. Numbers: how probable a false negative it is at its \
              similarity, by the posterior as training left it."
@@ -59,7 +59,7 @@ fn judged(answer: &Answer, scores: Scores) -> Markup {
         Mark::Other => ("other", "✗"),
     };
     let places = match scores {
-        Scores::Cosines => 2,
+        Scores::OfRow => 2,
         Scores::Probabilities => 4, // the prior alone is 0.0001
     };
     html! {
@@ -123,7 +123,7 @@ mod tests {
             ],
             annotated_rank: Some(1),
         };
-        let out = one(&example, Scores::Cosines).into_string();
+        let out = one(&example, Scores::OfRow).into_string();
         let items: Vec<_> =
             out.split("<li ").skip(1).map(|i| i.split("</li>").next().unwrap()).collect();
         let has = |k: usize, parts: &[&str]| {

@@ -74,9 +74,9 @@ pub(super) fn render(input: &ReportInput) -> String {
                 (each([tables::grounding(report), tables::mismatch(report)]))
             }))
             (section("Synthetic sentences", html! {
-                (each([tables::sentences(report), tables::sentences_by_kind(report)]))
+                (each([tables::sentences(report), tables::sentences_by_kind(report), tables::edited(report)]))
             }))
-            (section("Retrieved examples", examples::render(&drawn.examples, Scores::Cosines)))
+            (section("Retrieved examples", examples::render(&drawn.examples, Scores::OfRow)))
             (section("What was run", run(report)))
         },
     )

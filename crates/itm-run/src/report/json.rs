@@ -3,6 +3,8 @@
 mod hubs;
 mod truth;
 
+use std::collections::BTreeMap;
+
 use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +138,23 @@ pub struct Row {
     pub measured: Measured,
     /// What only data with complete truth (Scenes) can tell.
     pub truth: Option<Truth>,
+    /// How it scores captions with one change, where the target asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<EditedCaptions>,
+}
+
+/// Test captions with one change by VSE-C's rules, against the captions themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EditedCaptions {
+    /// Share that scores below its caption with the same image; the kind of the change is drawn for each caption.
+    pub below: Share,
+    /// The same of one change of each kind.
+    pub by_kind: BTreeMap<String, Share>,
+    /// Changed captions that score as their caption does, summed over seeds: they are not below.
+    pub ties: u64,
+    /// Captions that no rule changes.
+    pub without: u64,
 }
 
 /// What kind of line a [`Row`] is.

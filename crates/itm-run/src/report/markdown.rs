@@ -30,6 +30,7 @@ pub(super) fn render(report: &Report) -> String {
         tables::mismatch(report),
         tables::sentences(report),
         tables::sentences_by_kind(report),
+        tables::edited(report),
         tables::paper(report),
         tables::paper_differences(report),
     ];

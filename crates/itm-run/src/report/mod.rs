@@ -30,10 +30,10 @@ use crate::checkpoint::write_atomically;
 pub(crate) use self::html::{explained, judged_page, maps_page};
 pub use self::json::{
     Auc, CI95_UNIT, Claim, Comparison, Detected, DetectionAt, Distribution, DistributionOf,
-    EpochDraws, Figure, FigurePoint, HubCounts, HubDifference, Kind, Measured, Mismatch,
-    PaperNumbers, PaperRecalls, PaperReference, PaperRow, Pointed, Pointing, RecallIntervals,
-    Recalls, Reliability, ReliabilityBin, Report, Rescored, Row, RowHubs, SCHEMA_VERSION,
-    SeedResult, Share, Spread, SyntheticSentences, Truth,
+    EditedCaptions, EpochDraws, Figure, FigurePoint, HubCounts, HubDifference, Kind, Measured,
+    Mismatch, PaperNumbers, PaperRecalls, PaperReference, PaperRow, Pointed, Pointing,
+    RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, Rescored, Row, RowHubs,
+    SCHEMA_VERSION, SeedResult, Share, Spread, SyntheticSentences, Truth,
 };
 pub use self::judged::{JudgedCaption, JudgedPair, JudgedText};
 pub(crate) use self::terminal::{Detail, render as terminal};
@@ -155,7 +155,7 @@ pub struct Similarities {
 pub struct SimilarityGroup {
     /// `matching pairs`, `other pairs`.
     pub label: String,
-    /// Cosines; values that are not finite are not drawn.
+    /// Scores; values that are not finite are not drawn.
     pub values: Vec<f32>,
 }
 

@@ -272,7 +272,7 @@ fn similarities(s: &Similarities) -> Option<Figure> {
     let top = groups.iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
     let up = Axis::new("% of the group per bin", 0.0..top * 1.08);
     let right = Axis::new("probability P(s)", 0.0..1.04);
-    let mut plot = Plot::new(Axis::new("cosine s", range.clone()), up).with_right(right);
+    let mut plot = Plot::new(Axis::new("score s", range.clone()), up).with_right(right);
     // Matching pairs are blue, those that are true and not annotated green, others vermilion.
     let colours: &[u8] = if s.groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
     let mut legend = Vec::new();

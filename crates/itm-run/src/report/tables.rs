@@ -1,6 +1,7 @@
 //! Every table of a report, once: Markdown, HTML and terminal only lay them out.
 
 mod detection;
+mod edited;
 mod hubs;
 mod mismatch;
 mod paper;
@@ -16,6 +17,7 @@ use super::json::{Kind, Report, Row};
 use super::{BAYES, CCA, ORACLE, SPECIFIC_ORACLE};
 
 pub(super) use detection::{detection, detection_epochs, epochs};
+pub(super) use edited::edited;
 pub(super) use hubs::{hub_counts, hub_differences, hubs};
 pub(super) use mismatch::mismatch;
 pub(super) use paper::{paper, paper_differences};

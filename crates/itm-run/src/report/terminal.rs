@@ -54,6 +54,7 @@ fn all(report: &Report, palette: Palette) -> String {
         tables::mismatch(report),
         tables::sentences(report),
         tables::sentences_by_kind(report),
+        tables::edited(report),
         tables::paper(report).filter(|_| report.paper_reference.is_some()),
         tables::paper_differences(report),
     ];

@@ -12,7 +12,7 @@ use super::{
 use crate::job::Job;
 use crate::mean::mean;
 use crate::report::{Kind, Measured, Recalls, Reliability, Rescored, Row, SeedResult, Truth};
-use crate::{audit, pointing, rescore, sentences};
+use crate::{audit, edited, pointing, rescore, sentences};
 
 /// A row over its seeds.
 #[derive(Debug, Clone)]
@@ -83,6 +83,9 @@ impl RowResult {
             paper: table(job).and_then(numbers),
             measured,
             truth: self.truth(),
+            edited: edited::summarise(
+                &self.trainings().filter_map(|t| t.edited.as_ref()).collect::<Vec<_>>(),
+            ),
         })
     }
 

@@ -13,8 +13,8 @@ use crate::job::Job;
 use crate::mean::mean;
 use crate::pointing::OfImages;
 use crate::report::EpochDraws;
-use crate::sentences;
 use crate::train::Progress;
+use crate::{edited, sentences};
 
 /// One model, evaluated on the test split.
 #[derive(Debug, Clone)]
@@ -47,6 +47,8 @@ pub(crate) struct Trained {
     pub(crate) pointing: Option<OfImages>,
     /// Sentences that it makes of the test captions.
     pub(crate) sentences: Option<sentences::OfImages>,
+    /// How it scores edited captions.
+    pub(crate) edited: Option<edited::OfImages>,
 }
 
 impl SeedRun {

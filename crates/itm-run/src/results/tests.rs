@@ -100,8 +100,14 @@ fn draws_add_up_over_seeds() {
         let draws = Draws { anchors, drawn, uniform: 1.0, hardest: anchors, ..Draws::default() };
         let mut progress = Progress::default();
         progress.draws = draws;
-        let trained =
-            Trained { progress, epochs: vec![], prior: None, pointing: None, sentences: None };
+        let trained = Trained {
+            progress,
+            epochs: vec![],
+            prior: None,
+            pointing: None,
+            sentences: None,
+            edited: None,
+        };
         SeedRun { trained: Some(trained), ..run(seed, 2) }
     };
     let row = row("Full", Kind::Trained, vec![with_draws(0, 10.0, 2.0), with_draws(1, 30.0, 3.0)]);

@@ -8,6 +8,11 @@ use itm_kernels::{LayerNorm, TransformerBlock};
 
 use super::Uniter;
 
+/// How much of its random direction a word keeps beside CCA's: words that say nothing of images would be one vector otherwise, and could not be
+/// told apart where they are masked.
+const OWN_SHARE: f32 = 0.5;
+/// How much larger a word's numbers are than random ones, so that positions, which are random, do not drown it.
+const LARGER: f32 = 3.0;
 /// What the norm of the boxes is multiplied by: what a region shows counts for more than where it lies.
 const BOX_SHARE: f32 = 0.3;
 
@@ -15,7 +20,7 @@ impl Uniter {
     /// The model with CCA's maps in it; all that no map gives stays as it is.
     ///
     /// ```text
-    /// E[w]      = s (W′y[w] + b′y)      s = √d / mean ‖W′y[w] + b′y‖ over the words of the map
+    /// E[w]      = 3 σ √d · unit( unit(W′y[w] + b′y) + 0.5 unit(r_w) )
     /// W_f, b_f  = W′x, b′x              γ of norm_p times 0.3
     /// W_k, b_k  = W_q, b_q              in every block
     /// ```
@@ -24,7 +29,8 @@ impl Uniter {
     /// |---|---|---|
     /// | W′y, b′y | the start's `text`, a row for each number of a word | `[≤ vocabulary, d]`, `[d]` |
     /// | W′x, b′x | the start's `image` | `[x, d]`, `[d]` |
-    /// | E | table of words | `[vocabulary, d]` |
+    /// | E, r_w | table of words after and before | `[vocabulary, d]` |
+    /// | σ | [`initializer_range`](super::UniterShape::initializer_range) | |
     ///
     /// CCA gives a word and the regions that it names one direction. Equal W_q and W_k make the product of a query and a key a scalar
     /// product of the two states, so that such a word and region attend to each other before the first step. A row of zeros is a word
@@ -33,7 +39,7 @@ impl Uniter {
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
     pub fn with_start(mut self, start: &Start) -> Result<Self> {
-        self.bert.words = words(&self.bert.words, &start.text)?;
+        self.bert.words = words(&self.bert.words, &start.text, self.shape.initializer_range)?;
         let weight = self.regions.features.weight.val();
         let (weight, bias) =
             start.image.parameters("map of regions", weight.dims(), &weight.device())?;
@@ -44,7 +50,7 @@ impl Uniter {
     }
 }
 
-fn words(table: &Param<Tensor<2>>, map: &LinearMap) -> Result<Param<Tensor<2>>> {
+fn words(table: &Param<Tensor<2>>, map: &LinearMap, range: f64) -> Result<Param<Tensor<2>>> {
     let [tokens, d] = table.val().dims();
     let LinearMap { weight, bias } = map;
     let rows = weight.len() / d;
@@ -59,15 +65,21 @@ fn words(table: &Param<Tensor<2>>, map: &LinearMap) -> Result<Param<Tensor<2>>> 
     let known = weight.chunks(d).enumerate().filter(|(_, row)| row.iter().any(|&x| x != 0.0));
     let vector = |row: &[f32]| row.iter().zip(bias).map(|(x, b)| x + b).collect::<Vec<f32>>();
     let vectors: Vec<(usize, Vec<f32>)> = known.map(|(word, row)| (word, vector(row))).collect();
-    let norm = |vector: &[f32]| vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    let mean = vectors.iter().map(|(_, v)| norm(v)).sum::<f32>() / vectors.len().max(1) as f32;
-    let factor = (d as f32).sqrt() / mean.max(f32::MIN_POSITIVE);
+    let length = LARGER * range as f32 * (d as f32).sqrt();
     let mut values = host(table.val());
     for (word, vector) in vectors {
         let row = &mut values[word * d..][..d];
-        row.iter_mut().zip(vector).for_each(|(to, x)| *to = factor * x);
+        let (of_map, own) = (unit(&vector), unit(row));
+        let sum: Vec<f32> = of_map.iter().zip(own).map(|(x, r)| x + OWN_SHARE * r).collect();
+        row.iter_mut().zip(unit(&sum)).for_each(|(to, x)| *to = length * x);
     }
     Ok(parameter(values, table))
+}
+
+/// The vector at unit length; zeros stay.
+fn unit(vector: &[f32]) -> Vec<f32> {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+    vector.iter().map(|x| x / norm).collect()
 }
 
 /// A parameter of other values in the place of one.
@@ -111,7 +123,7 @@ mod tests {
         Uniter::seeded(&shape, 5, &Device::flex().autodiff())
     }
 
-    /// Words 2 and 3 have a stem; two vectors of length 5 and 1, so of mean 3: each is √4 / 3 times as long after.
+    /// Words 2 and 3 have a stem.
     fn start() -> Start {
         let mut text = LinearMap { weight: vec![0.0; 4 * D], bias: vec![0.0, 0.0, 0.0, 1.0] };
         text.weight[2 * D..][..D].copy_from_slice(&[3.0, 4.0, 0.0, -1.0]);
@@ -124,8 +136,13 @@ mod tests {
     fn golden_weights() {
         let (before, after) = (model(), model().with_start(&start()).unwrap());
         let [old, new] = [&before, &after].map(|m| host(m.bert.words.val()));
-        for (word, want) in [(2, [2.0, 8.0 / 3.0, 0.0, 0.0]), (3, [2.0 / 3.0, 0.0, 0.0, 0.0])] {
-            let row = &new[word * D..][..D];
+        // By hand, σ = 0.02: (3, 4, 0, 0) / 5 and (1, 0, 0, 0) beside half of the random direction, made 0.06 · 2 long.
+        for (word, of_map) in [(2, [0.6, 0.8, 0.0, 0.0]), (3, [1.0, 0.0, 0.0, 0.0])] {
+            let [own, row] = [&old, &new].map(|table| &table[word * D..][..D]);
+            let norm = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>().sqrt();
+            let sum: Vec<f32> =
+                of_map.iter().zip(own).map(|(x, r)| x + 0.5 * r / norm(own)).collect();
+            let want = sum.iter().map(|x| 0.12 * x / norm(&sum));
             assert!(row.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{row:?}");
         }
         assert_eq!(new[..2 * D], old[..2 * D], "no word, no stem");

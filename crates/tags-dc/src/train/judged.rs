@@ -56,8 +56,8 @@ impl TagsDc {
     }
 
     /// The negatives of a text of a split as training makes them, but without noise: masked as the configuration says, along these phrases
-    /// (none: each word is one), refilled, filtered, the best of them. Siblings are learnt in training: a model that was loaded and made no step
-    /// since filters as the paper does.
+    /// (none: each word is one), refilled, filtered, the best of them. With `filter = "siblings"` a model that was loaded and made no step since
+    /// needs [`with_siblings_of`](Self::with_siblings_of).
     ///
     /// # Errors
     /// As [`judged`](Self::judged), and if a phrase names no word.

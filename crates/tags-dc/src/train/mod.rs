@@ -167,6 +167,13 @@ impl TagsDc {
         Ok(self.begun(model))
     }
 
+    /// The same model that knows which words name one thing, out of these training captions, if `filter = "siblings"` asks for it. A step learns
+    /// it by itself; a model that is loaded and makes none needs this.
+    pub fn with_siblings_of(mut self, train: &Items) -> Self {
+        self.learn_siblings(train);
+        self
+    }
+
     /// Before the first step, with these weights: heads that the losses need are made of them unless they are there, heads that no loss
     /// needs go, and a static generator keeps them.
     fn begun(self, model: Uniter) -> Self {

@@ -124,6 +124,7 @@ fn row(name: &str, rsum: f64, seeds: &[u64]) -> Row {
             seconds: trained.then_some(92.0),
         },
         truth: Some(truth(name, rsum)),
+        edited: None,
     }
 }
 

@@ -1,0 +1,56 @@
+//! Captions with one change that makes them false of their image, by rules and without a model.
+
+use itm_core::Result;
+use itm_core::data::Part;
+use tags_dc::edits::{Captions, Edits, NounTable, Rules, Wanted, each};
+use tags_dc::phrases::{Sentence, parse};
+use tags_dc::record::Kind;
+
+/// VSE-C's kinds.
+const KINDS: [Kind; 3] = [Kind::Noun, Kind::Numeral, Kind::Relation];
+/// Of the draws.
+const SEED: u64 = 0;
+
+/// A caption with one change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edited {
+    /// Number of the caption.
+    pub(crate) text: usize,
+    /// What was changed; `None` for the edit of a kind that was drawn too.
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) sentence: String,
+}
+
+/// One edit of each caption of a kind that is drawn among those it has, and one of every kind by itself. What may replace a noun is learnt
+/// from the training captions.
+///
+/// # Errors
+/// None that edits know; the writer's, of which there is none here.
+pub(crate) fn edited(train: &Part, part: &Part) -> Result<Vec<Edited>> {
+    let parsed = |image| -> Vec<Sentence> {
+        train.pairs.texts_of(image).iter().map(|&text| parse(&train.captions[text])).collect()
+    };
+    let training: Vec<_> = (0..train.pairs.images()).map(parsed).collect();
+    let edits = Edits { nouns: NounTable::fit(&training), rules: Rules::VseC };
+    let texts = |image| part.pairs.texts_of(image);
+    let captions = |image: usize| Captions {
+        id: image.to_string(),
+        texts: texts(image).iter().map(|&text| part.captions[text].clone()).collect(),
+    };
+    let images: Vec<_> = (0..part.pairs.images()).map(captions).collect();
+    let mut all = vec![];
+    let mut of = |kinds: &[Kind], kind: Option<&'static str>| {
+        let wanted = Wanted { seed: SEED, per_caption: 1, kinds: kinds.to_vec() };
+        each(&images, &edits, &wanted, |record| {
+            let (image, number) = record.caption.split_once('#').expect("as ids are made");
+            let [image, number] = [image, number].map(|n| n.parse::<usize>().expect("a number"));
+            all.push(Edited { text: texts(image)[number], kind, sentence: record.text });
+            Ok(())
+        })
+    };
+    of(&KINDS, None)?;
+    for (kind, name) in KINDS.into_iter().zip(["noun", "numeral", "relation"]) {
+        of(&[kind], Some(name))?;
+    }
+    Ok(all)
+}
