@@ -12,7 +12,7 @@ use itm_core::learn::Items;
 use itm_core::{Pairs, Result};
 
 use crate::bench::Model;
-use crate::methods;
+use crate::methods::{self, Fluency, Trigrams};
 use crate::ratio::{Counts, Share};
 use crate::report::EditedCaptions;
 use crate::source::Source;
@@ -28,6 +28,8 @@ pub(crate) struct OfImages {
     ties: u64,
     /// Captions that no rule changes.
     without: u64,
+    /// Of the captions, and of the edits that were drawn.
+    fluency: [Option<Fluency>; 2],
 }
 
 /// Scores one edit of every test caption; `None` where the target does not ask for it.
@@ -70,6 +72,10 @@ pub(crate) fn measure(source: &Source, model: &Model, asked: bool) -> Result<Opt
         of[image][0] += below;
         of[image][1] += 1;
     }
+    let trigrams = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
+    let read = edits.iter().filter(|edit| edit.kind.is_none()).map(|edit| &edit.sentence[..]);
+    let captions = part.captions.iter().map(String::as_str);
+    counts.fluency = [Fluency::of(&trigrams, captions), Fluency::of(&trigrams, read)];
     counts.without = drawn.iter().filter(|drawn| !**drawn).count() as u64;
     Ok(Some(counts))
 }
@@ -89,6 +95,8 @@ pub(crate) fn summarise(runs: &[&OfImages]) -> Option<EditedCaptions> {
         by_kind: kinds.collect(),
         ties: runs.iter().map(|run| run.ties).sum(),
         without: first.without,
+        fluency_of_captions: first.fluency[0],
+        fluency: first.fluency[1],
     })
 }
 
@@ -104,6 +112,7 @@ mod tests {
             by_kind: BTreeMap::from([("noun", nouns)]),
             ties,
             without: 3,
+            fluency: [None; 2],
         };
         let (first, second) = (
             of(vec![[2, 2], [1, 2]], vec![[1, 1], [0, 0]], 1),

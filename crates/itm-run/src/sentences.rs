@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use itm_core::Result;
 
 use crate::bench::Model;
-use crate::methods::{self, Caption, Sentence};
+use crate::mean::mean;
+use crate::methods::{self, Caption, Fluency, Sentence, Trigrams};
 use crate::ratio::{Counts, Share};
 use crate::report::{SyntheticSentences, Truth};
 use crate::source::Source;
@@ -37,6 +38,8 @@ pub(crate) struct OfImages {
     corrected: Vec<Counts>,
     /// Scored below their captions.
     below: Vec<Counts>,
+    /// How they read.
+    fluency: Option<Fluency>,
 }
 
 fn count(counts: &mut Counts, hit: bool) {
@@ -55,6 +58,7 @@ impl OfImages {
             kept: none(),
             corrected: none(),
             below: none(),
+            fluency: None,
         }
     }
 
@@ -98,6 +102,7 @@ pub(crate) fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
     let (mut all, reading) = (OfImages::new(part.pairs.images()), model.reading()?);
     let words = reading.words_by_number();
+    let mut texts = vec![];
     for (text, caption) in part.captions.iter().enumerate() {
         let of = Caption {
             items: model.inputs.items(Split::Test),
@@ -116,8 +121,11 @@ pub(crate) fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>
                 _ => None,
             };
             all.add(image, &sentence, denied, kind);
+            texts.push(sentence.text);
         }
     }
+    let trigrams = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
+    all.fluency = Fluency::of(&trigrams, texts.iter().map(String::as_str));
     Ok(Some(all))
 }
 
@@ -141,7 +149,20 @@ pub(crate) fn summarise(runs: &[&OfImages], truth: &mut Truth) {
         by_kind: kinds.collect(),
         kept_words_match: over(&|run| Some(&run.kept)),
         scored_below: over(&|run| Some(&run.below)),
+        fluency: fluency(runs),
     });
+}
+
+/// The mean over the seeds.
+fn fluency(runs: &[&OfImages]) -> Option<Fluency> {
+    let all: Vec<Fluency> = runs.iter().filter_map(|run| run.fluency).collect();
+    let mean = |of: fn(&Fluency) -> f64| mean(all.iter().map(of));
+    Some(Fluency {
+        mean_perplexity: mean(|f| f.mean_perplexity)?,
+        of_mean_sentence: mean(|f| f.of_mean_sentence)?,
+        of_mean_word: mean(|f| f.of_mean_word)?,
+        sentences: all.iter().map(|f| f.sentences).sum(),
+    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod config;
 #[cfg(feature = "lmdb")]
 pub mod databases;
 pub mod edits;
+pub mod fluency;
 pub mod inflect;
 #[cfg(feature = "burn")]
 pub mod model;

@@ -19,6 +19,8 @@ pub(crate) use negatives::{Trained, TrainedPart, negatives};
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 #[cfg(test)]
 pub(crate) use sentences::{JudgedWord, SentenceWord};
+pub use tags_dc::fluency::Fluency;
+pub(crate) use tags_dc::fluency::Trigrams;
 
 use self::aligned::Aligned;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};

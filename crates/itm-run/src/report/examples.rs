@@ -16,7 +16,9 @@ pub(super) enum Scores {
 /// Nothing without any example.
 pub(super) fn render(examples: &[Example], scores: Scores) -> Markup {
     let said = match scores {
-        Scores::OfRow => "Numbers are the scores of the row: cosines, or logits of a model that reads both sides together.",
+        Scores::OfRow => {
+            "Numbers are the scores of the row: cosines, or logits of a model that reads both sides together."
+        }
         Scores::Probabilities => {
             "Annotated items are left out. Numbers: how probable a false negative it is at its \
              similarity, by the posterior as training left it."

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
+use crate::methods::Fluency;
+
 pub use self::hubs::{Distribution, DistributionOf, HubCounts, HubDifference, RowHubs, Spread};
 pub use self::truth::{
     Auc, Detected, DetectionAt, EpochDraws, Mismatch, Pointed, Pointing, Reliability,
@@ -155,6 +157,10 @@ pub struct EditedCaptions {
     pub ties: u64,
     /// Captions that no rule changes.
     pub without: u64,
+    /// How the captions read, by a trigram model of the training captions.
+    pub fluency_of_captions: Option<Fluency>,
+    /// How the changed captions read.
+    pub fluency: Option<Fluency>,
 }
 
 /// What kind of line a [`Row`] is.

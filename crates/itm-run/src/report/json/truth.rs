@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::methods::Fluency;
 pub use itm_core::audit::ReliabilityBin;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,9 @@ pub struct SyntheticSentences {
     pub kept_words_match: Option<Share>,
     /// Share that the model scores below their captions.
     pub scored_below: Option<Share>,
+    /// How they read, by a trigram model of the training captions: the mean over seeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fluency: Option<Fluency>,
 }
 
 /// Share of words whose closest patch, or region of most attention, is where one of the word's boxes is, over all test images.

@@ -4,17 +4,23 @@ use itm_report::format::{count, interval, share};
 use itm_report::table::Table;
 
 use super::of_rows;
+use crate::methods::Fluency;
 use crate::report::json::{EditedCaptions, Report};
 
 /// How often each row scores an edited caption below the caption; `None` where no row was asked.
 pub(in crate::report) fn edited(report: &Report) -> Option<Table> {
     let found = || report.rows.iter().map(|row| row.edited.as_ref());
     let first = found().flatten().next()?;
+    let read =
+        |f: &Option<Fluency>| f.map_or("–".into(), |f| format!("{:.1}", f.mean_perplexity));
     let note = format!(
         "One word, number or relation of each test caption is changed by VSE-C's rules, which makes most captions false of their image. \
          Below: share of the changed captions that score below the caption with the same image; a tie counts against the row. {} captions \
-         have no such change. By kind: one change of this kind in every caption that has one. Interval: bootstrap over images and seeds.",
-        count(first.without)
+         have no such change. By kind: one change of this kind in every caption that has one. Interval: bootstrap over images and seeds. Mean perplexity by a trigram model of the training captions, which stands in for \
+         GPT-2: captions {}, changed captions {}.",
+        count(first.without),
+        read(&first.fluency_of_captions),
+        read(&first.fluency)
     );
     let mut t = of_rows(report, "Edited captions").noted(note);
     t.numbers("below", found().map(|e| Some(e?.below.value)), share);
@@ -48,6 +54,8 @@ mod tests {
             by_kind: BTreeMap::from([("noun".to_owned(), share(0.5))]),
             ties: 2,
             without: 17,
+            fluency_of_captions: None,
+            fluency: None,
         });
         let table = edited(&report).unwrap();
         assert_eq!(texts(&table, "Full"), ["96.5 %", "94.5 to 97.5 %", "50.0 %", "2"]);

@@ -1,6 +1,6 @@
 //! Sentences that models make of captions, against the truth.
 
-use itm_report::format::{interval, share};
+use itm_report::format::{interval, points, share};
 use itm_report::table::Table;
 
 use super::of_rows;
@@ -14,7 +14,7 @@ pub(in crate::report) fn sentences(report: &Report) -> Option<Table> {
         "Negatives that each row makes of the test captions without noise. Truly false: of those that are sentences of the world, the \
          share that the image denies. Below caption: score below the caption's. Seen: changed words of false sentences that the model \
          says do not match; kept: the other words there that it says match. Corrected: changed words for which it proposes the \
-         caption's own. Interval: bootstrap over images and seeds.",
+         caption's own. Perplexity: mean over sentences, by a trigram model of the training captions. Interval: bootstrap over images and seeds.",
     );
     type Of = fn(&Truth) -> Option<&Share>;
     let columns: [(&str, Of, bool); 6] = [
@@ -35,6 +35,10 @@ pub(in crate::report) fn sentences(report: &Report) -> Option<Table> {
         if with_interval {
             t.numbers("95 % interval", each().map(|s| Some(s?.ci95)), percent);
         }
+    }
+    let read = || found().map(|truth| truth?.synthetic.as_ref()?.fluency);
+    if read().flatten().next().is_some() {
+        t.numbers("perplexity", read().map(|f| Some(f?.mean_perplexity)), points);
     }
     Some(t)
 }
@@ -83,6 +87,7 @@ mod tests {
             by_kind: BTreeMap::from([("colour".to_owned(), share(0.5))]),
             kept_words_match: None,
             scored_below: Some(share(0.875)),
+            fluency: None,
         });
         let table = sentences(&report).unwrap();
         let want = ["96.5 %", "94.5 to 97.5 %", "25.0 %", "87.5 %", "75.0 %", "73.0 to 76.0 %"];
