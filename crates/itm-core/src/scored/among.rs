@@ -79,9 +79,9 @@ mod tests {
     /// Among all images the ranks are the whole evaluation's.
     #[test]
     fn among_all_is_the_whole_evaluation() {
-        let rows: Vec<Vec<f32>> =
-            (0..7).map(|i| (0..14).map(|t| ((i * 5 + t * 3) % 11) as f32).collect()).collect();
-        let (scores, pairs) = (ScoreMatrix::from_rows(rows), Pairs::uniform(7, 2));
+        let value = |k: usize| ((k / 14 * 5 + k % 14 * 3) % 11) as f32;
+        let scores = ScoreMatrix::new(7, 14, (0..98).map(value).collect()).unwrap();
+        let pairs = Pairs::uniform(7, 2);
         let ranks = Ranks::new(&scores, &pairs).unwrap();
         let whole = DirectionMetrics::new(ranks.t2i(), TiePolicy::Index);
         for among in [7, 8, 400] {
