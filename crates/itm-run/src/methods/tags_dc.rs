@@ -182,6 +182,7 @@ mod tests {
 
     use burn::module::Module;
     use burn::tensor::Device;
+    use itm_core::start::StartFrom;
 
     use super::*;
     use crate::config::Config;
@@ -200,7 +201,10 @@ mod tests {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let config = Config::load(&configs, "tags-dc-scenes").unwrap();
         let row = config.rows().next().unwrap().to_owned();
-        config.row::<TagsDcConfig>(&row).unwrap()
+        let mut config = config.row::<TagsDcConfig>(&row).unwrap();
+        config.model.cca = None; // too wide for small models
+        config.model.start = StartFrom::Random;
+        config
     }
 
     /// The formula counts the weights of the model that is built.
