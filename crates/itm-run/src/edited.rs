@@ -12,9 +12,9 @@ use itm_core::learn::Items;
 use itm_core::{Pairs, Result};
 
 use crate::bench::Model;
-use crate::methods::{self, Fluency, Trigrams};
+use crate::methods::{self, Reader};
 use crate::ratio::{Counts, Share};
-use crate::report::EditedCaptions;
+use crate::report::{EditedCaptions, Fluency};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -72,10 +72,10 @@ pub(crate) fn measure(source: &Source, model: &Model, asked: bool) -> Result<Opt
         of[image][0] += below;
         of[image][1] += 1;
     }
-    let trigrams = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
+    let reader = Reader::of(&source.dataset.train);
     let read = edits.iter().filter(|edit| edit.kind.is_none()).map(|edit| &edit.sentence[..]);
     let captions = part.captions.iter().map(String::as_str);
-    counts.fluency = [Fluency::of(&trigrams, captions), Fluency::of(&trigrams, read)];
+    counts.fluency = [reader.fluency(captions), reader.fluency(read)];
     counts.without = drawn.iter().filter(|drawn| !**drawn).count() as u64;
     Ok(Some(counts))
 }

@@ -16,9 +16,9 @@ use itm_core::Result;
 
 use crate::bench::Model;
 use crate::mean::mean;
-use crate::methods::{self, Caption, Fluency, Sentence, Trigrams};
+use crate::methods::{self, Caption, Reader, Sentence};
 use crate::ratio::{Counts, Share};
-use crate::report::{SyntheticSentences, Truth};
+use crate::report::{Fluency, SyntheticSentences, Truth};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -124,8 +124,8 @@ pub(crate) fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>
             texts.push(sentence.text);
         }
     }
-    let trigrams = Trigrams::fit(source.dataset.train.captions.iter().map(String::as_str));
-    all.fluency = Fluency::of(&trigrams, texts.iter().map(String::as_str));
+    let reader = Reader::of(&source.dataset.train);
+    all.fluency = reader.fluency(texts.iter().map(String::as_str));
     Ok(Some(all))
 }
 

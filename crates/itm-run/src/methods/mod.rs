@@ -19,9 +19,8 @@ use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
-pub use self::tags_dc::Fluency;
 pub(crate) use self::tags_dc::{
-    Caption, Sentence, Trained, TrainedPart, Trigrams, edited, judged, negatives, sentences,
+    Caption, Reader, Sentence, Trained, TrainedPart, edited, judged, negatives, sentences,
 };
 #[cfg(test)]
 pub(crate) use self::tags_dc::{JudgedWord, SentenceWord};

@@ -14,13 +14,11 @@ use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
-pub(crate) use edited::edited;
+pub(crate) use edited::{Reader, edited};
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 #[cfg(test)]
 pub(crate) use sentences::{JudgedWord, SentenceWord};
-pub use tags_dc::fluency::Fluency;
-pub(crate) use tags_dc::fluency::Trigrams;
 
 use self::aligned::Aligned;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};

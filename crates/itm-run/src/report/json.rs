@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use itm_core::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::methods::Fluency;
-
 pub use self::hubs::{Distribution, DistributionOf, HubCounts, HubDifference, RowHubs, Spread};
 pub use self::truth::{
     Auc, Detected, DetectionAt, EpochDraws, Mismatch, Pointed, Pointing, Reliability,
@@ -143,6 +141,20 @@ pub struct Row {
     /// How it scores captions with one change, where the target asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<EditedCaptions>,
+}
+
+/// Perplexity of some sentences by a trigram model of the training captions, averaged in three ways.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fluency {
+    /// Mean over sentences of the perplexity of each.
+    pub mean_perplexity: f64,
+    /// `exp` of the mean over sentences of the mean −ln p of each.
+    pub of_mean_sentence: f64,
+    /// `exp` of the mean −ln p of all words.
+    pub of_mean_word: f64,
+    /// Sentences.
+    pub sentences: u64,
 }
 
 /// Test captions with one change by VSE-C's rules, against the captions themselves.

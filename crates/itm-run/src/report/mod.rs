@@ -30,8 +30,8 @@ use crate::checkpoint::write_atomically;
 pub(crate) use self::html::{explained, judged_page, maps_page};
 pub use self::json::{
     Auc, CI95_UNIT, Claim, Comparison, Detected, DetectionAt, Distribution, DistributionOf,
-    EditedCaptions, EpochDraws, Figure, FigurePoint, HubCounts, HubDifference, Kind, Measured,
-    Mismatch, PaperNumbers, PaperRecalls, PaperReference, PaperRow, Pointed, Pointing,
+    EditedCaptions, EpochDraws, Figure, FigurePoint, Fluency, HubCounts, HubDifference, Kind,
+    Measured, Mismatch, PaperNumbers, PaperRecalls, PaperReference, PaperRow, Pointed, Pointing,
     RecallIntervals, Recalls, Reliability, ReliabilityBin, Report, Rescored, Row, RowHubs,
     SCHEMA_VERSION, SeedResult, Share, Spread, SyntheticSentences, Truth,
 };

@@ -96,7 +96,7 @@ impl RowResult {
         let i2t = mean(self.runs.iter().map(|run| run.evaluation.i2t.recalls().iter().sum()))?;
         let (r1, r5, r10) = (r1?, r5?, r10?);
         Some(format!(
-            "{}: the released programs of UNITER and TAGS-DC, which count the number of a text as a rank too, \
+            "{}: UNITER's released program and its kin, which count the number of a text as a rank too, \
              would print t2i R@1 {r1:.2}, R@5 {r5:.2}, R@10 {r10:.2} and rSum {:.2}.",
             self.name,
             i2t + r1 + r5 + r10

@@ -3,8 +3,11 @@
 use itm_core::Result;
 use itm_core::data::Part;
 use tags_dc::edits::{Captions, Edits, NounTable, Rules, Wanted, each};
+use tags_dc::fluency::{self, Trigrams};
 use tags_dc::phrases::{Sentence, parse};
 use tags_dc::record::Kind;
+
+use crate::report::Fluency;
 
 /// VSE-C's kinds.
 const KINDS: [Kind; 3] = [Kind::Noun, Kind::Numeral, Kind::Relation];
@@ -53,4 +56,23 @@ pub(crate) fn edited(train: &Part, part: &Part) -> Result<Vec<Edited>> {
         of(&[kind], Some(name))?;
     }
     Ok(all)
+}
+
+/// What says how well sentences read: a model of the training captions.
+pub(crate) struct Reader(Trigrams);
+
+impl Reader {
+    pub(crate) fn of(train: &Part) -> Self {
+        Self(Trigrams::fit(train.captions.iter().map(String::as_str)))
+    }
+
+    /// Of these sentences; `None` of none.
+    pub(crate) fn fluency<'a>(
+        &self,
+        sentences: impl IntoIterator<Item = &'a str>,
+    ) -> Option<Fluency> {
+        let read = fluency::Fluency::of(&self.0, sentences)?;
+        let fluency::Fluency { mean_perplexity, of_mean_sentence, of_mean_word, sentences } = read;
+        Some(Fluency { mean_perplexity, of_mean_sentence, of_mean_word, sentences })
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::methods::Fluency;
+use super::Fluency;
 pub use itm_core::audit::ReliabilityBin;
 use serde::{Deserialize, Serialize};
 

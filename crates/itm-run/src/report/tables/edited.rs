@@ -4,8 +4,7 @@ use itm_report::format::{count, interval, share};
 use itm_report::table::Table;
 
 use super::of_rows;
-use crate::methods::Fluency;
-use crate::report::json::{EditedCaptions, Report};
+use crate::report::json::{EditedCaptions, Fluency, Report};
 
 /// How often each row scores an edited caption below the caption; `None` where no row was asked.
 pub(in crate::report) fn edited(report: &Report) -> Option<Table> {
