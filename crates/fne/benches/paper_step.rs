@@ -7,22 +7,21 @@
 //!
 //! ViT-B/16 and BERT base with random weights, both momentum encoders, a bank of 8,192 that is in use, 4 pairs, captions of 30
 //! word pieces, dropout as BERT has it, weights and draw of the default preset, clipped Adam. `cargo xtask performance` runs it
-//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. Freed memory is kept and steps run on a
-//! thread of the pool, as `itm` does. `fne-step-tiny` is for trying it out;
+//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for trying it out;
 //! the variant `recompute` keeps the input of each block alone.
 
-#![allow(clippy::print_stdout)] // a benchmark prints its result
+#[path = "../../itm-core/benches/process/mod.rs"]
+mod process;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use fne::{
     Batch, BertShape, Device, Fne, FneConfig, ImageConfig, Images, Memory, Method, ModelConfig,
     Observe, Preset, TextConfig, VitShape, Weights,
 };
+use process::{Listed, Step};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::json;
 
 /// Pairs of a step.
 const BATCH: usize = 4;
@@ -58,64 +57,22 @@ fn tiny() -> Row {
 }
 
 fn main() -> ExitCode {
-    itm_kernels::memory::keep_freed(); // as `itm`
-    // `cargo bench` adds a flag of its own; `cargo test --benches` starts it with nothing, and has no use for timings.
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = match words[..] {
-        [] => {
-            step_of(&tiny(), Memory::Recompute).and_then(|mut step| (0..3).try_for_each(|_| step()))
-        }
-        ["--list"] => {
-            let listed = rows().into_iter().filter(|row| row.name != tiny().name);
-            listed.for_each(|row| println!("{} ours", row.name));
-            Ok(())
-        }
-        [row, variant, "--threads", threads, "--seconds", seconds] => {
-            start(threads).and_then(|()| rayon::scope(|_| run(row, variant, seconds))) // as `itm`
-        }
-        _ => Err("expected --list or ROW VARIANT --threads N --seconds S".to_owned()),
+    let listed = rows().into_iter().filter(|row| row.name != tiny().name);
+    let listed: Vec<Listed> = listed.map(|row| (row.name.to_owned(), vec!["ours"])).collect();
+    let step = |name: &str, variant: &str| {
+        let memory = match variant {
+            "ours" => Memory::Keep,
+            "recompute" => Memory::Recompute,
+            other => return Err(format!("no variant {other}: ours, recompute")),
+        };
+        let row =
+            rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
+        step_of(&row, memory)
     };
-    outcome.map_or_else(
-        |reason| {
-            eprintln!("{reason}");
-            ExitCode::from(2)
-        },
-        |()| ExitCode::SUCCESS,
-    )
+    let try_out =
+        || step_of(&tiny(), Memory::Recompute).and_then(|mut step| (0..3).try_for_each(|_| step()));
+    process::main(&listed, step, try_out)
 }
-
-fn number(text: &str) -> Result<usize, String> {
-    let number = text.parse::<usize>().ok().filter(|&n| n > 0);
-    number.ok_or(format!("expected a number, got {text}"))
-}
-
-fn start(threads: &str) -> Result<(), String> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(threads)?);
-    pool.build_global().map_err(|error| error.to_string())
-}
-
-fn run(name: &str, variant: &str, seconds: &str) -> Result<(), String> {
-    let memory = match variant {
-        "ours" => Memory::Keep,
-        "recompute" => Memory::Recompute,
-        other => return Err(format!("no variant {other}: ours, recompute")),
-    };
-    let seconds = Duration::from_secs(number(seconds)? as u64);
-    let row = rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
-    let start_bytes = peak_bytes();
-    let mut step = step_of(&row, memory)?;
-    let mut times = measure(&mut step, seconds)?;
-    times.sort_by(f64::total_cmp);
-    let line = json!({
-        "row": name, "variant": variant, "best": times[0], "median": times[times.len() / 2], "calls": times.len(),
-        "peak_bytes": peak_bytes(), "start_bytes": start_bytes, "threads": rayon::current_num_threads(),
-    });
-    println!("{line}");
-    Ok(())
-}
-
-type Step = Box<dyn FnMut() -> Result<(), String>>;
 
 /// Builds everything and gives one step.
 fn step_of(row: &Row, memory: Memory) -> Result<Step, String> {
@@ -153,27 +110,4 @@ fn config(row: &Row, memory: Memory) -> FneConfig {
     (config.train.batch, config.train.micro_batch) = (BATCH, BATCH);
     (config.sampler.bank_size, config.sampler.warmup_epochs) = (row.bank, 0);
     config
-}
-
-/// Seconds of every call: at least three, and until `time` has passed; a warm-up before.
-fn measure(step: &mut Step, time: Duration) -> Result<Vec<f64>, String> {
-    let start = Instant::now();
-    step()?;
-    while start.elapsed() < time.min(Duration::from_millis(500)) {
-        step()?;
-    }
-    let (start, mut times) = (Instant::now(), Vec::new());
-    while times.len() < 3 || start.elapsed() < time {
-        let before = Instant::now();
-        step()?;
-        times.push(before.elapsed().as_secs_f64());
-    }
-    Ok(times)
-}
-
-/// Largest resident memory of this process; `None` where the system does not tell.
-fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }

@@ -6,6 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::{Error, Result, host};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 /// Id of a row that was never written. No image may have it.
 pub const NEVER: i64 = -100;
@@ -38,9 +39,9 @@ pub struct Bank {
 /// Rows for [`Bank::push`], one pair each.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
-    /// Momentum embeddings of the images, `[b, d]`, without gradients.
+    /// Momentum embeddings of the images, `[b, d]`. The bank takes their values and no graph.
     pub images: Tensor<2>,
-    /// Momentum embeddings of the texts, `[b, d]`, without gradients.
+    /// Momentum embeddings of the texts, `[b, d]`. The bank takes their values and no graph.
     pub texts: Tensor<2>,
     /// Image ids, `[b]`.
     pub ids: &'a [i64],
@@ -48,18 +49,34 @@ pub struct Entries<'a> {
     pub captions: &'a [i64],
 }
 
-/// What a [`Bank`] holds, or some of its rows from the cursor on, on the host.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Contents {
-    pub(crate) images: Vec<f32>,
-    pub(crate) texts: Vec<f32>,
-    pub(crate) ids: Vec<i64>,
-    pub(crate) captions: Vec<i64>,
-    pub(crate) cursor: usize,
+/// All that a [`Bank`] holds, as plain numbers: a loop that saves it and makes a bank of it again goes on with the same bits.
+///
+/// ```
+/// use fne::{Bank, BankState, Device};
+///
+/// let bank = Bank::new(8, 4, 7, &Device::flex());
+/// let state: BankState = bank.state();
+/// let again = Bank::of_state(state, 4, &Device::flex())?;
+/// assert_eq!(again.state(), bank.state());
+/// # Ok::<(), fne::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BankState {
+    /// M_V, `[k, d]`.
+    pub images: Vec<f32>,
+    /// M_W, `[k, d]`.
+    pub texts: Vec<f32>,
+    /// M_id, `[k]`.
+    pub ids: Vec<i64>,
+    /// Caption numbers, `[k]`.
+    pub captions: Vec<i64>,
+    /// Where the next pair goes.
+    pub cursor: usize,
 }
 
 impl Bank {
-    /// `capacity` random unit rows of `width`; the same seed gives the same rows.
+    /// `capacity` random unit rows of `width`; the same seed gives the same rows. They stand on the device without autodiff.
     pub fn new(capacity: usize, width: usize, seed: u64, device: &Device) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut rows = || {
@@ -71,16 +88,33 @@ impl Bank {
         Self { images, texts, ids, captions, cursor: 0 }
     }
 
-    /// The bank with these contents.
-    pub(crate) fn with(self, contents: Contents) -> Self {
-        let (width, device) = (self.width(), self.images.device());
-        let Contents { images, texts, ids, captions, cursor } = contents;
-        let [images, texts] = [images, texts].map(|rows| table(rows, width, &device));
-        Self { images, texts, ids, captions, cursor }
+    /// The bank that had this state, with rows of this width.
+    ///
+    /// # Errors
+    /// If the parts have another size than k rows of the width, or the cursor is not below k.
+    pub fn of_state(state: BankState, width: usize, device: &Device) -> Result<Self> {
+        let BankState { images, texts, ids, captions, cursor } = state;
+        let k = ids.len();
+        for (what, values) in [("images", images.len()), ("texts", texts.len())] {
+            if values != k * width {
+                let expected = format!("{k} rows of {width} values");
+                return Err(Error::invalid(format!("{what} of the bank"), expected, values));
+            }
+        }
+        if captions.len() != k {
+            let expected = format!("{k}, one a row");
+            return Err(Error::invalid("captions of the bank", expected, captions.len()));
+        }
+        if cursor >= k.max(1) {
+            let expected = format!("a row below {k}");
+            return Err(Error::invalid("cursor of the bank", expected, cursor));
+        }
+        let [images, texts] = [images, texts].map(|rows| table(rows, width, device));
+        Ok(Self { images, texts, ids, captions, cursor })
     }
 
     /// The `n` rows that are overwritten next, all if there are fewer.
-    pub(crate) fn oldest(&self, n: usize) -> Contents {
+    pub(crate) fn oldest(&self, n: usize) -> BankState {
         let k = self.capacity();
         let first = n.min(k - self.cursor); // the others stand at the start
         let runs = [self.cursor..self.cursor + first, 0..n.min(k) - first];
@@ -90,7 +124,7 @@ impl Bank {
         };
         let numbers =
             |all: &[i64]| runs.iter().flat_map(|run| &all[run.clone()]).copied().collect();
-        Contents {
+        BankState {
             images: rows(&self.images),
             texts: rows(&self.texts),
             ids: numbers(&self.ids),
@@ -100,7 +134,7 @@ impl Bank {
     }
 
     /// Undoes what was pushed since these rows were the [`oldest`](Self::oldest), if they are all that was overwritten.
-    pub(crate) fn restore(&mut self, rows: Contents) {
+    pub(crate) fn restore(&mut self, rows: BankState) {
         let (width, device) = (self.width(), self.images.device());
         let [images, texts] = [rows.images, rows.texts].map(|rows| table(rows, width, &device));
         self.cursor = rows.cursor;
@@ -109,8 +143,8 @@ impl Bank {
     }
 
     /// Everything in it, read from the device.
-    pub(crate) fn contents(&self) -> Contents {
-        Contents {
+    pub fn state(&self) -> BankState {
+        BankState {
             images: host(self.images.clone()),
             texts: host(self.texts.clone()),
             ids: self.ids.clone(),
@@ -168,7 +202,8 @@ impl Bank {
         assert_eq!(entries.texts.dims(), [b, d], "texts");
         check_ids(entries.ids)?;
         if k > 0 {
-            self.overwrite(entries);
+            let [images, texts] = [entries.images, entries.texts].map(plain);
+            self.overwrite(Entries { images, texts, ..entries });
         }
         Ok(())
     }
@@ -188,6 +223,11 @@ impl Bank {
     }
 }
 
+/// The values alone: a row with a graph would keep that graph alive as long as the bank.
+fn plain(rows: Tensor<2>) -> Tensor<2> {
+    if rows.device().is_autodiff() { rows.inner() } else { rows }
+}
+
 /// Rows of a table from `at` on, in place if nobody else holds it.
 fn write(table: &mut Tensor<2>, at: usize, rows: Tensor<2>) {
     let [n, d] = rows.dims();
@@ -198,7 +238,7 @@ fn write(table: &mut Tensor<2>, at: usize, rows: Tensor<2>) {
 /// Rows on a device, without gradients.
 fn table(rows: Vec<f32>, width: usize, device: &Device) -> Tensor<2> {
     let shape = [rows.len() / width.max(1), width];
-    Tensor::from_data(TensorData::new(rows, shape), device)
+    Tensor::from_data(TensorData::new(rows, shape), &device.clone().inner())
 }
 
 /// Refuses the id that marks unwritten rows.
@@ -262,7 +302,7 @@ mod tests {
             push(&mut bank, &integers(&step["push"]));
             assert_eq!(bank.cursor() as u64, step["cursor"].as_u64().unwrap());
             assert_eq!(bank.ids(), integers(&step["ids"]));
-            let Contents { images, texts, .. } = bank.contents();
+            let BankState { images, texts, .. } = bank.state();
             for (j, want) in floats(&step["ids"]).into_iter().enumerate() {
                 if bank.ids()[j] != NEVER {
                     assert_eq!((images[j], texts[j]), (want, -want));
@@ -272,16 +312,64 @@ mod tests {
         }
     }
 
+    /// A loop of one's own gives tensors of the differentiating device: values are kept, no graph, and the tables stay plain.
+    #[test]
+    fn rows_come_without_their_graph() {
+        let device = Device::flex().autodiff();
+        let mut bank = Bank::new(4, 1, 0, &device);
+        let rows = Tensor::<2>::from_floats([[1.0], [2.0]], &device).require_grad();
+        let entries = Entries {
+            images: rows.clone() * 3.0,
+            texts: rows * 5.0,
+            ids: &[7, 8],
+            captions: &[0, 1],
+        };
+        bank.push(entries).unwrap();
+        assert!(!bank.images().device().is_autodiff() && !bank.texts().device().is_autodiff());
+        let BankState { images, texts, .. } = bank.state();
+        assert_eq!((&images[..2], &texts[..2]), (&[3.0, 6.0][..], &[5.0, 10.0][..]));
+    }
+
+    #[test]
+    fn a_saved_bank_goes_on_and_a_damaged_one_is_refused() {
+        let mut bank = new(5, 1, 3);
+        push(&mut bank, &[1, 2, 3]);
+        let text = serde_json::to_string(&bank.state()).unwrap();
+        let of = |state: BankState| Bank::of_state(state, 1, &Device::flex());
+        let mut again = of(serde_json::from_str(&text).unwrap()).unwrap();
+        for bank in [&mut bank, &mut again] {
+            push(bank, &[4, 5, 6]);
+        }
+        assert_eq!(again.state(), bank.state());
+        let refused = |change: &dyn Fn(&mut BankState)| {
+            let mut state = bank.state();
+            change(&mut state);
+            of(state).unwrap_err().to_string()
+        };
+        let short = |values: &mut Vec<f32>| _ = values.pop();
+        assert_eq!(
+            refused(&|s| short(&mut s.images)),
+            "images of the bank: expected 5 rows of 1 values, got 4"
+        );
+        assert_eq!(
+            refused(&|s| short(&mut s.texts)),
+            "texts of the bank: expected 5 rows of 1 values, got 4"
+        );
+        let few = |s: &mut BankState| _ = s.captions.pop();
+        assert_eq!(refused(&few), "captions of the bank: expected 5, one a row, got 4");
+        assert_eq!(refused(&|s| s.cursor = 5), "cursor of the bank: expected a row below 5, got 5");
+    }
+
     #[test]
     fn trap_06_the_unwritten_id_is_refused() {
         let mut bank = new(4, 1, 0);
-        let before = bank.contents();
+        let before = bank.state();
         let rows = table(vec![1.0, 2.0], 1, &Device::flex());
         let entries =
             Entries { images: rows.clone(), texts: rows, ids: &[3, -100], captions: &[0, 1] };
         let message = bank.push(entries).unwrap_err().to_string();
         assert!(message.contains("row 1") && message.contains("-100"), "{message}");
-        assert_eq!(bank.contents(), before);
+        assert_eq!(bank.state(), before);
     }
 
     /// Whatever was pushed is undone, wherever the ring stands and however many rows it has.
@@ -290,13 +378,13 @@ mod tests {
         for (k, b) in [(12, 5), (3, 5), (5, 5), (1, 2)] {
             let mut bank = new(k, 1, 0);
             for ids in [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]] {
-                let before = bank.contents();
+                let before = bank.state();
                 let rows = bank.oldest(b);
                 assert_eq!(rows.ids.len(), b.min(k));
                 push(&mut bank, &vec![77; b]);
-                assert_ne!(bank.contents(), before, "{k} rows");
+                assert_ne!(bank.state(), before, "{k} rows");
                 bank.restore(rows);
-                assert_eq!(bank.contents(), before, "{k} rows");
+                assert_eq!(bank.state(), before, "{k} rows");
                 push(&mut bank, &ids);
             }
         }
@@ -327,14 +415,14 @@ mod tests {
         let before = host(held.clone());
         push(&mut bank, &[6, 7, 8, 9, 10]);
         assert_eq!(host(held), before);
-        assert_ne!(bank.contents().images, before);
+        assert_ne!(bank.state().images, before);
     }
 
     #[test]
     fn start_rows_are_random_unit_vectors_of_the_seed() {
-        let bank = new(400, 16, 7).contents();
-        assert_eq!(bank, new(400, 16, 7).contents());
-        assert_ne!(bank, new(400, 16, 8).contents());
+        let bank = new(400, 16, 7).state();
+        assert_eq!(bank, new(400, 16, 7).state());
+        assert_ne!(bank, new(400, 16, 8).state());
         assert_ne!(bank.images, bank.texts);
         assert!(bank.ids.iter().chain(&bank.captions).all(|&id| id == NEVER));
         let mut mean = [0.0f64; 16];

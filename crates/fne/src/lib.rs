@@ -10,6 +10,7 @@ mod config;
 mod draw;
 mod embed;
 mod loss;
+mod memory_loss;
 mod method;
 mod model;
 mod posterior;
@@ -27,7 +28,7 @@ pub use itm_core::start::StartFrom;
 pub use itm_core::{Error, Result};
 pub use itm_kernels::Memory;
 
-pub use bank::{Bank, Entries, NEVER};
+pub use bank::{Bank, BankState, Entries, NEVER};
 pub use config::{
     Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude,
     FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig,
@@ -36,6 +37,7 @@ pub use config::{
 };
 pub use draw::draw;
 pub use loss::{drawn_hinges, in_batch_loss, row_dots};
+pub use memory_loss::{Draws, memory_loss};
 pub use model::{BertEncoder, Dropout, Encoders, ImageEncoder, TextEncoder, UNKNOWN, VitEncoder};
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};

@@ -91,6 +91,7 @@ pub fn drawn_hinges(
     margin: f64,
 ) -> Tensor<2> {
     let b = anchors.dims()[0];
+    assert_eq!(masked.len(), b, "masked: one value for each of {b} anchors");
     let mask = TensorData::new(masked.to_vec(), [b, 1]);
     let excluded = Tensor::<2, Bool>::from_data(mask, &anchors.device());
     let block = Block::new(positive, row_dots(anchors, negatives), excluded);

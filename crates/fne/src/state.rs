@@ -6,7 +6,7 @@ use itm_core::Result;
 use itm_core::checkpoint::{Reader, Writer};
 use itm_core::learn::Saved;
 
-use crate::bank::Contents;
+use crate::bank::{Bank, BankState};
 use crate::statistics::{Moments, Snapshot};
 use crate::step::Fne;
 
@@ -24,7 +24,7 @@ impl Fne {
         };
         self.learner.save(METHOD, write, modules, |state, updates| {
             let (k, d) = (self.bank.capacity(), self.bank.width());
-            let bank = self.bank.contents();
+            let bank = self.bank.state();
             state.f32s("bank.images", &[k, d], &bank.images);
             state.f32s("bank.texts", &[k, d], &bank.texts);
             state.i64s("bank.ids", &bank.ids);
@@ -59,13 +59,14 @@ impl Fne {
             let below = format!("a bank position below {k}");
             return Err(state.refuse("progress", below, cursor));
         }
-        next.bank = next.bank.with(Contents {
+        let bank = BankState {
             images: state.f32s("bank.images", &[k, d])?,
             texts: state.f32s("bank.texts", &[k, d])?,
             ids: state.i64s("bank.ids", k)?,
             captions: state.i64s("bank.captions", k)?,
             cursor,
-        });
+        };
+        next.bank = Bank::of_state(bank, d, &next.bank.images().device())?;
         next.statistics.restore(statistics(state)?);
         saved.nothing_else()?;
         Ok(next)

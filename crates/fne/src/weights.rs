@@ -151,7 +151,7 @@ impl Pool<'_> {
         assert_eq!(self.scores.len(), b * n, "scores are [{b}, {n}]");
         match self.excluded {
             Excluded::SameImage { anchors, .. } => {
-                assert_eq!(anchors.len(), b, "one positive similarity an anchor");
+                assert_eq!(anchors.len(), b, "ids of the anchors: one for each of {b} positives");
             }
             Excluded::Mask(mask) => assert_eq!(mask.len(), b * n, "the mask is [{b}, {n}]"),
         }

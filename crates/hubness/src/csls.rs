@@ -96,6 +96,7 @@ pub(crate) fn nearness(scores: &impl Scores, direction: Direction, k: usize) -> 
     if direction.items(images, texts) == 0 {
         return Err(Error::invalid("scores", "at least 1 query in the bank", 0));
     }
+    scores.check_finite()?;
     let top = match direction {
         Direction::I2t => scores.run(&TopTexts::new(k)),
         Direction::T2i => scores.run(&TopImages::new(k)),

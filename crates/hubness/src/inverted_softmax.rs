@@ -4,6 +4,7 @@ use itm_core::tiles::{ExpSums, Maxima};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
+use crate::side::positive;
 use crate::{Affine, Bank, Correction, Direction, Rescore, Scores, Transductive};
 
 /// Whether the sum of the inverted softmax contains the query itself.
@@ -36,7 +37,7 @@ pub enum InvertedSoftmaxForm {
 /// so that it keeps its digits and order ([`Affine::fine`]).
 ///
 /// # Errors
-/// If β is not a finite number above 0, or the bank has fewer than two queries.
+/// If β is not above 0 and below 1e200, the bank has fewer than two queries, or a score is not finite.
 ///
 /// ```
 /// use hubness::{Direction, ScoreMatrix, TestQueries, inverted_softmax};
@@ -111,20 +112,17 @@ pub fn inverted_softmax_form<S: Scores>(
     Ok(Correction::new(direction, Exclusive { beta, items }))
 }
 
-/// A single query is certain for every item: all would tie.
+/// A single query is certain for every item: all would tie. An infinite score would make sums that are no numbers.
 pub(crate) fn check_queries(scores: &impl Scores, direction: Direction) -> Result<()> {
     let queries = direction.queries(scores.images(), scores.texts());
-    if queries >= 2 {
-        return Ok(());
+    if queries < 2 {
+        return Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries));
     }
-    Err(Error::invalid("inverted softmax", "a bank of at least 2 queries", queries))
+    scores.check_finite()
 }
 
 pub(crate) fn check_beta(beta: f64) -> Result<()> {
-    if beta.is_finite() && beta > 0.0 {
-        return Ok(());
-    }
-    Err(Error::invalid("β", "a finite number above 0", beta))
+    positive("β", beta)
 }
 
 /// `u(q, j) = β·s(q, j) − log Σ_{b ≠ q} exp(β·s(b, j))`.
@@ -251,7 +249,7 @@ mod tests {
             let error = inverted_softmax(&TestQueries(&s), Direction::I2t, beta).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("β: expected a finite number above 0, got {beta}")
+                format!("β: expected a number above 0 and below 1e200, got {beta}")
             );
         }
         for form in [InvertedSoftmaxForm::Inclusive, InvertedSoftmaxForm::Exclusive] {

@@ -73,7 +73,7 @@ impl QueryBank {
     /// Fits on a bank; of the test scores only each query's best item is needed.
     ///
     /// # Errors
-    /// If bank or test are empty or have different items, β is not a finite number above 0, k is 0, or a
+    /// If bank or test are empty or have different items, β is not above 0 and below 1e200, k is 0, or a
     /// sum is not finite.
     pub fn fit<B: Bank>(
         &self,

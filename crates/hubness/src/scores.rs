@@ -3,7 +3,7 @@
 use itm_core::ScoreMatrix;
 use itm_core::tiles::{Consumer, Tiles};
 
-use crate::Direction;
+use crate::{Direction, Error, Result};
 
 /// All scores of images (rows) against texts (columns): a [`ScoreMatrix`], or the [`Tiles`] of embeddings. The matrix that
 /// [`Tiles::scores`] gives holds the same scores bit for bit, and so does everything that is made of either.
@@ -25,6 +25,14 @@ pub trait Scores: Sync {
 
     /// All scores of some queries: `[queries, items]`, row by row in the order of `queries`.
     fn rows(&self, direction: Direction, queries: &[usize]) -> Vec<f32>;
+
+    /// Looks for a score that is infinite or NaN: no correction is fitted on such. Products of embeddings are finite.
+    ///
+    /// # Errors
+    /// Names the first such score.
+    fn check_finite(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl Scores for Tiles<'_> {
@@ -78,5 +86,13 @@ impl Scores for ScoreMatrix {
                 queries.iter().flat_map(column).collect()
             }
         }
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        let Some(at) = self.values().iter().position(|score| !score.is_finite()) else {
+            return Ok(());
+        };
+        let place = format!("scores of image {} and text {}", at / self.texts(), at % self.texts());
+        Err(Error::invalid(place, "a finite number", self.values()[at]))
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Side<'a, S> {
 
 impl<'a, S: Scores> Side<'a, S> {
     /// # Errors
-    /// If there is no query or no item; `name` is what the error calls the scores.
+    /// If there is no query or no item, or a score is not finite; `name` is what the error calls the scores.
     pub(crate) fn new(name: &'static str, scores: &'a S, direction: Direction) -> Result<Self> {
         let side = Self { name, scores, direction };
         for (what, count) in [("query", side.queries()), ("item", side.items())] {
@@ -24,6 +24,7 @@ impl<'a, S: Scores> Side<'a, S> {
                 return Err(Error::invalid(name, format!("at least one {what}"), "none"));
             }
         }
+        scores.check_finite()?;
         Ok(side)
     }
 
@@ -123,13 +124,13 @@ impl<'a, S: Scores> Side<'a, S> {
 }
 
 /// # Errors
-/// If a parameter is not finite, or not above 0.
+/// If a parameter is not above 0, or so large that its products with scores could overflow.
 pub(crate) fn positive(name: &str, value: f64) -> Result<()> {
     // The upper bound is that of `ExpSums`: products with scores must not overflow.
     if value > 0.0 && value < 1e200 {
         return Ok(());
     }
-    Err(Error::invalid(name, "a finite number above 0", value))
+    Err(Error::invalid(name, "a number above 0 and below 1e200", value))
 }
 
 /// # Errors

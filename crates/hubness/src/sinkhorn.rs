@@ -104,7 +104,7 @@ impl Sinkhorn {
     /// Fits on a bank: the test queries, or others.
     ///
     /// # Errors
-    /// If the bank is empty, ε is not a finite number above 0, the tolerance is negative or NaN, or all
+    /// If the bank is empty, ε is not above 0 and below 1e200, the tolerance is negative or NaN, or all
     /// scores of a query or item are −∞.
     pub fn fit<B: Bank>(&self, bank: &B, direction: Direction) -> Result<Balanced<B::Knowledge>> {
         let problem = self.problem(bank.scores(), None::<&B::Scores>, direction)?;

@@ -35,7 +35,7 @@ impl<'s, S: Scores> Survey<'s, S> {
     /// Looks at every score once: keeps `k` neighbours of every image and text, and a sum for every β.
     ///
     /// # Errors
-    /// If scores and pairs differ in shape, an image has no text, or a β is not a finite number above 0.
+    /// If scores and pairs differ in shape, an image has no text, or a β is not above 0 and below 1e200.
     pub fn new(scores: &'s S, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
         pass::check(scores, pairs)?;
         betas.iter().try_for_each(|&beta| check_beta(beta))?;

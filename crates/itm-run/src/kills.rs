@@ -1,6 +1,6 @@
 //! Trainings that are killed again and again and must end as if nothing had been.
 //!
-//! This test binary runs itself: [`child`] is a small training that dies at a named point, or whenever its parent likes.
+//! This test binary runs itself: [`child`] is a small training, with the rows that it begins with as phases of their own, that dies at a named point, or whenever its parent likes.
 //! Nothing of this is in the library or the program: the points stand in a [`Disk`](crate::disk::Disk) and a
 //! [`Method`](itm_core::learn::Method) around the real ones.
 //!
@@ -8,7 +8,7 @@
 
 mod mortal;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -30,7 +30,7 @@ use crate::plan::Sizes;
 use crate::split::Split;
 use crate::store::{Identity, Store};
 use crate::testing;
-use crate::train::{Progress, Training};
+use crate::train::{Progress, Training, chosen};
 
 const FOLDER: &str = "ITM_KILLS_FOLDER";
 const POINT: &str = "ITM_KILL_AT";
@@ -64,32 +64,55 @@ fn child() {
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
     let target = format!("{}-scenes", kind.name);
-    let (bench, row) = (testing::small_bench(&target), &*most_to_remember(&target));
-    let mut model = bench.model(row, 0, &folder).unwrap();
-    let mut method = MortalMethod::new(model.method, life.clone());
-
-    let disk = MortalDisk::new(life.clone());
-    let checkpoints = Checkpoints::on(disk, folder.join("checkpoints"), IDENTITY.into()).unwrap();
-    let log = folder.join("log.jsonl");
-    life.point("training: start");
-    let training = Training {
-        name: row,
-        plan: &model.plan,
-        method: &mut method,
-        inputs: &mut model.inputs,
-        checkpoints: &checkpoints,
-        from: None,
-    };
-    let progress = training.run(&log, |_| {}).unwrap();
-    life.point("training: end");
-    score(&method, &model.inputs, &folder, checkpoints.disk());
-    // What training leaves behind in memory, for the comparison.
-    let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
-    end.write(0, &progress, |files| {
-        method.alive().save(&mut |name, contents| files.add(name, contents))
-    })
-    .unwrap();
+    let (bench, last) = (testing::small_bench(&target), most_to_remember(&target));
+    let phases = phases(&bench.config, &last);
+    let mut from: Option<PathBuf> = None;
+    for (number, row) in phases.iter().enumerate() {
+        let folder = phase(&folder, number);
+        fs::create_dir_all(&folder).unwrap();
+        life.begin(number);
+        let mut model = bench.model(row, 0, &folder).unwrap();
+        let mut method = MortalMethod::new(model.method, life.clone());
+        let disk = MortalDisk::new(life.clone());
+        let checkpoints =
+            Checkpoints::on(disk, folder.join("checkpoints"), IDENTITY.into()).unwrap();
+        life.point("training: start");
+        let training = Training {
+            name: row,
+            plan: &model.plan,
+            method: &mut method,
+            inputs: &mut model.inputs,
+            checkpoints: &checkpoints,
+            from: from.as_deref(),
+        };
+        let progress = training.run(&folder.join("log.jsonl"), |_| {}).unwrap();
+        life.point("training: end");
+        from = Some(chosen(&model.plan, &checkpoints, &folder).unwrap());
+        if *row != last {
+            continue;
+        }
+        score(&method, &model.inputs, &folder, checkpoints.disk());
+        // What training leaves behind in memory, for the comparison.
+        let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
+        end.write(0, &progress, |files| {
+            method.alive().save(&mut |name, contents| files.add(name, contents))
+        })
+        .unwrap();
+    }
     life.write_trace(&folder.with_extension("points"));
+}
+
+/// The rows that a row begins with, the first of all first, and the row itself: phases of one training.
+fn phases(config: &Config, row: &str) -> Vec<String> {
+    let mut phases: Vec<String> =
+        std::iter::successors(Some(row), |row| config.from(row)).map(str::to_owned).collect();
+    phases.reverse();
+    phases
+}
+
+/// The folder of a phase.
+fn phase(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("phase-{number}"))
 }
 
 /// Scores validation into a store, shard by shard.
@@ -165,22 +188,36 @@ fn passed_in(folder: &Path) -> Vec<(String, usize)> {
     text.lines().map(|line| split(line).unwrap()).collect()
 }
 
-/// A checkpoint that was durable is there, whole, and so is every older one that a later kill may need.
+/// A checkpoint that was durable is there, whole, and so is every older one that a later kill may need; of each phase.
 fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
-    let saved = fs::read_to_string(folder.with_extension("saved")).unwrap_or_default();
-    let Some(saved) = saved.lines().filter_map(|step| step.parse::<u64>().ok()).max() else {
-        return;
-    };
-    let checkpoints = Checkpoints::new(folder.join("checkpoints"), IDENTITY.into()).unwrap();
-    let found = checkpoints.newest::<Progress>().unwrap().unwrap();
-    assert!(found.step >= saved, "step {saved} was durable, {} is found: {death:?}", found.step);
+    let text = fs::read_to_string(folder.with_extension("saved")).unwrap_or_default();
+    let mut saved = BTreeMap::<usize, u64>::new();
+    for line in text.lines() {
+        let (number, step) = line.split_once(' ').unwrap();
+        let newest = saved.entry(number.parse().unwrap()).or_default();
+        *newest = step.parse().map_or(*newest, |step: u64| step.max(*newest));
+    }
+    for (number, saved) in saved {
+        let checkpoints = phase(folder, number).join("checkpoints");
+        let checkpoints = Checkpoints::new(checkpoints, IDENTITY.into()).unwrap();
+        let found = checkpoints.newest::<Progress>().unwrap().unwrap();
+        assert!(
+            found.step >= saved,
+            "phase {number}: step {saved} was durable, {} is found: {death:?}",
+            found.step
+        );
+    }
 }
 
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
-    for (target, row) in [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank")] {
+    for (target, row) in
+        [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank"), ("tags-dc-scenes", "TAGS-DC")]
+    {
         assert_eq!(most_to_remember(target), row, "{target}");
     }
+    let (config, _) = testing::small_target("tags-dc-scenes", &[]);
+    assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);
     (0..ALL.len()).for_each(killed_runs);
 }
 

@@ -8,13 +8,12 @@
 //! 128 images of 36 regions of 2,048 numbers, 128 captions of 12 words on average, 1,024 wide, as the default preset mines and
 //! attends; hinge with hardest negatives. `naaf-cross-…` begins at unit rows and ends at their gradients; `naaf-step-…` is the
 //! region map, the recurrent unit in both directions and clipped Adam too. `cargo xtask performance` runs it beside PyTorch's,
-//! which `tests/reference/performance.py` measures in the same way. Freed memory is kept and steps run on a thread of the pool,
-//! as `itm` does.
+//! which `tests/reference/performance.py` measures in the same way.
 
-#![allow(clippy::print_stdout)] // a benchmark prints its result
+#[path = "../../itm-core/benches/process/mod.rs"]
+mod process;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -26,7 +25,7 @@ use naaf::{
     Boundary, Captions, CrossProducts, MiningConfig, NaafConfig, Phase, Preset, Schedule, mine,
     word_scores,
 };
-use serde_json::json;
+use process::{Listed, Step};
 
 const MARGIN: f64 = 0.2;
 const WORD_WIDTH: usize = 300;
@@ -59,59 +58,16 @@ enum Whole {
 }
 
 fn main() -> ExitCode {
-    itm_kernels::memory::keep_freed(); // as `itm`
-    // `cargo bench` adds a flag of its own; `cargo test --benches` starts it with nothing, and has no use for timings.
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = match words[..] {
-        [] => {
-            ROWS.iter().for_each(|&(_, whole, schedule)| step_of(TINY, whole, schedule)());
-            Ok(())
-        }
-        ["--list"] => {
-            ROWS.iter().for_each(|(name, ..)| println!("{name} ours"));
-            Ok(())
-        }
-        [row, "ours", "--threads", threads, "--seconds", seconds] => {
-            start(threads).and_then(|()| rayon::scope(|_| run(row, seconds))) // as `itm`
-        }
-        _ => Err("expected --list or ROW ours --threads N --seconds S".to_owned()),
+    let listed: Vec<Listed> =
+        ROWS.iter().map(|(name, ..)| ((*name).to_owned(), vec!["ours"])).collect();
+    let step = |name: &str, _: &str| {
+        let row = ROWS.iter().find(|row| row.0 == name).ok_or(format!("no row {name}"))?;
+        Ok(step_of(PAPER, row.1, row.2))
     };
-    outcome.map_or_else(
-        |reason| {
-            eprintln!("{reason}");
-            ExitCode::from(2)
-        },
-        |()| ExitCode::SUCCESS,
-    )
+    let try_out =
+        || ROWS.iter().try_for_each(|&(_, whole, schedule)| step_of(TINY, whole, schedule)());
+    process::main(&listed, step, try_out)
 }
-
-fn number(text: &str) -> Result<usize, String> {
-    let number = text.parse::<usize>().ok().filter(|&n| n > 0);
-    number.ok_or(format!("expected a number, got {text}"))
-}
-
-fn start(threads: &str) -> Result<(), String> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(threads)?);
-    pool.build_global().map_err(|error| error.to_string())
-}
-
-fn run(name: &str, seconds: &str) -> Result<(), String> {
-    let seconds = Duration::from_secs(number(seconds)? as u64);
-    let row = ROWS.iter().find(|row| row.0 == name).ok_or(format!("no row {name}"))?;
-    let start_bytes = peak_bytes();
-    let mut step = step_of(PAPER, row.1, row.2);
-    let mut times = measure(&mut step, seconds);
-    times.sort_by(f64::total_cmp);
-    let line = json!({
-        "row": name, "variant": "ours", "best": times[0], "median": times[times.len() / 2], "calls": times.len(),
-        "peak_bytes": peak_bytes(), "start_bytes": start_bytes, "threads": rayon::current_num_threads(),
-    });
-    println!("{line}");
-    Ok(())
-}
-
-type Step = Box<dyn FnMut()>;
 
 /// Builds everything and gives one step.
 fn step_of(size: Size, whole: Whole, schedule: Schedule) -> Step {
@@ -137,6 +93,7 @@ fn cross(size: Size, schedule: Schedule) -> Step {
         let loss = objective.loss(regions.clone(), texts.clone(), &lengths);
         let grads = loss.backward();
         std::hint::black_box([regions.grad(&grads), texts.grad(&grads)]);
+        Ok(())
     })
 }
 
@@ -166,12 +123,13 @@ fn all(size: Size, schedule: Schedule) -> Step {
     let captions = TokenBatch::new(&words.collect::<Vec<Vec<u32>>>());
     let mut objective = Objective::new(schedule);
     Box::new(move || {
-        let Some(now) = model.take() else { return };
+        let Some(now) = model.take() else { return Ok(()) };
         let v = unit_rows(now.image.forward(regions.clone()));
         let v = v.reshape([size.batch, size.regions, size.width]);
         let loss = objective.loss(v, now.text.encode(&captions), &lengths);
         let grads = GradientsParams::from_grads(loss.backward(), &now);
         model = Some(optimiser.step(now, grads, 5e-4).0);
+        Ok(())
     })
 }
 
@@ -223,27 +181,4 @@ fn lengths(size: Size) -> Vec<usize> {
     let mut lengths: Vec<usize> = (0..size.batch).map(|c| 5 + c * 7 % 15).collect();
     lengths.sort_by_key(|&n| std::cmp::Reverse(n));
     lengths
-}
-
-/// Seconds of every call: at least three, and until `time` has passed; a warm-up before.
-fn measure(step: &mut Step, time: Duration) -> Vec<f64> {
-    let start = Instant::now();
-    step();
-    while start.elapsed() < time.min(Duration::from_millis(500)) {
-        step();
-    }
-    let (start, mut times) = (Instant::now(), Vec::new());
-    while times.len() < 3 || start.elapsed() < time {
-        let before = Instant::now();
-        step();
-        times.push(before.elapsed().as_secs_f64());
-    }
-    times
-}
-
-/// Largest resident memory of this process; `None` where the system does not tell.
-fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask performance`: our time and memory beside PyTorch's, every measurement a process of its own.
 //!
 //! The rows come from `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`, `crates/naaf/benches/naaf_step.rs`,
-//! and their twin `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and
+//! `crates/tags-dc/benches/tags_step.rs`, and their twin `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and
 //! every variant of PyTorch, one after the other; the best of all rounds counts.
 
 mod machine;

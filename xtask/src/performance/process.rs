@@ -126,8 +126,8 @@ pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(root)
         .args(["build", "--release"])
-        .args(["itm-core", "fne", "naaf"].iter().flat_map(|name| ["--package", name]))
-        .args(["--features", "itm-core/burn,itm-kernels/flex"])
+        .args(["itm-core", "fne", "naaf", "tags-dc"].iter().flat_map(|name| ["--package", name]))
+        .args(["--features", "itm-core/burn,itm-kernels/flex,tags-dc/flex"])
         .args(BENCHES.iter().flat_map(|name| ["--bench", name]))
         .args(["--message-format", "json-render-diagnostics"])
         .stderr(Stdio::inherit()) // a first build takes minutes
@@ -144,8 +144,8 @@ pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     BENCHES.iter().map(find).collect()
 }
 
-/// In the order of their rows: single encoders, FNE's whole step, NAAF's and its cross attention.
-const BENCHES: [&str; 3] = ["encoders", "paper_step", "naaf_step"];
+/// In the order of their rows: single encoders, FNE's whole step, NAAF's and its cross attention, a micro-step of TAGS-DC.
+const BENCHES: [&str; 4] = ["encoders", "paper_step", "naaf_step", "tags_step"];
 
 fn executable(message: &str, name: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;

@@ -130,11 +130,11 @@ fn trap_02_epoch_start_resets_statistics_and_keeps_the_bank() {
     for seed in 0..6 {
         step(&mut fne, &EVEN, seed).unwrap();
     }
-    let bank = fne.bank().contents();
+    let bank = fne.bank().state();
     assert!(fne.statistics().positive.count > 0 && bank.cursor > 0 || bank.ids[0] != NEVER);
     begin(&mut fne, 1);
     assert_eq!(fne.statistics(), Snapshot::default());
-    assert_eq!(fne.bank().contents(), bank);
+    assert_eq!(fne.bank().state(), bank);
 }
 
 /// The scores against the batch are online × momentum: they move when only the momentum encoder
@@ -243,7 +243,7 @@ fn trap_16_momentum_has_the_mode_of_the_online_encoder() {
     let bank = |config: &FneConfig| {
         let mut fne = fne(config);
         step(&mut fne, &EVEN, 1).unwrap();
-        fne.bank().contents().images[..8].to_vec()
+        fne.bank().state().images[..8].to_vec()
     };
     let noisy = bank(&config);
     config.train.dropout = 0.0;

@@ -42,7 +42,7 @@ impl AaaiOptions {
 /// The diagonal's `exp(−g e)` stays in both sums, as released. No exponential overflows.
 ///
 /// # Panics
-/// If `scores` is not square.
+/// If `scores` is not square, or g is not above 0.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -78,7 +78,7 @@ pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
 /// The diagonal's `exp(0) = 1` stays in both sums, as released.
 ///
 /// # Panics
-/// If `scores` is not square, or the bank's scores are not of its pairs.
+/// If `scores` is not square, the bank's scores are not of its pairs, or g or the bank's k is not above 0.
 ///
 /// # Departures
 /// A bank without an entry gives [`aaai_local`]: the released code would weigh everything 0 there, or fail. Cosine
@@ -106,6 +106,7 @@ pub fn aaai_bank(
 
 /// ℓ of the exponents z and the weighted positives.
 fn terms(exponents: Tensor<2>, own: Tensor<1>, g: f64) -> Tensor<1> {
+    assert!(g > 0.0 && g.is_finite(), "local_alpha: expected a finite number above 0, got {g}");
     let [b, _] = exponents.dims();
     let sums =
         log_one_plus_sum_exp(exponents.clone().transpose()) + log_one_plus_sum_exp(exponents);

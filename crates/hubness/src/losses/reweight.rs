@@ -64,7 +64,7 @@ impl Default for HubOptions {
 /// Neighbours come from the batch. The choice of neighbours has no gradient; the factors have, unless `detach`.
 ///
 /// # Panics
-/// If `scores` is not square.
+/// If `scores` is not square, or k is 0.
 ///
 /// # Departures
 /// The printed exponent has image symbols where it sums over texts. Neighbours by distance are neighbours by decreasing
@@ -99,10 +99,11 @@ pub fn reweighted(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
 /// ```
 ///
 /// # Panics
-/// If `scores` is not square.
+/// If `scores` is not square, or k is 0.
 pub fn hub_factors(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
     let [b, n] = scores.dims();
     assert_eq!(b, n, "in-batch scores of shape [{b}, {n}] are not square");
+    assert!(options.neighbours > 0, "neighbours: expected at least 1, got 0");
     let k = options.neighbours.min(b.saturating_sub(1));
     if k == 0 {
         return scores.ones_like(); // no neighbour: an empty sum

@@ -141,6 +141,10 @@ impl Scores for Held<'_> {
     fn rows(&self, direction: Direction, queries: &[usize]) -> Vec<f32> {
         of_either!(self, scores => scores.rows(direction, queries))
     }
+
+    fn check_finite(&self) -> Result<()> {
+        of_either!(self, scores => scores.check_finite())
+    }
 }
 
 /// Scores, and which of them are right.

@@ -159,6 +159,15 @@ impl<S> Inputs<S> {
 /// Every correction with every source it has. Scores must be above 0 for the raw product: else it is left
 /// out.
 pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
+    let mut all = fits(x);
+    if all.last().is_some_and(|(_, raw)| raw.is_err()) {
+        all.pop();
+    }
+    all.into_iter().map(|(name, fit)| (name, fit.unwrap())).collect()
+}
+
+/// The same, the raw product too, and whether each could be fitted.
+pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
     let (d, test) = (x.direction, &x.test);
     let (queries, held_out) = (TestQueries(test), HeldOutBank(&x.bank));
     let qb = QueryBank::default();
@@ -171,42 +180,39 @@ pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)
     let full = |of: LocalScaling| LocalScaling { values: LocalValues::Full, ..of };
     let (empirical, joint) = (EmpiricalProximity::default(), JointProximity::default());
     let items = ItemBank::HeldOut(&x.item_bank);
-    let both = sinkhorn.fit_with_items(&held_out, &x.bank_bank, d).unwrap();
-    let mut all = vec![
-        ("NNN", Nnn::default().fit(&queries, d).unwrap().into_any()),
-        ("NNN, bank", Nnn { k: 4, ..Nnn::default() }.fit(&held_out, d).unwrap().into_any()),
-        ("QB-Norm", qb.fit(&held_out, test, d).unwrap().into_any()),
-        ("QB-Norm, common", common.fit(&held_out, test, d).unwrap().into_any()),
-        ("QB-Norm, test", qb.fit(&queries, test, d).unwrap().into_any()),
-        ("Dual-IS", dual.fit(&held_out, items, test, d).unwrap().into_any()),
-        ("Dual-DIS", dis.fit(&held_out, items, test, d).unwrap().into_any()),
+    let both = sinkhorn.fit_with_items(&held_out, &x.bank_bank, d);
+    let raw = DualBank { inactive: Inactive::RawProduct, ..dis };
+    vec![
+        ("NNN", Nnn::default().fit(&queries, d).map(Correction::into_any)),
+        ("NNN, bank", Nnn { k: 4, ..Nnn::default() }.fit(&held_out, d).map(Correction::into_any)),
+        ("QB-Norm", qb.fit(&held_out, test, d).map(Correction::into_any)),
+        ("QB-Norm, common", common.fit(&held_out, test, d).map(Correction::into_any)),
+        ("QB-Norm, test", qb.fit(&queries, test, d).map(Correction::into_any)),
+        ("Dual-IS", dual.fit(&held_out, items, test, d).map(Correction::into_any)),
+        ("Dual-DIS", dis.fit(&held_out, items, test, d).map(Correction::into_any)),
         ("Dual-DIS, test items", {
             let items = ItemBank::TestItems(&x.test_items);
-            dis.fit(&held_out, items, test, d).unwrap().into_any()
+            dis.fit(&held_out, items, test, d).map(Correction::into_any)
         }),
-        ("Sinkhorn", sinkhorn.fit(&queries, d).unwrap().correction.into_any()),
-        ("Sinkhorn, bank", sinkhorn.fit(&held_out, d).unwrap().correction.into_any()),
-        ("Sinkhorn, both", both.correction.into_any()),
-        ("Gaussian", GaussianProximity.fit(&queries, test, d).unwrap().into_any()),
-        ("Gaussian, bank", GaussianProximity.fit(&held_out, test, d).unwrap().into_any()),
-        ("empirical", empirical.fit(&queries, test, d).unwrap().into_any()),
-        ("empirical, bank", empirical.fit(&held_out, test, d).unwrap().into_any()),
-        ("joint", joint.fit(&held_out, &x.bank_items, OwnPairs::None, d).unwrap().into_any()),
-        ("local scaling", local.fit(&queries, test, d).unwrap().into_any()),
-        ("local scaling, bank", local.fit(&held_out, test, d).unwrap().into_any()),
-        ("local scaling, full", full(local).fit(&held_out, test, d).unwrap().into_any()),
-        ("NICDM", nicdm.fit(&queries, test, d).unwrap().into_any()),
-        ("NICDM, bank", nicdm.fit(&held_out, test, d).unwrap().into_any()),
-        ("NICDM, full", full(nicdm).fit(&held_out, test, d).unwrap().into_any()),
-    ];
-    let raw = DualBank { inactive: Inactive::RawProduct, ..dis };
-    if let Ok(fit) = raw.fit(&held_out, items, test, d) {
-        all.push(("Dual-DIS, raw product", fit.into_any()));
-    }
-    all
+        ("Sinkhorn", sinkhorn.fit(&queries, d).map(|b| b.correction.into_any())),
+        ("Sinkhorn, bank", sinkhorn.fit(&held_out, d).map(|b| b.correction.into_any())),
+        ("Sinkhorn, both", both.map(|b| b.correction.into_any())),
+        ("Gaussian", GaussianProximity.fit(&queries, test, d).map(Correction::into_any)),
+        ("Gaussian, bank", GaussianProximity.fit(&held_out, test, d).map(Correction::into_any)),
+        ("empirical", empirical.fit(&queries, test, d).map(Correction::into_any)),
+        ("empirical, bank", empirical.fit(&held_out, test, d).map(Correction::into_any)),
+        ("joint", joint.fit(&held_out, &x.bank_items, OwnPairs::None, d).map(Correction::into_any)),
+        ("local scaling", local.fit(&queries, test, d).map(Correction::into_any)),
+        ("local scaling, bank", local.fit(&held_out, test, d).map(Correction::into_any)),
+        ("local scaling, full", full(local).fit(&held_out, test, d).map(Correction::into_any)),
+        ("NICDM", nicdm.fit(&queries, test, d).map(Correction::into_any)),
+        ("NICDM, bank", nicdm.fit(&held_out, test, d).map(Correction::into_any)),
+        ("NICDM, full", full(nicdm).fit(&held_out, test, d).map(Correction::into_any)),
+        ("Dual-DIS, raw product", raw.fit(&held_out, items, test, d).map(Correction::into_any)),
+    ]
 }
 
-/// Scores of which some are infinite, as no matrix and no product of embeddings has them.
+/// Scores of which some are infinite, and which say nothing of that before they are read.
 pub(crate) struct Masked<'a> {
     pub(crate) scores: &'a ScoreMatrix,
     pub(crate) value: f32,

@@ -126,6 +126,51 @@ fn a_constant_column_gives_no_nan() {
     }
 }
 
+/// A score of a matrix that is no finite number ends every fit in one line.
+#[test]
+fn infinite_scores_are_refused() {
+    for value in [f32::NEG_INFINITY, f32::INFINITY] {
+        let want = format!("scores of image 1 and text 2: expected a finite number, got {value}");
+        for direction in Direction::BOTH {
+            let x = Inputs::random(direction, 0.1, 0.6, 12)
+                .map(|s| changed(s, |i, j, s| if (i, j) == (1, 2) { value } else { s }));
+            let (queries, s) = (TestQueries(&x.test), &x.test);
+            let mut all = fits(&x);
+            assert_eq!(all.len(), 23);
+            all.extend([
+                ("CSLS", csls(&queries, direction, 5).map(Correction::into_any)),
+                ("CSLS, both means", {
+                    csls_form(s, direction, 5, CslsForm::Lample).map(Correction::into_any)
+                }),
+                ("IS", inverted_softmax(&queries, direction, 30.0).map(Correction::into_any)),
+                ("IS, exclusive", {
+                    let form = InvertedSoftmaxForm::Exclusive;
+                    inverted_softmax_form(s, direction, 30.0, form).map(Correction::into_any)
+                }),
+            ]);
+            for (name, fit) in all {
+                assert_eq!(fit.map(|_| ()).unwrap_err().to_string(), want, "{name}, {direction}");
+            }
+        }
+    }
+}
+
+/// A β whose products with scores could overflow is refused as β, and the largest that is taken gives numbers.
+#[test]
+fn a_huge_beta_is_refused() {
+    let x = Inputs::random(Direction::I2t, 0.1, 0.6, 13);
+    let of = |beta| inverted_softmax(&TestQueries(&x.test), Direction::I2t, beta);
+    let want = "β: expected a number above 0 and below 1e200, got 1e300";
+    let got = of(1e300).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(got.replace(&format!("{}", 1e300), "1e300"), want);
+    for beta in [1e30, 1e199] {
+        let fit = of(beta).unwrap();
+        let u = corrected(fit.map(), Direction::I2t, &x.test);
+        assert!(u.iter().flatten().all(|u| u.is_finite()), "{beta}");
+        assert_eq!(ranking(fit.map(), Direction::I2t, &x.test), orders(&u), "{beta}");
+    }
+}
+
 #[test]
 fn empty_banks_and_other_items_are_refused() {
     let (test, none, other) = (constant(2, 3, 0.5), constant(0, 3, 0.5), constant(4, 2, 0.5));

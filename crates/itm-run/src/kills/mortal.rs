@@ -1,6 +1,6 @@
 //! A disk and a method that die at named points.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ use crate::disk::{Disk, Effect, SystemDisk};
 pub(super) struct Life {
     end: Option<(String, usize)>,
     passed: RefCell<BTreeMap<String, usize>>,
-    /// A line for each step whose checkpoint was durable.
+    phase: Cell<usize>,
+    /// A line for each phase and step whose checkpoint was durable.
     saved: PathBuf,
 }
 
@@ -29,7 +30,12 @@ impl Life {
             let (name, count) = end.rsplit_once(':').unwrap();
             (name.to_owned(), count.parse().unwrap())
         });
-        Rc::new(Self { end, passed: RefCell::default(), saved })
+        Rc::new(Self { end, passed: RefCell::default(), phase: Cell::default(), saved })
+    }
+
+    /// What follows is of this phase.
+    pub(super) fn begin(&self, phase: usize) {
+        self.phase.set(phase);
     }
 
     /// Passes a point, or dies there: at once, with nothing flushed or dropped.
@@ -51,7 +57,7 @@ impl Life {
 
     fn saved(&self, step: &str) {
         let mut file = OpenOptions::new().create(true).append(true).open(&self.saved).unwrap();
-        file.write_all(format!("{step}\n").as_bytes()).unwrap();
+        file.write_all(format!("{} {step}\n", self.phase.get()).as_bytes()).unwrap();
     }
 }
 

@@ -17,8 +17,8 @@ fn refused(fne: &mut Fne, feature: f32) -> String {
 }
 
 /// Everything but the momentum encoders.
-fn kept(fne: &Fne) -> (Vec<f32>, crate::bank::Contents, Snapshot, u64) {
-    (values(fne.online()), fne.bank().contents(), fne.statistics(), fne.learner.steps())
+fn kept(fne: &Fne) -> (Vec<f32>, crate::bank::BankState, Snapshot, u64) {
+    (values(fne.online()), fne.bank().state(), fne.statistics(), fne.learner.steps())
 }
 
 /// Losses of three more steps, and the files after them.

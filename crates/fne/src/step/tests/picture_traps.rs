@@ -30,9 +30,9 @@ fn trap_02_and_09_with_vit_and_bert() {
     picture_step(&mut fne, &PAIRS, 1).unwrap();
     let first = values(fne.online());
     assert!(far(&first, &start) > 1e-3 && far(&values(fne.momentum()), &start) < 1e-6);
-    let bank = fne.bank().contents();
+    let bank = fne.bank().state();
     begin(&mut fne, 1);
-    assert_eq!((fne.bank().contents(), fne.statistics()), (bank, Snapshot::default()));
+    assert_eq!((fne.bank().state(), fne.statistics()), (bank, Snapshot::default()));
     picture_step(&mut fne, &PAIRS, 2).unwrap();
     let want: Vec<f32> = start.iter().zip(&first).map(|(s, f)| 0.995 * s + 0.005 * f).collect();
     assert!(far(&values(fne.momentum()), &want) < 1e-6 && far(&want, &start) > 1e-5);

@@ -224,7 +224,7 @@ fn dropout_ends_with_the_first_validation_of_an_epoch() {
             let mut other = fne.clone();
             let [a, b] = [(&mut fne, 1), (&mut other, 2)].map(|(fne, seed)| {
                 let report = picture_step(fne, &PAIRS, seed).unwrap();
-                (report.loss, fne.bank().contents().texts)
+                (report.loss, fne.bank().state().texts)
             });
             assert_eq!(a.0 != b.0, a.1 != b.1, "online and momentum encoders have one mode");
             drops.push(a.0 != b.0);
@@ -283,7 +283,7 @@ fn vit_drops_what_its_weights_say() {
         let mut fne = new(&config);
         let images = fne.embed_pictures([Ok(pictures(&PAIRS, 16))]).unwrap();
         let loss = picture_step(&mut fne, &PAIRS, 1).unwrap().loss;
-        (images, loss, fne.bank().contents().images[..32].to_vec())
+        (images, loss, fne.bank().state().images[..32].to_vec())
     };
     let (none, some) = (with(0.0), with(0.4));
     assert_eq!(none.0, some.0, "evaluation");

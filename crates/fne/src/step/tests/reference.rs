@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::pictures::{bert, vit};
 use super::*;
-use crate::bank::Contents;
+use crate::bank::{Bank, BankState};
 use crate::config::{ImageConfig, TextConfig, Weights};
 use crate::golden::{close, integers, numbers};
 use crate::model::{ImageEncoder, TextEncoder};
@@ -67,8 +67,8 @@ pub(super) fn start(name: &str, golden: &Value) -> Fne {
     if config.sampler.bank_size > 0 {
         let [images, texts] = [0, 1].map(|side| floats(&bank[side]));
         let none = vec![NEVER; 12];
-        let contents = Contents { images, texts, ids: none.clone(), captions: none, cursor: 0 };
-        fne.bank = fne.bank.with(contents);
+        let state = BankState { images, texts, ids: none.clone(), captions: none, cursor: 0 };
+        fne.bank = Bank::of_state(state, fne.bank.width(), &fne.bank.images().device()).unwrap();
     }
     let values = |side: &str, key: &str| floats(&golden["projections"][side][key]);
     let linear = |mut linear: itm_kernels::Linear, side: &str| {
@@ -167,7 +167,7 @@ fn six_steps_are_those_of_the_reference() {
             let kept = pictures(&images);
             let kept = host(fne.momentum.images(Images::from(&kept), Dropout::Off));
             close(&format!("{name}: θᵐ"), &kept, &numbers(&variant["momentum_images"]), 1e-5);
-            let bank = fne.bank.contents();
+            let bank = fne.bank.state();
             close(&format!("{name}: M_V"), &bank.images, &numbers(&variant["bank_end"][0]), 1e-5);
             close(&format!("{name}: M_W"), &bank.texts, &numbers(&variant["bank_end"][1]), 1e-5);
             assert_eq!(bank.ids, integers(&variant["ids_end"]), "{name}");

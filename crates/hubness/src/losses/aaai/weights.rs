@@ -81,7 +81,7 @@ impl BankWeights {
     /// The weights for the scores `[b, b]` of a batch.
     ///
     /// # Panics
-    /// If the bank is empty or its scores are not of `b` pairs.
+    /// If the bank is empty, its scores are not of `b` pairs, or `mb_k` is 0.
     pub fn new(scores: &[f32], bank: &BankScores, options: &BankOptions) -> Self {
         let (b, n) = (scores.len().isqrt(), bank.entries);
         for (name, values) in [("to_texts", &bank.to_texts), ("to_images", &bank.to_images)] {
@@ -89,6 +89,7 @@ impl BankWeights {
             assert!(n > 0 && got == b * n, "{name}: {got} scores of {b} pairs and {n} entries");
         }
         let BankOptions { alpha, beta, ep1, ep2, mb_k, consistent_offsets, .. } = *options;
+        assert!(mb_k > 0, "mb_k: expected at least 1, got 0");
         let kept = b.min(mb_k).min(n);
         let nearest = |values: &[f32]| -> Vec<Vec<f64>> {
             values.chunks_exact(n).map(|row| largest(row, kept)).collect()

@@ -194,6 +194,26 @@ fn scores_that_are_not_square_are_refused() {
 }
 
 #[test]
+#[should_panic(expected = "neighbours: expected at least 1, got 0")]
+fn no_neighbour_is_refused() {
+    reweighted(square(&[0.5; 4]), &HubOptions { neighbours: 0, ..PAIR });
+}
+
+#[test]
+#[should_panic(expected = "local_alpha: expected a finite number above 0, got 0")]
+fn no_slope_is_refused() {
+    aaai_local(square(&[0.5; 4]), &AaaiOptions { local_alpha: 0.0, local_ep: 0.3 });
+}
+
+#[test]
+#[should_panic(expected = "mb_k: expected at least 1, got 0")]
+fn no_nearest_of_a_bank_is_refused() {
+    let bank = BankScores { entries: 2, to_texts: vec![0.0; 4], to_images: vec![0.0; 4] };
+    let options = BankOptions { mb_k: 0, ..BankOptions::default() };
+    BankWeights::new(&[0.5, 0.1, 0.1, 0.5], &bank, &options);
+}
+
+#[test]
 #[should_panic(expected = "3 image ids of 2 pairs")]
 fn ids_of_another_batch_are_refused() {
     sum(square(&[0.0; 4]), MARGIN, Siblings::Masked(&[1, 2, 3]));

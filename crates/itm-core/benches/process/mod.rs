@@ -1,0 +1,123 @@
+//! One row in a process of its own, one line of JSON: what the benchmarks of `cargo xtask performance` share.
+//!
+//! ```text
+//! … --list                                       rows, each with its variants
+//! … ROW VARIANT --threads N --seconds S          one measurement
+//! ```
+//!
+//! `tests/reference/performance.py` measures in the same way. Freed memory is kept and steps run on a thread of the pool, as
+//! `itm` does. Without an argument, as `cargo test --benches` starts it, something tiny is tried out.
+
+#![allow(clippy::print_stdout)] // a benchmark prints its result
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+/// One call is one step.
+pub(crate) type Step = Box<dyn FnMut() -> Result<(), String>>;
+
+/// A row by its name, and the variants that are measured.
+pub(crate) type Listed = (String, Vec<&'static str>);
+
+/// A step as long as this is its own warm-up, and is not repeated.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Reads the arguments, measures or lists. `step_of` builds everything of a row and variant, also of such as are not listed.
+pub(crate) fn main(
+    rows: &[Listed],
+    step_of: impl Fn(&str, &str) -> Result<Step, String> + Send,
+    try_out: impl FnOnce() -> Result<(), String>,
+) -> ExitCode {
+    itm_kernels::memory::keep_freed();
+    // `cargo bench` adds a flag of its own; `cargo test --benches` has no use for timings.
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        [] => try_out(),
+        ["--list"] => {
+            rows.iter().for_each(|(name, variants)| println!("{name} {}", variants.join(" ")));
+            Ok(())
+        }
+        [row, variant, "--threads", threads, "--seconds", seconds] => {
+            start(threads).and_then(|()| rayon::scope(|_| run((row, variant), seconds, step_of)))
+        }
+        _ => Err("expected --list or ROW VARIANT --threads N --seconds S".to_owned()),
+    };
+    outcome.map_or_else(
+        |reason| {
+            eprintln!("{reason}");
+            ExitCode::from(2)
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    let number = text.parse::<usize>().ok().filter(|&n| n > 0);
+    number.ok_or(format!("expected a number, got {text}"))
+}
+
+fn start(threads: &str) -> Result<(), String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(threads)?);
+    pool.build_global().map_err(|error| error.to_string())
+}
+
+fn run(
+    (row, variant): (&str, &str),
+    seconds: &str,
+    step_of: impl Fn(&str, &str) -> Result<Step, String>,
+) -> Result<(), String> {
+    let seconds = Duration::from_secs(number(seconds)? as u64);
+    let start_bytes = peak_bytes();
+    let mut times = measure(&mut step_of(row, variant)?, seconds)?;
+    times.sort_by(f64::total_cmp);
+    let line = json!({
+        "row": row, "variant": variant, "best": times[0], "median": times[times.len() / 2], "calls": times.len(),
+        "peak_bytes": peak_bytes(), "start_bytes": start_bytes, "threads": rayon::current_num_threads(),
+        "isa": instructions(),
+    });
+    println!("{line}");
+    Ok(())
+}
+
+/// Seconds of every call: at least three, and until `time` has passed; a warm-up before. A long step is called once.
+fn measure(step: &mut Step, time: Duration) -> Result<Vec<f64>, String> {
+    let start = Instant::now();
+    step()?;
+    if start.elapsed() >= LONG {
+        return Ok(vec![start.elapsed().as_secs_f64()]);
+    }
+    while start.elapsed() < time.min(Duration::from_millis(500)) {
+        step()?;
+    }
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while times.len() < 3 || start.elapsed() < time {
+        let before = Instant::now();
+        step()?;
+        times.push(before.elapsed().as_secs_f64());
+    }
+    Ok(times)
+}
+
+/// Largest resident memory of this process; `None` where the system does not tell.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// The widest instructions of this processor that the kernels have code for.
+fn instructions() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return "AVX-512";
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return "AVX2 with FMA";
+        }
+    }
+    if cfg!(target_arch = "aarch64") { "NEON" } else { "the baseline" }
+}

@@ -1,0 +1,228 @@
+//! A micro-step of TAGS-DC's second phase at the paper's size: one row in a process of its own, one line of JSON.
+//!
+//! ```text
+//! cargo bench -p tags-dc --features flex --bench tags_step -- --list
+//! cargo bench -p tags-dc --features flex --bench tags_step -- tags-micro-step ours --threads 2 --seconds 4
+//! ```
+//!
+//! UNITER-base with random weights, 36 regions of 2,048 numbers, one anchor of each kind: K = L = 20, m = h = 31, Q = 399, all five
+//! losses, and clipped Adam. The anchor has 12 words; the others 5 to 19. Half of the synthetic sentences pass the filter: other
+//! captions of the anchor's image, which the filter knows, hold [`TOLD`] of all words. A step with another share is an error. `cargo xtask
+//! performance` runs it beside PyTorch's, which `tests/reference/performance.py` measures in the same way.
+
+#[path = "../../itm-core/benches/process/mod.rs"]
+mod process;
+
+use std::process::ExitCode;
+
+use burn::tensor::Device;
+use itm_core::Pairs;
+use itm_core::data::{Bounds, Regions};
+use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe};
+use itm_core::start::StartFrom;
+use itm_kernels::random;
+use process::Step;
+use tags_dc::config::{
+    Corrected, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
+    RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
+};
+use tags_dc::phrases::Duplicates;
+use tags_dc::train::{Marks, TagsDc};
+use tags_dc::{MaskBy, Repeat};
+
+/// Share of all words in captions of the anchor's image, which makes half of the synthetic sentences pass.
+const TOLD: f64 = 0.65;
+
+const ROW: &str = "tags-micro-step";
+
+/// What a row trains.
+#[derive(Clone, Copy)]
+struct Size {
+    width: usize,
+    heads: usize,
+    layers: usize,
+    /// Word pieces, and the first that is a word.
+    pieces: u32,
+    first_word: u32,
+    regions: usize,
+    region_width: usize,
+    images: usize,
+    /// K, and L.
+    repeats: usize,
+    /// Q.
+    sampled: usize,
+    /// m, and h.
+    kept: usize,
+    /// Words of the anchor.
+    words: usize,
+}
+
+const PAPER: Size = Size {
+    width: 768,
+    heads: 12,
+    layers: 12,
+    pieces: 28_996,
+    first_word: 106,
+    regions: 36,
+    region_width: 2048,
+    images: 400,
+    repeats: 20,
+    sampled: 399,
+    kept: 31,
+    words: 12,
+};
+
+/// For trying it out; its shares are left alone.
+const TINY: Size = Size {
+    width: 8,
+    heads: 2,
+    layers: 1,
+    pieces: 300,
+    first_word: 106,
+    regions: 3,
+    region_width: 5,
+    images: 12,
+    repeats: 3,
+    sampled: 5,
+    kept: 2,
+    words: 4,
+};
+
+fn main() -> ExitCode {
+    let step = |name: &str, variant: &str| match (name, variant) {
+        (ROW, "ours") => step_of(PAPER, 0.45..=0.55),
+        _ => Err(format!("no row {name} with a variant {variant}")),
+    };
+    let try_out = || step_of(TINY, 0.0..=1.0).and_then(|mut step| (0..3).try_for_each(|_| step()));
+    process::main(&[(ROW.to_owned(), vec!["ours"])], step, try_out)
+}
+
+/// Builds everything and gives one step, in which a share of the synthetic sentences within `survivors` passes.
+fn step_of(size: Size, survivors: std::ops::RangeInclusive<f64>) -> Result<Step, String> {
+    let say = |error: itm_core::Error| error.to_string();
+    let (regions, texts, pairs) = split(size).map_err(say)?;
+    let marks = Marks::of_pieces(
+        [0, 100, 101, 102, 103],
+        size.first_word..size.pieces,
+        size.pieces as usize,
+    );
+    let mut model =
+        TagsDc::of(&config(size), size.region_width, marks, 1000, &Device::flex()).map_err(say)?;
+    let first: Vec<f32> = values(size.regions * size.region_width);
+    Ok(Box::new(move || {
+        let images = ImageItems::Regions(&regions);
+        let train = Some(Items { images, texts: &texts, pairs: &pairs });
+        let batch = Batch {
+            images: Images::Regions {
+                width: size.region_width,
+                counts: &[size.regions],
+                values: &first,
+            },
+            texts: &[&texts[0]],
+            image_ids: &[0],
+            caption_ids: &[0],
+            train,
+        };
+        let step = model.step(&batch, 1, Observe::Off).map_err(say)?;
+        let kept = step.numbers.means().find(|(name, _)| *name == "synthetic_kept").map(|x| x.1);
+        match kept.is_some_and(|kept| survivors.contains(&kept)) {
+            true => Ok(()),
+            false => Err(format!("expected a share of {survivors:?} that survives, got {kept:?}")),
+        }
+    }))
+}
+
+/// Random, the same of each call.
+fn values(n: usize) -> Vec<f32> {
+    (0..n).map(|k| random::unit(1, k as u64)).collect()
+}
+
+/// Images with a caption each; the first has more, which hold [`TOLD`] of all words between them.
+fn split(size: Size) -> itm_core::Result<(Regions, Vec<Vec<u32>>, Pairs)> {
+    let Size { images, regions, region_width, .. } = size;
+    let features = values(images * regions * region_width);
+    let features = Regions::new(region_width, vec![regions; images], features)?;
+    let boxes = values(images * regions).into_iter().map(|x| {
+        let x1 = x / 2.0;
+        Bounds { x1, y1: 0.1, x2: x1 + 0.4, y2: 0.9 }
+    });
+    let all = size.pieces - size.first_word;
+    let word = |k: usize| size.first_word + (k as u32 * 7919) % all; // 7919 is prime: each word once
+    let text = |first: usize, n: usize| -> Vec<u32> {
+        [101].into_iter().chain((first..first + n).map(word)).chain([102]).collect()
+    };
+    let mut texts = vec![text(0, size.words)];
+    let mut of = vec![0];
+    let told = (f64::from(all) * TOLD) as usize;
+    for first in (0..told).step_by(size.words) {
+        texts.push(text(first, size.words));
+        of.push(0);
+    }
+    for image in 1..images {
+        texts.push(text(image * 31, 5 + image * 7 % 15));
+        of.push(image);
+    }
+    Ok((features.with_boxes(boxes.collect())?, texts, Pairs::new(images, of)?))
+}
+
+fn config(size: Size) -> TagsDcConfig {
+    TagsDcConfig {
+        model: ModelConfig {
+            embed_dim: size.width,
+            heads: size.heads,
+            layers: size.layers,
+            positions: 512,
+            hidden_dropout: 0.1,
+            initializer_range: 0.02,
+            start: StartFrom::Random,
+            cca: None,
+            published: None,
+        },
+        masking: MaskingConfig {
+            by: MaskBy::Words,
+            duplicates: Duplicates::Once,
+            maskings: size.repeats,
+            rate: 0.15,
+        },
+        synthetic: SyntheticConfig {
+            generator: GeneratorKind::Dynamic,
+            sampling: Sampling::Training,
+            refills: size.repeats,
+            temperature: 1.5,
+            forbid_special: false,
+            filter: FilterKind::Paper,
+            repeat: Repeat::First,
+            kept: size.kept,
+            share_forward: true,
+            released_positive: false,
+        },
+        retrieval: RetrievalConfig {
+            sampled: size.sampled,
+            kept: size.kept,
+            image_anchors: ImageAnchors::Independent,
+        },
+        loss: LossConfig {
+            margin: 0.2,
+            itm: 1.0,
+            mlm: 0.1,
+            istm: 1e-3,
+            wod: 1e-3,
+            wod_weights: [1.0, 0.11],
+            woc: 1e-3,
+            woc_targets: Corrected::Masked,
+        },
+        train: TrainConfig {
+            seed: 0,
+            epochs: 1,
+            updates: None,
+            validate_every: None,
+            validate_among: None,
+            batch: 1,
+            micro_batch: 1,
+            learning_rate: 5e-5,
+            warmup: 0.1,
+            weight_decay: 0.01,
+            grad_clip: 2.0,
+        },
+    }
+}
