@@ -17,7 +17,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | symbol     | here                                                                              |
 /// |------------|-----------------------------------------------------------------------------------|
 /// | σ(q), μ(q) | distance of the query to its k-th nearest item, and the mean to its k nearest     |
-/// | σ(j), μ(j) | those of the item to the queries of the bank                                      |
+/// | σ(j), μ(j) | the same of the item to the queries of the bank                                   |
 /// | u          | minus what ranks, or minus d′; `d = 0` is +∞ in the first case                    |
 ///
 /// Distances to neighbours are at least 1e-12, and `d` at least 0 (a cosine may round to a little above 1).

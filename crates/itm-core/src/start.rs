@@ -110,7 +110,7 @@ pub struct LinearMap {
 ///
 /// The scale makes outputs of about unit length: how fast a unit vector turns under a step depends on it. Where `d > k`,
 /// the columns after `k` are drawn normal with [`StartOptions::fill`] times the deviation of the entries of the `k`, without
-/// bias, and scores are no longer those of CCA.
+/// bias, and scores are no longer CCA's.
 ///
 /// ```
 /// # #[cfg(feature = "cca")] {

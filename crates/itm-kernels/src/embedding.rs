@@ -38,7 +38,7 @@ pub fn backward(
     })
 }
 
-/// A table of zeros to which each `k` of `taken` adds its part, `add(k, row ids[k])`; those of one row in their order.
+/// A table of zeros to which each `k` of `taken` adds its part, `add(k, row ids[k])`; parts of one row in their order.
 ///
 /// # Panics
 /// If a number is not that of a row.

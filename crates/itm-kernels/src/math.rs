@@ -41,7 +41,7 @@ pub fn erf<const FMA: bool>(x: f32) -> f32 {
     mul_add::<FMA>(-2.0, tail, 1.0).copysign(x)
 }
 
-/// Tail and density of the normal distribution at `a ≥ 0`, those of 12 beyond it: `(Φ(−a), φ(a))`.
+/// Tail and density of the normal distribution at `a ≥ 0`, the values of 12 beyond it: `(Φ(−a), φ(a))`.
 ///
 /// ```text
 /// Φ(−a) = e^(−a²/2) · r · P(u)   with   r = 1 / (a + k),   u = (a − k) / (a + k)

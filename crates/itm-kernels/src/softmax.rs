@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Sums and the maximum go over the entries that count. The others are never read: their weight and their gradient are zero,
-//! and so are those of a row of which nothing counts.
+//! and so are the values of a row in which nothing counts.
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 

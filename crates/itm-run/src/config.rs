@@ -42,12 +42,12 @@ pub struct Target {
     pub dataset: DatasetName,
     /// How the test split is evaluated.
     pub protocol: Protocol,
-    /// Validation and test are the first so many images of their splits, with all their captions; all where it is left out.
+    /// Validation and test are the first images of their splits, this number, with all their captions; all images without this key.
     pub images: Option<usize>,
     /// How the scores of rows that see an image and a text together are kept.
     #[serde(default)]
     pub scores: Precision,
-    /// Such rows score only so many candidates of each query, the best by closed-form CCA; all pairs where it is left out.
+    /// Such rows score only this number of candidates of each query, the best by closed-form CCA; all pairs without this key.
     pub candidates: Option<usize>,
     /// Whether notes tell the recalls of texts as the released programs of UNITER and TAGS-DC count them,
     /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i), too.
@@ -67,7 +67,7 @@ pub struct Target {
     /// What is done to region features first.
     #[serde(default)]
     pub region_transform: RegionTransform,
-    /// Only the first so many captions of the validation files, where they hold more.
+    /// Only the first captions of the validation files, this number, where they hold more.
     pub val_captions: Option<usize>,
     /// How words are found.
     #[serde(default)]

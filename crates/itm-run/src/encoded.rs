@@ -172,7 +172,7 @@ impl Reading {
 }
 
 enum Reader {
-    /// At most so many words of a caption.
+    /// The most words of a caption.
     Words(Vocabulary, usize),
     Pieces(Box<WordPieces>, Cleaning),
     Stems(Terms),

@@ -38,7 +38,7 @@ pub enum Line {
         epoch: usize,
         /// Steps done, over all epochs.
         step: usize,
-        /// Sum of the six recalls; of the three of texts where `among` is told.
+        /// Sum of the six recalls; of the three of texts where `among` is given.
         rsum: f64,
         /// How many images each text ranked its own among.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -163,7 +163,7 @@ pub(crate) fn summary(runs: &[&OfImages]) -> Option<Pointing> {
     })
 }
 
-/// Which words are told from which, over all seeds of a row; `None` where words have no effects.
+/// Which words a score separates, over all seeds of a row; `None` where words have no effects.
 pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
     let images = runs.first()?.annotated.len();
     let of_kind = |kind: usize| -> Option<Vec<&Words>> {

@@ -48,7 +48,7 @@ impl Course {
 pub struct Validation {
     /// Updates from one look to the next; each epoch's end where it is left out.
     pub every: Option<usize>,
-    /// Each text ranks its image among so many alone, [`ranks_among`]; all pairs, both ways, where it is left out.
+    /// Each text ranks its image among this number of images, [`ranks_among`]; without it all pairs are ranked, both ways.
     pub among: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ impl Plan {
         self.course.updates.map_or(all, |updates| all.min(updates))
     }
 
-    /// Whether validation looks after so many steps.
+    /// Whether validation looks after this number of steps.
     fn validates(&self, step: usize) -> bool {
         let every = self.course.validation.every.unwrap_or(self.epoch_steps());
         step.is_multiple_of(every) || step == self.steps()
@@ -356,7 +356,7 @@ impl Training<'_, '_> {
         )
     }
 
-    /// Judges the weights as they are after so many epochs; `epoch` is what the log calls the moment.
+    /// Judges the weights as they are after this number of epochs; `epoch` is what the log calls the moment.
     fn validate(
         &self,
         epochs: usize,

@@ -30,7 +30,7 @@ pub struct NaafConfig {
 pub struct ModelConfig {
     /// Width d of the joint space; also that of the states of each direction of a BiGRU.
     pub embed_dim: usize,
-    /// The weights before the first step: random ones, or those of [`Naaf::with_start`](crate::Naaf::with_start).
+    /// The weights before the first step: random ones, or the weights of [`Naaf::with_start`](crate::Naaf::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, where `start` asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

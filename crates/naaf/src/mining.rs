@@ -158,7 +158,7 @@ pub struct Captions<'a> {
 /// ```text
 /// for each caption, the longest first:
 ///     scores of all images under the t in force
-///     if its own image is first: its words' best scores go to S⁺ (Eq. 13), those of an incorrect image to S⁻ (Eq. 14)
+///     if its own image is first: its words' best scores go to S⁺ (Eq. 13), an incorrect image's to S⁻ (Eq. 14)
 ///     if more than 200 words are there: t and t_s move to what Eq. 4 makes of all of S⁺ and S⁻
 ///     if fewer are: t = t_s = 0
 /// ```

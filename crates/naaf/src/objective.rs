@@ -58,7 +58,7 @@ fn siblings<'a>(config: &LossConfig, image_ids: &'a [i64]) -> Siblings<'a> {
 }
 
 impl Loss {
-    /// The negatives that pull, beside the truth; `scores` are those of the batch.
+    /// The negatives that pull, beside the truth; `scores` are the batch's.
     pub(crate) fn draws(
         &self,
         config: &LossConfig,

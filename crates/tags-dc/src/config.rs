@@ -45,7 +45,7 @@ pub struct ModelConfig {
     pub hidden_dropout: f64,
     /// Standard deviation of random matrices and tables.
     pub initializer_range: f64,
-    /// The weights before the first step: random ones, or those of [`TagsDc::with_start`](crate::train::TagsDc::with_start).
+    /// The weights before the first step: random ones, or the weights of [`TagsDc::with_start`](crate::train::TagsDc::with_start).
     #[serde(default)]
     pub start: StartFrom,
     /// Which closed form, where `start = "cca"`.
@@ -176,7 +176,7 @@ pub struct RetrievalConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageAnchors {
-    /// Others than those of the captions, drawn from the whole split, each with one of its texts.
+    /// Others than the captions' own, drawn from the whole split, each with one of its texts.
     Independent,
     /// Those of the captions.
     Same,
@@ -242,7 +242,7 @@ pub struct TrainConfig {
     /// Updates from one validation to the next; without this key each epoch ends in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_every: Option<usize>,
-    /// In validation each text ranks its image among so many alone, itself and those after it (released code: 400); without this key all
+    /// In validation each text ranks its image among this number of images, itself and the ones after it (released code: 400); without this key all
     /// pairs are ranked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_among: Option<usize>,
@@ -261,7 +261,7 @@ pub struct TrainConfig {
 }
 
 impl TrainConfig {
-    /// Updates of a whole run over so many captions.
+    /// Updates of a whole run over this number of captions.
     pub fn all_updates(&self, captions: usize) -> usize {
         let all = self.epochs * captions.div_ceil(self.batch);
         self.updates.map_or(all, |updates| all.min(updates))
@@ -353,7 +353,7 @@ impl TagsDcConfig {
         at_least_zero("train.grad_clip", train.grad_clip)
     }
 
-    /// The backbone for regions of a width and so many tokens.
+    /// The backbone for regions of this width and this number of tokens.
     pub fn shape(&self, features: usize, tokens: usize) -> UniterShape {
         let ModelConfig { embed_dim, heads, layers, positions, .. } = self.model;
         let (dropout, initializer_range) =

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::siblings::SiblingStatistics;
 
-/// Words that no replacement may be: all tokens of all captions of an image, those of too long captions included.
+/// Words that no replacement may be: all tokens of all captions of an image, too long captions included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Protected(HashSet<u32>);
 

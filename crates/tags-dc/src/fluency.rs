@@ -29,7 +29,7 @@ const END: u32 = 2;
 /// Words are compared in lower case, signs are words, and words that the captions have once count as one unknown word. A context that was
 /// never seen leaves all to the shorter one.
 ///
-/// It stands in for GPT-2, by which the paper measures fluency: its perplexities are those of caption language, and comparable with each other
+/// It stands in for GPT-2, by which the paper measures fluency: its perplexities are about the language of captions, and comparable with each other
 /// alone.
 ///
 /// ```

@@ -72,7 +72,7 @@ impl Refill {
         self.draw(rows, &logits, generator.vocabulary(), rng)
     }
 
-    /// Draws from logits that are there already: those of the loss, in training.
+    /// Draws from logits that are there already: in training the loss has made them.
     ///
     /// # Errors
     /// Names a temperature that is not above zero, another number of logits than `[targets, vocabulary]`, a logit that is NaN or +∞, a

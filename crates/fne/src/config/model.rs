@@ -23,7 +23,7 @@ use super::FeatureTransform;
 pub struct ModelConfig {
     /// Width d of the joint space: of both encoders' embeddings and of the banks.
     pub embed_dim: usize,
-    /// The weights before the first step: random or published ones, or those of [`Fne::with_start`](crate::Fne::with_start).
+    /// The weights before the first step: random or published ones, or the weights of [`Fne::with_start`](crate::Fne::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, where `start` asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

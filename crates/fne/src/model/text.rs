@@ -96,7 +96,7 @@ impl TextEncoder {
         Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
     }
 
-    /// Captions made ready, those of words padded to a width if one is given.
+    /// Captions made ready; captions of words are padded to a width if one is given.
     pub(crate) fn read<C: AsRef<[u32]>>(&self, captions: &[C], width: Option<usize>) -> Captions {
         match (self, width) {
             (Self::Bag(_), _) => {

@@ -34,7 +34,7 @@ pub struct HalConfig {
 pub struct ModelConfig {
     /// Width d of the joint space; also that of the GRU's state.
     pub embed_dim: usize,
-    /// The weights before the first step: random ones, or those of [`Hal::with_start`](super::Hal::with_start).
+    /// The weights before the first step: random ones, or the weights of [`Hal::with_start`](super::Hal::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, where `start` asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ const QUERIES: usize = 128;
 
 /// rSum of the cosine of the first `w` columns, for each `w` of `widths` (ascending), both directions.
 ///
-/// The scores of a width are those of the one before plus a product of the new columns. Queries without a true item
+/// The scores of a width are the scores of the width before plus a product of the new columns. Queries without a true item
 /// do not count; ties go to the smaller index, as everywhere. One thread: the points of the grid have the others.
 pub(super) fn rsum_by_width(
     images: MatRef<'_, f64>, // [n, d]

@@ -119,7 +119,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Regions of every split come out transformed from now on; a mean is over those of training, in one pass.
+    /// Regions of every split come out transformed from now on; a mean is over the regions of training, in one pass.
     ///
     /// # Errors
     /// If there are no regions to transform, or one cannot be read.

@@ -20,7 +20,7 @@ pub struct LoadOptions {
     pub extra: Extra,
     /// Which files are the test split.
     pub test: TestSet,
-    /// Only the first so many captions of the validation files, where they hold more.
+    /// Only the first captions of the validation files, this number, where they hold more.
     pub val_captions: Option<usize>,
     /// Which region features are read beside the global ones.
     pub regions: Option<RegionSource>,

@@ -116,7 +116,7 @@ impl PrecompSplit {
     /// Rows of an image in another file of this split: 1, or as many as it has captions.
     ///
     /// # Errors
-    /// If the rows are neither images nor captions, or those of an image differ.
+    /// If the rows are neither images nor captions, or the rows of an image differ.
     pub(super) fn rows_an_image(&self, file: &Npy) -> Result<usize> {
         let (images, captions, each) =
             (self.images(), self.captions.len(), self.captions_per_image);

@@ -22,7 +22,7 @@ pub enum RegionTransform {
     Given,
     /// Unit length, less the mean: for features of either sign, such as a grid after PCA.
     UnitCentred,
-    /// Roots, unit length, less the mean: for features that are never negative, such as those of Scenes.
+    /// Roots, unit length, less the mean: for features that are never negative, such as Scenes'.
     CentredRoots,
 }
 

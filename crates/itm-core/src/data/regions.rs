@@ -128,7 +128,7 @@ impl Regions {
         Ok(self)
     }
 
-    /// The images of `self`, then those of `other`.
+    /// The images of `self`, then the images of `other`.
     ///
     /// # Errors
     /// If the widths differ.

@@ -240,7 +240,7 @@ impl BagOfWords {
         (self.terms + 1) * self.width
     }
 
-    /// Bytes of one text of so many terms: number, value and bag of each twice; sum, with bias, of unit length, and their
+    /// Bytes of one text with this number of terms: number, value and bag of each twice; sum, with bias, of unit length, and their
     /// gradients.
     pub fn activations(&self, terms: u64) -> u64 {
         4 * (6 * terms + 6 * self.width)

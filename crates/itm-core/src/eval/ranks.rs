@@ -11,7 +11,7 @@ use crate::{Error, Pairs, Result, ScoreMatrix};
 ///
 /// ```text
 /// g = #{ s > s⁺ }                                     a = #{ true items with s = s⁺ } ≥ 1
-/// e = #{ other items with s = s⁺ }                    b = #{ those of e before the first of a }
+/// e = #{ other items with s = s⁺ }                    b = #{ items of e before the first of a }
 ///
 /// policy        rank of the best true item            query hits at K
 /// Index         g + b                                 rank < K

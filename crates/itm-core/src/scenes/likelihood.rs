@@ -179,7 +179,7 @@ mod tests {
     use super::super::{Scenes, Sizes};
     use super::*;
 
-    /// What is told a hundred thousand times, against the formula: shares within five standard errors, and the formula of all that
+    /// A hundred thousand captions against the formula: shares within five standard errors, and the formula of all that
     /// was told sums to nearly 1.
     #[test]
     fn the_formula_is_how_often_it_is_told() {

@@ -62,7 +62,7 @@ pub enum Grounding {
 ///
 /// A word about an object meets the objects that fit its whole phrase in the sentence's claim, if there are any; else
 /// the objects that fit its phrase; else the objects that fit the word alone; else it is mismatched. A relation meets
-/// the objects that stand in it; a count those counted, if so many are there. Aligned with [`words`](super::words).
+/// the objects that stand in it; a count the counted objects, if enough are there. Aligned with [`words`](super::words).
 pub fn grounding(scene: &Scene, text: &str) -> Option<Vec<Grounding>> {
     let parsed = analyse(text)?;
     let claim = &parsed.meaning.claim;

@@ -24,7 +24,7 @@ pub struct Operands<'a> {
     pub words: &'a [f32],
 }
 
-/// Gradients of V and of U for the gradient of `S`, `[n, m]`; products and Gram matrices are those of V and U.
+/// Gradients of V and of U for the gradient of `S`, `[n, m]`; products and Gram matrices are of V and U.
 ///
 /// # Panics
 /// As [`forward`](super::forward), or if rows or gradient have another size.

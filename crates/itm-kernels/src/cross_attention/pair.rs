@@ -35,7 +35,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Sizes for a pair, the Gram matrix of its keys, the squares of its queries; products are those of a pair before until they
+    /// Sizes for a pair, the Gram matrix of its keys, the squares of its queries; products are a former pair's until they
     /// are written, 0 on the padding.
     pub(super) fn start(&mut self, [queries, keys]: [Item; 2], of: usize) {
         self.queries = queries.count;

@@ -57,7 +57,7 @@ mod tests {
         bags
     }
 
-    /// Values and gradient are those of the product with the dense matrix of weights.
+    /// Values and gradient equal the product's with the dense matrix of weights.
     #[test]
     fn sums_and_gradients_are_those_of_the_dense_product() {
         let device = Device::flex().autodiff();

@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// What stands beyond a count changes nothing, be it NaN in a text; gradients are those of the rows that are there.
+    /// What stands beyond a count changes nothing, be it NaN in a text; gradients belong to the rows that are there.
     #[test]
     fn padding_changes_nothing() {
         let device = Device::flex();

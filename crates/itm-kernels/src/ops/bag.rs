@@ -28,7 +28,7 @@ pub(crate) trait BagOps: Backend {
     }
 }
 
-/// The sums of rows of a table, or the gradient of a table of so many rows for that of the sums: the same with the roles of
+/// The sums of rows of a table, or the gradient of a table with this number of rows for the gradient of the sums: the same with the roles of
 /// rows and bags exchanged.
 pub(crate) fn composed<B: Backend>(
     x: FloatTensor<B>,

@@ -21,7 +21,7 @@ fn asked(form: TextForm) -> StartAsked {
     StartAsked { options, width: 8, form }
 }
 
-/// Rows of a vocabulary are those of the stems of its words; what is no word, and a form that the reading is not in.
+/// Rows of a vocabulary belong to the stems of its words; what is no word, and a form that the reading is not in.
 #[test]
 fn a_start_is_in_the_form_that_captions_are_read_in() {
     let bench = bench();

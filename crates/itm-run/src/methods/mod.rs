@@ -150,7 +150,7 @@ pub trait Recipe {
     /// If published weights are not to be found, or their sizes cannot be read.
     fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
 
-    /// Bytes that an evaluation holds beside its scores, for images of so many regions and texts of so many words.
+    /// Bytes that an evaluation holds beside its scores, for images and texts of these numbers of regions and words.
     fn evaluation(&self, _regions: &[usize], _words: &[usize]) -> u64 {
         0
     }
@@ -160,7 +160,7 @@ pub trait Recipe {
         None
     }
 
-    /// Whether its words begin with ready vectors, those of the file that the target names.
+    /// Whether its words begin with the vectors of the file that the target names.
     fn needs_vectors(&self) -> bool {
         false
     }

@@ -96,7 +96,7 @@ fn regions_of(source: &Source, split: Split) -> Option<&Regions> {
 /// | n, m | images and captions of the validation split |
 /// | d | most dimensions that are tried |
 ///
-/// Allocators were seen to keep half as much again. A start from regions is solved on the mean of those of each image, held
+/// Allocators were seen to keep half as much again. A start from regions is solved on the mean of the regions of each image, held
 /// beside it.
 pub(crate) fn closed_form(source: &Source) -> u64 {
     let train = &source.dataset.train;
@@ -137,7 +137,7 @@ mod tests {
     use crate::encoded;
     use crate::testing;
 
-    /// Regions of Scenes are in memory; those of a folder are not, but for their boxes. 12 images of 12 regions of 704 numbers.
+    /// Regions of Scenes are in memory; regions of a folder are not, but for their boxes. 12 images of 12 regions of 704 numbers.
     #[test]
     fn regions_in_memory_are_counted_and_mapped_ones_told() {
         let (mut config, plain) = testing::small_scenes([7, 2, 3]);

@@ -1,4 +1,4 @@
-//! Whether words that an image does not meet are told from words that it meets, by what they take from the score and by their
+//! Whether a model separates words that an image does not meet from words that it meets, by what they take from the score and by their
 //! best region alone.
 //!
 //! ```text
@@ -69,7 +69,7 @@ impl Words {
 /// A value with its image, and whether it is of a mismatched word.
 type Value = (f32, u32, bool);
 
-/// Each text with the image of the highest score, the first of equal ones, among those of which it is false.
+/// Each text with the image of the highest score, the first of equal ones, among the images of which it is false.
 pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usize, usize)>> {
     let (n, m) = (scored.images(), scored.texts());
     let mut best: Vec<Option<(f32, usize)>> = vec![None; m];

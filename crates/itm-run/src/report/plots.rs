@@ -216,7 +216,7 @@ fn normal(x: f64, deviation: f64) -> f64 {
     (-0.5 * z * z).exp() / (deviation * std::f64::consts::TAU.sqrt())
 }
 
-/// A mean moved by so many deviations, where both are known.
+/// A mean moved by a number of deviations, where both are known.
 fn shifted(mean: &[Point], deviation: &[Point], times: f64) -> Vec<Point> {
     mean.iter().zip(deviation).map(|(&(x, m), &(_, d))| (x, m + times * d)).collect()
 }

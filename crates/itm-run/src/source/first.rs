@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    /// Everything that is told of an image or a text is that of the first images; training stays as it is.
+    /// The first images and their texts alone, with everything the source knows of them. Training stays as it is.
     #[test]
     fn the_first_images_with_what_belongs_to_them() {
         let (mut config, whole) = testing::small_scenes([6, 4, 5]);

@@ -107,7 +107,7 @@ fn trap_15_words_get_the_mean_of_their_caption() {
     }
 }
 
-/// Regions of one image lose the same features, those of another image others; evaluation loses none.
+/// Regions of one image lose the same features, regions of another image lose others; evaluation loses none.
 #[test]
 fn an_image_has_one_mask() {
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &Device::flex());
@@ -129,7 +129,7 @@ fn an_image_has_one_mask() {
     assert!(off.chunks(4).all(|row| row == &off[..4]) && off != on);
 }
 
-/// Vectors that are frozen get no gradient; those of the unit do.
+/// Vectors that are frozen get no gradient; the unit's weights do.
 #[test]
 fn frozen_vectors_stay() {
     let device = Device::flex().autodiff();

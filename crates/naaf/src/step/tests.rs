@@ -199,7 +199,7 @@ fn trap_05_the_boundary_moves_inside_of_a_batch() {
     assert_ne!(of(Schedule::PerCaption, 1), fixed);
 }
 
-/// Scores are those of t_s, and of t where the config says so; the numbers say both.
+/// Scores come of t_s, and of t where the config says so; the numbers say both.
 #[test]
 fn the_boundary_of_inference_is_the_configs() {
     let mut config = tiny();

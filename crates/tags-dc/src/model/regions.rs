@@ -18,7 +18,7 @@ pub struct RegionBatch {
 }
 
 impl RegionBatch {
-    /// Features `[Σ counts, width]` and boxes `[Σ counts, 7]` of images with so many regions each.
+    /// Features `[Σ counts, width]` and boxes `[Σ counts, 7]` of images with these numbers of regions.
     ///
     /// # Errors
     /// If values and counts do not fit, an image has no region, or a value is not finite: image and region are named.

@@ -23,7 +23,7 @@ impl Marks {
         Self { special, words: [2, vocabulary], tokens, given: false }
     }
 
-    /// Captions as word pieces with `[CLS]` and `[SEP]` around them, of so many pieces: `special` are the numbers of `[PAD] [UNK] [CLS]
+    /// Captions as word pieces with `[CLS]` and `[SEP]` around them, of a vocabulary of `tokens` pieces: `special` are the numbers of `[PAD] [UNK] [CLS]
     /// [SEP] [MASK]`, `words` those that may come for a word (`v_range`; cased BERT: 106..28996).
     pub const fn of_pieces(special: [u32; 5], words: Range<u32>, tokens: usize) -> Self {
         Self { special, words: [words.start, words.end], tokens, given: true }

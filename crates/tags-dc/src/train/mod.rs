@@ -359,7 +359,7 @@ fn of_caption(caption: usize) -> impl FnOnce(Error) -> Error {
     }
 }
 
-/// Names of what does not decay: biases, and factors of all norms but two, those of a region's features and of its box. The released
+/// Names of what does not decay: biases, and factors of all norms but two, a region's features' and its box's. The released
 /// program leaves out names with `bias` or `LayerNorm.weight`, and calls these two `img_layer_norm` and `pos_layer_norm`.
 const FREE: &[&str] = &[
     "bias",

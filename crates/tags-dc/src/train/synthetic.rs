@@ -69,7 +69,7 @@ impl<'a> Maker<'a> {
         Self { config, refill, filter, marks }
     }
 
-    /// The pool of each caption, by the scores of a model without noise; `logits` are those of all targets, `[targets, tokens]`. Beside
+    /// The pool of each caption, by the scores of a model without noise; `logits` are of all targets, `[targets, tokens]`. Beside
     /// them the shares of the sentences that are distinct, and that survive.
     ///
     /// # Errors

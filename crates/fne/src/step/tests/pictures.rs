@@ -206,7 +206,7 @@ fn projections_belong_to_the_encoders() {
     assert!(far(&weight(fne.momentum()), &before) < 1e-6, "trap 9");
 }
 
-/// P24, by hand. Epochs of 6 steps are validated after steps 2, 4, 6, 8, …; those of 7 too, so the second, of steps 8 to 14,
+/// P24, by hand. Epochs of 6 steps are validated after steps 2, 4, 6, 8, …; epochs of 7 too, so the second, of steps 8 to 14,
 /// loses its dropout after its first step. Where nothing is dropped, the seed decides nothing: neither the loss nor, with the
 /// momentum encoder's embeddings, the bank.
 #[test]

@@ -69,7 +69,7 @@ fn a_residual_starts_at_zero() {
     assert_ne!(host(trained.embed(x, DROPPED)), host(plain.embed(x, DROPPED)));
 }
 
-/// Without a perceptron, the bits are those of rows that were masked by the seed itself: what FNE has always done.
+/// Without a perceptron, the bits equal the bits of rows that were masked by the seed itself: what FNE has always done.
 #[test]
 fn the_mask_is_that_of_the_seed() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -96,7 +96,7 @@ fn a_batch_changes_no_embedding() {
     }
 }
 
-/// Each option of the perceptron acts, and its masks are not those of the features.
+/// Each option of the perceptron acts, and its masks differ from the features'.
 #[test]
 fn every_option_acts() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -122,7 +122,7 @@ fn every_option_acts() {
     assert_ne!(without, host(model.embed(g.values("map.x"), InputDropout::Off)), "evaluation");
 }
 
-/// The weights of f = 4 after steps of Adam at η are those of f = 1 with the perceptron at 4η and the map at η: two runs at
+/// The weights of f = 4 after steps of Adam at η equal the weights of f = 1 with the perceptron at 4η and the map at η: two runs at
 /// f = 1 that freeze the other part.
 #[test]
 fn the_factor_is_one_of_the_rate() {

@@ -18,7 +18,7 @@ pub(super) struct Aligned {
 
 impl Aligned {
     /// `spell` tells the words of a text as a row reads it, and the numbers of each. `None` where the words of the sentence, each by itself,
-    /// are not those of the caption, or there is none.
+    /// differ from the caption's, or there is none.
     ///
     /// # Errors
     /// Of `spell`.

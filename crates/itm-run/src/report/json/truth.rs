@@ -55,7 +55,7 @@ pub struct Truth {
     /// Whether the region that a word attends to most is what the word names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounding: Option<Pointing>,
-    /// Whether words that an image does not meet are told from the others.
+    /// Whether the row separates words that an image does not meet from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<Mismatch>,
     /// Share of the synthetic sentences with a meaning that are false of their images.
@@ -126,13 +126,13 @@ fn is_zero(share: &f64) -> bool {
 pub struct Mismatch {
     /// In annotated pairs, where every word is met.
     pub own: Detected,
-    /// Each caption with the image of the highest score among those of which it is false.
+    /// Each caption with the image of the highest score among the images of which it is false.
     pub hardest: Detected,
     /// Each caption with a random one of these.
     pub random: Detected,
 }
 
-/// How well mismatched words are told from matched ones in one kind of pairs.
+/// How well the row separates mismatched words from matched ones in one kind of pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detected {

@@ -1,4 +1,4 @@
-//! Whether words that an image does not meet are told from the others.
+//! Whether a row separates words that an image does not meet from the others.
 
 use itm_report::format::{count, decimals, share};
 use itm_report::table::Table;

@@ -1,4 +1,4 @@
-//! Prepositions, those of several words too, and what they relate.
+//! Prepositions, of one word or several, and what they relate.
 
 use super::Walk;
 use crate::phrases::Tag;

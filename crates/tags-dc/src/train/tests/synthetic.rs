@@ -126,7 +126,7 @@ fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) ->
     maker.pools(&masked, &logits, model.model(), data, seed).unwrap().0
 }
 
-/// What learns is false by the captions of its image, distinct, and the best of all that were made; scores are those of pairs alone.
+/// What learns is false by the captions of its image, distinct, and the best of all that were made; scores equal the scores of pairs alone.
 /// Traps 14 and 15.
 #[test]
 fn a_pool_is_of_the_best_sentences_that_pass() {
@@ -218,7 +218,7 @@ fn a_second_phase_begins_with_the_first() {
     assert_eq!(words(again.generator.as_ref().unwrap()), words(generator));
 }
 
-/// Probabilities and corrections are those of the heads, sentence by sentence; negatives are those that training would make without noise.
+/// Probabilities and corrections come from the heads, sentence by sentence; training without noise would make the same negatives.
 #[test]
 fn sentences_and_words_are_judged_by_the_heads() {
     let (split, config) = (Split::new(), all());

@@ -50,7 +50,7 @@ pub(super) struct Refilled {
     pub(super) unknown_images: usize,
 }
 
-/// Hands over the negatives of each caption, caption after caption. A caption whose words are not those of the vocabulary, one by one,
+/// Hands over the negatives of each caption, caption after caption. A caption whose words do not fit the vocabulary, one by one,
 /// has none.
 ///
 /// # Errors
