@@ -77,7 +77,7 @@ fn main() -> ExitCode {
 /// Builds everything and gives one step.
 fn step_of(row: &Row, memory: Memory) -> Result<Step, String> {
     let (config, size) = (config(row, memory), row.image.image[0]);
-    let mut fne = Fne::new(&config, 0, row.text.vocabulary, &Device::flex(), 1)
+    let mut fne = Fne::new(&config, 0, row.text.vocabulary, &Device::flex())
         .map_err(|error| error.to_string())?;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let pixels: Vec<f32> =

@@ -1,42 +1,58 @@
-//! A training loop of one's own with FNE's negatives: two linear encoders, a bank, statistics, Eq. 15. It stops in the middle, goes on from
-//! what it saved, and ends with the same bits.
+//! A training loop of your own with FNE's negatives: two linear encoders, a bank, statistics, Eq. 15, checkpoints. Kill it and start it
+//! again: it goes on from its newest checkpoint and ends with the same bits.
 //!
 //! ```text
-//! cargo run -p fne --example own_loop --features flex
+//! cargo run -p fne --example own_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
 //! ```
 
 #![allow(clippy::print_stdout)] // an example shows what it does
 
-use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use fne::{Bank, BankState, Draws, Entries, Preset, Reset, Statistics, Variance, memory_loss};
+use fne::{
+    Bank, BankState, Draws, Entries, Error, Online, Preset, Reset, Result, Statistics, Variance,
+    memory_loss,
+};
+use itm_core::checkpoint::Writer;
 use itm_core::encoders::unit_rows;
 use itm_core::host;
-use itm_kernels::{AdamOptions, AdamW, Linear};
+use itm_core::learn::{Learner, Saved};
+use itm_kernels::{AdamOptions, Linear};
 
-/// Features of an image, and of a text.
-const FEATURES: [usize; 2] = [6, 5];
-/// Width of the joint space.
-const D: usize = 4;
+/// Width of an image's features, of a text's, and of the joint space.
+const WIDTHS: [usize; 3] = [6, 5, 4];
 /// Rows of the bank.
 const K: usize = 32;
 /// Pairs of a step.
 const B: usize = 8;
+/// Steps of the training, and steps from one checkpoint to the next.
+const STEPS: u64 = 40;
+const EVERY: u64 = 5;
+/// The name that stands in the files.
+const NAME: &str = "own loop";
 
-/// Both encoders: any module of burn will do.
+/// Both encoders. Any module of burn will do.
 #[derive(Module, Debug)]
 struct Encoders {
     images: Linear,
     texts: Linear,
 }
 
+impl Encoders {
+    fn new(device: &Device) -> Self {
+        let [image, text, d] = WIDTHS;
+        let images = Linear::seeded(image, d, 1, device);
+        Self { images, texts: Linear::seeded(text, d, 2, device) }
+    }
+}
+
 /// Everything that the next step depends on.
 struct Loop {
-    encoders: Encoders,
-    optimiser: AdamW,
+    learner: Learner<Encoders>, // the encoders, their optimiser, the number of steps
     bank: Bank,
     statistics: Statistics,
 }
@@ -44,67 +60,121 @@ struct Loop {
 impl Loop {
     fn new(device: &Device) -> Self {
         Self {
-            encoders: Encoders {
-                images: Linear::seeded(FEATURES[0], D, 1, device),
-                texts: Linear::seeded(FEATURES[1], D, 2, device),
-            },
-            optimiser: AdamW::new(AdamOptions::default()),
-            bank: Bank::new(K, D, 3, device),
+            learner: Learner::new(Encoders::new(device), AdamOptions::default()),
+            bank: Bank::new(K, WIDTHS[2], 3, device),
             statistics: Statistics::new(Variance::Official, Reset::Never),
         }
     }
 
-    /// One step on pairs of images `number · B` and on.
-    fn step(&mut self, number: usize, device: &Device) -> Result<f32, fne::Error> {
-        let table = |width: usize, salt: usize| {
-            let value = |k: usize| ((number * 97 + k * 31 + salt) as f32).sin();
+    /// One update on the pairs of images `n · B` to `n · B + B − 1`; the loss before it.
+    fn step(&mut self, device: &Device) -> Result<f64> {
+        let number = self.learner.steps();
+        let features = |width: usize, salt: usize| {
+            let value = |k: usize| ((number as usize * 97 + k * 31 + salt) as f32).sin();
             let values = (0..B * width).map(value).collect();
             Tensor::<2>::from_data(TensorData::new::<f32, _>(values, [B, width]), device)
         };
-        let ids: Vec<i64> = (0..B).map(|k| (number * B + k) as i64).collect();
-        let images = unit_rows(self.encoders.images.forward(table(FEATURES[0], 0)));
-        let texts = unit_rows(self.encoders.texts.forward(table(FEATURES[1], 5)));
+        let ids: Vec<i64> = (0..B).map(|k| (number as usize * B + k) as i64).collect();
+        let encoders = self.learner.module();
+        let images = unit_rows(encoders.images.forward(features(WIDTHS[0], 0)));
+        let texts = unit_rows(encoders.texts.forward(features(WIDTHS[1], 5)));
 
-        let scores = host(images.clone().detach().matmul(texts.clone().detach().transpose()));
-        self.statistics.update(&scores, B); // Eq. 4
+        // Momentum encoders make these rows in the paper; here the encoders that learn do. The bank takes the values, not the graph.
+        let (v, w) = (images.clone(), texts.clone());
+        self.bank.push(Entries {
+            images: v.clone(),
+            texts: w.clone(),
+            ids: &ids,
+            captions: &ids,
+        })?;
+        self.statistics.update(&host(v.detach().matmul(w.detach().transpose())), B)?; // Eq. 4
         let rule = Preset::Default.sampler().rule();
-        let seen = self.statistics.snapshot();
-        let draws = Draws { rule: &rule, seen: &seen, seed: number as u64 };
-        let loss = memory_loss(images.clone(), texts.clone(), &ids, &self.bank, &draws)?; // Eq. 15
+        let draws = Draws { rule: &rule, statistics: &self.statistics, seed: number };
+        let loss = memory_loss(Online { images, texts, ids: &ids }, &self.bank, &draws)?; // Eq. 15
+        let [loss, _] = self.learner.update(0.01, loss, |encoders, loss| {
+            GradientsParams::from_grads(loss.backward(), encoders)
+        })?;
+        Ok(loss)
+    }
 
-        let value = host(loss.clone().inner())[0];
-        let grads = GradientsParams::from_grads(loss.backward(), &self.encoders);
-        self.encoders = self.optimiser.step(self.encoders.clone(), grads, 0.01).0;
-        // Those of momentum encoders in the paper; here what this step made. The bank takes the values, not the graph.
-        self.bank.push(Entries { images, texts, ids: &ids, captions: &ids })?;
-        Ok(value)
+    /// Writes a checkpoint. The folder gets its name when all files are in it.
+    fn save(&self, folder: &Path) -> Result<()> {
+        let name = format!("{:06}", self.learner.steps());
+        let (part, whole) = (folder.join("part"), folder.join(name));
+        _ = fs::remove_dir_all(&part); // left behind by a killed process
+        fs::create_dir_all(&part).map_err(Error::io(&part))?;
+        let mut write = |name: &str, bytes: &[u8]| {
+            fs::write(part.join(name), bytes).map_err(Error::io(part.join(name)))
+        };
+        let memory = serde_json::to_vec(&(self.bank.state(), &self.statistics));
+        write("memory.json", &memory.expect("plain numbers"))?;
+        let modules = |file: &mut Writer| file.module("encoders", self.learner.module());
+        self.learner.save(NAME, &mut write, modules, |_, updates| [updates, 0])?;
+        fs::rename(&part, &whole).map_err(Error::io(&whole))
+    }
+
+    /// Goes on from a checkpoint.
+    fn restored(self, checkpoint: &Path, device: &Device) -> Result<Self> {
+        let path = checkpoint.join("memory.json");
+        let memory = fs::read(&path).map_err(Error::io(&path))?;
+        let (bank, statistics): (BankState, Statistics) = serde_json::from_slice(&memory)
+            .map_err(|error| Error::invalid(path.display().to_string(), "the memory", error))?;
+        let saved = Saved::open(NAME, checkpoint)?;
+        let encoders = saved.model.module("encoders", Encoders::new(device))?;
+        let learner = self.learner.restored(encoders, &saved, saved.counts[2])?;
+        Ok(Self { learner, bank: Bank::of_state(bank, WIDTHS[2], device)?, statistics })
     }
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    let device = Device::flex().autodiff();
-    let mut whole = Loop::new(&device);
-    let losses: Vec<f32> = (0..20).map(|n| whole.step(n, &device)).collect::<Result<_, _>>()?;
+/// The newest checkpoint of a folder.
+fn newest(folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    entries.filter(|path| !path.ends_with("part")).max()
+}
 
-    let mut first = Loop::new(&device);
-    for number in 0..10 {
-        first.step(number, &device)?;
+/// Trains up to this many steps, from the newest checkpoint of the folder on.
+fn train(folder: &Path, steps: u64, device: &Device) -> Result<()> {
+    let mut all = Loop::new(device);
+    if let Some(checkpoint) = newest(folder) {
+        all = all.restored(&checkpoint, device)?;
     }
-    let saved: [String; 2] =
-        [serde_json::to_string(&first.bank.state())?, serde_json::to_string(&first.statistics)?];
-    let state: BankState = serde_json::from_str(&saved[0])?;
-    let mut resumed = Loop {
-        bank: Bank::of_state(state, D, &device)?,
-        statistics: serde_json::from_str(&saved[1])?,
-        ..first // a loop of one's own saves its encoders and optimiser as burn or itm_core::checkpoint does
-    };
-    let rest: Vec<f32> = (10..20).map(|n| resumed.step(n, &device)).collect::<Result<_, _>>()?;
-
-    assert_eq!(rest, losses[10..]);
-    assert_eq!(resumed.bank.state(), whole.bank.state());
-    println!(
-        "loss {:.4} → {:.4}; resumed after 10 of 20 steps with the same bits",
-        losses[0], losses[19]
-    );
+    while all.learner.steps() < steps {
+        let loss = all.step(device)?;
+        if all.learner.steps().is_multiple_of(EVERY) {
+            all.save(folder)?;
+            println!("step {:2}: loss {loss:.3}", all.learner.steps());
+        }
+    }
     Ok(())
+}
+
+/// The device of the backend whose feature is on, with gradients.
+fn device() -> Device {
+    #[cfg(feature = "wgpu")]
+    let device = Device::wgpu(Default::default());
+    #[cfg(all(feature = "cuda", not(feature = "wgpu")))]
+    let device = Device::cuda(0);
+    #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+    let device = Device::flex();
+    device.autodiff()
+}
+
+pub(crate) fn main() -> Result<()> {
+    if let Some(folder) = std::env::args_os().nth(1).filter(|arg| Path::new(arg).is_dir()) {
+        return train(Path::new(&folder), STEPS, &device());
+    }
+    // Without a folder: one training in one go, and one that stops after 12 steps and starts again.
+    let folder = std::env::temp_dir().join(format!("fne-own-loop-{}", std::process::id()));
+    let (whole, left) = (folder.join("whole"), folder.join("left"));
+    train(&whole, STEPS, &device())?;
+    train(&left, 12, &device())?; // the checkpoint is of step 10: two steps are lost
+    train(&left, STEPS, &device())?;
+    for file in ["state.safetensors", "memory.json"] {
+        let name = format!("{STEPS:06}/{file}");
+        let read =
+            |folder: &Path| fs::read(folder.join(&name)).map_err(Error::io(folder.join(&name)));
+        assert!(read(&whole)? == read(&left)?, "{file}: the same bits");
+    }
+    println!("left after 12 of {STEPS} steps and resumed: the same bits");
+    fs::remove_dir_all(&folder).map_err(Error::io(&folder))
 }

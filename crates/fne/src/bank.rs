@@ -8,6 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::checks;
+
 /// Id of a row that was never written. No image may have it.
 pub const NEVER: i64 = -100;
 
@@ -20,13 +22,13 @@ pub const NEVER: i64 = -100;
 /// | M_id   | `ids`              | `[k]`    |
 /// |        | `captions`         | `[k]`    |
 ///
-/// Rows start as unit-norm Gaussian vectors with id [`NEVER`]: until overwritten they act as
-/// random negatives near similarity 0. A batch may have any size; one larger than the bank leaves
-/// its last `k` rows. Embeddings stay on the device of the encoders, without gradients, and are overwritten in place.
+/// Each row starts as a random vector of unit length with the id [`NEVER`]. Until the bank overwrites it, it acts as a random
+/// negative: its similarity to everything is near 0. A batch may have any size; of one larger than the bank the last `k` rows
+/// stay. The embeddings stay on the device of the encoders, without gradients. The bank overwrites them in place.
 ///
 /// # Departures
-/// The released code wants `k` to be a multiple of the batch size. Caption numbers are kept beside
-/// the image ids, for audits only.
+/// The released code wants `k` to be a multiple of the batch size. This bank keeps a caption number beside each image id, for
+/// audits only.
 #[derive(Debug, Clone)]
 pub struct Bank {
     images: Tensor<2>,
@@ -39,17 +41,17 @@ pub struct Bank {
 /// Rows for [`Bank::push`], one pair each.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
-    /// Momentum embeddings of the images, `[b, d]`. The bank takes their values and no graph.
+    /// Momentum embeddings of the images, `[b, d]`, rows of unit length. The bank takes their values and no graph.
     pub images: Tensor<2>,
-    /// Momentum embeddings of the texts, `[b, d]`. The bank takes their values and no graph.
+    /// Momentum embeddings of the texts, `[b, d]`, rows of unit length. The bank takes their values and no graph.
     pub texts: Tensor<2>,
-    /// Image ids, `[b]`.
+    /// Image ids, `[b]`: any numbers but [`NEVER`]. Pairs of one image have one id.
     pub ids: &'a [i64],
-    /// Caption numbers, `[b]`.
+    /// Caption numbers, `[b]`. Nothing but an audit reads them: any numbers will do.
     pub captions: &'a [i64],
 }
 
-/// All that a [`Bank`] holds, as plain numbers: a loop that saves it and makes a bank of it again goes on with the same bits.
+/// All that a [`Bank`] holds, as plain numbers. A loop that saves this state and makes a bank of it again goes on with the same bits.
 ///
 /// ```
 /// use fne::{Bank, BankState, Device};
@@ -71,12 +73,13 @@ pub struct BankState {
     pub ids: Vec<i64>,
     /// Caption numbers, `[k]`.
     pub captions: Vec<i64>,
-    /// Where the next pair goes.
+    /// The row that the next pair overwrites.
     pub cursor: usize,
 }
 
 impl Bank {
-    /// `capacity` random unit rows of `width`; the same seed gives the same rows. They stand on the device without autodiff.
+    /// A bank of `capacity` random rows of `width` values, each of unit length. The same seed gives the same rows. They stand on
+    /// `device` without autodiff.
     pub fn new(capacity: usize, width: usize, seed: u64, device: &Device) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut rows = || {
@@ -91,7 +94,7 @@ impl Bank {
     /// The bank that had this state, with rows of this width.
     ///
     /// # Errors
-    /// If the parts have another size than k rows of the width, or the cursor is not below k.
+    /// If a part has another size than k rows of the width, a value is NaN or infinite, or the cursor is no row.
     pub fn of_state(state: BankState, width: usize, device: &Device) -> Result<Self> {
         let BankState { images, texts, ids, captions, cursor } = state;
         let k = ids.len();
@@ -109,6 +112,8 @@ impl Bank {
             let expected = format!("a row below {k}");
             return Err(Error::invalid("cursor of the bank", expected, cursor));
         }
+        checks::finite_values("images of the bank", &images, width)?;
+        checks::finite_values("texts of the bank", &texts, width)?;
         let [images, texts] = [images, texts].map(|rows| table(rows, width, device));
         Ok(Self { images, texts, ids, captions, cursor })
     }
@@ -163,7 +168,7 @@ impl Bank {
         self.images.dims()[1]
     }
 
-    /// Where the next pair goes.
+    /// The row that the next pair overwrites.
     pub fn cursor(&self) -> usize {
         self.cursor
     }
@@ -191,21 +196,29 @@ impl Bank {
     /// Overwrites the oldest rows.
     ///
     /// # Errors
-    /// If an id is [`NEVER`]; nothing is written then.
+    /// If the parts differ in their number of rows or have another width than the bank, if an id is [`NEVER`], or if an embedding
+    /// holds a NaN or an infinity. The bank stays as it was then.
     ///
     /// # Panics
-    /// If the parts differ in their number of rows, or have another width.
+    /// If the embeddings are on a device of another backend than the bank.
     pub fn push(&mut self, entries: Entries) -> Result<()> {
-        let (b, d, k) = (entries.ids.len(), self.width(), self.capacity());
-        assert_eq!(entries.captions.len(), b, "one caption number a pair");
-        assert_eq!(entries.images.dims(), [b, d], "images");
-        assert_eq!(entries.texts.dims(), [b, d], "texts");
-        check_ids(entries.ids)?;
-        if k > 0 {
+        let shape = [entries.ids.len(), self.width()];
+        checks::shape("images of the batch", shape, &entries.images)?;
+        checks::shape("texts of the batch", shape, &entries.texts)?;
+        checks::count("caption numbers", shape[0], "one a pair", entries.captions.len())?;
+        checks::ids("batch row", entries.ids)?;
+        checks::finite("images of the batch", &entries.images)?;
+        checks::finite("texts of the batch", &entries.texts)?;
+        self.enqueue(entries);
+        Ok(())
+    }
+
+    /// [`push`](Self::push) of what is known to fit; it may hold a NaN, where [`restore`](Self::restore) follows.
+    pub(crate) fn enqueue(&mut self, entries: Entries) {
+        if self.capacity() > 0 {
             let [images, texts] = [entries.images, entries.texts].map(plain);
             self.overwrite(Entries { images, texts, ..entries });
         }
-        Ok(())
     }
 
     /// As long as there are rows.
@@ -239,18 +252,6 @@ fn write(table: &mut Tensor<2>, at: usize, rows: Tensor<2>) {
 fn table(rows: Vec<f32>, width: usize, device: &Device) -> Tensor<2> {
     let shape = [rows.len() / width.max(1), width];
     Tensor::from_data(TensorData::new(rows, shape), &device.clone().inner())
-}
-
-/// Refuses the id that marks unwritten rows.
-pub(crate) fn check_ids(ids: &[i64]) -> Result<()> {
-    match ids.iter().position(|&id| id == NEVER) {
-        Some(row) => Err(Error::invalid(
-            format!("batch row {row}"),
-            "an image id",
-            format!("{NEVER}, which marks bank rows never written"),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// A direction uniform on the sphere: Gaussian coordinates (Box–Muller), divided by their norm.

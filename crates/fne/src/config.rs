@@ -35,7 +35,8 @@ pub struct FneConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Seed of weights, bank, draws and noise.
+    /// Seed of the weights and the bank before the first step. The draws and the noise of a step come from the seed that
+    /// [`step`](itm_core::learn::Method::step) is given; the runner makes that one of this number and the number of the step.
     pub seed: u64,
     /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
@@ -252,8 +253,9 @@ impl FneConfig {
         at_least_zero("train.weight_decay", train.weight_decay)?;
         above_zero("train.grad_clip", train.grad_clip)?;
         let share = |x: f64| (0.0..1.0).contains(&x);
-        within("train.dropout", train.dropout, "in [0, 1)", share)?;
-        within("train.word_dropout", train.word_dropout, "in [0, 1)", share)?;
+        let range = "a number of at least 0 and below 1";
+        within("train.dropout", train.dropout, range, share)?;
+        within("train.word_dropout", train.word_dropout, range, share)?;
         if matches!(model.text, TextConfig::Bert(_)) {
             let none = "0: word pieces have no <unk> of their own";
             within("train.word_dropout", train.word_dropout, none, |x| x == 0.0)?;
@@ -266,12 +268,9 @@ impl FneConfig {
             let expected = "\"same_image\" with negatives of the batch's own hinges";
             return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));
         }
-        at_least_zero("sampler.margin", sampler.margin)?;
-        within("sampler.momentum", sampler.momentum, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;
-        within("sampler.prior", sampler.prior, "in (0, 1)", |x| x > 0.0 && x < 1.0)?;
-        within("sampler.lambda", sampler.lambda, "in [0, 1]", |x| (0.0..=1.0).contains(&x))?;
-        at_least_zero("sampler.tau", sampler.tau)?;
-        at_least_zero("sampler.alpha", sampler.alpha)
+        let share = |x| (0.0..=1.0).contains(&x);
+        within("sampler.momentum", sampler.momentum, "a number from 0 to 1", share)?;
+        sampler.rule().check("sampler")
     }
 }
 

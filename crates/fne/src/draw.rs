@@ -1,46 +1,52 @@
 //! The draw of Eq. 15: one candidate per anchor, with probability proportional to its weight.
 
+use itm_core::{Error, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Draws one column per row, column j of row i with probability `w[i,j] / Σ_j w[i,j]`.
+/// Draws one column per row, column j of row i with probability `ρ[i,j] / Σ_j ρ[i,j]` (Eq. 15).
 ///
 /// | symbol | here      | shape          |
 /// |--------|-----------|----------------|
 /// | ρ      | `weights` | `[b, columns]` |
 ///
-/// Sums in f64; the same seed draws the same columns on every machine. A column of weight 0 is
-/// never drawn.
+/// Returns the b columns. The sums are in f64. The same seed draws the same columns on every machine. The function never
+/// draws a column of weight 0. Each direction needs a seed of its own: with one seed for both, row i of both directions takes
+/// the same random number, and the two draws repeat each other.
 ///
-/// # Panics
-/// If a row's weights do not sum to a positive finite number (the fallback of
-/// [`weights`](crate::weights()) sees to that), or are not whole rows.
+/// # Errors
+/// If `weights` are not whole rows of `columns`, if a weight is negative or not finite, or if all weights of a row are 0. The
+/// weights of [`weights`](crate::weights()) always have a positive sum.
 ///
 /// ```
 /// let weights = [0.0, 1.0, 0.0, /* row 1 */ 0.5, 0.0, 0.5];
-/// let columns = fne::draw(&weights, 3, 7);
+/// let columns = fne::draw(&weights, 3, 7)?;
 /// assert_eq!(columns[0], 1);
 /// assert_ne!(columns[1], 1);
+/// # Ok::<(), fne::Error>(())
 /// ```
-pub fn draw(weights: &[f32], columns: usize, seed: u64) -> Vec<usize> {
-    assert!(columns > 0 && weights.len().is_multiple_of(columns), "weights are rows of {columns}");
+pub fn draw(weights: &[f32], columns: usize, seed: u64) -> Result<Vec<usize>> {
+    if columns == 0 || !weights.len().is_multiple_of(columns) {
+        let expected = format!("whole rows of {columns} columns, at least one column");
+        return Err(Error::invalid("weights", expected, format!("{} values", weights.len())));
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    weights
-        .chunks_exact(columns)
-        .enumerate()
-        .map(|(i, row)| {
-            let u: f64 = rng.random();
-            pick(row, u).unwrap_or_else(|| panic!("row {i}: weights sum to no positive number"))
-        })
-        .collect()
+    let rows = weights.chunks_exact(columns).enumerate();
+    rows.map(|(i, row)| {
+        if let Some(j) = row.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
+            let place = format!("weight of row {i}, column {j}");
+            return Err(Error::invalid(place, "a finite number of at least 0", row[j]));
+        }
+        let u: f64 = rng.random();
+        let nothing = || Error::invalid(format!("weights of row {i}"), "a sum above 0", 0);
+        pick(row, u).ok_or_else(nothing)
+    })
+    .collect()
 }
 
-/// The column in which the cumulative weight first exceeds `u` of the total, `u` in [0, 1).
+/// The column in which the cumulative weight first exceeds `u` of the total, `u` in [0, 1); `None` if the total is 0.
 fn pick(row: &[f32], u: f64) -> Option<usize> {
     let total: f64 = row.iter().copied().map(f64::from).sum();
-    if !(total > 0.0 && total.is_finite()) {
-        return None;
-    }
     let mut rest = u * total;
     let mut last = None;
     for (j, &w) in row.iter().enumerate() {
@@ -70,7 +76,7 @@ mod tests {
         let n = 100_000;
         let many: Vec<f32> = weights.iter().copied().cycle().take(n * weights.len()).collect();
         let mut count = [0usize; 10];
-        for j in draw(&many, weights.len(), 3407) {
+        for j in draw(&many, weights.len(), 3407).unwrap() {
             count[j] += 1;
         }
         let mut chi2 = 0.0;
@@ -83,8 +89,9 @@ mod tests {
             }
         }
         assert!(chi2 < 22.46, "χ² = {chi2}");
-        assert_eq!(draw(&many, 10, 3407), draw(&many, 10, 3407));
-        assert_ne!(draw(&many, 10, 3407), draw(&many, 10, 3408));
+        let of = |seed| draw(&many, 10, seed).unwrap();
+        assert_eq!(of(3407), of(3407));
+        assert_ne!(of(3407), of(3408));
     }
 
     /// By hand: weights 1, 0, 2 fill [0, 1/3) and [1/3, 1).
@@ -99,17 +106,27 @@ mod tests {
 
     #[test]
     fn trap_19_weight_zero_is_never_drawn_and_an_empty_row_is_refused() {
-        assert_eq!(draw(&[0.0, 0.0, 1e-30], 3, 0), [2]);
+        assert_eq!(draw(&[0.0, 0.0, 1e-30], 3, 0).unwrap(), [2]);
         assert_eq!(pick(&[0.0, 0.0], 0.5), None);
-        assert_eq!(pick(&[f32::NAN, 1.0], 0.5), None);
-        assert!(std::panic::catch_unwind(|| draw(&[0.0, 0.0], 2, 0)).is_err());
+        let refused = |weights: &[f32], columns| draw(weights, columns, 0).unwrap_err().to_string();
+        let line = refused(&[1.0, 0.0, 0.0, 0.0], 2);
+        assert_eq!(line, "weights of row 1: expected a sum above 0, got 0");
+        for bad in [f32::NAN, f32::INFINITY, -0.5] {
+            let line = refused(&[1.0, 2.0, 1.0, bad], 2);
+            let expected = "weight of row 1, column 1: expected a finite number of at least 0";
+            assert_eq!(line, format!("{expected}, got {bad}"));
+        }
+        let expected = "whole rows of 2 columns, at least one column";
+        assert_eq!(refused(&[1.0; 3], 2), format!("weights: expected {expected}, got 3 values"));
+        assert!(refused(&[1.0; 3], 0).starts_with("weights: expected whole rows of 0 columns"));
+        assert!(draw(&[], 2, 0).unwrap().is_empty());
     }
 
     proptest! {
         #[test]
         fn only_positive_weights(row in vec(prop_oneof![Just(0.0f32), 0.0f32..1.0], 1..40), seed: u64) {
             prop_assume!(row.iter().any(|&w| w > 0.0));
-            let j = draw(&row, row.len(), seed)[0];
+            let j = draw(&row, row.len(), seed).unwrap()[0];
             prop_assert!(row[j] > 0.0);
         }
 
@@ -117,7 +134,8 @@ mod tests {
         #[test]
         fn scale_free(row in vec(0.01f32..1.0, 2..20), seed: u64) {
             let double: Vec<f32> = row.iter().map(|w| 4.0 * w).collect();
-            prop_assert_eq!(draw(&row, row.len(), seed), draw(&double, row.len(), seed));
+            let of = |row: &[f32]| draw(row, row.len(), seed).unwrap();
+            prop_assert_eq!(of(&row), of(&double));
         }
     }
 }

@@ -7,17 +7,22 @@ use itm_core::scored::{EmbeddingRows, Similarity};
 use itm_core::vision::PictureBatch;
 use itm_core::{Error, Result, host};
 
+use crate::checks;
 use crate::model::Dropout;
 use crate::step::Fne;
 
-/// Captions encoded at once by BERT: word pieces have a dozen blocks to pass.
+/// Captions that BERT encodes at once: word pieces have a dozen blocks to pass.
 pub(crate) const TEXTS: usize = 64;
 
 impl Fne {
     /// v̄ and w̄ of a split by the online encoders in evaluation mode.
     pub(crate) fn embed(&self, items: Items) -> Result<EmbeddingRows> {
         let images = match (self.online().image.feature_width(), items.images) {
-            (Some(width), images) => self.embed_images(images.features(width)?),
+            (Some(width), images) => {
+                let features = images.features(width)?;
+                checks::finite_values("features", &features.values, width)?;
+                self.embed_images(features)
+            }
             (None, ImageItems::Pictures(pictures)) => {
                 let all: Vec<usize> = (0..pictures.len()).collect();
                 self.embed_pictures(pictures.some(&all))?
@@ -45,7 +50,9 @@ impl Fne {
     ) -> Result<Vec<f32>> {
         let (model, mut out) = (self.online().valid(), vec![]);
         for pictures in batches {
-            out.extend(host(model.images(Images::from(&pictures?), Dropout::Off)));
+            let pictures = pictures?;
+            model.image.check(Images::from(&pictures), pictures.images)?;
+            out.extend(host(model.images(Images::from(&pictures), Dropout::Off)));
         }
         Ok(out)
     }

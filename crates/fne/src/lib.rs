@@ -6,6 +6,7 @@ mod golden;
 
 mod audit;
 mod bank;
+mod checks;
 mod config;
 mod draw;
 mod embed;
@@ -36,8 +37,8 @@ pub use config::{
     TrainTruncate, VitConfig, WarmupLoss, Weights,
 };
 pub use draw::draw;
-pub use loss::{drawn_hinges, in_batch_loss, row_dots};
-pub use memory_loss::{Draws, memory_loss};
+pub use loss::{drawn_hinges, in_batch_hinges, row_dots};
+pub use memory_loss::{Draws, Online, memory_loss};
 pub use model::{BertEncoder, Dropout, Encoders, ImageEncoder, TextEncoder, UNKNOWN, VitEncoder};
 pub use posterior::{Gaussian, Posterior, SIGMA_FLOOR};
 pub use statistics::{Moments, Reset, Snapshot, Statistics, Variance};

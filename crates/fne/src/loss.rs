@@ -5,54 +5,62 @@ use itm_core::{AllNegatives, Block, Hardest, triplet};
 
 use crate::config::WarmupLoss;
 
-/// Warm-up loss of `b` pairs against each other, Eq. 3.
+/// Hinges of `b` pairs against each other, Eq. 3: the warm-up, not reduced.
 ///
 /// ```text
 /// S = v̄ w̄ᵀ
-/// hardest   1/b Σ_i ( max_{j≠i} [γ − S_ii + S_ij]₊ + max_{j≠i} [γ − S_ii + S_ji]₊ )
-/// sum       the same with Σ_{j≠i} for max_{j≠i}
+/// images as anchors   H_ij = [γ − S_ii + S_ij]₊   for the texts j that count
+/// texts as anchors    G_ij = [γ − S_ii + S_ji]₊   for the images j that count;   0 for every other j
+/// loss of the paper   1/b · (Σ H + Σ G)
 /// ```
 ///
 /// | symbol | here       | shape    |
 /// |--------|------------|----------|
-/// | v̄      | `images`   | `[b, d]` |
-/// | w̄      | `texts`    | `[b, d]` |
+/// | v̄      | `images`: rows of unit length | `[b, d]` |
+/// | w̄      | `texts`: rows of unit length, row i of each a pair | `[b, d]` |
 /// | γ      | `margin`   |          |
+/// | H, G   | result     | `[b, b]` each |
 ///
-/// With `ids`, pairs of the same image are passed over; without, only the own pair is (released
-/// code). The gradient goes into both sides.
+/// With [`WarmupLoss::Hardest`] the candidate of the largest hinge counts, one for each anchor. With [`WarmupLoss::Sum`] all
+/// count. An anchor's own partner never counts. With `ids`, other pairs of the same image do not count either; without, they do
+/// (released code). The gradient goes into both sides.
 ///
 /// # Panics
-/// If `images`, `texts` and `ids` differ in their number of rows.
+/// If there is no pair, or `images`, `texts` and `ids` do not have the same number of rows and the same width.
 ///
 /// # Departures
-/// `sum` is ours, for encoders that start from scratch.
-pub fn in_batch_loss(
-    images: Tensor<2>,
-    texts: Tensor<2>,
-    margin: f64,
-    kind: WarmupLoss,
-    ids: Option<&[i64]>,
-) -> Tensor<1> {
-    let b = images.dims()[0];
-    let [rows, columns] = in_batch_hinges(images, texts, margin, kind, ids);
-    (rows.sum() + columns.sum()) / b as f64
-}
-
-/// The hinges of [`in_batch_loss`], images as anchors and texts as anchors, `[b, b]` each.
-pub(crate) fn in_batch_hinges(
+/// `Sum` is ours, for encoders that start from scratch.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+/// use fne::{WarmupLoss, in_batch_hinges};
+///
+/// let images = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &Device::flex());
+/// let texts = Tensor::<2>::from_floats([[0.8, 0.6], [0.0, 1.0]], &Device::flex());
+/// let [h, g] = in_batch_hinges(images, texts, 0.5, WarmupLoss::Hardest, None);
+/// // H_10 = 0.5 − 1 + 0.6 = 0.1 and G_01 = 0.5 − 0.8 + 0.6 = 0.3; every other hinge is 0.
+/// let loss = (h.sum() + g.sum()) / 2.0;
+/// assert!((loss.into_scalar::<f32>() - 0.2).abs() < 1e-6);
+/// # }
+/// ```
+pub fn in_batch_hinges(
     images: Tensor<2>,
     texts: Tensor<2>,
     margin: f64,
     kind: WarmupLoss,
     ids: Option<&[i64]>,
 ) -> [Tensor<2>; 2] {
-    let b = images.dims()[0];
+    let ([b, d], texts_shape) = (images.dims(), texts.dims());
+    assert!(b > 0, "a batch has at least one pair");
+    assert_eq!(texts_shape, [b, d], "texts of shape {texts_shape:?} for images of [{b}, {d}]");
+    if let Some(ids) = ids {
+        assert_eq!(ids.len(), b, "{} image ids for {b} pairs", ids.len());
+    }
     let scores = images.matmul(texts.transpose());
     let side = |scores: Tensor<2>| {
         let mut block = Block::in_batch(scores);
         if let Some(ids) = ids {
-            assert_eq!(ids.len(), b, "one image id a pair");
             let same = ids.iter().flat_map(|a| ids.iter().map(move |c| a == c)).collect::<Vec<_>>();
             let same = TensorData::new(same, [b, b]);
             block.excluded = Tensor::<2, Bool>::from_data(same, &block.scores.device());
@@ -74,15 +82,31 @@ pub(crate) fn in_batch_hinges(
 /// | symbol | here        | shape    | gradient |
 /// |--------|-------------|----------|----------|
 /// | a      | `anchors`   | `[b, d]` | yes |
-/// | s⁺     | `positive`  | `[b, 1]` | as it has |
-/// | c      | `negatives` | `[b, d]` | as it has; none for rows of a bank |
+/// | s⁺     | `positive`  | `[b, 1]` | if it has one |
+/// | c      | `negatives` | `[b, d]` | if it has one; rows of a bank have none |
+/// | h      | result      | `[b, 1]` | |
 ///
-/// Only the drawn columns of the score matrix carry a gradient, so only they are computed with one:
-/// the same as [`triplet`] over all columns with a sampler that selects the drawn ones, at a
-/// fraction of the time. `masked` rows have hinge 0.
+/// A row with `true` in `masked` has hinge 0. The result equals [`triplet`] over all candidates with a sampler that selects the drawn
+/// ones. It takes a fraction of the time, because only the drawn columns of the score matrix carry a gradient, and only they
+/// are computed here.
 ///
 /// # Panics
-/// If the shapes do not fit.
+/// If the shapes do not fit: the message names both.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+/// use fne::{drawn_hinges, row_dots};
+///
+/// let of = |rows: [[f32; 2]; 2]| Tensor::<2>::from_floats(rows, &Device::flex());
+/// let (anchors, own) = (of([[1.0, 0.0], [0.0, 1.0]]), of([[0.6, 0.8], [0.6, 0.8]]));
+/// let positive = row_dots(anchors.clone(), own); // 0.6, 0.8
+/// let negatives = of([[0.8, 0.6], [0.8, 0.6]]); // scores 0.8, 0.6
+/// let h = drawn_hinges(anchors, positive, negatives, &[false, true], 0.2); // 0.2 − 0.6 + 0.8; masked
+/// let loss = h.sum() / 2.0;
+/// assert!((loss.into_scalar::<f32>() - 0.2).abs() < 1e-6);
+/// # }
+/// ```
 pub fn drawn_hinges(
     anchors: Tensor<2>,
     positive: Tensor<2>,
@@ -90,8 +114,9 @@ pub fn drawn_hinges(
     masked: &[bool],
     margin: f64,
 ) -> Tensor<2> {
-    let b = anchors.dims()[0];
-    assert_eq!(masked.len(), b, "masked: one value for each of {b} anchors");
+    let (b, positives) = (anchors.dims()[0], positive.dims());
+    assert_eq!(positives, [b, 1], "positives of shape {positives:?} for {b} anchors");
+    assert_eq!(masked.len(), b, "a mask of {} values for {b} anchors", masked.len());
     let mask = TensorData::new(masked.to_vec(), [b, 1]);
     let excluded = Tensor::<2, Bool>::from_data(mask, &anchors.device());
     let block = Block::new(positive, row_dots(anchors, negatives), excluded);
@@ -101,9 +126,10 @@ pub fn drawn_hinges(
 /// `a_i · c_i` of every row, `[b, 1]`.
 ///
 /// # Panics
-/// If the shapes differ.
+/// If the shapes differ: the message names both.
 pub fn row_dots(a: Tensor<2>, c: Tensor<2>) -> Tensor<2> {
-    assert_eq!(a.dims(), c.dims(), "row products of [{:?}] and [{:?}]", a.dims(), c.dims());
+    let (left, right) = (a.dims(), c.dims());
+    assert_eq!(left, right, "row products of rows of shape {left:?} and {right:?}");
     (a * c).sum_dim(1)
 }
 
@@ -116,229 +142,4 @@ pub(crate) fn gather(table: Tensor<2>, columns: &[usize]) -> Tensor<2> {
 }
 
 #[cfg(test)]
-mod tests {
-    use burn::tensor::Device;
-    use itm_core::{NegativeSampler, host};
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-    use serde_json::Value;
-
-    use super::*;
-    use crate::golden::{close, floats, golden, integers, numbers};
-    use crate::weights::{Excluded, Pool, weights};
-    use crate::{Preset, Snapshot, draw};
-
-    fn device() -> Device {
-        Device::flex().autodiff()
-    }
-
-    fn matrix(values: &[f32], width: usize) -> Tensor<2> {
-        Tensor::from_data(
-            TensorData::new(values.to_vec(), [values.len() / width, width]),
-            &device(),
-        )
-    }
-
-    fn case(value: &Value, key: &str) -> Tensor<2> {
-        matrix(&floats(&value[key]), value["d"].as_u64().unwrap() as usize)
-    }
-
-    fn columns(value: &Value) -> Vec<usize> {
-        integers(value).into_iter().map(|j| j as usize).collect()
-    }
-
-    /// `tests/reference/fne.py`, `warmup`: value and both gradients.
-    #[test]
-    fn golden_warmup() {
-        for c in golden()["warmup"].as_array().unwrap() {
-            let total = c["total"].as_bool().unwrap();
-            let kind = if total { WarmupLoss::Sum } else { WarmupLoss::Hardest };
-            let ids = integers(&c["ids"]);
-            let ids = c["masked"].as_bool().unwrap().then_some(ids.as_slice());
-            let (v, w) = (case(c, "images").require_grad(), case(c, "texts").require_grad());
-            let loss = in_batch_loss(v.clone(), w.clone(), 0.2, kind, ids);
-            close("warm-up", &host(loss.clone()), &numbers(&c["loss"]), 1e-6);
-            let grads = loss.backward();
-            close("∂v", &host(v.grad(&grads).unwrap()), &numbers(&c["images_grad"]), 1e-6);
-            close("∂w", &host(w.grad(&grads).unwrap()), &numbers(&c["texts_grad"]), 1e-6);
-        }
-    }
-
-    /// `tests/reference/fne.py`, `bank`: values and gradients of Eq. 15 for the three ways to build
-    /// pool and positive; momentum embeddings and bank rows get no gradient.
-    #[test]
-    fn golden_bank_loss() {
-        for c in golden()["bank"].as_array().unwrap() {
-            let name = c["name"].as_str().unwrap();
-            let (v, w) = (case(c, "images").require_grad(), case(c, "texts").require_grad());
-            let (vm, wm) = (case(c, "images_momentum"), case(c, "texts_momentum"));
-            let (bank_v, bank_w) = (case(c, "bank_images"), case(c, "bank_texts"));
-            let online = |a: &Tensor<2>| a.clone();
-            let (pool_v, pool_w, own_v, own_w) = match name {
-                "official" => (
-                    Tensor::cat(vec![vm.clone(), bank_v], 0),
-                    Tensor::cat(vec![wm.clone(), bank_w], 0),
-                    vm.clone(),
-                    wm.clone(),
-                ),
-                "paper" => (bank_v, bank_w, online(&v), online(&w)),
-                _ => (online(&v), online(&w), online(&v), online(&w)),
-            };
-            let b = c["b"].as_u64().unwrap() as usize;
-            let side = |a: &Tensor<2>, own: Tensor<2>, pool: Tensor<2>, drawn: &str| {
-                let negatives = gather(pool, &columns(&c[drawn]));
-                drawn_hinges(a.clone(), row_dots(a.clone(), own), negatives, &vec![false; b], 0.2)
-            };
-            let i2t = side(&v, own_w, pool_w, "drawn_i2t");
-            let t2i = side(&w, own_v, pool_v, "drawn_t2i");
-            let loss = (i2t.sum() + t2i.sum()) / b as f64;
-            close(name, &host(loss.clone()), &numbers(&c["loss"]), 1e-6);
-            let grads = loss.backward();
-            close(name, &host(v.grad(&grads).unwrap()), &numbers(&c["images_grad"]), 1e-6);
-            close(name, &host(w.grad(&grads).unwrap()), &numbers(&c["texts_grad"]), 1e-6);
-            assert!(
-                vm.grad(&grads).is_none() && wm.grad(&grads).is_none(),
-                "momentum has no gradient"
-            );
-        }
-    }
-
-    /// Both directions of the bank loss look along rows; columns of an asymmetric matrix differ.
-    #[test]
-    fn trap_07_both_directions_are_row_wise() {
-        for c in golden()["bank"].as_array().unwrap() {
-            for side in ["i2t", "t2i"] {
-                let ids = integers(&c["ids"]);
-                let candidates = match c["name"].as_str().unwrap() {
-                    "official" => [ids.clone(), integers(&c["bank_ids"])].concat(),
-                    "paper" => integers(&c["bank_ids"]),
-                    _ => ids.clone(),
-                };
-                let pool = Pool {
-                    scores: &floats(&c[format!("scores_{side}")]),
-                    positive: &floats(&c[format!("positive_{side}")]),
-                    excluded: Excluded::SameImage { anchors: &ids, candidates: &candidates },
-                };
-                assert_eq!(pool.hardest(0.2), columns(&c[format!("hardest_{side}")]), "{side}");
-            }
-        }
-        // The warm-up takes rows for images and columns for texts: by hand, γ = 0.2,
-        // rows 0.2 − 0.5 + 0.6 = 0.3 and 0.2 − 0.9 + 0.1 < 0; columns 0 and 0.2 − 0.9 + 0.6 < 0.
-        let (v, w) = (matrix(&[1.0, 0.0, 0.0, 1.0], 2), matrix(&[0.5, 0.1, 0.6, 0.9], 2));
-        let loss = in_batch_loss(v, w, 0.2, WarmupLoss::Hardest, None);
-        assert!((host(loss)[0] - 0.15).abs() < 1e-6);
-    }
-
-    #[test]
-    fn trap_13_inactive_hinge_has_no_gradient_and_the_sum_is_divided_by_b() {
-        // Hinges of row 0: 0.25 − 0.5 + 0.25 = 0 exactly; of row 1: 0.25 − 0.5 + 0.5 = 0.25.
-        let a = matrix(&[0.5, 0.0, 0.5, 0.0], 2).require_grad();
-        let (own, negatives) = (matrix(&[1.0, 0.0, 1.0, 0.0], 2), matrix(&[0.5, 0.0, 1.0, 0.5], 2));
-        let h = drawn_hinges(a.clone(), row_dots(a.clone(), own), negatives, &[false; 2], 0.25);
-        assert_eq!(host(h.clone()), [0.0, 0.25]);
-        let grads = (h.sum() / 2.0).backward();
-        assert_eq!(host(a.grad(&grads).unwrap()), [0.0, 0.0, 0.0, 0.25]);
-        // One violation of 0.25 + 0.2 on one side of two pairs: divided by 2, not by 4.
-        let (v, w) = (matrix(&[1.0, 0.0, 0.0, 1.0], 2), matrix(&[0.5, 0.0, 0.75, 1.0], 2));
-        let loss = in_batch_loss(v, w, 0.2, WarmupLoss::Sum, None);
-        assert!((host(loss)[0] - 0.225).abs() < 1e-6);
-    }
-
-    #[test]
-    fn trap_14_masked_fallback_adds_nothing() {
-        let a = matrix(&[1.0, 0.0], 2).require_grad();
-        let own = matrix(&[0.1, 0.0], 2);
-        let h = drawn_hinges(a.clone(), row_dots(a.clone(), own.clone()), own, &[true], 0.2);
-        assert_eq!(host(h.clone()), [0.0]);
-        assert!(host(a.grad(&h.sum().backward()).unwrap()).iter().all(|&g| g == 0.0));
-    }
-
-    /// Central differences of the whole loss in every coordinate of both sides.
-    #[test]
-    fn finite_differences() {
-        let c = &golden()["bank"][2];
-        let (v, w) = (floats(&c["images"]), floats(&c["texts"]));
-        let (d, b) = (5, 4);
-        let (ji, jt) = (columns(&c["drawn_i2t"]), columns(&c["drawn_t2i"]));
-        let bank = |v: Tensor<2>, w: Tensor<2>| {
-            let positive = row_dots(v.clone(), w.clone());
-            let (to_w, to_v) = (gather(w.clone(), &ji), gather(v.clone(), &jt));
-            let i2t = drawn_hinges(v, positive.clone(), to_w, &[false; 4], 0.2);
-            let t2i = drawn_hinges(w, positive, to_v, &[false; 4], 0.2);
-            (i2t.sum() + t2i.sum()) / b as f64
-        };
-        let warmup = |v, w| in_batch_loss(v, w, 0.2, WarmupLoss::Hardest, None);
-        let sum = |v, w| in_batch_loss(v, w, 0.2, WarmupLoss::Sum, None);
-        type Loss<'a> = &'a dyn Fn(Tensor<2>, Tensor<2>) -> Tensor<1>;
-        for (name, loss) in [("bank", &bank as Loss), ("warm-up", &warmup), ("sum", &sum)] {
-            let (tv, tw) = (matrix(&v, d).require_grad(), matrix(&w, d).require_grad());
-            let grads = loss(tv.clone(), tw.clone()).backward();
-            let got = [host(tv.grad(&grads).unwrap()), host(tw.grad(&grads).unwrap())].concat();
-            let value = |x: &[f32]| {
-                let (v, w) = x.split_at(b * d);
-                f64::from(host(loss(matrix(v, d), matrix(w, d)))[0])
-            };
-            let both = [v.clone(), w.clone()].concat();
-            for k in 0..both.len() {
-                let (mut up, mut down) = (both.clone(), both.clone());
-                up[k] += 5e-3;
-                down[k] -= 5e-3;
-                let want = (value(&up) - value(&down)) / 1e-2;
-                assert!(
-                    (f64::from(got[k]) - want).abs() < 2e-3,
-                    "{name} {k}: {} vs {want}",
-                    got[k]
-                );
-            }
-        }
-    }
-
-    /// One column an anchor, unless it is excluded.
-    struct Drawn(Vec<usize>);
-
-    impl NegativeSampler for Drawn {
-        fn select(&mut self, block: &Block) -> Tensor<2, Bool> {
-            let [b, n] = block.scores.dims();
-            let selected: Vec<bool> = (0..b * n).map(|k| self.0[k / n] == k % n).collect();
-            let selected =
-                Tensor::<2, Bool>::from_data(TensorData::new(selected, [b, n]), &device());
-            selected.bool_and(block.excluded.clone().bool_not())
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        /// Drawing first and computing only the drawn columns gives what the dense path through
-        /// `triplet` gives: loss and gradient.
-        #[test]
-        fn both_paths_agree(s in vec(-1.0f32..1.0, 4 * 5 + 7 * 5), own in vec(-1.0f32..1.0, 20), seed: u64) {
-            let (a, pool) = s.split_at(20);
-            let ids = [1i64, 2, 3, 1];
-            let candidates = [1i64, 2, 3, 1, -100, 3, 8];
-            let mask: Vec<bool> = ids.iter().flat_map(|a| candidates.map(|c| *a == c)).collect();
-            let rule = Preset::Official.sampler().rule();
-            let (own, pool) = (matrix(&own, 5), matrix(pool, 5));
-            let (x, y) = (matrix(a, 5).require_grad(), matrix(a, 5).require_grad());
-
-            let positive = row_dots(x.clone(), own.clone());
-            let scores = x.clone().matmul(pool.clone().transpose());
-            let view = Pool {
-                scores: &host(scores.clone()),
-                positive: &host(positive.clone()),
-                excluded: Excluded::SameImage { anchors: &ids, candidates: &candidates },
-            };
-            let drawn = draw(&weights(&view, &rule, &Snapshot::default()), 7, seed);
-            let masked: Vec<bool> = drawn.iter().enumerate().map(|(i, &j)| view.excluded(i, j)).collect();
-
-            let excluded = Tensor::from_data(TensorData::new(mask, [4, 7]), &device());
-            let block = Block::new(positive, scores, excluded);
-            let dense = triplet(&block, &mut Drawn(drawn.clone()), 0.2).sum();
-            let positive = row_dots(y.clone(), own);
-            let sparse = drawn_hinges(y.clone(), positive, gather(pool, &drawn), &masked, 0.2).sum();
-
-            prop_assert!((host(dense.clone())[0] - host(sparse.clone())[0]).abs() < 1e-5);
-            let (g, h) = (host(x.grad(&dense.backward()).unwrap()), host(y.grad(&sparse.backward()).unwrap()));
-            for (x, y) in g.iter().zip(&h) { prop_assert!((x - y).abs() < 1e-5); }
-        }
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use itm_core::scored::Scored;
 use crate::step::{Chance, Fne};
 
 impl Method for Fne {
-    /// Statistics start anew, the bank stays.
+    /// The statistics start anew (`sampler.reset`), the bank stays.
     fn begin_epoch(&mut self, epoch: usize, _: Items) -> Result<()> {
         self.learner.begin_epoch(epoch);
         self.statistics.begin_epoch();
@@ -21,13 +21,11 @@ impl Method for Fne {
     /// One update of the online encoders.
     ///
     /// # Errors
-    /// If a value of an image, the loss or the norm of its gradients is not finite, if the images are of another kind than the
-    /// encoder's, an image id is −100, a caption has no word or more than BERT has positions, or
-    /// [`Exclude::Truth`](crate::Exclude::Truth) is asked for and no truth was told.
-    ///
-    /// # Panics
-    /// If the parts of the batch differ in their number of rows, the images are of another size than the configuration says,
-    /// or a word's number is outside the vocabulary.
+    /// If the parts of the batch do not have one row a pair; if the images are of another kind, width or size than the encoder's; if
+    /// a value of an image, the loss or the norm of its gradients is not finite; if an image id is −100; if a caption has no word
+    /// (a bag of words takes it), a word's number outside the vocabulary, or more pieces than BERT has positions; if
+    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth; if an option counts by the steps of an epoch
+    /// and [`with_epochs_of`](Fne::with_epochs_of) did not set them. Nothing has changed then.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let (step, observation) = self.step_by(batch, &Chance::seeded(seed), observe)?;
         let (Observe::Against(truth), Some(seen)) = (observe, observation) else { return Ok(step) };
@@ -73,6 +71,8 @@ impl Method for Fne {
         Some(self.config.sampler.prior)
     }
 
+    /// # Panics
+    /// If a pair names an image or a text that is not there.
     fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
         self.maps(pairs)
     }

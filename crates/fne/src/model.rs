@@ -28,11 +28,11 @@ pub const UNKNOWN: u32 = 1;
 /// Both sides of the model. Online and momentum encoders are two of these.
 #[derive(Module, Debug)]
 pub struct Encoders {
-    /// Images to v̄.
+    /// Makes v̄ of images.
     pub image: ImageEncoder,
-    /// Captions to w̄.
+    /// Makes w̄ of captions.
     pub text: TextEncoder,
-    /// The contrastive loss, of a row that has one: its temperature may learn.
+    /// The contrastive loss, where `train.loss` asks for one: its temperature may learn.
     pub contrast: Option<Contrast>,
 }
 
@@ -46,13 +46,13 @@ pub(crate) fn derive(seed: u64, part: u64) -> u64 {
     rng.random()
 }
 
-/// Which values are dropped. The same in training mode for online and momentum encoders, each with
-/// masks of its own; [`Dropout::Off`] is the evaluation mode.
+/// Which values are set to 0 in training. The online and the momentum encoders drop the same shares, each with masks of its own.
+/// [`Dropout::Off`] is for evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Dropout {
     /// None.
     Off,
-    /// Some, by a seed; what is left is scaled up. ViT and BERT drop the shares that their weights name.
+    /// Some, by a seed; the other values are scaled up. ViT and BERT drop the shares that their weights name.
     On {
         /// Share of features and of word vectors' values that is set to 0; may be 0.
         share: f64,
@@ -94,10 +94,11 @@ impl Dropout {
 impl Encoders {
     /// Random weights, a function of the seed, or published ones, with a report of each folder read.
     ///
-    /// `image_dim` is the width of a row of features; with pictures nobody asks for it.
+    /// `image_dim` is the width of a row of features; for pictures it is not read. `vocabulary` counts words or word pieces.
     ///
     /// # Errors
-    /// If published weights are not to be found or not whole, or of another size than the configuration says.
+    /// If a value of the configuration is out of its range, a size is 0, or published weights are missing, damaged, or of another
+    /// size than the configuration says.
     pub fn open(
         config: &ModelConfig,
         image_dim: usize,
@@ -105,6 +106,7 @@ impl Encoders {
         seed: u64,
         device: &Device,
     ) -> Result<(Self, Vec<LoadReport>)> {
+        config.validate()?;
         config.check_weights()?;
         let d = config.embed_dim;
         let (image, of_image) = ImageEncoder::open(&config.image, (image_dim, d), seed, device)?;
@@ -134,7 +136,7 @@ impl Encoders {
     /// v̄, `[b, d]`, rows of unit length.
     ///
     /// # Panics
-    /// If the images are of the other kind, of another width or size, or no whole ones.
+    /// If the images are of another kind, width or size than the encoder's, or the values are not whole images.
     pub fn images(&self, images: Images, dropout: Dropout) -> Tensor<2> {
         self.image.encode(images, dropout)
     }

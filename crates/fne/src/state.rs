@@ -12,11 +12,9 @@ use crate::step::Fne;
 
 /// In the kinds of the files.
 const METHOD: &str = "fne";
-/// Only in the state after a step that was refused.
-const AVERAGED: &str = "momentum.averaged";
 
 impl Fne {
-    /// All that the next step depends on, each file by name and contents.
+    /// Hands over all that the next step depends on: each file by its name and its contents.
     pub(crate) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let modules = |model: &mut Writer| {
             model.module("online", self.online());
@@ -34,9 +32,6 @@ impl Fne {
                 state.i64s(&format!("statistics.{name}.count"), &[m.count as i64]);
                 state.f64s(&format!("statistics.{name}"), &[m.sum, m.mean, m.squares]);
             }
-            if self.averaged {
-                state.i64s(AVERAGED, &[1]);
-            }
             [bank.cursor as i64, updates]
         })
     }
@@ -51,7 +46,6 @@ impl Fne {
         let online = model.module("online", self.online().clone())?;
         next.learner = self.learner.restored(online, &saved, updates)?;
         next.momentum = model.module("momentum", self.momentum.clone())?;
-        next.averaged = state.has(AVERAGED)? && state.i64s(AVERAGED, 1)? == [1];
 
         let (k, d) = (self.bank.capacity(), self.bank.width());
         let cursor = cursor as usize;
@@ -90,5 +84,7 @@ fn statistics(state: &Reader) -> Result<Snapshot> {
         let f = state.f64s(&format!("statistics.{name}"), 3)?;
         Ok(Moments { count, sum: f[0], mean: f[1], squares: f[2] })
     };
-    Ok(Snapshot { positive: moments("positive")?, negative: moments("negative")? })
+    let seen = Snapshot { positive: moments("positive")?, negative: moments("negative")? };
+    seen.check("statistics")?;
+    Ok(seen)
 }

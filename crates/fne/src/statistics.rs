@@ -1,7 +1,10 @@
 //! Running mean and variance of matched and mismatched similarities, §3.2 of the paper.
 
+use itm_core::learn::within;
+use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::checks;
 use crate::posterior::{Gaussian, Posterior};
 
 /// How the variance is accumulated.
@@ -84,13 +87,27 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The posterior of Eq. 9, once **more than** `min_count` matched pairs were seen.
+    /// The posterior of Eq. 9; `None` until **more than** `min_count` matched pairs were seen. `prior` is p of Eq. 10, above 0 and
+    /// below 1.
     pub fn posterior(&self, prior: f64, min_count: u64) -> Option<Posterior> {
         (self.positive.count > min_count).then(|| Posterior {
             prior,
             positive: self.positive.gaussian(),
             negative: self.negative.gaussian(),
         })
+    }
+
+    /// Refuses numbers from outside that are not finite.
+    pub(crate) fn check(&self, place: &str) -> Result<()> {
+        for (class, moments) in [("positive", self.positive), ("negative", self.negative)] {
+            let Moments { sum, mean, squares, .. } = moments;
+            for (name, value) in [("sum", sum), ("mean", mean)] {
+                within(&format!("{place}.{class}.{name}"), value, "a finite number", |_| true)?;
+            }
+            let key = format!("{place}.{class}.squares");
+            within(&key, squares, "a finite number of at least 0", |x| x >= 0.0)?;
+        }
+        Ok(())
     }
 }
 
@@ -116,10 +133,11 @@ impl Snapshot {
 /// statistics.update(&[
 ///     0.9, 0.2, // pair 0 is the best of its row and its column
 ///     0.3, 0.1, // pair 1 is not: 0.3 > 0.1
-/// ], 2);
+/// ], 2)?;
 /// let seen = statistics.snapshot();
 /// assert_eq!((seen.positive.count, seen.negative.count), (1, 2));
 /// assert!((seen.negative.mean - 0.25).abs() < 1e-7);
+/// # Ok::<(), fne::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -152,17 +170,30 @@ impl Statistics {
         self.seen = seen;
     }
 
-    /// Takes in the scores of one batch, `[b, b]` row-major, image i against text j.
+    /// Takes in the scores of one batch, `[b, b]` row-major: row i is image i, column j is text j. Call it once a step.
     ///
-    /// # Panics
-    /// If `scores` does not hold `b · b` values.
-    pub fn update(&mut self, scores: &[f32], b: usize) {
-        self.update_masked(scores, b, |_, _| false);
+    /// # Errors
+    /// If `scores` does not hold `b · b` values, or one of them is not finite. The statistics stay as they were then.
+    pub fn update(&mut self, scores: &[f32], b: usize) -> Result<()> {
+        self.update_masked(scores, b, |_, _| false)
     }
 
     /// [`update`](Self::update) that passes over the pairs (i, j), i ≠ j, for which `skip` holds.
-    pub fn update_masked(&mut self, scores: &[f32], b: usize, skip: impl Fn(usize, usize) -> bool) {
-        assert_eq!(scores.len(), b * b, "scores are [{b}, {b}]");
+    ///
+    /// # Errors
+    /// Those of [`update`](Self::update).
+    pub fn update_masked(
+        &mut self,
+        scores: &[f32],
+        b: usize,
+        skip: impl Fn(usize, usize) -> bool,
+    ) -> Result<()> {
+        let each = format!("one for each of {b} images and {b} texts");
+        checks::count("scores of the batch", b * b, &each, scores.len())?;
+        if let Some(at) = scores.iter().position(|s| !s.is_finite()) {
+            let place = format!("score of image {} and text {} of the batch", at / b, at % b);
+            return Err(Error::invalid(place, "a finite number", scores[at]));
+        }
         let (mut positive, mut negative) = (Vec::with_capacity(b), Vec::with_capacity(2 * b));
         for i in 0..b {
             let own = scores[i * b + i];
@@ -175,6 +206,7 @@ impl Statistics {
         }
         self.seen.positive.extend(&positive, self.variance);
         self.seen.negative.extend(&negative, self.variance);
+        Ok(())
     }
 }
 
@@ -238,7 +270,7 @@ mod tests {
                     statistics.begin_epoch();
                 }
                 let b = step["b"].as_u64().unwrap() as usize;
-                statistics.update(&floats(&step["scores"]), b);
+                statistics.update(&floats(&step["scores"]), b).unwrap();
                 let seen = statistics.snapshot();
                 check(&format!("{name} step {k} +"), &seen.positive, &step[name]["positive"]);
                 check(&format!("{name} step {k} -"), &seen.negative, &step[name]["negative"]);
@@ -252,26 +284,26 @@ mod tests {
     #[test]
     fn trap_01_variance_against_the_mean_of_its_batch() {
         let mut statistics = official();
-        statistics.update(&[0.8], 1);
+        statistics.update(&[0.8], 1).unwrap();
         assert_eq!(statistics.snapshot().positive.variance(), 0.0);
-        statistics.update(&[0.6], 1);
+        statistics.update(&[0.6], 1).unwrap();
         assert!((statistics.snapshot().positive.variance() - 0.01).abs() < 1e-7);
 
         let mut exact = Statistics::new(Variance::Welford, Reset::Epoch);
-        exact.update(&[0.8], 1);
-        exact.update(&[0.6], 1);
+        exact.update(&[0.8], 1).unwrap();
+        exact.update(&[0.6], 1).unwrap();
         assert!((exact.snapshot().positive.variance() - 0.02).abs() < 1e-7);
     }
 
     #[test]
     fn trap_02_reset_per_epoch() {
         let mut statistics = official();
-        statistics.update(&[0.8], 1);
+        statistics.update(&[0.8], 1).unwrap();
         statistics.begin_epoch();
         assert_eq!(statistics.snapshot(), Snapshot::default());
 
         let mut kept = Statistics::new(Variance::Official, Reset::Never);
-        kept.update(&[0.8], 1);
+        kept.update(&[0.8], 1).unwrap();
         kept.begin_epoch();
         assert_eq!(kept.snapshot().positive.count, 1);
     }
@@ -280,7 +312,7 @@ mod tests {
     fn trap_03_gate_is_strict() {
         let mut statistics = official();
         for n in 1..=201 {
-            statistics.update(&[0.5 + 0.001 * n as f32], 1);
+            statistics.update(&[0.5 + 0.001 * n as f32], 1).unwrap();
             assert_eq!(statistics.snapshot().posterior(1e-4, 200).is_some(), n > 200, "n+ = {n}");
         }
     }
@@ -288,13 +320,13 @@ mod tests {
     #[test]
     fn trap_18_negatives_are_floored_at_zero() {
         let mut statistics = official();
-        statistics.update(&[0.5, -0.3, -0.2, 0.4], 2);
+        statistics.update(&[0.5, -0.3, -0.2, 0.4], 2).unwrap();
         let seen = statistics.snapshot();
         assert_eq!((seen.positive.count, seen.negative.count), (2, 4));
         assert_eq!((seen.negative.mean, seen.negative.variance()), (0.0, 0.0));
 
         let mut single = official();
-        single.update(&[-0.5], 1);
+        single.update(&[-0.5], 1).unwrap();
         let seen = single.snapshot();
         assert_eq!((seen.positive.count, seen.negative.count, seen.negative.mean), (1, 2, 0.0));
     }
@@ -304,7 +336,7 @@ mod tests {
     fn ties_select_the_lowest_index() {
         for (scores, want) in [([0.6, 0.6, 0.1, 0.7], 2), ([0.7, 0.6, 0.1, 0.6], 1)] {
             let mut statistics = official();
-            statistics.update(&scores, 2);
+            statistics.update(&scores, 2).unwrap();
             assert_eq!(statistics.snapshot().positive.count, want, "{scores:?}");
         }
     }
@@ -313,11 +345,27 @@ mod tests {
     fn best_in_both_directions() {
         let mut statistics = official();
         // Pair 0 leads its row (0.5 > 0.4) but not its column (0.6); pair 1 its column only.
-        statistics.update(&[0.5, 0.4, 0.6, 0.55], 2);
+        statistics.update(&[0.5, 0.4, 0.6, 0.55], 2).unwrap();
         assert_eq!(statistics.snapshot().positive.count, 0);
         // Without the pair (1, 0), pair 0 is taken, and so is pair 1.
-        statistics.update_masked(&[0.5, 0.4, 0.6, 0.55], 2, |i, j| (i, j) == (1, 0));
+        statistics.update_masked(&[0.5, 0.4, 0.6, 0.55], 2, |i, j| (i, j) == (1, 0)).unwrap();
         assert_eq!(statistics.snapshot().positive.count, 2);
+    }
+
+    #[test]
+    fn scores_that_do_not_fit_change_nothing() {
+        let mut statistics = official();
+        statistics.update(&[0.8], 1).unwrap();
+        let before = statistics.clone();
+        let line = statistics.update(&[0.5; 3], 2).unwrap_err().to_string();
+        let expected = "4 values, one for each of 2 images and 2 texts";
+        assert_eq!(line, format!("scores of the batch: expected {expected}, got 3"));
+        for bad in [f32::NAN, f32::INFINITY] {
+            let line = statistics.update(&[0.5, 0.1, bad, 0.4], 2).unwrap_err().to_string();
+            let place = "score of image 1 and text 0 of the batch";
+            assert_eq!(line, format!("{place}: expected a finite number, got {bad}"));
+        }
+        assert_eq!(statistics, before);
     }
 
     proptest! {
@@ -340,7 +388,7 @@ mod tests {
             for (k, x) in s.iter().enumerate() { transposed[(k % 4) * 4 + k / 4] = *x; }
             let run = |s: &[f32], v| {
                 let mut st = Statistics::new(v, Reset::Epoch);
-                st.update(s, 4);
+                st.update(s, 4).unwrap();
                 st.snapshot()
             };
             let (a, b) = (run(&s, Variance::Official), run(&s, Variance::Welford));

@@ -6,16 +6,17 @@ mod parts;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::contrastive::Contrast;
-use itm_core::learn::{Batch, Images, Learner, Numbers, Observe, Schedule, Step, Updates};
+use itm_core::learn::{Batch, Learner, Numbers, Observe, Schedule, Step, Updates, at_least_one};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
-use itm_kernels::AdamOptions;
+use itm_kernels::{AdamOptions, AdamW};
 
 use self::objective::Kept;
 use self::parts::Parts;
 use crate::audit::Observation;
-use crate::bank::{Bank, check_ids};
+use crate::bank::Bank;
+use crate::checks;
 use crate::config::{self, DropoutAfterValidation, Enqueue, Exclude, FneConfig};
 use crate::model::{Dropout, Encoders, derive, drop_words};
 use crate::statistics::{Snapshot, Statistics};
@@ -28,19 +29,17 @@ pub(crate) use self::objective::Chance;
 /// A step has the order of the released code: forward, momentum update, loss, enqueue, clipped AdamW. What is random in it is
 /// a function of the seed given to it.
 ///
+/// A step that is refused changes nothing: encoders, momentum encoders, bank, statistics, optimiser and counts are, bit for bit, as they
+/// were. So a loop can leave that batch out and go on, and what it saves then is what it would have saved before.
+///
 /// # Departures
-/// A batch is enqueued when the update was made: the loss saw the bank before, and a step that is refused leaves the bank and the
-/// statistics as they were. It also leaves the online encoders and the optimiser. The momentum encoders alone have then moved:
-/// they hold the average that the next step begins with, and the next step does not average again. So its numbers are, bit
-/// for bit, what they would have been.
+/// A batch is enqueued after the update, not before it. No number differs: the loss reads the bank before that.
 #[derive(Debug, Clone)]
 pub struct Fne {
     pub(crate) config: FneConfig,
     /// The online encoders.
     pub(crate) learner: Learner<Encoders>,
     pub(crate) momentum: Encoders,
-    /// Whether the momentum encoders hold the average that the next step begins with.
-    pub(crate) averaged: bool,
     pub(crate) bank: Bank,
     pub(crate) statistics: Statistics,
     steps_per_epoch: Option<u64>,
@@ -66,22 +65,22 @@ struct Loss {
 }
 
 impl Fne {
-    /// Random encoders or published ones, momentum copies of them, an unwritten bank: a function of `seed`.
+    /// Random encoders or published ones, momentum copies of them, an unwritten bank: a function of `config.train.seed`.
     ///
-    /// `image_dim` is the width of a row of features; with pictures nobody asks for it. `vocabulary` counts words or word
-    /// pieces. `device` is one without autodiff or with; the step differentiates by itself.
+    /// `image_dim` is the width of a row of features; for pictures it is not read. `vocabulary` counts words or word pieces: their
+    /// numbers are below it. `device` may be one with autodiff or without; the step differentiates by itself.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with, or published weights are not to be found, not whole, or of
+    /// If the config holds a value nothing can be trained with, a size is 0, or published weights are missing, damaged, or of
     /// another size than the config says.
     pub fn new(
         config: &FneConfig,
         image_dim: usize,
         vocabulary: usize,
         device: &Device,
-        seed: u64,
     ) -> Result<Self> {
         config.validate()?;
+        let seed = config.train.seed;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let (mut online, loaded) =
             Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
@@ -89,7 +88,6 @@ impl Fne {
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {
             momentum: online.clone().valid(),
-            averaged: false,
             learner: Learner::new(online, options(config)),
             bank: Bank::new(sampler.bank_size, d, derive(seed, 3), &device.inner()),
             statistics: Statistics::new(sampler.variance, sampler.reset),
@@ -105,10 +103,11 @@ impl Fne {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
-    /// Tells what of the training data is part of the encoders: the deviation of the features, the idf of the stems.
+    /// Tells what of the training data is part of the encoders: the deviation of the features, the idf of the stems. Before the
+    /// first step.
     ///
     /// # Errors
-    /// If there are not as many idf as stems, or a number is not above 0.
+    /// If there are not as many idf as stems, a number is not above 0, or a step was made.
     pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         self.with_online(|online| online.with_inputs(inputs))
     }
@@ -116,19 +115,23 @@ impl Fne {
     /// Begins with these maps instead of random weights; before the first step.
     ///
     /// # Errors
-    /// If the encoders are not a map of features and a bag of words, or the maps are of another shape.
+    /// If the encoders are not a map of features and a bag of words, the maps are of another shape, or a step was made.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         self.with_online(|online| online.with_start(start))
     }
 
     fn with_online(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
+        if self.learner.steps() > 0 {
+            let got = format!("a model after step {}", self.learner.steps());
+            return Err(Error::invalid("inputs or start", "a model before its first step", got));
+        }
         let online = change(self.learner.into_module())?;
         let (momentum, learner) =
             (online.clone().valid(), Learner::new(online, options(&self.config)));
         Ok(Self { momentum, learner, ..self })
     }
 
-    /// Tells which images and captions, by their ids, match: [`Exclude::Truth`](crate::Exclude::Truth) leaves these out.
+    /// Tells which images and captions, by their ids, match. With [`Exclude::Truth`](crate::Exclude::Truth) these are never negatives.
     pub fn with_truth(self, truth: Relevance) -> Self {
         Self { truth: Some(truth), ..self }
     }
@@ -146,6 +149,7 @@ impl Fne {
         let mut texts: Vec<_> = batch.texts.iter().map(|text| model.text.training(text)).collect();
         let text = &self.online().text;
         text.check(&texts)?; // as they were cut, P3
+        let rate = self.rate()?;
         if train.word_dropout > 0.0 && text.has_unknown_word() {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
         }
@@ -159,14 +163,13 @@ impl Fne {
             false => Dropout::Off,
         };
 
-        // Before the online encoders' graph is there: its activations and this pass's are not held together.
-        let has_momentum = self.config.has_momentum();
-        if has_momentum {
-            self.average();
-        }
+        // Before the online encoders' graph is there: its activations and this pass's are not held together. The average is a copy
+        // that goes with this pass: the momentum encoders move when it is sure that the update will be made.
+        let (has_momentum, m) = (self.config.has_momentum(), self.config.sampler.momentum);
         let in_batch = self.config.sampler.in_batch(self.learner.epoch());
         let kept = (has_momentum && !in_batch).then(|| {
-            let [images, texts] = parts.joined(&self.momentum, noise(stream::MOMENTUM));
+            let averaged = ema(self.momentum.clone(), self.online(), m); // Eq. 14
+            let [images, texts] = parts.joined(&averaged, noise(stream::MOMENTUM));
             Kept { images, texts }
         });
         let noise = noise(stream::ONLINE);
@@ -177,16 +180,22 @@ impl Fne {
         let enqueue = self.config.sampler.enqueue;
         let before = kept.is_some() && enqueue == Enqueue::Before;
         let overwritten = before.then(|| self.bank.oldest(b));
-        let rate = self.rate()?;
         let loss = match &kept {
             _ if train.loss != config::Loss::Triplet => Ok(self.contrastive(batch, both)),
-            _ if in_batch => Ok(self.in_batch(batch, both, observe)),
+            _ if in_batch => self.in_batch(batch, both, observe),
             Some(kept) => self.with_memory(batch, both, kept.clone(), chance, observe),
             None => self.without_memory(batch, both, chance, observe),
         };
         let updated = loss.and_then(|Loss { value, active, observation }| {
+            let momentum = &mut self.momentum;
             let [loss, grad_norm] = self.learner.update(rate, value, |online, loss| {
-                parts.gradients(online, embedded, loss, noise)
+                let grads = parts.gradients(online, embedded, loss, noise);
+                if has_momentum && AdamW::norm(online, &grads).is_finite() {
+                    // Moved out and in: it is averaged in place if nobody else holds it.
+                    let before = std::mem::replace(momentum, online.clone());
+                    *momentum = ema(before, online, m); // Eq. 14, before the optimiser
+                }
+                grads
             })?;
             let numbers = numbers(rate, &self.statistics.snapshot());
             let step = Step { loss, grad_norm, active, numbers, draws: None, candidates: None };
@@ -197,9 +206,8 @@ impl Fne {
             overwritten.into_iter().for_each(|rows| self.bank.restore(rows));
             return updated;
         }
-        self.averaged = false;
         match kept {
-            Some(kept) if enqueue == Enqueue::After => self.bank.push(kept.entries(batch))?,
+            Some(kept) if enqueue == Enqueue::After => self.bank.enqueue(kept.entries(batch)),
             _ => (),
         }
         updated
@@ -207,28 +215,18 @@ impl Fne {
 
     /// The number of pairs of a batch that can be trained with.
     fn check(&self, batch: &Batch) -> Result<usize> {
-        let b = batch.pairs()?;
-        match (self.online().image.feature_width(), batch.images) {
-            (Some(width), images) => _ = images.features(b, width)?,
-            (None, Images::Pixels { .. }) => (),
-            (None, images) => return Err(Error::invalid("images", "pictures", images.kind())),
-        }
-        check_ids(batch.image_ids)?;
+        let b = batch.image_ids.len();
+        at_least_one("pairs of the batch", b)?;
+        checks::count("texts of the batch", b, "one a pair", batch.texts.len())?;
+        checks::count("caption numbers of the batch", b, "one a pair", batch.caption_ids.len())?;
+        self.online().image.check(batch.images, b)?;
+        batch.pairs()?;
+        checks::ids("batch row", batch.image_ids)?;
         if self.config.sampler.exclude == Exclude::Truth && self.truth.is_none() {
             let expected = "the truth of the training pairs";
             return Err(Error::invalid("sampler.exclude", expected, "none"));
         }
         Ok(b)
-    }
-
-    /// Eq. 14, once a step.
-    fn average(&mut self) {
-        if !std::mem::replace(&mut self.averaged, true) {
-            // Moved out and in: it is averaged in place if nobody else holds it.
-            let online = self.online().clone();
-            let momentum = std::mem::replace(&mut self.momentum, online);
-            self.momentum = ema(momentum, self.online(), self.config.sampler.momentum);
-        }
     }
 
     /// Whether the next step drops anything: P24.
@@ -264,17 +262,17 @@ impl Fne {
         })
     }
 
-    /// The config it was made with.
+    /// The config that this model was made with.
     pub fn config(&self) -> &FneConfig {
         &self.config
     }
 
-    /// The statistics now.
+    /// The statistics as they stand after the last step.
     pub fn statistics(&self) -> Snapshot {
         self.statistics.snapshot()
     }
 
-    /// What was read of published weights.
+    /// A report of each file of published weights that was read.
     pub fn loaded(&self) -> &[LoadReport] {
         &self.loaded
     }
@@ -289,7 +287,7 @@ impl Fne {
         self.learner.module()
     }
 
-    /// Their moving average.
+    /// The moving average of the encoders that learn.
     pub fn momentum(&self) -> &Encoders {
         &self.momentum
     }

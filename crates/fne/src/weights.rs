@@ -1,8 +1,11 @@
 //! How likely each candidate is to be drawn as the negative of its anchor: Eq. 11–13, with the cut and the
 //! fallback of the released code.
 
+use itm_core::learn::{at_least_zero, within};
+use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::checks;
 use crate::exp::{exp_nonpositive, sigmoid};
 use crate::posterior::{Posterior, log_odds};
 use crate::statistics::Snapshot;
@@ -28,47 +31,66 @@ pub enum Density {
     F32,
 }
 
-/// The numbers of Eq. 11–13.
+/// The numbers of Eq. 11–13. [`Preset`](crate::Preset) has the numbers of the paper and of the released code:
+/// `Preset::Default.sampler().rule()`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// p of Eq. 10.
+    /// p of Eq. 10: the share of matches among all candidates. Above 0 and below 1.
     pub prior: f64,
-    /// λ of Eq. 13: below it a candidate is an easy negative.
+    /// λ of Eq. 13: a candidate with P < λ is an easy negative. From 0 to 1.
     pub lambda: f64,
     /// Which side P = λ belongs to.
     pub tie: Tie,
-    /// τ: 0.5 in the released code, 1 in print.
+    /// τ of Eq. 11: 0.5 in the released code, 1 in print. At least 0.
     pub tau: f64,
-    /// α of Eq. 12.
+    /// α of Eq. 12. At least 0.
     pub alpha: f64,
-    /// γ of Eq. 3.
+    /// γ of Eq. 3. At least 0.
     pub margin: f64,
     /// Whether candidates with s ≤ μ⁺ − γ get no weight (released code; not in the paper).
     pub margin_cut: bool,
-    /// The posterior is used once n⁺ exceeds this.
+    /// The weights use the posterior when n⁺ is larger than this number.
     pub min_count: u64,
     /// How P(c|s) is evaluated.
     pub density: Density,
 }
 
-/// X: which candidates are no negatives of which anchors.
+impl Rule {
+    /// Refuses a number out of its range; `section` stands before its name in the message.
+    pub(crate) fn check(&self, section: &str) -> Result<()> {
+        let key = |name: &str| format!("{section}.{name}");
+        at_least_zero(&key("margin"), self.margin)?;
+        let open = |x| x > 0.0 && x < 1.0;
+        within(&key("prior"), self.prior, "a number above 0 and below 1", open)?;
+        let closed = |x: f64| (0.0..=1.0).contains(&x);
+        within(&key("lambda"), self.lambda, "a number from 0 to 1", closed)?;
+        at_least_zero(&key("tau"), self.tau)?;
+        at_least_zero(&key("alpha"), self.alpha)
+    }
+}
+
+/// X: which candidates are never negatives of which anchors.
+///
+/// To leave a candidate out, name it here. A very low score does not leave it out: without the margin cut every finite score may
+/// have a weight, and Eq. 11 may even call a very low score a match.
 #[derive(Debug, Clone, Copy)]
 pub enum Excluded<'a> {
     /// Where both show the same image.
     SameImage {
-        /// Image id of each anchor, `[b]`.
+        /// Image id of each anchor, `[b]`. No anchor may have the id [`NEVER`](crate::NEVER), −100.
         anchors: &'a [i64],
-        /// Image id of each candidate, `[n]`; −100 for a row that was never written.
+        /// Image id of each candidate, `[n]`; [`NEVER`](crate::NEVER), −100, for a row of a bank that nothing was written to. Such
+        /// a row belongs to no image, so it is a candidate of every anchor.
         candidates: &'a [i64],
     },
-    /// Where it says so, `[b, n]`.
+    /// Where the mask holds `true`, `[b, n]` row-major.
     Mask(&'a [bool]),
 }
 
-/// The candidates of one direction, on the host.
+/// The candidates of one direction, on the host: b anchors, n candidates.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
-    /// S: similarity of each anchor to each candidate, `[b, n]` row-major.
+    /// S: similarity of each anchor to each candidate, `[b, n]` row-major. Finite, except where `excluded`: nothing reads those scores.
     pub scores: &'a [f32],
     /// s⁺: similarity of each anchor to its own partner, `[b]`.
     pub positive: &'a [f32],
@@ -77,20 +99,20 @@ pub struct Pool<'a> {
 }
 
 impl Pool<'_> {
-    /// Number b of anchors.
+    /// Number b of anchors: the length of `positive`.
     pub fn anchors(&self) -> usize {
         self.positive.len()
     }
 
-    /// Number n of candidates.
+    /// Number n of candidates: the scores of an anchor.
     pub fn candidates(&self) -> usize {
-        match self.excluded {
-            Excluded::SameImage { candidates, .. } => candidates.len(),
-            Excluded::Mask(mask) => mask.len() / self.anchors().max(1),
-        }
+        self.scores.len() / self.anchors().max(1)
     }
 
-    /// Whether candidate `j` is no negative of anchor `i`.
+    /// Whether candidate `j` is excluded as a negative of anchor `i`.
+    ///
+    /// # Panics
+    /// If there is no such anchor or candidate.
     pub fn excluded(&self, i: usize, j: usize) -> bool {
         match self.excluded {
             Excluded::SameImage { anchors, candidates } => anchors[i] == candidates[j],
@@ -99,20 +121,24 @@ impl Pool<'_> {
     }
 
     /// Similarities of anchor `i`.
+    ///
+    /// # Panics
+    /// If there is no such anchor.
     pub fn row(&self, i: usize) -> &[f32] {
         let n = self.candidates();
         &self.scores[i * n..(i + 1) * n]
     }
 
-    /// For each anchor the first candidate with the largest hinge `[γ + s − s⁺]₊`, excluded ones
-    /// counting 0: the choice of the row "w/o FNE", and the fallback of a row without weights.
-    /// If no hinge of a row is active it is column 0.
+    /// For each anchor the first candidate with the largest hinge `[γ + s − s⁺]₊`: the choice of the row "w/o FNE", and the
+    /// fallback of a row without weights. The hinge of an excluded candidate counts as 0. If no hinge of a row is above 0, the
+    /// choice is column 0, even if that one is excluded.
     ///
-    /// # Panics
-    /// As [`weights`].
-    pub fn hardest(&self, margin: f64) -> Vec<usize> {
-        self.check();
-        (0..self.anchors()).map(|i| self.hardest_of(i, margin)).collect()
+    /// # Errors
+    /// As [`weights`], and if `margin` is negative or not finite.
+    pub fn hardest(&self, margin: f64) -> Result<Vec<usize>> {
+        at_least_zero("margin", margin)?;
+        self.check()?;
+        Ok((0..self.anchors()).map(|i| self.hardest_of(i, margin)).collect())
     }
 
     fn hardest_of(&self, i: usize, margin: f64) -> usize {
@@ -126,12 +152,13 @@ impl Pool<'_> {
         column
     }
 
-    /// Weight 1 for every candidate of another image: what the sampler is compared with.
+    /// Weight 1 for every candidate that is not excluded: what the sampler is compared with. A row whose candidates are all
+    /// excluded has weight 1 at column 0.
     ///
-    /// # Panics
+    /// # Errors
     /// As [`weights`].
-    pub fn uniform(&self) -> Vec<f32> {
-        self.check();
+    pub fn uniform(&self) -> Result<Vec<f32>> {
+        self.check()?;
         let n = self.candidates();
         let mut out = vec![0.0; self.anchors() * n];
         for (i, row) in out.chunks_exact_mut(n).enumerate() {
@@ -142,19 +169,41 @@ impl Pool<'_> {
                 row[0] = 1.0;
             }
         }
-        out
+        Ok(out)
     }
 
-    fn check(&self) {
-        let (b, n) = (self.anchors(), self.candidates());
-        assert!(n > 0, "a pool of [{b}, {n}] holds no candidate");
-        assert_eq!(self.scores.len(), b * n, "scores are [{b}, {n}]");
-        match self.excluded {
-            Excluded::SameImage { anchors, .. } => {
-                assert_eq!(anchors.len(), b, "ids of the anchors: one for each of {b} positives");
-            }
-            Excluded::Mask(mask) => assert_eq!(mask.len(), b * n, "the mask is [{b}, {n}]"),
+    /// The scores and their positives say what b and n are; ids and masks have to fit them.
+    fn check(&self) -> Result<()> {
+        let (b, n, all) = (self.anchors(), self.candidates(), self.scores.len());
+        if b == 0 || n == 0 || all != b * n {
+            let expected =
+                format!("rows of equal length, at least one score in each, for {b} anchors");
+            return Err(Error::invalid("scores", expected, format!("{all} scores")));
         }
+        match self.excluded {
+            Excluded::SameImage { anchors, candidates } => {
+                checks::count("image ids of the anchors", b, "one an anchor", anchors.len())?;
+                let each = "one a column of the scores";
+                checks::count("image ids of the candidates", n, each, candidates.len())?;
+                checks::ids("image id of anchor", anchors)?;
+            }
+            Excluded::Mask(mask) => checks::count("mask", b * n, "one a score", mask.len())?,
+        }
+        let refuse = |place: String, got| Err(Error::invalid(place, "a finite number", got));
+        for (i, &positive) in self.positive.iter().enumerate() {
+            if !positive.is_finite() {
+                return refuse(format!("positive score of anchor {i}"), positive);
+            }
+            let row = self.row(i);
+            if row.iter().all(|s| s.is_finite()) {
+                continue; // without a branch in each score
+            }
+            let bad = |&(j, s): &(usize, &f32)| !s.is_finite() && !self.excluded(i, j);
+            if let Some((j, &s)) = row.iter().enumerate().find(bad) {
+                return refuse(format!("score of anchor {i} and candidate {j}"), s);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -173,17 +222,35 @@ impl Pool<'_> {
 /// | s⁺     | `pool.positive` | `[b]`    |
 /// | μ⁺, n⁺ | `seen.positive` |          |
 ///
-/// Returns ρ, `[b, n]`, without randomness; [`draw`](crate::draw()) draws from it. λ is compared
-/// in log-odds, or in 1 − P with [`Density::F32`].
+/// Returns ρ, `[b, n]`, without randomness; [`draw`](crate::draw()) draws from it. λ is compared in log-odds, or in 1 − P with
+/// [`Density::F32`]. `seen` must be the statistics as they stand in this step: take a new snapshot for each step.
 ///
-/// # Panics
-/// If the slices of `pool` do not fit together, or there is no candidate.
+/// # Errors
+/// If the slices of `pool` do not fit together, or hold no anchor or no candidate; if a score that is not excluded is NaN or
+/// infinite; if an anchor has the id [`NEVER`](crate::NEVER), −100; if a number of `rule` is out of its range, or a number of
+/// `seen` is not finite. The message names the place, what was expected and what stood there.
 ///
 /// # Departures
 /// The paper has neither cut nor fallback, prints exp(−P) (τ = 1) and λ = 0.01; the released code
 /// takes τ = 0.5 and λ = 0.001. All are fields of [`Rule`].
-pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
-    pool.check();
+///
+/// ```
+/// use fne::{Excluded, Pool, Preset, Snapshot, weights};
+///
+/// let pool = Pool {
+///     scores: &[0.6, 0.5, 0.1, f32::NAN], // the last one is excluded: nothing reads it
+///     positive: &[0.7],
+///     excluded: Excluded::Mask(&[false, false, false, true]),
+/// };
+/// let rho = weights(&pool, &Preset::Default.sampler().rule(), &Snapshot::default())?;
+/// assert!((rho[0] - (-0.5f32 * 0.1 * 0.1).exp()).abs() < 1e-6); // Eq. 12
+/// assert!(rho[0] > rho[1] && rho[1] > rho[2] && rho[3] == 0.0);
+/// # Ok::<(), fne::Error>(())
+/// ```
+pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
+    pool.check()?;
+    rule.check("rule")?;
+    seen.check("statistics")?;
     let n = pool.candidates();
     let posterior = seen.posterior(rule.prior, rule.min_count);
     let cut =
@@ -207,7 +274,7 @@ pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
             row[pool.hardest_of(i, rule.margin)] = 1.0;
         }
     }
-    out
+    Ok(out)
 }
 
 /// The candidates of one row that are neither masked nor cut, packed so that the loops over them

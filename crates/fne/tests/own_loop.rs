@@ -4,6 +4,6 @@
 mod example;
 
 #[test]
-fn a_loop_of_ones_own_resumes_with_the_same_bits() {
+fn your_own_loop_resumes_with_the_same_bits() {
     example::main().unwrap();
 }

@@ -77,7 +77,9 @@ impl Observation {
         self.statistics.posterior(rule.prior, rule.min_count)?;
         let excluded = Excluded::Mask(&side.excluded);
         let pool = Pool { scores: &side.scores, positive: &side.positive, excluded };
-        Some(side.expected_true_share(&weights(&pool, rule, &self.statistics), truth))
+        let rho =
+            weights(&pool, rule, &self.statistics).expect("a step that was made has finite scores");
+        Some(side.expected_true_share(&rho, truth))
     }
 
     fn sides(&self) -> [&Observed; 2] {

@@ -85,6 +85,6 @@ fn hardest_is_the_samplers() {
         o.scores = scores.into();
         let excluded = Excluded::Mask(&o.excluded);
         let pool = Pool { scores: &o.scores, positive: &o.positive, excluded };
-        assert_eq!(o.hardest(margin), pool.hardest(margin), "{scores:?}");
+        assert_eq!(o.hardest(margin), pool.hardest(margin).unwrap(), "{scores:?}");
     }
 }

@@ -37,7 +37,7 @@ fn trap_11_ring_wraps_around() {
     }
 }
 
-/// A loop of one's own gives tensors of the differentiating device: values are kept, no graph, and the tables stay plain.
+/// A loop of your own gives tensors of the differentiating device: values are kept, no graph, and the tables stay plain.
 #[test]
 fn rows_come_without_their_graph() {
     let device = Device::flex().autodiff();
@@ -79,6 +79,36 @@ fn a_saved_bank_goes_on_and_a_damaged_one_is_refused() {
     let few = |s: &mut BankState| _ = s.captions.pop();
     assert_eq!(refused(&few), "captions of the bank: expected 5, one a row, got 4");
     assert_eq!(refused(&|s| s.cursor = 5), "cursor of the bank: expected a row below 5, got 5");
+    assert_eq!(
+        refused(&|s| s.texts[3] = f32::NAN),
+        "texts of the bank, row 3: expected finite numbers, got NaN"
+    );
+}
+
+/// What does not fit, and what would poison the memory for as many steps as it holds: the line names it, and no row changes.
+#[test]
+fn a_push_that_is_refused_leaves_the_bank_as_it_was() {
+    let device = Device::flex();
+    let mut bank = new(4, 2, 0);
+    let before = bank.state();
+    let rows = |n: usize, width: usize| table(vec![0.5; n * width], width, &device);
+    let mut refused = |images: Tensor<2>, texts: Tensor<2>, captions: &[i64]| {
+        let line = bank.push(Entries { images, texts, ids: &[1, 2], captions }).unwrap_err();
+        assert_eq!(bank.state(), before);
+        line.to_string()
+    };
+    let place = "of the batch: expected 2 rows of width 2, got";
+    assert_eq!(refused(rows(3, 2), rows(2, 2), &[1, 2]), format!("images {place} 3 of 2"));
+    assert_eq!(refused(rows(2, 2), rows(2, 1), &[1, 2]), format!("texts {place} 2 of 1"));
+    let line = refused(rows(2, 2), rows(2, 2), &[1]);
+    assert_eq!(line, "caption numbers: expected 2 values, one a pair, got 1");
+    for bad in [f32::NAN, f32::INFINITY] {
+        let poisoned = || table(vec![0.5, 0.5, bad, 0.5], 2, &device);
+        let of =
+            |side: &str| format!("{side} of the batch, row 1: expected finite numbers, got {bad}");
+        assert_eq!(refused(poisoned(), rows(2, 2), &[1, 2]), of("images"));
+        assert_eq!(refused(rows(2, 2), poisoned(), &[1, 2]), of("texts"));
+    }
 }
 
 #[test]

@@ -263,7 +263,7 @@ impl ModelConfig {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
-    pub(super) fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         self.validate_start()?;
         if let ImageConfig::Features(FeaturesConfig { residual: Some(residual), .. }) = &self.image

@@ -129,6 +129,37 @@ impl Preset {
         }
     }
 
+    /// Keys of which this source says nothing: there its preset has another source's value. The paper leaves open what only a
+    /// program has to settle.
+    pub fn silent(self) -> &'static [&'static str] {
+        match self {
+            Self::Official | Self::Default => &[],
+            Self::Paper => &[
+                "model.embed_dim",
+                "model.image.image_size",
+                "model.image.pixels",
+                "model.image.augment",
+                "model.image.activations",
+                "model.text.max_pieces",
+                "model.text.train_truncate",
+                "model.text.activations",
+                "train.seed",
+                "train.micro_batch",
+                "train.weight_decay",
+                "train.grad_clip",
+                "train.dropout",
+                "train.word_dropout",
+                "train.dropout_after_validation",
+                "sampler.warmup_loss",
+                "sampler.mask_same_image_everywhere",
+                "sampler.min_count",
+                "sampler.density",
+                "sampler.variance",
+                "sampler.reset",
+            ],
+        }
+    }
+
     /// All three sections.
     pub fn config(self) -> FneConfig {
         FneConfig { model: self.model(), train: self.train(), sampler: self.sampler() }

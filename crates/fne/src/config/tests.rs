@@ -8,7 +8,13 @@ pub(crate) fn tiny(preset: Preset) -> FneConfig {
     sampler.bank_size = 12;
     FneConfig {
         model: ModelConfig::new(8, 6),
-        train: TrainConfig { batch: 4, micro_batch: 4, learning_rate: 1e-2, ..preset.train() },
+        train: TrainConfig {
+            seed: 7,
+            batch: 4,
+            micro_batch: 4,
+            learning_rate: 1e-2,
+            ..preset.train()
+        },
         sampler,
     }
 }
@@ -91,6 +97,11 @@ fn features_are_transformed_row_by_row() {
     let mut zero = [0.0, -1.0];
     FeatureTransform::SqrtL2.apply(&mut zero);
     assert_eq!(zero, [0.0, 0.0]);
+    for transform in [FeatureTransform::L2, FeatureTransform::SqrtL2] {
+        let mut damaged = [1.0, f32::NAN];
+        transform.apply(&mut damaged);
+        assert!(damaged[1].is_nan(), "{transform:?} must not hide a NaN: {damaged:?}");
+    }
 }
 
 /// P6 and P25, on a grey picture with one dark and one bright pixel: the floats of training differ by the constants that

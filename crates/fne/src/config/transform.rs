@@ -15,7 +15,7 @@ pub enum FeatureTransform {
 }
 
 impl FeatureTransform {
-    /// Transforms one row in place; a row of zeros stays one.
+    /// Transforms one row in place. A row of zeros stays a row of zeros; a NaN stays a NaN.
     ///
     /// ```
     /// let mut row = [9.0, 16.0, -1.0];
@@ -27,7 +27,7 @@ impl FeatureTransform {
             return;
         }
         if self == Self::SqrtL2 {
-            row.iter_mut().for_each(|x| *x = x.max(0.0).sqrt());
+            row.iter_mut().for_each(|x| *x = x.clamp(0.0, f32::INFINITY).sqrt());
         }
         let norm = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         if norm > 0.0 {

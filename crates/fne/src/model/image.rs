@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::encoders::{ImagePool, Projection, Vit};
-use itm_core::learn::Images;
+use itm_core::learn::{Images, at_least_one};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
 use itm_kernels::{Linear, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
+use crate::checks;
 use crate::config::{ImageConfig, Projected, VitConfig, Weights};
 
 impl ImageConfig {
@@ -64,13 +65,13 @@ impl Prepared<'_> {
     }
 }
 
-/// The image side of [`Encoders`](super::Encoders).
+/// The encoder of images.
 #[derive(Module, Debug)]
 #[allow(clippy::large_enum_variant)] // two of them exist
 pub enum ImageEncoder {
-    /// Of global features.
+    /// Takes global features.
     Features(Projection),
-    /// Of pixels.
+    /// Takes pixels.
     Vit(VitEncoder),
 }
 
@@ -81,20 +82,20 @@ pub enum ImageEncoder {
 /// ```
 #[derive(Module, Debug)]
 pub struct VitEncoder {
-    /// Pixels to a row per patch.
+    /// Makes a row for the class token and a row for each patch.
     pub vit: Vit,
-    /// W, b
+    /// W and b, if there is a projection.
     pub projection: Option<Linear>,
-    /// The rows whose mean is taken.
+    /// Which rows the mean is over.
     #[module(skip)]
     pub pool: ImagePool,
-    /// Height and width of its input.
+    /// Height and width of a picture, in pixels.
     #[module(skip)]
     pub size: usize,
 }
 
 impl ImageEncoder {
-    /// Random or published weights; the report of the latter.
+    /// Random or published weights; a report of the published ones.
     pub(super) fn open(
         config: &ImageConfig,
         (image_dim, embed_dim): (usize, usize),
@@ -103,6 +104,7 @@ impl ImageEncoder {
     ) -> Result<Loaded<Self>> {
         let config = match config {
             ImageConfig::Features(features) => {
+                at_least_one("image_dim, the width of a row of features", image_dim)?;
                 let mut map = Projection::new(image_dim, embed_dim, derive(seed, 1), device);
                 if let Some(shape) = &features.residual {
                     map = map.with_residual(shape, 1.0, derive(seed, 8))?;
@@ -122,7 +124,7 @@ impl ImageEncoder {
     /// v̄, `[b, d]`, rows of unit length.
     ///
     /// # Panics
-    /// If the images are of the other kind, of another width or size, or no whole ones.
+    /// If the images are of another kind, width or size than the encoder's, or the values are not whole images.
     pub fn encode(&self, images: Images, dropout: Dropout) -> Tensor<2> {
         match (self, images) {
             (Self::Features(projection), Images::Features(values)) => {
@@ -149,6 +151,29 @@ impl ImageEncoder {
         match self {
             Self::Features(map) => Ok(Self::Features(map.with_map(&start.image)?)),
             Self::Vit(_) => Err(Error::invalid("a start", "an encoder of features", "of pictures")),
+        }
+    }
+
+    /// Refuses images of another kind, width, size or number than it encodes.
+    pub(crate) fn check(&self, images: Images, count: usize) -> Result<()> {
+        match (self, images) {
+            (Self::Features(map), Images::Features(values)) => {
+                let width = map.linear.weight.dims()[0];
+                let each = format!("{count} images of width {width}");
+                checks::count("features of the batch", count * width, &each, values.len())
+            }
+            (Self::Vit(encoder), Images::Pixels { size, values }) => {
+                if size != encoder.size {
+                    let expected = format!("pictures of {} px", encoder.size);
+                    return Err(Error::invalid("images", expected, format!("{size} px")));
+                }
+                let each = format!("{count} pictures of 3 · {size} · {size}");
+                checks::count("pixels of the batch", count * 3 * size * size, &each, values.len())
+            }
+            (Self::Features(map), images) => {
+                images.features(count, map.linear.weight.dims()[0]).map(|_| ())
+            }
+            (Self::Vit(_), images) => Err(Error::invalid("images", "pictures", images.kind())),
         }
     }
 

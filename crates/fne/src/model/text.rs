@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{BagOfWords, Bert, GruText, GruTextShape, PiecePool, TokenBatch};
-use itm_core::learn::check_texts;
+use itm_core::learn::{at_least_one, check_texts};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
@@ -12,15 +12,15 @@ use itm_kernels::{Linear, normalize_rows};
 use super::{Dropout, Loaded, derive};
 use crate::config::{BertConfig, Projected, TextConfig, TrainTruncate, Weights};
 
-/// The text side of [`Encoders`](super::Encoders).
+/// The encoder of captions.
 #[derive(Module, Debug)]
 #[allow(clippy::large_enum_variant)] // two of them exist
 pub enum TextEncoder {
-    /// Of words.
+    /// Reads words in their order.
     Gru(GruText),
-    /// Of word pieces.
+    /// Reads word pieces in their order.
     Bert(BertEncoder),
-    /// Of stems.
+    /// Reads stems as a set.
     Bag(BagOfWords),
 }
 
@@ -40,11 +40,11 @@ pub(crate) enum Captions {
 /// ```
 #[derive(Module, Debug)]
 pub struct BertEncoder {
-    /// Word pieces to a row each.
+    /// Makes a row for each word piece.
     pub bert: Bert,
-    /// W, b
+    /// W and b, if there is a projection.
     pub projection: Option<Linear>,
-    /// The rows whose mean is taken.
+    /// Which rows the mean is over.
     #[module(skip)]
     pub pool: PiecePool,
 }
@@ -60,13 +60,14 @@ impl BertEncoder {
 }
 
 impl TextEncoder {
-    /// Random or published weights; the report of the latter.
+    /// Random or published weights; a report of the published ones.
     pub(super) fn open(
         config: &TextConfig,
         (vocabulary, embed_dim): (usize, usize),
         seed: u64,
         device: &Device,
     ) -> Result<Loaded<Self>> {
+        at_least_one("vocabulary", vocabulary)?;
         let config = match config {
             TextConfig::Gru(config) => {
                 let shape = GruTextShape {
@@ -130,8 +131,21 @@ impl TextEncoder {
     /// Refuses captions that it cannot encode.
     ///
     /// # Errors
-    /// If a caption has no word, but for a bag of words, or more than there are positions.
+    /// If a word's number is outside the vocabulary, or, except for a bag of words, a caption has no word or more than there
+    /// are positions.
     pub(crate) fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
+        let known = match self {
+            Self::Gru(gru) => gru.words.dims()[0],
+            Self::Bag(bag) => bag.weight.dims()[0],
+            Self::Bert(encoder) => encoder.bert.shape.vocabulary,
+        };
+        for (row, caption) in captions.iter().enumerate() {
+            if let Some(word) = caption.as_ref().iter().find(|&&word| word as usize >= known) {
+                let place = format!("caption {row} of the batch");
+                let expected = format!("numbers of words below {known}, the vocabulary");
+                return Err(Error::invalid(place, expected, word));
+            }
+        }
         match self {
             Self::Bag(_) => Ok(()),
             Self::Gru(_) | Self::Bert(_) => check_texts(captions, self.most_words()),
@@ -191,7 +205,7 @@ fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: Dropout) -> Tensor<
 }
 
 impl TextConfig {
-    /// A caption of training: P3. Word pieces beyond `max_pieces` are left out, but for the last one, `[SEP]`.
+    /// A caption of training: P3. Of more than `max_pieces` word pieces the first ones stay, and the last one, `[SEP]`.
     pub(crate) fn training(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) if config.train_truncate == TrainTruncate::On => {
@@ -209,7 +223,7 @@ impl TextConfig {
         }
     }
 
-    /// The width that captions of evaluation are padded to, if it matters: P2.
+    /// The width that captions of evaluation are padded to, if the embedding depends on it: P2.
     pub(crate) fn evaluation_width(&self) -> Option<usize> {
         match self {
             Self::Bert(config) if config.pool == PiecePool::All => Some(config.max_pieces),

@@ -112,31 +112,34 @@ impl Fne {
         batch: &Batch,
         [images, texts]: [Tensor<2>; 2],
         observe: Observe,
-    ) -> Loss {
+    ) -> Result<Loss> {
         let (b, sampler) = (batch.image_ids.len(), &self.config.sampler);
         let warming = self.learner.epoch() < sampler.warmup_epochs;
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
         let ids = sampler.mask_same_image_everywhere.then_some(batch.image_ids);
-        let observation = (asks(observe) && kind == WarmupLoss::Hardest).then(|| {
+        let observation = if asks(observe) && kind == WarmupLoss::Hardest {
             let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
+            self.finite(&scores)?;
             let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
             let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
             let side = |scores: Vec<f32>| {
                 let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
                 let excluded = Excluded::Mask(&excluded);
                 let pool = Pool { scores: &scores, positive: &positive, excluded };
-                let chosen = pool.hardest(sampler.margin);
-                Side { scores, positive, chosen }
+                let chosen = pool.hardest(sampler.margin)?;
+                Ok(Side { scores, positive, chosen })
             };
-            let other = side(transposed(&scores, b));
-            let sides = [side(scores), other];
-            self.observation(batch, (batch.image_ids, batch.caption_ids), sides, &skip)
-        });
+            let other = side(transposed(&scores, b))?;
+            let sides = [side(scores)?, other];
+            Some(self.observation(batch, (batch.image_ids, batch.caption_ids), sides, &skip))
+        } else {
+            None
+        };
         let [rows, columns] = in_batch_hinges(images, texts, sampler.margin, kind, ids);
         let active = [&rows, &columns].map(count_active).iter().sum::<usize>();
         let terms = if kind == WarmupLoss::Sum { 2 * b * (b - 1).max(1) } else { 2 * b };
         let value = (rows.sum() + columns.sum()) / b as f64;
-        Loss { value, active: active as f64 / terms as f64, observation }
+        Ok(Loss { value, active: active as f64 / terms as f64, observation })
     }
 
     /// Eq. 15 with negatives from momentum embeddings: batch and bank, or the bank alone.
@@ -151,13 +154,13 @@ impl Fne {
         let device = images.device();
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
-            self.bank.push(kept.entries(batch))?;
+            self.bank.enqueue(kept.entries(batch)); // restored, if something in it is not finite
         }
         let [ids, captions] = numbers(batch, &self.bank, enqueue);
         let to_texts = Candidates::new(&kept.texts, self.bank.texts(), enqueue);
         let to_images = Candidates::new(&kept.images, self.bank.images(), enqueue);
         let (v, w) = (images.clone().inner(), texts.clone().inner());
-        self.observe_statistics(batch, &host(v.clone().matmul(w.clone().transpose())));
+        self.observe_statistics(batch, &host(v.clone().matmul(w.clone().transpose())))?;
 
         let (positive_i2t, positive_t2i) = match self.config.sampler.positive {
             Positive::Online => {
@@ -214,7 +217,7 @@ impl Fne {
     ) -> Result<Loss> {
         let b = batch.image_ids.len();
         let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
-        self.observe_statistics(batch, &scores);
+        self.observe_statistics(batch, &scores)?;
         let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
         let ids = batch.image_ids;
         let across = transposed(&scores, b);
@@ -236,17 +239,26 @@ impl Fne {
         Ok(reduce(h, g, observation))
     }
 
-    fn observe_statistics(&mut self, batch: &Batch, scores: &[f32]) {
+    fn observe_statistics(&mut self, batch: &Batch, scores: &[f32]) -> Result<()> {
+        self.finite(scores)?;
         let ids = batch.image_ids;
         let everywhere = self.config.sampler.mask_same_image_everywhere;
         let skip = |i: usize, j: usize| everywhere && i != j && ids[i] == ids[j];
-        self.statistics.update_masked(scores, ids.len(), skip);
+        self.statistics.update_masked(scores, ids.len(), skip)
     }
 
-    /// Chooses one candidate per anchor, and says of each whether it is one that is no negative: its hinge counts 0.
+    /// Refuses scores of which one is not finite: nothing can be chosen by it.
+    fn finite(&self, scores: &[f32]) -> Result<()> {
+        match scores.iter().find(|s| !s.is_finite()) {
+            Some(&bad) => Err(self.learner.refuse("finite scores", f64::from(bad))),
+            None => Ok(()),
+        }
+    }
+
+    /// Chooses one candidate per anchor, and says of each whether it is excluded: the hinge of an excluded one counts 0.
     ///
     /// # Errors
-    /// If a score is not finite: nothing can be chosen by it.
+    /// If a score is not finite.
     fn choose(
         &self,
         batch: &Batch,
@@ -255,9 +267,8 @@ impl Fne {
         direction: Direction,
         chance: &Chance,
     ) -> Result<(Side, Vec<bool>)> {
-        if let Some(&bad) = scores.iter().chain(&positive).find(|s| !s.is_finite()) {
-            return Err(self.learner.refuse("finite scores", f64::from(bad)));
-        }
+        self.finite(&scores)?;
+        self.finite(&positive)?;
         let mask = self.true_pairs(batch, (candidates, captions), direction);
         let excluded = match &mask {
             Some(mask) => Excluded::Mask(mask),
@@ -273,10 +284,10 @@ impl Fne {
         let chosen = match (&chance.columns, sampler.negatives) {
             (Some(columns), _) => columns[side].clone(),
             (None, Negatives::Fne) => {
-                draw(&weights(&pool, &sampler.rule(), &self.statistics.snapshot()), n, seed)
+                draw(&weights(&pool, &sampler.rule(), &self.statistics.snapshot())?, n, seed)?
             }
-            (None, Negatives::Uniform) => draw(&pool.uniform(), n, seed),
-            (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin),
+            (None, Negatives::Uniform) => draw(&pool.uniform()?, n, seed)?,
+            (None, Negatives::Hardest | Negatives::InBatch) => pool.hardest(sampler.margin)?,
         };
         let masked = chosen.iter().enumerate().map(|(i, &j)| pool.excluded(i, j)).collect();
         Ok((Side { scores, positive, chosen }, masked))

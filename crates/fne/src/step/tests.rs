@@ -4,6 +4,7 @@ mod options;
 mod picture_traps;
 mod pictures;
 mod reference;
+mod refused;
 mod resume;
 mod starts;
 mod states;
@@ -13,7 +14,7 @@ use std::path::Path;
 use burn::tensor::Tensor;
 use itm_core::audit::{Observed, Pair};
 use itm_core::data::Features;
-use itm_core::learn::{ImageItems, Items, Method};
+use itm_core::learn::{ImageItems, Images, Items, Method};
 use itm_core::{Pairs, host};
 use proptest::prelude::*;
 
@@ -40,7 +41,14 @@ fn data() -> Data {
 }
 
 fn fne(config: &FneConfig) -> Fne {
-    Fne::new(config, DIM, 12, &Device::flex(), 7).unwrap()
+    Fne::new(config, DIM, 12, &Device::flex()).unwrap()
+}
+
+/// The config with another seed: other weights before the first step.
+fn seeded(config: &FneConfig, seed: u64) -> FneConfig {
+    let mut config = config.clone();
+    config.train.seed = seed;
+    config
 }
 
 /// What a step tells and saw.
@@ -100,6 +108,31 @@ fn step(fne: &mut Fne, which: &[usize], seed: u64) -> Result<StepReport> {
         train: None,
     };
     observed(fne, &batch, &Chance::seeded(seed))
+}
+
+/// Weights and bank before the first step are a function of `train.seed`, which the config documents.
+#[test]
+fn the_seed_of_the_config_is_that_of_weights_and_bank() {
+    let config = tiny(Preset::Default);
+    let of = |seed| {
+        let model = fne(&seeded(&config, seed));
+        (values(model.online()), model.bank().state().images)
+    };
+    assert_eq!(of(7), of(7));
+    let (a, b) = (of(7), of(8));
+    assert!(a.0 != b.0 && a.1 != b.1);
+}
+
+/// With one seed for both, all weights being 1 and the masks alike, both directions would draw the same columns.
+#[test]
+fn the_two_directions_draw_by_seeds_of_their_own() {
+    let mut config = tiny(Preset::Default);
+    (config.sampler.warmup_epochs, config.sampler.bank_size) = (0, 200);
+    config.sampler.negatives = Negatives::Uniform;
+    for seed in 0..5 {
+        let seen = step(&mut fne(&config), &EVEN, seed).unwrap().observation.unwrap();
+        assert_ne!(seen.image_to_text.chosen, seen.text_to_image.chosen, "seed {seed}");
+    }
 }
 
 const EVEN: [usize; 4] = [0, 2, 4, 6];

@@ -6,6 +6,11 @@ use crate::config::Preset;
 use crate::golden::{close, floats, golden, integers, numbers};
 use crate::statistics::Moments;
 
+/// The weights of what fits together.
+fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
+    super::weights(pool, rule, seen).unwrap()
+}
+
 fn rule(preset: Preset) -> Rule {
     preset.sampler().rule()
 }
@@ -46,7 +51,7 @@ fn golden_weights() {
         };
         let got = weights(&pool, &rule(preset), &seen);
         close(name, &got, &numbers(&case["weights"]), 2e-6);
-        let hardest: Vec<i64> = pool.hardest(0.2).iter().map(|&j| j as i64).collect();
+        let hardest: Vec<i64> = pool.hardest(0.2).unwrap().iter().map(|&j| j as i64).collect();
         assert_eq!(hardest, integers(&case["hardest"]), "{name}: hardest");
     }
 }
@@ -111,7 +116,7 @@ fn trap_06_same_image_is_masked_and_unwritten_rows_are_not() {
             assert!(row[3] > 0.0);
         }
     }
-    assert_eq!(pool.uniform(), [0.0, 0.0, 0.0, 1.0].repeat(2));
+    assert_eq!(pool.uniform().unwrap(), [0.0, 0.0, 0.0, 1.0].repeat(2));
 }
 
 /// Equal densities leave P = p; with λ = p the candidate sits exactly on the boundary.
@@ -144,18 +149,97 @@ fn trap_14_row_without_weight_falls_back() {
     assert_eq!(rho[3..], [1.0, 0.0, 0.0], "no active hinge: column 0, even if masked");
 }
 
+/// Every function of a pool refuses it with this line.
+fn refused(pool: &Pool) -> String {
+    let line = super::weights(pool, &rule(Preset::Official), &Snapshot::default());
+    let line = line.unwrap_err().to_string();
+    assert_eq!(pool.hardest(0.2).unwrap_err().to_string(), line);
+    assert_eq!(pool.uniform().unwrap_err().to_string(), line);
+    line
+}
+
 #[test]
-fn a_pool_that_holds_nothing_or_does_not_fit_is_refused() {
-    let rule = rule(Preset::Official);
+fn a_pool_that_holds_nothing_is_refused() {
+    let expected = "scores: expected rows of equal length, at least one score in each";
     let empty = Pool { scores: &[], positive: &[0.5], excluded: same(&[1], &[]) };
-    let short = Pool { scores: &[0.1], positive: &[0.5], excluded: same(&[1], &[2, 3]) };
-    for pool in [empty, short] {
-        let refused =
-            |f: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err();
-        assert!(refused(&|| _ = weights(&pool, &rule, &Snapshot::default())));
-        assert!(refused(&|| _ = pool.hardest(0.2)));
-        assert!(refused(&|| _ = pool.uniform()));
+    assert_eq!(refused(&empty), format!("{expected}, for 1 anchors, got 0 scores"));
+    let nobody = Pool { scores: &[], positive: &[], excluded: Excluded::Mask(&[]) };
+    assert_eq!(refused(&nobody), format!("{expected}, for 0 anchors, got 0 scores"));
+}
+
+/// The scores and the positives say that it is two anchors and three candidates; the slice that does not fit is named.
+#[test]
+fn the_slice_that_does_not_fit_is_named() {
+    let pool = Pool { scores: &[0.1; 6], positive: &[0.5; 2], excluded: Excluded::Mask(&[]) };
+    let of = |excluded| refused(&Pool { excluded, ..pool });
+    let ids = "image ids of the";
+    for (excluded, want) in [
+        (same(&[1], &[1, 2, 3]), format!("{ids} anchors: expected 2 values, one an anchor, got 1")),
+        (
+            same(&[1, 2], &[1, 2]),
+            format!("{ids} candidates: expected 3 values, one a column of the scores, got 2"),
+        ),
+        (
+            same(&[1, 2], &[1, 2, 3, 4]),
+            format!("{ids} candidates: expected 3 values, one a column of the scores, got 4"),
+        ),
+        (Excluded::Mask(&[false; 5]), "mask: expected 6 values, one a score, got 5".into()),
+        (Excluded::Mask(&[false; 4]), "mask: expected 6 values, one a score, got 4".into()),
+    ] {
+        assert_eq!(of(excluded), want);
     }
+    let ragged = Pool { scores: &[0.1; 5], excluded: same(&[1, 2], &[1, 2, 3]), ..pool };
+    assert!(refused(&ragged).ends_with("for 2 anchors, got 5 scores"), "{}", refused(&ragged));
+}
+
+/// NaN is no score, and neither is the −∞ that other programs mark excluded candidates with; where a candidate is excluded
+/// here, nothing reads its score. −100 as an id is no image, and marks an anchor by mistake.
+#[test]
+fn scores_that_are_not_finite_are_refused_unless_they_are_excluded() {
+    let ids = [1, 2, 3];
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let scores = [0.5, 0.4, 0.3, 0.2, 0.6, bad];
+        let pool = Pool { scores: &scores, positive: &[0.5, 0.6], excluded: same(&ids[..2], &ids) };
+        let want =
+            format!("score of anchor 1 and candidate 2: expected a finite number, got {bad}");
+        assert_eq!(refused(&pool), want);
+        let excluded = Pool { excluded: same(&[1, 3], &ids), ..pool };
+        let rho = weights(&excluded, &rule(Preset::Paper), &seen(300));
+        assert!(rho[5] == 0.0 && rho[3] > 0.0 && rho.iter().all(|w| w.is_finite()), "{rho:?}");
+        assert_eq!(excluded.hardest(0.2).unwrap()[1], 1);
+        let pool = Pool { scores: &[0.5; 6], positive: &[0.5, bad], ..pool };
+        let want = format!("positive score of anchor 1: expected a finite number, got {bad}");
+        assert_eq!(refused(&pool), want);
+    }
+    let pool =
+        Pool { scores: &[0.5; 6], positive: &[0.5; 2], excluded: same(&[1, -100], &[1, 2, -100]) };
+    let expected = "image id of anchor 1: expected an image id, got -100";
+    assert!(refused(&pool).starts_with(expected), "{}", refused(&pool));
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused() {
+    let pool = Pool { scores: &[0.5], positive: &[0.5], excluded: same(&[1], &[2]) };
+    let line =
+        |rule: &Rule, seen: &Snapshot| super::weights(&pool, rule, seen).unwrap_err().to_string();
+    let of = |change: &dyn Fn(&mut Rule)| {
+        let mut rule = rule(Preset::Official);
+        change(&mut rule);
+        line(&rule, &Snapshot::default())
+    };
+    let share = "expected a number above 0 and below 1";
+    assert_eq!(of(&|r| r.prior = 0.0), format!("rule.prior: {share}, got 0"));
+    assert_eq!(of(&|r| r.prior = 1.0), format!("rule.prior: {share}, got 1"));
+    assert_eq!(of(&|r| r.lambda = 1.5), "rule.lambda: expected a number from 0 to 1, got 1.5");
+    assert_eq!(of(&|r| r.tau = -1.0), "rule.tau: expected at least 0, got -1");
+    assert_eq!(of(&|r| r.alpha = f64::NAN), "rule.alpha: expected at least 0, got NaN");
+    assert_eq!(of(&|r| r.margin = -0.2), "rule.margin: expected at least 0, got -0.2");
+    let mut now = seen(300);
+    now.negative.mean = f64::NAN;
+    let expected = "statistics.negative.mean: expected a finite number, got NaN";
+    assert_eq!(line(&rule(Preset::Official), &now), expected);
+    let negative = pool.hardest(-0.1).unwrap_err().to_string();
+    assert_eq!(negative, "margin: expected at least 0, got -0.1");
 }
 
 proptest! {

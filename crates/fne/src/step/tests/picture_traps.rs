@@ -52,7 +52,7 @@ fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
         let mut first = new(&config);
         let mut again = run(&mut first, 0..2);
         save(&first, folder.path());
-        let mut second = Fne::new(&config, 0, 30, &Device::flex(), 8).unwrap();
+        let mut second = new(&seeded(&config, 8));
         second.load(folder.path()).unwrap();
         again.extend(run(&mut second, 2..4));
         assert_eq!(again, losses, "{preset:?}");
@@ -107,13 +107,6 @@ fn recomputed_activations_change_nothing() {
         output(&config)
     };
     assert!(run(Memory::Keep) == run(Memory::Recompute));
-}
-
-#[test]
-#[should_panic(expected = "pictures of 24 px for an encoder of 16")]
-fn pictures_of_another_size_are_refused() {
-    let fne = new(&small(Preset::Default, 0.0));
-    _ = fne.embed_pictures([Ok(pictures(&PAIRS, 24))]);
 }
 
 /// In training and in evaluation.

@@ -74,7 +74,7 @@ pub(super) fn small(preset: Preset, dropout: f64) -> FneConfig {
 }
 
 pub(super) fn new(config: &FneConfig) -> Fne {
-    Fne::new(config, 0, 30, &Device::flex(), 7).unwrap()
+    Fne::new(config, 0, 30, &Device::flex()).unwrap()
 }
 
 pub(super) fn pictures(which: &[usize], size: usize) -> PictureBatch {
@@ -254,7 +254,7 @@ fn kinds_of_encoders_can_be_mixed() {
         let mut config = whole.clone();
         (config.model.image, config.model.text) = (image, text);
         config.train.dropout = 0.1;
-        let mut fne = Fne::new(&config, DIM, 30, &Device::flex(), 7).unwrap();
+        let mut fne = Fne::new(&config, DIM, 30, &Device::flex()).unwrap();
         let (pictures, data) = (pictures(&PAIRS, 16), data());
         let features: Vec<f32> =
             PAIRS.iter().flat_map(|&p| data.features[p * DIM..(p + 1) * DIM].to_vec()).collect();

@@ -60,8 +60,8 @@ pub(super) fn pictures(images: &[i64]) -> PictureBatch {
 
 /// The model at the script's start: its bank, and its projections if it has any.
 pub(super) fn start(name: &str, golden: &Value) -> Fne {
-    let config = config(name);
-    let mut fne = Fne::new(&config, 0, 50, &Device::flex(), 1).unwrap().with_epochs_of(2);
+    let config = seeded(&config(name), 1);
+    let mut fne = Fne::new(&config, 0, 50, &Device::flex()).unwrap().with_epochs_of(2);
     assert_eq!(fne.loaded().len(), 2);
     let bank = &golden["variants"][name]["bank"];
     if config.sampler.bank_size > 0 {
@@ -151,7 +151,7 @@ fn six_steps_are_those_of_the_reference() {
                 assert_eq!(o.chosen, columns[side], "{what}: columns of side {side}");
                 let excluded = Excluded::Mask(&o.excluded);
                 let pool = Pool { scores: &o.scores, positive: &o.positive, excluded };
-                let rho = weights(&pool, &rule, &observation.statistics);
+                let rho = weights(&pool, &rule, &observation.statistics).unwrap();
                 if let Some(want) = want["weights"].get(side) {
                     close(&format!("{what}: weights {side}"), &rho, &numbers(want), 1e-5);
                     weighed += usize::from(report.statistics.positive.count > rule.min_count);
@@ -197,7 +197,7 @@ fn weights_that_do_not_fit_are_named() {
     let refused = |change: &dyn Fn(&mut FneConfig), vocabulary| {
         let mut config = config("drawn");
         change(&mut config);
-        let e = Fne::new(&config, 0, vocabulary, &Device::flex(), 1).unwrap_err().to_string();
+        let e = Fne::new(&config, 0, vocabulary, &Device::flex()).unwrap_err().to_string();
         // Known before any weight is read, but for the vocabulary.
         match config.model.check_weights() {
             Err(early) => assert_eq!(early.to_string(), e),

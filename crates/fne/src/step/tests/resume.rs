@@ -42,7 +42,7 @@ fn trap_22_resume_equals_an_uninterrupted_run() {
         save(&first, folder.path());
         assert!(first.statistics().positive.count > 0, "the middle of an epoch");
         drop(first);
-        let mut second = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
+        let mut second = fne(&seeded(&config, 8));
         second.load(folder.path()).unwrap();
         again.extend(run(&mut second, 5..8));
 
@@ -62,7 +62,7 @@ fn a_fresh_model_can_be_saved_and_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let config = noisy(Preset::Default);
     save(&fne(&config), folder.path());
-    let mut other = Fne::new(&config, DIM, 12, &Device::flex(), 8).unwrap();
+    let mut other = fne(&seeded(&config, 8));
     other.load(folder.path()).unwrap();
     assert_eq!(values(other.online()), values(fne(&config).online()));
 }
@@ -100,7 +100,7 @@ fn another_model_is_named() {
     let refused = |change: &dyn Fn(&mut FneConfig), dim, vocabulary| {
         let mut config = config.clone();
         change(&mut config);
-        let mut other = Fne::new(&config, dim, vocabulary, &Device::flex(), 7).unwrap();
+        let mut other = Fne::new(&config, dim, vocabulary, &Device::flex()).unwrap();
         other.load(folder.path()).unwrap_err().to_string()
     };
     let e = refused(&|_| (), DIM + 1, 12);

@@ -1,0 +1,52 @@
+//! Refusals that several parts of the crate share: where, expected, got.
+
+use burn::tensor::Tensor;
+use itm_core::{Error, Result, host};
+
+use crate::bank::NEVER;
+
+/// Refuses the id that marks rows of a bank that were never written; `what` names an item in the message.
+pub(crate) fn ids(what: &str, ids: &[i64]) -> Result<()> {
+    match ids.iter().position(|&id| id == NEVER) {
+        Some(row) => Err(Error::invalid(
+            format!("{what} {row}"),
+            "an image id",
+            format!("{NEVER}, which marks bank rows never written"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses another number of items.
+pub(crate) fn count(what: &str, expected: usize, each: &str, got: usize) -> Result<()> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(Error::invalid(what, format!("{expected} values, {each}"), got))
+}
+
+/// Refuses a table of another shape.
+pub(crate) fn shape(what: &str, expected: [usize; 2], rows: &Tensor<2>) -> Result<()> {
+    let (got, [n, d]) = (rows.dims(), expected);
+    if got == expected {
+        return Ok(());
+    }
+    Err(Error::invalid(what, format!("{n} rows of width {d}"), format!("{} of {}", got[0], got[1])))
+}
+
+/// Refuses rows with a NaN or an infinity; reads them from the device.
+pub(crate) fn finite(what: &str, rows: &Tensor<2>) -> Result<()> {
+    let width = rows.dims()[1];
+    finite_values(what, &host(rows.clone().detach()), width)
+}
+
+/// [`finite`] for rows on the host.
+pub(crate) fn finite_values(what: &str, values: &[f32], width: usize) -> Result<()> {
+    match values.iter().position(|x| !x.is_finite()) {
+        Some(at) => {
+            let place = format!("{what}, row {}", at / width.max(1));
+            Err(Error::invalid(place, "finite numbers", values[at]))
+        }
+        None => Ok(()),
+    }
+}
