@@ -108,7 +108,7 @@ fn csls(data: &Data) {
     let tiles = data.tiles();
     let survey = Survey::new(&tiles, &data.pairs, 10, &[]).expect("sizes that fit");
     let [i2t, t2i] = Direction::BOTH.map(|d| survey.csls(d, 10).expect("k = 10 was kept"));
-    let found = pass::rescore(&tiles, &data.pairs, &[[i2t.map(), t2i.map()]], 10);
+    let found = pass::rescore(&tiles, &data.pairs, &[[&i2t, &t2i]], 10);
     assert_eq!(found.expect("sizes that fit").len(), 1);
 }
 
@@ -118,8 +118,8 @@ fn report(data: &Data) {
     let survey = Survey::new(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
     let csls = Direction::BOTH.map(|d| survey.csls(d, 10).expect("k = 10 was kept"));
     let is = Direction::BOTH.map(|d| survey.inverted_softmax(d, 30.0).expect("β = 30 was kept"));
-    let maps = [&csls, &is].map(|[i2t, t2i]| [i2t.map(), t2i.map()]);
-    let rescored = pass::rescore(&tiles, &data.pairs, &maps, 10).expect("sizes that fit");
+    let both = [&csls, &is].map(|[i2t, t2i]| [&**i2t, &**t2i]);
+    let rescored = pass::rescore(&tiles, &data.pairs, &both, 10).expect("sizes that fit");
     assert_eq!(rescored.len(), 2);
 }
 
@@ -128,18 +128,12 @@ fn rgm(data: &Data, lambda: f64) -> f64 {
     let tiles = data.tiles();
     let start = Instant::now();
     let plain = Direction::BOTH.map(|d| Correction::none(&tiles, d));
-    let scan = |d: Direction| {
-        Scan::new(
-            d,
-            plain[usize::from(d == Direction::T2i)].map(),
-            Candidates::<Tiles<'_>>::advised(10),
-        )
-    };
-    let lists = tiles.run(&Direction::BOTH.map(scan)[..]);
+    let scans = plain.each_ref().map(|none| Scan::new(none, Candidates::<Tiles<'_>>::advised(10)));
+    let lists = tiles.run(&scans[..]);
     let pass = start.elapsed().as_secs_f64();
-    for (direction, lists) in Direction::BOTH.into_iter().zip(&lists) {
-        let map = plain[usize::from(direction == Direction::T2i)].map();
-        let candidates = Candidates::new(&tiles, direction, map, &lists.top);
+    for (none, lists) in plain.iter().zip(&lists) {
+        let candidates =
+            Candidates::new(&tiles, none, &lists.top).expect("lists of this direction");
         let found = greedy_matching(&candidates, &GreedyOptions::new(10, lambda));
         assert!(!found.expect("a λ above 0").stack().is_empty());
     }

@@ -1,82 +1,148 @@
-//! What a fitted correction makes of a score.
+//! A fitted correction: its direction, what it has seen, and what it makes of scores.
 
-use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
-use itm_core::ScoreMatrix;
+use itm_core::{Error, Result, ScoreMatrix};
 
 use crate::bank::{Knowledge, Marker, Plain, Setting};
-use crate::{Direction, Scores};
+use crate::{Affine, Direction, Rescore, Scores};
 
-/// Makes a new score of an old one. Larger is better; NaN never comes of a number.
-pub trait Rescore: fmt::Debug + Send + Sync {
-    /// The new score of a query and an item whose score was `score`.
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64;
-
-    /// The same as `scale · score − bias`, where it has that form: passes over tiles are then many times faster.
-    fn affine(&self) -> Option<&Affine> {
-        None
-    }
+/// A fitted correction of one direction; what it has seen is a value, [`setting`](Self::setting). Lists of corrections hold it, and every
+/// function that reads a correction takes it: a [`Correction`] is one too.
+#[derive(Debug)]
+pub struct AnyCorrection {
+    direction: Direction,
+    setting: Setting,
+    rescore: Box<dyn Rescore>,
 }
 
-/// A correction that takes numbers from the score: `u(q, j) = scale · s(q, j) − item(j) − query(q) − fine(j)`, with other item
-/// biases for other groups of queries.
-///
-/// | symbol  | here             | shape                  |
-/// |---------|------------------|------------------------|
-/// | scale   | `scale`          | > 0                    |
-/// | item    | `items[group]`   | one value an item      |
-/// | query   | `queries`        | one a query, or none   |
-/// | fine    | `fine`           | one value an item, or none |
-/// | group   | `groups`         | one a query, or none: all in group 0 |
-///
-/// `fine` is the second part of an item bias, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still
-/// tells two items apart. It is the same for all groups.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Affine {
-    /// Times the score.
-    pub scale: f64,
-    /// Less this, by group of queries: `[groups][items]`.
-    pub items: Vec<Vec<f64>>,
-    /// Less this after all else, for every item; empty if it is nothing.
-    pub fine: Vec<f64>,
-    /// Less this for every query; empty if it is nothing. It never changes the order of one query's items.
-    pub queries: Vec<f64>,
-    /// The group of every query; empty if all are in the first.
-    pub groups: Vec<u8>,
-}
-
-impl Affine {
-    /// One bias for each item, whoever asks.
-    pub fn of_items(scale: f64, items: Vec<f64>) -> Self {
-        let (fine, queries, groups) = Default::default();
-        Self { scale, items: vec![items], fine, queries, groups }
+impl AnyCorrection {
+    /// A correction that was fitted elsewhere; `setting` must say what it has seen.
+    pub fn new(direction: Direction, setting: Setting, rescore: Box<dyn Rescore>) -> Self {
+        Self { direction, setting, rescore }
     }
 
-    /// The item biases that hold for a query.
-    pub fn items_for(&self, query: usize) -> &[f64] {
-        let group = self.groups.get(query).copied().unwrap_or(0);
-        &self.items[usize::from(group)]
-    }
-}
-
-impl Rescore for Affine {
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
-        let own = self.queries.get(query).copied().unwrap_or(0.0);
-        let fine = self.fine.get(item).copied().unwrap_or(0.0);
-        self.scale * f64::from(score) - self.items_for(query)[item] - own - fine
+    /// The direction it was fitted for.
+    pub fn direction(&self) -> Direction {
+        self.direction
     }
 
-    fn affine(&self) -> Option<&Affine> {
-        Some(self)
+    /// What it has seen.
+    pub fn setting(&self) -> Setting {
+        self.setting
+    }
+
+    /// What it makes of a score.
+    pub fn map(&self) -> &dyn Rescore {
+        &*self.rescore
+    }
+
+    /// Another map of the same direction that has seen the same.
+    #[cfg(feature = "cli")]
+    pub(crate) fn mapped(self, map: impl FnOnce(Box<dyn Rescore>) -> Box<dyn Rescore>) -> Self {
+        Self { rescore: map(self.rescore), ..self }
+    }
+
+    /// Whether the scores have as many items as the fit and, if the correction holds values of single queries, as many queries.
+    ///
+    /// Only the numbers are compared. A correction that holds values of single queries must meet the queries of its fit, in their
+    /// order: [`of_query`](Self::of_query) serves another query.
+    ///
+    /// # Errors
+    /// Names the number that differs, or the part of an [`Affine`] that does not fit the others.
+    pub fn check(&self, scores: &impl Scores) -> Result<()> {
+        self.check_affine()?;
+        let (n, m, direction) = (scores.images(), scores.texts(), self.direction);
+        let (items, queries) = (direction.items(n, m), direction.queries(n, m));
+        let place = |what| format!("{what} of direction {direction}");
+        if items != self.rescore.items() {
+            let expected =
+                format!("the {} that the correction was fitted for", self.rescore.items());
+            return Err(Error::invalid(place("items"), expected, items));
+        }
+        match self.rescore.queries() {
+            Some(own) if own != queries => {
+                let expected = format!("the {own} whose values the correction holds");
+                Err(Error::invalid(place("queries"), expected, queries))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_affine(&self) -> Result<()> {
+        self.rescore.affine().map_or(Ok(()), Affine::check)
+    }
+
+    /// All corrected scores, images × texts, rounded to f32. Ranks should be taken from a [`pass`](crate::pass), which compares in f64.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn apply(&self, scores: &ScoreMatrix) -> Result<ScoreMatrix> {
+        self.check(scores)?;
+        let (n, m) = (scores.images(), scores.texts());
+        let value = |at: usize| {
+            let (image, text) = (at / m, at % m);
+            let (query, item) =
+                (self.direction.queries(image, text), self.direction.items(image, text));
+            self.rescore.rescore(query, item, scores.values()[at]) as f32
+        };
+        ScoreMatrix::new(n, m, (0..n * m).map(value).collect())
+    }
+
+    /// The corrected scores of one query that was not in the fit, as a service needs them. `scores` are its scores with all items.
+    ///
+    /// A query of the fit gets the same values here as among all queries. What a correction needs of the query itself it takes from
+    /// `scores`: QB-Norm and DBNorm its best item, mutual proximity (Gaussian, counted) all its scores, local scaling its nearest items.
+    /// Three kinds of correction need more than these scores and refuse: joint mutual proximity, the exclusive form of IS, and the
+    /// forms of CSLS with a mean of the query.
+    ///
+    /// # Errors
+    /// If there is not one score for each item, a score is not finite or is one that the fit would refuse too, or the correction is one
+    /// of the three kinds.
+    ///
+    /// ```
+    /// use hubness::{Direction, HeldOutBank, ScoreMatrix, csls};
+    ///
+    /// let bank = ScoreMatrix::from_rows([[0.9, 0.2], [0.8, 0.3], [0.7, 0.1]]); // item 0 is a hub
+    /// let fair = csls(&HeldOutBank(&bank), Direction::I2t, 2)?;
+    /// let one = fair.of_query(&[0.7, 0.6])?; // 2 · 0.7 − 0.85 and 2 · 0.6 − 0.25
+    /// assert!((one[0] - 0.55).abs() < 1e-6 && (one[1] - 0.95).abs() < 1e-6);
+    /// # Ok::<(), hubness::Error>(())
+    /// ```
+    pub fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        let items = self.rescore.items();
+        if scores.len() != items {
+            let expected = format!("one for each of {items} items");
+            return Err(Error::invalid("scores of a query", expected, scores.len()));
+        }
+        if let Some(at) = scores.iter().position(|score| !score.is_finite()) {
+            let place = format!("score of a query with item {at}");
+            return Err(Error::invalid(place, "a finite number", scores[at]));
+        }
+        self.check_affine()?;
+        self.rescore.of_query(scores)
     }
 }
 
 /// A correction of one direction, fitted; its type says what it has seen.
+///
+/// It is an [`AnyCorrection`] too and has its methods. serde saves and loads it. Loading refuses a file whose setting is not that of the
+/// type, whose parts do not fit each other, or whose values are not finite. Joint mutual proximity, exclusive IS and a [`Rescore`] of
+/// your own cannot be saved: serialisation gives an error.
+///
+/// ```
+/// use hubness::{Correction, Direction, HeldOut, HeldOutBank, ScoreMatrix, csls};
+///
+/// let bank = ScoreMatrix::from_rows([[0.9, 0.2], [0.8, 0.3]]);
+/// let saved = serde_json::to_string(&csls(&HeldOutBank(&bank), Direction::I2t, 2)?).unwrap();
+/// let loaded: Correction<HeldOut> = serde_json::from_str(&saved).unwrap();
+/// assert_eq!(loaded.of_query(&[0.5, 0.5])?.len(), 2);
+/// # Ok::<(), hubness::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Correction<K> {
-    direction: Direction,
-    rescore: Box<dyn Rescore>,
+    any: AnyCorrection,
     knowledge: Marker<K>,
 }
 
@@ -90,53 +156,21 @@ impl Correction<Plain> {
 
 impl<K: Knowledge> Correction<K> {
     /// A correction that was fitted elsewhere; `K` must say what it has seen.
-    pub fn new(direction: Direction, rescore: impl Rescore + 'static) -> Self {
-        Self { direction, rescore: Box::new(rescore), knowledge: PhantomData }
-    }
-
-    /// The direction it was fitted for.
-    pub fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// What it has seen.
-    pub fn setting(&self) -> Setting {
-        K::SETTING
-    }
-
-    /// What it makes of a score.
-    pub fn map(&self) -> &dyn Rescore {
-        &*self.rescore
-    }
-
-    /// All corrected scores, images × texts, rounded to f32. Ranks should be taken from a [`pass`](crate::pass), which compares in f64.
-    ///
-    /// # Panics
-    /// If there are more items than it was fitted for, or more queries where it holds something of each query. Fewer are not noticed.
-    pub fn apply(&self, scores: &ScoreMatrix) -> ScoreMatrix {
-        let (n, m) = (scores.images(), scores.texts());
-        let value = |at: usize| {
-            let (image, text) = (at / m, at % m);
-            let (query, item) =
-                (self.direction.queries(image, text), self.direction.items(image, text));
-            self.rescore.rescore(query, item, scores.values()[at]) as f32
-        };
-        ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).expect("corrections give numbers")
+    pub fn new(direction: Direction, rescore: impl Rescore) -> Self {
+        let any = AnyCorrection::new(direction, K::SETTING, Box::new(rescore));
+        Self { any, knowledge: PhantomData }
     }
 
     /// The same correction, its setting no longer in the type but in [`AnyCorrection::setting`].
     pub fn into_any(self) -> AnyCorrection {
-        AnyCorrection { direction: self.direction, setting: K::SETTING, rescore: self.rescore }
+        self.any
     }
 }
 
-/// A correction whose [`Setting`] is a value: what lists of corrections hold.
-#[derive(Debug)]
-pub struct AnyCorrection {
-    /// The direction it was fitted for.
-    pub direction: Direction,
-    /// What it has seen.
-    pub setting: Setting,
-    /// What it makes of a score.
-    pub rescore: Box<dyn Rescore>,
+impl<K> Deref for Correction<K> {
+    type Target = AnyCorrection;
+
+    fn deref(&self) -> &AnyCorrection {
+        &self.any
+    }
 }

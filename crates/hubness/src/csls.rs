@@ -52,7 +52,7 @@ pub enum CslsForm {
 ///     [0.7, 0.6, 0.1], // image 1: text 0, a hub, outbids its own text 1
 ///     [0.8, 0.2, 0.7], // image 2: the same
 /// ]);
-/// let fair = csls(&TestQueries(&scores), Direction::I2t, 2)?.apply(&scores);
+/// let fair = csls(&TestQueries(&scores), Direction::I2t, 2)?.apply(&scores)?;
 /// assert_eq!([0, 1, 2].map(|image| scores.ranking(image)[0]), [0, 0, 0]);
 /// assert_eq!([0, 1, 2].map(|image| fair.ranking(image)[0]), [0, 1, 2]);
 /// # Ok::<(), hubness::Error>(())
@@ -117,7 +117,7 @@ mod tests {
     use crate::ScoreMatrix;
 
     fn corrected(scores: &ScoreMatrix, direction: Direction, form: CslsForm) -> Vec<f32> {
-        csls_form(scores, direction, 2, form).unwrap().apply(scores).into_values()
+        csls_form(scores, direction, 2, form).unwrap().apply(scores).unwrap().into_values()
     }
 
     /// Worked by hand, k = 2. Columns' means of the two largest: 0.8, 0.5; rows' two largest: 0.5, 0.65, 0.5.
@@ -145,7 +145,7 @@ mod tests {
     fn trap_csls_on_the_query_side() {
         let s = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
         let rankings = |form| {
-            let fair = csls_form(&s, Direction::I2t, 2, form).unwrap().apply(&s);
+            let fair = csls_form(&s, Direction::I2t, 2, form).unwrap().apply(&s).unwrap();
             [0, 1, 2].map(|image| fair.ranking(image))
         };
         let plain = [0, 1, 2].map(|image| s.ranking(image));
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn k_is_clipped_and_never_zero() {
         let s = ScoreMatrix::from_rows([[0.5, 0.25], [0.25, 0.0]]);
-        let all = csls(&TestQueries(&s), Direction::I2t, 2).unwrap().apply(&s);
-        let more = csls(&TestQueries(&s), Direction::I2t, 1000).unwrap().apply(&s);
-        let one = csls(&TestQueries(&s), Direction::I2t, 1).unwrap().apply(&s);
+        let all = csls(&TestQueries(&s), Direction::I2t, 2).unwrap().apply(&s).unwrap();
+        let more = csls(&TestQueries(&s), Direction::I2t, 1000).unwrap().apply(&s).unwrap();
+        let one = csls(&TestQueries(&s), Direction::I2t, 1).unwrap().apply(&s).unwrap();
         assert_eq!(all, more);
         assert_ne!(all, one);
         let error = csls(&TestQueries(&s), Direction::I2t, 0).unwrap_err().to_string();

@@ -6,6 +6,7 @@ use itm_core::tiles::{Consumer, Tile};
 use serde::{Deserialize, Serialize};
 
 use crate::querybank::{active_items, best_item};
+use crate::rescore::{best_of, check_values};
 use crate::side::{Side, WithoutSelf, at_least_one};
 use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result, Scores};
 
@@ -45,7 +46,7 @@ use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result, Scores}
 /// let dual = DualBank { query_beta: 20.0, item_beta: 20.0, ..DualBank::default() };
 /// let items = ItemBank::TestItems(&texts);
 /// let fit = dual.fit(&HeldOutBank(&bank), items, &test, Direction::I2t)?;
-/// assert_eq!(fit.apply(&test).ranking(0), [1, 0]);
+/// assert_eq!(fit.apply(&test)?.ranking(0), [1, 0]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -172,10 +173,11 @@ impl DualBank {
         if !self.dynamic {
             return Affine::of_items(scale, both);
         }
-        let group = |top: usize| u8::from(query.active[top]) + 2 * u8::from(item.active[top]);
-        let groups = best_item(test).map(group).collect();
+        let active = query.active.iter().zip(&item.active);
+        let by_best: Vec<u8> = active.map(|(&q, &i)| u8::from(q) + 2 * u8::from(i)).collect();
+        let groups = best_item(test).map(|item| by_best[item]).collect();
         let items = vec![vec![0.0; test.items()], query.sums, item.sums, both];
-        Affine { scale, items, fine: Vec::new(), queries: Vec::new(), groups }
+        Affine { scale, items, groups, by_best, ..Affine::default() }
     }
 }
 
@@ -194,31 +196,68 @@ impl Factor {
 }
 
 /// The product of two factors as a logarithm, a factor that is not active being the score itself.
-#[derive(Debug)]
-struct RawProduct {
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawProduct {
     betas: (f64, f64),
     map: Affine, // its groups say which factors hold
 }
 
-impl Rescore for RawProduct {
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
-        let group = self.map.groups[query];
+impl RawProduct {
+    /// # Errors
+    /// If a β is not one of [`DualBank`], the map does not fit itself, or it has not the four groups of [`DualBank::combine`].
+    pub(crate) fn check(&self) -> Result<()> {
+        check_values("betas", &[self.betas.0, self.betas.1], 0.0, "a finite number, 0 or more")?;
+        self.map.check()?;
+        let Affine { items, groups, by_best, .. } = &self.map;
+        if items.len() == 4 && !groups.is_empty() && !by_best.is_empty() {
+            return Ok(());
+        }
+        let got = format!("{}, {}, {}", items.len(), groups.len(), by_best.len());
+        let expected = "4 groups of items, a group for each query, a group for each best item";
+        Err(Error::invalid("map of the correction", expected, got))
+    }
+
+    fn value(&self, group: u8, item: usize, score: f32) -> f64 {
         let s = f64::from(score);
         let raw = s.max(0.0).ln();
         let factor = |holds: bool, beta: f64| if holds { beta * s } else { raw };
         let product = factor(group & 1 != 0, self.betas.0) + factor(group & 2 != 0, self.betas.1);
-        product - self.map.items_for(query)[item]
+        product - self.map.items[usize::from(group)][item]
+    }
+}
+
+impl Rescore for RawProduct {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        self.value(self.map.groups[query], item, score)
+    }
+
+    fn items(&self) -> usize {
+        Rescore::items(&self.map)
+    }
+
+    fn queries(&self) -> Option<usize> {
+        Some(self.map.groups.len())
+    }
+
+    fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        above_zero("scores of a query", scores.iter().copied().fold(f32::INFINITY, f32::min))?;
+        let group = self.map.by_best[best_of(scores)];
+        Ok(scores.iter().enumerate().map(|(item, &score)| self.value(group, item, score)).collect())
     }
 }
 
 /// # Errors
 /// If a score is 0 or less.
 fn only_positive<S: Scores>(test: &Side<'_, S>) -> Result<()> {
-    let lowest = test.run(&Lowest);
+    above_zero("test", test.run(&Lowest))
+}
+
+fn above_zero(name: &str, lowest: f32) -> Result<()> {
     if lowest > 0.0 {
         return Ok(());
     }
-    Err(Error::invalid("test", "scores above 0, as the raw product needs them", lowest))
+    Err(Error::invalid(name, "scores above 0, because the raw product takes logarithms", lowest))
 }
 
 /// The smallest score of all.

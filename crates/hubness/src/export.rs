@@ -12,16 +12,18 @@
 
 use itm_core::{Error, Result};
 
-use crate::Rescore;
+use crate::{AnyCorrection, Direction, Rescore};
 
 /// Item vectors with one dimension more, `[items, dim + 1]`.
 ///
-/// `rows` are the item vectors that the correction was fitted with, `[items, dim]`; [`query`] makes the vector to search with.
+/// `rows` are the item vectors of `direction` that the correction was fitted with, `[items, dim]`: texts for i2t, images for t2i. [`query`]
+/// makes the vector to search with.
 ///
 /// # Errors
-/// If the correction is no number for each item (it ranks by more than that, as mutual proximity does), treats queries
-/// differently (dynamic QB-Norm and DBNorm), or was fitted for another number of items. What it takes from a whole query changes
-/// none of that query's lists and is left out.
+/// If the correction was fitted for the other direction or for another number of items, ranks by more than one number for each item
+/// (mutual proximity, local scaling), treats queries differently (dynamic QB-Norm and DBNorm), or a value is not finite.
+///
+/// What a correction subtracts from all scores of one query changes no list of that query, and is left out.
 ///
 /// ```
 /// use hubness::{Direction, ScoreMatrix, TestQueries, csls, export};
@@ -29,7 +31,7 @@ use crate::Rescore;
 /// let (images, texts) = ([1.0, 0.0, 0.6, 0.8], [1.0, 0.0, 0.8, 0.6]); // two of each, width 2
 /// let scores = ScoreMatrix::from_rows([[1.0, 0.8], [0.6, 0.96]]);
 /// let correction = csls(&TestQueries(&scores), Direction::T2i, 1)?;
-/// let items = export::items(&images, 2, correction.map())?;
+/// let items = export::items(Direction::T2i, &images, 2, &correction)?;
 /// assert_eq!(items.len(), 2 * 3);
 /// let query = export::query(&texts[..2]);
 /// let score = |item: usize| -> f32 { (0..3).map(|k| items[item * 3 + k] * query[k]).sum() };
@@ -37,14 +39,33 @@ use crate::Rescore;
 /// assert!((score(0) - score(1) - 0.5 * (1.0 - 0.24)).abs() < 1e-6);
 /// # Ok::<(), hubness::Error>(())
 /// ```
-pub fn items(rows: &[f32], dim: usize, map: &dyn Rescore) -> Result<Vec<f32>> {
-    let biases = biases(map)?;
+pub fn items(
+    direction: Direction,
+    rows: &[f32],
+    dim: usize,
+    correction: &AnyCorrection,
+) -> Result<Vec<f32>> {
+    if direction != correction.direction() {
+        let expected = format!("a correction of direction {direction}");
+        return Err(Error::invalid(
+            "export",
+            expected,
+            format!("one of {}", correction.direction()),
+        ));
+    }
+    let biases = biases(correction.map())?;
     if dim == 0 || rows.len() != biases.len() * dim {
         let expected = format!("{} × {dim} values, as many items as were corrected", biases.len());
         return Err(Error::invalid("items", expected, rows.len()));
     }
     let augmented = rows.chunks(dim).zip(&biases);
-    Ok(augmented.flat_map(|(row, &bias)| row.iter().copied().chain([-bias as f32])).collect())
+    let vectors: Vec<_> =
+        augmented.flat_map(|(row, &bias)| row.iter().copied().chain([-bias as f32])).collect();
+    if let Some(at) = vectors.iter().position(|value| !value.is_finite()) {
+        let place = format!("vector of item {}, value {}", at / (dim + 1), at % (dim + 1));
+        return Err(Error::invalid(place, "a finite number", vectors[at]));
+    }
+    Ok(vectors)
 }
 
 /// A query with the dimension that meets the items' biases: a one.
@@ -54,12 +75,12 @@ pub fn query(row: &[f32]) -> Vec<f32> {
 
 /// What each item loses, in units of the score, around a mean of 0.
 fn biases(map: &dyn Rescore) -> Result<Vec<f64>> {
-    let affine = map.affine().filter(|affine| affine.groups.is_empty() && affine.scale > 0.0);
-    let Some(affine) = affine else {
+    let Some(affine) = map.affine().filter(|affine| affine.groups.is_empty()) else {
         let expected =
             "a correction that takes one number from each item (CSLS, IS, NNN, Sinkhorn)";
         return Err(Error::invalid("export", expected, "one that depends on query or score"));
     };
+    affine.check()?;
     let fine = |item: usize| affine.fine.get(item).copied().unwrap_or(0.0);
     let bias = |(item, bias): (usize, &f64)| (bias + fine(item)) / affine.scale;
     let biases: Vec<_> = affine.items[0].iter().enumerate().map(bias).collect();
@@ -70,23 +91,51 @@ fn biases(map: &dyn Rescore) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Affine;
+    use crate::{Affine, Setting};
+
+    fn exported(rows: &[f32], dim: usize, map: Affine) -> Result<Vec<f32>> {
+        let correction = AnyCorrection::new(Direction::I2t, Setting::Plain, Box::new(map));
+        items(Direction::I2t, rows, dim, &correction)
+    }
+
+    #[test]
+    fn the_other_direction_is_refused() {
+        let map = Affine::of_items(1.0, vec![0.5]);
+        let correction = AnyCorrection::new(Direction::I2t, Setting::Plain, Box::new(map));
+        let error = items(Direction::T2i, &[1.0], 1, &correction).unwrap_err().to_string();
+        assert_eq!(error, "export: expected a correction of direction t2i, got one of i2t");
+    }
 
     #[test]
     fn what_is_no_item_bias_is_refused() {
         let grouped = Affine { groups: vec![0], ..Affine::of_items(1.0, vec![0.5]) };
-        let error = items(&[1.0], 1, &grouped).unwrap_err().to_string();
+        let error = exported(&[1.0], 1, grouped).unwrap_err().to_string();
         let want = "export: expected a correction that takes one number from each item (CSLS, IS, NNN, \
                     Sinkhorn), got one that depends on query or score";
         assert_eq!(error, want);
-        let error = items(&[1.0; 3], 2, &Affine::of_items(1.0, vec![0.5])).unwrap_err().to_string();
+        let error =
+            exported(&[1.0; 3], 2, Affine::of_items(1.0, vec![0.5])).unwrap_err().to_string();
         assert_eq!(error, "items: expected 1 × 2 values, as many items as were corrected, got 3");
+    }
+
+    #[test]
+    fn what_is_not_finite_is_refused() {
+        let refused =
+            |rows: &[f32], map| exported(rows, 2, map).map(|_| ()).unwrap_err().to_string();
+        let fine = Affine::of_items(1.0, vec![0.5, 0.25]);
+        let line = "vector of item 1, value 0: expected a finite number, got NaN";
+        assert_eq!(refused(&[1.0, 0.0, f32::NAN, 0.0], fine), line);
+        let huge = Affine::of_items(1e-3, vec![0.0, 1e38]); // its bias in units of the score is no f32
+        let line = "vector of item 0, value 2: expected a finite number, got inf";
+        assert_eq!(refused(&[1.0; 4], huge), line);
+        let line = "items of the correction: expected at least one group, got 0";
+        assert_eq!(refused(&[1.0; 4], Affine { scale: 1.0, ..Affine::default() }), line);
     }
 
     /// Worked by hand: biases 0.5 and 1.5 at scale 2 are 0.25 and 0.75, around their mean −0.25 and 0.25.
     #[test]
     fn the_mean_is_taken_out() {
-        let got = items(&[3.0, 4.0], 1, &Affine::of_items(2.0, vec![0.5, 1.5])).unwrap();
+        let got = exported(&[3.0, 4.0], 1, Affine::of_items(2.0, vec![0.5, 1.5])).unwrap();
         assert_eq!(got, [3.0, 0.25, 4.0, -0.25]);
         assert_eq!(query(&[3.0]), [3.0, 1.0]);
     }

@@ -43,7 +43,7 @@ pub enum InvertedSoftmaxForm {
 /// use hubness::{Direction, ScoreMatrix, TestQueries, inverted_softmax};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3], [0.7, 0.6]]); // text 0 is a hub
-/// let fair = inverted_softmax(&TestQueries(&scores), Direction::I2t, 30.0)?.apply(&scores);
+/// let fair = inverted_softmax(&TestQueries(&scores), Direction::I2t, 30.0)?.apply(&scores)?;
 /// assert_eq!([0, 1].map(|image| fair.ranking(image)[0]), [0, 1]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
@@ -107,9 +107,11 @@ pub fn inverted_softmax_form<S: Scores>(
     }
     check_beta(beta)?;
     check_queries(scores, direction)?;
-    let items: Vec<usize> = (0..direction.items(scores.images(), scores.texts())).collect();
+    let (n, m) = (scores.images(), scores.texts());
+    let queries = direction.queries(n, m);
+    let items: Vec<usize> = (0..direction.items(n, m)).collect();
     let items = others(scores, direction, beta, &items);
-    Ok(Correction::new(direction, Exclusive { beta, items }))
+    Ok(Correction::new(direction, Exclusive { beta, queries, items }))
 }
 
 /// A single query is certain for every item: all would tie. An infinite score would make sums that are no numbers.
@@ -129,6 +131,7 @@ pub(crate) fn check_beta(beta: f64) -> Result<()> {
 #[derive(Debug)]
 struct Exclusive {
     beta: f64,
+    queries: usize,
     items: Vec<Others>,
 }
 
@@ -166,6 +169,14 @@ impl Rescore for Exclusive {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
         let z = self.beta * f64::from(score);
         z - self.items[item].without(query, z)
+    }
+
+    fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        Some(self.queries)
     }
 }
 
@@ -225,7 +236,8 @@ mod tests {
     #[test]
     fn trap_the_sum_runs_over_queries() {
         let s = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
-        let fair = inverted_softmax(&TestQueries(&s), Direction::I2t, 30.0).unwrap().apply(&s);
+        let fair =
+            inverted_softmax(&TestQueries(&s), Direction::I2t, 30.0).unwrap().apply(&s).unwrap();
         assert_eq!([0, 1, 2].map(|image| fair.ranking(image)[0]), [0, 1, 2]);
         assert_eq!([0, 1, 2].map(|image| s.ranking(image)[0]), [0, 0, 0]);
     }
@@ -237,7 +249,7 @@ mod tests {
         let ranks = |beta| {
             let [i2t, t2i] =
                 Direction::BOTH.map(|d| inverted_softmax(&TestQueries(&s), d, beta).unwrap());
-            pass::ranks(&s, &pairs, i2t.map(), t2i.map()).unwrap()
+            pass::ranks(&s, &pairs, &i2t, &t2i).unwrap()
         };
         assert_ne!(ranks(1.0), ranks(100.0));
     }

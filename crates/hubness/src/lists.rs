@@ -1,8 +1,11 @@
 //! The best items of every query.
 
+use crate::Direction;
+
 /// For every query its best items, best first, with corrected scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopLists {
+    direction: Direction,
     k: usize,
     items: Vec<u32>,
     scores: Vec<f64>,
@@ -13,10 +16,15 @@ impl TopLists {
     ///
     /// # Panics
     /// If the lengths differ or are no multiple of `k`.
-    pub fn new(k: usize, items: Vec<u32>, scores: Vec<f64>) -> Self {
+    pub fn new(direction: Direction, k: usize, items: Vec<u32>, scores: Vec<f64>) -> Self {
         assert_eq!(items.len(), scores.len(), "one score for each item");
         assert!(items.is_empty() || items.len().is_multiple_of(k), "lists of {k}");
-        Self { k, items, scores }
+        Self { direction, k, items, scores }
+    }
+
+    /// The direction whose queries these are.
+    pub fn direction(&self) -> Direction {
+        self.direction
     }
 
     /// How many items each query has: as many as asked for, or all there are.

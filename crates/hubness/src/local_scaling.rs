@@ -3,6 +3,7 @@
 use itm_core::tiles::{Maxima, TopK};
 use serde::{Deserialize, Serialize};
 
+use crate::rescore::check_values;
 use crate::side::{Side, at_least_one};
 use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 
@@ -33,7 +34,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
 /// let nicdm = LocalScaling { k: 2, ..LocalScaling::nicdm() };
-/// let fair = nicdm.fit(&TestQueries(&scores), &scores, Direction::I2t)?.apply(&scores);
+/// let fair = nicdm.fit(&TestQueries(&scores), &scores, Direction::I2t)?.apply(&scores)?;
 /// assert_eq!([0, 1, 2].map(|i| fair.ranking(i)[0]), [0, 1, 2]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
@@ -107,22 +108,23 @@ impl LocalScaling {
             LocalValues::Full => self.widths(&test.best_items(self.k), test.queries()),
         };
         test.finite("query", "distance to its nearest items", &queries)?;
-        Ok(Correction::new(direction, Scaled { form: self.form, items, queries }))
+        Ok(Correction::new(direction, Scaled { options: *self, items, queries }))
     }
 
     /// σ or μ of everything that has a list of nearest.
     fn widths(&self, nearest: &TopK, count: usize) -> Vec<f64> {
-        let width = |at| {
-            let scores = nearest.scores(at);
-            let width = match self.form {
-                LocalForm::LocalScaling => distance(scores[scores.len() - 1]),
-                LocalForm::Nicdm => {
-                    scores.iter().map(|&s| distance(s)).sum::<f64>() / scores.len() as f64
-                }
-            };
-            width.max(FLOOR)
+        (0..count).map(|at| self.width(nearest.scores(at))).collect()
+    }
+
+    /// σ or μ by the scores of the nearest, the nearest first.
+    fn width(&self, nearest: &[f32]) -> f64 {
+        let width = match self.form {
+            LocalForm::LocalScaling => distance(nearest[nearest.len() - 1]),
+            LocalForm::Nicdm => {
+                nearest.iter().map(|&s| distance(s)).sum::<f64>() / nearest.len() as f64
+            }
         };
-        (0..count).map(width).collect()
+        width.max(FLOOR)
     }
 }
 
@@ -136,28 +138,70 @@ fn distance(score: f32) -> f64 {
 /// # Errors
 /// If a score cannot be a cosine, but for rounding.
 fn cosines<S: Scores>(name: &str, side: &Side<'_, S>) -> Result<()> {
-    let largest = side.run(&Maxima).images.into_iter().fold(f32::NEG_INFINITY, f32::max);
+    cosine(name, side.run(&Maxima).images.into_iter().fold(f32::NEG_INFINITY, f32::max))
+}
+
+fn cosine(name: &str, largest: f32) -> Result<()> {
     if largest <= 1.0 + 1e-3 {
         return Ok(());
     }
-    Err(Error::invalid(name, "cosines, as distances 1 − s need them", largest))
+    Err(Error::invalid(name, "cosines, because distances are 1 − s", largest))
 }
 
-#[derive(Debug)]
-struct Scaled {
-    form: LocalForm,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scaled {
+    options: LocalScaling,
     items: Vec<f64>,
-    queries: Vec<f64>, // none: only ranks are wanted
+    queries: Vec<f64>, // empty for `LocalValues::Rank`
 }
 
-impl Rescore for Scaled {
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+impl Scaled {
+    /// # Errors
+    /// If a width is not one that a fit gives, or widths of queries are there or missing against the options.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (name, widths) in [("items", &self.items), ("queries", &self.queries)] {
+            check_values(name, widths, FLOOR, "a finite number of at least 1e-12")?;
+        }
+        at_least_one("k of local scaling", self.options.k)?;
+        if self.queries.is_empty() == (self.options.values == LocalValues::Rank) {
+            return Ok(());
+        }
+        let expected = "none with the values `rank`, at least one with `full`";
+        Err(Error::invalid("queries of the correction", expected, self.queries.len()))
+    }
+
+    /// The new score of an item, by the width of the query where full values are wanted.
+    fn value(&self, own: Option<f64>, item: usize, score: f32) -> f64 {
         let (d, item) = (distance(score), self.items[item]);
-        match (self.form, self.queries.get(query)) {
+        match (self.options.form, own) {
             (LocalForm::LocalScaling, None) => item.ln() - 2.0 * d.ln(),
             (LocalForm::LocalScaling, Some(own)) => (-d * d / (own * item)).exp_m1(),
             (LocalForm::Nicdm, None) => item.ln() / 2.0 - d.ln(),
             (LocalForm::Nicdm, Some(own)) => -d / (own * item).sqrt(),
         }
+    }
+}
+
+impl Rescore for Scaled {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        self.value(self.queries.get(query).copied(), item, score)
+    }
+
+    fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        (!self.queries.is_empty()).then_some(self.queries.len())
+    }
+
+    fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        let mut nearest = scores.to_vec();
+        nearest.sort_unstable_by(|a, b| b.total_cmp(a));
+        cosine("scores of a query", nearest[0])?;
+        nearest.truncate(self.options.k);
+        let own = (self.options.values == LocalValues::Full).then(|| self.options.width(&nearest));
+        Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }
 }

@@ -35,8 +35,8 @@ use crate::{Affine, Bank, Correction, Direction, Result, Scores};
 /// let bank = ScoreMatrix::from_rows([[0.9, 0.2, 0.1], [0.8, 0.1, 0.2]]); // item 0 is a hub
 /// let test = ScoreMatrix::from_rows([[0.6, 0.5, 0.1], [0.1, 0.2, 0.7]]);
 /// let fit = QueryBank::default().fit(&HeldOutBank(&bank), &test, Direction::I2t)?;
-/// assert_eq!(fit.apply(&test).ranking(0), [1, 2, 0]); // its best item is active
-/// assert_eq!(fit.apply(&test).ranking(1), [2, 1, 0]); // as it was
+/// assert_eq!(fit.apply(&test)?.ranking(0), [1, 2, 0]); // its best item is active
+/// assert_eq!(fit.apply(&test)?.ranking(1), [2, 1, 0]); // as it was
 /// # Ok::<(), hubness::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -95,9 +95,10 @@ impl QueryBank {
             RowScale::Program => 0.0,
             RowScale::Common => sums.iter().sum::<f64>() / sums.len() as f64,
         };
-        let groups = best_item(&test).map(|item| u8::from(!active[item])).collect();
+        let by_best: Vec<u8> = active.into_iter().map(|active| u8::from(!active)).collect();
+        let groups = best_item(&test).map(|item| by_best[item]).collect();
         let items = vec![sums, vec![alone; test.items()]];
-        let map = Affine { scale: self.beta, items, fine: Vec::new(), queries: Vec::new(), groups };
+        let map = Affine { scale: self.beta, items, groups, by_best, ..Affine::default() };
         Ok(Correction::new(direction, map))
     }
 }

@@ -70,7 +70,7 @@ pub struct Directed<T> {
 }
 
 impl<T> Directed<T> {
-    /// That of one direction.
+    /// The report of one direction.
     pub fn get(&self, direction: Direction) -> Option<&T> {
         match direction {
             Direction::I2t => self.i2t.as_ref(),

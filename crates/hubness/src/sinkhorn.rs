@@ -40,7 +40,7 @@ use crate::{
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
 /// let sinkhorn = Sinkhorn { epsilon: 0.2, ..Sinkhorn::default() };
 /// let fit = sinkhorn.fit(&TestQueries(&scores), Direction::I2t)?;
-/// let fair = fit.correction.apply(&scores);
+/// let fair = fit.correction.apply(&scores)?;
 /// assert_eq!([0, 1, 2].map(|i| fair.ranking(i)[0]), [0, 1, 2]);
 /// assert!(fit.row_error < 1e-3, "after {} iterations", fit.iterations);
 /// # Ok::<(), hubness::Error>(())

@@ -16,7 +16,7 @@ use crate::{Affine, Correction, Direction, Scores, Transductive, pass};
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
 /// let survey = Survey::new(&scores, &Pairs::uniform(3, 1), 2, &[30.0])?;
 /// assert_eq!(survey.nearest(Direction::I2t).items(1), [0, 1]); // text 0 outbids the image's own
-/// let fair = survey.csls(Direction::I2t, 2)?.apply(&scores);
+/// let fair = survey.csls(Direction::I2t, 2)?.apply(&scores)?;
 /// assert_eq!(fair.ranking(1)[0], 1);
 /// # Ok::<(), hubness::Error>(())
 /// ```
@@ -35,9 +35,10 @@ impl<'s, S: Scores> Survey<'s, S> {
     /// Looks at every score once: keeps `k` neighbours of every image and text, and a sum for every β.
     ///
     /// # Errors
-    /// If scores and pairs differ in shape, an image has no text, or a β is not above 0 and below 1e200.
+    /// If scores and pairs differ in shape, an image has no text, a score is not finite, or a β is not above 0 and below 1e200.
     pub fn new(scores: &'s S, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
         pass::check(scores, pairs)?;
+        scores.check_finite()?;
         betas.iter().try_for_each(|&beta| check_beta(beta))?;
         let texts: Vec<_> = (0..pairs.texts()).collect();
         let own = scores.pair_scores(pairs.image_of_text(), &texts);
@@ -129,6 +130,17 @@ mod tests {
         assert_eq!(error, "k: expected 1 to 10 neighbours, as many as were kept, got 11");
         let error = survey.inverted_softmax(Direction::I2t, 7.0).unwrap_err().to_string();
         assert_eq!(error, "β: expected one of [5.0, 30.0], got 7");
+    }
+
+    /// A mean over an infinite score is no mean.
+    #[test]
+    fn infinite_scores_are_refused() {
+        for value in [f32::NEG_INFINITY, f32::INFINITY] {
+            let scores = ScoreMatrix::from_rows([[0.5, value], [0.25, 0.0]]);
+            let line = Survey::new(&scores, &Pairs::uniform(2, 1), 2, &[]).unwrap_err().to_string();
+            let want = "scores of image 0 and text 1: expected a finite number";
+            assert_eq!(line, format!("{want}, got {value}"));
+        }
     }
 
     #[test]

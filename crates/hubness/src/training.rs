@@ -1,7 +1,7 @@
 //! HAL and its rivals in training: a map of global image features, and a GRU over words or a bag of words, trained by one of the
 //! [losses](crate::losses). Feature `burn`.
 //!
-//! [`Hal`] is a model in training: as a [`Method`](itm_core::learn::Method) it has a step, scores and a state. Who calls it
+//! [`Hal`] is a model in training: as a [`Method`] it has a step, scores and a state. Who calls it
 //! writes the loop.
 
 mod bank;

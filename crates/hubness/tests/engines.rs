@@ -58,10 +58,10 @@ fn an_engine_serves_corrected_lists() {
             ("is 5", inverted_softmax(&bank, direction, 5.0).unwrap()),
         ];
         for (name, correction) in corrections {
-            let augmented = export::items(items, DIM, correction.map()).unwrap();
+            let augmented = export::items(direction, items, DIM, &correction).unwrap();
             let asked: Vec<f32> = queries.chunks(DIM).flat_map(export::query).collect();
             let got = engine(&augmented, &asked, DIM + 1);
-            let want = pass::top(&tiles, direction, correction.map(), 10);
+            let want = pass::top(&tiles, &correction, 10).unwrap();
             for (query, got) in got.iter().enumerate() {
                 assert_eq!(got, want.items(query), "{name}, {direction}, query {query}");
             }

@@ -1,9 +1,10 @@
 //! Where a query's next best items come from: its list of candidates, and after that the scores again.
 
+use itm_core::{Error, Result};
 use rayon::prelude::*;
 
 use super::edge::Edge;
-use crate::{Direction, Rescore, Scores, TopLists};
+use crate::{AnyCorrection, Direction, Rescore, Scores, TopLists};
 
 /// The best items of every query under a correction, and the scores to look for more when they do not suffice.
 ///
@@ -28,24 +29,30 @@ pub(super) struct Request {
 }
 
 impl<'a, S: Scores> Candidates<'a, S> {
-    /// Candidates of one direction. `lists` must hold the best items of `scores` under `map`, their scores as `map` gives them.
+    /// Candidates of one direction. `lists` must hold the best items of `scores` under the correction, as [`pass::top`](crate::pass::top)
+    /// gives them.
     ///
-    /// # Panics
-    /// If the lists are of another number of queries.
-    pub fn new(
-        scores: &'a S,
-        direction: Direction,
-        map: &'a dyn Rescore,
-        lists: &'a TopLists,
-    ) -> Self {
-        let (n, m) = (scores.images(), scores.texts());
+    /// # Errors
+    /// If the lists are of the other direction or of another number of queries, name an item that is not there, or begin with
+    /// another score than the correction gives (then they are lists of other scores or of another correction); or if the
+    /// correction is of other items or queries.
+    pub fn new(scores: &'a S, correction: &'a AnyCorrection, lists: &'a TopLists) -> Result<Self> {
+        correction.check(scores)?;
+        let (n, m, direction) = (scores.images(), scores.texts(), correction.direction());
         let (queries, items) = (direction.queries(n, m), direction.items(n, m));
+        if lists.direction() != direction {
+            let expected = format!("lists of direction {direction}");
+            return Err(Error::invalid("candidates", expected, lists.direction()));
+        }
         let listed = lists.queries();
-        assert!(
-            listed == queries || lists.k() == 0,
-            "candidates of {listed} queries for scores of {queries}"
-        );
-        Self { scores, direction, map, lists, queries, items }
+        if listed != queries && lists.k() > 0 {
+            let expected = format!("lists of {queries} queries, as the scores");
+            return Err(Error::invalid("candidates", expected, listed));
+        }
+        if lists.k() > 0 {
+            check_lists(scores, correction, lists, items)?;
+        }
+        Ok(Self { scores, direction, map: correction.map(), lists, queries, items })
     }
 
     /// A good length of the lists for matchings of up to `k` items a query. With 25,000 queries against 5,000 items, λ = 1, on
@@ -114,4 +121,34 @@ impl<'a, S: Scores> Candidates<'a, S> {
         best.sort_unstable_by(|a, b| b.cmp(a));
         best
     }
+}
+
+/// Whether lists name items that are there, and each begins with the score that the correction gives its first item.
+fn check_lists<S: Scores>(
+    scores: &S,
+    correction: &AnyCorrection,
+    lists: &TopLists,
+    items: usize,
+) -> Result<()> {
+    let queries: Vec<_> = (0..lists.queries()).collect();
+    for &query in &queries {
+        if let Some(&item) = lists.items(query).iter().find(|&&item| item as usize >= items) {
+            let place = format!("candidates of query {query}");
+            return Err(Error::invalid(place, format!("items below {items}"), item));
+        }
+    }
+    let first: Vec<_> = queries.iter().map(|&query| lists.items(query)[0] as usize).collect();
+    let own = match correction.direction() {
+        Direction::I2t => scores.pair_scores(&queries, &first),
+        Direction::T2i => scores.pair_scores(&first, &queries),
+    };
+    for (query, score) in own.into_iter().enumerate() {
+        let (want, got) =
+            (correction.map().rescore(query, first[query], score), lists.scores(query)[0]);
+        if want != got {
+            let place = format!("candidates of query {query}, score of item {}", first[query]);
+            return Err(Error::invalid(place, format!("{want}, as under the correction"), got));
+        }
+    }
+    Ok(())
 }

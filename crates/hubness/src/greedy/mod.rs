@@ -87,8 +87,8 @@ impl GreedyOptions {
 ///     [0.8, 0.2, 0.7], // image 2: the same
 /// ]);
 /// let none = Correction::<Plain>::none(&scores, I2t);
-/// let nearest = TopLists::new(1, vec![0, 0, 0], [0.9f32, 0.7, 0.8].map(f64::from).to_vec());
-/// let candidates = Candidates::new(&scores, I2t, none.map(), &nearest);
+/// let nearest = TopLists::new(I2t, 1, vec![0, 0, 0], [0.9f32, 0.7, 0.8].map(f64::from).to_vec());
+/// let candidates = Candidates::new(&scores, &none, &nearest)?;
 /// let matching = greedy_matching(&candidates, &GreedyOptions::new(1, 1.0))?;
 /// assert_eq!(matching.stack(), [(0, 0), (2, 2), (1, 1)]);
 /// # Ok::<(), hubness::Error>(())

@@ -24,12 +24,13 @@ use crate::{Pairs, Scores};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.75, 0.5, 0.25], [0.875, 0.5, 0.125]]); // text 0 is a hub
 /// let none = Correction::<Plain>::none(&scores, I2t);
-/// let lists = TopLists::new(1, vec![0, 0], vec![0.75, 0.875]);
-/// let candidates = Candidates::new(&scores, I2t, none.map(), &lists);
+/// let lists = TopLists::new(I2t, 1, vec![0, 0], vec![0.75, 0.875]);
+/// let candidates = Candidates::new(&scores, &none, &lists)?;
 /// let mut sweep = GreedySweep::new(&candidates, 1);
 /// assert_eq!(sweep.largest(), 2);
 /// sweep.lower(1);
 /// assert_eq!(sweep.matching(Stop::Exhaustive).stack(), [(1, 0), (0, 1)]);
+/// # Ok::<(), hubness::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct GreedySweep<'a, S> {

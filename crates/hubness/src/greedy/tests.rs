@@ -10,21 +10,26 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::Direction::{I2t, T2i};
-use crate::{Affine, Correction, Direction, Pairs, Plain, Rescore, ScoreMatrix, TopLists};
+use crate::{
+    Affine, AnyCorrection, Correction, Direction, Pairs, Plain, Rescore, ScoreMatrix, Setting,
+    TopLists,
+};
 
 /// The corrected matrix of a direction, queries × items.
 #[derive(Debug)]
 struct Dense {
+    direction: Direction,
     items: usize,
     values: Vec<f64>,
 }
 
 impl Dense {
-    fn new(scores: &ScoreMatrix, direction: Direction, map: &dyn Rescore) -> Self {
+    fn new(scores: &ScoreMatrix, correction: &AnyCorrection) -> Self {
+        let (direction, map) = (correction.direction(), correction.map());
         let turned = direction.queries(scores.clone(), scores.transpose());
         let items = turned.texts();
         let value = |(at, &s): (usize, &f32)| map.rescore(at / items, at % items, s);
-        Self { items, values: turned.values().iter().enumerate().map(value).collect() }
+        Self { direction, items, values: turned.values().iter().enumerate().map(value).collect() }
     }
 
     fn queries(&self) -> usize {
@@ -61,23 +66,27 @@ impl Dense {
             items.extend(order[..c].iter().map(|&j| j as u32));
             scores.extend(order[..c].iter().map(|&j| row[j]));
         }
-        TopLists::new(c, items, scores)
+        TopLists::new(self.direction, c, items, scores)
     }
 }
 
 /// The stack from a matrix, with lists of `c` candidates, under a capacity that is reached directly.
 fn stack(
     scores: &ScoreMatrix,
-    direction: Direction,
-    map: &dyn Rescore,
+    correction: &AnyCorrection,
     [c, k, capacity]: [usize; 3],
     stop: Stop,
 ) -> Vec<(u32, u32)> {
-    let lists = Dense::new(scores, direction, map).lists(c);
-    let candidates = Candidates::new(scores, direction, map, &lists);
+    let lists = Dense::new(scores, correction).lists(c);
+    let candidates = Candidates::new(scores, correction, &lists).unwrap();
     let mut sweep = GreedySweep::new(&candidates, k);
     sweep.lower(capacity);
     sweep.matching(stop).stack().to_vec()
+}
+
+/// A map as a correction.
+fn any(direction: Direction, map: impl Rescore + 'static) -> AnyCorrection {
+    AnyCorrection::new(direction, Setting::Plain, Box::new(map))
 }
 
 fn none(scores: &ScoreMatrix, direction: Direction) -> Correction<Plain> {
@@ -115,15 +124,15 @@ fn as_by_sorting_the_matrix() {
         let scores = random(n, m, case % 6, &mut rng);
         for direction in Direction::BOTH {
             let (queries, items) = (direction.queries(n, m), direction.items(n, m));
-            let map: Box<dyn Rescore> = match case % 2 {
-                0 => Box::new(Affine::of_items(1.0, vec![0.0; items])),
-                _ => Box::new(biased(queries, items, &mut rng)),
+            let map = match case % 2 {
+                0 => any(direction, Affine::of_items(1.0, vec![0.0; items])),
+                _ => any(direction, biased(queries, items, &mut rng)),
             };
-            let dense = Dense::new(&scores, direction, &*map);
+            let dense = Dense::new(&scores, &map);
             let k = [1, 2, 5, 10, 20][rng.random_range(0..5)];
             let lists = dense.lists(rng.random_range(1..=items));
             refilled += usize::from(lists.k() < k.min(items));
-            let candidates = Candidates::new(&scores, direction, &*map, &lists);
+            let candidates = Candidates::new(&scores, &map, &lists).unwrap();
             let mut sweep = GreedySweep::new(&candidates, k);
             for capacity in (0..=queries + 1).rev() {
                 sweep.lower(capacity);
@@ -174,12 +183,13 @@ fn long_chains_and_several_refills() {
         for direction in Direction::BOTH {
             let (queries, items) = (direction.queries(n, m), direction.items(n, m));
             let map = biased(queries, items, &mut rng);
-            let dense = Dense::new(&scores, direction, &map);
+            let map = any(direction, map);
+            let dense = Dense::new(&scores, &map);
             for (k, c) in [(1, 1), (5, 1), (10, 32), (60, 7)] {
                 for capacity in
                     [1, capacity(1.0, k, queries, items, CapacityScale::Balanced).unwrap()]
                 {
-                    let got = stack(&scores, direction, &map, [c, k, capacity], Stop::Exhaustive);
+                    let got = stack(&scores, &map, [c, k, capacity], Stop::Exhaustive);
                     assert!(
                         got == dense.naive(k, capacity, Stop::Exhaustive),
                         "{n} × {m}, {k}, {c}"
@@ -207,18 +217,17 @@ fn from_embeddings_as_from_the_matrix() {
         let scores = tiles.scores();
         for direction in Direction::BOTH {
             let (queries, items) = (direction.queries(n, m), direction.items(n, m));
-            let map = biased(queries, items, &mut ChaCha8Rng::seed_from_u64(4));
-            let dense = Dense::new(&scores, direction, &map);
+            let map = any(direction, biased(queries, items, &mut ChaCha8Rng::seed_from_u64(4)));
+            let dense = Dense::new(&scores, &map);
             let lists = dense.lists(3);
             let options = GreedyOptions::new(10, 1.0);
             let capacity = capacity(1.0, 10, queries, items, options.scale).unwrap();
             let want = dense.naive(10, capacity, options.stop);
-            let plain =
-                greedy_matching(&Candidates::new(&scores, direction, &map, &lists), &options);
+            let plain = greedy_matching(&Candidates::new(&scores, &map, &lists).unwrap(), &options);
             assert_eq!(plain.unwrap().stack(), want);
             for threads in [1, 2, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let candidates = Candidates::new(&tiles, direction, &map, &lists);
+                let candidates = Candidates::new(&tiles, &map, &lists).unwrap();
                 let got = pool.install(|| greedy_matching(&candidates, &options).unwrap());
                 assert_eq!(got.stack(), want, "{threads} threads");
             }
@@ -231,9 +240,9 @@ fn nothing_to_match() {
     for (n, m) in [(0, 3), (3, 0), (0, 0)] {
         let scores = ScoreMatrix::new(n, m, Vec::new()).unwrap();
         let none = none(&scores, I2t);
-        let lists = TopLists::new(m.min(2), Vec::new(), Vec::new());
+        let lists = TopLists::new(I2t, m.min(2), Vec::new(), Vec::new());
         let matching = greedy_matching(
-            &Candidates::new(&scores, I2t, none.map(), &lists),
+            &Candidates::new(&scores, &none, &lists).unwrap(),
             &GreedyOptions::new(5, 1.0),
         );
         let matching = matching.unwrap();
@@ -242,16 +251,26 @@ fn nothing_to_match() {
     }
     let scores = ScoreMatrix::from_rows([[1.0, 2.0]]);
     let none = none(&scores, I2t);
-    assert_eq!(stack(&scores, I2t, none.map(), [1, 0, 9], Stop::Exhaustive), []);
-    assert_eq!(stack(&scores, I2t, none.map(), [0, 1, 9], Stop::Exhaustive), [(0, 1)]); // no list at all
+    assert_eq!(stack(&scores, &none, [1, 0, 9], Stop::Exhaustive), []);
+    assert_eq!(stack(&scores, &none, [0, 1, 9], Stop::Exhaustive), [(0, 1)]); // no list at all
 }
 
 #[test]
-#[should_panic(expected = "candidates of 2 queries for scores of 3")]
-fn lists_of_other_scores_are_refused() {
+fn lists_of_other_scores_or_of_the_other_direction_are_refused() {
     let scores = ScoreMatrix::from_rows([[0.0], [0.0], [0.0]]);
     let none = none(&scores, I2t);
-    Candidates::new(&scores, I2t, none.map(), &TopLists::new(1, vec![0, 0], vec![0.0, 0.0]));
+    let refused = |lists| Candidates::new(&scores, &none, &lists).unwrap_err().to_string();
+    let few = TopLists::new(I2t, 1, vec![0, 0], vec![0.0, 0.0]);
+    assert_eq!(refused(few), "candidates: expected lists of 3 queries, as the scores, got 2");
+    let turned = TopLists::new(T2i, 1, vec![0, 0, 0], vec![0.0; 3]);
+    assert_eq!(refused(turned), "candidates: expected lists of direction i2t, got t2i");
+    let lists = TopLists::new(I2t, 1, vec![0, 0, 0], vec![0.0; 3]);
+    let other = Correction::none(&ScoreMatrix::from_rows([[0.0, 0.0]]), I2t);
+    let error = Candidates::new(&scores, &other, &lists).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "items of direction i2t: expected the 2 that the correction was fitted for, got 1"
+    );
 }
 
 #[test]
@@ -259,8 +278,8 @@ fn lists_of_other_scores_are_refused() {
 fn capacities_only_go_down() {
     let scores = ScoreMatrix::from_rows([[0.5]]);
     let none = none(&scores, I2t);
-    let lists = TopLists::new(1, vec![0], vec![0.5]);
-    let candidates = Candidates::new(&scores, I2t, none.map(), &lists);
+    let lists = TopLists::new(I2t, 1, vec![0], vec![0.5]);
+    let candidates = Candidates::new(&scores, &none, &lists).unwrap();
     let mut sweep = GreedySweep::new(&candidates, 1);
     sweep.lower(2);
     sweep.lower(3);
@@ -278,8 +297,8 @@ proptest! {
         let pairs = Pairs::new(n, (0..m).map(|t| t % n).collect()).unwrap();
         for direction in Direction::BOTH {
             let none = none(&scores, direction);
-            let lists = Dense::new(&scores, direction, none.map()).lists(2);
-            let candidates = Candidates::new(&scores, direction, none.map(), &lists);
+            let lists = Dense::new(&scores, &none).lists(2);
+            let candidates = Candidates::new(&scores, &none, &lists).unwrap();
             let mut sweep = GreedySweep::new(&candidates, k);
             for capacity in (0..5).rev() {
                 sweep.lower(capacity);

@@ -42,10 +42,11 @@ impl<'a> Lists<'a> {
     ///
     /// # Panics
     /// If the lists are shorter than `k` although there are more items, or name an item that is not below `items`.
-    pub fn top(direction: Direction, items: usize, k: usize, lists: &'a TopLists) -> Self {
+    pub fn top(items: usize, k: usize, lists: &'a TopLists) -> Self {
         let enough = lists.queries() == 0 || lists.k() >= k.min(items);
         assert!(enough, "{k} of {items} items asked of lists of {}", lists.k());
-        Self::new(direction, items, k, (0..lists.queries()).map(|query| lists.items(query)))
+        let all = (0..lists.queries()).map(|query| lists.items(query));
+        Self::new(lists.direction(), items, k, all)
     }
 
     /// The direction of the queries.
@@ -110,8 +111,8 @@ impl Counts {
     ///
     /// # Panics
     /// As [`Lists::top`] for 10.
-    pub fn at_cuts(direction: Direction, items: usize, lists: &TopLists) -> [Self; 3] {
-        CUTS.map(|k| Self::new(&Lists::top(direction, items, k as usize, lists)))
+    pub fn at_cuts(items: usize, lists: &TopLists) -> [Self; 3] {
+        CUTS.map(|k| Self::new(&Lists::top(items, k as usize, lists)))
     }
 
     /// The direction of the queries.

@@ -194,7 +194,7 @@ mod tests {
         let queries = 0..direction.queries(pairs.images(), pairs.texts());
         let items: Vec<u32> = queries.flat_map(|q| nearest.items(q)).copied().collect();
         let zeros = vec![0.0; items.len()];
-        TopLists::new(10, items, zeros)
+        TopLists::new(direction, 10, items, zeros)
     }
 
     /// Two folds are two test sets of their own: counts within each, measures averaged.
@@ -208,7 +208,7 @@ mod tests {
             let scores = part.scores(&all);
             let want = SIDES.map(|side| {
                 let items = side.items(20, 40);
-                Counts::at_cuts(side, items, &top(&scores, &part.pairs, side))
+                Counts::at_cuts(items, &top(&scores, &part.pairs, side))
             });
             for (side, want) in SIDES.into_iter().zip(&want) {
                 let got = [1, 5, 10].map(|k| nearest.counts(side, k)[f].clone());
@@ -217,7 +217,7 @@ mod tests {
             sums.push(hs_sum(&want[0], &want[1]));
         }
         assert!((nearest.hs_sum() - (sums[0] + sums[1]) / 2.0).abs() < 1e-12);
-        assert_ne!(sums[0], sums[1], "the folds are told apart");
+        assert_ne!(sums[0], sums[1], "each fold has sums of its own");
         let whole = Nearest::new(&all, &folds(&pairs, 1, 40).unwrap()).unwrap();
         assert_eq!(whole.counts(Direction::T2i, 1)[0].queries(), 80);
     }
@@ -261,7 +261,7 @@ mod tests {
                 bootstrap_difference(a, b, &[(direction, k)], measure, 200, 3).unwrap()
             };
             let lists = top(&all, &pairs, direction);
-            let lists = Lists::top(direction, direction.items(30, 90), k, &lists);
+            let lists = Lists::top(direction.items(30, 90), k, &lists);
             let own = bootstrap_measure(&lists, &pairs, Counts::robin_hood, 200, 3).unwrap();
             assert!(own.hi > own.lo);
             assert_eq!(interval(&hubs, &none), own, "{direction}, N_{k}");

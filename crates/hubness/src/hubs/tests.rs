@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Affine, Correction, Direction, TopLists};
+use crate::{Affine, AnyCorrection, Correction, Direction, Setting, TopLists};
 
 const TWICE: HubSize = HubSize::TimesMean(2.0);
 
@@ -157,8 +157,8 @@ fn every_item_is_counted_and_only_the_first_k() {
 /// With k beyond the number of items every query has every item.
 #[test]
 fn k_is_clipped_to_the_items() {
-    let top = TopLists::new(2, vec![1, 0, 0, 1], vec![0.5, 0.4, 0.3, 0.2]);
-    let [n1, n5, n10] = Counts::at_cuts(Direction::I2t, 2, &top);
+    let top = TopLists::new(Direction::I2t, 2, vec![1, 0, 0, 1], vec![0.5, 0.4, 0.3, 0.2]);
+    let [n1, n5, n10] = Counts::at_cuts(2, &top);
     assert_eq!([n1.values(), n5.values(), n10.values()], [[1, 1], [2, 2], [2, 2]]);
     assert_eq!([n1.k(), n5.k(), n10.k()], [1, 5, 10]);
 }
@@ -166,8 +166,8 @@ fn k_is_clipped_to_the_items() {
 #[test]
 #[should_panic(expected = "3 of 9 items asked of lists of 2")]
 fn short_lists_are_a_bug() {
-    let top = TopLists::new(2, vec![1, 0], vec![0.5, 0.4]);
-    let _ = Lists::top(Direction::I2t, 9, 3, &top);
+    let top = TopLists::new(Direction::I2t, 2, vec![1, 0], vec![0.5, 0.4]);
+    let _ = Lists::top(9, 3, &top);
 }
 
 #[test]
@@ -227,14 +227,14 @@ fn scores() -> (ScoreMatrix, Pairs) {
 }
 
 fn image_lists() -> TopLists {
-    TopLists::new(2, vec![1, 0, 1, 2, 1, 2], vec![0.9, 0.2, 0.8, 0.5, 0.7, 0.6])
+    TopLists::new(Direction::I2t, 2, vec![1, 0, 1, 2, 1, 2], vec![0.9, 0.2, 0.8, 0.5, 0.7, 0.6])
 }
 
 #[test]
 fn golden_worst_hubs_and_their_victims() {
     let (_, pairs) = scores();
     let what = Worst { k: 2, within: 1, hubs: 2, victims: 5 };
-    let hubs = worst_hubs(&image_lists(), &pairs, Direction::I2t, what);
+    let hubs = worst_hubs(&image_lists(), &pairs, what);
     let truth = Some(TrueItem { item: 2, score: 0.5, rank: Some(1) });
     let victims = vec![
         Victim { query: 1, rank: 0, score: 0.8, truth },
@@ -247,7 +247,7 @@ fn golden_worst_hubs_and_their_victims() {
 
     // Within two, text 2 wins image 2, at the second place; of two victims of text 1 one is kept.
     let what = Worst { within: 2, victims: 1, hubs: 9, ..what };
-    let hubs = worst_hubs(&image_lists(), &pairs, Direction::I2t, what);
+    let hubs = worst_hubs(&image_lists(), &pairs, what);
     assert_eq!((hubs[0].wrong, hubs[0].victims.len()), (2, 1));
     assert_eq!(hubs[1].victims, [Victim { query: 2, rank: 1, score: 0.6, truth: None }]);
     assert_eq!(hubs.iter().map(|hub| hub.item).collect::<Vec<_>>(), [1, 2, 0]); // text 3: no list, no hub
@@ -258,9 +258,10 @@ fn golden_worst_hubs_and_their_victims() {
 fn truth_beyond_the_lists_is_scored() {
     let (scores, pairs) = scores();
     let what = Worst { k: 2, hubs: 1, ..Worst::default() };
-    let mut hubs = worst_hubs(&image_lists(), &pairs, Direction::I2t, what);
+    let mut hubs = worst_hubs(&image_lists(), &pairs, what);
     let map = Affine { queries: vec![0.0, 0.0, 1.0], ..Affine::of_items(2.0, vec![0.0; 4]) };
-    complete_truth(&mut hubs, &pairs, Direction::I2t, &scores, &map);
+    let map = AnyCorrection::new(Direction::I2t, Setting::Plain, Box::new(map));
+    complete_truth(&mut hubs, &pairs, &scores, &map);
     let [one, two] = &hubs[0].victims[..] else { panic!("two victims") };
     assert!((two.score - 0.4).abs() < 1e-6); // 2 · 0.7 − 1
     let truth = two.truth.unwrap();
@@ -274,13 +275,13 @@ fn truth_beyond_the_lists_is_scored() {
 #[test]
 fn texts_have_victims_too() {
     let (scores, pairs) = scores();
-    let t2i = TopLists::new(1, vec![2, 0, 2, 1], vec![0.4, 0.9, 0.6, 0.3]);
+    let t2i = TopLists::new(Direction::T2i, 1, vec![2, 0, 2, 1], vec![0.4, 0.9, 0.6, 0.3]);
     let what = Worst { k: 1, hubs: 1, ..Worst::default() };
-    let mut hubs = worst_hubs(&t2i, &pairs, Direction::T2i, what);
+    let mut hubs = worst_hubs(&t2i, &pairs, what);
     assert_eq!((hubs[0].item, hubs[0].count, hubs[0].wrong), (2, 2, 2));
     assert_eq!(hubs[0].victims.iter().map(|v| v.query).collect::<Vec<_>>(), [0, 2]);
     let none = Correction::none(&scores, Direction::T2i);
-    complete_truth(&mut hubs, &pairs, Direction::T2i, &scores, none.map());
+    complete_truth(&mut hubs, &pairs, &scores, &none);
     let truth = hubs[0].victims[0].truth.unwrap();
     assert_eq!((truth.item, truth.score as f32), (0, 0.2));
     assert_eq!(hubs[0].victims[1].truth.unwrap().item, 1);
@@ -290,13 +291,13 @@ fn texts_have_victims_too() {
 #[test]
 fn the_best_of_several_own_items_is_the_truth() {
     let pairs = Pairs::new(2, vec![1, 0, 0, 0]).unwrap();
-    let lists = TopLists::new(1, vec![0, 0], vec![0.9, 0.9]);
+    let lists = TopLists::new(Direction::I2t, 1, vec![0, 0], vec![0.9, 0.9]);
     for (row, want) in [([0.9, 0.1, 0.4, 0.2], 2), ([0.9, 0.3, 0.3, 0.3], 1)] {
         let scores = ScoreMatrix::from_rows([row, [0.9, 0.0, 0.0, 0.0]]);
         let what = Worst { k: 1, ..Worst::default() };
-        let mut hubs = worst_hubs(&lists, &pairs, Direction::I2t, what);
+        let mut hubs = worst_hubs(&lists, &pairs, what);
         let none = Correction::none(&scores, Direction::I2t);
-        complete_truth(&mut hubs, &pairs, Direction::I2t, &scores, none.map());
+        complete_truth(&mut hubs, &pairs, &scores, &none);
         assert_eq!(hubs[0].victims.len(), 1);
         assert_eq!(hubs[0].victims[0].truth.unwrap().item, want);
     }
@@ -307,7 +308,7 @@ fn the_best_of_several_own_items_is_the_truth() {
 fn golden_deserved_hubs() {
     let relevance = Relevance::new(4, vec![vec![0, 1], vec![1, 2], vec![3]]);
     let top = image_lists();
-    let lists = Lists::top(Direction::I2t, 4, 2, &top);
+    let lists = Lists::top(4, 2, &top);
     let found = deserved(&lists, &relevance, &[2, 1, 3], HALF);
     let want = |item, count, relevant, share, deserved| Deserved {
         item,

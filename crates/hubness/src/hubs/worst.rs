@@ -4,7 +4,7 @@ use itm_core::Pairs;
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Lists};
-use crate::{Direction, Rescore, Scores, TopLists};
+use crate::{AnyCorrection, Direction, Scores, TopLists};
 
 /// What to list of the worst hubs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +72,12 @@ pub struct TrueItem {
 ///
 /// # Panics
 /// If the lists are shorter than `k` or `within` although there are more items, or are not of the queries of the pairs.
-pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, direction: Direction, what: Worst) -> Vec<Hub> {
+pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, what: Worst) -> Vec<Hub> {
+    let direction = lists.direction();
     let (queries, items) = sizes(pairs, direction);
     assert_eq!(lists.queries(), queries, "lists of the {direction} queries of the pairs");
     let [counts, first, _] =
-        [what.k, 1, what.within].map(|k| Counts::new(&Lists::top(direction, items, k, lists)));
+        [what.k, 1, what.within].map(|k| Counts::new(&Lists::top(items, k, lists)));
     let mut hubs: Vec<Hub> = counts
         .largest(what.hubs)
         .into_iter()
@@ -110,7 +111,7 @@ pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, direction: Direction, what: W
 
 /// Scores every victim's own items, also where they are beyond the lists: the truth is then the best of them.
 ///
-/// `map` must be the correction the lists were made with. The scores of hubs are computed anew too, so that both are
+/// `correction` must be the one that the lists were made with. The scores of hubs are computed anew too, so that both are
 /// comparable whatever the lists left out.
 ///
 /// # Panics
@@ -118,10 +119,10 @@ pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, direction: Direction, what: W
 pub fn complete_truth(
     hubs: &mut [Hub],
     pairs: &Pairs,
-    direction: Direction,
     scores: &impl Scores,
-    map: &dyn Rescore,
+    correction: &AnyCorrection,
 ) {
+    let (direction, map) = (correction.direction(), correction.map());
     assert_eq!(
         (scores.images(), scores.texts()),
         (pairs.images(), pairs.texts()),

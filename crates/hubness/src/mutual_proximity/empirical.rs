@@ -1,6 +1,7 @@
 //! Mutual proximity by counting, rows and columns taken as independent.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::check_entries;
 use crate::side::Side;
@@ -78,7 +79,8 @@ impl EmpiricalProximity {
 }
 
 /// Scores of some queries (or items), each in ascending order.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Sorted {
     width: usize,
     scores: Vec<f32>, // [count, width]
@@ -96,24 +98,84 @@ impl Sorted {
         Self { width, scores: sorted }
     }
 
-    /// How many are smaller; equal ones are not, and −0 equals +0.
-    fn below(&self, at: usize, score: f32) -> usize {
-        self.scores[at * self.width..][..self.width].partition_point(|&other| other < score)
+    fn list(&self, at: usize) -> &[f32] {
+        &self.scores[at * self.width..][..self.width]
+    }
+
+    /// # Errors
+    /// If there are not whole lists of finite scores, each in ascending order.
+    fn check(&self, name: &str) -> Result<()> {
+        let place = || format!("{name} of the correction");
+        if self.width == 0 || !self.scores.len().is_multiple_of(self.width) {
+            let expected = format!("whole lists of {} scores, at least one score each", self.width);
+            return Err(Error::invalid(place(), expected, format!("{} scores", self.scores.len())));
+        }
+        if let Some(at) = self.scores.iter().position(|score| !score.is_finite()) {
+            let place = format!("{}, value {at}", place());
+            return Err(Error::invalid(place, "a finite number", self.scores[at]));
+        }
+        match self.scores.chunks(self.width).position(|list| !list.is_sorted()) {
+            None => Ok(()),
+            Some(list) => {
+                let place = format!("{}, list {list}", place());
+                Err(Error::invalid(place, "scores in ascending order", "another order"))
+            }
+        }
     }
 }
 
-#[derive(Debug)]
-struct Counts {
+/// How many are smaller; equal ones are not, and −0 equals +0.
+fn below(sorted: &[f32], score: f32) -> f64 {
+    sorted.partition_point(|&other| other < score) as f64
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counts {
     rows: Sorted,
     columns: Sorted,
 }
 
-impl Rescore for Counts {
-    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+impl Counts {
+    /// # Errors
+    /// If rows and columns are not lists as a fit makes them, or differ in the number of items.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.rows.check("rows")?;
+        self.columns.check("columns")?;
+        let (items, columns) = (self.rows.width, self.columns.scores.len() / self.columns.width);
+        if items == columns {
+            return Ok(());
+        }
+        let expected = format!("one list for each of {items} items");
+        Err(Error::invalid("columns of the correction", expected, format!("{columns} lists")))
+    }
+
+    /// `row` holds all scores of the query in ascending order.
+    fn value(&self, row: &[f32], item: usize, score: f32) -> f64 {
         let (m, p) = (self.rows.width as f64, self.columns.width as f64);
-        let in_row = self.rows.below(query, score) as f64;
-        let in_column = self.columns.below(item, score) as f64;
+        let in_row = below(row, score);
+        let in_column = below(self.columns.list(item), score);
         // A whole number below m²·p + m, exact; products differ by m at least, and `in_row` is less.
         (in_row * in_column * m + in_row) / (m * m * p)
+    }
+}
+
+impl Rescore for Counts {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        self.value(self.rows.list(query), item, score)
+    }
+
+    fn items(&self) -> usize {
+        self.rows.width
+    }
+
+    fn queries(&self) -> Option<usize> {
+        Some(self.rows.scores.len() / self.rows.width)
+    }
+
+    fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        let mut row = scores.to_vec();
+        row.sort_unstable_by(f32::total_cmp);
+        Ok(scores.iter().enumerate().map(|(item, &score)| self.value(&row, item, score)).collect())
     }
 }

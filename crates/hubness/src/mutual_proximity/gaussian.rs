@@ -1,7 +1,11 @@
 //! Mutual proximity with normal distributions.
 
+use itm_core::ScoreMatrix;
+use serde::{Deserialize, Serialize};
+
 use super::log_phi::log_phi;
 use super::moments::{Moment, Moments};
+use crate::rescore::check_values;
 use crate::side::Side;
 use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
 
@@ -28,7 +32,8 @@ use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
 /// let fit = GaussianProximity.fit(&TestQueries(&scores), &scores, Direction::I2t)?;
-/// assert_eq!([0, 1, 2].map(|i| fit.apply(&scores).ranking(i)[0]), [0, 1, 2]);
+/// let fair = fit.apply(&scores)?;
+/// assert_eq!([0, 1, 2].map(|image| fair.ranking(image)[0]), [0, 1, 2]);
 /// # Ok::<(), hubness::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,7 +57,7 @@ impl GaussianProximity {
         let items = normals(&bank, "item", &direction.items(images, texts))?;
         let (images, texts) = test.run(&Moments);
         let queries = normals(&test, "query", &direction.queries(images, texts))?;
-        Ok(Correction::new(direction, Normals { queries, items }))
+        Ok(Correction::new(direction, Normals { direction, queries, items }))
     }
 }
 
@@ -66,7 +71,8 @@ fn normals<S: Scores>(side: &Side<'_, S>, each: &str, moments: &[Moment]) -> Res
     Ok(moments.iter().zip(deviations).map(normal).collect())
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Normal {
     mean: f64,
     sd: f64,
@@ -78,15 +84,57 @@ impl Normal {
     }
 }
 
-#[derive(Debug)]
-struct Normals {
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Normals {
+    direction: Direction, // sums over rows and over columns are taken in different orders
     queries: Vec<Normal>,
     items: Vec<Normal>,
 }
 
+impl Normals {
+    /// # Errors
+    /// If a mean or deviation is not one that a fit gives.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (name, normals) in [("queries", &self.queries), ("items", &self.items)] {
+            let part = |of: fn(&Normal) -> f64| normals.iter().map(of).collect::<Vec<_>>();
+            check_values(
+                &format!("mean of {name}"),
+                &part(|n| n.mean),
+                f64::MIN,
+                "a finite number",
+            )?;
+            let expected = "a finite number of at least 1e-6";
+            check_values(&format!("sd of {name}"), &part(|n| n.sd), FLOOR, expected)?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, own: Normal, item: usize, score: f32) -> f64 {
+        let score = f64::from(score);
+        own.log_share_below(score) + self.items[item].log_share_below(score)
+    }
+}
+
 impl Rescore for Normals {
     fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
-        let score = f64::from(score);
-        self.queries[query].log_share_below(score) + self.items[item].log_share_below(score)
+        self.value(self.queries[query], item, score)
+    }
+
+    fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        Some(self.queries.len())
+    }
+
+    fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        let (images, texts) = self.direction.queries((1, scores.len()), (scores.len(), 1));
+        let row = ScoreMatrix::new(images, texts, scores.to_vec())?;
+        let side = Side::new("scores of a query", &row, self.direction)?;
+        let (images, texts) = side.run(&Moments);
+        let own = normals(&side, "query", &self.direction.queries(images, texts))?[0];
+        Ok(scores.iter().enumerate().map(|(item, &score)| self.value(own, item, score)).collect())
     }
 }

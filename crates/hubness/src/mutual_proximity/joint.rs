@@ -140,6 +140,14 @@ impl Rescore for Joint {
         };
         (f64::from(count) + place(score)) / pairs as f64
     }
+
+    fn items(&self) -> usize {
+        self.of_items.len() / self.pairs
+    }
+
+    fn queries(&self) -> Option<usize> {
+        Some(self.own.len())
+    }
 }
 
 /// The place of a score among all f32, in 0..1: larger for larger scores, the same for both zeros.

@@ -18,8 +18,10 @@ mod joint;
 mod log_phi;
 mod moments;
 
+pub(crate) use empirical::Counts;
 pub use empirical::EmpiricalProximity;
 pub use gaussian::GaussianProximity;
+pub(crate) use gaussian::Normals;
 pub use joint::{JointProximity, OwnPairs};
 
 use crate::{Error, Result};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::TopLists;
+use crate::{Direction, TopLists};
 
 /// Corrected score and item; the larger is the better, and no two of a query are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -106,7 +106,7 @@ impl Lists {
         }
     }
 
-    pub(super) fn finish(mut self) -> TopLists {
+    pub(super) fn finish(mut self, direction: Direction) -> TopLists {
         let k = self.k;
         let (mut items, mut scores) = (Vec::new(), Vec::new());
         for (list, &filled) in self.entries.chunks_mut(self.room).zip(&self.filled) {
@@ -115,6 +115,6 @@ impl Lists {
             items.extend(list[..k].iter().map(|entry| !entry.item));
             scores.extend(list[..k].iter().map(|entry| entry.score()));
         }
-        TopLists::new(k, items, scores)
+        TopLists::new(direction, k, items, scores)
     }
 }

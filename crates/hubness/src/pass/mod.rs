@@ -10,23 +10,37 @@ use itm_core::{Error, Pairs, Result};
 
 pub use scan::{Scan, Scanned, State};
 
-use crate::{Direction, Rescore, Scores, TopLists};
+use crate::{AnyCorrection, Direction, Scores, TopLists};
 
 /// Ranks of both directions under a correction of each, in one pass.
 ///
 /// Comparisons are made in f64. Ranks equal, to the last count, the ranks by sorting all corrected scores.
 ///
 /// # Errors
-/// If the numbers of images and texts differ from `pairs`, or an image has no text.
+/// If the numbers of images and texts differ from `pairs`, an image has no text, or a correction is of the other direction or of other
+/// items or queries.
+///
+/// ```
+/// use hubness::{Direction, Pairs, ScoreMatrix, TestQueries, csls, pass};
+///
+/// let scores = ScoreMatrix::from_rows([[0.9, 0.3], [0.7, 0.6]]);
+/// let [i2t, t2i] = [Direction::I2t, Direction::T2i].map(|d| csls(&TestQueries(&scores), d, 1));
+/// let (i2t, t2i) = (i2t?, t2i?);
+/// let ranks = pass::ranks(&scores, &Pairs::uniform(2, 1), &i2t, &t2i)?;
+/// let exchanged = pass::ranks(&scores, &Pairs::uniform(2, 1), &t2i, &i2t).unwrap_err();
+/// assert_eq!(exchanged.to_string(), "correction: expected one of direction i2t, got one of t2i");
+/// # Ok::<(), hubness::Error>(())
+/// ```
 pub fn ranks(
     scores: &impl Scores,
     pairs: &Pairs,
-    i2t: &dyn Rescore,
-    t2i: &dyn Rescore,
+    i2t: &AnyCorrection,
+    t2i: &AnyCorrection,
 ) -> Result<Ranks> {
     check(scores, pairs)?;
-    let i2t = Scan::new(Direction::I2t, i2t, 0).with_ranks(scores, pairs);
-    let t2i = Scan::new(Direction::T2i, t2i, 0).with_ranks(scores, pairs);
+    check_directions(scores, [i2t, t2i])?;
+    let i2t = Scan::new(i2t, 0).with_ranks(scores, pairs);
+    let t2i = Scan::new(t2i, 0).with_ranks(scores, pairs);
     let (i2t, t2i) = scores.run(&(i2t, t2i));
     Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)
 }
@@ -49,22 +63,22 @@ impl Rescored {
     }
 }
 
-/// Ranks and the `k` best items under several corrections, all in one pass: `maps` holds i2t and t2i of each.
+/// Ranks and the `k` best items under several corrections, all in one pass: `corrections` holds i2t and t2i of each.
 ///
 /// # Errors
 /// As [`ranks`].
 pub fn rescore(
     scores: &impl Scores,
     pairs: &Pairs,
-    maps: &[[&dyn Rescore; 2]],
+    corrections: &[[&AnyCorrection; 2]],
     k: usize,
 ) -> Result<Vec<Rescored>> {
     check(scores, pairs)?;
-    let scan = |(direction, map)| Scan::new(direction, map, k).with_ranks(scores, pairs);
-    let scans: Vec<_> =
-        maps.iter().flat_map(|maps| Direction::BOTH.into_iter().zip(*maps)).map(scan).collect();
+    corrections.iter().try_for_each(|both| check_directions(scores, *both))?;
+    let scan = |&correction| Scan::new(correction, k).with_ranks(scores, pairs);
+    let scans: Vec<_> = corrections.iter().flatten().map(scan).collect();
     let mut answers = scores.run(&scans[..]).into_iter();
-    let mut all = Vec::with_capacity(maps.len());
+    let mut all = Vec::with_capacity(corrections.len());
     while let (Some(i2t), Some(t2i)) = (answers.next(), answers.next()) {
         let ranks = Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)?;
         all.push(Rescored { ranks, texts: i2t.top, images: t2i.top });
@@ -73,8 +87,25 @@ pub fn rescore(
 }
 
 /// The `k` best items of every query under a correction, best first; all, if there are fewer.
-pub fn top(scores: &impl Scores, direction: Direction, map: &dyn Rescore, k: usize) -> TopLists {
-    scores.run(&Scan::new(direction, map, k)).top
+///
+/// # Errors
+/// If the correction is of other items or queries: [`AnyCorrection::check`].
+pub fn top(scores: &impl Scores, correction: &AnyCorrection, k: usize) -> Result<TopLists> {
+    correction.check(scores)?;
+    Ok(scores.run(&Scan::new(correction, k)).top)
+}
+
+/// Whether these are a correction of i2t and one of t2i, both of these scores.
+fn check_directions(scores: &impl Scores, corrections: [&AnyCorrection; 2]) -> Result<()> {
+    for (direction, correction) in Direction::BOTH.into_iter().zip(corrections) {
+        let got = correction.direction();
+        if got != direction {
+            let expected = format!("one of direction {direction}");
+            return Err(Error::invalid("correction", expected, format!("one of {got}")));
+        }
+        correction.check(scores)?;
+    }
+    Ok(())
 }
 
 /// Whether scores and pairs speak of the same images and texts.

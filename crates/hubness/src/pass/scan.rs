@@ -9,7 +9,7 @@ use itm_core::tiles::{Consumer, Tile, places, widest};
 use super::buffers::Lists;
 use super::filter::{Filter, STRETCH, above, all, below, edges, largest};
 use super::thresholds::{Counts, Thresholds};
-use crate::{Direction, Rescore, Scores, TopLists};
+use crate::{AnyCorrection, Direction, Scores, TopLists};
 
 /// For each query of one direction, under one correction: where its true item stands, and which `k` items are its best.
 ///
@@ -35,9 +35,10 @@ pub struct Scanned {
 }
 
 impl<'a> Scan<'a> {
-    /// Keeps the `k` best items of every query (all, if there are fewer) and counts no ranks.
-    pub fn new(direction: Direction, map: &'a dyn Rescore, k: usize) -> Self {
-        Self { filter: Filter::new(direction, map), thresholds: None, k }
+    /// Keeps the `k` best items of every query (all, if there are fewer) and counts no ranks. The scores it reads must pass
+    /// [`AnyCorrection::check`].
+    pub fn new(correction: &'a AnyCorrection, k: usize) -> Self {
+        Self { filter: Filter::new(correction.direction(), correction.map()), thresholds: None, k }
     }
 
     /// Counts ranks too; the scores of the true pairs are computed now.
@@ -205,7 +206,8 @@ impl Consumer for Scan<'_> {
 
     fn finish(&self, total: State) -> Scanned {
         let standings = self.thresholds.as_ref().map(|t| t.standings(&total.counts));
-        Scanned { standings: standings.unwrap_or_default(), top: total.lists.finish() }
+        let top = total.lists.finish(self.filter.direction());
+        Scanned { standings: standings.unwrap_or_default(), top }
     }
 }
 

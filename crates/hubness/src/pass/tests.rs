@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::{Affine, Direction};
+use crate::{Affine, Correction, Direction, Rescore, Setting};
 
 /// Images, texts, width: unaligned, tall, wide, lanes along both axes.
 const SHAPES: [(usize, usize, usize); 6] =
@@ -20,10 +20,18 @@ impl Rescore for Cubed {
     fn rescore(&self, _: usize, item: usize, score: f32) -> f64 {
         f64::from(score).powi(3) - self.0[item]
     }
+
+    fn items(&self) -> usize {
+        self.0.len()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// The item's bias differs in the twelfth digit: an f32 would call them equal.
-fn maps(direction: Direction, n: usize, m: usize) -> Vec<Box<dyn Rescore>> {
+fn maps(direction: Direction, n: usize, m: usize) -> Vec<AnyCorrection> {
     let (queries, items) = (direction.queries(n, m), direction.items(n, m));
     let tiny = |j: usize| 0.5 + (j * 7 % 11) as f64 * 1e-12;
     let large = |j: usize| (j * 5 % 13) as f64 * 0.1 - 0.4;
@@ -32,7 +40,7 @@ fn maps(direction: Direction, n: usize, m: usize) -> Vec<Box<dyn Rescore>> {
     let both = Affine { queries: by(&large, queries), ..Affine::of_items(30.0, by(&tiny, items)) };
     let groups = (0..queries).map(|q| (q % 3) as u8).collect::<Vec<_>>();
     let grouped = vec![by(&large, items), vec![0.0; items], by(&tiny, items)];
-    vec![
+    let maps: Vec<Box<dyn Rescore>> = vec![
         Box::new(Affine::of_items(1.0, vec![0.0; items])),
         Box::new(Affine::of_items(1.0, by(&tiny, items))),
         Box::new(affine),
@@ -42,15 +50,17 @@ fn maps(direction: Direction, n: usize, m: usize) -> Vec<Box<dyn Rescore>> {
             scale: 0.5,
             items: grouped,
             fine: by(&tiny, items),
-            queries: Vec::new(),
             groups,
+            ..Affine::default()
         }),
         Box::new(Cubed(by(&large, items))),
-    ]
+    ];
+    maps.into_iter().map(|map| AnyCorrection::new(direction, Setting::Plain, map)).collect()
 }
 
 /// Every query's items, best first, from all corrected scores: sorted stably, so the smaller index stays ahead.
-fn sorted(scores: &ScoreMatrix, direction: Direction, map: &dyn Rescore) -> Vec<Vec<(usize, f64)>> {
+fn sorted(scores: &ScoreMatrix, correction: &AnyCorrection) -> Vec<Vec<(usize, f64)>> {
+    let (direction, map) = (correction.direction(), correction.map());
     let (n, m) = (scores.images(), scores.texts());
     let value = |query: usize, item: usize| {
         let (image, text) = if direction == Direction::I2t { (query, item) } else { (item, query) };
@@ -91,8 +101,8 @@ fn streaming_equals_sorting_to_the_last_rank() {
             let scores = tiles.scores();
             let pairs = Pairs::new(n, (0..m).map(|t| t * 7 % n).collect()).unwrap();
             for (i2t, t2i) in maps(Direction::I2t, n, m).iter().zip(&maps(Direction::T2i, n, m)) {
-                let by_image = sorted(&scores, Direction::I2t, &**i2t);
-                let by_text = sorted(&scores, Direction::T2i, &**t2i);
+                let by_image = sorted(&scores, i2t);
+                let by_text = sorted(&scores, t2i);
                 let check_top = |top: &TopLists, want: &[Vec<(usize, f64)>]| {
                     for (query, want) in want.iter().enumerate() {
                         let got = top.items(query).iter().zip(top.scores(query));
@@ -121,11 +131,11 @@ fn streaming_equals_sorting_to_the_last_rank() {
                     }
                 };
                 let k = 7;
-                let dense = [&**i2t, &**t2i];
+                let dense = [i2t, t2i];
                 for (direction, want) in [(Direction::I2t, &by_image), (Direction::T2i, &by_text)] {
                     let map = direction.queries(dense[0], dense[1]);
-                    check_top(&top(&scores, direction, map, k), want);
-                    everywhere(&tiles, |tiles| check_top(&top(tiles, direction, map, k), want));
+                    check_top(&top(&scores, map, k).unwrap(), want);
+                    everywhere(&tiles, |tiles| check_top(&top(tiles, map, k).unwrap(), want));
                 }
                 if m >= n {
                     let [all] = &rescore(&tiles, &pairs, &[dense], k).unwrap()[..] else {
@@ -134,9 +144,9 @@ fn streaming_equals_sorting_to_the_last_rank() {
                     check_ranks(&all.ranks);
                     check_top(all.top(Direction::I2t), &by_image);
                     check_top(all.top(Direction::T2i), &by_text);
-                    check_ranks(&ranks(&scores, &pairs, &**i2t, &**t2i).unwrap());
+                    check_ranks(&ranks(&scores, &pairs, i2t, t2i).unwrap());
                     everywhere(&tiles, |tiles| {
-                        check_ranks(&ranks(tiles, &pairs, &**i2t, &**t2i).unwrap());
+                        check_ranks(&ranks(tiles, &pairs, i2t, t2i).unwrap());
                     });
                 }
             }
@@ -150,9 +160,8 @@ fn the_best_come_last() {
     let v: Vec<_> = (0..700).map(|i| (i / 2) as f32).collect();
     let side = |name| Embeddings::new(name, 700, 1, &v).unwrap();
     let tiles = Tiles::new(side("images"), side("texts")).unwrap();
-    let plain = Affine::of_items(1.0, vec![0.0; 700]);
     for direction in Direction::BOTH {
-        let top = top(&tiles, direction, &plain, 5);
+        let top = top(&tiles, &Correction::none(&tiles, direction), 5).unwrap();
         assert_eq!(top.items(3), [698, 699, 696, 697, 694]);
         assert_eq!(top.items(0), [0, 1, 2, 3, 4]); // all zero
     }
@@ -161,9 +170,33 @@ fn the_best_come_last() {
 #[test]
 fn other_pairs_are_refused() {
     let scores = ScoreMatrix::from_rows([[1.0, 0.0]]);
-    let plain = Affine::of_items(1.0, vec![0.0; 2]);
+    let plain = Correction::none(&scores, Direction::I2t);
     let error = ranks(&scores, &Pairs::uniform(1, 1), &plain, &plain).unwrap_err().to_string();
     assert_eq!(error, "scores: expected 1 images and 1 texts, as the pairs, got 1 and 2");
+}
+
+/// Exchanged directions, other items, other queries: each gave wrong numbers without a word, or a panic.
+#[test]
+fn corrections_of_other_scores_are_refused() {
+    let square = ScoreMatrix::from_rows([[0.9, 0.3], [0.7, 0.6]]);
+    let [i2t, t2i] = Direction::BOTH.map(|d| Correction::none(&square, d));
+    let pairs = Pairs::uniform(2, 1);
+    let line = |error: Error| error.to_string();
+    let exchanged = "correction: expected one of direction i2t, got one of t2i";
+    assert_eq!(line(ranks(&square, &pairs, &t2i, &i2t).unwrap_err()), exchanged);
+    assert_eq!(line(rescore(&square, &pairs, &[[&*t2i, &*i2t]], 1).unwrap_err()), exchanged);
+    let wide = ScoreMatrix::from_rows([[0.9, 0.3, 0.1], [0.7, 0.6, 0.5]]);
+    let items = "items of direction i2t: expected the 2 that the correction was fitted for, got 3";
+    assert_eq!(line(top(&wide, &i2t, 1).unwrap_err()), items);
+    assert_eq!(line(i2t.apply(&wide).unwrap_err()), items);
+    let own = Affine { queries: vec![0.0; 2], ..Affine::of_items(1.0, vec![0.0; 2]) };
+    let own = AnyCorrection::new(Direction::I2t, Setting::Transductive, Box::new(own));
+    let long = ScoreMatrix::from_rows([[0.9, 0.3], [0.7, 0.6], [0.5, 0.5]]);
+    let queries =
+        "queries of direction i2t: expected the 2 whose values the correction holds, got 3";
+    assert_eq!(line(top(&long, &own, 1).unwrap_err()), queries);
+    assert_eq!(line(own.apply(&long).unwrap_err()), queries);
+    assert!(i2t.apply(&long).is_ok(), "no value of a query: any number of them");
 }
 
 proptest! {
@@ -175,9 +208,10 @@ proptest! {
         let t = if near { s + t * 1e-7 } else { t };
         let items = vec![bias, bias * 1.000_000_1];
         let map = Affine::of_items(scale, items);
+        let map = AnyCorrection::new(Direction::I2t, Setting::Plain, Box::new(map));
         let scores = ScoreMatrix::from_rows([[s, t]]);
-        let top = top(&scores, Direction::I2t, &map, 2);
-        let (a, b) = (map.rescore(0, 0, s), map.rescore(0, 1, t));
+        let top = top(&scores, &map, 2).unwrap();
+        let (a, b) = (map.map().rescore(0, 0, s), map.map().rescore(0, 1, t));
         prop_assert_eq!(top.items(0)[0], u32::from(b > a));
         prop_assert_eq!(top.scores(0)[0], a.max(b));
     }

@@ -85,7 +85,7 @@ fn side(
         test.floor.is_some() && test.is_missing(test.fit.test.pair_scores(&[image], &[text])[0])
     };
     let setting =
-        specs.iter().map(|&spec| fitted(spec).correction.setting).max_by_key(|&s| s as u8);
+        specs.iter().map(|&spec| fitted(spec).correction.setting()).max_by_key(|&s| s as u8);
     let setting = setting.unwrap_or(Setting::Plain);
     let mut params = joined(specs.iter().map(|&spec| named(plan, test, direction, spec)).collect());
     let pool = |answers: &[&Answer]| {
@@ -124,9 +124,9 @@ fn matched(
     while let Some(first) = found.iter().position(Option::is_none) {
         // One pass for the candidates serves every fold that has this correction.
         let spec = spec_of(first);
-        let lists = lists(test, direction, spec);
-        let map = &*test.get(direction, spec).correction.rescore;
-        let candidates = Candidates::new(test.fit.test, direction, map, &lists);
+        let lists = lists(test, direction, spec)?;
+        let correction = &test.get(direction, spec).correction;
+        let candidates = Candidates::new(test.fit.test, correction, &lists)?;
         let lambdas = match (plan.lambda, chooser) {
             (Choice::Number(lambda), _) => vec![[lambda; 3]; folds],
             (Choice::Auto, Chooser::Validation(set)) => {
@@ -215,9 +215,9 @@ mod tests {
             let fit = Fit { test: &parts[0].scores, source, banks, settings: &settings };
             let mut set = Set::new(fit, &pairs, vec![direction], None);
             set.prepare(&plan.specs, LISTED).unwrap();
-            let lists: TopLists = lists(&set, direction, Spec::PLAIN);
-            let map = &*set.get(direction, Spec::PLAIN).correction.rescore;
-            let candidates = Candidates::new(set.fit.test, direction, map, &lists);
+            let lists: TopLists = lists(&set, direction, Spec::PLAIN).unwrap();
+            let correction = &set.get(direction, Spec::PLAIN).correction;
+            let candidates = Candidates::new(set.fit.test, correction, &lists).unwrap();
             let chosen =
                 matching::cross_fitted(&set, &candidates, halves.split().unwrap()).unwrap();
             let chooser = Chooser::Halves(&halves);

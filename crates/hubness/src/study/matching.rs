@@ -29,9 +29,9 @@ pub(crate) fn unusual(settings: &Settings) -> Params {
 }
 
 /// The candidate lists of a prepared correction, long enough for any λ.
-pub(crate) fn lists(set: &Set<'_>, direction: Direction, spec: Spec) -> TopLists {
-    let map = &*set.get(direction, spec).correction.rescore;
-    pass::top(set.fit.test, direction, map, Candidates::<Held<'_>>::advised(10))
+pub(crate) fn lists(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<TopLists> {
+    let correction = &set.get(direction, spec).correction;
+    pass::top(set.fit.test, correction, Candidates::<Held<'_>>::advised(10))
 }
 
 /// The cuts that one choice of λ serves: each K its own, or all three.
@@ -67,7 +67,7 @@ pub(crate) fn lambda_table(
     let hits = |sweep: &GreedySweep<'_, Held<'_>>| {
         let places = sweep.places(stop, set.pairs);
         let hit = |place: &Option<usize>| {
-            // Where each K has a run of its own, only this one's own cut is ever asked.
+            // Where each K has a run of its own, only the cut of its own K matters.
             CUTS.map(|k| place.is_some_and(|place| place < k as usize))
         };
         let hits: Vec<_> = places.iter().map(hit).collect();
@@ -128,9 +128,8 @@ pub(crate) fn cross_fitted(
 
 /// λ for every cut, chosen on a validation set: of equal ones the smallest.
 pub(crate) fn validated(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<[f64; 3]> {
-    let lists = lists(set, direction, spec);
-    let map = &*set.get(direction, spec).correction.rescore;
-    let candidates = Candidates::new(set.fit.test, direction, map, &lists);
+    let lists = lists(set, direction, spec)?;
+    let candidates = Candidates::new(set.fit.test, &set.get(direction, spec).correction, &lists)?;
     let mut chosen = [f64::INFINITY; 3];
     for (cut, goal) in choices(set.fit.settings) {
         let Lambdas { table: loose_first, mut lambdas, idle } =
@@ -171,9 +170,8 @@ pub(crate) fn matchings(
 /// R@10 against λ from 1 to 10, as the paper's Figure 4.
 pub(crate) fn curve(set: &Set<'_>, direction: Direction, spec: Spec, label: &str) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = set.fit.settings;
-    let lists = lists(set, direction, spec);
-    let map = &*set.get(direction, spec).correction.rescore;
-    let candidates = Candidates::new(set.fit.test, direction, map, &lists);
+    let lists = lists(set, direction, spec)?;
+    let candidates = Candidates::new(set.fit.test, &set.get(direction, spec).correction, &lists)?;
     let mut sweep = GreedySweep::new(&candidates, 10);
     let recall = |sweep: &GreedySweep<'_, Held<'_>>| {
         let places = sweep.places(stop, set.pairs);
@@ -210,8 +208,8 @@ mod tests {
         let fit = Fit { test: scores, source, banks: Banks::default(), settings: &settings };
         let set = Set::new(fit, &pairs, vec![Direction::T2i], None);
         let plain = Correction::none(scores, Direction::T2i);
-        let lists = pass::top(scores, Direction::T2i, plain.map(), 8);
-        let candidates = Candidates::new(scores, Direction::T2i, plain.map(), &lists);
+        let lists = pass::top(scores, &plain, 8).unwrap();
+        let candidates = Candidates::new(scores, &plain, &lists).unwrap();
         let Lambdas { table, lambdas, idle } = lambda_table(&set, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
         // A capacity above the number of queries that hold the most held item changes nothing.

@@ -10,7 +10,7 @@ use crate::Direction;
 use crate::report::Chosen;
 use crate::rows::Length;
 
-/// One row that is asked for.
+/// One row of the study.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     /// Its name, told apart from all others.

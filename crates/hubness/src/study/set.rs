@@ -57,7 +57,7 @@ impl<'a> Set<'a> {
     /// # Panics
     /// If nobody prepared it.
     pub(crate) fn get(&self, direction: Direction, spec: Spec) -> &Fitted {
-        let wanted = |f: &&Fitted| f.spec == spec && f.correction.direction == direction;
+        let wanted = |f: &&Fitted| f.spec == spec && f.correction.direction() == direction;
         self.fitted.iter().find(wanted).expect("specs are prepared before they are used")
     }
 
@@ -79,14 +79,12 @@ impl<'a> Set<'a> {
         let fits = self.fits(&fresh)?;
         let scans: Vec<_> = fits
             .iter()
-            .map(|(_, c, ..)| {
-                Scan::new(c.direction, &*c.rescore, k).with_ranks(self.fit.test, self.pairs)
-            })
+            .map(|(_, c, ..)| Scan::new(c, k).with_ranks(self.fit.test, self.pairs))
             .collect();
         let scanned = self.fit.test.run(&scans[..]);
         drop(scans);
         for ((spec, correction, params, strength), scanned) in fits.into_iter().zip(scanned) {
-            let answer = self.answer(scanned, correction.direction);
+            let answer = self.answer(scanned, correction.direction());
             self.fitted.push(Fitted { spec, correction, params, answer, strength, listed: k });
         }
         Ok(())
@@ -108,9 +106,9 @@ impl<'a> Set<'a> {
                     }
                     _ => spec.fit(&self.fit, direction)?,
                 };
-                let strength = strength(&*correction.rescore);
+                let strength = strength(correction.map());
                 if let Some(floor) = self.floor {
-                    correction.rescore = Box::new(OfRun { floor, inner: correction.rescore });
+                    correction = correction.mapped(|inner| Box::new(OfRun { floor, inner }));
                 }
                 fits.push((spec, correction, params, strength));
             }
@@ -166,5 +164,13 @@ impl Rescore for OfRun {
             return f64::NEG_INFINITY;
         }
         self.inner.rescore(query, item, score)
+    }
+
+    fn items(&self) -> usize {
+        self.inner.items()
+    }
+
+    fn queries(&self) -> Option<usize> {
+        self.inner.queries()
     }
 }

@@ -4,12 +4,12 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use itm_core::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{CapacityScale, Stop};
 
 /// Settings of the corrections, by default the papers'. A command line has them as options, a file as keys.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Corrections"))]
 pub struct Settings {
@@ -168,7 +168,7 @@ fn require<T: Display + Copy>(
 }
 
 /// Matchings of the three recalls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Runs {
     /// One each, with k = 1, 5, 10.
@@ -215,6 +215,15 @@ impl Display for Choice {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, file: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => file.serialize_f64(*number),
+            Self::Auto => file.serialize_str("auto"),
         }
     }
 }
@@ -275,7 +284,8 @@ mod tests {
             rgm_runs: Runs::Single,
             ..Settings::default()
         };
-        assert_eq!(settings, Ok(want));
+        assert_eq!(settings, Ok(want.clone()));
+        assert_eq!(read(&serde_json::to_string(&want).unwrap()), Ok(want)); // and it is written as it is read
         assert_eq!(read("{}"), Ok(Settings::default()));
         for (json, part) in [
             (r#"{"csls": 5}"#, "unknown field `csls`"),

@@ -38,7 +38,7 @@ fn study(methods: &[&str]) -> Study {
 
 fn ranks(scores: &ScoreMatrix, fit: &dyn Fn(Direction) -> AnyCorrection) -> Ranks {
     let [i2t, t2i] = [fit(I2t), fit(T2i)];
-    pass::ranks(scores, &pairs(), &*i2t.rescore, &*t2i.rescore).unwrap()
+    pass::ranks(scores, &pairs(), &i2t, &t2i).unwrap()
 }
 
 fn plain(scores: &ScoreMatrix) -> Ranks {
@@ -170,14 +170,14 @@ fn hubs_are_named_measured_and_told_from_deserved_ones() {
     let asked = Test { names: &names, truth: Some(&truth), ..Test::new(&test, &pairs) };
     let report = study(&["csls"]).run(&asked, None).unwrap();
     let none = Correction::none(&test, T2i);
-    let top = pass::top(&test, T2i, none.map(), 10);
-    let counts = Counts::at_cuts(T2i, IMAGES, &top);
+    let top = pass::top(&test, &none, 10).unwrap();
+    let counts = Counts::at_cuts(IMAGES, &top);
     let side = report.hubs.sides.t2i.as_ref().unwrap();
     for (got, counts) in side.measures.iter().zip(&counts) {
         assert_eq!((got.k, got.skewness), (counts.k() as u64, counts.skewness()));
         assert_eq!(got.hubs, counts.hubs(HubSize::default()) as u64);
     }
-    let want = worst_hubs(&top, &pairs, T2i, Worst::default());
+    let want = worst_hubs(&top, &pairs, Worst::default());
     for (got, want) in side.worst.iter().zip(&want) {
         assert_eq!((got.item, got.count), (want.item as u64, u64::from(want.count)));
         assert_eq!(got.first, u64::from(want.at_first));
@@ -208,8 +208,8 @@ fn matchings_are_those_of_their_numbers() {
         let mut want = [[0.0; 3]; 2];
         for (side, direction) in Direction::BOTH.into_iter().enumerate() {
             let fit = csls(&TestQueries(&test), direction, 10).unwrap();
-            let lists = pass::top(&test, direction, fit.map(), 40);
-            let candidates = Candidates::new(&test, direction, fit.map(), &lists);
+            let lists = pass::top(&test, &fit, 40).unwrap();
+            let candidates = Candidates::new(&test, &fit, &lists).unwrap();
             let scale = CapacityScale::Literal;
             let found = match runs {
                 Runs::PerK => GreedyRuns::per_k(&candidates, [1.5; 3], scale, stop),
@@ -247,7 +247,7 @@ fn banks_are_fitted_on_beside_the_test_queries() {
     let tiles = Tiles::new(images, texts).unwrap();
     let i2t = csls(&HeldOutBank(&Tiles::new(more, texts).unwrap()), I2t, 10).unwrap();
     let t2i = csls(&HeldOutBank(&Tiles::new(images, more).unwrap()), T2i, 10).unwrap();
-    let ranks = pass::ranks(&tiles, &pairs, i2t.map(), t2i.map()).unwrap();
+    let ranks = pass::ranks(&tiles, &pairs, &i2t, &t2i).unwrap();
     close(recalls(&report.rows[2]), of_hits(&hits(ranks)));
     assert_eq!(report.data.dim, Some(2));
 

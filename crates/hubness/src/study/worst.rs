@@ -66,13 +66,12 @@ fn histogram(method: &str, counts: &Counts) -> Histogram {
 fn worst(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>]) -> Vec<Hub> {
     let (plain, pairs) = (set.get(direction, Spec::PLAIN), set.pairs);
     let Found::Top(top) = &plain.answer.found else { return Vec::new() };
-    let mut hubs = worst_hubs(top, pairs, direction, Worst::default());
-    complete_truth(&mut hubs, pairs, direction, set.fit.test, &*plain.correction.rescore);
-    let all =
-        worst_hubs(top, pairs, direction, Worst { within: 10, victims: 0, ..Worst::default() });
+    let mut hubs = worst_hubs(top, pairs, Worst::default());
+    complete_truth(&mut hubs, pairs, set.fit.test, &plain.correction);
+    let all = worst_hubs(top, pairs, Worst { within: 10, victims: 0, ..Worst::default() });
     let items: Vec<_> = all.iter().map(|hub| hub.item).collect();
     let number = direction.items(pairs.images(), pairs.texts());
-    let lists = hubs::Lists::top(direction, number, 10, top);
+    let lists = hubs::Lists::top(number, 10, top);
     let true_ones = test.truth.map(|truth| hubs::deserved(&lists, truth, &items, hubs::HALF));
     // Of the lists that hold the hub wrongly by the pairs, those where it is right by the truth.
     let deserved = |at: usize| {

@@ -165,10 +165,9 @@ pub struct LossConfig {
 }
 
 impl HalConfig {
-    /// The paper's training of an objective: 30 epochs of batches of 128; 1e-3 divided by ten every 10 epochs, for MAX
-    /// and MAX + HAL 2e-4 every 15. The AAAI objectives, which are not the paper's, have the released code's constants
-    /// and 1e-3.
-    pub fn paper(objective: Objective) -> Self {
+    /// The values of [`Preset::Default`](crate::Preset::Default) for an objective: rates and epochs of the paper, and what it leaves
+    /// open as the released program has it.
+    pub fn new(objective: Objective) -> Self {
         let max = matches!(objective, Objective::Max | Objective::MaxHal);
         let (learning_rate, decay_every) = if max { (2e-4, 15) } else { (1e-3, 10) };
         Self {

@@ -136,8 +136,9 @@ fn raw_product_is_literal_and_needs_positive_scores() {
     for bad in [0.0, -0.25] {
         let test = ScoreMatrix::from_rows([[bad, 0.5]]);
         let error = raw.fit(&HeldOutBank(&bank), items, &test, D).unwrap_err().to_string();
-        let want =
-            format!("test: expected scores above 0, as the raw product needs them, got {bad}");
+        let want = format!(
+            "test: expected scores above 0, because the raw product takes logarithms, got {bad}"
+        );
         assert_eq!(error, want);
         assert!(dis().fit(&HeldOutBank(&bank), items, &test, D).is_ok());
     }

@@ -98,7 +98,11 @@ fn fit<B: Bank<Scores = ScoreMatrix>>(
             // Fitted with images as queries; for the other direction the matrix is turned, and what comes of it too.
             let s = d.items(test.clone(), test.transpose());
             let turned = sinkhorn().fit_both(&TestQueries(&s)).unwrap().t2i.into_any();
-            AnyCorrection { direction: d, ..turned }
+            AnyCorrection::new(
+                d,
+                turned.setting(),
+                Box::new(turned.map().affine().unwrap().clone()),
+            )
         }
         "mp_empirical" => EmpiricalProximity::default().fit(bank, test, d).unwrap().into_any(),
         "mp_joint" => {
@@ -162,7 +166,7 @@ fn as_the_reference_in_values_and_ranks() {
                 "{}, {} {} {}, {direction}",
                 case["name"], entry["method"], entry["params"], entry["source"]
             );
-            let u = corrected(&*correction.rescore, direction, &x.test);
+            let u = corrected(correction.map(), direction, &x.test);
             let (n, m) = (u.len(), u[0].len());
             let flat = |golden: &str| {
                 let values = numbers(&entry[golden]);
@@ -196,7 +200,7 @@ fn as_the_reference_in_values_and_ranks() {
             let golden = direction.queries("full_i2t", "full_t2i");
             if !entry[golden].is_null() {
                 let full = fitted(LocalValues::Full).unwrap();
-                let u = corrected(&*full.rescore, direction, &x.test).concat();
+                let u = corrected(full.map(), direction, &x.test).concat();
                 let want: Vec<f64> = flat(golden);
                 let minus: Vec<_> = want.iter().map(|d| -d).collect();
                 compare(&name, entry, &u, &minus, 0.0);

@@ -88,7 +88,7 @@ fn what_cannot_be_cosines_is_refused() {
     let s = random(5, 4, 1.5, 3.0, 53);
     let error = LocalScaling::default().fit(&TestQueries(&s), &s, D).unwrap_err().to_string();
     assert!(
-        error.starts_with("bank: expected cosines, as distances 1 − s need them, got "),
+        error.starts_with("bank: expected cosines, because distances are 1 − s, got "),
         "{error}"
     );
     let good = constant(5, 4, 0.5);

@@ -10,4 +10,5 @@ mod local_scaling;
 mod mutual_proximity;
 mod nnn;
 mod querybank;
+mod service;
 mod sinkhorn;

@@ -31,13 +31,12 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     };
     let Fitted { part, correction, params } =
         fitted((base, then), &args.settings, direction, &loaded, request.length)?;
-    let map = &*correction.rescore;
     let (queries, items): (&Features, &Features) =
         (direction.queries(images, texts), direction.items(images, texts));
-    let augmented = export::items(&items.values, items.dim, map)?;
+    let augmented = export::items(direction, &items.values, items.dim, &correction)?;
     say(&loaded);
     let asked: Vec<f32> = queries.values.chunks(queries.dim).flat_map(export::query).collect();
-    let expected = pass::top(&part.scores, direction, map, EXPECTED);
+    let expected = pass::top(&part.scores, &correction, EXPECTED)?;
     let lists = (0..expected.queries()).flat_map(|q| expected.items(q).iter().map(|&i| i as i32));
     let lists: Vec<i32> = lists.collect();
 
@@ -50,7 +49,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
         "method": args.method,
         "direction": direction,
         "params": params,
-        "setting": correction.setting,
+        "setting": correction.setting(),
         "items": items.rows(),
         "dim": width,
         "metric": "inner product (not cosine)",
@@ -66,7 +65,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
          expected.npy the {} best of each query, to check the engine.\n",
         args.out.display(),
         items.rows(),
-        correction.setting,
+        correction.setting(),
         if args.input.raw { "" } else { " of unit length" },
         expected.k(),
     );

@@ -143,8 +143,8 @@ fn write(
     let Fitted { part, correction, .. } = fitted;
     say(loaded);
     // Queries of a matching compete, whatever its scores were made of.
-    let setting = if then == Then::Ranking { correction.setting } else { Setting::Transductive };
-    eprintln!("{} {}: {setting}", args.method, correction.direction);
+    let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
+    eprintln!("{} {}: {setting}", args.method, correction.direction());
     if is_matrix(&args.out) {
         let matrix = corrected(part, correction)?;
         return match extension(&args.out) {
@@ -157,13 +157,12 @@ fn write(
         Direction::I2t => (0..images).map(|i| one_word(loaded.names.image(i))).collect::<Vec<_>>(),
         Direction::T2i => (0..texts).map(|t| one_word(loaded.names.text(t))).collect(),
     };
-    let (queries, docs) = (names(correction.direction), names(correction.direction.reversed()));
+    let (queries, docs) = (names(correction.direction()), names(correction.direction().reversed()));
     let lists: Vec<_> = match then {
         Then::Ranking => {
-            let found =
-                pass::top(&part.scores, correction.direction, &*correction.rescore, args.top);
+            let found = pass::top(&part.scores, correction, args.top)?;
             (0..found.queries())
-                .map(|query| ranked(part, correction.direction, &found, query))
+                .map(|query| ranked(part, correction.direction(), &found, query))
                 .collect()
         }
         _ => matched(args, then, part, correction)?,
@@ -203,9 +202,9 @@ fn matched(
     };
     let (k, scores) = (args.top, &part.scores);
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = &args.settings;
-    let (direction, map) = (correction.direction, &*correction.rescore);
-    let lists = pass::top(scores, direction, map, Candidates::<Held<'_>>::advised(k));
-    let candidates = Candidates::new(scores, direction, map, &lists);
+    let (direction, map) = (correction.direction(), correction.map());
+    let lists = pass::top(scores, correction, Candidates::<Held<'_>>::advised(k))?;
+    let candidates = Candidates::new(scores, correction, &lists)?;
     let found = greedy_matching(&candidates, &GreedyOptions { k, lambda, scale, stop })?;
     let list = |query: usize| {
         let row = scores.rows(direction, &[query]);
@@ -224,11 +223,11 @@ fn corrected(part: &Part<'_>, correction: &AnyCorrection) -> Result<ScoreMatrix>
         let rows = scores.rows(Direction::I2t, images);
         let value = |(at, score): (usize, f32)| {
             let (image, text) = (images[at / m], at % m);
-            let direction = correction.direction;
+            let direction = correction.direction();
             let (query, item) = (direction.queries(image, text), direction.items(image, text));
             match part.floor.is_some_and(|floor| score <= floor) {
                 true => f32::NEG_INFINITY,
-                false => correction.rescore.rescore(query, item, score) as f32,
+                false => correction.map().rescore(query, item, score) as f32,
             }
         };
         rows.into_iter().enumerate().map(value).collect::<Vec<_>>()
@@ -241,7 +240,7 @@ fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) ->
     let bytes: &[u8] = bytemuck::cast_slice(matrix.values());
     let failed = |error| Error::invalid(path.display(), "a tensor that can be written", error);
     let tensor = TensorView::new(Dtype::F32, shape, bytes).map_err(failed)?;
-    let name = correction.direction.to_string();
+    let name = correction.direction().to_string();
     let file = safetensors::serialize([(name, tensor)], None).map_err(failed)?;
     output::write(path, |out| out.write_all(&file))
 }

@@ -7,7 +7,7 @@ use itm_core::data::FileHash;
 pub struct Messages {
     /// What was guessed or done on its own: to be said in every report.
     pub notes: Vec<String>,
-    /// That of the notes which says how texts belong to images.
+    /// The note that says how texts belong to images.
     pub pairs: Option<String>,
     /// What is odd, with counts: to be said where errors are.
     pub warnings: Vec<String>,

@@ -151,7 +151,7 @@ pub(super) const MARKS: [(Setting, &str, &str); 2] = [
     (
         Setting::HeldOut,
         "held-out bank",
-        "this row was fitted on queries (or items) that are not those of the test, so it holds for queries \
+        "this row was fitted on queries (or items) other than the test's, so it holds for queries \
          that arrive one by one.",
     ),
 ];

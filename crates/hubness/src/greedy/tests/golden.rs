@@ -55,6 +55,14 @@ impl Rescore for Given {
             (self.direction.queries(query, item), self.direction.items(query, item));
         self.values[image * self.texts + text]
     }
+
+    fn items(&self) -> usize {
+        self.direction.items(self.values.len() / self.texts, self.texts)
+    }
+
+    fn queries(&self) -> Option<usize> {
+        Some(self.direction.queries(self.values.len() / self.texts, self.texts))
+    }
 }
 
 #[test]
@@ -71,9 +79,9 @@ fn stacks_of_the_reference() {
             };
             let method = case.methods.iter().find(same).expect("the base is among the methods");
             let values = direction.queries(&method.i2t, &method.t2i).clone();
-            let map = Given { direction, texts: case.texts, values };
+            let map = any(direction, Given { direction, texts: case.texts, values });
             for c in [1, 2, 100] {
-                let got = stack(&scores, direction, &map, [c, k, capacity], stop);
+                let got = stack(&scores, &map, [c, k, capacity], stop);
                 assert_eq!(got, want, "{}, {base}, {direction}, k = {k}, {capacity}", case.name);
                 compared += 1;
             }

@@ -10,9 +10,9 @@ fn constant_matrix_fills_row_by_row_up_to_capacity() {
         let scores = ScoreMatrix::new(3, 4, vec![value; 12]).unwrap();
         let none = none(&scores, I2t);
         for c in 1..=4 {
-            let got = stack(&scores, I2t, none.map(), [c, 2, 2], Stop::Exhaustive);
+            let got = stack(&scores, &none, [c, 2, 2], Stop::Exhaustive);
             assert_eq!(got, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2), (2, 3)], "{c} candidates");
-            let got = stack(&scores, I2t, none.map(), [c, 2, 3], Stop::Exhaustive);
+            let got = stack(&scores, &none, [c, 2, 3], Stop::Exhaustive);
             assert_eq!(got, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)], "{c} candidates");
         }
     }
@@ -28,8 +28,8 @@ fn rgm_t2i_with_capacity_1() {
         |at: usize| if at % (n * c) / c == at / (n * c) { 1.0 } else { (at % 7) as f32 * 0.1 };
     let scores = ScoreMatrix::new(n, n * c, (0..n * n * c).map(value).collect()).unwrap();
     let none = none(&scores, T2i);
-    let lists = Dense::new(&scores, T2i, none.map()).lists(3);
-    let candidates = Candidates::new(&scores, T2i, none.map(), &lists);
+    let lists = Dense::new(&scores, &none).lists(3);
+    let candidates = Candidates::new(&scores, &none, &lists).unwrap();
     let [literal, balanced] = [CapacityScale::Literal, CapacityScale::Balanced].map(|scale| {
         let options = GreedyOptions { scale, ..GreedyOptions::new(1, 1.0) };
         let places = greedy_matching(&candidates, &options).unwrap().places(&pairs);
@@ -48,8 +48,8 @@ fn image_rows_duplicated_only_through_capacity() {
     let (n, c) = (12, 5);
     let scores = random(n, n * c, 9, &mut rng);
     let none = none(&scores, T2i);
-    let lists = Dense::new(&scores, T2i, none.map()).lists(4);
-    let candidates = Candidates::new(&scores, T2i, none.map(), &lists);
+    let lists = Dense::new(&scores, &none).lists(4);
+    let candidates = Candidates::new(&scores, &none, &lists).unwrap();
     let once = greedy_matching(&candidates, &GreedyOptions::new(5, 1.0)).unwrap();
     assert_eq!(once.counts().len(), n);
     assert!(once.counts().iter().all(|&count| count as usize <= 5 * c));
@@ -62,8 +62,8 @@ fn image_rows_duplicated_only_through_capacity() {
     // Every image five times, each copy with the literal capacity: the first text holds copies of one image.
     let copies = (0..n * c).flat_map(|copy| scores.row(copy / c)).copied().collect();
     let copies = ScoreMatrix::new(n * c, n * c, copies).unwrap();
-    let identity = Affine::of_items(1.0, vec![0.0; n * c]);
-    let twice = stack(&copies, T2i, &identity, [9, 5, 5], Stop::Exhaustive);
+    let identity = any(T2i, Affine::of_items(1.0, vec![0.0; n * c]));
+    let twice = stack(&copies, &identity, [9, 5, 5], Stop::Exhaustive);
     let text = twice[0].0;
     assert!(
         twice.iter().filter(|e| e.0 == text).all(|e| e.1 as usize / c == twice[0].1 as usize / c)
@@ -77,8 +77,8 @@ fn lambda_inf_overflow_gives_nearest_neighbours() {
     let scores = random(30, 70, 9, &mut rng);
     for direction in Direction::BOTH {
         let none = none(&scores, direction);
-        let lists = Dense::new(&scores, direction, none.map()).lists(10);
-        let candidates = Candidates::new(&scores, direction, none.map(), &lists);
+        let lists = Dense::new(&scores, &none).lists(10);
+        let candidates = Candidates::new(&scores, &none, &lists).unwrap();
         for lambda in [f64::INFINITY, f64::MAX, 1e18] {
             let matching = greedy_matching(&candidates, &GreedyOptions::new(10, lambda)).unwrap();
             for query in 0..matching.queries() {
@@ -107,7 +107,7 @@ fn literal_stop_is_a_prefix() {
     ] {
         let none = none(&scores, direction);
         let [all, literal] = [Stop::Exhaustive, Stop::Literal]
-            .map(|stop| stack(&scores, direction, none.map(), [4, k, capacity], stop));
+            .map(|stop| stack(&scores, &none, [4, k, capacity], stop));
         assert_eq!([all.len(), literal.len()], lengths, "{direction}, {capacity}");
         assert_eq!(all[..literal.len()], literal);
     }
@@ -130,12 +130,13 @@ fn item_and_lample_csls_rank_alike_and_match_differently() {
     let scores = ScoreMatrix::from_rows([[0.75, 0.0, 0.0], [0.625, 1.0, 0.0]]);
     let item = Affine::of_items(2.0, vec![0.75, 1.0, 0.0]);
     let lample = Affine { queries: vec![0.75, 1.0], ..item.clone() };
-    let lists = [&item, &lample].map(|map| Dense::new(&scores, I2t, map).lists(3));
+    let [item, lample] = [item, lample].map(|map| any(I2t, map));
+    let lists = [&item, &lample].map(|map| Dense::new(&scores, map).lists(3));
     for query in 0..2 {
         assert_eq!(lists[0].items(query), lists[1].items(query), "equal ranks");
     }
     let [item, lample] =
-        [&item, &lample].map(|map| stack(&scores, I2t, map, [1, 1, 1], Stop::Exhaustive));
+        [&item, &lample].map(|map| stack(&scores, map, [1, 1, 1], Stop::Exhaustive));
     assert_eq!(item, [(1, 1), (0, 0)]);
     assert_eq!(lample, [(0, 0), (1, 1)]);
 }
@@ -149,8 +150,8 @@ fn hits_by_hand() {
     let pairs = Pairs::new(2, vec![0, 0, 1]).unwrap();
     let hits = Direction::BOTH.map(|direction| {
         let none = none(&scores, direction);
-        let lists = Dense::new(&scores, direction, none.map()).lists(1);
-        let candidates = Candidates::new(&scores, direction, none.map(), &lists);
+        let lists = Dense::new(&scores, &none).lists(1);
+        let candidates = Candidates::new(&scores, &none, &lists).unwrap();
         let matching = greedy_matching(&candidates, &GreedyOptions::new(2, f64::INFINITY)).unwrap();
         let want = direction.queries(vec![Some(1), None], vec![Some(1), Some(0), Some(1)]);
         assert_eq!(matching.places(&pairs), want);
@@ -182,8 +183,8 @@ fn three_runs_and_one_run_differ() {
     let scores = ScoreMatrix::new(n, n, (0..n * n).map(value).collect()).unwrap();
     let pairs = Pairs::uniform(n, 1);
     let none = none(&scores, I2t);
-    let lists = Dense::new(&scores, I2t, none.map()).lists(12);
-    let candidates = Candidates::new(&scores, I2t, none.map(), &lists);
+    let lists = Dense::new(&scores, &none).lists(12);
+    let candidates = Candidates::new(&scores, &none, &lists).unwrap();
     let literal = (CapacityScale::Literal, Stop::Exhaustive);
     let per_k = GreedyRuns::per_k(&candidates, [1.0; 3], literal.0, literal.1).unwrap();
     let single = GreedyRuns::single(&candidates, 1.0, literal.0, literal.1).unwrap();
@@ -202,7 +203,7 @@ fn three_runs_and_one_run_differ() {
 fn pairs_of_other_scores_are_refused() {
     let scores = ScoreMatrix::from_rows([[0.5, 0.1]]);
     let none = none(&scores, T2i);
-    let lists = TopLists::new(1, vec![0, 0], vec![0.5, f64::from(0.1f32)]);
-    let candidates = Candidates::new(&scores, T2i, none.map(), &lists);
+    let lists = TopLists::new(T2i, 1, vec![0, 0], vec![0.5, f64::from(0.1f32)]);
+    let candidates = Candidates::new(&scores, &none, &lists).unwrap();
     let _ = GreedySweep::new(&candidates, 1).places(Stop::Exhaustive, &Pairs::uniform(2, 1));
 }

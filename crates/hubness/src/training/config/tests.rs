@@ -4,7 +4,7 @@ use super::*;
 
 /// A model small enough for tests.
 pub(in crate::training) fn tiny(objective: Objective) -> HalConfig {
-    let mut config = HalConfig::paper(objective);
+    let mut config = HalConfig::new(objective);
     (config.model.embed_dim, config.model.word_dim) = (8, 6);
     config.train.batch = 4;
     config.train.learning_rate = 1e-2;
@@ -85,7 +85,7 @@ fn rates_are_the_papers() {
         (Objective::MaxHal, 15, 2e-5),
         (Objective::MaxHal, 29, 2e-5),
     ] {
-        let got = HalConfig::paper(objective).train.rate(epoch);
+        let got = HalConfig::new(objective).train.rate(epoch);
         assert!((got / want - 1.0f64).abs() < 1e-12, "{objective:?}, epoch {epoch}: {got}");
     }
 }

@@ -1,0 +1,161 @@
+//! Paper, released programs, and what is used here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::study::Settings;
+#[cfg(feature = "burn")]
+use crate::training::{HalConfig, Initialisation, Objective};
+use crate::{CapacityScale, Stop};
+
+/// Named sets of values, of the corrections and of training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// The programs that the authors of each method have released. The program of HAL has no correction.
+    Official,
+    /// What the paper of HAL prints, and for local scaling the paper that it is from.
+    Paper,
+    /// What `hubness` uses.
+    Default,
+}
+
+impl Preset {
+    /// Numbers of the corrections. Where a source says nothing ([`silent`](Self::silent)), the number is that of `default`.
+    ///
+    /// | | official | paper | default |
+    /// |---|---|---|---|
+    /// | fair share of a matching, its end | | as listed | queries / items; when nothing fits |
+    /// | NNN: α, k | 0.5, 256 | | 0.75, 128 |
+    /// | Dual-IS: β of queries, of items | 1 / 1.99, 3, for scores with a scale | | 20, 10 |
+    /// | local scaling: k | 5 | 10 | 10 |
+    ///
+    /// ```
+    /// use hubness::{CapacityScale, Preset, Stop};
+    ///
+    /// assert_eq!(Preset::Official.settings().nnn_alpha, 0.5);
+    /// assert_eq!(Preset::Paper.settings().rgm_stop, Stop::Literal);
+    /// assert_eq!(Preset::Default.settings().rgm_capacity, CapacityScale::Balanced);
+    /// ```
+    pub fn settings(self) -> Settings {
+        let default = Settings::default();
+        match self {
+            Self::Default => default,
+            Self::Paper => Settings {
+                rgm_capacity: CapacityScale::Literal,
+                rgm_stop: Stop::Literal,
+                ..default
+            },
+            Self::Official => Settings {
+                nnn_alpha: 0.5,
+                nnn_k: 256,
+                dual_beta: vec![1.0 / 1.99, 3.0],
+                local_k: 5,
+                ..default
+            },
+        }
+    }
+
+    /// A training by an objective. In the paper and by default: 30 epochs of batches of 128; 1e-3 divided by ten every 10 epochs,
+    /// for MAX and MAX + HAL 2e-4 every 15. The AAAI objectives, which are not the paper's, have the released program's constants and 1e-3.
+    ///
+    /// | | official | paper | default |
+    /// |---|---|---|---|
+    /// | random weights | uniform in ±0.1 and ±1/√d | Xavier | as official |
+    /// | epochs; the rate falls every | 13; 8 | 30; 10, for MAX 15 | as paper |
+    #[cfg(feature = "burn")]
+    pub fn training(self, objective: Objective) -> HalConfig {
+        let mut config = HalConfig::new(objective);
+        match self {
+            Self::Default => (),
+            Self::Paper => config.model.initialisation = Initialisation::Xavier,
+            Self::Official => {
+                (config.train.learning_rate, config.train.decay_every) = (1e-3, 8);
+                config.train.epochs = 13;
+            }
+        }
+        config
+    }
+
+    /// Keys of which this source says nothing: there its preset has another source's value.
+    pub fn silent(self) -> &'static [&'static str] {
+        match self {
+            Self::Default => &[],
+            Self::Paper => &[
+                "nnn_alpha",
+                "nnn_k",
+                "qbnorm_beta",
+                "qbnorm_k",
+                "dual_beta",
+                "sinkhorn_eps",
+                "sinkhorn_iterations",
+                "model.text_pool",
+                "model.bag_pooling",
+                "train.seed",
+                "train.grad_clip",
+                "train.dropout",
+                "train.word_dropout",
+                "loss.mask_same_image",
+                "aaai.local_alpha",
+                "aaai.local_ep",
+                "bank.alpha",
+                "bank.beta",
+                "bank.ep1",
+                "bank.ep2",
+                "bank.mb_k",
+                "bank.mb_rate",
+                "bank.consistent_offsets",
+            ],
+            Self::Official => &[
+                "csls_k",
+                "is_beta",
+                "rgm_lambda",
+                "rgm_capacity",
+                "rgm_stop",
+                "rgm_runs",
+                "sinkhorn_eps",
+                "sinkhorn_iterations",
+                "model.bag_pooling",
+                "hubs.neighbours",
+                "hubs.reweight",
+                "hubs.exclude",
+                "hubs.detach",
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_preset_can_be_used() {
+        let all = [Preset::Official, Preset::Paper, Preset::Default].map(Preset::settings);
+        assert!(all.iter().all(|settings| settings.check().is_ok()));
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
+    }
+
+    /// By section 4.1 of the paper, and by the released script for Flickr30K.
+    #[cfg(feature = "burn")]
+    #[test]
+    fn trainings_are_the_papers_and_the_programs() {
+        let train = |preset: Preset, objective| {
+            let config = preset.training(objective);
+            config.validate().unwrap();
+            let t = config.train;
+            (t.epochs, t.batch, t.learning_rate, t.decay_every)
+        };
+        for preset in [Preset::Paper, Preset::Default] {
+            assert_eq!(train(preset, Objective::Sum), (30, 128, 1e-3, 10));
+            assert_eq!(train(preset, Objective::Hal), (30, 128, 1e-3, 10));
+            assert_eq!(train(preset, Objective::Max), (30, 128, 2e-4, 15));
+            assert_eq!(train(preset, Objective::MaxHal), (30, 128, 2e-4, 15));
+        }
+        for objective in [Objective::HalAaaiLocal, Objective::Max] {
+            assert_eq!(train(Preset::Official, objective), (13, 128, 1e-3, 8));
+        }
+        let begins = |preset: Preset| preset.training(Objective::Hal).model.initialisation;
+        assert_eq!(begins(Preset::Paper), Initialisation::Xavier);
+        assert_eq!(begins(Preset::Official), Initialisation::Released);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a correction makes of one score.
+
+use std::any::Any;
+use std::fmt;
+
+use itm_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Makes a new score of an old one. Larger is better. A score that is a number never gives NaN.
+///
+/// `Any` lets [`Correction`](crate::Correction) see which maps of this crate it can save.
+pub trait Rescore: Any + fmt::Debug + Send + Sync {
+    /// The new score of a query and an item whose score was `score`.
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64;
+
+    /// The number of items of the fit.
+    fn items(&self) -> usize;
+
+    /// The number of queries of the fit, if the map holds values of single queries; `None` if it serves any queries.
+    fn queries(&self) -> Option<usize>;
+
+    /// The new scores of a query that was not in the fit. `scores` are its scores with all items, all finite.
+    ///
+    /// # Errors
+    /// If the map holds values of single queries and cannot find them for this one.
+    fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        if self.queries().is_some() {
+            return Err(serves_no_other_query());
+        }
+        Ok(scores.iter().enumerate().map(|(item, &score)| self.rescore(0, item, score)).collect())
+    }
+
+    /// The same as `scale · score − bias`, if the map has that form: passes over tiles are then many times faster.
+    fn affine(&self) -> Option<&Affine> {
+        None
+    }
+}
+
+/// Why a query cannot be served alone.
+fn serves_no_other_query() -> Error {
+    let expected = "one that serves queries outside its fit (not joint mutual proximity, exclusive IS, or CSLS with the query's mean)";
+    Error::invalid("correction", expected, "one that holds values of the queries of its fit alone")
+}
+
+/// The item with the largest score, the smaller index of equal ones, as in every list; 0 without items.
+pub(crate) fn best_of(scores: &[f32]) -> usize {
+    (1..scores.len()).fold(0, |best, item| if scores[item] > scores[best] { item } else { best })
+}
+
+/// Whether every value is finite and at least `least`; `expected` says so in an error.
+///
+/// # Errors
+/// Names the first value that is not.
+pub(crate) fn check_values(name: &str, values: &[f64], least: f64, expected: &str) -> Result<()> {
+    match values.iter().position(|value| !(value.is_finite() && *value >= least)) {
+        None => Ok(()),
+        Some(at) => {
+            let place = format!("{name} of the correction, value {at}");
+            Err(Error::invalid(place, expected, values[at]))
+        }
+    }
+}
+
+/// A correction that takes numbers from the score: `u(q, j) = scale · s(q, j) − item(j) − query(q) − fine(j)`, with other item
+/// biases for other groups of queries.
+///
+/// | symbol  | here             | shape                  |
+/// |---------|------------------|------------------------|
+/// | scale   | `scale`          | > 0                    |
+/// | item    | `items[group]`   | one value an item      |
+/// | query   | `queries`        | one a query, or none   |
+/// | fine    | `fine`           | one value an item, or none |
+/// | group   | `groups`         | one a query, or none: all in group 0 |
+/// |         | `by_best`        | one an item, or none: the group of an unseen query whose best item it is |
+///
+/// `fine` is the second part of an item bias, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still
+/// tells two items apart. It is the same for all groups.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Affine {
+    /// Times the score.
+    pub scale: f64,
+    /// Less this, by group of queries: `[groups][items]`.
+    pub items: Vec<Vec<f64>>,
+    /// Less this after all else, for every item; empty if it is nothing.
+    pub fine: Vec<f64>,
+    /// Less this for every query; empty if it is nothing. It never changes the order of one query's items.
+    pub queries: Vec<f64>,
+    /// The group of every query; empty if all are in the first.
+    pub groups: Vec<u8>,
+    /// The group of a query that is not among `groups`, by its best item; empty if all are in the first.
+    pub by_best: Vec<u8>,
+}
+
+impl Affine {
+    /// One bias for each item, whoever asks.
+    pub fn of_items(scale: f64, items: Vec<f64>) -> Self {
+        Self { scale, items: vec![items], ..Self::default() }
+    }
+
+    /// Whether the parts have the same numbers of items and queries, and every value is finite.
+    ///
+    /// # Errors
+    /// Names the first part that does not fit.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |part: &str, expected: String, got: &dyn fmt::Display| {
+            Err(Error::invalid(format!("{part} of the correction"), expected, got))
+        };
+        if !(self.scale.is_finite() && self.scale > 0.0) {
+            return refuse("scale", "a number above 0".into(), &self.scale);
+        }
+        let Some(n) = self.items.first().map(Vec::len) else {
+            return refuse("items", "at least one group".into(), &0);
+        };
+        let lists = self.items.iter().map(|group| ("items", group));
+        for (part, values) in lists.chain([("fine", &self.fine), ("queries", &self.queries)]) {
+            check_values(part, values, f64::MIN, "a finite number")?;
+        }
+        let groups = self.items.iter().map(|group| ("items", group.len()));
+        let optional = [("fine", self.fine.len()), ("by_best", self.by_best.len())];
+        let optional = optional.into_iter().filter(|&(_, count)| count > 0);
+        if let Some((part, count)) = groups.chain(optional).find(|&(_, count)| count != n) {
+            return refuse(part, format!("one value for each of {n} items"), &count);
+        }
+        let (queries, grouped) = (self.queries.len(), self.groups.len());
+        if queries > 0 && grouped > 0 && queries != grouped {
+            return refuse("queries", format!("{grouped}, as many as have a group"), &queries);
+        }
+        match self.groups.iter().chain(&self.by_best).max() {
+            Some(&group) if usize::from(group) >= self.items.len() => {
+                refuse("groups", format!("numbers below {}", self.items.len()), &group)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The item biases that hold for a query.
+    pub fn items_for(&self, query: usize) -> &[f64] {
+        let group = self.groups.get(query).copied().unwrap_or(0);
+        &self.items[usize::from(group)]
+    }
+}
+
+impl Rescore for Affine {
+    fn rescore(&self, query: usize, item: usize, score: f32) -> f64 {
+        let own = self.queries.get(query).copied().unwrap_or(0.0);
+        let fine = self.fine.get(item).copied().unwrap_or(0.0);
+        self.scale * f64::from(score) - self.items_for(query)[item] - own - fine
+    }
+
+    fn items(&self) -> usize {
+        self.items.first().map_or(0, Vec::len)
+    }
+
+    fn queries(&self) -> Option<usize> {
+        let queries = self.queries.len().max(self.groups.len());
+        (queries > 0).then_some(queries)
+    }
+
+    fn of_query(&self, scores: &[f32]) -> Result<Vec<f64>> {
+        if !self.queries.is_empty() || self.by_best.is_empty() && !self.groups.is_empty() {
+            return Err(serves_no_other_query());
+        }
+        let group = self.by_best.get(best_of(scores)).copied().unwrap_or(0);
+        let fine = |item: usize| self.fine.get(item).copied().unwrap_or(0.0);
+        let biases = self.items[usize::from(group)].iter().zip(scores).enumerate();
+        let new = |(item, (bias, &score))| self.scale * f64::from(score) - bias - fine(item);
+        Ok(biases.map(new).collect())
+    }
+
+    fn affine(&self) -> Option<&Affine> {
+        Some(self)
+    }
+}

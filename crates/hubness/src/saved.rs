@@ -1,0 +1,105 @@
+//! A correction in a file.
+
+use std::any::Any;
+
+use itm_core::{Error, Result};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+use crate::dual_bank::RawProduct;
+use crate::local_scaling::Scaled;
+use crate::mutual_proximity::{Counts, Normals};
+use crate::{Affine, Correction, Direction, Knowledge, Rescore, Setting};
+
+/// A saved correction: `M` is [`Map`], or [`MapRef`] while it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved<M> {
+    direction: Direction,
+    setting: Setting,
+    map: M,
+}
+
+/// Every map that can be saved.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Map {
+    Affine(Affine),
+    RawProduct(RawProduct),
+    LocalScaling(Scaled),
+    GaussianProximity(Normals),
+    EmpiricalProximity(Counts),
+}
+
+/// The same, not owned.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum MapRef<'a> {
+    Affine(&'a Affine),
+    RawProduct(&'a RawProduct),
+    LocalScaling(&'a Scaled),
+    GaussianProximity(&'a Normals),
+    EmpiricalProximity(&'a Counts),
+}
+
+impl<'a> MapRef<'a> {
+    fn new(map: &'a dyn Rescore) -> Option<Self> {
+        let any: &dyn Any = map;
+        (any.downcast_ref().map(Self::Affine))
+            .or_else(|| any.downcast_ref().map(Self::RawProduct))
+            .or_else(|| any.downcast_ref().map(Self::LocalScaling))
+            .or_else(|| any.downcast_ref().map(Self::GaussianProximity))
+            .or_else(|| any.downcast_ref().map(Self::EmpiricalProximity))
+    }
+}
+
+impl Map {
+    /// # Errors
+    /// If parts of it do not fit each other, a value is not finite, or there is no item.
+    fn check(&self) -> Result<()> {
+        let (checked, items) = match self {
+            Self::Affine(map) => (map.check(), map.items()),
+            Self::RawProduct(map) => (map.check(), map.items()),
+            Self::LocalScaling(map) => (map.check(), map.items()),
+            Self::GaussianProximity(map) => (map.check(), map.items()),
+            Self::EmpiricalProximity(map) => (map.check(), map.items()),
+        };
+        checked?;
+        if items == 0 {
+            return Err(Error::invalid("items of the correction", "at least one", 0));
+        }
+        Ok(())
+    }
+
+    fn into_correction<K: Knowledge>(self, direction: Direction) -> Correction<K> {
+        match self {
+            Self::Affine(map) => Correction::new(direction, map),
+            Self::RawProduct(map) => Correction::new(direction, map),
+            Self::LocalScaling(map) => Correction::new(direction, map),
+            Self::GaussianProximity(map) => Correction::new(direction, map),
+            Self::EmpiricalProximity(map) => Correction::new(direction, map),
+        }
+    }
+}
+
+impl<K> Serialize for Correction<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let map = MapRef::new(self.map()).ok_or_else(|| {
+            let expected = "one that can be saved (not joint mutual proximity, exclusive IS, or a map of your own)";
+            ser::Error::custom(Error::invalid("correction", expected, "another"))
+        })?;
+        let saved = Saved { direction: self.direction(), setting: self.setting(), map };
+        saved.serialize(serializer)
+    }
+}
+
+impl<'de, K: Knowledge> Deserialize<'de> for Correction<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let Saved { direction, setting, map } = Saved::<Map>::deserialize(deserializer)?;
+        if setting != K::SETTING {
+            let error = Error::invalid("setting of the correction", K::SETTING, setting);
+            return Err(de::Error::custom(error));
+        }
+        map.check().map_err(de::Error::custom)?;
+        Ok(map.into_correction(direction))
+    }
+}
