@@ -18,7 +18,8 @@ pub struct Cli {
     /// A sentence.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     pub sentence: Option<String>,
-    /// Captions, one a line: JSON lines of their phrases. A line may be `id<TAB>caption`; else its number from 0 is its name.
+    /// A file of captions, one a line; their phrases come out as JSON lines. A line may be `id<TAB>caption`; without an id its number from 0 is
+    /// the id.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Where the JSON lines go, instead of standard output.
@@ -27,7 +28,7 @@ pub struct Cli {
     /// The graph of the sentence as JSON.
     #[arg(long, conflicts_with = "file")]
     pub json: bool,
-    /// Keep phrases with the same words as often as they are there.
+    /// Keep every one of several phrases with the same words.
     #[arg(long, conflicts_with = "sentence")]
     pub duplicates: bool,
 }
@@ -35,7 +36,7 @@ pub struct Cli {
 /// Does what the command line asks for; what it prints goes to `out`.
 ///
 /// # Errors
-/// If a file cannot be read or written, a line is no text, has no word or is too long, or an id is there twice. Nothing is written then.
+/// If a file cannot be read or written, a line is no UTF-8, has no word or is too long, or an id occurs twice. Nothing is written then.
 pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
     let Some(file) = &cli.file else {
         let sentence = cli.sentence.as_deref().unwrap_or_default();

@@ -11,6 +11,8 @@ use crate::model::UniterShape;
 use crate::phrases::Duplicates;
 use crate::{MaskBy, Repeat};
 
+pub use crate::Corrected;
+
 /// Everything [`TagsDc`](crate::train::TagsDc) needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +43,7 @@ pub struct ModelConfig {
     pub layers: usize,
     /// Tokens of a text at most, `[CLS]` and `[SEP]` included.
     pub positions: usize,
-    /// Share of values that is dropped in training: of embeddings, attention and outputs.
+    /// Share of values that is dropped in training, in embeddings, attention and outputs.
     pub hidden_dropout: f64,
     /// Standard deviation of random matrices and tables.
     pub initializer_range: f64,
@@ -106,7 +108,7 @@ pub struct MaskingConfig {
 pub struct SyntheticConfig {
     /// Who fills the masks.
     pub generator: GeneratorKind,
-    /// How a dynamic generator computes what it draws from; a static one has no noise.
+    /// Whether a dynamic generator draws with noise or without; a static one never has noise.
     pub sampling: Sampling,
     /// L: refills of a masking.
     pub refills: usize,
@@ -216,18 +218,6 @@ impl LossConfig {
     }
 }
 
-/// Which tokens of a synthetic sentence are corrected (departure 7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Corrected {
-    /// Where it was masked, whether another token came or not.
-    Masked,
-    /// Where another token came.
-    Changed,
-    /// Every token.
-    All,
-}
-
 /// The course of training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -242,8 +232,8 @@ pub struct TrainConfig {
     /// Updates from one validation to the next; without this key each epoch ends in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_every: Option<usize>,
-    /// In validation each text ranks its image among this number of images, itself and the ones after it (released code: 400); without this key all
-    /// pairs are ranked.
+    /// In validation each text ranks its image among this number of images: its own and the next ones in order (released code: 400). Without
+    /// this key all pairs are ranked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_among: Option<usize>,
     /// Anchors an update.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::siblings::SiblingStatistics;
 
-/// Words that no replacement may be: all tokens of all captions of an image, too long captions included.
+/// Words that make no sentence false: all tokens of all captions of an image, also of captions that are too long for training.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Protected(HashSet<u32>);
 
@@ -22,7 +22,7 @@ impl Protected {
     }
 }
 
-/// What makes a synthetic sentence no negative (departures 1 and 2).
+/// Which synthetic sentences are no negatives (departures 1 and 2).
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Filter<'a> {
     /// Equal to the positive, a repeat, or every token that differs occurs in a caption of the image.
@@ -30,10 +30,10 @@ pub enum Filter<'a> {
     Paper,
     /// Equal to the positive, or a repeat (`positive_only`): the first phase of the released program.
     PositiveOnly,
-    /// As `PositiveOnly`, but nothing is removed: a repeat loses 2 of its score, a copy of the positive 3. A score
-    /// without bound can outlive that.
+    /// As `PositiveOnly`, but nothing is removed: a repeat loses 2 of its score, a copy of the positive loses 3. A row with a high enough
+    /// score stays in spite of that.
     Penalty,
-    /// As `Paper`, and a token that differs may also be a word that siblings use for the one it replaces.
+    /// As `Paper`. Beside the words of the image's captions, words that siblings use for the replaced word make no sentence false.
     Siblings(&'a SiblingStatistics),
 }
 
@@ -109,7 +109,7 @@ impl Filter<'_> {
         verdicts
     }
 
-    /// What a row loses of its score; `None` if it is out.
+    /// What a row loses of its score; `None` if the row is dropped.
     pub fn penalty(&self, verdict: Verdict) -> Option<f32> {
         match (self, verdict) {
             (_, Verdict::Kept) => Some(0.0),

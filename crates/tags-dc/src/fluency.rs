@@ -9,7 +9,7 @@ const START: u32 = 1;
 /// What stands behind it.
 const END: u32 = 2;
 
-/// A trigram model with interpolated Kneser-Ney smoothing, of captions.
+/// A trigram model of captions with interpolated Kneser-Ney smoothing.
 ///
 /// ```text
 /// p₃(w | u v) = max(c(uvw) − D₃, 0) / c(uv·)          + D₃ N(uv·)/c(uv·)  p₂(w | v)
@@ -26,11 +26,10 @@ const END: u32 = 2;
 /// | n₁, n₂ | how many entries of an order have count 1, and 2 |
 /// | V | words, the unknown one and the end of a sentence among them |
 ///
-/// Words are compared in lower case, signs are words, and words that the captions have once count as one unknown word. A context that was
-/// never seen leaves all to the shorter one.
+/// Words are compared in lower case. Signs are words. Words that stand in the captions once count as one unknown word. Where a context was
+/// never seen, the probability is that of the shorter context.
 ///
-/// It stands in for GPT-2, by which the paper measures fluency: its perplexities are about the language of captions, and comparable with each other
-/// alone.
+/// The paper measures fluency by GPT-2. This model stands in for it: compare its perplexities with each other, never with the paper's.
 ///
 /// ```
 /// use tags_dc::fluency::{Fluency, Trigrams};
@@ -130,7 +129,7 @@ impl Trigrams {
         self.three.get(&(u, v)).map_or(of_two, |f| f.probability(w, three, of_two))
     }
 
-    /// −Σ ln p over the words of a sentence and its end, and how many these are.
+    /// −Σ ln p over the words of a sentence and its end, and the number of these terms.
     pub fn surprise(&self, sentence: &str) -> (f64, usize) {
         let numbers = self.numbers(&words(sentence));
         let each =
@@ -164,12 +163,12 @@ pub struct Fluency {
     pub of_mean_sentence: f64,
     /// `exp` of the mean −ln p of all words.
     pub of_mean_word: f64,
-    /// Sentences.
+    /// Number of sentences.
     pub sentences: u64,
 }
 
 impl Fluency {
-    /// Of these sentences; `None` of none.
+    /// The perplexity of these sentences; `None` where there is none.
     pub fn of<'a>(model: &Trigrams, sentences: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let (mut perplexities, mut means, mut sum, mut words, mut n) = (0.0, 0.0, 0.0, 0, 0u64);
         for sentence in sentences {

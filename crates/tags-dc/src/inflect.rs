@@ -36,7 +36,7 @@ const IRREGULAR_NOUNS: [(&str, &str); 30] = [
     ("buses", "bus"),
 ];
 
-/// Words with one form for one and for many, or without a singular.
+/// Words whose singular and plural are alike, and words without a singular.
 const UNCHANGED: [&str; 44] = [
     "air",
     "aircraft",
@@ -162,7 +162,7 @@ pub fn plural(noun: &str) -> String {
     }
 }
 
-/// What form of a verb a word can be.
+/// The form of a verb that a word can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerbForm {
     /// `jump`
@@ -175,7 +175,7 @@ pub enum VerbForm {
     Past,
 }
 
-/// The lemmas that a word may be a form of, the likeliest first. Most are no words; a lexicon knows which are.
+/// The lemmas that a word may be a form of, the likeliest first. Most of them are no words of English; a lexicon knows which are.
 pub fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
     let irregular = IRREGULAR_VERBS.split_whitespace().filter_map(|pair| pair.split_once(':'));
     let of = |form: &str| match form {

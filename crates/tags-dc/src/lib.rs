@@ -7,6 +7,7 @@ mod random;
 mod refill;
 mod siblings;
 mod tailor;
+mod words;
 
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -18,16 +19,25 @@ pub mod edits;
 pub mod fluency;
 pub mod inflect;
 #[cfg(feature = "burn")]
+pub mod losses;
+#[cfg(feature = "burn")]
 pub mod model;
 pub mod phrases;
+#[cfg(feature = "burn")]
+mod preset;
 pub mod record;
 #[cfg(feature = "burn")]
 pub mod train;
 
+pub use itm_core::{Error, Pairs, Result};
+
 pub use filter::{Filter, Protected, Repeat, Verdict};
-pub use masking::{MaskBy, Masked, Masker, label_probabilities, phrase_probabilities};
-pub use pool::{Pick, Scores, draw_images, draw_texts, pool, top};
+pub use masking::{MaskBy, Masked, Masker, label_probabilities};
+pub use pool::{Pick, Scores, draw_images, draw_texts, hardest, pool, top};
+#[cfg(feature = "burn")]
+pub use preset::Preset;
 pub use random::{Purpose, Streams};
 pub use refill::{Generator, Refill};
 pub use siblings::SiblingStatistics;
 pub use tailor::{Negative, Tailor};
+pub use words::{Corrected, accuracy, stayed};

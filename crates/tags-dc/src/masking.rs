@@ -1,4 +1,4 @@
-//! Masking by phrase or by word: which tokens of a sentence become targets, and what stands there meanwhile.
+//! Masking by phrase or by word: which tokens of a sentence become targets, and which tokens stand there until they are refilled.
 
 mod probabilities;
 
@@ -9,7 +9,8 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-pub use probabilities::{label_probabilities, phrase_probabilities};
+pub use probabilities::label_probabilities;
+use probabilities::phrase_probabilities;
 
 /// What is masked together (Table 2, "w/ WM").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub enum MaskBy {
 /// A sentence with targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
-    /// The tokens, `[CLS]` and `[SEP]` included.
+    /// The tokens as the model reads them, `[CLS]` and `[SEP]` included.
     pub ids: Vec<u32>,
     /// At a target the original token, elsewhere `None` (−1 in the released program).
     pub labels: Vec<Option<u32>>,
@@ -80,9 +81,7 @@ impl Masker {
     /// # Errors
     /// Names a rate outside (0, 1] or an empty range.
     pub fn new(by: MaskBy, rate: f64, mask: u32, range: Range<u32>) -> Result<Self> {
-        if !(rate > 0.0 && rate <= 1.0) {
-            return Err(Error::invalid("masking.rate", "a share in (0, 1]", rate));
-        }
+        check_rate(rate)?;
         if range.is_empty() {
             let got = format!("{}..{}", range.start, range.end);
             return Err(Error::invalid("masking.range", "at least one token", got));
@@ -90,11 +89,12 @@ impl Masker {
         Ok(Self { by, rate, mask, range })
     }
 
-    /// `count` independent maskings of one sentence (K). `tokens` has `[CLS]` and `[SEP]`, positions of `phrases` do not.
+    /// `count` independent maskings of one sentence (K). `tokens` includes `[CLS]` and `[SEP]`; position 0 of a phrase is the token behind
+    /// `[CLS]`.
     /// Empty phrases are left out; a sentence without a phrase has one for each token.
     ///
     /// # Errors
-    /// Names a position that is no token, and a sentence of no token.
+    /// Names a sentence without a token between `[CLS]` and `[SEP]` and, where phrases are masked, a position that is no such token.
     pub fn maskings(
         &self,
         tokens: &[u32],
@@ -164,6 +164,13 @@ impl Masker {
         } else if u < 0.9 {
             masked.ids[at] = rng.random_range(self.range.clone());
         }
+    }
+}
+
+fn check_rate(rate: f64) -> Result<()> {
+    match rate > 0.0 && rate <= 1.0 {
+        true => Ok(()),
+        false => Err(Error::invalid("masking.rate", "a share in (0, 1]", rate)),
     }
 }
 

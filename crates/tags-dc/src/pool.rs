@@ -13,7 +13,7 @@ pub trait Scores {
     /// One score a sentence; the higher, the better it matches.
     ///
     /// # Errors
-    /// Of the model.
+    /// The errors of the model.
     fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>>;
 }
 
@@ -22,7 +22,7 @@ pub trait Scores {
 pub struct Pick {
     /// Its number among all rows.
     pub row: usize,
-    /// As the model gave it, less the filter's penalty.
+    /// The model's score, less the filter's penalty.
     pub score: f32,
 }
 
@@ -32,11 +32,11 @@ pub struct Pick {
 /// T⁻ = top-m of s(I, ·) over the survivors
 /// ```
 ///
-/// Equal scores: the smaller row first. Fewer than `m` survivors are all kept; where there is none the pool is empty and nothing is scored.
-/// Only survivors are scored: filtering before scoring changes nothing and saves forward passes.
+/// Of equal scores the smaller row comes first. Fewer than `m` survivors are all kept. Where nothing survives, the pool is empty and nothing is
+/// scored. Only survivors are scored: filtering before scoring changes no result and saves forward passes.
 ///
 /// # Errors
-/// Of the model; names a score that is NaN, and another number of scores than rows.
+/// The errors of the model; names a score that is NaN, and a number of scores other than of rows.
 ///
 /// # Panics
 /// If there is not one verdict a row.
@@ -100,7 +100,7 @@ pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<
     Ok(best.into_iter().map(|at| Pick { row: survivors[at].row, score: lowered[at] }).collect())
 }
 
-/// Places of the `m` highest scores, the highest first; equal ones by place. All of them if there are fewer.
+/// Places of the `m` highest scores, the highest first; of equal scores the smaller place first. All places if there are fewer.
 ///
 /// # Errors
 /// Names a score that is NaN.
@@ -116,23 +116,69 @@ pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
     Ok(order)
 }
 
+/// The `h` hardest of the items that were drawn: those with the highest scores, best first; all of them if there are fewer (§3.8).
+///
+/// `drawn` are numbers of images or of texts, as [`draw_images`] or [`draw_texts`] gives them; `scores` has the score of each beside the
+/// anchor. Equal scores: the item that stands first in `drawn`.
+///
+/// # Errors
+/// Names a number of scores other than of items, and a score that is NaN.
+///
+/// ```
+/// use tags_dc::{Pairs, Purpose, Streams, draw_texts, hardest};
+///
+/// let pairs = Pairs::new(3, vec![0, 0, 1, 2, 2])?; // texts 0 and 1 describe image 0
+/// let mut rng = Streams { seed: 1, round: 0 }.of(Purpose::Texts, 0);
+/// let drawn = draw_texts(&pairs, 0, 399, &mut rng)?; // there are only three others
+/// assert_eq!(drawn, [2, 3, 4]);
+/// let scores = [0.2, 0.9, 0.7]; // of image 0 with each of these
+/// assert_eq!(hardest(&drawn, &scores, 2)?, [3, 4]);
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+pub fn hardest(drawn: &[usize], scores: &[f32], h: usize) -> Result<Vec<usize>> {
+    if scores.len() != drawn.len() {
+        let expected = format!("{}, one an item", drawn.len());
+        return Err(Error::invalid("scores", expected, scores.len()));
+    }
+    Ok(top(scores, h)?.into_iter().map(|at| drawn[at]).collect())
+}
+
 /// `count` texts (Q) that do not describe the image, without replacement; all of them if there are fewer.
 ///
 /// # Departures
 /// Departure 16: out of the whole data set; the released program takes the worker's share only.
 ///
-/// # Panics
+/// # Errors
 /// If the image is not among the pairs.
-pub fn draw_texts(pairs: &Pairs, image: usize, count: usize, rng: &mut impl RngExt) -> Vec<usize> {
-    draw_without(pairs.texts(), pairs.texts_of(image), count, rng)
+pub fn draw_texts(
+    pairs: &Pairs,
+    image: usize,
+    count: usize,
+    rng: &mut impl RngExt,
+) -> Result<Vec<usize>> {
+    among("image", image, pairs.images())?;
+    Ok(draw_without(pairs.texts(), pairs.texts_of(image), count, rng))
 }
 
 /// `count` images (Q) other than the text's, without replacement; all of them if there are fewer.
 ///
-/// # Panics
+/// # Errors
 /// If the text is not among the pairs.
-pub fn draw_images(pairs: &Pairs, text: usize, count: usize, rng: &mut impl RngExt) -> Vec<usize> {
-    draw_without(pairs.images(), &[pairs.image_of(text)], count, rng)
+pub fn draw_images(
+    pairs: &Pairs,
+    text: usize,
+    count: usize,
+    rng: &mut impl RngExt,
+) -> Result<Vec<usize>> {
+    among("text", text, pairs.texts())?;
+    Ok(draw_without(pairs.images(), &[pairs.image_of(text)], count, rng))
+}
+
+fn among(what: &str, number: usize, n: usize) -> Result<()> {
+    match number < n {
+        true => Ok(()),
+        false => Err(Error::invalid(what, format!("a number below {n}"), number)),
+    }
 }
 
 /// `count` of `0..n` without those `left_out`, which ascend.
@@ -241,7 +287,7 @@ mod tests {
         let mut drawn = [0; 7];
         for number in 0..3000 {
             let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Texts, number);
-            let texts = draw_texts(&pairs, 0, 2, &mut rng);
+            let texts = draw_texts(&pairs, 0, 2, &mut rng).unwrap();
             assert_eq!(texts.len(), 2);
             assert_ne!(texts[0], texts[1], "without replacement");
             texts.iter().for_each(|&text| drawn[text] += 1);
@@ -257,11 +303,31 @@ mod tests {
     fn a_set_smaller_than_q_is_taken_whole() {
         let pairs = Pairs::new(3, vec![0, 1, 0, 2]).unwrap();
         let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Images, 0);
-        assert_eq!(draw_texts(&pairs, 0, 399, &mut rng), [1, 3]);
-        assert_eq!(draw_images(&pairs, 1, 399, &mut rng), [0, 2]);
-        assert_eq!(draw_images(&pairs, 1, 2, &mut rng), [0, 2]);
-        assert_ne!(draw_images(&pairs, 1, 1, &mut rng), [1]);
+        assert_eq!(draw_texts(&pairs, 0, 399, &mut rng).unwrap(), [1, 3]);
+        assert_eq!(draw_images(&pairs, 1, 399, &mut rng).unwrap(), [0, 2]);
+        assert_eq!(draw_images(&pairs, 1, 2, &mut rng).unwrap(), [0, 2]);
+        assert_ne!(draw_images(&pairs, 1, 1, &mut rng).unwrap(), [1]);
         let alone = Pairs::uniform(1, 5);
-        assert!(draw_texts(&alone, 0, 9, &mut rng).is_empty());
+        assert!(draw_texts(&alone, 0, 9, &mut rng).unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_anchor_that_is_not_there_is_refused() {
+        let pairs = Pairs::new(3, vec![0, 1, 0, 2]).unwrap();
+        let mut rng = Streams { seed: 0, round: 0 }.of(Purpose::Images, 0);
+        let line = |drawn: Result<Vec<usize>>| drawn.unwrap_err().to_string();
+        let image = line(draw_texts(&pairs, 3, 1, &mut rng));
+        assert_eq!(image, "image: expected a number below 3, got 3");
+        let text = line(draw_images(&pairs, 4, 1, &mut rng));
+        assert_eq!(text, "text: expected a number below 4, got 4");
+    }
+
+    #[test]
+    fn the_hardest_are_items_and_not_places() {
+        assert_eq!(hardest(&[7, 3, 5], &[0.1, 0.4, 0.4], 2).unwrap(), [3, 5]);
+        assert_eq!(hardest(&[7], &[f32::NEG_INFINITY], 9).unwrap(), [7]);
+        let line = |scores: &[f32]| hardest(&[7, 3], scores, 1).unwrap_err().to_string();
+        assert_eq!(line(&[0.1]), "scores: expected 2, one an item, got 1");
+        assert_eq!(line(&[0.1, f32::NAN]), "score 1: expected a number, got NaN");
     }
 }

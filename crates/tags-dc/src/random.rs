@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streams {
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
     /// Epoch or step; 0 where there is one round only.
     pub round: u64,

@@ -35,15 +35,15 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Of the caption that it contradicts.
+    /// Id of the caption that it contradicts.
     pub caption: String,
-    /// Of the run: the same seed, captions and rules give the same file.
+    /// Seed of the draws: the same seed, captions and rules give the same file.
     pub seed: u64,
     /// What was changed.
     pub kind: Kind,
     /// Positions in the caption of the words that went, from 0.
     pub positions: Vec<usize>,
-    /// Those words.
+    /// The words that went.
     pub old: Vec<String>,
     /// What stands there instead.
     pub new: Vec<String>,
@@ -68,7 +68,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// # Errors
-    /// Of the system; names a score that is no number.
+    /// If the line cannot be written; names a score that is not finite.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         if let Some(score) = record.score.filter(|score| !score.is_finite()) {
             let place = format!("{}, caption {}", self.path.display(), record.caption);
@@ -102,7 +102,7 @@ impl<W: Write> Writer<W> {
 /// ```
 ///
 /// # Errors
-/// Of the system and of `fill`; the temporary file goes.
+/// If a file cannot be written, and the errors of `fill`; the temporary file is removed.
 pub fn save<T>(
     path: &Path,
     fill: impl FnOnce(&mut Writer<BufWriter<File>>) -> Result<T>,
@@ -134,8 +134,8 @@ fn write_to<T>(
 /// All records of a file. Empty lines are no records.
 ///
 /// # Errors
-/// Of the system; names file and line of what is no record: other fields, positions that do not ascend, as many old
-/// words as positions, a line of more than 1 MiB.
+/// If the file cannot be read; names file and line of a line that has other fields, positions that do not ascend, another number of old
+/// words than of positions, or more than 1 MiB.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
     let file = File::open(path).map_err(Error::io(path))?;
     parse(&path.display().to_string(), BufReader::new(file))

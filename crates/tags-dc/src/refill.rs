@@ -5,7 +5,7 @@ use rand::RngExt;
 
 use crate::masking::Masked;
 
-/// What a language model says of one image and of masked sentences.
+/// A model that fills in masked words, beside one image: `logits` gives how likely each word is.
 pub trait Generator {
     /// Number of tokens, V.
     fn vocabulary(&self) -> usize;
@@ -13,7 +13,7 @@ pub trait Generator {
     /// Logits at the targets of the rows, row after row and ascending within a row: `[targets, V]`.
     ///
     /// # Errors
-    /// Of the model.
+    /// The errors of the model.
     fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>>;
 }
 
@@ -28,8 +28,8 @@ pub trait Generator {
 /// | L | `draws` | 20 |
 /// | τ | `temperature` | 1.5 |
 ///
-/// What is no target keeps the masked row's token, which is the original. All targets are refilled, kept and
-/// randomised ones too. Refill `l` of row `k` is row `k·L + l` of the result.
+/// All targets are refilled, kept and randomised ones too. Every other position keeps the token of the masked row, which is the original.
+/// Refill `l` of row `k` is row `k·L + l` of the result.
 ///
 /// # Departures
 /// Departure 11: the printed search is over τ of 1.0 and 1.5, the program's default is 2.0. Departure 13: the whole
@@ -72,11 +72,12 @@ impl Refill {
         self.draw(rows, &logits, generator.vocabulary(), rng)
     }
 
-    /// Draws from logits that are there already: in training the loss has made them.
+    /// Draws from logits that were computed before: in training the loss computes them.
     ///
     /// # Errors
-    /// Names a temperature that is not above zero, another number of logits than `[targets, vocabulary]`, a logit that is NaN or +∞, a
-    /// forbidden token outside the vocabulary, and a target for which no token has a chance.
+    /// Names `draws` of 0, a temperature that is not above zero, a row without one label a token, a number of logits other than
+    /// `[targets, vocabulary]`, a logit that is NaN or +∞, a forbidden token outside the vocabulary, and a target where no token can be
+    /// drawn.
     pub fn draw(
         &self,
         rows: &[Masked],
@@ -85,8 +86,12 @@ impl Refill {
         rng: &mut impl RngExt,
     ) -> Result<Vec<Vec<u32>>> {
         self.check(vocabulary)?;
+        if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
+            let expected = format!("{} labels, one a token", rows[k].ids.len());
+            return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
+        }
         let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
-        if logits.len() != targets * vocabulary {
+        if targets.checked_mul(vocabulary) != Some(logits.len()) {
             let expected = format!("{targets} × {vocabulary} logits");
             return Err(Error::invalid("refill", expected, logits.len()));
         }
@@ -104,6 +109,9 @@ impl Refill {
     }
 
     fn check(&self, vocabulary: usize) -> Result<()> {
+        if self.draws == 0 {
+            return Err(Error::invalid("refill.draws", "at least 1", 0));
+        }
         let tau = self.temperature;
         if !(tau > 0.0 && tau.is_finite()) {
             return Err(Error::invalid("refill.temperature", "a number above zero", tau));

@@ -9,14 +9,14 @@ const AT_LEAST: usize = 5;
 
 /// Pairs of words of which one does not make a caption false where the other stands.
 ///
-/// Siblings, the captions of one image, name one object by synonym or by a wider word. A caption *beside* `w` lacks
-/// `w`, and a sibling of it holds `w`. Then `x` is excluded for `w` if
+/// Siblings are the captions of one image. They name one object by synonyms, or by wider words. A caption is *beside* `w` if it lacks `w`
+/// and one of its siblings holds `w`. Then `x` is excluded for `w` if
 ///
 /// ```text
 /// #{beside w, holds x} ≥ 5   and   #{beside w, holds x} / #{beside w}  >  3 · #{lacks w, holds x} / #{lacks w}
 /// ```
 ///
-/// Words are numbers: word pieces, or lemmas. Learn it from training captions alone.
+/// Words are numbers, of word pieces or of lemmas. Learn the pairs from training captions only.
 ///
 /// ```
 /// use tags_dc::SiblingStatistics;

@@ -1,10 +1,10 @@
 //! From a caption to its synthetic negatives: mask, refill, filter, pool.
 
-use itm_core::Result;
+use itm_core::{Error, Result};
 
 use crate::filter::{Filter, Protected, Repeat};
-use crate::masking::Masker;
-use crate::pool::{Scores, pool};
+use crate::masking::{Masked, Masker};
+use crate::pool::{Pick, Scores, pool};
 use crate::random::{Purpose, Streams};
 use crate::refill::{Generator, Refill};
 
@@ -61,9 +61,9 @@ pub struct Tailor<'a> {
     pub masker: Masker,
     /// Independent maskings of a caption.
     pub maskings: usize,
-    /// Draws what comes for them.
+    /// Draws the tokens that come for them.
     pub refill: Refill,
-    /// What is no negative.
+    /// Drops the sentences that are no negatives.
     pub filter: Filter<'a>,
     /// Negatives of a caption at most.
     pub kept: usize,
@@ -74,18 +74,27 @@ pub struct Tailor<'a> {
 pub struct Negative {
     /// As many tokens as the caption has.
     pub tokens: Vec<u32>,
+    /// Whether each of these tokens had been masked. What was filled in may be the caption's own token.
+    pub masked: Vec<bool>,
     /// How well it matches the image.
     pub score: f32,
+}
+
+impl Negative {
+    pub(crate) fn new(tokens: &[u32], from: &Masked, score: f32) -> Self {
+        let masked = from.labels.iter().map(Option::is_some).collect();
+        Self { tokens: tokens.to_vec(), masked, score }
+    }
 }
 
 impl Tailor<'_> {
     /// The best negatives of a caption, best first: none where no synthetic sentence passes the filter.
     ///
-    /// `caption` has `[CLS]` and `[SEP]`, positions of `phrases` do not. `told` are all captions of the image. `number` is the
-    /// caption's in the whole set: each draws from streams of its own.
+    /// `caption` includes `[CLS]` and `[SEP]`; position 0 of a phrase is the token behind `[CLS]`. `told` has the words of all captions of the
+    /// image. `number` is the caption's number in the whole set: each caption draws from streams of its own.
     ///
     /// # Errors
-    /// As [`Masker::maskings`], [`Refill::of`] and [`pool`].
+    /// Names `maskings` and `kept` if they are 0; as [`Masker::maskings`], [`Refill::of`] and [`pool`].
     pub fn negatives<M: Generator + Scores>(
         &self,
         caption: &[u32],
@@ -95,14 +104,20 @@ impl Tailor<'_> {
         streams: Streams,
         number: u64,
     ) -> Result<Vec<Negative>> {
+        for (field, n) in [("maskings", self.maskings), ("kept", self.kept)] {
+            if n == 0 {
+                return Err(Error::invalid(format!("tailor.{field}"), "at least 1", n));
+            }
+        }
         let mut rng = streams.of(Purpose::Masks, number);
         let masked = self.masker.maskings(caption, phrases, self.maskings, &mut rng)?;
         let mut rng = streams.of(Purpose::Refills, number);
         let rows = self.refill.of(&masked, model, &mut rng)?;
         let verdicts = self.filter.verdicts(caption, &rows, told, Repeat::First);
         let best = pool(&rows, &verdicts, self.filter, self.kept, model)?;
-        let negative =
-            |pick: crate::Pick| Negative { tokens: rows[pick.row].clone(), score: pick.score };
+        let negative = |pick: Pick| {
+            Negative::new(&rows[pick.row], &masked[pick.row / self.refill.draws], pick.score)
+        };
         Ok(best.into_iter().map(negative).collect())
     }
 }
@@ -110,7 +125,7 @@ impl Tailor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MaskBy, Masked};
+    use crate::MaskBy;
 
     const VOCABULARY: usize = 20;
 
@@ -157,7 +172,28 @@ mod tests {
         let all = [vec![17, 9, 9, 18], vec![17, 9, 6, 18], vec![17, 5, 9, 18]];
         assert_eq!(tokens(of(9, 9, &told)), all);
         assert_eq!(tokens(of(1, 9, &told)), all[..1]);
+        // What was masked is known of each: both words, the first, the second.
+        let masked: Vec<_> = of(9, 9, &told).into_iter().map(|n| n.masked).collect();
+        assert_eq!(masked[0], [false, true, true, false]);
+        assert!(masked[1][1] && masked[2][2]);
         // No survivor: a caption of the image says the word.
         assert_eq!(of(9, 9, &Protected::of([&[5, 6][..], &[9]])), []);
+    }
+
+    #[test]
+    fn numbers_of_nothing_are_refused() {
+        let (told, streams) = (Protected::default(), Streams { seed: 1, round: 0 });
+        let line = |tailor: Tailor| {
+            let of = tailor.negatives(&[17, 5, 18], &[], &told, &mut Only(9), streams, 0);
+            of.unwrap_err().to_string()
+        };
+        let no_refill = Refill { draws: 0, ..tailor(1).refill };
+        let want = "expected at least 1, got 0";
+        assert_eq!(line(tailor(0)), format!("tailor.kept: {want}"));
+        assert_eq!(line(Tailor { maskings: 0, ..tailor(1) }), format!("tailor.maskings: {want}"));
+        assert_eq!(
+            line(Tailor { refill: no_refill, ..tailor(1) }),
+            format!("refill.draws: {want}")
+        );
     }
 }

@@ -57,7 +57,7 @@ impl Environment {
     /// What `read` makes of the value of a key.
     ///
     /// # Errors
-    /// If there is none, and of `read`, which has the place of the value for its errors.
+    /// If there is no value, and the errors of `read`, which gets the place of the value for its lines.
     pub(super) fn value<T>(
         &self,
         key: &str,

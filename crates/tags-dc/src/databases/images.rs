@@ -18,16 +18,17 @@ const BEYOND: f32 = 1e-3;
 /// Which regions of a picture are in the database.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Detections {
-    /// The most confident: at least `least`, at most `most`, otherwise all above a confidence. `feat_th0.2_max100_min10` by default.
+    /// All regions above a confidence, but at least `least` and at most `most` of them, the most confident first.
+    /// `feat_th0.2_max100_min10` by default.
     Confident {
         /// A region's confidence is larger.
         threshold: f64,
         /// Regions at most.
         most: usize,
-        /// Regions at least, if the detector found as many.
+        /// Regions at least, if the detector found that number.
         least: usize,
     },
-    /// As many of each picture: `feat_numbb36`.
+    /// The same number of regions in every picture: `feat_numbb36`.
     Fixed(usize),
 }
 
@@ -150,8 +151,8 @@ enum Counts {
 
 /// An image database: a folder with the counts, and one with the regions.
 ///
-/// Which of `feat_…` and `feat_…_compressed` is there is read; where both are, they hold the same, and the former is read. Without
-/// the file of counts the unfiltered `all` is read, and the counts follow from the confidences.
+/// The regions are in `feat_…` or in `feat_…_compressed`; where both are there, `feat_…` is read. Without the file of counts the unfiltered
+/// folder `all` is read, and the counts follow from the confidences.
 #[derive(Debug)]
 pub struct ImageDatabase {
     values: Environment,
@@ -204,7 +205,7 @@ impl ImageDatabase {
     /// The regions of an image that count.
     ///
     /// # Errors
-    /// If there is no such image, its value cannot be read, or no region counts, or more than there are.
+    /// If there is no such image, its value cannot be read, or the count is 0 or larger than the number of regions.
     pub fn image(&self, name: &str) -> Result<ImageValue> {
         self.values.value(name, |place, value| {
             let image = ImageValue::decode(place, value)?;

@@ -6,9 +6,9 @@
 //! | regions of images, with boxes | [`ImageDatabase`], [`ImageValue`] |
 //! | which tokens stand around a sentence | [`Meta`] |
 //!
-//! Each is an LMDB environment, opened without a lock file, with JSON files beside it. Values are untrusted: a length that lies costs no
-//! memory, an array of another type or shape is named. LMDB itself trusts the pages of `data.mdb`; what is checked of them is that all
-//! are there.
+//! Each is an LMDB environment with JSON files beside it. It is opened without a lock file. Values are not trusted: a wrong length costs
+//! no memory, and an array of another type or shape is an error that names it. LMDB itself trusts the pages of `data.mdb`; the only check
+//! on them is that all of them are there.
 //!
 //! ```no_run
 //! use tags_dc::databases::{Detections, ImageDatabase, TextDatabase};

@@ -13,7 +13,7 @@ use super::{json, value};
 use crate::Protected;
 use crate::phrases::Phrases;
 
-/// Pieces of the longest sentence that trains. Evaluation reads all, and the filter sees all.
+/// Pieces of the longest sentence in training. Evaluation and the filter read longer ones too.
 pub const LONGEST_IN_TRAINING: usize = 60;
 
 /// A sentence of a database.
@@ -81,7 +81,7 @@ impl Text {
     }
 }
 
-/// Tokens that are no words, and the range of those that are.
+/// Tokens that are no words, and the range of the tokens that are words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// `[CLS]`
@@ -184,7 +184,7 @@ impl TextDatabase {
     /// Opens the folder and reads its JSON files.
     ///
     /// # Errors
-    /// If a file is missing or no such file, a sentence has no image, or the two lists of images and sentences contradict each other.
+    /// If a file is missing or has another form, a sentence has no image, or the two lists of images and sentences contradict each other.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let file = |name: &str| folder.join(name);
@@ -231,7 +231,7 @@ impl TextDatabase {
     /// A sentence.
     ///
     /// # Errors
-    /// If there is no such sentence, its value cannot be read, or the JSON files say something else of it.
+    /// If there is no such sentence, its value cannot be read, or the JSON files contradict it.
     pub fn text(&self, id: &str) -> Result<Text> {
         let text = self.values.value(id, Text::decode)?;
         let refused = |what: &str, wanted: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {

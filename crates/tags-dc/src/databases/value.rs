@@ -12,7 +12,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use zip::ZipArchive;
 
-/// No value unpacks to more, whatever it says of itself: the regions of an image are a megabyte.
+/// The most bytes that a value may unpack to, whatever length it claims: the regions of an image are a megabyte.
 const MOST: u64 = 1 << 26;
 
 /// A whole LZ4 frame.

@@ -36,8 +36,8 @@ pub use write::{Counts, Wanted, each, write_all};
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// Good sentences, false of the image: a noun keeps its number, articles fit the sound, no number up to which the caption would stay
-    /// true, no change of places across a symmetric word, and only prepositions that contradict.
+    /// Good sentences that are false of the image: a noun stays singular or plural, and articles fit its sound. No number is taken with which
+    /// the caption would stay true, nothing changes places across a symmetric word, and only prepositions that contradict are taken.
     #[default]
     Fitting,
     /// What VSE-C's program emits: any candidate noun, `a` and `an` alike, every number, every preposition of every other group.
@@ -53,7 +53,7 @@ pub struct Edit {
     pub positions: Vec<usize>,
     /// Those words.
     pub old: Vec<String>,
-    /// What stands there instead; a number of words of its own.
+    /// What stands there instead; they may be more or fewer words.
     pub new: Vec<String>,
     /// The sentence after it.
     pub text: String,
@@ -112,7 +112,8 @@ impl Edits {
     }
 }
 
-/// The place of one variant: a kind uniformly among those with a variant, then one of its variants uniformly.
+/// Draws one variant and gives its place: first a kind, uniformly among the kinds with a variant, then one of its variants, uniformly.
+/// `None` where there is no variant.
 pub fn choose(edits: &[Edit], rng: &mut impl RngExt) -> Option<usize> {
     let of = |kind| -> Vec<usize> { (0..edits.len()).filter(|&k| edits[k].kind == kind).collect() };
     let kinds: Vec<Vec<usize>> =

@@ -10,7 +10,7 @@ use crate::siblings::SiblingStatistics;
 
 /// Captions in which VSE-C's counts were made.
 const CAPTIONS: usize = 150_000;
-/// How often a candidate stands in that many captions, at least.
+/// The least number of times that a candidate stands in that many captions.
 const COUNT: usize = 200;
 /// The least count, however few captions there are.
 const FLOOR: usize = 20;
@@ -23,7 +23,7 @@ const FLOOR: usize = 20;
 /// ```
 ///
 /// # Departures
-/// The published program asks WordNet for a common sense and for hypernyms; here siblings tell.
+/// The published program asks WordNet whether two nouns share a sense, and for hypernyms. Here captions of one image answer that.
 #[derive(Debug, Clone, Default)]
 pub struct NounTable {
     candidates: Vec<String>,

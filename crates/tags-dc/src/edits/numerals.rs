@@ -35,10 +35,10 @@ const NUMBERS: [(&str, u8); 26] = [
     ("eighty", 80),
 ];
 
-/// The largest number of `Rules::Fitting`: more are seldom seen apart in a picture.
+/// The largest number of `Rules::Fitting`: in a picture nobody tells larger numbers apart at a glance.
 const LARGEST: u8 = 6;
 
-/// Groups, of which two are not said as often as `of people` needs it.
+/// Names of groups: `a group of people` does not become `two groups of people`.
 const COLLECTIVE: &str = "group bunch pair couple crowd row herd flock lot number variety set pile \
 line stack team band piece body field bit kind sort type";
 
@@ -94,7 +94,7 @@ fn with_number(noun: &str, old: u8, new: u8) -> String {
     }
 }
 
-/// `a` for more would stay true, and another caption may count too.
+/// `a` in the place of a larger number would stay true. So may a number that another caption has.
 fn fits(name: &str, new: u8, old: u8, told: &Told) -> bool {
     let article = name == "a" || name == "an";
     !article && (new <= LARGEST || new < old) && !told.has(name)

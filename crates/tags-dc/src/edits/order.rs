@@ -7,7 +7,7 @@ use super::{Edit, change};
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 
-/// Shuffles of which one should read differently, if there is such an order: even of two words half of them do.
+/// Shuffles that are tried until one reads differently: of two words every second one does.
 const TRIES: usize = 64;
 
 /// All words change places at random; punctuation stays. `None` where no other order reads differently.

@@ -13,16 +13,16 @@ const LONGEST: u64 = 1 << 16;
 /// The captions of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captions {
-    /// Of the image; caption `k` is `id#k`.
+    /// The image's id; caption `k` has the id `id#k`.
     pub id: String,
-    /// In order.
+    /// Its captions, in the file's order.
     pub texts: Vec<String>,
 }
 
 /// Reads lines of `image_id<TAB>caption`. Images stand in the order of their first lines; empty lines are left out.
 ///
 /// # Errors
-/// Of the system; names file and line of what is no such line: no tab, no id, no UTF-8, more than 64 KiB.
+/// If the file cannot be read; names file and line of a line without a tab or an id, with other bytes than UTF-8, or of more than 64 KiB.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
     let mut lines = BufReader::new(File::open(path).map_err(Error::io(path))?);
     let mut images: Vec<Captions> = Vec::new();

@@ -72,7 +72,7 @@ pub(super) fn edits(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
     all
 }
 
-/// Each two chunks that do not belong to one group change places.
+/// Any two chunks that do not belong to one group change places.
 fn swaps(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
     let chunks = &sentence.chunks;
     let mut group = vec![0; chunks.len()];
@@ -107,7 +107,7 @@ fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
     }
 }
 
-/// Whether chunks can change places in a sentence that stays well made: one number, both things that a picture shows.
+/// Whether the sentence stays a good one after two chunks change places: both are singular or both plural, and a picture shows both.
 fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
     let head = |chunk: &Chunk| sentence.words[chunk.nouns.end - 1].text.to_lowercase();
     let (a, b) = (head(first), head(second));
@@ -116,7 +116,7 @@ fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
     is_plural(&a) == is_plural(&b) && a != b && shown(&a) && shown(&b) && !owned(second)
 }
 
-/// Each preposition becomes each one that may not mean the same.
+/// Each preposition becomes every preposition that cannot mean the same.
 fn prepositions(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
     let mut all = Vec::new();
     let mut at = 0;

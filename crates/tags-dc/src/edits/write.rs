@@ -14,18 +14,18 @@ use crate::record::{Kind, Record, Writer};
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All captions.
+    /// Number of all captions.
     pub captions: usize,
-    /// Those without any variant.
+    /// Number of captions without any variant.
     pub without: usize,
-    /// Records of each kind.
+    /// Number of records of each kind.
     pub records: BTreeMap<Kind, usize>,
 }
 
 /// How many negatives a caption gets, and of which kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Of all draws.
+    /// Seed of all draws.
     pub seed: u64,
     /// Negatives of a caption, all of them different; fewer where it has fewer variants.
     pub per_caption: usize,

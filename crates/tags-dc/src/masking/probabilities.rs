@@ -1,7 +1,11 @@
 //! How probable a phrase is, and a label: closed forms.
 
-/// The probability of each phrase: the mean over its positions of `rate / freq(p)`.
-pub fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
+use itm_core::Result;
+
+use super::{check_rate, checked};
+
+/// The probability of each phrase, of those that [`checked`] gives: the mean over its positions of `rate / freq(p)`.
+pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
     let end = phrases.iter().flatten().max().map_or(0, |&last| last + 1);
     let mut freq = vec![0.0f64; end];
     for &at in phrases.iter().flatten() {
@@ -19,15 +23,22 @@ pub fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
 /// P(p labelled) = 1 − Π_{s ∋ p} (1 − P_s) + Z · #{s ∋ p} / #phrases        Z = Π_s (1 − P_s)
 /// ```
 ///
-/// The last term is the fallback: where no phrase was chosen, one is, uniformly. Phrases are not empty.
+/// The last term is the fallback: where no phrase was chosen, one is, uniformly. Phrases are read as
+/// [`Masker::maskings`](crate::Masker::maskings) reads them: empty ones are left out, and without any phrase each word is one.
+///
+/// # Errors
+/// Names a rate outside (0, 1], and a position that is no word.
 ///
 /// ```
-/// let p = tags_dc::label_probabilities(&[vec![0], vec![1]], 3, 0.15);
+/// let p = tags_dc::label_probabilities(&[vec![0], vec![1]], 3, 0.15)?;
 /// assert!((p[0] - (0.15 + 0.85 * 0.85 / 2.0)).abs() < 1e-12); // 51 %, not 15 %
 /// assert_eq!(p[2], 0.0);
+/// # Ok::<(), tags_dc::Error>(())
 /// ```
-pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> Vec<f64> {
-    let chances = phrase_probabilities(phrases, rate);
+pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> Result<Vec<f64>> {
+    check_rate(rate)?;
+    let phrases = checked(phrases, words)?;
+    let chances = phrase_probabilities(&phrases, rate);
     let none: f64 = chances.iter().map(|p| 1.0 - p).product();
     let of = |at: usize| {
         let with: Vec<f64> = phrases
@@ -42,5 +53,5 @@ pub fn label_probabilities(phrases: &[Vec<usize>], words: usize, rate: f64) -> V
         let missed: f64 = with.iter().map(|p| 1.0 - p).product();
         1.0 - missed + none * with.len() as f64 / phrases.len() as f64
     };
-    (0..words).map(of).collect()
+    Ok((0..words).map(of).collect())
 }

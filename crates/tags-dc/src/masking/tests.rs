@@ -60,7 +60,7 @@ fn overlapping() -> Vec<Vec<usize>> {
 fn label_probability_is_the_sum_over_all_outcomes() {
     for phrases in [overlapping(), vec![vec![0]], vec![vec![2], vec![2], vec![0, 1]]] {
         let (closed, counted) =
-            (label_probabilities(&phrases, 6, 0.15), enumerated(&phrases, 6, 0.15));
+            (label_probabilities(&phrases, 6, 0.15).unwrap(), enumerated(&phrases, 6, 0.15));
         for (a, b) in closed.iter().zip(&counted) {
             assert!((a - b).abs() < 1e-12, "{phrases:?}: {closed:?}, {counted:?}");
         }
@@ -155,8 +155,22 @@ fn a_sentence_without_a_phrase_has_one_for_each_token() {
 #[test]
 fn a_phrase_listed_twice_is_another_distribution() {
     let (once, twice) = ([vec![0], vec![1]], [vec![0], vec![0], vec![1]]);
-    let p = |phrases: &[Vec<usize>]| label_probabilities(phrases, 2, 0.15)[0];
+    let p = |phrases: &[Vec<usize>]| label_probabilities(phrases, 2, 0.15).unwrap()[0];
     assert!((p(&once) - p(&twice)).abs() > 0.05, "{} {}", p(&once), p(&twice));
+}
+
+/// The closed form reads lists as the draw does: empty ones go, a position counts once in a list, and without a list each word is one.
+#[test]
+fn the_closed_form_is_of_the_lists_that_are_drawn() {
+    let of = |phrases: &[Vec<usize>]| label_probabilities(phrases, 2, 0.15).unwrap();
+    assert_eq!(of(&[]), of(&[vec![0], vec![1]]));
+    assert_eq!(of(&[vec![], vec![0]]), of(&[vec![0]]));
+    assert_eq!(of(&[vec![0, 0, 1], vec![0]]), of(&[vec![0, 1], vec![0]]));
+    let line = |phrases: &[Vec<usize>], rate| {
+        label_probabilities(phrases, 2, rate).unwrap_err().to_string()
+    };
+    assert_eq!(line(&[vec![2]], 0.15), "phrase 0: expected positions below 2, got 2");
+    assert_eq!(line(&[vec![0]], f64::NAN), "masking.rate: expected a share in (0, 1], got NaN");
 }
 
 #[test]

@@ -77,7 +77,10 @@ impl Generator for Beside {
 
 impl Scores for Beside {
     fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
-        let logits = rows.chunks(ROWS).map(|some| host(self.model.match_logits(&self.joint(some))));
-        Ok(logits.flatten().collect())
+        let logits = |some: &[&[u32]]| {
+            let (texts, images) = (TokenBatch::new(some), vec![0; some.len()]);
+            host(self.model.match_logits_of(&texts, &self.regions, &images, None))
+        };
+        Ok(rows.chunks(ROWS).flat_map(logits).collect())
     }
 }

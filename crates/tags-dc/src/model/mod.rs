@@ -191,7 +191,7 @@ impl Uniter {
         images: &[usize],
         noise: Noise,
     ) -> Joint {
-        self.join_padded(texts, regions, images, noise, None)
+        self.encode(Layout::new(texts, &regions.counts, images, None), texts, regions, noise)
     }
 
     /// As [`join`](Self::join), with rows as the released program has its positives: every position holds the second token (departure 4).
@@ -208,16 +208,18 @@ impl Uniter {
         self.encode(layout, texts, regions, noise)
     }
 
-    /// As [`join`](Self::join), to at least this many positions.
-    fn join_padded(
+    /// [`match_logits`](Self::match_logits) of texts beside images, without noise, in a batch this wide or as wide as its longest row: the
+    /// last block makes the first position alone.
+    fn match_logits_of(
         &self,
         texts: &TokenBatch,
         regions: &EmbeddedRegions,
         images: &[usize],
-        noise: Noise,
         width: Option<usize>,
-    ) -> Joint {
-        self.encode(Layout::new(texts, &regions.counts, images, width), texts, regions, noise)
+    ) -> Tensor<1> {
+        let layout = Layout::new(texts, &regions.counts, images, width);
+        let x = layout.gather(self.bert.embed(texts, Noise::Off), regions);
+        self.logits_of_first(self.bert.encode_first(x, &layout.keys))
     }
 
     fn encode(
@@ -233,17 +235,16 @@ impl Uniter {
         Joint { states, tokens: layout.tokens, keys: layout.keys }
     }
 
-    /// `h`, `[b, d]`.
-    pub fn pooled(&self, joint: &Joint) -> Tensor<2> {
-        let [b, _, d] = joint.states.dims();
-        let first = joint.states.clone().narrow(1, 0, 1).reshape([b, d]);
-        self.pooler.forward(first).tanh()
-    }
-
     /// `s`, `[b]`: what pairs are ranked by.
     pub fn match_logits(&self, joint: &Joint) -> Tensor<1> {
-        let logits = self.rank.forward(self.pooled(joint)); // [b, 1]
-        logits.squeeze_dim(1)
+        let [b, _, d] = joint.states.dims();
+        self.logits_of_first(joint.states.clone().narrow(1, 0, 1).reshape([b, d]))
+    }
+
+    /// `s` of the states `X_0`, `[b, d]`.
+    fn logits_of_first(&self, first: Tensor<2>) -> Tensor<1> {
+        let pooled = self.pooler.forward(first).tanh(); // h, [b, d]
+        self.rank.forward(pooled).squeeze_dim(1)
     }
 
     /// `σ(s)`, `[b]`, in (0, 1): what the triplet losses compare.

@@ -115,7 +115,7 @@ pub struct EmbeddedRegions {
 /// |---|---|---|
 /// | W_f, b_f, norm_f | `features`, `feature_norm` | x → d |
 /// | W_p, b_p, norm_p | `boxes`, `box_norm` | 7 → d |
-/// | T[1] | the second row of the text's kinds | `[1, d]` |
+/// | `T[1]` | the second row of the text's kinds | `[1, d]` |
 ///
 /// Dropout comes later, on rows and texts side by side, so that each text meets its own mask.
 #[derive(Module, Debug)]

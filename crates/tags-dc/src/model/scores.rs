@@ -8,12 +8,11 @@ use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::scored::Scored;
 use itm_core::{Error, Result, ScoreMatrix, host};
-use itm_kernels::Noise;
 
 use super::{EmbeddedRegions, RegionBatch, Uniter};
 
-/// Pairs of a batch.
-const BATCH: usize = 32;
+/// Pairs of a batch: few, because the last batch of a length is filled up.
+const BATCH: usize = 16;
 /// Positions of a batch are a multiple of this: a pair is padded by three positions at most.
 const STEP: usize = 4;
 /// Images whose regions are embedded at once.
@@ -156,8 +155,7 @@ impl UniterScores {
         let texts: Vec<&[u32]> = batch.iter().map(|pair| &self.texts[pair.text][..]).collect();
         let (texts, regions) = (TokenBatch::new(&texts), EmbeddedRegions { rows, counts });
         let width = Some(self.width(batch[0]));
-        let joint = self.model.join_padded(&texts, &regions, &of, Noise::Off, width);
-        host(self.model.match_logits(&joint))
+        host(self.model.match_logits_of(&texts, &regions, &of, width))
     }
 }
 

@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use super::Sentence;
 
-/// Whether a list that is there twice is kept twice (departure 18).
+/// Whether a list that occurs twice is kept twice (departure 18).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
-    /// Once: the default.
+    /// It is kept once: the default.
     #[default]
     Once,
-    /// As often as it is there, as the released program does: each position's rate is halved, and it has two chances.
+    /// It is kept as often as it occurs, as in the released program: each position's rate is halved, and it has two chances.
     Kept,
 }
 
 /// The position lists of a sentence, one list a phrase, without empty ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Phrases {
-    /// Of objects.
+    /// The lists of objects.
     pub node: Vec<Vec<usize>>,
-    /// Of attributes.
+    /// The lists of attributes.
     pub attribute: Vec<Vec<usize>>,
-    /// Of relations.
+    /// The lists of relations.
     pub relation: Vec<Vec<usize>>,
 }
 
@@ -54,7 +54,7 @@ impl Sentence {
 }
 
 impl Duplicates {
-    /// The lists of one caption, identical ones once or as often as they are there.
+    /// The lists of one caption; of identical lists one or all, as `self` says.
     ///
     /// ```
     /// use tags_dc::phrases::Duplicates;
@@ -109,7 +109,7 @@ impl Phrases {
         }))
     }
 
-    /// All lists; where there is none, each of the `tokens` positions is a phrase of its own.
+    /// The lists of all three kinds. Where there is none, each of the `tokens` positions is a phrase of its own.
     pub fn lists(&self, tokens: usize) -> Vec<Vec<usize>> {
         let all = self.clone().kinds().concat();
         if all.is_empty() { (0..tokens).map(|at| vec![at]).collect() } else { all }

@@ -18,7 +18,7 @@ pub use lists::{Duplicates, Phrases};
 
 /// Reads one English caption: words, tags, noun chunks, objects, attributes, relations.
 ///
-/// Any text is read; what is no English sentence gives few phrases. The same text always gives the same graph.
+/// Any text can be read; a text that is no English sentence has few phrases. The same text always gives the same graph.
 ///
 /// ```
 /// let sentence = tags_dc::phrases::parse("Two women in red coats talk near a bus stop.");
@@ -77,15 +77,15 @@ pub enum Tag {
 /// A word of a sentence. Punctuation is a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// As it is written.
+    /// The word as it is written.
     pub text: String,
-    /// Bytes of the sentence.
+    /// Its bytes in the sentence.
     pub span: Range<usize>,
     /// What the word does.
     pub tag: Tag,
 }
 
-/// A noun chunk: determiner, modifiers, nouns. All of them are word positions.
+/// A noun chunk: determiner, modifiers, nouns. The ranges are word positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// From the determiner to the last noun.

@@ -4,7 +4,7 @@
 //! {"id": "1000268201_0", "node": [[2], [7]], "attribute": [[1], [6]], "relation": [[3, 4]]}
 //! ```
 //!
-//! Positions count words where words are masked, and word pieces where a tokeniser has been asked.
+//! Positions count words where words are masked, and word pieces where a tokeniser splits the words.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -48,8 +48,8 @@ pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Resu
 /// are dropped.
 ///
 /// # Errors
-/// If the file cannot be read, a line is too long or no such object, a caption is there twice or not at all, or a position lies outside
-/// of its caption. Lines of other captions are passed over.
+/// If the file cannot be read, a line is too long or no such object, a caption occurs twice or is missing, or a position lies outside
+/// of its caption. Lines of captions that were not asked for are skipped.
 pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let path = path.as_ref();
     let file = File::open(path).map_err(Error::io(path))?;

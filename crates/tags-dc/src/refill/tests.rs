@@ -120,6 +120,13 @@ fn bad_logits_and_settings_are_named() {
     assert!(refused(&refill(1, f64::NAN), &[0.0; 3]).contains("refill.temperature"));
 }
 
+#[test]
+fn labels_and_tokens_are_as_many() {
+    let short = Masked { labels: vec![None, Some(2), None, None, None, Some(6)], ..row(&[]) };
+    let line = draw(&refill(1, 1.5), &[row(&[1]), short], &[0.0; 9], 3).unwrap_err();
+    assert_eq!(line.to_string(), "row 1: expected 5 labels, one a token, got 6");
+}
+
 /// A generator that gives each target the token after its own.
 struct Next;
 

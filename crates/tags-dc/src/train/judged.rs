@@ -1,16 +1,18 @@
-//! What a model makes of captions after training, and what its heads say of the words: nothing learns from it.
+//! The negatives that a model makes of captions after training, and what its heads say of the words. Nothing is trained here.
 
 use burn::module::Module;
 use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::Items;
-use itm_core::{Result, host};
+use itm_core::{Error, Result, host};
 use itm_kernels::{Noise, random};
 
+use super::TagsDc;
 use super::objective::word_logits;
+use super::refused::{check_tokens, of_caption};
 use super::synthetic::{Maker, MaskedText, Pool};
-use super::{TagsDc, of_caption};
 use crate::model::{RegionBatch, Uniter};
+use crate::words::largest;
 use crate::{Purpose, Streams};
 
 /// A sentence beside an image, as a model sees both.
@@ -43,27 +45,30 @@ pub struct JudgedPool {
 }
 
 impl TagsDc {
-    /// Sentences beside an image of a split.
+    /// What the model says of sentences beside an image of a split. The sentences have `[CLS]` and `[SEP]`.
     ///
     /// # Errors
-    /// If the images are no regions of the model's width, or a region cannot be read.
-    ///
-    /// # Panics
-    /// If the image is not there, or a token is none of the model's.
+    /// If the images are no regions of the model's width, or a region cannot be read; names an image that is not there, and a sentence
+    /// that is empty, has more tokens than the model has positions, or a token that the model does not have.
     pub fn judged(&self, items: &Items, image: usize, sentences: &[&[u32]]) -> Result<Vec<Judged>> {
         let regions = items.images.regions(self.model().shape.features)?;
+        if image >= regions.len() {
+            let expected = format!("a number below {}", regions.len());
+            return Err(Error::invalid("image", expected, image));
+        }
+        check_tokens(self.model(), sentences, |k| format!("sentence {k}"))?;
+        if sentences.is_empty() {
+            return Ok(vec![]);
+        }
         judge(&self.model().valid(), regions, image, sentences)
     }
 
-    /// The negatives of a text of a split as training makes them, but without noise: masked as the configuration says, along these phrases
-    /// (none: each word is one), refilled, filtered, the best of them. With `filter = "siblings"` a model that was loaded and made no step since
-    /// needs [`with_siblings_of`](Self::with_siblings_of).
+    /// The negatives of a text of a split as training makes them, but without noise: masked as the configuration says, refilled, filtered,
+    /// the best of them. `phrases` are positions of the text's words; without a phrase each word is one. With `filter = "siblings"` a model
+    /// that was loaded and has made no step since then needs [`with_siblings_of`](Self::with_siblings_of).
     ///
     /// # Errors
-    /// As [`judged`](Self::judged), and if a phrase names no word.
-    ///
-    /// # Panics
-    /// If the text is not there.
+    /// As [`judged`](Self::judged); if the text is not there, or a phrase names no word of it.
     pub fn negatives(
         &self,
         items: &Items,
@@ -72,8 +77,13 @@ impl TagsDc {
         seed: u64,
     ) -> Result<JudgedPool> {
         let regions = items.images.regions(self.model().shape.features)?;
+        let Some(words) = items.texts.get(text) else {
+            let expected = format!("a number below {}", items.texts.len());
+            return Err(Error::invalid("text", expected, text));
+        };
         let (model, seed) = (self.model().valid(), random::derive(seed, text as u64));
-        let tokens = self.marks.around(&items.texts[text]);
+        let tokens = self.marks.around(words);
+        check_tokens(self.model(), &[&tokens], |_| format!("text {text}"))?;
         let masking = &self.config.masking;
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
         let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);
@@ -120,10 +130,4 @@ fn judge(
         words: words.as_mut().map(|words| words.by_ref().take(tokens.len()).collect()),
     };
     Ok(sentences.iter().zip(scores).map(sentence).collect())
-}
-
-/// The first of the largest.
-fn largest(values: &[f32]) -> usize {
-    let better = |best: usize, k: usize| if values[k] > values[best] { k } else { best };
-    (0..values.len()).fold(0, better)
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use itm_core::{Error, Result};
+
 /// The tokens of a vocabulary that are no words, and which tokens are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
@@ -15,8 +17,8 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come behind
-    /// them.
+    /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` is 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come behind
+    /// the words.
     pub const fn of_words(vocabulary: u32) -> Self {
         let special = [0, 1, vocabulary, vocabulary + 1, vocabulary + 2];
         let tokens = vocabulary as usize + 3;
@@ -64,6 +66,25 @@ impl Marks {
         match self.given {
             true => text.to_vec(),
             false => [&self.special[2..3], text, &self.special[3..4]].concat(),
+        }
+    }
+
+    /// # Errors
+    /// The first mark, or the words, if they are not among the tokens.
+    pub(super) fn check(self) -> Result<()> {
+        let below = format!("a number below {}, the number of tokens", self.tokens);
+        for (name, token) in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].iter().zip(self.special)
+        {
+            if token as usize >= self.tokens {
+                return Err(Error::invalid(name, below, token));
+            }
+        }
+        let [_, end] = self.words;
+        match end as usize > self.tokens {
+            true => {
+                Err(Error::invalid("the end of the words", format!("{below}, or that number"), end))
+            }
+            false => Ok(()),
         }
     }
 

@@ -13,6 +13,7 @@ mod judged;
 mod marks;
 mod method;
 mod objective;
+mod refused;
 mod retrieval;
 mod state;
 mod synthetic;
@@ -35,6 +36,7 @@ pub use self::judged::{Judged, JudgedPool, JudgedWord};
 pub use self::marks::Marks;
 
 use self::objective::{Losses, word_logits};
+use self::refused::{check_tokens, of_caption};
 use self::retrieval::Anchors;
 use self::synthetic::{Maker, MaskedText};
 use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig};
@@ -76,8 +78,8 @@ impl Part<'_> {
 /// L = λ_ITM L_ITM + λ_MLM L_MLM + λ_ISTM L_ISTM + λ_WoD L_WoD + λ_WoC L_WoC        Eq. 10
 /// ```
 ///
-/// Each is the mean over the anchors of a step. A weight of 0 leaves a loss out, and what only it needs. TAGS is `wod = woc = 0`; TAGS-DC
-/// begins with the weights of TAGS and has all five. The heads of words are made of these weights then, once.
+/// Each loss is the mean over the anchors of a step. A loss with weight 0 is not computed. TAGS has `wod = woc = 0`; TAGS-DC begins with the
+/// weights of TAGS and has all five losses. At that start the heads of words are made of these weights, once.
 ///
 /// Masks, negatives and dropout are random by the seed of a step. The same batches in the same order give the same weights.
 #[derive(Debug, Clone)]
@@ -111,15 +113,18 @@ impl TagsDc {
         updates: usize,
         device: &Device,
     ) -> Result<Self> {
-        let words = u32::try_from(vocabulary)
-            .map_err(|_| Error::invalid("vocabulary", "as many words as fit a u32", vocabulary))?;
+        let most = u32::MAX - 3; // [CLS], [SEP] and [MASK] come behind the words
+        let Some(words) = u32::try_from(vocabulary).ok().filter(|&words| words <= most) else {
+            return Err(Error::invalid("vocabulary", format!("at most {most} words"), vocabulary));
+        };
         Self::of(config, region_dim, Marks::of_words(words), updates, device)
     }
 
     /// The same of other tokens. Where `model.published` names a file, its weights are what training begins with.
     ///
     /// # Errors
-    /// As [`new`](Self::new); if the file cannot be read, or its tensors have other sizes than the config and the tokens.
+    /// As [`new`](Self::new); if a mark or a word is not among the tokens, the file cannot be read, or its tensors have other sizes than
+    /// the config and the tokens.
     pub fn of(
         config: &TagsDcConfig,
         region_dim: usize,
@@ -129,6 +134,7 @@ impl TagsDc {
     ) -> Result<Self> {
         config.check()?;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
+        marks.check()?;
         let masking = &config.masking;
         let masker = Masker::new(masking.by, masking.rate, marks.mask(), marks.words())?;
         let shape = config.shape(region_dim, marks.tokens());
@@ -167,8 +173,8 @@ impl TagsDc {
         Ok(self.begun(model))
     }
 
-    /// The same model that knows which words name one thing, out of these training captions, if `filter = "siblings"` asks for it. A step learns
-    /// it by itself; a model that is loaded and makes none needs this.
+    /// The same model, which has learnt from these training captions which words name one thing, if `filter = "siblings"` asks for it. A step
+    /// learns it too; only a model that is loaded and makes no step needs this call.
     pub fn with_siblings_of(mut self, train: &Items) -> Self {
         self.learn_siblings(train);
         self
@@ -215,7 +221,7 @@ impl TagsDc {
         })?;
         let (regions, anchors) = self.check(batch, &train)?;
         self.learn_siblings(&train);
-        let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed);
+        let of_step = Anchors::new(&anchors, &self.config.retrieval, &train, seed)?;
         let (mut numbers, mut active, mut before) = (Numbers::default(), 0.0, 0.0);
         let (mut sum, mut last) = (GradientsAccumulator::new(), None);
         let micro = self.config.train.micro_batch;
@@ -251,7 +257,7 @@ impl TagsDc {
         let TagsDcConfig { loss, retrieval, .. } = &self.config;
         let Part { train, regions, .. } = part;
         if loss.itm > 0.0 {
-            let pairs = anchors.hardest(model, self.marks, train, regions, retrieval.kept)?;
+            let pairs = anchors.with_hardest(model, self.marks, train, regions, retrieval.kept)?;
             let noise = part.noise(seed, stream::PAIRS);
             losses.retrieved(model, &pairs, (regions, self.marks, train), loss, noise)?;
         }
@@ -272,7 +278,10 @@ impl TagsDc {
                 Err(Error::invalid("caption of the batch", expected, id))
             }
         };
-        Ok((regions, batch.caption_ids.iter().map(caption).collect::<Result<_>>()?))
+        let captions: Vec<usize> = batch.caption_ids.iter().map(caption).collect::<Result<_>>()?;
+        let texts: Vec<_> = captions.iter().map(|&k| self.marks.around(&train.texts[k])).collect();
+        check_tokens(self.model(), &texts, |k| format!("caption {}", captions[k]))?;
+        Ok((regions, captions))
     }
 
     /// Masked words and synthetic sentences.
@@ -319,9 +328,9 @@ impl TagsDc {
             (MaskBy::Words, _) => None,
             (MaskBy::Phrases, Some(phrases)) if phrases.len() == train.texts.len() => Some(phrases),
             (MaskBy::Phrases, phrases) => {
-                let expected = format!("those of {} training captions", train.texts.len());
+                let expected = format!("phrases of {} training captions", train.texts.len());
                 let got = phrases.as_ref().map_or("none".into(), |all| all.len().to_string());
-                return Err(Error::invalid("phrases, which masking.by asks for", expected, got));
+                return Err(Error::invalid("masking.by = \"phrases\"", expected, got));
             }
         };
         let masked = |(number, &text): (u64, &usize)| {
@@ -346,16 +355,6 @@ impl TagsDc {
             let images: Vec<_> = (0..train.pairs.images()).map(of).collect();
             self.siblings = Arc::new(SiblingStatistics::fit(&images));
         }
-    }
-}
-
-/// What an error of a caption is called.
-fn of_caption(caption: usize) -> impl FnOnce(Error) -> Error {
-    move |error| match error {
-        Error::Invalid { place, expected, got } => {
-            Error::Invalid { place: format!("caption {caption}, {place}"), expected, got }
-        }
-        other => other,
     }
 }
 

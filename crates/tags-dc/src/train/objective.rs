@@ -1,21 +1,19 @@
-//! Losses of a step, differentiable: Eq. 1 (masked words), Eq. 3 to 5 (retrieved pairs) and Eq. 7 to 9 (synthetic sentences).
+//! Losses of a step: which rows of a UNITER go into Eq. 1, 5 and 7 to 9. The equations are in [`losses`].
 
-use burn::tensor::activation::{log_softmax, relu};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use itm_core::data::Regions;
 use itm_core::encoders::TokenBatch;
 use itm_core::learn::{Items, Numbers};
 use itm_core::{Result, host};
-use itm_kernels::{Noise, embedding};
+use itm_kernels::Noise;
 
 use super::Marks;
+use super::refused::{check_tokens, within};
 use super::retrieval::{Anchors, numbered};
 use super::synthetic::{MaskedText, Pool};
-use crate::config::{Corrected, LossConfig};
+use crate::config::LossConfig;
 use crate::model::{At, Joint, RegionBatch, Uniter};
-
-/// The least log-probability of Eq. 8 and 9: below it there is no gradient.
-const LEAST: f64 = -23.025_850_929_940_457; // ln 1e-10
+use crate::{Corrected, Negative, accuracy, losses, stayed};
 
 /// What a step adds up.
 #[derive(Default)]
@@ -50,24 +48,24 @@ impl Losses {
         config: &LossConfig,
         noise: Noise,
     ) -> Result<()> {
-        let per_kind = anchors.0.len() / 2;
-        let (mut pairs, mut hinges) = (vec![], vec![]); // positive, negative, weight
+        let (mut pairs, mut triplets, mut per_anchor) = (vec![], vec![], vec![]);
         for anchor in &anchors.0 {
             let positive = pairs.len();
             pairs.push((anchor.image, anchor.text));
-            let weight = |h: usize| 1.0 / (h * per_kind) as f32;
-            let first = pairs.len();
             pairs.extend(anchor.negatives());
-            let h = pairs.len() - first;
-            hinges.extend((first..pairs.len()).map(|negative| (positive, negative, weight(h))));
+            triplets.extend((positive + 1..pairs.len()).map(|negative| [positive, negative]));
+            per_anchor.push(pairs.len() - positive - 1);
         }
         let (images, texts): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let marked: Vec<_> = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
+        check_tokens(model, &marked, |row| format!("caption {}", texts[row]))?;
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
-        let texts: Vec<_> = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
-        let joint = model.join(&TokenBatch::new(&texts), &embedded, &rows, noise);
+        let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);
         let scores = model.match_scores(&joint);
-        let (loss, active) = hinge(scores, &hinges, config.margin);
+        let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+        let (mean, active) = both.map_err(within("loss.itm"))?;
+        let loss = mean * 2.0; // of each kind there are half as many anchors
         self.active = active;
         self.add("itm", config.itm, loss);
         Ok(())
@@ -88,14 +86,12 @@ impl Losses {
     ) -> Result<Vec<f32>> {
         let logits = word_logits(model, captions, regions, noise)?;
         let values = host(logits.clone().inner());
-        let targets = captions.iter().flat_map(|caption| {
-            let weight = 1.0 / (caption.targets() * captions.len()) as f32;
-            let labels = caption.rows.iter().flat_map(|masked| masked.labels.iter().flatten());
-            labels.map(move |&label| (label, weight))
-        });
-        let targets: Vec<(u32, f32)> = targets.collect();
-        self.numbers.add(&Numbers::from([("words_right", share_right(&values, &targets))]));
-        self.add("mlm", weight, cross_entropy(logits, &targets, None));
+        let labels = captions.iter().flat_map(|caption| &caption.rows).flat_map(|row| &row.labels);
+        let words: Vec<u32> = labels.flatten().copied().collect();
+        let per_anchor: Vec<usize> = captions.iter().map(MaskedText::targets).collect();
+        let loss = losses::masked_words(logits, &words, &per_anchor).map_err(within("loss.mlm"))?;
+        self.numbers.add(&Numbers::from([("words_right", accuracy(&values, &words)?)]));
+        self.add("mlm", weight, loss);
         Ok(values)
     }
 
@@ -129,8 +125,10 @@ impl Losses {
             false => model.join(&texts, &embedded, &of, noise[0]),
         };
         if config.istm > 0.0 {
-            let hinges = rows.hinges(pools.len());
-            let (loss, active) = hinge(model.match_scores(&first), &hinges, config.margin);
+            let (triplets, per_anchor) = rows.triplets(pools);
+            let scores = model.match_scores(&first);
+            let loss = losses::hinges(scores, &triplets, &per_anchor, config.margin);
+            let (loss, active) = loss.map_err(within("loss.istm"))?;
             self.numbers.add(&Numbers::from([("istm_active", active)]));
             self.add("istm", config.istm, loss);
         }
@@ -139,7 +137,7 @@ impl Losses {
                 true => first,
                 false => model.join(&texts, &embedded, &of, noise[1]),
             };
-            self.words(model, &joint, &rows, pools, config);
+            self.words(model, &joint, &rows, pools, config)?;
         }
         Ok(())
     }
@@ -152,21 +150,30 @@ impl Losses {
         rows: &PoolRows,
         pools: &[Pool],
         config: &LossConfig,
-    ) {
+    ) -> Result<()> {
         if config.wod > 0.0 {
-            let (asked, targets) = rows.discriminated(pools, config.wod_weights.map(|w| w as f32));
+            let (asked, classes, per_anchor) = rows.discriminated(pools)?;
             let logits = model.discrimination_logits(joint, &asked);
             let values = host(logits.clone().inner());
-            self.numbers.add(&Numbers::from([("wod_right", share_right(&values, &targets))]));
-            self.add("wod", config.wod, cross_entropy(logits, &targets, Some(LEAST)));
+            let weights = config.wod_weights;
+            let loss = losses::discrimination(logits, &classes, &per_anchor, weights);
+            let loss = loss.map_err(within("loss.wod"))?;
+            self.numbers.add(&Numbers::from([("wod_right", accuracy(&values, &classes)?)]));
+            self.add("wod", config.wod, loss);
         }
-        let (asked, targets) = rows.corrected(pools, config.woc_targets);
-        if config.woc > 0.0 && !asked.is_empty() {
+        if config.woc == 0.0 {
+            return Ok(());
+        }
+        let (asked, words, per_anchor) = rows.corrected(pools, config.woc_targets)?;
+        if !asked.is_empty() {
             let logits = model.correction_logits(joint, &asked);
             let values = host(logits.clone().inner());
-            self.numbers.add(&Numbers::from([("woc_right", share_right(&values, &targets))]));
-            self.add("woc", config.woc, cross_entropy(logits, &targets, Some(LEAST)));
+            let loss = losses::correction(logits, &words, &per_anchor);
+            let loss = loss.map_err(within("loss.woc"))?;
+            self.numbers.add(&Numbers::from([("woc_right", accuracy(&values, &words)?)]));
+            self.add("woc", config.woc, loss);
         }
+        Ok(())
     }
 }
 
@@ -196,6 +203,9 @@ pub(super) fn word_logits(
     Ok(model.word_logits(&joint, &asked))
 }
 
+/// Where words are asked for, what should be answered, and how many answers each pool has.
+type Asked = (Vec<At>, Vec<u32>, Vec<usize>);
+
 /// The rows of a batch: each caption that has negatives, and these behind it.
 struct PoolRows<'a> {
     texts: Vec<&'a [u32]>,
@@ -222,104 +232,41 @@ impl<'a> PoolRows<'a> {
         new
     }
 
-    /// Positive, negative and weight.
-    fn hinges(&self, captions: usize) -> Vec<(usize, usize, f32)> {
-        let ends = self.positives.iter().skip(1).copied().chain([self.texts.len()]);
-        let of = |((&(_, first), &positive), end): ((&(usize, usize), &usize), usize)| {
-            let weight = 1.0 / ((end - first) * captions) as f32;
-            (first..end).map(move |negative| (positive, negative, weight))
+    /// The caption's row and a negative's of each triplet, and how many triplets each pool has.
+    fn triplets(&self, pools: &[Pool]) -> (Vec<[usize; 2]>, Vec<usize>) {
+        let of = |(&positive, &(number, first)): (&usize, &(usize, usize))| {
+            (0..pools[number].negatives.len()).map(move |k| [positive, first + k])
         };
-        self.of.iter().zip(&self.positives).zip(ends).flat_map(of).collect()
+        let triplets = self.positives.iter().zip(&self.of).flat_map(of).collect();
+        (triplets, pools.iter().map(|pool| pool.negatives.len()).collect())
     }
 
-    /// Every token of the negatives: 1 where it is the caption's.
-    fn discriminated(&self, pools: &[Pool], weights: [f32; 2]) -> (Vec<At>, Vec<(u32, f32)>) {
-        let (mut asked, mut targets) = (vec![], vec![]);
+    /// Every token of the negatives, its class, and how many tokens each pool has.
+    fn discriminated(&self, pools: &[Pool]) -> Result<Asked> {
+        let (mut asked, mut classes, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
         for &(number, first) in &self.of {
             let Pool { positive, negatives, .. } = &pools[number];
-            let share = 1.0 / (negatives.len() * positive.len() * pools.len()) as f32;
             for (row, negative) in (first..).zip(negatives) {
-                for (position, (own, new)) in positive.iter().zip(&negative.tokens).enumerate() {
-                    let stayed = u32::from(own == new);
-                    asked.push(At { row, position });
-                    targets.push((stayed, weights[stayed as usize] * share));
-                }
+                classes.extend(stayed(positive, &negative.tokens)?);
+                asked.extend((0..positive.len()).map(|position| At { row, position }));
             }
+            per_anchor[number] = negatives.len() * positive.len();
         }
-        (asked, targets)
+        Ok((asked, classes, per_anchor))
     }
 
-    /// The tokens of the negatives that are corrected, each to the caption's.
-    fn corrected(&self, pools: &[Pool], which: Corrected) -> (Vec<At>, Vec<(u32, f32)>) {
-        let (mut asked, mut targets) = (vec![], vec![]);
+    /// The tokens of the negatives that are corrected, the caption's there, and how many each pool has.
+    fn corrected(&self, pools: &[Pool], which: Corrected) -> Result<Asked> {
+        let (mut asked, mut words, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
         for &(number, first) in &self.of {
             let Pool { positive, negatives, .. } = &pools[number];
-            let before = asked.len();
-            for (row, negative) in (first..).zip(negatives) {
-                let is_target = |position: usize| match which {
-                    Corrected::Masked => negative.masked[position],
-                    Corrected::Changed => positive[position] != negative.tokens[position],
-                    Corrected::All => true,
-                };
-                let of_row = (0..positive.len()).filter(|&position| is_target(position));
-                asked.extend(of_row.map(|position| At { row, position }));
+            for (row, Negative { tokens, masked, .. }) in (first..).zip(negatives) {
+                let positions = which.positions(positive, tokens, masked)?;
+                per_anchor[number] += positions.len();
+                words.extend(positions.iter().map(|&position| positive[position]));
+                asked.extend(positions.into_iter().map(|position| At { row, position }));
             }
-            let weight = 1.0 / ((asked.len() - before) * pools.len()) as f32;
-            targets.extend(asked[before..].iter().map(|at| (positive[at.position], weight)));
         }
-        (asked, targets)
+        Ok((asked, words, per_anchor))
     }
-}
-
-/// Σ w · max(a − s_p + s_n, 0) over (p, n, w), and the share that is above 0.
-pub(super) fn hinge(
-    scores: Tensor<1>,
-    hinges: &[(usize, usize, f32)],
-    margin: f64,
-) -> (Tensor<1>, f64) {
-    if hinges.is_empty() {
-        return (scores.sum() * 0.0, 0.0); // no negative: no loss, and no NaN
-    }
-    let [n] = scores.dims();
-    let device = scores.device();
-    let table = scores.reshape([n, 1]);
-    let of = |side: fn(&(usize, usize, f32)) -> usize| {
-        let ids: Vec<u32> = hinges.iter().map(|hinge| side(hinge) as u32).collect();
-        embedding(table.clone(), &ids, None)
-    };
-    let each = relu(of(|h| h.1) - of(|h| h.0) + margin); // [hinges, 1]
-    let above = host(each.clone().inner()).into_iter().filter(|&x| x > 0.0).count();
-    let weights: Vec<f32> = hinges.iter().map(|hinge| hinge.2).collect();
-    let weights = Tensor::<2>::from_data(TensorData::new(weights, [hinges.len(), 1]), &device);
-    ((each * weights).sum(), above as f64 / hinges.len() as f64)
-}
-
-/// Σ w · (−log softmax(row)_y) over the rows' (y, w), no log-probability taken below `least`.
-pub(super) fn cross_entropy(
-    logits: Tensor<2>,
-    targets: &[(u32, f32)],
-    least: Option<f64>,
-) -> Tensor<1> {
-    let [n, v] = logits.dims();
-    let device = logits.device();
-    let flat: Vec<u32> =
-        targets.iter().enumerate().map(|(row, &(label, _))| (row * v) as u32 + label).collect();
-    let picked = embedding(log_softmax(logits, 1).reshape([n * v, 1]), &flat, None);
-    let picked = match least {
-        Some(least) => picked.clamp_min(least),
-        None => picked,
-    };
-    let weights: Vec<f32> = targets.iter().map(|target| -target.1).collect();
-    let weights = Tensor::<2>::from_data(TensorData::new(weights, [n, 1]), &device);
-    (picked * weights).sum()
-}
-
-/// The share of rows, `[targets, _]`, whose largest logit is their target's.
-pub(super) fn share_right(logits: &[f32], targets: &[(u32, f32)]) -> f64 {
-    let v = logits.len() / targets.len().max(1);
-    let right = logits.chunks_exact(v.max(1)).zip(targets).filter(|(row, (label, _))| {
-        let own = row[*label as usize];
-        row.iter().all(|&other| other <= own)
-    });
-    right.count() as f64 / targets.len().max(1) as f64
 }

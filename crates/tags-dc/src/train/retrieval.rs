@@ -9,8 +9,7 @@ use rand::RngExt;
 use super::Marks;
 use crate::config::{ImageAnchors, RetrievalConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores};
-use crate::pool::{draw_images, draw_texts, top};
-use crate::{Purpose, Streams};
+use crate::{Purpose, Streams, draw_images, draw_texts, hardest};
 
 /// A true pair, and items of one kind that it is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,17 +51,20 @@ pub(super) struct Anchors(pub(super) Vec<Anchor>);
 
 impl Anchors {
     /// Draws for these captions; a set smaller than asked for is taken whole.
+    ///
+    /// # Errors
+    /// If a caption is not of the split.
     pub(super) fn new(
         captions: &[usize],
         config: &RetrievalConfig,
         train: &Items,
         seed: u64,
-    ) -> Self {
+    ) -> Result<Self> {
         let (pairs, streams) = (train.pairs, Streams { seed, round: 0 });
         let of_text = |(number, &text): (u64, &usize)| {
             let mut rng = streams.of(Purpose::Images, number);
-            let images = draw_images(pairs, text, config.sampled, &mut rng);
-            Anchor { image: pairs.image_of(text), text, others: Others::Images(images) }
+            let images = draw_images(pairs, text, config.sampled, &mut rng)?;
+            Ok(Anchor { image: pairs.image_of(text), text, others: Others::Images(images) })
         };
         let of_image = |(number, &text): (u64, &usize)| {
             let mut rng = streams.of(Purpose::Texts, number);
@@ -70,14 +72,15 @@ impl Anchors {
                 ImageAnchors::Same => (pairs.image_of(text), text),
                 ImageAnchors::Independent => any_pair(pairs, &mut rng),
             };
-            let texts = draw_texts(pairs, image, config.sampled, &mut rng);
-            Anchor { image, text, others: Others::Texts(texts) }
+            let texts = draw_texts(pairs, image, config.sampled, &mut rng)?;
+            Ok(Anchor { image, text, others: Others::Texts(texts) })
         };
         let texts = (0..).zip(captions).map(of_text);
-        Self(texts.chain((0..).zip(captions).map(of_image)).collect())
+        let anchors: Result<_> = texts.chain((0..).zip(captions).map(of_image)).collect();
+        anchors.map(Self)
     }
 
-    /// Those of `count` captions from the `first` on, and as many images.
+    /// The anchors of `count` captions from the `first` on, and as many images.
     pub(super) fn some(&self, first: usize, count: usize) -> Self {
         let (texts, images) = self.0.split_at(self.0.len() / 2);
         let range = first..first + count;
@@ -89,7 +92,7 @@ impl Anchors {
     ///
     /// # Errors
     /// If a region cannot be read, or a score is NaN.
-    pub(super) fn hardest(
+    pub(super) fn with_hardest(
         mut self,
         model: &Uniter,
         marks: Marks,
@@ -111,9 +114,8 @@ impl Anchors {
         for anchor in &mut self.0 {
             let (own, others) = rest.split_at(anchor.others.of().len());
             rest = others;
-            let best = top(own, kept)?;
             let (Others::Images(of) | Others::Texts(of)) = &mut anchor.others;
-            *of = best.into_iter().map(|at| of[at]).collect();
+            *of = hardest(of, own, kept)?;
         }
         Ok(self)
     }

@@ -5,12 +5,15 @@ use itm_core::data::Regions;
 use itm_core::learn::{Items, Numbers};
 use itm_core::scored::Scored;
 
+use super::Marks;
+use super::refused::of_caption;
 use super::retrieval::numbered;
-use super::{Marks, of_caption};
 use crate::config::{FilterKind, SyntheticConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::pool::{Survivor, picks, survivors};
-use crate::{Filter, Masked, Protected, Purpose, Refill, SiblingStatistics, Streams, Verdict};
+use crate::{
+    Filter, Masked, Negative, Pick, Protected, Purpose, Refill, SiblingStatistics, Streams, Verdict,
+};
 
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,18 +33,11 @@ impl MaskedText {
 }
 
 /// A caption and its negatives, best first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pool {
     pub(super) image: usize,
     pub(super) positive: Vec<u32>,
-    pub(super) negatives: Vec<Synthetic>,
-}
-
-/// A negative, and which of its tokens had been masked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Synthetic {
-    pub(super) tokens: Vec<u32>,
-    pub(super) masked: Vec<bool>,
+    pub(super) negatives: Vec<Negative>,
 }
 
 /// What makes pools.
@@ -73,7 +69,7 @@ impl<'a> Maker<'a> {
     /// them the shares of the sentences that are distinct, and that survive.
     ///
     /// # Errors
-    /// If a token has no chance, a region cannot be read, or a score is NaN.
+    /// If no token has a chance at a target, a region cannot be read, or a score is NaN.
     pub(super) fn pools(
         &self,
         captions: &[MaskedText],
@@ -107,18 +103,14 @@ impl<'a> Maker<'a> {
             let (own, rest) = scores.split_at(made.left.len());
             scores = rest;
             let best = picks(&made.left, own, self.config.kept)?;
-            let negative = |row: usize| Synthetic {
-                tokens: made.rows[row].clone(),
-                masked: caption.rows[row / self.config.refills]
-                    .labels
-                    .iter()
-                    .map(Option::is_some)
-                    .collect(),
+            let negative = |pick: Pick| {
+                let from = &caption.rows[pick.row / self.config.refills];
+                Negative::new(&made.rows[pick.row], from, pick.score)
             };
             pools.push(Pool {
                 image: caption.image,
                 positive: made.positive.clone(),
-                negatives: best.into_iter().map(|pick| negative(pick.row)).collect(),
+                negatives: best.into_iter().map(negative).collect(),
             });
         }
         Ok((pools, shares(&made)))

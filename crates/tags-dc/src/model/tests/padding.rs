@@ -31,7 +31,7 @@ fn a_row_does_not_depend_on_its_batch() {
     }
 }
 
-// Trap 7: outputs of tokens are those of the first tokens, however long the longest text is; other regions change none of
+// Trap 7: outputs of tokens are the outputs of the first tokens, however long the longest text is; other regions change none of
 // them in number or order.
 #[test]
 fn token_outputs_end_where_the_text_ends() {
@@ -39,7 +39,7 @@ fn token_outputs_end_where_the_text_ends() {
     let batch = joint(&model, Noise::Off);
     let got = host(model.discrimination_logits(&batch, &batch.every_token()));
     assert_eq!(got.len(), 2 * TEXTS.iter().map(|text| text.len()).sum::<usize>());
-    // The second text alone: its outputs stand behind those of the first.
+    // The second text alone: its outputs stand behind the outputs of the first.
     let g = golden();
     let second =
         RegionBatch::new(6, vec![5], g["features"][18..].to_vec(), g["boxes"][21..].to_vec());
@@ -49,7 +49,7 @@ fn token_outputs_end_where_the_text_ends() {
     assert!(off(&got[2 * 7..][..own.len()], &own) < 1e-5);
 }
 
-// Trap 7, once more: a region's position is refused where a token is asked for.
+// Trap 7, once more: a region's position is refused where the call wants a token.
 #[test]
 #[should_panic(expected = "position 4 of a text of 4")]
 fn a_region_is_no_token() {

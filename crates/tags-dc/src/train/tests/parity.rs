@@ -1,9 +1,9 @@
 //! The five losses and their gradients against `tests/reference/tags_dc_losses.py`, to 1e-5.
 
 use super::*;
-use crate::Masked;
 use crate::model::tests::{check_gradients, golden_of, open, split_regions};
-use crate::train::synthetic::{Pool, Synthetic};
+use crate::train::synthetic::Pool;
+use crate::{Masked, Negative};
 
 const MARKS: Marks = Marks::of_words(47);
 const MASK: u32 = 49;
@@ -44,7 +44,8 @@ fn maskings() -> Vec<MaskedText> {
 fn pools() -> Vec<Pool> {
     let negative = |words: &[u32], at: &[usize]| {
         let tokens = MARKS.around(words);
-        Synthetic { masked: (0..tokens.len()).map(|k| at.contains(&k)).collect(), tokens }
+        let masked = (0..tokens.len()).map(|k| at.contains(&k)).collect();
+        Negative { masked, tokens, score: 0.0 }
     };
     let of = |image, text: usize, negatives| Pool {
         image,

@@ -256,7 +256,7 @@ fn sentences_and_words_are_judged_by_the_heads() {
 fn phrases_that_are_asked_for_must_be_there() {
     let split = Split::new();
     let line = |mut model: TagsDc| step(&mut model, &split, &[3], 1).unwrap_err().to_string();
-    let place = "phrases, which masking.by asks for: expected those of 10 training captions";
+    let place = "masking.by = \"phrases\": expected phrases of 10 training captions";
     assert_eq!(line(model(&all())), format!("{place}, got none"));
     let few = model(&all()).with_phrases(vec![vec![vec![0]]; 3]);
     assert_eq!(line(few), format!("{place}, got 3"));

@@ -1,0 +1,266 @@
+//! The losses of Eq. 1, 4, 5 and 7 to 9 over scores and logits of any model, with gradients.
+//!
+//! | loss | rows of one anchor | call |
+//! |---|---|---|
+//! | Eq. 5, L_ITM | its retrieved negatives | [`hinges`], twice its mean over both kinds of anchors |
+//! | Eq. 7, L_ISTM | the negatives of its pool | [`hinges`] |
+//! | Eq. 1, L_MLM | all targets of all its maskings | [`masked_words`] |
+//! | Eq. 8, L_WoD | all tokens of its negatives | [`discrimination`] |
+//! | Eq. 9, L_WoC | the targets of its negatives | [`correction`] |
+//!
+//! An anchor is a caption or an image with its negatives. A loss is the mean over the rows of an anchor first, and then the mean over
+//! the anchors. `per_anchor` says how many rows each anchor has, in their order. An anchor without a row adds 0, and counts in the
+//! mean. A batch of one anchor has `per_anchor = &[rows]`.
+//!
+//! ```
+//! # #[cfg(feature = "flex")] {
+//! use burn::tensor::{Device, Tensor};
+//! use tags_dc::{losses, stayed};
+//!
+//! let device = Device::flex().autodiff();
+//! // The scores of a caption and of two negatives, as a model gives them; then the two logits of each token of the first.
+//! let scores = Tensor::<1>::from_floats([0.9, 0.8, 0.3], &device).require_grad();
+//! let tokens = Tensor::<2>::from_floats([[0.0, 1.0], [0.0, 1.0]], &device).require_grad();
+//! let (istm, pulls) = losses::hinges(scores.clone(), &[[0, 1], [0, 2]], &[2], 0.2)?; // Eq. 7
+//! let wod = losses::discrimination(tokens, &stayed(&[4, 5], &[4, 9])?, &[2], [1.0, 0.11])?; // Eq. 8
+//! assert_eq!(pulls, 0.5); // 0.2 − 0.9 + 0.8 is above 0, 0.2 − 0.9 + 0.3 is not
+//! let gradients = (istm + wod).backward();
+//! assert!(scores.grad(&gradients).is_some());
+//! # }
+//! # Ok::<(), tags_dc::Error>(())
+//! ```
+
+use burn::tensor::activation::{log_softmax, relu};
+use burn::tensor::{Tensor, TensorData};
+use itm_core::{Error, Result, host};
+use itm_kernels::embedding;
+
+/// The least log-probability of Eq. 8 and 9: below it there is no gradient.
+const LEAST: f64 = -23.025_850_929_940_457; // ln 1e-10
+
+/// Triplets of scores, Eq. 4: the loss, and the share of triplets that pull.
+///
+/// ```text
+/// TripL = max(a − s_p + s_n, 0)        loss = mean over the anchors of the mean over an anchor's triplets
+/// ```
+///
+/// | symbol | here | shape |
+/// |---|---|---|
+/// | s | `scores`: probabilities σ(logit), not logits | `[scores]` |
+/// | p, n | `triplets`: rows of `scores`, first the true pair, then the false one | one a triplet |
+/// | a | `margin` | |
+///
+/// Without a triplet the loss is 0, and so is the share.
+///
+/// # Errors
+/// Names a margin that is negative or not finite, a row outside of the scores, a number of triplets other than the sum of `per_anchor`, and
+/// a score that is NaN or infinite.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+/// use tags_dc::losses::hinges;
+///
+/// // Two anchors: 0.9 with two negatives, 0.4 with one. Hinges 0.1, 0 and 0.4.
+/// let scores = Tensor::<1>::from_floats([0.9, 0.8, 0.3, 0.4, 0.6], &Device::flex());
+/// let (loss, pulls) = hinges(scores, &[[0, 1], [0, 2], [3, 4]], &[2, 1], 0.2)?;
+/// assert!((loss.into_scalar::<f32>() - (0.05 + 0.4) / 2.0).abs() < 1e-6);
+/// assert_eq!(pulls, 2.0 / 3.0);
+/// # }
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+pub fn hinges(
+    scores: Tensor<1>,
+    triplets: &[[usize; 2]],
+    per_anchor: &[usize],
+    margin: f64,
+) -> Result<(Tensor<1>, f64)> {
+    let ([n], device) = (scores.dims(), scores.device());
+    if !(margin >= 0.0 && margin.is_finite()) {
+        return Err(Error::invalid("margin", "a number of at least 0", margin));
+    }
+    let weights = weights(triplets.len(), per_anchor)?;
+    for (k, row) in triplets.iter().enumerate().flat_map(|(k, rows)| rows.map(|row| (k, row))) {
+        if row >= n {
+            let expected = format!("rows below {n}, the number of scores");
+            return Err(Error::invalid(format!("triplet {k}"), expected, row));
+        }
+    }
+    let values = host(scores.clone().inner());
+    if let Some(at) = values.iter().position(|score| !score.is_finite()) {
+        return Err(Error::invalid(format!("score {at}"), "a finite number", values[at]));
+    }
+    if triplets.is_empty() {
+        return Ok((scores.sum() * 0.0, 0.0)); // in the graph, so that it can be differentiated
+    }
+    let table = scores.reshape([n, 1]);
+    let of = |side: usize| {
+        let rows: Vec<u32> = triplets.iter().map(|triplet| triplet[side] as u32).collect();
+        embedding(table.clone(), &rows, None)
+    };
+    let each = relu(of(1) - of(0) + margin); // [triplets, 1]
+    let pull = host(each.clone().inner()).into_iter().filter(|&x| x > 0.0).count();
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, [triplets.len(), 1]), &device);
+    Ok(((each * weights).sum(), pull as f64 / triplets.len() as f64))
+}
+
+/// Masked words, Eq. 1.
+///
+/// ```text
+/// L_MLM = mean over the anchors of   1/Σ_k|P_k| Σ_{k, p ∈ P_k} −log softmax(logits_{k,p})_{y_p}
+/// ```
+///
+/// `logits` are `[targets, V]` in the order of [`Generator::logits`](crate::Generator::logits); `words` are the words y that
+/// stood there: the labels of the maskings.
+///
+/// # Errors
+/// Names a number of words other than the number of rows or the sum of `per_anchor`, a word of at least V, and a row whose loss is
+/// not finite.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+///
+/// let logits = Tensor::<2>::from_floats([[2.0, 2.0, 2.0, 2.0]], &Device::flex());
+/// let loss = tags_dc::losses::masked_words(logits, &[1], &[1])?;
+/// assert!((loss.into_scalar::<f32>() - 4f32.ln()).abs() < 1e-6); // all four are as likely
+/// # }
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+pub fn masked_words(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> Result<Tensor<1>> {
+    let weights = weights(words.len(), per_anchor)?;
+    cross_entropy(logits, words, &weights, None)
+}
+
+/// Word discrimination, Eq. 8.
+///
+/// ```text
+/// L_WoD = mean over the anchors of   1/(m |T|) Σ_{t,j} −w_G max(log softmax(logits_tj)_G, log 1e-10)
+/// ```
+///
+/// | symbol | here | shape or value |
+/// |---|---|---|
+/// | logits | `logits` of each token of each negative | `[tokens, 2]` |
+/// | G | `stayed`, from [`stayed`](crate::stayed()) of each negative, one after the other | one a token |
+/// | w | `weights` of class 0 and 1 | 1.0 and 0.11 in the released program |
+///
+/// The mean is over the tokens: it is not divided by the sum of the weights.
+///
+/// # Errors
+/// Names logits that are not two a row, a number of classes other than the number of rows or the sum of `per_anchor`, a class other
+/// than 0 and 1, a weight that is negative or not finite, and a row of logits that have no softmax.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+///
+/// let logits = Tensor::<2>::from_floats([[0.0, 0.0], [0.0, 0.0]], &Device::flex());
+/// let loss = tags_dc::losses::discrimination(logits, &[0, 1], &[2], [1.0, 0.11])?;
+/// assert!((loss.into_scalar::<f32>() - (1.0 + 0.11) * 2f32.ln() / 2.0).abs() < 1e-6);
+/// # }
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+pub fn discrimination(
+    logits: Tensor<2>,
+    stayed: &[u32],
+    per_anchor: &[usize],
+    weights: [f64; 2],
+) -> Result<Tensor<1>> {
+    let [_, two] = logits.dims();
+    if two != 2 {
+        return Err(Error::invalid("logits of a token", "2 of them", two));
+    }
+    if let Some(class) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+        let place = format!("weight of class {class}");
+        return Err(Error::invalid(place, "a number of at least 0", weights[class]));
+    }
+    let mut each = self::weights(stayed.len(), per_anchor)?;
+    for (weight, &class) in each.iter_mut().zip(stayed) {
+        // cross_entropy refuses a third class
+        *weight *= weights.get(class as usize).copied().unwrap_or(0.0) as f32;
+    }
+    cross_entropy(logits, stayed, &each, Some(LEAST))
+}
+
+/// Word correction, Eq. 9.
+///
+/// ```text
+/// L_WoC = mean over the anchors of   1/#targets Σ_{t,j} −max(log softmax(logits_tj)_{T_j}, log 1e-10)
+/// ```
+///
+/// `logits` are `[targets, V]` at [`Corrected::positions`](crate::Corrected::positions) of each negative, one after the other;
+/// `words` are the caption's tokens there.
+///
+/// # Errors
+/// Names a number of words other than the number of rows or the sum of `per_anchor`, a word of at least V, and a row of logits that
+/// have no softmax.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+///
+/// let logits = Tensor::<2>::from_floats([[0.0, 900.0]], &Device::flex());
+/// let loss = tags_dc::losses::correction(logits, &[0], &[1])?;
+/// assert!((loss.into_scalar::<f32>() - 1e10f32.ln()).abs() < 1e-4); // not 900
+/// # }
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+pub fn correction(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> Result<Tensor<1>> {
+    let weights = weights(words.len(), per_anchor)?;
+    cross_entropy(logits, words, &weights, Some(LEAST))
+}
+
+/// What each row adds to the mean over the anchors of the means over their rows.
+fn weights(rows: usize, per_anchor: &[usize]) -> Result<Vec<f32>> {
+    let sum = per_anchor.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    if sum != Some(rows) {
+        let got = sum.map_or("more than can be counted".into(), |sum| sum.to_string());
+        return Err(Error::invalid("sum of per_anchor", format!("{rows}, the rows"), got));
+    }
+    let of = |&n: &usize| std::iter::repeat_n(1.0 / (n * per_anchor.len()) as f32, n);
+    Ok(per_anchor.iter().flat_map(of).collect())
+}
+
+/// Σ w · (−log softmax(row)_y), no log-probability taken below `least`.
+fn cross_entropy(
+    logits: Tensor<2>,
+    labels: &[u32],
+    weights: &[f32],
+    least: Option<f64>,
+) -> Result<Tensor<1>> {
+    let ([n, v], device) = (logits.dims(), logits.device());
+    if labels.len() != n {
+        return Err(Error::invalid("targets", format!("{n}, one a row of logits"), labels.len()));
+    }
+    if let Some(row) = labels.iter().position(|&label| label as usize >= v) {
+        return Err(Error::invalid(format!("target {row}"), format!("below {v}"), labels[row]));
+    }
+    if n * v > u32::MAX as usize {
+        let expected = format!("at most {} logits at once", u32::MAX);
+        return Err(Error::invalid("logits", expected, n * v));
+    }
+    if n == 0 {
+        return Ok(logits.sum() * 0.0); // in the graph, as the loss of some rows
+    }
+    let flat: Vec<u32> = (0..n).zip(labels).map(|(row, &label)| (row * v) as u32 + label).collect();
+    let picked = embedding(log_softmax(logits, 1).reshape([n * v, 1]), &flat, None);
+    let values = host(picked.clone().inner());
+    // A bound hides NaN from whoever looks at the loss; −∞ is a probability of 0, which a bound is for.
+    let bad = |x: &f32| if least.is_some() { x.is_nan() } else { !x.is_finite() };
+    if let Some(row) = values.iter().position(bad) {
+        let place = format!("logits of target {row}");
+        let expected = "numbers whose softmax gives the target a finite log-probability";
+        return Err(Error::invalid(place, expected, values[row]));
+    }
+    let picked = match least {
+        Some(least) => picked.clamp_min(least),
+        None => picked,
+    };
+    let weights: Vec<f32> = weights.iter().map(|weight| -weight).collect();
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, [n, 1]), &device);
+    Ok((picked * weights).sum())
+}
+
+#[cfg(test)]
+#[cfg(feature = "flex")]
+mod tests;

@@ -1,0 +1,202 @@
+//! Paper, released program, and what is used here.
+
+use itm_core::start::StartFrom;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    Corrected, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
+    RetrievalConfig, Sampling, SyntheticConfig, TagsDcConfig, TrainConfig,
+};
+use crate::phrases::Duplicates;
+use crate::{MaskBy, Repeat};
+
+/// Named sets of values: UNITER-base on Flickr30K.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// The released program with its scripts, quirks included.
+    Official,
+    /// What is printed; the hyper-parameters are in its Table 5.
+    Paper,
+    /// The paper's hyper-parameters in the released program without its defects.
+    Default,
+}
+
+impl Preset {
+    /// Phase 1, TAGS: retrieved negatives, masked words, synthetic sentences. The weights are random: which file a training begins
+    /// with, `model.published` says.
+    ///
+    /// | | official | paper | default |
+    /// |---|---|---|---|
+    /// | which sentences are no negatives | `penalty` | `paper` | `paper` |
+    /// | caption among synthetic sentences | its second position | itself | itself |
+    /// | τ; λ of masked words, of synthetic sentences | 2; 0.05, 5e-4 | 1.5; 0.1, 1e-3 | 1.5; 0.1, 1e-3 |
+    /// | anchors an update | 128 | 256 | 256 |
+    ///
+    /// ```
+    /// use tags_dc::Preset;
+    ///
+    /// assert_eq!(Preset::Official.tags().synthetic.temperature, 2.0);
+    /// assert_eq!(Preset::Paper.tags().synthetic.temperature, 1.5);
+    /// ```
+    pub fn tags(self) -> TagsDcConfig {
+        let default = default();
+        match self {
+            Self::Default => default,
+            Self::Paper => TagsDcConfig {
+                retrieval: RetrievalConfig {
+                    image_anchors: ImageAnchors::Same,
+                    ..default.retrieval
+                },
+                loss: LossConfig {
+                    wod_weights: [1.0, 1.0],
+                    woc_targets: Corrected::All,
+                    ..default.loss
+                },
+                train: TrainConfig { weight_decay: 0.0, ..default.train },
+                ..default
+            },
+            Self::Official => TagsDcConfig {
+                masking: MaskingConfig { duplicates: Duplicates::Kept, ..default.masking },
+                synthetic: SyntheticConfig {
+                    temperature: 2.0,
+                    filter: FilterKind::Penalty,
+                    repeat: Repeat::Last,
+                    share_forward: false,
+                    released_positive: true,
+                    ..default.synthetic
+                },
+                loss: LossConfig { mlm: 0.05, istm: 5e-4, ..default.loss },
+                train: TrainConfig { batch: 128, ..default.train },
+                ..default
+            },
+        }
+    }
+
+    /// Phase 2, TAGS-DC, which begins with the weights of phase 1: words are discriminated and corrected too.
+    pub fn tags_dc(self) -> TagsDcConfig {
+        let mut config = self.tags();
+        let TagsDcConfig { synthetic, loss, train, .. } = &mut config;
+        (loss.wod, loss.woc) = (1e-3, 1e-3);
+        (train.learning_rate, train.updates) = (1e-5, Some(1500));
+        if self == Self::Official {
+            (loss.mlm, loss.wod, loss.woc) = (0.1, 5e-4, 5e-4);
+            (synthetic.temperature, train.updates, train.batch) = (1.5, Some(5000), 256);
+        }
+        config
+    }
+
+    /// Keys of which this source says nothing: there its preset has another source's value.
+    pub fn silent(self) -> &'static [&'static str] {
+        match self {
+            Self::Official | Self::Default => &[],
+            Self::Paper => &[
+                "model.hidden_dropout",
+                "model.initializer_range",
+                "masking.duplicates",
+                "synthetic.sampling",
+                "synthetic.forbid_special",
+                "synthetic.repeat",
+                "synthetic.share_forward",
+                "train.seed",
+                "train.epochs",
+                "train.validate_every",
+                "train.validate_among",
+                "train.micro_batch",
+                "train.warmup",
+                "train.grad_clip",
+            ],
+        }
+    }
+}
+
+fn default() -> TagsDcConfig {
+    TagsDcConfig {
+        model: ModelConfig {
+            embed_dim: 768,
+            heads: 12,
+            layers: 12,
+            positions: 512,
+            hidden_dropout: 0.1,
+            initializer_range: 0.02,
+            start: StartFrom::Random,
+            cca: None,
+            published: None,
+        },
+        masking: MaskingConfig {
+            by: MaskBy::Phrases,
+            duplicates: Duplicates::Once,
+            maskings: 20,
+            rate: 0.15,
+        },
+        synthetic: SyntheticConfig {
+            generator: GeneratorKind::Dynamic,
+            sampling: Sampling::Training,
+            refills: 20,
+            temperature: 1.5,
+            forbid_special: false,
+            filter: FilterKind::Paper,
+            repeat: Repeat::First,
+            kept: 31,
+            share_forward: true,
+            released_positive: false,
+        },
+        retrieval: RetrievalConfig {
+            sampled: 399,
+            kept: 31,
+            image_anchors: ImageAnchors::Independent,
+        },
+        loss: LossConfig {
+            margin: 0.2,
+            itm: 1.0,
+            mlm: 0.1,
+            istm: 1e-3,
+            wod: 0.0,
+            wod_weights: [1.0, 0.11],
+            woc: 0.0,
+            woc_targets: Corrected::Masked,
+        },
+        train: TrainConfig {
+            seed: 0,
+            epochs: 9,
+            updates: Some(5000),
+            validate_every: Some(1000),
+            validate_among: Some(400),
+            batch: 256,
+            micro_batch: 1,
+            learning_rate: 5e-5,
+            warmup: 0.1,
+            weight_decay: 0.01,
+            grad_clip: 2.0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each preset can be trained with, and a file says the same.
+    #[test]
+    fn presets_are_valid_and_differ() {
+        let all = [Preset::Official, Preset::Paper, Preset::Default];
+        let configs: Vec<_> = all.iter().flat_map(|p| [p.tags(), p.tags_dc()]).collect();
+        for (k, config) in configs.iter().enumerate() {
+            config.check().unwrap();
+            let text = serde_json::to_string(config).unwrap();
+            assert_eq!(&serde_json::from_str::<TagsDcConfig>(&text).unwrap(), config);
+            assert!(!configs[..k].contains(config), "{k}");
+        }
+    }
+
+    /// The specification's table of the released scripts, UNITER-base on Flickr30K.
+    #[test]
+    fn the_programs_scripts_differ_from_table_5() {
+        let [one, two] = [Preset::Official.tags(), Preset::Official.tags_dc()];
+        assert_eq!((one.synthetic.temperature, two.synthetic.temperature), (2.0, 1.5));
+        assert_eq!((one.loss.mlm, one.loss.istm, one.train.batch), (0.05, 5e-4, 8 * 16));
+        assert_eq!((two.loss.mlm, two.loss.istm, two.train.batch), (0.1, 5e-4, 8 * 32));
+        assert_eq!((two.loss.wod, two.loss.woc, two.train.updates), (5e-4, 5e-4, Some(5000)));
+        assert_eq!((one.loss.synthetic(), one.loss.words(), two.loss.words()), (true, false, true));
+    }
+}
