@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// An array in a `.npy` file: versions 1–3, C order, little-endian.
 ///
-/// The file stays mapped; nothing is copied until a row is asked for. Before that the header, the shape's product and
+/// The file stays mapped; nothing is copied until a caller reads a row. Before that the header, the shape's product and
 /// the length of the file have been checked against each other, so that no size in a header is ever trusted.
 ///
 /// ```no_run

@@ -156,4 +156,19 @@ impl Bert {
         }
         x
     }
+
+    /// The first position of [`encode`](Self::encode) without noise, `[b, d]`: the last block makes that position alone.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_first(&self, mut x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
+        let Some((last, blocks)) = self.blocks.split_last() else {
+            let [b, _, d] = x.dims();
+            return x.narrow(1, 0, 1).reshape([b, d]);
+        };
+        for block in blocks {
+            x = block.forward(x, Some(lengths), Noise::Off);
+        }
+        last.first(x, Some(lengths))
+    }
 }

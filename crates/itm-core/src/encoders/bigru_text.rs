@@ -76,7 +76,7 @@ impl BiGruText {
         self.encode_vectors(self.vectors(captions), captions)
     }
 
-    /// Rows of words whose vectors were changed, say by dropout with a mask of one's own.
+    /// Rows of words whose vectors were changed, say by dropout with a mask of your own.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let states = self.states(vectors, captions);
         let [b, l, d] = states.dims();

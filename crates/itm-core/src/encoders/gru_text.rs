@@ -105,7 +105,7 @@ impl GruText {
         self.pooled(self.states(captions), captions)
     }
 
-    /// Embeddings of captions whose word vectors were changed, say by dropout with a mask of one's own.
+    /// Embeddings of captions whose word vectors were changed, say by dropout with a mask of your own.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<2> {
         self.pooled(self.states_of(vectors, captions), captions)
     }

@@ -25,7 +25,7 @@ pub struct PatchGrid {
 }
 
 impl PatchGrid {
-    /// That of a picture of `size` pixels in patches of `patch`.
+    /// The grid of a picture of `size` pixels in patches of `patch`.
     pub fn new(size: usize, patch: usize) -> Self {
         Self { side: size / patch, patch, size }
     }

@@ -40,7 +40,7 @@ pub enum Schedule {
 /// Updates of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Updates {
-    /// Those made before the one whose rate is asked for.
+    /// The updates made before the one whose rate this is.
     pub made: u64,
     /// Those of the whole run.
     pub all: u64,

@@ -1,4 +1,4 @@
-//! A split of the world: facts and captions, and what is made of them when it is asked for.
+//! A split of the world: facts and captions, and what a caller makes of them.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -113,7 +113,7 @@ impl Split {
     }
 
     /// The regions of image `i`, [`Regions::COUNT`] in all: region `k` is object `k` of the scene, as
-    /// [`Grounding::Objects`] counts them; then whole picture, centre and a grid.
+    /// [`Grounding::Objects`](super::Grounding::Objects) counts them; then whole picture, centre and a grid.
     ///
     /// # Panics
     /// If there is no image `i`.

@@ -1,4 +1,4 @@
-//! Ranks from bands of images: each band is asked for, counted and forgotten.
+//! Ranks from bands of images: each band is computed, counted and forgotten.
 
 use std::ops::Range;
 

@@ -32,7 +32,7 @@ pub enum Similarity {
 
 /// Scores of a set of images against a set of texts; larger is more similar.
 ///
-/// A score has one value, bit for bit, in whichever block it is asked for: ranks compare the scores of different blocks.
+/// A score has one value, bit for bit, in whichever block it is computed: ranks compare the scores of different blocks.
 pub trait Scored {
     /// Number of images.
     fn images(&self) -> usize;
@@ -124,7 +124,7 @@ impl dyn Scored + '_ {
     /// Everything a table shows.
     ///
     /// # Errors
-    /// As [`ranks_by`](Self::ranks_by).
+    /// Those of `ranks_by`.
     pub fn evaluate(
         &self,
         protocol: Protocol,

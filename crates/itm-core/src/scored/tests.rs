@@ -107,7 +107,7 @@ fn ranks_hold_a_band() {
     assert_eq!(line, "ranks: expected 600 × 1200 scores, as the pairs, got 600 × 700");
 }
 
-/// A fold is asked for, and nothing beside it; what its evaluation says is what the whole matrix cut to it says.
+/// An evaluation of a fold computes that fold alone. It says what the whole matrix, cut to the fold, says.
 #[test]
 fn folds_are_scored_within_themselves() {
     let (n, m) = (5000, 25_000);

@@ -142,7 +142,7 @@ mod tests {
         ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap()
     }
 
-    /// Counts the pairs that it is asked for.
+    /// Counts the pairs that a caller asks for.
     struct Counted<'a>(ScoreMatrix, &'a Cell<usize>);
 
     impl Scored for Counted<'_> {

@@ -98,6 +98,16 @@ impl WordPieces {
         first..self.vocabulary() as u32
     }
 
+    /// The piece of each number, `##` before a part of a word; nothing for what is no word or part.
+    pub fn spelled(&self) -> Vec<String> {
+        let words = self.words_and_parts();
+        let piece = |number: u32| {
+            let piece = words.contains(&number).then(|| self.tokenizer.id_to_token(number));
+            piece.flatten().unwrap_or_default()
+        };
+        (0..words.end).map(piece).collect()
+    }
+
     /// The numbers of a caption's pieces, `[CLS]` first and `[SEP]` last, not padded.
     ///
     /// # Errors
@@ -247,6 +257,10 @@ mod tests {
         let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;
         assert_eq!(whole[2..4], ["run", "##ning"].map(number));
         assert_eq!(pieces.words("").unwrap(), []);
+        // The pieces by their numbers: what stands in brackets is no word.
+        let spelled = pieces.spelled();
+        let word = |line: &str| if line.starts_with('[') { String::new() } else { line.to_owned() };
+        assert_eq!(spelled, lines.lines().map(word).collect::<Vec<_>>());
     }
 
     /// By hand: as in BERT's own vocabularies, unused pieces stand between the special ones.

@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(hub.folder(&itself).unwrap(), snapshot);
     }
 
-    /// What lies in `weights` is the model of that name, unless another revision is asked for.
+    /// What lies in `weights` is the model of that name, unless the caller names another revision.
     #[test]
     fn a_folder_beside_comes_before_the_cache() {
         let folder = TempDir::new().unwrap();

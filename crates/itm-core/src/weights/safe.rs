@@ -8,7 +8,7 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 use crate::data::FileBytes;
 use crate::{Error, Result};
 
-/// A file whose header was read and checked; the values stay mapped until one is asked for.
+/// A file whose header was read and checked; the values stay mapped until a caller reads one.
 #[derive(Debug)]
 pub(super) struct SafeFile {
     place: String,

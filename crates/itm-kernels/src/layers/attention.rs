@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
-use super::{Dropout, Linear};
+use super::{Dropout, Linear, softmax};
 use crate::attention::Heads;
 use crate::ops::AttentionOps;
 use crate::random::{self, Noise};
@@ -55,6 +55,36 @@ impl SelfAttention {
         let qkv = self.qkv.forward(x).into_dispatch();
         let mixed = <Dispatch as AttentionOps>::self_attention(qkv, heads);
         self.out.forward(Tensor::from_dispatch(mixed))
+    }
+
+    /// The first position of [`forward`](Self::forward) without noise, `[b, d]`, at a small part of its cost.
+    ///
+    /// One query needs no keys and no values of their own, because both are linear maps of `x`:
+    ///
+    /// ```text
+    /// q·k_j = (q W_kᵀ)·x_j + q·b_k;   Σ_j a_j v_j = (Σ_j a_j x_j) W_v + b_v         per head, as Σ_j a_j = 1
+    /// ```
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
+        let [b, _, d] = x.dims();
+        let Heads { heads: h, keys, .. } = self.heads_of(x.dims(), keys, Noise::Off);
+        let w = d / h;
+        let weight = self.qkv.weight.val().reshape([d, 3, h, w]);
+        let bias = self.qkv.bias.val().reshape([3, h, w]);
+        let [query, key, value] = [0, 1, 2].map(|part| weight.clone().narrow(1, part, 1));
+        let [query_bias, value_bias] = [0, 2].map(|part| bias.clone().narrow(0, part, 1));
+        let x_0 = x.clone().narrow(1, 0, 1).reshape([b, d]);
+        let q = x_0.matmul(query.reshape([d, d])) + query_bias.reshape([1, d]);
+        let q = q.reshape([b, h, w]).swap_dims(0, 1); // [h, b, w]
+        // q·b_k is the same for every j, so softmax does not see it.
+        let q = q.matmul(key.reshape([d, h, w]).permute([1, 2, 0])).swap_dims(0, 1); // [b, h, d]
+        let scores = q.matmul(x.clone().swap_dims(1, 2)) / (w as f64).sqrt(); // [b, h, l]
+        let a = softmax(scores, Some(&keys));
+        let mixed = a.matmul(x).swap_dims(0, 1); // [h, b, d]
+        let mixed = mixed.matmul(value.reshape([d, h, w]).swap_dims(0, 1)); // [h, b, w]
+        self.out.forward(mixed.swap_dims(0, 1).reshape([b, d]) + value_bias.reshape([1, d]))
     }
 
     /// Heads, keys and dropout for input of this shape, checked.

@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
-use super::{Dropout, LayerNorm, Linear, SelfAttention};
+use super::{Dropout, LayerNorm, Linear, SelfAttention, gelu};
 use crate::ops::{BlockOps, BlockSpec, Memory, NormOrder};
 use crate::random::{self, Noise};
 
@@ -109,12 +109,33 @@ impl TransformerBlock {
             spec,
         ))
     }
+
+    /// The first position of [`forward`](Self::forward) without noise, `[b, d]`: what the last block of a model owes a score that reads
+    /// no other position. It costs next to nothing beside a whole block: [`SelfAttention::first`].
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {
+        let [b, _, d] = x.dims();
+        let first = x.clone().narrow(1, 0, 1).reshape([b, d]);
+        let mlp = |x| self.down.forward(gelu(self.up.forward(x)));
+        match self.order {
+            NormOrder::Pre => {
+                let x = first + self.attention.first(self.norm_1.forward(x), keys);
+                x.clone() + mlp(self.norm_2.forward(x))
+            }
+            NormOrder::Post => {
+                let x = self.norm_1.forward(first + self.attention.first(x, keys));
+                self.norm_2.forward(x.clone() + mlp(x))
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 #[cfg(feature = "flex")]
 mod tests {
-    use super::super::{gelu, uniform};
+    use super::super::uniform;
     use super::*;
     use crate::testing::{close, values};
 
@@ -188,6 +209,20 @@ mod tests {
                     let off = off.fold(0.0, f32::max);
                     assert!(off < 2e-5, "{order:?}, dropout {rate}: {off:e}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_position_alone_is_that_of_the_whole_block() {
+        let device = Device::flex();
+        for order in [NormOrder::Pre, NormOrder::Post] {
+            let block = TransformerBlock::seeded(&shape(order, 0.3), 1, &device);
+            let x = uniform([2, 7, 12], 1.0, 2, &device);
+            for keys in [Some(&KEYS[..]), None] {
+                let whole = block.forward(x.clone(), keys, Noise::Off);
+                let first = whole.narrow(1, 0, 1).reshape([2, 12]);
+                close("first", block.first(x.clone(), keys), first);
             }
         }
     }

@@ -139,8 +139,7 @@ impl AdamW {
     ///
     /// Gradients are freed one by one as they are used. A norm that is not finite is returned with nothing changed.
     pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
-        let mut squares = Squares { grads: &grads, sums: vec![], parameters: 0 };
-        module.visit(&mut squares);
+        let mut squares = Squares::of(&module, &grads);
         let (norm, parameters) = (squares.norm(), squares.parameters);
         if !norm.is_finite() {
             return (module, norm);
@@ -150,6 +149,11 @@ impl AdamW {
         let scale = self.options.clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0));
         let (options, moments) = (&self.options, self.moments.iter_mut());
         (updated(module, &mut Step { options, moments, grads, rate, scale }), norm)
+    }
+
+    /// The norm of all gradients that [`step`](Self::step) returns: one that is not finite says that it will change nothing.
+    pub fn norm<M: Module>(module: &M, grads: &GradientsParams) -> f64 {
+        Squares::of(module, grads).norm()
     }
 
     /// The constants.
@@ -213,7 +217,13 @@ impl ModuleVisitor for Squares<'_> {
     }
 }
 
-impl Squares<'_> {
+impl<'a> Squares<'a> {
+    fn of<M: Module>(module: &M, grads: &'a GradientsParams) -> Self {
+        let mut squares = Self { grads, sums: vec![], parameters: 0 };
+        module.visit(&mut squares);
+        squares
+    }
+
     /// The one thing a step reads back from the device.
     fn norm(&mut self) -> f64 {
         let sums = std::mem::take(&mut self.sums);

@@ -99,7 +99,7 @@ impl Architecture for VitConfig {
     const NAME: &'static str = "vit";
 }
 
-/// Reads a folder's `config.json`; the architecture is asked for before anything else.
+/// Reads a folder's `config.json`; the architecture is read before anything else.
 pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
     let path = folder.join("config.json");
     let text = fs::read(&path).map_err(Error::io(&path))?;

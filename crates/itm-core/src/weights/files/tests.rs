@@ -77,7 +77,7 @@ fn shards_are_one_set_of_tensors() {
     assert_eq!(error(folder.path()), "FOLDER: expected a tensor a in one file, got two");
 }
 
-/// A file is asked for by itself, whatever it is called and whatever lies beside it.
+/// A path of a file means that file, whatever its name is and whatever lies beside it.
 #[test]
 fn one_file_is_opened_by_itself() {
     let folder = TempDir::new().unwrap();
