@@ -93,7 +93,7 @@ pub struct How {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i]; `i` counts devices from 0.
+    /// `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]` or `cuda[:i]`; `i` counts devices from 0.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
     /// Run directory; a new one below `runs` by default.

@@ -128,6 +128,15 @@ impl Reading {
         }
     }
 
+    /// The word or the word piece of each number, nothing for what is neither; `None` where a caption is a set of stems.
+    pub(crate) fn spelled_by_number(&self) -> Option<Vec<String>> {
+        match &self.reader {
+            Reader::Words(vocabulary, _) => Some(vocabulary.spelled().map(str::to_owned).collect()),
+            Reader::Pieces(pieces, _) => Some(pieces.spelled()),
+            Reader::Stems(_) => None,
+        }
+    }
+
     /// Ready vectors for the words, of a file.
     ///
     /// # Errors

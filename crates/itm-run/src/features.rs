@@ -16,7 +16,7 @@ use crate::cli::FeaturesArgs;
 use crate::disk::temporary;
 use crate::progress;
 
-/// Global feature and, where it is asked for, the grid of a picture.
+/// Global feature and, where `--grid` asks for it, the grid of a picture.
 type Row = (Vec<f32>, Option<Vec<f32>>);
 
 pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {

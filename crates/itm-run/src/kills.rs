@@ -4,7 +4,8 @@
 //! Nothing of this is in the library or the program: the points stand in a [`Disk`](crate::disk::Disk) and a
 //! [`Method`](itm_core::learn::Method) around the real ones.
 //!
-//! `ITM_KILLS` is the number of kills (`cargo xtask kills --count N --seed S`), `ITM_KILLS_SEED` chooses them.
+//! `ITM_KILLS` is the number of kills (`cargo xtask kills --count N --seed S --method NAME`), `ITM_KILLS_SEED` chooses them,
+//! `ITM_KILLS_METHOD` names the one method that dies; without it all methods share the kills.
 
 mod mortal;
 
@@ -218,14 +219,19 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     }
     let (config, _) = testing::small_target("tags-dc-scenes", &[]);
     assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);
-    (0..ALL.len()).for_each(killed_runs);
-}
-
-fn killed_runs(training: usize) {
+    let only = std::env::var("ITM_KILLS_METHOD").ok();
+    let dying: Vec<usize> =
+        (0..ALL.len()).filter(|&i| only.as_ref().is_none_or(|only| ALL[i].name == only)).collect();
+    assert!(!dying.is_empty(), "no method {only:?}");
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let (count, seed) = (number("ITM_KILLS").unwrap_or(10) as usize, number("ITM_KILLS_SEED"));
-    let count = count.div_ceil(ALL.len());
-    let mut rng = ChaCha8Rng::seed_from_u64(seed.unwrap_or(0));
+    for &training in &dying {
+        killed_runs(training, count.div_ceil(dying.len()), seed.unwrap_or(0));
+    }
+}
+
+fn killed_runs(training: usize, count: usize, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     fs::create_dir(&whole).unwrap();

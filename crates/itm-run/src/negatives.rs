@@ -22,12 +22,9 @@ pub(crate) fn negatives(args: &cli::Negatives, configs: &Path) -> Result<PathBuf
     let row = run.row(row.as_deref());
     let model = run.trained(&row, *row_seed)?;
     let reading = run.bench.reading(&row)?;
-    let Some(words) = reading.words_by_number() else {
-        return Err(Error::invalid(
-            "--row",
-            "a row that reads captions as words",
-            format!("`{row}`"),
-        ));
+    let Some(words) = reading.spelled_by_number() else {
+        let expected = "a row that reads captions as words or word pieces";
+        return Err(Error::invalid("--row", expected, format!("`{row}`")));
     };
     let part = |split| {
         let images = &run.bench.source.part(split).0.images;
@@ -38,7 +35,7 @@ pub(crate) fn negatives(args: &cli::Negatives, configs: &Path) -> Result<PathBuf
         checkpoint_sha256: run.hash_of_chosen(&row, *row_seed)?,
         method: &*model.method,
         parts: [Split::Test, Split::Val, Split::Train].map(part),
-        words,
+        words: &words,
         world: run.bench.config.target.scenes.map(|world| (world.seed, world.sizes())),
         read: &|text| reading.read(text),
         spell: &|text| reading.words(text),

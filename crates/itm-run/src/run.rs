@@ -24,7 +24,7 @@ pub(crate) struct Run {
 pub(crate) struct Finished<'a> {
     /// Its folder.
     pub(crate) run: &'a Path,
-    /// A row of it that is asked for.
+    /// A row of the run, by its name.
     pub(crate) row: Option<&'a str>,
     /// Folder of the data set.
     pub(crate) data: Option<&'a Path>,
@@ -68,7 +68,7 @@ impl Run {
         Ok(Self { bench: Bench::new(config, source, device)?, dir })
     }
 
-    /// The row that is asked for, or the first.
+    /// The named row, or the first.
     pub(crate) fn row(&self, asked: Option<&str>) -> String {
         asked.or_else(|| self.bench.config.rows().next()).unwrap_or_default().to_owned()
     }

@@ -18,7 +18,7 @@ use crate::bench::Model;
 use crate::mean::mean;
 use crate::methods::{self, Caption, Reader, Sentence};
 use crate::ratio::{Counts, Share};
-use crate::report::{Fluency, SyntheticSentences, Truth};
+use crate::report::{Fluency, JudgedText, SyntheticSentences, Truth};
 use crate::source::Source;
 use crate::split::Split;
 
@@ -40,6 +40,11 @@ pub(crate) struct OfImages {
     below: Vec<Counts>,
     /// How they read.
     fluency: Option<Fluency>,
+}
+
+/// The words of a sentence, signs left out.
+fn words(sentence: &Sentence) -> impl Iterator<Item = &JudgedText> {
+    sentence.judged.words.iter().filter(|word| word.at.is_some())
 }
 
 fn count(counts: &mut Counts, hit: bool) {
@@ -81,13 +86,15 @@ impl OfImages {
             count(&mut of_kind[image], denied);
         }
         if denied {
-            for word in sentence.words.iter().flat_map(|word| word.judged.map(|j| (word, j))) {
-                let (word, judged) = word;
+            for word in words(sentence) {
+                let Some(matches) = word.matches.map(|probability| probability > 0.5) else {
+                    continue; // no heads of words
+                };
                 if word.changed {
-                    count(&mut self.seen[image], !judged.matches);
-                    count(&mut self.corrected[image], judged.corrected);
+                    count(&mut self.seen[image], !matches);
+                    count(&mut self.corrected[image], word.restored);
                 } else {
-                    count(&mut self.kept[image], judged.matches);
+                    count(&mut self.kept[image], matches);
                 }
             }
         }
@@ -101,23 +108,23 @@ impl OfImages {
 pub(crate) fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>> {
     let (part, Some(_)) = source.part(Split::Test) else { return Ok(None) };
     let (mut all, reading) = (OfImages::new(part.pairs.images()), model.reading()?);
-    let words = reading.words_by_number();
+    let spelled = reading.spelled_by_number();
     let mut texts = vec![];
     for (text, caption) in part.captions.iter().enumerate() {
         let of = Caption {
             items: model.inputs.items(Split::Test),
             text,
             caption,
-            words: words.as_deref(),
+            words: spelled.as_deref(),
             spell: &|text| reading.words(text),
         };
         let Some(sentences) = methods::sentences(&*model.method, of)? else { return Ok(None) };
         let image = part.pairs.image_of(text);
         for sentence in sentences {
             let denied = source.denies(Split::Test, image, &sentence.text);
-            let changed = sentence.words.iter().filter(|word| word.changed);
-            let kind = match &changed.collect::<Vec<_>>()[..] {
-                [word] => source.says(caption, word.at),
+            let changed = words(&sentence).filter(|word| word.changed);
+            let kind = match changed.filter_map(|word| word.at).collect::<Vec<_>>()[..] {
+                [at] => source.says(caption, at),
                 _ => None,
             };
             all.add(image, &sentence, denied, kind);
@@ -168,23 +175,26 @@ fn fluency(runs: &[&OfImages]) -> Option<Fluency> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::methods::{JudgedWord, SentenceWord};
     use crate::report::JudgedCaption;
 
     /// By hand: of three sentences one has no meaning, one is true and one false, whose one changed word is seen and not mended.
     #[test]
     fn golden_counts_of_an_image() {
-        let word = |at, changed, judged| SentenceWord { at, changed, judged };
-        let judged = |matches, corrected| Some(JudgedWord { matches, corrected });
-        let shown = JudgedCaption { score: 0.5, words: vec![], denied: None };
-        let sentence =
-            |words, below| Sentence { text: String::new(), words, below, judged: shown.clone() };
+        let word = |at, changed, (matches, restored)| {
+            let (text, correction) = (String::new(), None);
+            JudgedText { text, at, changed, matches: Some(matches), restored, correction }
+        };
+        let sentence = |words, below| {
+            let judged = JudgedCaption { score: 0.5, words, denied: None };
+            Sentence { text: String::new(), below, judged }
+        };
         let mut all = OfImages::new(2);
         let three = || {
             vec![
-                word(0, false, judged(true, true)),
-                word(1, true, judged(false, false)),
-                word(2, false, judged(false, true)),
+                word(Some(0), false, (0.9, true)),
+                word(Some(1), true, (0.5, false)),
+                word(Some(2), false, (0.1, true)),
+                word(None, false, (0.9, true)), // a full stop is no word
             ]
         };
         all.add(1, &sentence(three(), true), None, Some("colour"));

@@ -44,7 +44,7 @@ impl<T> Splits<T> {
         Splits { train: make(self.train), val: make(self.val), test: make(self.test) }
     }
 
-    /// That of a split.
+    /// The part of a split.
     pub(crate) fn of(&self, split: Split) -> &T {
         match split {
             Split::Train => &self.train,

@@ -35,7 +35,7 @@ pub(crate) struct Pair {
     pub(crate) kind: PairKind,
 }
 
-/// Numbers of images and captions, as a method is asked for their maps.
+/// Numbers of images and captions whose maps a method makes.
 pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
     pairs.iter().map(|pair| (pair.image, pair.text)).collect()
 }

@@ -95,7 +95,7 @@ fn configs_with_unknown_missing_and_impossible_keys() {
     ];
     for (broken, parts) in cases {
         fs::write(configs.join("broken.toml"), broken).unwrap();
-        // Another row is asked for than the broken one: the file is wrong all the same.
+        // The command names another row than the broken one. The file is wrong all the same.
         let line = refused(&configs, &["reproduce", "broken", "--rows", "Full", "--out", "out"]);
         holds(&line, &["broken.toml"]);
         holds(&line, parts);

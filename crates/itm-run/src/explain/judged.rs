@@ -24,7 +24,7 @@ pub(super) fn write(
     folder: &Path,
 ) -> Result<Option<PathBuf>> {
     let (source, reading) = (&run.bench.source, model.reading()?);
-    let (part, words) = (source.part(split).0, reading.words_by_number());
+    let (part, words) = (source.part(split).0, reading.spelled_by_number());
     let mut all = vec![];
     for pair in pairs {
         let of = Caption {

@@ -76,7 +76,7 @@ impl Recipe for FneConfig {
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, inputs, start, truth, device, .. } = *given;
-        let model = Fne::new(self, sizes.features, sizes.vocabulary, device, self.train.seed)?;
+        let model = Fne::new(self, sizes.features, sizes.vocabulary, device)?;
         let mut model =
             model.with_epochs_of(sizes.captions / self.train.batch).with_inputs(inputs)?;
         if let Some(start) = start.filter(|_| self.model.closed_form().is_some()) {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn weights_are_the_models() {
         let config = config("Full");
-        let model = Fne::new(&config, 200, 150, &Device::flex(), 0).unwrap();
+        let model = Fne::new(&config, 200, 150, &Device::flex()).unwrap();
         let plan = memory(&config, &SIZES).unwrap();
         assert_eq!(plan.parameters, 4 * model.online().num_params() as u64);
         assert_eq!(plan.momentum, 4 * model.momentum().num_params() as u64);

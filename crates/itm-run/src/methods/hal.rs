@@ -115,7 +115,7 @@ mod tests {
     };
 
     fn config(objective: Objective) -> HalConfig {
-        let mut config = HalConfig::paper(objective);
+        let mut config = HalConfig::new(objective);
         (config.model.embed_dim, config.model.word_dim) = (128, 64);
         config
     }

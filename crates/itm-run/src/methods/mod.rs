@@ -22,8 +22,6 @@ use crate::train::{self, Course};
 pub(crate) use self::tags_dc::{
     Caption, Reader, Sentence, Trained, TrainedPart, edited, judged, negatives, sentences,
 };
-#[cfg(test)]
-pub(crate) use self::tags_dc::{JudgedWord, SentenceWord};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;

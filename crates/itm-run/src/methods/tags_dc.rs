@@ -17,8 +17,6 @@ use tags_dc::train::{Marks, TagsDc};
 pub(crate) use edited::{Reader, edited};
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
-#[cfg(test)]
-pub(crate) use sentences::{JudgedWord, SentenceWord};
 
 use self::aligned::Aligned;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
@@ -93,7 +91,7 @@ impl Recipe for TagsDcConfig {
         }
         // Words that the parser splits otherwise than the row: each is a phrase by itself then.
         let phrases = |caption: &String| -> Result<Vec<Vec<usize>>> {
-            let read = Aligned::new(caption, written.words)?;
+            let read = Aligned::new(caption, &(written.words)(caption)?, written.words)?;
             Ok(read.map_or(vec![], |read| read.phrases(Duplicates::Kept)))
         };
         let phrases: Vec<_> = written.captions.iter().map(phrases).collect::<Result<_>>()?;
@@ -195,7 +193,7 @@ mod tests {
         pictures: 0,
     };
 
-    fn config() -> TagsDcConfig {
+    pub(super) fn config() -> TagsDcConfig {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let config = Config::load(&configs, "tags-dc-scenes").unwrap();
         let row = config.rows().next().unwrap().to_owned();

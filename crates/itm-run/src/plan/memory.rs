@@ -56,7 +56,7 @@ const V1: Names = Names {
 const V2: Names =
     Names { limit: "memory.max", used: "memory.current", cached: ["inactive_file", "active_file"] };
 
-/// Limit less use; cached files give way when memory is asked for. `None` without a limit.
+/// Limit less use; cached files give way when a program needs memory. `None` without a limit.
 fn left(folder: &Path, names: &Names) -> Option<u64> {
     let number = |name| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     let (limit, used) = (number(names.limit)?, number(names.used)?); // "max" is no number

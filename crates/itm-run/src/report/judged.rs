@@ -38,10 +38,14 @@ pub struct JudgedCaption {
 pub struct JudgedText {
     /// As it is written.
     pub text: String,
+    /// Its number among the words of the caption; a sign has none.
+    pub at: Option<usize>,
     /// Whether the caption has another word there.
     pub changed: bool,
     /// How probable it is that the word matches the image; `None` where the model has no heads of words.
     pub matches: Option<f32>,
+    /// Whether the caption's own word is what should stand there, by the model's head.
+    pub restored: bool,
     /// What should stand there, if that is something else.
     pub correction: Option<String>,
 }
@@ -145,8 +149,10 @@ mod tests {
     fn words_have_the_colour_of_their_mismatch() {
         let word = |text: &str, matches, correction: Option<&str>| JudgedText {
             text: text.into(),
+            at: None,
             changed: correction.is_some(),
             matches: Some(matches),
+            restored: false,
             correction: correction.map(String::from),
         };
         let words = vec![word("red", 0.1, Some("<blue>")), word("ball", 0.95, Some("cup"))];

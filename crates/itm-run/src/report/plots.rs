@@ -288,7 +288,8 @@ fn similarities(s: &Similarities) -> Option<Figure> {
         plot.right_line(&points, prior(k), 5);
         legend.push(Key::new(curve.label.as_str(), Shape::Line, prior(k)));
     }
-    let title = format!("{}, seed {}: similarities and the posterior", s.row, s.seed);
+    let posterior = if s.posteriors.is_empty() { "" } else { " and the posterior" };
+    let title = format!("{}, seed {}: scores of test pairs{posterior}", s.row, s.seed);
     Some(Figure::new(title, SIZE, &plot).with(legend))
 }
 

@@ -17,16 +17,17 @@ pub(super) struct Aligned {
 }
 
 impl Aligned {
-    /// `spell` tells the words of a text as a row reads it, and the numbers of each. `None` where the words of the sentence, each by itself,
-    /// differ from the caption's, or there is none.
+    /// `all` are the words of the text as a row reads it, `spell` tells them of any text. `None` where the words of the sentence, each by
+    /// itself, differ from these, or there is none.
     ///
     /// # Errors
     /// Of `spell`.
     pub(super) fn new(
         text: &str,
+        all: &[Word],
         spell: &dyn Fn(&str) -> Result<Vec<Word>>,
     ) -> Result<Option<Self>> {
-        let (sentence, all) = (parse(text), spell(text)?);
+        let sentence = parse(text);
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Ok(None) };
         let (mark, end) = (first.pieces.start, last.pieces.end);
         let (mut of_word, mut next) = (vec![], 0);
@@ -44,20 +45,11 @@ impl Aligned {
         Ok(fits.then_some(Self { sentence, of_word, numbers: end - mark }))
     }
 
-    /// The words, punctuation left out: the number of each among these, and its tokens behind `[CLS]`.
-    pub(super) fn words(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let all = self.sentence.words.iter().zip(&self.of_word);
-        let words = all.filter(|(word, _)| word.text.chars().any(char::is_alphanumeric));
-        words.enumerate().map(|(at, (_, pieces))| (at, pieces.start + 1..pieces.end + 1))
-    }
-
-    /// The sentence with other tokens, `[CLS]` and `[SEP]` around both, spelled by `words`; parts of a word are joined by a hyphen. `None`
-    /// where nothing changed.
-    pub(super) fn edited(&self, new: &[u32], own: &[u32], words: &[&str]) -> Option<Edit> {
+    /// The sentence with other tokens, `[CLS]` and `[SEP]` around both, spelled by `words`. `None` where nothing changed.
+    pub(super) fn edited(&self, new: &[u32], own: &[u32], words: &[String]) -> Option<Edit> {
         let changed = self.of_word.iter().enumerate().filter_map(|(k, at)| {
             let at = at.start + 1..at.end + 1;
-            let spelled = |&token: &u32| words.get(token as usize).copied().unwrap_or_default();
-            let text = || new[at.clone()].iter().map(spelled).collect::<Vec<_>>().join("-");
+            let text = || spelled(&new[at.clone()], words);
             (new[at.clone()] != own[at.clone()]).then(|| (k, text()))
         });
         exchanged(&self.sentence, Kind::Refill, changed.collect())
@@ -67,6 +59,23 @@ impl Aligned {
     pub(super) fn phrases(&self, duplicates: Duplicates) -> Vec<Vec<usize>> {
         self.sentence.phrases(duplicates).expand(&self.of_word).lists(self.numbers)
     }
+}
+
+/// The tokens of one word, as it would be written: word pieces as they are, words with a hyphen between them.
+pub(super) fn spelled(tokens: &[u32], words: &[String]) -> String {
+    let mut text = String::new();
+    for &token in tokens {
+        let word = words.get(token as usize).map_or("", String::as_str);
+        let ends = [text.chars().last(), word.chars().next()];
+        match word.strip_prefix("##") {
+            Some(part) => text.push_str(part),
+            None if ends.iter().all(|c| c.is_some_and(char::is_alphanumeric)) => {
+                text = format!("{text}-{word}");
+            }
+            None => text.push_str(word),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -84,10 +93,29 @@ mod tests {
         Ok(text.split_whitespace().map(word).collect())
     }
 
+    fn read(text: &str) -> Option<Aligned> {
+        Aligned::new(text, &pieces(text).unwrap(), &pieces).unwrap()
+    }
+
+    /// By hand: parts of a word as they are, two words with a hyphen, and a sign between words as it is.
+    #[test]
+    fn golden_words_of_tokens() {
+        let words = ["run", "##ning", "-", "shoe", ""].map(String::from);
+        for (tokens, want) in [
+            (&[0, 1][..], "running"),
+            (&[0, 3], "run-shoe"),
+            (&[0, 1, 2, 3], "running-shoe"),
+            (&[1], "ning"),
+            (&[4, 9], ""),
+        ] {
+            assert_eq!(spelled(tokens, &words), want, "{tokens:?}");
+        }
+    }
+
     /// By hand: A | brow-n | dog | jump-s | over a log: positions 0, 1 to 2, 3, 4 to 5, 6, 7, 8. Trap 22.
     #[test]
     fn golden_phrases_cover_every_piece() {
-        let read = Aligned::new("A brown dog jumps over a log", &pieces).unwrap().unwrap();
+        let read = read("A brown dog jumps over a log").unwrap();
         let mut lists = read.phrases(Duplicates::Once);
         lists.sort();
         assert_eq!(lists, [vec![1, 2], vec![3], vec![4, 5, 6], vec![8]]);
@@ -96,7 +124,7 @@ mod tests {
     /// A full stop is a word of the sentence, and stands in one with `log` here.
     #[test]
     fn other_words_than_the_captions_are_no_alignment() {
-        assert!(Aligned::new("A brown dog jumps over a log.", &pieces).unwrap().is_none());
-        assert!(Aligned::new("", &pieces).unwrap().is_none());
+        assert!(read("A brown dog jumps over a log.").is_none());
+        assert!(read("").is_none());
     }
 }

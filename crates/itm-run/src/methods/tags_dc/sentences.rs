@@ -8,39 +8,18 @@ use itm_core::text::Word;
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Judged, TagsDc};
 
-use super::aligned::Aligned;
+use super::aligned::{Aligned, spelled};
 use crate::report::{JudgedCaption, JudgedText};
 
 /// A sentence that is made of a caption.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sentence {
+    /// As it would be written.
     pub(crate) text: String,
-    /// The words of the caption, each as it came out.
-    pub(crate) words: Vec<SentenceWord>,
     /// Whether it scores below its caption.
     pub(crate) below: bool,
-    /// As a page shows it; whether the image denies it is not known here.
+    /// Word by word. Whether the image denies it is not known here.
     pub(crate) judged: JudgedCaption,
-}
-
-/// A word of such a sentence.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct SentenceWord {
-    /// Which word of the caption it was; punctuation is none.
-    pub(crate) at: usize,
-    /// Whether it is another one.
-    pub(crate) changed: bool,
-    /// What the heads of words say of it, where the model has these.
-    pub(crate) judged: Option<JudgedWord>,
-}
-
-/// What heads of words say of a word.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct JudgedWord {
-    /// Whether it matches the image: every piece of it.
-    pub(crate) matches: bool,
-    /// Whether the caption's word is what should stand there.
-    pub(crate) corrected: bool,
 }
 
 /// Of the draws.
@@ -54,8 +33,8 @@ pub(crate) struct Caption<'a> {
     pub(crate) text: usize,
     /// As it is written.
     pub(crate) caption: &'a str,
-    /// The word of each number, where captions are read as words.
-    pub(crate) words: Option<&'a [&'a str]>,
+    /// The word or word piece of each number; `None` where a caption is a set of stems.
+    pub(crate) words: Option<&'a [String]>,
     /// The words of a text, and which of its numbers stand for each.
     pub(crate) spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
@@ -63,7 +42,7 @@ pub(crate) struct Caption<'a> {
 /// The sentences that a model in training makes of a caption; `None` where it makes none.
 ///
 /// # Errors
-/// If an item cannot be read.
+/// If an item cannot be read, or the caption cannot be split into words.
 pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<Sentence>>> {
     let any: &dyn Any = method;
     let Some(method) = any.downcast_ref::<TagsDc>() else { return Ok(None) };
@@ -71,27 +50,18 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
     let (true, Some(words)) = (method.config().loss.synthetic(), words) else {
         return Ok(None);
     };
-    let Some(read) = Aligned::new(caption, spell)? else {
+    let written = spell(caption)?;
+    let Some(read) = Aligned::new(caption, &written, spell)? else {
         return Ok(Some(vec![]));
     };
     let pool = method.negatives(&items, text, &read.phrases(Duplicates::Kept), SEED)?;
     let own = &pool.caption;
-    let numbers = words;
     let made = |negative: &Judged| {
-        let text = read.edited(&negative.tokens, &own.tokens, words)?.text;
-        let words = read.words().map(|(at, pieces)| SentenceWord {
-            at,
-            changed: negative.tokens[pieces.clone()] != own.tokens[pieces.clone()],
-            judged: negative.words.as_ref().map(|judged| JudgedWord {
-                matches: judged[pieces.clone()].iter().all(|piece| piece.matches > 0.5),
-                corrected: pieces
-                    .clone()
-                    .all(|piece| judged[piece].correction == own.tokens[piece]),
-            }),
-        });
-        let (words, below) = (words.collect(), negative.score < own.score);
-        let judged = shown(negative, Some(&own.tokens), &of, numbers)?;
-        Some(Sentence { text, words, below, judged })
+        Some(Sentence {
+            text: read.edited(&negative.tokens, &own.tokens, words)?.text,
+            below: negative.score < own.score,
+            judged: shown(negative, &own.tokens, &written, words),
+        })
     };
     Ok(Some(pool.negatives.iter().filter_map(made).collect()))
 }
@@ -99,7 +69,7 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
 /// A caption of a split beside any of its images; `None` if the model judges no words and makes no sentences.
 ///
 /// # Errors
-/// If an item cannot be read.
+/// If an item cannot be read, or the caption cannot be split into words.
 pub(crate) fn judged(
     method: &dyn Method,
     of: Caption,
@@ -111,35 +81,107 @@ pub(crate) fn judged(
     };
     let tokens = method.marks().around(&of.items.texts[of.text]);
     let judged = method.judged(&of.items, image, &[&tokens])?;
-    Ok(shown(&judged[0], None, &of, words))
+    let written = (of.spell)(of.caption)?;
+    Ok(Some(shown(&judged[0], &tokens, &written, words)))
 }
 
-/// A sentence of as many tokens as the caption, word by word; `None` where the caption cannot be spelled.
-fn shown(
-    sentence: &Judged,
-    own: Option<&[u32]>,
-    of: &Caption,
-    words: &[&str],
-) -> Option<JudgedCaption> {
-    let spelled = (of.spell)(of.caption).ok()?;
-    let mark = spelled.first()?.pieces.start;
+/// A sentence of as many tokens as the caption, whose tokens are `own` and whose words are `written`.
+fn shown(sentence: &Judged, own: &[u32], written: &[Word], words: &[String]) -> JudgedCaption {
+    let mark = written.first().map_or(0, |word| word.pieces.start);
+    let mut number = 0..;
     let word = |written: &Word| {
         let pieces = written.pieces.start - mark + 1..written.pieces.end - mark + 1;
-        let join = |tokens: &[u32]| {
-            let text = |&token: &u32| words.get(token as usize).copied().unwrap_or("");
-            tokens.iter().map(text).collect::<Vec<_>>().join("-")
-        };
-        let tokens = &sentence.tokens[pieces.clone()];
-        let changed = own.is_some_and(|own| own[pieces.clone()] != *tokens);
+        let (tokens, own) = (&sentence.tokens[pieces.clone()], &own[pieces.clone()]);
         let judged = sentence.words.as_ref().map(|judged| &judged[pieces]);
         let corrected = judged.map(|all| all.iter().map(|one| one.correction).collect::<Vec<_>>());
+        let is_word = written.text.chars().any(char::is_alphanumeric);
+        let changed = own != tokens;
         JudgedText {
-            text: if changed { join(tokens) } else { written.text.clone() },
+            text: if changed { spelled(tokens, words) } else { written.text.clone() },
+            at: is_word.then(|| number.next()).flatten(),
             changed,
             matches: judged.map(|all| all.iter().map(|one| one.matches).fold(1.0, f32::min)),
-            correction: corrected.filter(|new| new != tokens).map(|new| join(&new)),
+            restored: corrected.as_deref() == Some(own),
+            correction: corrected.filter(|new| new != tokens).map(|new| spelled(&new, words)),
         }
     };
-    let words = spelled.iter().map(word).collect();
-    Some(JudgedCaption { score: sentence.score, words, denied: None })
+    let words = written.iter().map(word).collect();
+    JudgedCaption { score: sentence.score, words, denied: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+    use itm_core::data::{Bounds, Regions};
+    use itm_core::learn::ImageItems;
+    use itm_core::{Error, Pairs};
+    use tags_dc::train::Marks;
+
+    use super::*;
+    use crate::methods::tags_dc::tests::config;
+
+    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`, which are spelled as nothing, and pieces.
+    const PIECES: [&str; 12] = ["", "", "", "", "", "a", "dog", "run", "##s", "cat", "sleep", "."];
+
+    /// Each piece a word, but `##s` a part of the one before it.
+    fn spell(text: &str) -> Result<Vec<Word>> {
+        let mut at = 1; // behind [CLS]
+        let word = |word: &str| {
+            let n = 1 + usize::from(word.ends_with('s'));
+            at += n;
+            Word { text: word.to_owned(), pieces: at - n..at }
+        };
+        Ok(text.replace('.', " .").split_whitespace().map(word).collect())
+    }
+
+    /// What a small model says of `a dog runs.` beside its image.
+    fn asked<T>(ask: impl Fn(&dyn Method, Caption) -> Result<T>, spell: Spell) -> Result<T> {
+        let mut config = config();
+        (config.model.layers, config.model.heads, config.model.embed_dim) = (1, 2, 8);
+        (config.loss.istm, config.loss.wod, config.loss.woc) = (1.0, 1.0, 1.0);
+        config.synthetic.forbid_special = true;
+        let marks = Marks::of_pieces([0, 1, 2, 3, 4], 5..12, PIECES.len());
+        let model = TagsDc::of(&config, 3, marks, 10, &Device::flex()).unwrap();
+        let regions = Regions::new(3, vec![1], vec![0.1, 0.2, 0.3]).unwrap();
+        let whole = Bounds { x1: 0.0, y1: 0.0, x2: 1.0, y2: 1.0 };
+        let regions = regions.with_boxes(vec![whole]).unwrap();
+        let (texts, pairs) = ([vec![2, 5, 6, 7, 8, 11, 3]], Pairs::uniform(1, 1));
+        let items = Items { images: ImageItems::Regions(&regions), texts: &texts, pairs: &pairs };
+        let words = PIECES.map(String::from);
+        let caption = "a dog runs.";
+        ask(&model, Caption { items, text: 0, caption, words: Some(&words), spell })
+    }
+
+    type Spell<'a> = &'a dyn Fn(&str) -> Result<Vec<Word>>;
+
+    /// By hand: three words and a sign, of which `runs` has two pieces.
+    #[test]
+    fn captions_of_word_pieces_are_shown_word_by_word() {
+        let caption = asked(|method, of| judged(method, of, 0), &spell).unwrap().unwrap();
+        let words: Vec<_> = caption.words.iter().map(|word| (&word.text[..], word.at)).collect();
+        assert_eq!(words, [("a", Some(0)), ("dog", Some(1)), ("runs", Some(2)), (".", None)]);
+        assert!(caption.words.iter().all(|word| !word.changed && word.matches.is_some()));
+    }
+
+    #[test]
+    fn word_pieces_make_sentences() {
+        let all = asked(sentences, &spell).unwrap().unwrap();
+        assert!(!all.is_empty());
+        for sentence in &all {
+            assert!(!sentence.text.contains('#'), "{}", sentence.text);
+            let shown: Vec<_> = sentence.judged.words.iter().map(|word| &word.text[..]).collect();
+            let blank = shown.join(" ").replace(" .", "."); // as the sentence is written
+            assert_eq!(blank.to_lowercase(), sentence.text.replace(" .", ".").to_lowercase());
+            assert!(sentence.judged.words.iter().any(|word| word.changed), "{}", sentence.text);
+        }
+    }
+
+    /// A caption that cannot be split is an error, and not a row that judges no words.
+    #[test]
+    fn an_error_of_spelling_is_told() {
+        let broken = |text: &str| Err(Error::invalid("caption", "word pieces", text));
+        let line = asked(|method, of| judged(method, of, 0), &broken).unwrap_err().to_string();
+        assert_eq!(line, "caption: expected word pieces, got a dog runs.");
+        assert!(asked(sentences, &broken).is_err());
+    }
 }

@@ -26,8 +26,8 @@ pub(crate) struct Trained<'a> {
     pub(crate) method: &'a dyn Method,
     /// Where an image is looked for, one after the other.
     pub(crate) parts: [TrainedPart<'a>; 3],
-    /// The word of each number, nothing for what is no word.
-    pub(crate) words: Vec<&'a str>,
+    /// The word or word piece of each number, nothing for what is neither.
+    pub(crate) words: &'a [String],
     /// The built-in world that the run is of: its seed and sizes.
     pub(crate) world: Option<(u64, Sizes)>,
     /// A text as numbers.
@@ -50,8 +50,8 @@ pub(super) struct Refilled {
     pub(super) unknown_images: usize,
 }
 
-/// Hands over the negatives of each caption, caption after caption. A caption whose words do not fit the vocabulary, one by one,
-/// has none.
+/// Hands over the negatives of each caption, caption after caption. A caption has none if the parser splits it into other words than
+/// the row.
 ///
 /// # Errors
 /// If the model is another method's, no image is the run's, or a region cannot be read.
@@ -83,7 +83,8 @@ pub(super) fn each(
         for (k, text) in image.texts.iter().enumerate() {
             let caption = counts.captions as u64;
             counts.captions += 1;
-            let Some(read) = Aligned::new(text, trained.spell)? else {
+            let spelled = (trained.spell)(text)?;
+            let Some(read) = Aligned::new(text, &spelled, trained.spell)? else {
                 counts.without += 1;
                 continue;
             };
@@ -92,7 +93,7 @@ pub(super) fn each(
             let phrases = read.phrases(Duplicates::Once);
             let best = tailor.negatives(&tokens, &phrases, &told, &mut model, streams, caption)?;
             let written = best.iter().filter_map(|negative| {
-                let edit = read.edited(&negative.tokens, &tokens, &trained.words)?;
+                let edit = read.edited(&negative.tokens, &tokens, trained.words)?;
                 Some(Record {
                     caption: format!("{}#{k}", image.id),
                     seed: args.seed,
