@@ -147,7 +147,7 @@ fn hal_rows_are_the_papers() {
 
     for (name, aaai) in [("hal-flickr", AaaiOptions::FLICKR30K), ("hal-coco", AaaiOptions::COCO)] {
         let config = Config::load(&configs(), name).unwrap();
-        let paper = |objective| HalConfig { aaai, ..HalConfig::paper(objective) };
+        let paper = |objective| HalConfig { aaai, ..HalConfig::new(objective) };
         for (row, objective) in [
             ("SUM", Objective::Sum),
             ("MAX", Objective::Max),

@@ -18,12 +18,19 @@ pub(crate) struct Kills {
     /// Chooses points and moments.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Kills trainings of this method alone, such as `tags-dc`; without it all methods share the kills.
+    #[arg(long)]
+    method: Option<String>,
 }
 
 impl Kills {
     /// Builds the test and runs it; its last line is the result.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        let mut test = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        if let Some(method) = &self.method {
+            test.env("ITM_KILLS_METHOD", method);
+        }
+        let status = test
             .args(["test", "--package", "itm-run", "--lib", "--", TEST, "--exact", "--nocapture"])
             .env("ITM_KILLS", self.count.to_string())
             .env("ITM_KILLS_SEED", self.seed.to_string())

@@ -6,12 +6,17 @@
 //! and a Python asked where its libtorch is.
 
 mod arrows;
+mod book;
 mod circles;
+#[cfg(test)]
+mod commands;
 mod kills;
 mod manifest;
 mod method_names;
 mod modules;
+mod options;
 mod others;
+mod pages;
 mod performance;
 mod reproduce;
 mod rules;
@@ -54,6 +59,10 @@ enum Task {
     Performance(performance::Arguments),
     /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
     Kills(kills::Kills),
+    /// Type every command of the book's pages (`docs/<crate>.md`), in an empty folder, on a small world.
+    Book(book::Book),
+    /// Write the map of all options, `docs/options.md`, out of the code.
+    Options,
     /// What clippy does not check: dependency arrows, circles of modules, paths, file lengths and sizes, unsafe code.
     Tidy,
     /// `phrases`, of the package `tags-dc`; anything else goes to `itm`.
@@ -80,6 +89,8 @@ fn main() -> ExitCode {
         Task::Tch { python, args } => tch::run(&python, args),
         Task::Performance(arguments) => performance::run(&arguments),
         Task::Kills(kills) => kills.run(),
+        Task::Book(book) => book.run(),
+        Task::Options => options::run(),
         Task::Tidy => tidy::run(),
         Task::Other(words) => others::run(words),
     };

@@ -27,11 +27,42 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All parts: those below, and the training that the paper and the program have in common.
+    /// All parts: those below, and the training that the paper and the program have in common. The paper and the program begin
+    /// with given word vectors ([`Naaf::with_vectors`](crate::Naaf::with_vectors)); `default` needs no file.
     pub fn config(self) -> NaafConfig {
         let (attention, mining) = (Attention::Naaf(self.attention()), self.mining());
-        let (model, train, loss) = (model(), train(), loss());
+        let vectors = match self {
+            Self::Official | Self::Paper => VectorsFrom::Given,
+            Self::Default => VectorsFrom::Random,
+        };
+        let (model, train, loss) = (model(vectors), train(), loss());
         NaafConfig { model, attention, mining, train, loss }
+    }
+
+    /// Keys of which this source says nothing: there its preset has another source's value, or the plainest one. The paper leaves
+    /// open what only a program has to settle, and when the boundary moves.
+    pub fn silent(self) -> &'static [&'static str] {
+        match self {
+            Self::Official | Self::Default => &[],
+            Self::Paper => &[
+                "model.region_map",
+                "model.freeze_embedding",
+                "mining.schedule",
+                "mining.smoothing",
+                "mining.min_words",
+                "mining.reset_below_min_words",
+                "mining.negative_image",
+                "mining.form",
+                "mining.above_one",
+                "train.seed",
+                "train.grad_clip",
+                "train.region_dropout",
+                "train.word_dropout",
+                "loss.mask_same_image",
+                "loss.warmup_epochs",
+                "loss.warmup_loss",
+            ],
+        }
     }
 
     /// | | official, default | paper |
@@ -104,7 +135,7 @@ impl Preset {
 }
 
 /// A BiGRU of width 1,024 over vectors of width 300, and a linear map of regions.
-fn model() -> ModelConfig {
+fn model(word_vectors: VectorsFrom) -> ModelConfig {
     ModelConfig {
         embed_dim: 1024,
         start: StartFrom::Random,
@@ -113,7 +144,7 @@ fn model() -> ModelConfig {
         region_map: RegionMapKind::Xavier,
         text: TextKind::Bigru,
         word_dim: 300,
-        word_vectors: VectorsFrom::Random,
+        word_vectors,
         freeze_embedding: false,
     }
 }

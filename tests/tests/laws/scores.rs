@@ -1,4 +1,4 @@
-//! Laws of scores: what is asked for beside a pair does not change it.
+//! Laws of scores: the pairs beside a pair do not change its score.
 
 use burn::tensor::Device;
 use itm_core::Pairs;

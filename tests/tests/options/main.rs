@@ -1,0 +1,129 @@
+//! `docs/options.md`, the map of all options: what the papers print, what the released programs have, what is used here. It is made of the
+//! presets' values, the configurations' types and their comments, and must be what the code says.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod keys;
+mod page;
+mod source;
+
+use std::path::Path;
+
+use hubness::training::Objective;
+use page::{Columns, Part};
+use serde::Serialize;
+use source::{Name, Source};
+
+/// Crates whose types occur in a configuration.
+const CRATES: [&str; 6] = ["fne", "hubness", "itm-core", "itm-kernels", "naaf", "tags-dc"];
+
+/// Says that the page is to be written, not compared: `cargo xtask options`.
+const WRITE: &str = "ITM_WRITE_OPTIONS";
+
+fn of<T: Serialize>(presets: [T; 3]) -> [serde_json::Value; 3] {
+    presets.map(|preset| serde_json::to_value(preset).unwrap())
+}
+
+/// Every configuration: its type, its presets in the order paper, program, here, and the keys of which the first two say nothing.
+fn parts() -> Vec<Part> {
+    let part = |title, about, package: &str, root: &str, values, silent| {
+        let file = (root == "Settings").then(|| "study/settings.rs".to_owned()); // there is another one in reports
+        let root = Name { package: package.to_owned(), file, name: root.to_owned() };
+        Part { title, about, root, columns: Columns { values, silent }, then: vec![] }
+    };
+
+    let presets = [fne::Preset::Paper, fne::Preset::Official, fne::Preset::Default];
+    let silent = presets.map(fne::Preset::silent);
+    let about = "False negative elimination. In Rust `fne::Preset`, in a file the sections below.";
+    let fne = part("fne", about, "fne", "FneConfig", of(presets.map(fne::Preset::config)), silent);
+
+    let presets = [naaf::Preset::Paper, naaf::Preset::Official, naaf::Preset::Default];
+    let silent = presets.map(naaf::Preset::silent);
+    let about = "Negative-aware attention. In Rust `naaf::Preset`, in a file the sections below.";
+    let values = of(presets.map(naaf::Preset::config));
+    let naaf = part("naaf", about, "naaf", "NaafConfig", values, silent);
+
+    use tags_dc::Preset as Tags;
+    let presets = [Tags::Paper, Tags::Official, Tags::Default];
+    let silent = presets.map(Tags::silent);
+    let about = "Tailored negative sentences, UNITER-base on Flickr30K, phase 1: the row `TAGS`. In Rust `tags_dc::Preset`, in a file the sections below.";
+    let values = of(presets.map(Tags::tags));
+    let mut tags = part("tags-dc", about, "tags-dc", "TagsDcConfig", values, silent);
+    let about = "Phase 2, the row `TAGS-DC`, begins with the weights of phase 1 and changes:";
+    tags.then.push((about, of(presets.map(Tags::tags_dc))));
+
+    use hubness::Preset as Hubs;
+    let presets = [Hubs::Paper, Hubs::Official, Hubs::Default];
+    let silent = presets.map(Hubs::silent);
+    let about = "Numbers of the corrections. In Rust `hubness::Preset::settings`, in a file of a target the section `[hubness]`, on the command line options \
+                 of `hubness report` and `hubness rescore`: `--csls-k`, `--is-beta`, …";
+    let values = of(presets.map(Hubs::settings));
+    let hubs = part("hubness: corrections", about, "hubness", "Settings", values, silent);
+    let about = "Training against hubs, on Flickr30K. In Rust `hubness::Preset::training`, in a file the sections below.";
+    let objectives = [Objective::Hal, Objective::HalAaaiLocal, Objective::Hal];
+    let trained = |objectives: [Objective; 3]| {
+        let [paper, official, default] = objectives;
+        of([
+            Hubs::Paper.training(paper),
+            Hubs::Official.training(official),
+            Hubs::Default.training(default),
+        ])
+    };
+    let title = "hubness: training";
+    let mut hal = part(title, about, "hubness", "HalConfig", trained(objectives), silent);
+    let about = "With the objectives MAX and MAX + HAL (`max`, `max_hal`):";
+    hal.then.push((about, trained([Objective::Max, Objective::HalAaaiLocal, Objective::Max])));
+
+    vec![fne, hubs, hal, naaf, tags]
+}
+
+#[test]
+fn the_page_is_what_the_code_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let source = Source::read(&root.join("crates"), &CRATES);
+    let page = page::page(&source, &parts());
+    let path = root.join("docs/options.md");
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&path, page).unwrap();
+        return;
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut lines = there.lines().zip(page.lines()).enumerate();
+    let place = match lines.find(|(_, (there, made))| there != made) {
+        Some((k, (there, made))) => {
+            format!("line {}: there is `{there}`, expected `{made}`", k + 1)
+        }
+        None => format!("{} bytes, expected {}", there.len(), page.len()),
+    };
+    assert!(
+        there == page,
+        "docs/options.md is not what the code says; `cargo xtask options` writes it anew. {place}"
+    );
+}
+
+/// Each key that a source leaves open is a key, and every value of a preset stands on the page: no key of a configuration is forgotten.
+#[test]
+fn silence_and_values_are_about_keys() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let source = Source::read(&root.join("crates"), &CRATES);
+    let parts = parts();
+    let all: Vec<_> = parts.iter().map(|part| keys::keys(&source, &part.root)).collect();
+    for (part, keys) in parts.iter().zip(&all) {
+        let names: Vec<_> = keys.iter().map(keys::Key::name).collect();
+        for value in &part.columns.values {
+            for (at, _) in page::leaves(value) {
+                // A value may have a part of its own: `alpha_star = { from_epoch = 15 }`.
+                let known = |name: &String| at == *name || at.starts_with(&format!("{name}."));
+                assert!(names.iter().any(known), "{}: no key {at} in its type", part.title);
+            }
+        }
+        // The two parts of one crate share their list.
+        let package = &part.root.package;
+        let of_crate =
+            || parts.iter().zip(&all).filter(|(other, _)| other.root.package == *package);
+        for key in part.columns.silent.iter().flat_map(|keys| keys.iter()) {
+            let known = of_crate().any(|(_, keys)| keys.iter().any(|known| known.name() == *key));
+            assert!(known, "{package}: no key {key}");
+        }
+    }
+}

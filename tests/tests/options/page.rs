@@ -1,0 +1,125 @@
+//! The page: a table for each section of each configuration.
+
+use serde_json::Value;
+
+use crate::keys::{Key, keys};
+use crate::source::{Name, Source};
+
+/// What stands for no value, or for a source that says nothing.
+const NOTHING: &str = "–";
+
+/// A configuration.
+pub(crate) struct Part {
+    pub(crate) title: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) root: Name,
+    pub(crate) columns: Columns,
+    /// Other configurations, of which only what differs is shown.
+    pub(crate) then: Vec<(&'static str, [Value; 3])>,
+}
+
+/// Paper, released program, here.
+pub(crate) struct Columns {
+    pub(crate) values: [Value; 3],
+    pub(crate) silent: [&'static [&'static str]; 3],
+}
+
+const HEAD: &str = "# Every option of every method
+
+Written by `cargo xtask options` out of the code: the values of the presets, and the comments of the configurations. A test fails where this page and the
+code differ.
+
+| column | what it holds |
+|---|---|
+| paper | what is printed, `Preset::Paper` |
+| program | what the authors have released, `Preset::Official` |
+| here | what is used unless a file says otherwise, `Preset::Default` |
+
+A value in **bold** differs from the value here. A dash means that the source says nothing, or that the preset needs no such key; where the preset still has to have a value, and
+not the value here, it stands in brackets. `kind = x` before a line: the key is there where that key has that value.
+";
+
+/// The whole page.
+pub(crate) fn page(source: &Source, parts: &[Part]) -> String {
+    let mut page = HEAD.to_owned();
+    for part in parts {
+        page += &format!("\n## {}\n\n{}\n", part.title, part.about);
+        let keys = keys(source, &part.root);
+        let mut section = None;
+        for key in &keys {
+            let (own, _) = key.path.split_at(key.path.len() - 1);
+            if section.as_deref() != Some(own) {
+                let name = own.join(".");
+                page += &if own.is_empty() { String::new() } else { format!("\n### `[{name}]`\n") };
+                page += &table("| key | paper | program | here | what it does |");
+                section = Some(own.to_vec());
+            }
+            let cells = cells(key, &part.columns.values, &part.columns.silent);
+            let name = key.path.last().unwrap();
+            page += &format!("| `{name}` | {} | {} |\n", cells.join(" | "), says(key));
+        }
+        for (about, values) in &part.then {
+            page += &format!("\n{about}\n{}", table("| key | paper | program | here |"));
+            let before = &part.columns.values;
+            let differs =
+                |key: &Key| (0..3).any(|k| key.value(&values[k]) != key.value(&before[k]));
+            for key in keys.iter().filter(|key| differs(key)) {
+                let cells = cells(key, values, &part.columns.silent);
+                page += &format!("| `{}` | {} |\n", key.name(), cells.join(" | "));
+            }
+        }
+    }
+    page
+}
+
+fn table(head: &str) -> String {
+    format!("\n{head}\n{}|\n", "|---".repeat(head.matches('|').count() - 1))
+}
+
+/// What each column has for a key.
+fn cells(key: &Key, values: &[Value; 3], silent: &[&[&str]; 3]) -> [String; 3] {
+    let here = key.value(&values[2]);
+    std::array::from_fn(|k| {
+        let value = key.value(&values[k]);
+        let quiet = silent[k].contains(&&key.name()[..]);
+        match value {
+            None => NOTHING.to_owned(),
+            Some(_) if quiet && value == here => NOTHING.to_owned(),
+            Some(value) if quiet => format!("{NOTHING} (`{value}`)"),
+            Some(value) if Some(&value) == here.as_ref() => format!("`{value}`"),
+            Some(value) => format!("**`{value}`**"),
+        }
+    })
+}
+
+/// The comment of a key, where it is there, and what it can be.
+fn says(key: &Key) -> String {
+    let under = key.under.iter().map(|(path, value)| {
+        let name = path.last().unwrap();
+        format!("`{name} = {value}`: ")
+    });
+    let choices = key.choices.iter().map(|(choice, says)| match &says[..] {
+        "" => format!("`{choice}`"),
+        says => format!("`{choice}`: {says}"),
+    });
+    let choices: Vec<_> = choices.collect();
+    let choices =
+        if choices.is_empty() { String::new() } else { format!("<br>{}", choices.join("<br>")) };
+    let line = under.collect::<String>() + &key.says + &choices;
+    line.replace('|', "\\|")
+}
+
+/// Every key with a value that is no section, with dots.
+pub(crate) fn leaves(value: &Value) -> Vec<(String, &Value)> {
+    let Value::Object(section) = value else { return vec![] };
+    let below = section.iter().flat_map(|(key, value)| {
+        let deeper = leaves(value);
+        let one = |(name, value)| (format!("{key}.{name}"), value);
+        if deeper.is_empty() {
+            vec![(key.clone(), value)]
+        } else {
+            deeper.into_iter().map(one).collect()
+        }
+    });
+    below.collect()
+}
