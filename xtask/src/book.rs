@@ -70,7 +70,8 @@ impl Book {
     }
 }
 
-/// Does what a page asks for.
+/// Does what a page asks its reader to do.
+#[allow(clippy::print_stdout)] // the times of the commands are the result
 fn type_all(root: &Path, page: &Path, folder: &Path, binaries: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(page)).with_context(|| page.display().to_string())?;
     for step in steps(&text, true) {
