@@ -159,14 +159,15 @@ impl Objective {
         let scores = match mining.schedule {
             Schedule::PerCaption => {
                 let column = |c, t| plain.column(&rule, c, t);
-                let thresholds = mine(boundary, mining, &captions, column, words);
+                let thresholds =
+                    mine(boundary, mining, &captions, column, words).expect("finite scores");
                 products.scores(&rule, &thresholds)
             }
             Schedule::PerBatch => {
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);
                 let values = host(scores.clone().inner());
                 let column = |c: usize, _| values[c..].iter().step_by(b).copied().collect();
-                mine(boundary, mining, &captions, column, words);
+                mine(boundary, mining, &captions, column, words).expect("finite scores");
                 scores
             }
         };

@@ -10,7 +10,7 @@ use crate::attention::{Attention, Phase};
 
 /// Regions and words of a split, and how they are compared: scores by blocks.
 ///
-/// Rows stand one after another without padding, so the lengths of neighbours do not matter. A score has the same bits in every
+/// Scores are made of cosines: every row has unit length, or is all zeros. Rows stand one after another without padding, so the lengths of neighbours do not matter. A score has the same bits in every
 /// block, whatever the block's size or the number of threads.
 ///
 /// ```
@@ -37,7 +37,8 @@ impl CrossScores {
     /// Rows of both sides, `[rows of all items, width]`, each side with the number of rows of each item.
     ///
     /// # Errors
-    /// If values and counts do not fit, a count is 0, or a value is not finite: the item and its row are named.
+    /// If values and counts do not fit, a count is 0, a value is not finite, or a row has neither unit length nor only zeros: the item and
+    /// its row are named. If the boundary is not finite, or an option of the attention is out of range.
     pub fn new(
         (regions, region_counts): (Vec<f32>, &[usize]),
         (words, word_counts): (Vec<f32>, &[usize]),
@@ -68,16 +69,48 @@ fn side([item, row]: [&str; 2], values: Vec<f32>, width: usize, counts: &[usize]
     if let Some(k) = counts.iter().position(|&n| n == 0) {
         return Err(Error::invalid(format!("{item} {k}"), format!("at least 1 {row}"), 0));
     }
-    if let Some(at) = values.iter().position(|x| !x.is_finite()) {
-        let (mut of, mut k) = (at / width, 0);
+    let named = |at: usize| {
+        let (mut of, mut k) = (at, 0);
         while of >= counts[k] {
             of -= counts[k];
             k += 1;
         }
-        let place = format!("{item} {k}, {row} {of}, column {}", at % width);
-        return Err(Error::invalid(place, "a finite number", values[at]));
-    }
+        format!("{item} {k}, {row} {of}")
+    };
+    unit_rows(&values, width, named)?;
     Ok(Rows::new(values, width, counts))
+}
+
+/// Refuses rows of one item that cosines cannot be made of.
+pub(crate) fn check_rows(row: &str, values: &[f32], width: usize) -> Result<()> {
+    if width == 0 || values.is_empty() || !values.len().is_multiple_of(width) {
+        let expected = format!("rows of {width} values, at least 1");
+        return Err(Error::invalid(
+            format!("{row}s"),
+            expected,
+            format!("{} values", values.len()),
+        ));
+    }
+    unit_rows(values, width, |at| format!("{row} {at}"))
+}
+
+/// Refuses a row with a NaN, an infinity, or another length than 1 and 0.
+fn unit_rows(values: &[f32], width: usize, named: impl Fn(usize) -> String) -> Result<()> {
+    /// What rounding, or encoders in half precision, may leave of a length.
+    const SLACK: f64 = 0.01;
+    let squares = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
+    let fits = |square: f64| square == 0.0 || (square.sqrt() - 1.0).abs() <= SLACK;
+    let Some((at, row)) =
+        values.chunks_exact(width).enumerate().find(|(_, row)| !fits(squares(row)))
+    else {
+        return Ok(());
+    };
+    if let Some(column) = row.iter().position(|x| !x.is_finite()) {
+        let place = format!("{}, column {column}", named(at));
+        return Err(Error::invalid(place, "a finite number", row[column]));
+    }
+    let got = format!("length {}", squares(row).sqrt() as f32);
+    Err(Error::invalid(named(at), "a row of unit length", got))
 }
 
 impl Scored for CrossScores {
@@ -127,7 +160,12 @@ mod tests {
 
     fn rows(counts: &[usize], seed: u64) -> Vec<f32> {
         let n = counts.iter().sum::<usize>() * D;
-        (0..n).map(|k| (random::unit(seed, k as u64) - 0.4) * 0.6).collect()
+        let mut rows: Vec<f32> = (0..n).map(|k| random::unit(seed, k as u64) - 0.4).collect();
+        for row in rows.chunks_mut(D) {
+            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+            row.iter_mut().for_each(|x| *x /= length);
+        }
+        rows
     }
 
     fn counts(n: usize, most: usize, seed: u64) -> Vec<usize> {
@@ -195,7 +233,7 @@ mod tests {
         let refused = |regions: (Vec<f32>, &[usize]), words: (Vec<f32>, &[usize]), boundary| {
             CrossScores::new(regions, words, 2, boundary, &attention).unwrap_err().to_string()
         };
-        let good = || (vec![0.5; 6], &[2usize, 1][..]);
+        let good = || ([0.6, 0.8].repeat(3), &[2usize, 1][..]);
         let nan = (vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0], &[1usize, 2][..]);
         let line = refused(good(), nan, 0.1);
         assert_eq!(line, "text 1, word 1, column 0: expected a finite number, got NaN");
@@ -203,6 +241,8 @@ mod tests {
         assert_eq!(line, "regions: expected 3 × 2 values, at least 1 wide, got 5");
         let line = refused(good(), (vec![0.5; 6], &[3, 0]), 0.1);
         assert_eq!(line, "text 1: expected at least 1 word, got 0");
+        let line = refused(good(), (vec![0.5; 6], &[2, 1]), 0.1);
+        assert_eq!(line, "text 0, word 0: expected a row of unit length, got length 0.70710677");
         assert_eq!(
             refused(good(), good(), f32::NAN),
             "boundary: expected a finite number, got NaN"

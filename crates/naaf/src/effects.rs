@@ -1,10 +1,12 @@
 //! What each word of a text adds to the score of an image and takes from it: Eq. 7 to 12, word by word.
 
+use itm_core::Result;
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
-use itm_core::learn::{Effect, Word, WordMap, WordMaps};
+use itm_core::learn::{Effect, Word, WordMap, WordMaps, within};
 use itm_kernels::cross_attention::parts;
 
+use crate::all_pairs::check_rows;
 use crate::attention::{Asks, Attention, Phase};
 
 /// What a word does to a score.
@@ -46,23 +48,29 @@ pub struct Effects {
 /// let regions = [1.0, 0.0, 0.0, 1.0];
 /// let words = [0.96, 0.28, -0.6, -0.8]; // the second is like no region
 /// let attention = Preset::Default.config().attention;
-/// let effects = effects(&regions, &words, 2, 0.3, &attention).unwrap();
+/// let effects = effects(&regions, &words, 2, 0.3, &attention)?.unwrap();
 /// let [like, unlike] = [0, 1].map(|i| &effects.words[i].effect);
 /// assert_eq!((like.place(), unlike.place()), (Some(0), None));
 /// assert!(like.negative == Some(0.0) && unlike.negative < Some(-0.8));
+/// # Ok::<(), naaf::Error>(())
 /// ```
 ///
-/// # Panics
-/// If a side is no whole number of rows, or has none.
+/// # Errors
+/// If a side is no whole number of rows or has none, a value or the boundary is not finite, a row has neither unit length nor only zeros,
+/// or an option of the attention is out of range.
 pub fn effects(
     regions: &[f32],
     words: &[f32],
     width: usize,
     boundary: f32,
     attention: &Attention,
-) -> Option<Effects> {
+) -> Result<Option<Effects>> {
+    check_rows("region", regions, width)?;
+    check_rows("word", words, width)?;
+    within("boundary", f64::from(boundary), "finite", f64::is_finite)?;
+    attention.check()?;
     if matches!(attention, Attention::Scan(scan) if scan.asks == Asks::Regions) {
-        return None;
+        return Ok(None);
     }
     let made = parts(regions, words, width, boundary, &attention.rule(Phase::Inference));
     let n = regions.len() / width;
@@ -76,7 +84,7 @@ pub fn effects(
         let products = made.products[i * n..(i + 1) * n].to_vec();
         WordEffect { effect, feature, relevance, products }
     };
-    Some(Effects { score: made.score, words: (0..words.len() / width).map(word).collect() })
+    Ok(Some(Effects { score: made.score, words: (0..words.len() / width).map(word).collect() }))
 }
 
 impl Effects {
@@ -134,7 +142,7 @@ mod tests {
     /// A boundary that half of the words have a region above.
     fn half(v: &[f32], u: &[f32]) -> f32 {
         let best = |word: WordEffect| word.products.into_iter().fold(-1.0, f32::max);
-        let all = effects(v, u, D, 0.0, &naaf(|_| ())).unwrap().words;
+        let all = effects(v, u, D, 0.0, &naaf(|_| ())).unwrap().unwrap().words;
         let mut all: Vec<f32> = all.into_iter().map(best).collect();
         all.sort_unstable_by(f32::total_cmp);
         let k = all.len() / 2;
@@ -177,7 +185,7 @@ mod tests {
     fn effects_are_those_of_a_literal_loop() {
         let (v, u) = (unit_rows(5, 1), unit_rows(6, 2));
         let t = half(&v, &u);
-        let effects = effects(&v, &u, D, t, &naaf(|_| ())).unwrap();
+        let effects = effects(&v, &u, D, t, &naaf(|_| ())).unwrap().unwrap();
         let near =
             |got: f32, want: f64| assert!((f64::from(got) - want).abs() < 2e-6, "{got}: {want}");
         for (i, word) in effects.words.iter().enumerate() {
@@ -212,7 +220,7 @@ mod tests {
             scan(Pooling::Mean),
         ];
         for attention in &rows {
-            let effects = effects(&v, &u, D, t, attention).unwrap();
+            let effects = effects(&v, &u, D, t, attention).unwrap().unwrap();
             let word =
                 |w: &WordEffect| f64::from(w.effect.negative.unwrap_or(0.0) + w.effect.positive);
             let mean = effects.words.iter().map(word).sum::<f64>() / 11.0;
@@ -221,21 +229,40 @@ mod tests {
             assert!((f64::from(effects.score) - want).abs() < 1e-6, "{attention:?}");
         }
         let none = |attention: &Attention| {
-            let word = effects(&v, &u, D, t, attention).unwrap().words.remove(0);
+            let word = effects(&v, &u, D, t, attention).unwrap().unwrap().words.remove(0);
             (word.effect.negative.is_none(), word.relevance.is_none())
         };
         assert_eq!((none(&rows[0]), none(&rows[1])), ((false, false), (true, false)));
         assert_eq!(none(&rows[5]), (true, true), "SCAN has R_j alone");
-        let soft = effects(&v, &u, D, t, &scan(Pooling::LogSumExp)).unwrap();
+        let soft = effects(&v, &u, D, t, &scan(Pooling::LogSumExp)).unwrap().unwrap();
         let sum: f32 = soft.words.iter().map(|w| (6.0 * w.feature).exp()).sum();
         assert!((soft.score - sum.ln() / 6.0).abs() < 1e-5);
         let asked = Attention::Scan(Scan::image_to_text(Pooling::Mean));
-        assert_eq!(effects(&v, &u, D, t, &asked), None);
+        assert_eq!(effects(&v, &u, D, t, &asked).unwrap(), None);
+    }
+
+    #[test]
+    fn rows_that_are_no_cosines_are_refused() {
+        let row = [0.6, 0.8];
+        let line = |regions: &[f32], words: &[f32], t| {
+            effects(regions, words, 2, t, &naaf(|_| ())).unwrap_err().to_string()
+        };
+        let rows = "expected rows of 2 values, at least 1, got";
+        assert_eq!(line(&[], &row, 0.1), format!("regions: {rows} 0 values"));
+        assert_eq!(line(&row, &row[..1], 0.1), format!("words: {rows} 1 values"));
+        let place = "region 1: expected a row of unit length";
+        assert_eq!(line(&[0.6, 0.8, 3.0, 4.0], &row, 0.1), format!("{place}, got length 5"));
+        let number = "word 0, column 1: expected a finite number";
+        assert_eq!(line(&row, &[0.6, f32::NAN], 0.1), format!("{number}, got NaN"));
+        assert_eq!(line(&row, &row, f32::INFINITY), "boundary: expected finite, got inf");
+        let none = [0.0, 0.0]; // a row of zeros has no direction and stays
+        assert!(effects(&none, &row, 2, 0.1, &naaf(|_| ())).is_ok());
     }
 
     #[test]
     fn maps_name_words_and_marks() {
-        let made = effects(&unit_rows(3, 1), &unit_rows(4, 2), D, 0.4, &naaf(|_| ())).unwrap();
+        let made =
+            effects(&unit_rows(3, 1), &unit_rows(4, 2), D, 0.4, &naaf(|_| ())).unwrap().unwrap();
         let word = |text: &str, k| Word { text: text.into(), pieces: k..k + 1 };
         let names = |maps: &WordMaps| maps.words.iter().map(|w| w.word.clone()).collect::<Vec<_>>();
         let boxes = [Bounds::around(0.5, 0.5, 0.2, 0.2); 3];

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use burn::module::Module;
 use itm_core::Result;
-use itm_core::learn::{
-    Batch, Items, Method, Observe, Step, WordMaps, WordPairs, check_texts, first_non_finite,
-};
+use itm_core::learn::{Batch, Items, Method, Observe, Step, WordMaps, WordPairs, first_non_finite};
 use itm_core::scored::{EmbeddingRows, Scored, Similarity};
 
 use crate::all_pairs::CrossScores;
@@ -26,11 +24,9 @@ impl Method for Naaf {
     /// One update of the encoders, and of the boundary by the scores before it.
     ///
     /// # Errors
-    /// If a value of a region, the loss or the norm of its gradients is not finite, if the images are no regions of the right
-    /// width, or a caption has no word.
-    ///
-    /// # Panics
-    /// If the parts of the batch differ in their number of rows, or a word's number is outside the vocabulary.
+    /// If the parts of the batch do not have one row a pair; if the images are no regions of the right width, or one has no region;
+    /// if a value of a region, a score, the loss or the norm of its gradients is not finite; if a caption has no word, or a word's
+    /// number is outside the vocabulary. Nothing has changed then.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.step_by(batch, seed, observe)
     }
@@ -38,7 +34,7 @@ impl Method for Naaf {
     /// The boundary is that of inference, and intra-text propagation is on if the config has it.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let regions = items.images.regions(self.region_dim())?;
-        check_texts(items.texts, None)?;
+        self.encoders().check_texts(items.texts)?;
         let (model, config, dim) =
             (self.encoders().valid(), &self.config, self.config.model.embed_dim);
         if config.model.score == Score::Global {

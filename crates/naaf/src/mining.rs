@@ -1,7 +1,7 @@
 //! Mining of matched and mismatched word scores, and the course of the boundary: Eq. 1, 2, 13 and 14.
 
-use itm_core::Result;
 use itm_core::learn::{above_zero, at_least_one, within};
+use itm_core::{Error, Result};
 use itm_kernels::{HostProducts, random};
 use serde::{Deserialize, Serialize};
 
@@ -165,24 +165,53 @@ pub struct Captions<'a> {
 ///
 /// | argument | what |
 /// |---|---|
-/// | `column(c, t)` | scores of caption `c` with all images under `t`, detached: `HostProducts::column` |
+/// | `column(c, t)` | scores of caption `c` with all images under `t`, as plain numbers: `HostProducts::column` |
 /// | `words(i, c, pool)` | one number a word of caption `c` with image `i`: [`word_scores`] |
+///
+/// ```
+/// use naaf::{Boundary, Captions, MiningConfig, Preset, mine};
+///
+/// // Two images with a caption of three words each. A word's best region: 0.6 in the own image, 0.1 in the other one.
+/// let best = |image: usize, caption: usize, word: usize| {
+///     (if image == caption { 0.6 } else { 0.1 }) + 0.02 * word as f32
+/// };
+/// let config = MiningConfig { min_words: 2, ..Preset::Default.mining() };
+/// let captions = Captions { lengths: &[3, 3], own: &[0, 1], epoch: 0, seed: 1 };
+/// let score = |i, c, t: f32| (0..3).map(|w| best(i, c, w) - t).sum::<f32>() / 3.0;
+/// let column = |c: usize, t: f32| vec![score(0, c, t), score(1, c, t)];
+///
+/// let mut boundary = Boundary::default(); // save it with the weights: it is serde
+/// let seen = mine(&mut boundary, &config, &captions, column, |i, c, _| {
+///     (0..3).map(|w| best(i, c, w)).collect()
+/// })?;
+/// assert_eq!(seen[0], 0.0); // the first caption saw the old boundary
+/// assert!(0.1 < boundary.t && boundary.t < 0.6); // between the two kinds of words
+/// # Ok::<(), naaf::Error>(())
+/// ```
 ///
 /// # Departures
 /// A caption whose image is the only one of the batch, or one that scores as all others, is not sampled: it has no
 /// incorrect image. The released program then takes its own.
 ///
-/// # Panics
-/// If lengths and own images differ in number, or `column` gives too few scores.
+/// # Errors
+/// If an option is out of range, lengths and own images differ in number, `column` does not give one finite score for each image, or
+/// `words` does not give one finite number for each word. The boundary is then as it was.
 pub fn mine(
     boundary: &mut Boundary,
     config: &MiningConfig,
     captions: &Captions,
     mut column: impl FnMut(usize, f32) -> Vec<f32>,
     words: impl Fn(usize, usize, WordPool) -> Vec<f32>,
-) -> Vec<f32> {
+) -> Result<Vec<f32>> {
+    config.check()?;
     let Captions { lengths, own, epoch, .. } = *captions;
-    assert_eq!(lengths.len(), own.len(), "lengths and own images of the captions");
+    if lengths.len() != own.len() {
+        let expected = format!("{}, one a caption", lengths.len());
+        return Err(Error::invalid("own images of the captions", expected, own.len()));
+    }
+    let old = boundary;
+    let boundary = &mut old.clone();
+    let at_least = own.iter().max().map_or(0, |most| most + 1);
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|&c| std::cmp::Reverse(lengths[c]));
     let images: Vec<usize> = order.iter().map(|&c| own[c]).collect();
@@ -192,12 +221,19 @@ pub fn mine(
     for &c in &order {
         thresholds[c] = boundary.t as f32;
         let scores = column(c, thresholds[c]);
+        if scores.len() < at_least {
+            let place = format!("scores of caption {c}");
+            let expected = format!("at least {at_least}, one an image");
+            return Err(Error::invalid(place, expected, scores.len()));
+        }
+        finite(|| format!("scores of caption {c}"), &scores)?;
+        let words = |image, pool| of_words(words(image, c, pool), image, c, lengths[c]);
         if first_by(&images, |a, b| scores[a] > scores[b]) == Some(own[c])
             && let Some(other) =
                 incorrect(config.negative_image, &images, own[c], &scores, captions.seed, c)
         {
-            matched.extend(words(own[c], c, WordPool::Max));
-            mismatched.extend(words(other, c, config.negative_word_pool));
+            matched.extend(words(own[c], WordPool::Max)?);
+            mismatched.extend(words(other, config.negative_word_pool)?);
             if per_caption && matched.len() > config.min_words {
                 boundary.update(config, epoch, &matched, &mismatched);
             }
@@ -212,7 +248,25 @@ pub fn mine(
         }
         reset(boundary, config, matched.len());
     }
-    thresholds
+    old.clone_from(boundary);
+    Ok(thresholds)
+}
+
+/// One finite number a word.
+fn of_words(scores: Vec<f32>, image: usize, caption: usize, words: usize) -> Result<Vec<f32>> {
+    let place = || format!("words of caption {caption} with image {image}");
+    if scores.len() != words {
+        return Err(Error::invalid(place(), format!("{words} numbers"), scores.len()));
+    }
+    finite(place, &scores)?;
+    Ok(scores)
+}
+
+fn finite(place: impl Fn() -> String, values: &[f32]) -> Result<()> {
+    match values.iter().find(|x| !x.is_finite()) {
+        Some(bad) => Err(Error::invalid(place(), "finite numbers", bad)),
+        None => Ok(()),
+    }
 }
 
 fn reset(boundary: &mut Boundary, config: &MiningConfig, words: usize) {

@@ -8,6 +8,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::Result;
 use itm_core::data::WordVectors;
 use itm_core::encoders::{BiGruText, BiGruTextShape, InputDropout, TokenBatch};
+use itm_core::learn::check_texts;
 use itm_core::start::Start;
 use itm_core::{Error, data::RegionRows};
 use itm_kernels::dropout::Mask;
@@ -91,6 +92,26 @@ impl<'a> From<&'a RegionRows> for RegionBatch<'a> {
 }
 
 impl Encoders {
+    /// Refuses captions that the text encoder cannot read.
+    ///
+    /// # Errors
+    /// If a caption has no word, or a word's number is outside the vocabulary.
+    pub(crate) fn check_texts<C: AsRef<[u32]>>(&self, texts: &[C]) -> Result<()> {
+        check_texts(texts, None)?;
+        let known = match &self.text {
+            TextEncoder::BiGru(unit) => unit.words.words.dims()[0],
+            TextEncoder::Words(table) => table.table.dims()[0],
+        };
+        for (row, text) in texts.iter().enumerate() {
+            if let Some(word) = text.as_ref().iter().find(|&&word| word as usize >= known) {
+                let place = format!("caption {row} of the batch");
+                let expected = format!("numbers of words below {known}");
+                return Err(Error::invalid(place, expected, word));
+            }
+        }
+        Ok(())
+    }
+
     /// Random weights: a function of the seed.
     pub fn new(
         config: &ModelConfig,

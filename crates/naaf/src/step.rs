@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use itm_core::data::WordVectors;
 use itm_core::encoders::InputDropout;
 use itm_core::learn::{
-    Batch, Images, Learner, Numbers, Observe, Schedule as Rates, Step, Updates, check_texts,
+    Batch, Images, Learner, Numbers, Observe, Schedule as Rates, Step, Updates, at_least_one,
 };
 use itm_core::start::Start;
 use itm_core::{Error, Result, host};
@@ -40,20 +40,23 @@ pub struct Naaf {
 }
 
 impl Naaf {
-    /// Random encoders: a function of `seed`.
+    /// Random encoders: a function of `config.train.seed`.
     ///
-    /// `device` is one without autodiff or with; the step differentiates by itself.
+    /// `region_dim` is the width of a region, `vocabulary` counts words: their numbers are below it. `device` may be one with
+    /// autodiff or without; the step differentiates by itself.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with.
+    /// If the config holds a value nothing can be trained with, or a size is 0.
     pub fn new(
         config: &NaafConfig,
         region_dim: usize,
         vocabulary: usize,
         device: &Device,
-        seed: u64,
     ) -> Result<Self> {
         config.check()?;
+        at_least_one("region_dim, the width of a region", region_dim)?;
+        at_least_one("vocabulary", vocabulary)?;
+        let seed = config.train.seed;
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let encoders = Encoders::new(&config.model, region_dim, vocabulary, seed, &device);
         let learner = Learner::new(encoders, options(config));
@@ -69,7 +72,7 @@ impl Naaf {
     /// Begins with these maps instead of random weights; before the first step.
     ///
     /// # Errors
-    /// If captions are not read by a table of words, or the maps are of another shape.
+    /// If captions are not read by a table of words, the maps are of another shape, or a step was made.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_start(start))
     }
@@ -77,12 +80,16 @@ impl Naaf {
     /// Begins with ready vectors for the words that have one, such as GloVe's; before the first step.
     ///
     /// # Errors
-    /// If captions are not read by a recurrent unit, or the vectors are of another width or vocabulary.
+    /// If captions are not read by a recurrent unit, the vectors are of another width or vocabulary, or a step was made.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_vectors(vectors))
     }
 
     fn with_encoders(self, change: impl FnOnce(Encoders) -> Result<Encoders>) -> Result<Self> {
+        if self.learner.steps() > 0 {
+            let got = format!("a model after step {}", self.learner.steps());
+            return Err(Error::invalid("start or vectors", "a model before its first step", got));
+        }
         let learner = Learner::new(change(self.learner.into_module())?, options(&self.config));
         Ok(Self { learner, ..self })
     }
@@ -119,7 +126,7 @@ impl Naaf {
             Score::Attention => {
                 let images = encoders.regions(regions, of_regions);
                 let texts = encoders.words(batch.texts, of_words);
-                self.attended(images, texts, &mut boundary, seed)
+                self.attended(images, texts, &mut boundary, seed)?
             }
         };
         let plain = asks(observe).then(|| host(scores.clone().inner()));
@@ -146,11 +153,11 @@ impl Naaf {
         texts: Padded,
         boundary: &mut Boundary,
         seed: u64,
-    ) -> (Tensor<2>, Numbers) {
+    ) -> Result<(Tensor<2>, Numbers)> {
         let products = CrossProducts::new(images.rows, &images.counts, texts.rows, &texts.counts);
         let (rule, b) = (self.config.attention.rule(Phase::Training), texts.counts.len());
         let Attention::Naaf(_) = self.config.attention else {
-            return (products.scores(&rule, &vec![0.0; b]), Numbers::default());
+            return Ok((products.scores(&rule, &vec![0.0; b]), Numbers::default()));
         };
         let (mining, host_products) = (&self.config.mining, products.host());
         let own: Vec<usize> = (0..b).collect();
@@ -168,7 +175,7 @@ impl Naaf {
         let scores = match mining.schedule {
             Schedule::PerCaption => {
                 let column = |c: usize, t: f32| host_products.column(&rule, c, t);
-                let thresholds = mine(boundary, mining, &captions, column, words);
+                let thresholds = mine(boundary, mining, &captions, column, words)?;
                 products.scores(&rule, &thresholds)
             }
             Schedule::PerBatch => {
@@ -176,17 +183,29 @@ impl Naaf {
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);
                 let values = host(scores.clone().inner());
                 let column = |c: usize, _: f32| (0..b).map(|i| values[i * b + c]).collect();
-                mine(boundary, mining, &captions, column, words);
+                mine(boundary, mining, &captions, column, words)?;
                 scores
             }
         };
-        (scores, numbers(boundary, sampled.get(), b))
+        Ok((scores, numbers(boundary, sampled.get(), b)))
     }
 
     /// The regions of a batch that can be trained with.
     fn check<'a>(&self, batch: &Batch<'a>) -> Result<RegionBatch<'a>> {
+        let b = batch.image_ids.len();
+        at_least_one("pairs of the batch", b)?;
+        count("texts of the batch", b, batch.texts.len())?;
+        count("caption numbers of the batch", b, batch.caption_ids.len())?;
+        if let Images::Regions { width, counts, values } = batch.images {
+            count("region counts of the batch", b, counts.len())?;
+            let all = counts.iter().sum::<usize>() * width;
+            if values.len() != all {
+                let expected = format!("{all} values, as the counts say");
+                return Err(Error::invalid("regions of the batch", expected, values.len()));
+            }
+        }
         batch.pairs()?;
-        check_texts(batch.texts, None)?;
+        self.encoders().check_texts(batch.texts)?;
         let expected = self.region_dim();
         let refused = |got: String| {
             Err(Error::invalid("images", format!("regions of width {expected}"), got))
@@ -221,6 +240,14 @@ impl Naaf {
     pub(crate) fn region_dim(&self) -> usize {
         self.encoders().image.dims()[0]
     }
+}
+
+/// Refuses another number of parts than pairs.
+fn count(what: &str, pairs: usize, got: usize) -> Result<()> {
+    if got == pairs {
+        return Ok(());
+    }
+    Err(Error::invalid(what, format!("{pairs}, one a pair"), got))
 }
 
 /// What a step tells of the boundary; `sampled` are captions ranked right and their words.

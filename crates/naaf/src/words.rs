@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use itm_core::encoders::InputDropout;
-use itm_core::learn::{WordMaps, WordPairs, check_texts};
+use itm_core::learn::{WordMaps, WordPairs};
 use itm_core::{Result, host};
 
 use crate::config::Score;
@@ -21,7 +21,7 @@ impl Naaf {
             return Ok(None);
         }
         let regions = items.images.regions(self.region_dim())?;
-        check_texts(items.texts, None)?;
+        self.encoders().check_texts(items.texts)?;
         let (model, config) = (self.encoders().valid(), &self.config);
         let boundary = self.boundary.inference(&config.mining) as f32;
         let mut maps = Vec::with_capacity(pairs.len());
@@ -29,7 +29,7 @@ impl Naaf {
             let rows = regions.rows(&[image])?;
             let v = host(model.regions(RegionBatch::from(&rows), InputDropout::Off).rows);
             let u = host(model.words(&items.texts[text..=text], InputDropout::Off).rows);
-            let found = effects(&v, &u, config.model.embed_dim, boundary, &config.attention);
+            let found = effects(&v, &u, config.model.embed_dim, boundary, &config.attention)?;
             let Some(effects) = found else { return Ok(None) };
             maps.push(effects.maps(regions.boxes(image), &words(text)?));
         }

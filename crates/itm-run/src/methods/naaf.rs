@@ -58,8 +58,7 @@ impl Recipe for NaafConfig {
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, start, vectors, device, .. } = *given;
-        let (regions, words, seed) = (sizes.region_width, sizes.vocabulary, self.train.seed);
-        let model = Naaf::new(self, regions, words, device, seed)?;
+        let model = Naaf::new(self, sizes.region_width, sizes.vocabulary, device)?;
         let model = model.with_epochs_of(sizes.captions.div_ceil(self.train.batch));
         let model = match start.filter(|_| self.model.closed_form().is_some()) {
             Some(start) => model.with_start(start)?,
@@ -134,7 +133,7 @@ mod tests {
         for text in [TextKind::Words, TextKind::Bigru] {
             for region_map in [RegionMapKind::Xavier, RegionMapKind::WeightNorm] {
                 let config = config(text, region_map);
-                let model = Naaf::new(&config, 100, 150, &Device::flex(), 0).unwrap();
+                let model = Naaf::new(&config, 100, 150, &Device::flex()).unwrap();
                 let count = model.encoders().num_params() as u64;
                 assert_eq!(memory(&config, &SIZES).parameters, 4 * count, "{text:?}");
             }

@@ -49,7 +49,7 @@ fn run(boundary: &mut Boundary, config: &MiningConfig, products: &Products, seed
     let lengths: Vec<usize> = products[0].iter().map(Vec::len).collect();
     let own: Vec<usize> = (0..lengths.len()).collect();
     let captions = Captions { lengths: &lengths, own: &own, epoch: 20, seed };
-    mine(boundary, config, &captions, simple(products), pooled(products))
+    mine(boundary, config, &captions, simple(products), pooled(products)).unwrap()
 }
 
 /// Two batches under each option, from `tests/reference/naaf.py`.
@@ -121,7 +121,8 @@ fn trap_06_the_least_similar_image_gives_the_mismatched_words() {
             asked.borrow_mut().push((i, c));
             vec![0.5; 2]
         };
-        mine(&mut Boundary::default(), &config, &captions, |c, _| scores[c].to_vec(), words);
+        mine(&mut Boundary::default(), &config, &captions, |c, _| scores[c].to_vec(), words)
+            .unwrap();
         sampled.push(asked.into_inner());
     }
     assert_eq!(sampled[0], [(0, 0), (1, 0), (1, 1), (0, 1), (2, 2), (1, 2)]);
@@ -183,7 +184,8 @@ fn a_caption_ranked_wrongly_is_not_sampled_and_a_tie_goes_to_the_first() {
             asked.set(asked.get() + 1);
             vec![0.5; 3]
         };
-        mine(&mut Boundary::default(), &official(), &captions, |c, _| scores[c].to_vec(), words);
+        mine(&mut Boundary::default(), &official(), &captions, |c, _| scores[c].to_vec(), words)
+            .unwrap();
         asked.get()
     };
     assert_eq!(sampled([[0.9, 0.1], [0.8, 0.2]]), 2, "the second is ranked wrongly");
@@ -201,7 +203,7 @@ fn trap_15_captions_are_visited_by_length_and_answered_in_order() {
         visited.push((c, t));
         vec![0.0; 4]
     };
-    let seen = mine(&mut boundary, &official(), &captions, column, |_, _, _| vec![]);
+    let seen = mine(&mut boundary, &official(), &captions, column, |_, _, _| vec![]).unwrap();
     assert_eq!(visited, [(1, 0.3), (3, 0.0), (2, 0.0), (0, 0.0)]);
     assert_eq!(seen, [0.0, 0.3, 0.0, 0.0]);
 }
@@ -294,4 +296,38 @@ proptest! {
             }
         }
     }
+}
+
+/// What cannot be sampled is named, and the boundary stays.
+#[test]
+fn mining_that_is_refused_leaves_the_boundary_as_it_was() {
+    let good = MiningConfig { min_words: 1, ..official() };
+    let refused = |config: &MiningConfig, own: &[usize], scores: [f32; 2], words: [f32; 2]| {
+        let mut boundary = Boundary { t: 0.3, ..Boundary::default() };
+        let captions = Captions { lengths: &[2, 2], own, epoch: 0, seed: 0 };
+        // Caption 0 moves the boundary before caption 1 is refused.
+        let column = |c: usize, _| if c == 0 { vec![0.9, 0.1] } else { scores.to_vec() };
+        let of = |i: usize, c: usize, _| {
+            if c == 1 && i == 1 { words.to_vec() } else { vec![0.2, 0.5 + i as f32] }
+        };
+        let line = mine(&mut boundary, config, &captions, column, of).unwrap_err().to_string();
+        assert_eq!(boundary, Boundary { t: 0.3, ..Boundary::default() });
+        line
+    };
+    let (scores, words) = ([0.1, 0.9], [0.5, 0.6]);
+    let config = MiningConfig { alpha: 0.0, ..good.clone() };
+    assert!(refused(&config, &[0, 1], scores, words).starts_with("mining.alpha: expected"));
+    let line = refused(&good, &[0], scores, words);
+    assert_eq!(line, "own images of the captions: expected 2, one a caption, got 1");
+    let line = refused(&good, &[0, 2], scores, words);
+    assert_eq!(line, "scores of caption 0: expected at least 3, one an image, got 2");
+    let line = refused(&good, &[0, 1], [0.1, f32::NAN], words);
+    assert_eq!(line, "scores of caption 1: expected finite numbers, got NaN");
+    let line = refused(&good, &[0, 1], scores, [0.5, f32::INFINITY]);
+    assert_eq!(line, "words of caption 1 with image 1: expected finite numbers, got inf");
+    let mut boundary = Boundary::default();
+    let captions = Captions { lengths: &[2, 2], own: &[0, 1], epoch: 0, seed: 0 };
+    let column = |c: usize, _| if c == 0 { vec![0.9, 0.1] } else { vec![0.1, 0.9] };
+    let line = mine(&mut boundary, &good, &captions, column, |_, _, _| vec![0.5]).unwrap_err();
+    assert_eq!(line.to_string(), "words of caption 0 with image 0: expected 2 numbers, got 1");
 }

@@ -189,7 +189,41 @@ fn a_start_is_where_training_begins() {
 fn a_cosine_asks_for_the_length_of_an_epoch() {
     let mut config = tiny();
     config.train.schedule = Rates::Cosine;
-    let mut model = Naaf::new(&config, DIM, VOCABULARY, &Device::flex(), 7).unwrap();
+    let mut model = Naaf::new(&config, DIM, VOCABULARY, &Device::flex()).unwrap();
     let line = step(&mut model, &ALL, 0).unwrap_err().to_string();
     assert!(line.starts_with("train.schedule: expected the number of steps"), "{line}");
+}
+
+/// Batches and models that cannot be are refused in one line, and nothing moves.
+#[test]
+fn what_cannot_be_trained_with_is_refused() {
+    let at = |dim, vocabulary| {
+        Naaf::new(&tiny(), dim, vocabulary, &Device::flex()).unwrap_err().to_string()
+    };
+    assert!(at(0, 5).starts_with("region_dim, the width of a region: expected"));
+    assert!(at(3, 0).starts_with("vocabulary: expected"));
+    let mut model = naaf(&tiny());
+    let values = [0.5; 2 * DIM];
+    let mut refused = |counts: &[usize], texts: &[&[u32]], captions: &[i64]| {
+        let images = Images::Regions { width: DIM, counts, values: &values };
+        let ids = &[0, 1];
+        let batch = Batch { images, texts, image_ids: ids, caption_ids: captions, train: None };
+        model.step(&batch, 1, Observe::Off).unwrap_err().to_string()
+    };
+    let (counts, texts, captions) = ([1, 1], [&[1, 4][..], &[1, 5]], [0, 1]);
+    let line = refused(&counts, &texts[..1], &captions);
+    assert_eq!(line, "texts of the batch: expected 2, one a pair, got 1");
+    let line = refused(&counts, &texts, &captions[..1]);
+    assert_eq!(line, "caption numbers of the batch: expected 2, one a pair, got 1");
+    let line = refused(&counts[..1], &texts, &captions);
+    assert_eq!(line, "region counts of the batch: expected 2, one a pair, got 1");
+    assert!(refused(&[2, 1], &texts, &captions).starts_with("regions of the batch: expected"));
+    let line = refused(&counts, &[&[1, 4], &[1, VOCABULARY as u32]], &captions);
+    let known = format!("numbers of words below {VOCABULARY}, got {VOCABULARY}");
+    assert_eq!(line, format!("caption 1 of the batch: expected {known}"));
+    let start = |map| LinearMap { weight: vec![0.5; 8 * map], bias: vec![0.0; 8] };
+    let start = Start { image: start(DIM), text: start(VOCABULARY) };
+    step(&mut model, &ALL, 0).unwrap();
+    let line = model.with_start(&start).unwrap_err().to_string();
+    assert!(line.contains("a model before its first step, got a model after step 1"), "{line}");
 }

@@ -1,0 +1,9 @@
+//! The example trains, stops, and goes on with the same bits.
+
+#[path = "../examples/own_loop.rs"]
+mod example;
+
+#[test]
+fn your_own_loop_resumes_with_the_same_bits() {
+    example::main().unwrap();
+}
