@@ -8,10 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::checks;
-
-/// Id of a row that was never written. No image may have it.
-pub const NEVER: i64 = -100;
+use crate::checks::{self, NEVER};
 
 /// Image and text banks M_V and M_W with the ids of their rows, first in, first out.
 ///

@@ -3,7 +3,8 @@
 use burn::tensor::Tensor;
 use itm_core::{Error, Result, host};
 
-use crate::bank::NEVER;
+/// Id of a row of a bank that was never written. No image may have it.
+pub const NEVER: i64 = -100;
 
 /// Refuses the id that marks rows of a bank that were never written; `what` names an item in the message.
 pub(crate) fn ids(what: &str, ids: &[i64]) -> Result<()> {

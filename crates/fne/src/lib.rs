@@ -29,7 +29,8 @@ pub use itm_core::start::StartFrom;
 pub use itm_core::{Error, Result};
 pub use itm_kernels::Memory;
 
-pub use bank::{Bank, BankState, Entries, NEVER};
+pub use bank::{Bank, BankState, Entries};
+pub use checks::NEVER;
 pub use config::{
     Augmentation, BagConfig, BertConfig, DropoutAfterValidation, Enqueue, Exclude,
     FeatureTransform, FeaturesConfig, FneConfig, GruConfig, ImageConfig, Loss, ModelConfig,

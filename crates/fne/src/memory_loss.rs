@@ -4,8 +4,9 @@ use burn::tensor::Tensor;
 use itm_core::{Error, Result, host};
 use itm_kernels::random::derive;
 
-use crate::bank::{Bank, NEVER};
+use crate::bank::Bank;
 use crate::checks;
+use crate::checks::NEVER;
 use crate::draw::draw;
 use crate::loss::{drawn_hinges, gather, row_dots};
 use crate::statistics::Statistics;

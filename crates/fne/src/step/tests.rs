@@ -19,7 +19,7 @@ use itm_core::{Pairs, host};
 use proptest::prelude::*;
 
 use super::*;
-use crate::bank::NEVER;
+use crate::checks::NEVER;
 use crate::config::tests::tiny;
 use crate::config::{Enqueue, Exclude, Negatives, Positive, Preset, WarmupLoss};
 use crate::golden::{floats, golden};
