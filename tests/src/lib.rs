@@ -1,1 +1,18 @@
 //! Tests over all crates: `tests/`. Independent references in Python: `reference/`.
+//!
+//! The Rust blocks of README and of the book run as its doctests.
+
+/// The Rust blocks of a page.
+macro_rules! page {
+    ($name:ident, $path:literal) => {
+        #[cfg(doctest)]
+        #[doc = include_str!(concat!("../../", $path))]
+        struct $name;
+    };
+}
+
+page!(Readme, "README.md");
+page!(Fne, "docs/fne.md");
+page!(Hubness, "docs/hubness.md");
+page!(Naaf, "docs/naaf.md");
+page!(TagsDc, "docs/tags-dc.md");

@@ -2,6 +2,7 @@
 
 pub mod attention;
 pub mod bag;
+pub mod bf16;
 mod blocks;
 pub mod cross_attention;
 mod dispatch;

@@ -38,7 +38,7 @@ pub enum Command {
     },
     /// Write negative captions: sentences that are false of their image, each by one change of a true caption.
     Negatives(Negatives),
-    /// Write the built-in world as an ordinary data set, or draw a contact sheet of it.
+    /// Write the built-in world as an ordinary data set or as two files of embeddings, or draw a contact sheet of it.
     Scenes(ScenesArgs),
     /// Turn a folder of pictures into features of MobileNetV2: global ones, and a grid of regions.
     Features(FeaturesArgs),
@@ -178,6 +178,9 @@ pub struct ScenesArgs {
     /// Draw a contact sheet (PNG); `scenes.png` without a name.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "scenes.png")]
     pub sheet: Option<PathBuf>,
+    /// Write the test split as two files of embeddings, image.npy and text.npy, which closed-form CCA of the training split makes.
+    #[arg(long, value_name = "DIR")]
+    pub embeddings: Option<PathBuf>,
     /// Seed of the world.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use crate::checkpoint::write_atomically;
 use crate::cli::FeaturesArgs;
 use crate::disk::temporary;
+use crate::npy::{array, header};
 use crate::progress;
 
 /// Global feature and, where `--grid` asks for it, the grid of a picture.
@@ -229,21 +230,6 @@ impl Drop for Rows {
     fn drop(&mut self) {
         _ = fs::remove_file(&self.temporary); // nothing is left of what was not finished
     }
-}
-
-/// A whole small array.
-fn array(kind: &str, shape: &[usize], bytes: impl Iterator<Item = u8>) -> Vec<u8> {
-    header(kind, shape).into_iter().chain(bytes).collect()
-}
-
-/// Format 1.0, padded to 128 bytes whatever the shape.
-fn header(kind: &str, shape: &[usize]) -> Vec<u8> {
-    let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let text =
-        format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", shape.trim_end());
-    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    bytes.extend(format!("{text:<117}\n").bytes());
-    bytes
 }
 
 #[cfg(test)]

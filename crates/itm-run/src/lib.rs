@@ -31,6 +31,7 @@ mod list;
 mod mean;
 mod measure;
 mod negatives;
+mod npy;
 mod parallel;
 mod pictures;
 mod pointing;

@@ -2,22 +2,27 @@
 
 use std::path::Path;
 
-use itm_core::scenes::{self, CAPTIONS, Scenes};
+use itm_core::cca::{Cca, CcaOptions};
+use itm_core::scenes::{self, CAPTIONS, ImageFeature, Scenes};
 use itm_core::{Error, Result};
 
 use crate::checkpoint::write_atomically;
 use crate::cli::ScenesArgs;
 use crate::config::ScenesConfig;
-use crate::progress;
+use crate::{npy, progress};
 
 pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
-    if args.out.is_none() && args.sheet.is_none() {
-        return Err(Error::invalid("scenes", "--out DIR or --sheet [FILE]", "neither"));
+    if args.out.is_none() && args.sheet.is_none() && args.embeddings.is_none() {
+        return Err(Error::invalid(
+            "scenes",
+            "--out DIR, --sheet [FILE] or --embeddings DIR",
+            "none",
+        ));
     }
     let ScenesArgs { seed, train, val, test, pixels, .. } = *args;
     let size = ScenesConfig { seed, train, val, test, pixels, ..ScenesConfig::default() };
     size.check(|key| format!("--{key}"))?;
-    if let Some(folder) = &args.out {
+    for folder in args.out.iter().chain(&args.embeddings) {
         refuse_files(folder)?;
     }
     let world = Scenes::generate(seed, size.sizes());
@@ -34,6 +39,32 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
             folder.display()
         ));
     }
+    if let Some(folder) = &args.embeddings {
+        embeddings(&world, folder)?;
+        progress::say(format!(
+            "Embeddings in {}: image.npy of {test} test images, text.npy of {CAPTIONS} captions each",
+            folder.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the test split as closed-form CCA embeds it, rows of unit length.
+fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
+    let spinner = progress::spinner("solving CCA");
+    let data = world.dataset(ImageFeature::Global);
+    let cca = Cca::fit(&data, &CcaOptions::default())?;
+    spinner.finish_and_clear();
+    std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let sides = [
+        ("image.npy", cca.image_embeddings(&data.test.features)),
+        ("text.npy", cca.text_embeddings(&data.test.captions)),
+    ];
+    for (name, values) in sides {
+        let shape = [values.len() / cca.dims(), cca.dims()];
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes());
+        write_atomically(&folder.join(name), &npy::array("<f4", &shape, bytes))?;
+    }
     Ok(())
 }
 
@@ -45,4 +76,41 @@ pub(crate) fn refuse_files(path: &Path) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::invalid(path.display(), "a new or empty folder", got))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    /// Both files hold rows of unit length, and an image's own caption is nearer than most.
+    #[test]
+    fn embeddings_are_two_files_of_one_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("world");
+        let line = "itm scenes --train 200 --val 40 --test 30 --embeddings".split(' ');
+        let cli = Cli::parse_from(line.map(Into::into).chain([out.clone().into_os_string()]));
+        let Command::Scenes(args) = cli.command else { panic!("scenes") };
+        scenes(&args).unwrap();
+        let rows = |name: &str, n: usize| {
+            let bytes = std::fs::read(out.join(name)).unwrap();
+            let values: Vec<f32> =
+                bytes[128..].as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let width = values.len() / n;
+            values.chunks(width).map(<[f32]>::to_vec).collect::<Vec<_>>()
+        };
+        let (images, texts) = (rows("image.npy", 30), rows("text.npy", 150));
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+        for row in images.iter().chain(&texts) {
+            assert!((dot(row, row) - 1.0).abs() < 1e-5, "{row:?}");
+        }
+        let better = |t: usize| {
+            let own = dot(&images[t / 5], &texts[t]);
+            images.iter().filter(|image| dot(image, &texts[t]) < own).count()
+        };
+        let mean = (0..150).map(better).sum::<usize>() as f64 / 150.0;
+        assert!(mean > 20.0, "{mean} of 29 images are less like a caption than its own");
+    }
 }

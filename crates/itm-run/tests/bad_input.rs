@@ -19,7 +19,7 @@ fn command_lines() {
     fs::create_dir(dir.path().join("taken")).unwrap();
     fs::write(dir.path().join("taken/mine.txt"), "mine").unwrap();
     let reproduce = |rest: &[&'static str]| [&["reproduce", "small"], rest].concat();
-    let cases: [(Vec<&str>, &[&str]); 29] = [
+    let cases: [(Vec<&str>, &[&str]); 30] = [
         (reproduce(&["--seeds", "0"]), &["--seeds", "1 to 1000", "got 0"]),
         (reproduce(&["--seeds", "18446744073709551615"]), &["--seeds", "1 to 1000"]),
         (reproduce(&["--jobs", "0"]), &["--jobs", "1 to 256", "got 0"]),
@@ -47,7 +47,8 @@ fn command_lines() {
         (vec!["reproduce", "nothing"], &["target", "small", "`nothing`"]),
         (vec!["train"], &["'train'"]),
         (vec!["data", "check", "absent"], &["absent: No such file"]),
-        (vec!["scenes"], &["--out", "--sheet"]),
+        (vec!["scenes"], &["--out", "--sheet", "--embeddings"]),
+        (vec!["scenes", "--embeddings", "taken"], &["taken", "new or empty"]),
         (vec!["scenes", "--out", "taken"], &["taken", "new or empty"]),
         (vec!["scenes", "--out", "taken/mine.txt"], &["taken/mine.txt", "got a file"]),
         (vec!["scenes", "--out", "new", "--test", "0"], &["--test", "1 to", "got 0"]),

@@ -1,0 +1,210 @@
+//! Operands in the order of use: rounded, in pairs along the sum, in panels.
+
+use std::mem::{MaybeUninit, take};
+
+use rayon::prelude::*;
+
+use super::{COLUMNS, Engine, ROWS, View, turn};
+
+/// Side of a cell: what one task packs, 144 KiB of values. Whole panels of both widths, and whole lines of cache.
+pub(super) const CELL: usize = 192;
+/// Bytes of a cache line, where a register's load begins.
+const ALIGNMENT: usize = 64;
+
+/// An operand of [`product`](super::product()): `lanes` rows or columns, `depth` values long, along which products are summed.
+///
+/// ```text
+/// panel p, pair t, lane i:   round(lane i + p·WIDTH, value 2 t)  and above it  round(…, value 2 t + 1)
+/// ```
+///
+/// Lanes that fill the last panel are 0, and so is the value that an odd depth lacks. The operand takes 2 bytes a value.
+#[derive(Debug, Clone)]
+pub struct Packed<const WIDTH: usize> {
+    /// Pairs, behind some zeros.
+    data: Vec<u32>,
+    /// The zeros' number: the first pair lies at the start of a cache line.
+    skip: usize,
+    lanes: usize,
+    depth: usize,
+}
+
+/// A left operand.
+pub type Rows = Packed<ROWS>;
+/// A right operand.
+pub type Columns = Packed<COLUMNS>;
+
+impl Rows {
+    /// The left operand `a`, `[m, k]`.
+    pub fn pack(a: View) -> Self {
+        one(Engine::best(), a, Vec::new())
+    }
+
+    /// [`Rows::pack`] in the memory of this one.
+    pub fn repack(&mut self, a: View) {
+        *self = one(Engine::best(), a, take(&mut self.data));
+    }
+}
+
+impl Columns {
+    /// The right operand `b`, `[k, n]`.
+    pub fn pack(b: View) -> Self {
+        one(Engine::best(), b.t(), Vec::new())
+    }
+
+    /// [`Columns::pack`] in the memory of this one.
+    pub fn repack(&mut self, b: View) {
+        *self = one(Engine::best(), b.t(), take(&mut self.data));
+    }
+}
+
+/// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over it.
+pub fn pack_weight(weight: View) -> (Columns, Columns) {
+    both(Engine::best(), weight.t(), [Vec::new(), Vec::new()])
+}
+
+/// [`pack_weight`] in the memory of what it gave before.
+pub fn repack_weight(packed: &mut (Columns, Columns), weight: View) {
+    let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
+    *packed = both(Engine::best(), weight.t(), memory);
+}
+
+/// An output's gradient as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over it.
+pub fn pack_gradient(grad: View) -> (Rows, Columns) {
+    both(Engine::best(), grad, [Vec::new(), Vec::new()])
+}
+
+/// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over it.
+pub fn pack_input(x: View) -> (Rows, Rows) {
+    both(Engine::best(), x, [Vec::new(), Vec::new()])
+}
+
+impl<const WIDTH: usize> Packed<WIDTH> {
+    /// Number of rows of a left operand, of columns of a right one.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// Number of products in a sum.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    pub(super) fn pairs(&self) -> usize {
+        self.depth.div_ceil(2)
+    }
+
+    /// The pairs of a panel.
+    pub(super) fn panel(&self, number: usize) -> &[[u32; WIDTH]] {
+        let panels = self.data[self.skip..].as_chunks().0;
+        &panels[number * self.pairs()..][..self.pairs()]
+    }
+}
+
+/// The rows of `from` as lanes.
+#[allow(unsafe_code)] // memory that is written before it is read
+pub(super) fn one<const WIDTH: usize>(
+    engine: Engine,
+    from: View,
+    memory: Vec<u32>,
+) -> Packed<WIDTH> {
+    let mut room = Room::new(memory, from.rows(), from.cols());
+    let (cells, corners) = (room.cells(), corners(from));
+    assert_eq!(cells.len(), corners.len(), "cells of an operand");
+    cells.into_par_iter().zip(corners).for_each(|(cell, at)| {
+        fill(engine, cell, from.part(at, CELL));
+    });
+    // SAFETY: `fill` was called with each cell, as there are as many corners, and it writes all of a cell.
+    unsafe { room.filled() }
+}
+
+/// The rows of `from` as lanes, and its columns as lanes. A cell is read for both while it lies in the cache.
+#[allow(unsafe_code)] // memory that is written before it is read
+pub(super) fn both<const P: usize, const Q: usize>(
+    engine: Engine,
+    from: View,
+    [memory_p, memory_q]: [Vec<u32>; 2],
+) -> (Packed<P>, Packed<Q>) {
+    let mut rows = Room::new(memory_p, from.rows(), from.cols());
+    let mut cols = Room::new(memory_q, from.cols(), from.rows());
+    let (cells, corners) = (rows.cells(), corners(from));
+    let (across, high) = (from.cols().div_ceil(CELL), from.rows().div_ceil(CELL));
+    // Cells of the columns come column by column.
+    let mut turned: Vec<_> = cols.cells().into_iter().map(Some).collect();
+    let turned: Vec<_> = (0..cells.len())
+        .map(|c| turned[c % across * high + c / across].take().expect("each cell once"))
+        .collect();
+    assert_eq!([cells.len(), high * across], [corners.len(); 2], "cells of two operands");
+    cells.into_par_iter().zip(turned).zip(corners).for_each(|((rows, cols), at)| {
+        let from = from.part(at, CELL);
+        fill(engine, rows, from);
+        fill(engine, cols, from.t());
+    });
+    // SAFETY: `fill` was called with each of the high · across cells of both, taken once each, and it writes all of a cell.
+    unsafe { (rows.filled(), cols.filled()) }
+}
+
+/// First row and column of each cell, row by row.
+fn corners(from: View) -> Vec<[usize; 2]> {
+    let firsts = |n: usize| (0..n).step_by(CELL);
+    firsts(from.rows()).flat_map(|i| firsts(from.cols()).map(move |j| [i, j])).collect()
+}
+
+/// Of each panel the pairs inside one cell, equally many.
+pub(super) type Cell<'a, const WIDTH: usize> = Vec<&'a mut [[MaybeUninit<u32>; WIDTH]]>;
+
+/// Memory of an operand that is being packed: behind the zeros that stand in it, `size` places.
+struct Room<const WIDTH: usize> {
+    data: Vec<u32>,
+    size: usize,
+    lanes: usize,
+    depth: usize,
+}
+
+impl<const WIDTH: usize> Room<WIDTH> {
+    fn new(mut data: Vec<u32>, lanes: usize, depth: usize) -> Self {
+        const MOST: usize = ALIGNMENT / size_of::<u32>() - 1;
+        let size = lanes.div_ceil(WIDTH) * WIDTH * depth.div_ceil(2);
+        data.clear();
+        data.reserve_exact(MOST + size);
+        data.resize(data.as_ptr().align_offset(ALIGNMENT).min(MOST), 0);
+        Self { data, size, lanes, depth }
+    }
+
+    /// All places in cells, in the order of [`corners`].
+    fn cells(&mut self) -> Vec<Cell<'_, WIDTH>> {
+        let (pairs, across) = (self.depth.div_ceil(2).max(1), self.depth.div_ceil(CELL));
+        let mut cells = Vec::new();
+        let panels = self.data.spare_capacity_mut()[..self.size].as_chunks_mut().0;
+        for panels in panels.chunks_mut(CELL / WIDTH * pairs) {
+            let first = cells.len();
+            cells.resize_with(first + across, Vec::new);
+            for panel in panels.chunks_mut(pairs) {
+                let parts = panel.chunks_mut(CELL / 2);
+                cells[first..].iter_mut().zip(parts).for_each(|(cell, part)| cell.push(part));
+            }
+        }
+        cells
+    }
+
+    /// # Safety
+    /// Every place of every cell must have been written.
+    #[allow(unsafe_code)] // the length of a vector
+    unsafe fn filled(self) -> Packed<WIDTH> {
+        let Self { mut data, size, lanes, depth } = self;
+        let skip = data.len();
+        // SAFETY: the places follow the zeros, there is room for both, and each place was written by this function's contract.
+        unsafe { data.set_len(skip + size) };
+        Packed { data, skip, lanes, depth }
+    }
+}
+
+/// One cell: rows of `from` as lanes. Writes every place.
+#[allow(unsafe_code)] // a call below a feature check
+fn fill<const WIDTH: usize>(engine: Engine, mut to: Cell<WIDTH>, from: View) {
+    match engine {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Checked` was made where the processor has every feature of the function.
+        Engine::Processor(_) => unsafe { turn::processor(&mut to, from) },
+        Engine::Emulated => turn::emulated(&mut to, from),
+    }
+}

@@ -1,0 +1,202 @@
+//! The product of packed operands, in parts that fit the second-level cache.
+
+use std::mem::MaybeUninit;
+
+use rayon::prelude::*;
+
+use super::{COLUMNS, Columns, Engine, ROWS, Rows, tile};
+
+/// Pairs of one pass: of a panel of each operand 16 and 96 KiB.
+pub(super) const PASS: usize = 512;
+/// Rows of a part: over one pass, 512 KiB.
+const PART_ROWS: usize = 256;
+/// Columns of a part.
+const PART_COLUMNS: usize = 16 * COLUMNS;
+/// Parts are made smaller until there are so many, for threads to share.
+const PARTS: usize = 16;
+/// Products of pairs that are not worth another thread: some 10 µs.
+const SMALL: usize = 1 << 20;
+
+/// What a product is added to.
+#[derive(Debug, Clone, Copy)]
+pub enum Start<'a> {
+    /// Nothing.
+    Zero,
+    /// The same row for each row of the product, `[n]`: a bias.
+    Row(&'a [f32]),
+}
+
+/// What the sums of a pass are added to.
+#[derive(Clone, Copy)]
+pub(super) enum Base<'a> {
+    /// The start; what stands in the destination is not read.
+    New(Start<'a>),
+    /// The values in the destination. There must be some: who makes this answers for it.
+    Held,
+}
+
+impl Base<'_> {
+    /// The same for the columns from one on.
+    fn at_column(self, column: usize) -> Self {
+        match self {
+            Self::New(Start::Row(row)) => Self::New(Start::Row(&row[column..])),
+            base => base,
+        }
+    }
+}
+
+/// `to = S + A B`. Row `i` lies from `i · stride` on; what lies between rows stays as it is.
+///
+/// # Panics
+/// If the operands, the start or the destination do not fit.
+pub fn product(to: &mut [f32], stride: usize, start: Start, a: &Rows, b: &Columns) {
+    product_by(Engine::best(), to, stride, start, a, b);
+}
+
+/// `to += A B`, laid out as in [`product`].
+///
+/// # Panics
+/// If the operands or the destination do not fit.
+pub fn add_product(to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
+    add_product_by(Engine::best(), to, stride, a, b);
+}
+
+/// `S + A B`, row-major. The memory is written once.
+///
+/// # Panics
+/// If the operands or the start do not fit.
+#[allow(unsafe_code)] // the product writes every value
+pub fn product_new(start: Start, a: &Rows, b: &Columns) -> Vec<f32> {
+    let n = a.lanes() * b.lanes();
+    let mut to = Vec::with_capacity(n);
+    let places = &mut to.spare_capacity_mut()[..n];
+    compute(Engine::best(), places, b.lanes(), Base::New(start), a, b);
+    // SAFETY: there is room for n values. `compute` has written n in each row, and as rows lie n apart, all of them.
+    unsafe { to.set_len(n) };
+    to
+}
+
+pub(super) fn product_by(
+    engine: Engine,
+    to: &mut [f32],
+    stride: usize,
+    start: Start,
+    a: &Rows,
+    b: &Columns,
+) {
+    compute(engine, places(to), stride, Base::New(start), a, b);
+}
+
+pub(super) fn add_product_by(engine: Engine, to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
+    compute(engine, places(to), stride, Base::Held, a, b); // `places` are those of values
+}
+
+/// Values as places for values.
+#[allow(unsafe_code)] // the same memory under another type
+fn places(to: &mut [f32]) -> &mut [MaybeUninit<f32>] {
+    // SAFETY: the layout is the same, and this module writes nothing but values there.
+    unsafe { &mut *(std::ptr::from_mut(to) as *mut [MaybeUninit<f32>]) }
+}
+
+/// With [`Base::New`], writes the first `n` places of every row; writes no others.
+fn compute(
+    engine: Engine,
+    to: &mut [MaybeUninit<f32>],
+    stride: usize,
+    base: Base,
+    a: &Rows,
+    b: &Columns,
+) {
+    let (m, k, n) = (a.lanes(), a.depth(), b.lanes());
+    assert_eq!(k, b.depth(), "product of {m} × {k} and {} × {n}", b.depth());
+    if let Base::New(Start::Row(row)) = base {
+        assert_eq!(row.len(), n, "{} values for rows of {n}", row.len());
+    }
+    if m == 0 || n == 0 {
+        return;
+    }
+    let fits = n <= stride && (m - 1) * stride + n <= to.len();
+    assert!(fits, "{m} rows of {n}, {stride} apart, in {} values", to.len());
+    let parts = split(to, stride, m, n);
+    if m * n * a.pairs() <= SMALL {
+        parts.into_iter().for_each(|part| part.compute(engine, base, a, b));
+    } else {
+        parts.into_par_iter().for_each(|part| part.compute(engine, base, a, b));
+    }
+}
+
+/// One part of the product: neighbouring panels of both operands, and the rows' pieces where their product belongs.
+struct Part<'a> {
+    /// Number of the first panel of rows.
+    i: usize,
+    /// Number of the first panel of columns.
+    j: usize,
+    /// Equally long pieces.
+    rows: Vec<&'a mut [MaybeUninit<f32>]>,
+}
+
+fn split(to: &mut [MaybeUninit<f32>], stride: usize, m: usize, n: usize) -> Vec<Part<'_>> {
+    let [high, wide] = panels_of_a_part(m, n);
+    let bands = m.div_ceil(high * ROWS);
+    let mut parts = Vec::new();
+    for (band, rows) in to.chunks_mut(high * ROWS * stride).enumerate().take(bands) {
+        let (first, i) = (parts.len(), band * high);
+        let firsts = (0..n.div_ceil(COLUMNS)).step_by(wide);
+        parts.extend(firsts.map(|j| Part { i, j, rows: Vec::with_capacity(high * ROWS) }));
+        for row in rows.chunks_mut(stride).take(m - i * ROWS) {
+            let pieces = row[..n].chunks_mut(wide * COLUMNS);
+            parts[first..].iter_mut().zip(pieces).for_each(|(part, piece)| part.rows.push(piece));
+        }
+    }
+    parts
+}
+
+/// Panels of rows and of columns: equal parts, a function of the shape. No sum depends on it.
+fn panels_of_a_part(m: usize, n: usize) -> [usize; 2] {
+    let panels = [m.div_ceil(ROWS), n.div_ceil(COLUMNS)];
+    let mut parts = [m.div_ceil(PART_ROWS), n.div_ceil(PART_COLUMNS)];
+    loop {
+        let [high, wide] = [0, 1].map(|d| panels[d].div_ceil(parts[d]));
+        if parts[0] * parts[1] >= PARTS || high * wide == 1 {
+            return [high, wide];
+        }
+        let split_columns = high == 1 || (wide > 1 && wide * COLUMNS > high * ROWS);
+        parts[usize::from(split_columns)] += 1;
+    }
+}
+
+impl Part<'_> {
+    fn compute(mut self, engine: Engine, base: Base, a: &Rows, b: &Columns) {
+        let pairs = a.pairs();
+        let passes = pairs.div_ceil(PASS).max(1); // one without pairs writes the start
+        let length = pairs.div_ceil(passes);
+        for pass in 0..passes {
+            let depth = pass * length..pairs.min((pass + 1) * length);
+            let base = if pass == 0 { base } else { Base::Held }; // the first pass left values
+            let width = self.rows[0].len();
+            for (j, at) in (self.j..).zip((0..width).step_by(COLUMNS)) {
+                let (b, base) = (&b.panel(j)[depth.clone()], base.at_column(j * COLUMNS));
+                for (i, rows) in (self.i..).zip(self.rows.chunks_mut(ROWS)) {
+                    tile(engine, &a.panel(i)[depth.clone()], b, rows, at, base);
+                }
+            }
+        }
+    }
+}
+
+#[allow(unsafe_code)] // a call below a feature check
+fn tile(
+    engine: Engine,
+    a: &[[u32; ROWS]],
+    b: &[[u32; COLUMNS]],
+    rows: &mut [&mut [MaybeUninit<f32>]],
+    at: usize,
+    base: Base,
+) {
+    match engine {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Checked` was made where the processor has every feature of the function.
+        Engine::Processor(_) => unsafe { tile::processor(a, b, rows, at, base) },
+        Engine::Emulated => tile::emulated(a, b, rows, at, base),
+    }
+}

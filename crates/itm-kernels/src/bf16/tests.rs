@@ -1,0 +1,342 @@
+//! The packed operands and their product: against f64, against the same arithmetic step by step, and inside their bounds.
+
+use super::pack::{both, one};
+use super::product::{PASS, add_product_by, product_by};
+use super::*;
+use crate::random::unit;
+use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
+
+/// `[m, k, n]`: nothing, one, odd numbers, less and more than a tile, a cell and a part, a pass and its neighbours.
+const SHAPES: [[usize; 3]; 20] = [
+    [0, 3, 5],
+    [3, 0, 5],
+    [3, 5, 0],
+    [1, 1, 1],
+    [1, 2, 1],
+    [2, 1, 3],
+    [7, 5, 47],
+    [8, 16, 48],
+    [9, 33, 49],
+    [16, 31, 16],
+    [17, 32, 95],
+    [1, 300, 200],
+    [300, 7, 1],
+    [193, 191, 97],
+    [41, 193, 385],
+    [530, 20, 30],
+    [5, 20, 1700],
+    [13, 1023, 50],
+    [10, 1025, 51],
+    [11, 2 * 1024 + 3, 20],
+];
+
+fn plain(data: &[f32], rows: usize, cols: usize) -> View<'_> {
+    View::new(data, rows, cols)
+}
+
+/// All pairs of an operand, without what lies before them.
+fn pairs<const WIDTH: usize>(of: &Packed<WIDTH>) -> Vec<u32> {
+    let panels = of.lanes().div_ceil(WIDTH);
+    (0..panels).flat_map(|p| of.panel(p).as_flattened().to_vec()).collect()
+}
+
+/// `(1 + 2⁻⁸)² (1 + γ) − 1` and `γ`, as the module's documentation states them.
+fn bounds(k: usize) -> [f64; 2] {
+    let passes = k.div_ceil(2 * PASS);
+    let terms = (2 * k.div_ceil(2).div_ceil(passes.max(1)) + passes) as f64 / (1 << 24) as f64;
+    let gamma = terms / (1.0 - terms);
+    [(1.0 + 1.0 / 256f64).powi(2) * (1.0 + gamma) - 1.0, gamma]
+}
+
+/// Against sums in f64 of the same operands, not rounded, with a start and added to what stands there.
+#[test]
+fn errors_are_inside_the_bound() {
+    for [m, k, n] in SHAPES {
+        let (a, b) = (random(m * k, 1), random(k * n, 2));
+        let (row, held) = (random(n, 3), random(m * n, 4));
+        let (rows, cols) = (Rows::pack(plain(&a, m, k)), Columns::pack(plain(&b, k, n)));
+        let fresh = product_new(Start::Row(&row), &rows, &cols);
+        let mut added = held.clone();
+        add_product(&mut added, n, &rows, &cols);
+        let [relative, gamma] = bounds(k);
+        for at in 0..m * n {
+            let (i, j) = (at / n, at % n);
+            let terms = (0..k).map(|t| f64::from(a[i * k + t]) * f64::from(b[t * n + j]));
+            let (sum, size) = terms.fold((0.0, 0.0), |(s, z), t| (s + t, z + t.abs()));
+            for (got, start) in [(fresh[at], row[j]), (added[at], held[at])] {
+                let start = f64::from(start);
+                let error = (f64::from(got) - start - sum).abs();
+                let bound = relative * size + gamma * start.abs();
+                assert!(error <= bound, "{m} × {k} × {n}, ({i}, {j}): {error:e} > {bound:e}");
+            }
+        }
+    }
+}
+
+/// 1 + 2⁻⁸ is a tie and becomes 1: the bound is reached but for a hundredth.
+#[test]
+fn the_bound_is_not_loose() {
+    let tie = 1.0 + 1.0 / 256.0;
+    let (a, b) = (Rows::pack(plain(&[tie], 1, 1)), Columns::pack(plain(&[tie], 1, 1)));
+    let error = f64::from(tie).powi(2) - f64::from(product_new(Start::Zero, &a, &b)[0]);
+    let bound = bounds(1)[0] * f64::from(tie).powi(2);
+    assert!(0.99 * bound < error && error <= bound, "{error} of {bound}");
+}
+
+/// Small whole numbers are bf16 numbers, and their sums are exact: any mistake in an index shows.
+#[test]
+fn whole_numbers_are_exact() {
+    let whole = |n, seed| -> Vec<f32> {
+        (0..n as u64).map(|k| (unit(seed, k) * 255.0).floor() - 127.0).collect()
+    };
+    for [m, k, n] in SHAPES {
+        let (a, b) = (whole(m * k, 5), whole(k * n, 6));
+        let (rows, cols) = (Rows::pack(plain(&a, m, k)), Columns::pack(plain(&b, k, n)));
+        let got = product_new(Start::Zero, &rows, &cols);
+        for (at, got) in got.into_iter().enumerate() {
+            let (i, j) = (at / n, at % n);
+            let want: i64 = (0..k).map(|t| (a[i * k + t] * b[t * n + j]) as i64).sum();
+            // A sum below 2²⁴ is exact at each step; these depths stay below it.
+            assert_eq!(got, want as f32, "{m} × {k} × {n}, ({i}, {j})");
+        }
+    }
+}
+
+/// Any bits: the numbers of all sizes, subnormal ones, infinities and NaN.
+fn bits(n: usize, seed: u64) -> Vec<f32> {
+    let half = |k| (unit(seed, k) * 65536.0) as u32;
+    (0..n as u64).map(|k| f32::from_bits(half(2 * k) << 16 | half(2 * k + 1))).collect()
+}
+
+/// Numbers near 2⁻⁶², whose products lie around the smallest normal number.
+fn small(n: usize, seed: u64) -> Vec<f32> {
+    random(n, seed).into_iter().map(|x| x * 2f32.powi(-60)).collect()
+}
+
+fn same(got: &[f32], want: &[f32]) -> bool {
+    let same = |(g, w): (&f32, &f32)| g.to_bits() == w.to_bits() || (g.is_nan() && w.is_nan());
+    got.len() == want.len() && got.iter().zip(want).all(same)
+}
+
+/// The processor and its emulation, where there is such a processor: packed operands and products, bit for bit.
+#[test]
+fn the_processor_does_what_the_emulation_does() {
+    for make in [random, bits, small] {
+        for [m, k, n] in [[1, 1, 1], [9, 33, 49], [20, 200, 100], [3, 1030, 5], [200, 6, 200]] {
+            let (a, b, row, held) = (make(m * k, 1), make(k * n, 2), make(n, 3), make(m * n, 4));
+            let results = [Engine::best(), Engine::Emulated].map(|engine| {
+                let rows: Packed<ROWS> = one(engine, plain(&a, m, k), Vec::new());
+                let cols: Packed<COLUMNS> = one(engine, plain(&b, k, n).t(), Vec::new());
+                let [mut fresh, mut biased, mut added] =
+                    [vec![7.0; m * n], held.clone(), held.clone()];
+                product_by(engine, &mut fresh, n, Start::Zero, &rows, &cols);
+                product_by(engine, &mut biased, n, Start::Row(&row), &rows, &cols);
+                add_product_by(engine, &mut added, n, &rows, &cols);
+                (pairs(&rows), pairs(&cols), [fresh, biased, added].concat())
+            });
+            let [got, want] = &results;
+            assert!((&got.0, &got.1) == (&want.0, &want.1), "operands of {m} × {k} × {n}");
+            assert!(same(&got.2, &want.2), "product of {m} × {k} × {n}");
+        }
+    }
+}
+
+/// Steps of a sum at the ends of the range, one by one: a depth of 2, sums that a first product brings there.
+#[test]
+fn single_steps_agree_at_the_ends_of_the_range() {
+    let near = |n: usize, seed, exponent: i32| -> Vec<f32> {
+        let scale = |k| 2f32.powi(exponent + (unit(seed + 1, k) * 26.0) as i32);
+        (0..n as u64).map(|k| (unit(seed, k) - 0.5) * scale(k)).collect()
+    };
+    for exponent in [-88, -76, -63, 50, 63] {
+        let (a, b) = (near(64 * 2, 1, exponent), near(2 * 4096, 3, exponent.max(-76)));
+        let both = [Engine::best(), Engine::Emulated].map(|engine| {
+            let rows: Packed<ROWS> = one(engine, plain(&a, 64, 2), Vec::new());
+            let cols: Packed<COLUMNS> = one(engine, plain(&b, 2, 4096).t(), Vec::new());
+            let mut to = vec![0.0; 64 * 4096];
+            product_by(engine, &mut to, 4096, Start::Zero, &rows, &cols);
+            to
+        });
+        assert!(same(&both[0], &both[1]), "around 2^{exponent}");
+    }
+}
+
+/// What the processor rounds, it rounds as [`round`] does: every upper half, on both sides of ties.
+#[test]
+fn every_number_is_rounded_alike() {
+    let lower = [0u32, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF];
+    let values: Vec<f32> = (0..1u32 << 16)
+        .flat_map(|upper| lower.map(|lower| f32::from_bits(upper << 16 | lower)))
+        .collect();
+    let cols = 6 * 256;
+    let lie = plain(&values, 256, cols);
+    for view in [lie, lie.t()] {
+        let rows = Rows::pack(view);
+        let (lanes, depth) = (view.rows(), view.cols());
+        for i in 0..lanes {
+            for t in 0..depth / 2 {
+                let want = value::pair(view.get(i, 2 * t), view.get(i, 2 * t + 1));
+                assert_eq!(rows.panel(i / ROWS)[t][i % ROWS], want, "({i}, {t})");
+            }
+        }
+    }
+}
+
+/// Infinities and NaN come out where they went in, and nowhere else: not through what fills panels and pairs.
+#[test]
+fn what_is_no_number_stays_so() {
+    let (m, k, n) = (9, 5, 50);
+    let (mut a, mut b) = (vec![1.0; m * k], vec![1.0; k * n]);
+    a[3 * k + 4] = f32::NAN;
+    a[5 * k] = f32::INFINITY;
+    b[2 * n + 7] = f32::NEG_INFINITY;
+    b[11] = 0.0; // ∞ · 0
+    let (rows, cols) = (Rows::pack(plain(&a, m, k)), Columns::pack(plain(&b, k, n)));
+    let got = product_new(Start::Zero, &rows, &cols);
+    for (at, got) in got.into_iter().enumerate() {
+        match (at / n, at % n) {
+            (3, _) | (5, 7 | 11) => assert!(got.is_nan(), "{at}: {got}"),
+            (5, _) => assert_eq!(got, f32::INFINITY, "{at}"),
+            (_, 7) => assert_eq!(got, f32::NEG_INFINITY, "{at}"),
+            (_, 11) => assert_eq!(got, 4.0, "{at}"),
+            _ => assert_eq!(got, 5.0, "{at}"),
+        }
+    }
+}
+
+/// A matrix in a slice with gaps, by both strides, is packed as its copy without gaps.
+#[test]
+fn views_are_packed_as_their_copies() {
+    for [rows, cols] in [[1, 1], [5, 3], [16, 32], [50, 70], [200, 33], [33, 200], [196, 400]] {
+        for [row, col] in
+            [[cols, 1], [cols + 3, 1], [1, rows], [1, rows + 5], [2 * cols, 2], [3, 3 * rows]]
+        {
+            let data = random((rows - 1) * row + (cols - 1) * col + 1, 9);
+            let view = View::strided(&data, [rows, cols], [row, col]);
+            let copy: Vec<f32> =
+                (0..rows * cols).map(|at| view.get(at / cols, at % cols)).collect();
+            let copy = plain(&copy, rows, cols);
+            let what = format!("{rows} × {cols}, strides {row} and {col}");
+            let want: Packed<ROWS> = one(Engine::Emulated, copy, Vec::new());
+            assert_eq!(pairs(&Rows::pack(view)), pairs(&want), "rows of {what}");
+            let want: Packed<COLUMNS> = one(Engine::Emulated, copy.t(), Vec::new());
+            assert_eq!(pairs(&Columns::pack(view)), pairs(&want), "columns of {what}");
+        }
+    }
+}
+
+/// One pass over a matrix gives what two give; memory that held something else is as good as new.
+#[test]
+fn both_at_once_are_each_alone() {
+    let dirty = || vec![u32::MAX; 100_000];
+    for [k, n] in [[0, 3], [3, 0], [1, 1], [47, 49], [200, 390], [385, 192]] {
+        let values = random(k * n, 3);
+        let w = plain(&values, k, n);
+        let alone = [pairs(&Columns::pack(w)), pairs(&Columns::pack(w.t()))];
+        let (forward, back) = pack_weight(w);
+        assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n}");
+        assert_eq!([forward.depth(), forward.lanes(), back.depth(), back.lanes()], [k, n, n, k]);
+        for engine in [Engine::best(), Engine::Emulated] {
+            let (forward, back) = both::<COLUMNS, COLUMNS>(engine, w.t(), [dirty(), dirty()]);
+            assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n} in used memory");
+        }
+        let mut again = pack_weight(plain(&[f32::NAN; 9], 3, 3));
+        repack_weight(&mut again, w);
+        assert!([pairs(&again.0), pairs(&again.1)] == alone, "{k} × {n} again");
+        let (rows, cols) = pack_gradient(w);
+        assert!((pairs(&rows), pairs(&cols)) == (pairs(&Rows::pack(w)), alone[0].clone()));
+        let (rows, turned) = pack_input(w);
+        assert!(
+            (pairs(&rows), pairs(&turned)) == (pairs(&Rows::pack(w)), pairs(&Rows::pack(w.t())))
+        );
+    }
+}
+
+/// Every value of the product is written, and nothing between rows, before or behind them.
+#[test]
+fn nothing_beyond_the_product_is_written() {
+    for [m, k, n] in SHAPES {
+        let (rows, cols) = (
+            Rows::pack(plain(&random(m * k, 1), m, k)),
+            Columns::pack(plain(&random(k * n, 2), k, n)),
+        );
+        let want = product_new(Start::Zero, &rows, &cols);
+        for gap in [1, 5, 70] {
+            let (stride, before, behind) = (n + gap, 3, 2 * (n + gap));
+            let inside = m.saturating_sub(1) * stride + n;
+            let mut all = vec![-77.0; before + inside + behind];
+            for engine in [Engine::best(), Engine::Emulated] {
+                let to = &mut all[before..before + inside];
+                product_by(engine, to, stride, Start::Zero, &rows, &cols);
+                for (at, &got) in all.iter().enumerate() {
+                    let (i, j) =
+                        (at.wrapping_sub(before) / stride, at.wrapping_sub(before) % stride);
+                    let want = if i < m && j < n { want[i * n + j] } else { -77.0 };
+                    assert_eq!(got, want, "value {at} of {m} × {k} × {n}, {gap} apart");
+                }
+                let inside = before..before + inside;
+                all[inside].iter_mut().filter(|v| **v != -77.0).for_each(|v| *v = f32::NAN);
+            }
+        }
+    }
+}
+
+/// The same bits on any number of threads, of operands and products, and of a part alone.
+#[test]
+fn threads_and_neighbours_change_no_bit() {
+    let (m, k, n) = (300, 1500, 800);
+    let (a, b) = (random(m * k, 1), random(k * n, 2));
+    on_every_thread_count(|| {
+        let (rows, _) = pack_input(plain(&a, m, k));
+        product_new(Start::Zero, &rows, &Columns::pack(plain(&b, k, n)))
+    });
+    let all =
+        product_new(Start::Zero, &Rows::pack(plain(&a, m, k)), &Columns::pack(plain(&b, k, n)));
+    let row = Rows::pack(plain(&a[257 * k..][..k], 1, k));
+    let column = Columns::pack(View::strided(&b[700..], [k, 1], [n, 1]));
+    assert_eq!(product_new(Start::Zero, &row, &column), [all[257 * n + 700]]);
+}
+
+/// The emulation does not depend on the instructions that it is compiled to.
+#[test]
+fn the_emulation_is_one() {
+    let (m, k, n) = (9, 40, 50);
+    let (a, b) = (small(m * k, 1), small(k * n, 2));
+    let emulated = || {
+        let rows: Packed<ROWS> = one(Engine::Emulated, plain(&a, m, k), Vec::new());
+        let cols: Packed<COLUMNS> = one(Engine::Emulated, plain(&b, k, n).t(), Vec::new());
+        let mut to = vec![0.0; m * n];
+        product_by(Engine::Emulated, &mut to, n, Start::Zero, &rows, &cols);
+        to
+    };
+    let want = emulated();
+    assert!(want.iter().any(|v| *v != 0.0));
+    on_every_instruction_set(|| assert!(same(&emulated(), &want)));
+}
+
+#[test]
+#[should_panic(expected = "product of 2 × 3 and 2 × 2")]
+fn operands_that_do_not_fit_are_refused() {
+    let (a, b) = (Rows::pack(plain(&[0.0; 6], 2, 3)), Columns::pack(plain(&[0.0; 4], 2, 2)));
+    product_new(Start::Zero, &a, &b);
+}
+
+#[test]
+#[should_panic(expected = "2 rows of 2, 3 apart, in 4 values")]
+fn a_short_destination_is_refused() {
+    let (a, b) = (Rows::pack(plain(&[0.0; 4], 2, 2)), Columns::pack(plain(&[0.0; 4], 2, 2)));
+    add_product(&mut [0.0; 4], 3, &a, &b);
+}
+
+#[test]
+#[should_panic(expected = "3 values for rows of 2")]
+fn a_long_start_is_refused() {
+    let (a, b) = (Rows::pack(plain(&[0.0; 4], 2, 2)), Columns::pack(plain(&[0.0; 4], 2, 2)));
+    product_new(Start::Row(&[0.0; 3]), &a, &b);
+}
+
+#[test]
+#[should_panic(expected = "the last of 3 × 2 is value 9 of 9")]
+fn a_short_view_is_refused() {
+    View::strided(&[0.0; 9], [3, 2], [4, 1]);
+}

@@ -1,0 +1,144 @@
+//! A tile of the product, 8 × 48, over one pass.
+
+use std::mem::MaybeUninit;
+
+use super::product::{Base, Start};
+use super::value::dot;
+use super::{COLUMNS, ROWS};
+use crate::dispatch::multiversion;
+
+/// Adds the products of two panels' parts to the columns from `at` on of at most 8 rows, step by step.
+///
+/// With [`Base::New`] every such place is written, up to the 48th column.
+pub(super) fn emulated(
+    a: &[[u32; ROWS]],
+    b: &[[u32; COLUMNS]],
+    rows: &mut [&mut [MaybeUninit<f32>]],
+    at: usize,
+    base: Base,
+) {
+    let mut tile = [[0.0; COLUMNS]; ROWS];
+    sums(&mut tile, a, b);
+    for (row, sums) in rows.iter_mut().zip(&tile) {
+        put(sums, &mut row[at..], base);
+    }
+}
+
+multiversion! {
+    /// `tile += aᵀ b` over the pairs in their order.
+    fn sums[FMA](
+        tile: &mut [[f32; super::COLUMNS]; super::ROWS],
+        a: &[[u32; super::ROWS]],
+        b: &[[u32; super::COLUMNS]],
+    ) {
+        let _ = FMA; // each step is fused, in software where there is no instruction
+        for (r, sums) in tile.iter_mut().enumerate() {
+            for (a, b) in a.iter().zip(b) {
+                sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum = dot(*sum, a[r], b));
+            }
+        }
+    }
+}
+
+#[allow(unsafe_code)] // values that stand there
+fn put(sums: &[f32; COLUMNS], to: &mut [MaybeUninit<f32>], base: Base) {
+    let places = to.iter_mut().zip(sums);
+    match base {
+        Base::New(Start::Zero) => places.for_each(|(to, &sum)| _ = to.write(sum)),
+        Base::New(Start::Row(row)) => {
+            places.zip(row).for_each(|((to, &sum), &start)| _ = to.write(start + sum));
+        }
+        // SAFETY: with `Held` there are values, by its contract.
+        Base::Held => places.for_each(|(to, &sum)| *unsafe { to.assume_init_mut() } += sum),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::processor;
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)] // loads and stores of whole registers
+#[allow(clippy::needless_range_loop)] // registers are counted
+mod x86 {
+    use std::arch::x86_64::*;
+    use std::mem::{MaybeUninit, transmute};
+
+    use super::{Base, COLUMNS, ROWS, Start};
+
+    /// Values of a register.
+    const LANES: usize = 16;
+    /// Registers of a row.
+    const WIDE: usize = COLUMNS / LANES;
+
+    /// 24 of the 32 registers; the others hold three of `b` and one value of `a`.
+    type Sums = [[__m512; WIDE]; ROWS];
+
+    /// [`emulated`](super::emulated) by the processor.
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub(in super::super) fn processor(
+        a: &[[u32; ROWS]],
+        b: &[[u32; COLUMNS]],
+        rows: &mut [&mut [MaybeUninit<f32>]],
+        at: usize,
+        base: Base,
+    ) {
+        // The rows lie far apart: they arrive while the sums are computed.
+        for row in rows.iter() {
+            for c in 0..WIDE {
+                _mm_prefetch::<_MM_HINT_ET0>(row.as_ptr().wrapping_add(at + LANES * c).cast());
+            }
+        }
+        let sums = sums(a, b);
+        for (row, sums) in rows.iter_mut().zip(sums) {
+            put(sums, &mut row[at..], base);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    #[inline]
+    fn sums(a: &[[u32; ROWS]], b: &[[u32; COLUMNS]]) -> Sums {
+        let mut sums = [[_mm512_setzero_ps(); WIDE]; ROWS];
+        for (a, b) in a.iter().zip(b) {
+            let mut pairs = [_mm512_setzero_si512(); WIDE];
+            for c in 0..WIDE {
+                // SAFETY: 16 pairs from 16 c on lie inside the 48 of `b`, as 16 · 2 + 16 = 48.
+                pairs[c] = unsafe { _mm512_loadu_si512(b.as_ptr().add(LANES * c).cast()) };
+            }
+            for r in 0..ROWS {
+                let one = _mm512_set1_epi32(a[r].cast_signed());
+                for c in 0..WIDE {
+                    // SAFETY: both types are 512 bits of which all are valid.
+                    let [one, pairs]: [__m512bh; 2] = unsafe { transmute([one, pairs[c]]) };
+                    sums[r][c] = _mm512_dpbf16_ps(sums[r][c], one, pairs);
+                }
+            }
+        }
+        sums
+    }
+
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    #[inline]
+    fn put(sums: [__m512; WIDE], to: &mut [MaybeUninit<f32>], base: Base) {
+        if let Base::New(Start::Row(row)) = base {
+            assert!(row.len() >= to.len(), "{} values of a row's {}", row.len(), to.len());
+        }
+        for (c, sum) in sums.into_iter().enumerate() {
+            let left = to.len().saturating_sub(LANES * c);
+            let mask = if left < LANES { (1 << left) - 1 } else { !0 };
+            let to = to.as_mut_ptr().wrapping_add(LANES * c).cast::<f32>();
+            // SAFETY: the mask has a bit for each value from 16 c on that `to` has, and for no other; only those are read
+            // and written. `row` is as long as `to`, as asserted. With `Held` there are values, by its contract.
+            unsafe {
+                let sum = match base {
+                    Base::New(Start::Zero) => sum,
+                    Base::New(Start::Row(row)) => {
+                        let row = row.as_ptr().wrapping_add(LANES * c);
+                        _mm512_add_ps(_mm512_maskz_loadu_ps(mask, row), sum)
+                    }
+                    Base::Held => _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), sum),
+                };
+                _mm512_mask_storeu_ps(to, mask, sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The values of a cell as pairs.
+
+use std::mem::MaybeUninit;
+
+use super::{View, value::pair};
+
+/// Rows of `from` as lanes, value by value. Writes every place.
+pub(super) fn emulated<const WIDTH: usize>(
+    to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+    from: View,
+) {
+    for (p, panel) in to.iter_mut().enumerate() {
+        for (t, pairs) in panel.iter_mut().enumerate() {
+            for (lane, to) in (p * WIDTH..).zip(pairs) {
+                to.write(pair(from.get(lane, 2 * t), from.get(lane, 2 * t + 1)));
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::processor;
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)] // registers from arrays, and as other types
+mod x86 {
+    use std::arch::x86_64::*;
+    use std::array::from_fn;
+    use std::mem::{MaybeUninit, transmute};
+
+    use super::super::{View, pack::CELL};
+
+    /// Lanes of a register of pairs.
+    const SIDE: usize = 16;
+
+    /// Values of a register.
+    type Values = [f32; SIDE];
+    /// Pairs side by side.
+    type Line = [u32; SIDE];
+    /// 16 lanes of 16 pairs.
+    type Square = [__m512; SIDE];
+
+    /// [`emulated`](super::emulated) by the processor.
+    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+    pub(in super::super) fn processor<const WIDTH: usize>(
+        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        from: View,
+    ) {
+        let pairs = to.first().map_or(0, |panel| panel.len());
+        if from.is_column_major() { across(to, pairs, from.t()) } else { along(to, pairs, from) }
+    }
+
+    /// Lanes lie one below the other: each gives a line of pairs, and squares of them are transposed.
+    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+    fn along<const WIDTH: usize>(
+        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        pairs: usize,
+        from: View,
+    ) {
+        let count = pairs.div_ceil(SIDE);
+        let mut squares = [[_mm512_setzero_ps(); SIDE]; CELL / 2 / SIDE];
+        for lane in (0..to.len() * WIDTH).step_by(SIDE) {
+            for r in 0..SIDE {
+                let whole = from.row(lane + r).as_chunks::<SIDE>().0.as_chunks::<2>().0;
+                for (square, [first, second]) in squares.iter_mut().zip(whole) {
+                    square[r] = neighbours(first, second);
+                }
+                for (s, square) in squares.iter_mut().enumerate().take(count).skip(whole.len()) {
+                    let values = |j| from_fn(|c| from.get(lane + r, 2 * SIDE * s + j + c));
+                    square[r] = neighbours(&values(0), &values(SIDE));
+                }
+            }
+            for (s, square) in squares[..count].iter().enumerate() {
+                put(to, lane, SIDE * s, &stored(turn(*square)));
+            }
+        }
+    }
+
+    /// Lanes lie side by side, in the rows of `from`: two rows of values give one of pairs.
+    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+    fn across<const WIDTH: usize>(
+        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        pairs: usize,
+        from: View,
+    ) {
+        let count = (to.len() * WIDTH).div_ceil(SIDE);
+        let mut squares = [[[0; SIDE]; SIDE]; CELL / SIDE];
+        for first in (0..pairs).step_by(SIDE) {
+            for (r, t) in (first..pairs.min(first + SIDE)).enumerate() {
+                let [upper, lower] = [2 * t, 2 * t + 1].map(|i| from.row(i).as_chunks().0);
+                let whole = upper.len().min(lower.len());
+                for ((square, upper), lower) in squares.iter_mut().zip(upper).zip(lower) {
+                    square[r] = zipped(upper, lower);
+                }
+                for (s, square) in squares.iter_mut().enumerate().take(count).skip(whole) {
+                    let values = |i| from_fn(|c| from.get(i, SIDE * s + c));
+                    square[r] = zipped(&values(2 * t), &values(2 * t + 1));
+                }
+            }
+            for (s, square) in squares[..count].iter().enumerate() {
+                put(to, SIDE * s, first, square);
+            }
+        }
+    }
+
+    /// 16 lanes of a square into their places, as far as there are any; a panel is three squares wide, or half of one.
+    #[inline(always)]
+    fn put<const WIDTH: usize>(
+        to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
+        lane: usize,
+        first: usize,
+        square: &[Line; SIDE],
+    ) {
+        const { assert!(WIDTH.is_multiple_of(SIDE) || SIDE.is_multiple_of(WIDTH)) };
+        let wide = WIDTH.min(SIDE);
+        for at in (0..SIDE).step_by(wide) {
+            let Some(panel) = to.get_mut((lane + at) / WIDTH) else { break };
+            let inside = (lane + at) % WIDTH;
+            for (to, line) in panel[first..].iter_mut().zip(square) {
+                to[inside..][..wide].write_copy_of_slice(&line[at..][..wide]);
+            }
+        }
+    }
+
+    /// 32 neighbours as 16 pairs.
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    #[inline]
+    fn neighbours(first: &Values, second: &Values) -> __m512 {
+        let both = _mm512_cvtne2ps_pbh(load(second), load(first));
+        // SAFETY: both types are 512 bits of which all are valid.
+        unsafe { transmute(both) }
+    }
+
+    /// 16 times a value and the one below.
+    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+    #[inline]
+    fn zipped(upper: &Values, lower: &Values) -> Line {
+        const ORDER: [u16; 2 * SIDE] = {
+            let mut order = [0; 2 * SIDE];
+            let mut k = 0;
+            while k < order.len() {
+                order[k] = (k / 2 + SIDE * (k % 2)) as u16;
+                k += 1;
+            }
+            order
+        };
+        let both = _mm512_cvtne2ps_pbh(load(lower), load(upper));
+        // SAFETY: all types are 512 bits of which all are valid.
+        unsafe {
+            let order = transmute::<[u16; 2 * SIDE], __m512i>(ORDER);
+            let both = transmute::<__m512bh, __m512i>(both);
+            transmute::<__m512i, Line>(_mm512_permutexvar_epi16(order, both))
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn load(from: &Values) -> __m512 {
+        // SAFETY: the register has the 16 values of `from`.
+        unsafe { _mm512_loadu_ps(from.as_ptr()) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn stored(square: Square) -> [Line; SIDE] {
+        // SAFETY: both types are 16 times 512 bits of which all are valid.
+        unsafe { transmute(square) }
+    }
+
+    /// The transpose of 16 registers of 16 values: within quarters of registers, then quarters.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn turn(mut a: Square) -> Square {
+        let mut b = a;
+        for k in (0..SIDE).step_by(2) {
+            b[k] = _mm512_unpacklo_ps(a[k], a[k + 1]);
+            b[k + 1] = _mm512_unpackhi_ps(a[k], a[k + 1]);
+        }
+        for k in (0..SIDE).step_by(4) {
+            for half in 0..2 {
+                let (x, y) = (_mm512_castps_pd(b[k + half]), _mm512_castps_pd(b[k + 2 + half]));
+                a[k + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y));
+                a[k + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));
+            }
+        }
+        // a[4 q + c]: rows 4 q to 4 q + 3 of the columns c, c + 4, c + 8, c + 12, one in each quarter.
+        for c in 0..4 {
+            let even_low = _mm512_shuffle_f32x4::<0x88>(a[c], a[4 + c]);
+            let odd_low = _mm512_shuffle_f32x4::<0xDD>(a[c], a[4 + c]);
+            let even_high = _mm512_shuffle_f32x4::<0x88>(a[8 + c], a[12 + c]);
+            let odd_high = _mm512_shuffle_f32x4::<0xDD>(a[8 + c], a[12 + c]);
+            b[c] = _mm512_shuffle_f32x4::<0x88>(even_low, even_high);
+            b[4 + c] = _mm512_shuffle_f32x4::<0x88>(odd_low, odd_high);
+            b[8 + c] = _mm512_shuffle_f32x4::<0xDD>(even_low, even_high);
+            b[12 + c] = _mm512_shuffle_f32x4::<0xDD>(odd_low, odd_high);
+        }
+        b
+    }
+}

@@ -1,0 +1,82 @@
+//! A matrix as it lies in a slice.
+
+/// A matrix of `f32` in a slice, its rows and columns at any distance.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    data: &'a [f32],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl<'a> View<'a> {
+    /// A row-major matrix that fills `data`.
+    ///
+    /// # Panics
+    /// If `data` has another length.
+    pub fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix in {} values", data.len());
+        Self { data, rows, cols, row_stride: cols, col_stride: 1 }
+    }
+
+    /// Value `(i, j)` lies at `i · row_stride + j · col_stride`; the arguments are `[rows, cols]` and the two strides.
+    ///
+    /// # Panics
+    /// If `data` ends before the last value.
+    pub fn strided(
+        data: &'a [f32],
+        [rows, cols]: [usize; 2],
+        [row_stride, col_stride]: [usize; 2],
+    ) -> Self {
+        if rows > 0 && cols > 0 {
+            let last = (rows - 1) * row_stride + (cols - 1) * col_stride;
+            let n = data.len();
+            assert!(last < n, "the last of {rows} × {cols} is value {last} of {n}");
+        }
+        Self { data, rows, cols, row_stride, col_stride }
+    }
+
+    /// Rows become columns. Nothing moves.
+    pub fn t(self) -> Self {
+        let Self { data, rows, cols, row_stride, col_stride } = self;
+        Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Whether the values of a column, and not those of a row, are neighbours.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn is_column_major(&self) -> bool {
+        self.row_stride == 1 && self.col_stride != 1
+    }
+
+    /// At most `size` rows and columns from `(i, j)` on, which is inside.
+    pub(super) fn part(self, [i, j]: [usize; 2], size: usize) -> Self {
+        let data = &self.data[i * self.row_stride + j * self.col_stride..];
+        Self { data, rows: size.min(self.rows - i), cols: size.min(self.cols - j), ..self }
+    }
+
+    /// Value `(i, j)`, 0 beyond the matrix.
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize, j: usize) -> f32 {
+        let inside = i < self.rows && j < self.cols;
+        if inside { self.data[i * self.row_stride + j * self.col_stride] } else { 0.0 }
+    }
+
+    /// Row `i` where its values are neighbours; nothing beyond the matrix and where they are not.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn row(&self, i: usize) -> &'a [f32] {
+        let neighbours = self.col_stride == 1 && i < self.rows && self.cols > 0;
+        if neighbours { &self.data[i * self.row_stride..][..self.cols] } else { &[] }
+    }
+}
