@@ -9,7 +9,7 @@ Needs torch; the variants `transformers…` need transformers, the compiled ones
 and median seconds of a step, peak resident memory of the process (getrusage), what was resident before anything was built
 (that is, after the imports), calls, threads, versions; or an `error`.
 
-Every row is what its name says at the sizes of the Rust side, in float32, on random numbers, as a user of PyTorch would
+Every row is what its name says at the sizes of the Rust side, in float32 (but `bf16-…`), on random numbers, as a user of PyTorch would
 write it; where there are several ways there are several variants, and the fastest of them is the peer:
 
 * `own`: the small modules below: nn.Linear (one for q, k and v), scaled_dot_product_attention, nn.LayerNorm, exact GELU;
@@ -19,6 +19,8 @@ write it; where there are several ways there are several variants, and the faste
 * `contexts…`: NAAF's attention as its authors' program has it, caption by caption, attended vectors 1,024 wide; `gram…`: all
   pairs at once by the Gram matrices of the regions, words without padding; `padded…`: the same, captions padded;
 * `authors…`, `rules…`: TAGS-DC's micro-step as its authors' program makes it, and with the same rules of efficiency as ours;
+* `bf16-…`: the forward pass under torch.autocast("cpu", dtype=torch.bfloat16), weights and optimiser in float32; of a bare product
+  the weights are in bfloat16 before, the rows become so in each call;
 * `…kept…`: glibc keeps freed memory instead of returning it, as our binary asks it to.
 
 Gradients are set to None before each step; the loss is the sum of the output; pixels and words get no gradient, sequences
@@ -158,6 +160,11 @@ class Last(nn.Module):
 # Rows: each gives a function of a variant that builds everything and returns one step.
 
 
+def mixed(variant):
+    """Products of a forward pass, and so of its gradients, in bfloat16 if the variant says so."""
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=variant.startswith("bf16"))
+
+
 def training(model, x, variant):
     """Forward and backward, and with `-adam` or `-fused` in the variant an optimiser's step."""
     model.train()
@@ -169,7 +176,9 @@ def training(model, x, variant):
     def step():
         model.zero_grad(set_to_none=True)
         x.grad = None
-        run(x).sum().backward()
+        with mixed(variant):
+            loss = run(x).float().sum()
+        loss.backward()
         if optimiser is not None:
             optimiser.step()
 
@@ -238,8 +247,15 @@ def operation(shape, function, parameters=()):
 def matmul(m, k, n, form):
     """The product of a linear layer of weights `[n, k]` as PyTorch holds them: output, or a gradient."""
 
-    def build(_):
+    def build(variant):
         x, w, y = torch.rand(m, k), torch.rand(n, k), torch.rand(m, n)
+        if variant.startswith("bf16"):
+            half = w.bfloat16()
+            return {
+                "forward": lambda: x.bfloat16() @ half.t(),
+                "dx": lambda: y.bfloat16() @ half,
+                "dw": lambda: y.bfloat16().t() @ x.bfloat16(),
+            }[form]
         return {
             "forward": lambda: x @ w.t(),
             "dx": lambda: y @ w,
@@ -304,6 +320,7 @@ class FneStep:
         self.momentum = copy.deepcopy(self.online).requires_grad_(False)
         compiled = "compiled" in variant
         self.run = [torch.compile(m, fullgraph=True) if compiled else m for m in [*self.online, *self.momentum]]
+        self.variant = variant
         self.pairs = [p.data for p in self.momentum.parameters()], [p.data for p in self.online.parameters()]
         self.optimiser = torch.optim.Adam(self.online.parameters(), lr=2e-5, fused=variant.endswith("-fused"))
         self.banks = [F.normalize(torch.randn(bank, WIDTH), dim=1) for _ in range(2)]
@@ -312,7 +329,9 @@ class FneStep:
         self.seen = Moments(), Moments()
 
     def embed(self, first):
-        return [F.normalize(m(x).mean(1), dim=1) for m, x in zip(self.run[first : first + 2], self.inputs)]
+        with mixed(self.variant):
+            states = [m(x) for m, x in zip(self.run[first : first + 2], self.inputs)]
+        return [F.normalize(x.float().mean(1), dim=1) for x in states]
 
     @torch.no_grad()
     def observe(self, v, w):
@@ -375,8 +394,9 @@ def fne_tiny(variant):
 
 
 ROWS_224, ROWS_BERT = 4 * 197, 8 * 32
-PLAIN = ["own", "own-kept", "transformers", "own-compiled", "own-compiled-kept"]
+PLAIN = ["own", "own-kept", "transformers", "own-compiled", "own-compiled-kept", "bf16-own", "bf16-own-kept", "bf16-own-compiled-kept"]
 WITH_ADAM = ["own-adam", "own-fused", "own-kept-fused", "transformers-fused", "own-compiled-fused", "own-compiled-kept-fused"]
+WITH_ADAM += ["bf16-own-kept-fused", "bf16-own-compiled-kept-fused"]
 KERNEL = ["eager", "eager-kept", "compiled", "compiled-kept"]
 
 ROWS = {
@@ -411,10 +431,10 @@ for rows, k, n, form in [
     (ROWS_BERT, WIDTH, 4 * WIDTH, "dw"),
     (1024, 1024, 1024, "forward"),
 ]:
-    ROWS[f"product-{rows}x{k}x{n}-{form}"] = (matmul(rows, k, n, form), ["eager", "eager-kept"])
+    ROWS[f"product-{rows}x{k}x{n}-{form}"] = (matmul(rows, k, n, form), ["eager", "eager-kept", "bf16-kept"])
 
 
-WHOLE = ["own-adam", "own-fused", "own-kept-fused", "transformers-kept-fused", "own-compiled-kept-fused"]
+WHOLE = ["own-adam", "own-fused", "own-kept-fused", "transformers-kept-fused", "own-compiled-kept-fused", "bf16-own-kept-fused"]
 ROWS["fne-step-224"] = (fne(224), WHOLE)
 ROWS["fne-step-384"] = (fne(384), WHOLE)
 CROSS = ["contexts", "contexts-kept", "gram", "gram-kept", "padded", "padded-kept"]

@@ -172,6 +172,7 @@ fn small(config: &str) -> String {
         out += &match (section, key, images) {
             (_, _, Some((split, images))) => format!("{split} = {images}"),
             ("target", "images", _) => "images = 10".to_owned(),
+            ("target", "protocol", _) => "protocol = \"full\"".to_owned(), // any number of images
             (_, "epochs" | "train.epochs", _) if !line.contains("epochs = 0") => {
                 format!("{key} = 1")
             }
@@ -191,6 +192,7 @@ mod tests {
         let config = "\
 [target]
 images = 100  # of them
+protocol = "flickr_1k"
 [target.scenes]
 train = 3000
 seed = 0
@@ -205,6 +207,7 @@ train.epochs = 3
         let want = "\
 [target]
 images = 10
+protocol = "full"
 [target.scenes]
 train = 300
 seed = 0

@@ -39,7 +39,6 @@ impl AnyCorrection {
     }
 
     /// Another map of the same direction that has seen the same.
-    #[cfg(feature = "cli")]
     pub(crate) fn mapped(self, map: impl FnOnce(Box<dyn Rescore>) -> Box<dyn Rescore>) -> Self {
         Self { rescore: map(self.rescore), ..self }
     }

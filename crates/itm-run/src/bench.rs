@@ -76,8 +76,8 @@ impl Bench {
             let place = self.config.place(&format!("row.{row}"));
             let title = &self.source.title;
             let expected =
-                format!("a row that trains without the truth, which {title} does not have");
-            return Err(Error::invalid(place, expected, "one that leaves true pairs out"));
+                format!("a complete truth of {title}, because this row excludes all true pairs");
+            return Err(Error::invalid(place, expected, "none"));
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of a run.
+    /// The identity of a run.
     ///
     /// # Errors
     /// If there is none.

@@ -349,7 +349,7 @@ fn a_whole_folder_runs_and_is_called_what_it_is() {
     // Rows that train with the truth need a world that knows it; the others of the file run all the same.
     let args = ["reproduce", "own", "--data", "scenes", "--rows", "Full + truth"];
     let line = refused(&configs, &args);
-    holds(&line, &["row.Full + truth", "without the truth", "Scenes does not have"]);
+    holds(&line, &["row.Full + truth", "a complete truth of Scenes", "got none"]);
     let args = ["reproduce", "own", "--data", "scenes", "--out", "out", "--rows", "Full"];
     let output = run(&configs, &[&args[..], &["--seeds", "1"]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -149,7 +149,7 @@ fn model(word_vectors: VectorsFrom) -> ModelConfig {
     }
 }
 
-/// That of Flickr30K; COCO has batches of 256.
+/// The training on Flickr30K; COCO has batches of 256.
 fn train() -> TrainConfig {
     TrainConfig {
         seed: 0,

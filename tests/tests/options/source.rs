@@ -87,6 +87,8 @@ impl Source {
         let tokens: Vec<_> = text.parse::<TokenStream>().unwrap().into_iter().collect();
         let mut imports = BTreeMap::new();
         let (mut attributes, mut at) = (Vec::new(), 0);
+        // Modules of the file itself stand before what it imports from them.
+        let mut roots = ["crate", "self", "super"].map(str::to_owned).to_vec();
         while at < tokens.len() {
             match &tokens[at] {
                 TokenTree::Punct(mark) if mark.as_char() == '#' => {
@@ -95,10 +97,11 @@ impl Source {
                         at += 1;
                     }
                 }
+                TokenTree::Ident(word) if word == "mod" => roots.push(tokens[at + 1].to_string()),
                 // And not the `use<…>` of a return type.
                 TokenTree::Ident(word) if word == "use" && !is_mark(&tokens[at + 1], '<') => {
                     let end = tokens[at..].iter().position(|t| is_mark(t, ';')).unwrap() + at;
-                    import(&tokens[at + 1..end], None, package, &mut imports);
+                    import(&tokens[at + 1..end], None, (package, &roots), &mut imports);
                     at = end;
                 }
                 TokenTree::Ident(word) if word == "struct" || word == "enum" => {
@@ -138,19 +141,17 @@ fn ends_item(token: &TokenTree) -> bool {
 fn import(
     tree: &[TokenTree],
     from: Option<&str>,
-    package: &str,
+    (package, roots): (&str, &[String]),
     names: &mut BTreeMap<String, Name>,
 ) {
     let first = tree.first().map(ToString::to_string).unwrap_or_default();
     let root = from.unwrap_or(&first).to_owned();
-    let origin = match &root[..] {
-        "crate" | "self" | "super" => package.to_owned(),
-        other => other.replace('_', "-"),
-    };
+    let own = roots.contains(&root);
+    let origin = if own { package.to_owned() } else { root.replace('_', "-") };
     if let Some(TokenTree::Group(group)) = tree.last() {
         let inner: Vec<_> = group.stream().into_iter().collect();
         for part in inner.split(|token| is_mark(token, ',')).filter(|part| !part.is_empty()) {
-            import(part, Some(&root), package, names);
+            import(part, Some(&root), (package, roots), names);
         }
         return;
     }
@@ -326,7 +327,9 @@ fn a_source_is_read() {
         "one",
         "a.rs",
         r#"
+        mod near;
         use other_crate::deep::{Kept, Schedule as Rates};
+        pub use near::Sized;
 
         /// All.
         #[derive(Serialize, Deserialize)]
@@ -339,6 +342,7 @@ fn a_source_is_read() {
             pub rate: Option<Rates>,
             pub map: BTreeMap<u8, T>,
             pub own: super::Own,
+            pub size: Sized,
         }
 
         #[derive(Clone, Deserialize)]
@@ -363,6 +367,7 @@ fn a_source_is_read() {
         ("rate", "λ of `Eq` 3, \"quoted\", of v̄.", &rates),
         ("map", "", &None),
         ("own", "", &Some(name("one", None, "Own"))),
+        ("size", "", &Some(name("one", None, "Sized"))),
     ];
     assert_eq!(fields, want);
     let own = source.get(&name("one", None, "Own")).unwrap();

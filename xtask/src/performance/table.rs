@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Floor,
     Eager,
     Compiled,
+    /// Products in bfloat16, of which ours has none yet: no peer of the ratio, but beside it.
+    Bf16,
 }
 
 /// All measurements of one variant: the best of them, or why there is none.
@@ -54,6 +56,7 @@ impl Measured {
         match self.variant.as_str() {
             "ours" => Kind::Ours,
             "products" | "traffic" => Kind::Floor,
+            name if name.starts_with("bf16") => Kind::Bf16,
             name if name.contains("compiled") => Kind::Compiled,
             _ => Kind::Eager,
         }
@@ -94,7 +97,7 @@ impl Row {
 
 /// Takes variants of PyTorch out of the race that are `factor` times slower than the best of their kind.
 pub(super) fn drop_hopeless(all: &mut [&mut Measured], factor: f64) {
-    for kind in [Kind::Eager, Kind::Compiled] {
+    for kind in [Kind::Eager, Kind::Compiled, Kind::Bf16] {
         let times = all.iter().filter(|m| m.kind() == kind).filter_map(|m| m.seconds());
         let best = times.fold(f64::INFINITY, f64::min);
         for measured in all.iter_mut().filter(|m| m.kind() == kind) {
@@ -107,8 +110,8 @@ pub(super) fn drop_hopeless(all: &mut [&mut Measured], factor: f64) {
 pub(super) fn render(rows: &[Row], command: &str, repeat: u32) -> String {
     let mut text = format!(
         "`{command}`: the best of {repeat} round(s).\n\n\
-         | row | ours ms | PyTorch ms, eager | compiled | ratio | ours MiB | PyTorch MiB | ratio | what it cannot do without |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---|\n"
+         | row | ours ms, f32 | PyTorch ms, f32, eager | f32, compiled | ratio | PyTorch ms, bf16 | ratio | ours MiB | PyTorch MiB, f32 | ratio | what it cannot do without |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|\n"
     );
     for row in rows {
         text += &line(row);
@@ -148,6 +151,7 @@ pub(super) fn render(rows: &[Row], command: &str, repeat: u32) -> String {
 fn line(row: &Row) -> String {
     let time = |kind| row.best(kind).and_then(Measured::seconds);
     let (ours, eager, compiled) = (time(Kind::Ours), time(Kind::Eager), time(Kind::Compiled));
+    let half = time(Kind::Bf16);
     let least = |kinds: &[Kind]| {
         let peaks = row.of(kinds).filter_map(|m| m.bytes("peak_bytes"));
         peaks.fold(None, |least: Option<f64>, peak| Some(least.map_or(peak, |l| l.min(peak))))
@@ -160,12 +164,14 @@ fn line(row: &Row) -> String {
         Some(format!("{what} {:.0} %", 100.0 * floor.seconds()? / ours))
     });
     format!(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         row.name,
         milliseconds(ours),
         milliseconds(eager),
         milliseconds(compiled),
         ratio(ours, Some(theirs).filter(|t| t.is_finite())),
+        milliseconds(half),
+        ratio(ours, half),
         mebibytes(our_peak),
         mebibytes(their_peak),
         ratio(our_peak, their_peak),
@@ -214,7 +220,7 @@ mod tests {
         m
     }
 
-    /// By hand: ours 0.5 s against the faster of 1.0, 1.25 and 2.0; 300 MiB against the least, 400, of another variant.
+    /// By hand: ours 0.5 s against the faster of 1.0, 1.25 and 2.0, and against 0.4 in bfloat16; 300 MiB against the least, 400, of another variant.
     #[test]
     fn a_row_compares_with_the_faster_and_the_smaller() {
         let mut failed = Measured::new("own-compiled-fused");
@@ -227,12 +233,13 @@ mod tests {
                 measured("own", 1.25, 400.0),
                 measured("transformers", 2.0, 500.0),
                 measured("own-compiled", 1.0, 800.0),
+                measured("bf16-own-compiled", 0.4, 200.0),
                 failed,
             ],
         };
         assert_eq!(
             line(&row),
-            "| vit | 500 | 1250 | 1000 | 0.50 | 300 | 400 | 0.75 | products 75 % |\n"
+            "| vit | 500 | 1250 | 1000 | 0.50 | 400 | 1.25 | 300 | 400 | 0.75 | products 75 % |\n"
         );
         let text = render(&[row], "command", 3);
         assert!(text.contains("* vit, own-compiled-fused: no \\| compiler\n"), "{text}");
@@ -242,7 +249,7 @@ mod tests {
     #[test]
     fn a_side_without_a_number_leaves_gaps() {
         let row = Row { name: "gelu".to_owned(), measured: vec![measured("eager", 0.00123, 5.0)] };
-        assert_eq!(line(&row), "| gelu | - | 1.23 | - | - | - | 5 | - | - |\n");
+        assert_eq!(line(&row), "| gelu | - | 1.23 | - | - | - | - | - | 5 | - | - |\n");
     }
 
     /// The best of the rounds stays; a failure later does not erase it; one 1.3 times slower than its kind's best is dropped.

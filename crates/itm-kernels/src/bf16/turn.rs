@@ -47,7 +47,12 @@ mod x86 {
         from: View,
     ) {
         let pairs = to.first().map_or(0, |panel| panel.len());
-        if from.is_column_major() { across(to, pairs, from.t()) } else { along(to, pairs, from) }
+        if from.is_column_major() {
+            across(to, pairs, from.t())
+        } else {
+            along(to, pairs, from)
+        }
+        _mm_sfence(); // what was streamed is in memory before another thread may read it
     }
 
     /// Lanes lie one below the other: each gives a line of pairs, and squares of them are transposed.
@@ -104,7 +109,11 @@ mod x86 {
     }
 
     /// 16 lanes of a square into their places, as far as there are any; a panel is three squares wide, or half of one.
-    #[inline(always)]
+    ///
+    /// Whole lines of cache are streamed: a weight comes back after all the others, and a line that is not fetched before it
+    /// is written saves a third of the traffic.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
     fn put<const WIDTH: usize>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
         lane: usize,
@@ -117,8 +126,26 @@ mod x86 {
             let Some(panel) = to.get_mut((lane + at) / WIDTH) else { break };
             let inside = (lane + at) % WIDTH;
             for (to, line) in panel[first..].iter_mut().zip(square) {
-                to[inside..][..wide].write_copy_of_slice(&line[at..][..wide]);
+                let to = &mut to[inside..][..wide];
+                match to.first_chunk_mut() {
+                    Some(to) if to.as_ptr().addr().is_multiple_of(size_of::<Line>()) => {
+                        stream(to, line);
+                    }
+                    _ => _ = to.write_copy_of_slice(&line[at..][..wide]),
+                }
             }
+        }
+    }
+
+    /// A line past the cache into its place, which starts where a line of cache does.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn stream(to: &mut [MaybeUninit<u32>; SIDE], line: &Line) {
+        debug_assert!(to.as_ptr().addr().is_multiple_of(size_of::<Line>()));
+        // SAFETY: a register has the 16 pairs of both; `to` is aligned, as asserted, and borrowed mutably.
+        unsafe {
+            let line = _mm512_loadu_si512(line.as_ptr().cast());
+            _mm512_stream_si512(to.as_mut_ptr().cast(), line);
         }
     }
 

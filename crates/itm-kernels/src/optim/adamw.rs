@@ -38,7 +38,7 @@ pub enum AdamForm {
     /// PyTorch's: ε beside the corrected root, decay before the update.
     #[default]
     PyTorch,
-    /// That of BERT's fine-tuning programs: ε beside the root as it is, decay of what the update leaves.
+    /// BERT's fine-tuning programs: ε beside the root as it is, decay of what the update leaves.
     Bert,
 }
 

@@ -12,10 +12,10 @@ pub(in crate::report) fn mismatch(report: &Report) -> Option<Table> {
     let found = || report.rows.iter().map(|row| row.truth.as_ref()?.mismatch.as_ref());
     found().find_map(|m| m)?;
     let mut t = of_rows(report, "Mismatched words told from matched ones").noted(
-        "AUC over the words of the test split that say something of an image: mismatched ones against those that an object or \
+        "AUC over the words of the test split that say something of an image: mismatched words against words that an object or \
          the background meets; 0.5 is chance. By effect: by what a word takes from the score; by cosine: by its best region \
-         alone. Losing: share of the words that take something from the score. Wrong images are those of which a caption is \
-         false: the one of the highest score, and a random one; in its own image every word is met. Mean over seeds; \
+         alone. Losing: share of the words that take something from the score. A caption is false of a wrong image: \
+         the one of the highest score, and a random one. In its own image every word is met. Mean over seeds; \
          interval: bootstrap over images and seeds.",
     );
     type Of = fn(&Mismatch) -> &Detected;
