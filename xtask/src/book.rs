@@ -192,7 +192,7 @@ mod tests {
         let config = "\
 [target]
 images = 100  # of them
-protocol = "flickr_1k"
+protocol = \"flickr_1k\"
 [target.scenes]
 train = 3000
 seed = 0
@@ -207,7 +207,7 @@ train.epochs = 3
         let want = "\
 [target]
 images = 10
-protocol = "full"
+protocol = \"full\"
 [target.scenes]
 train = 300
 seed = 0
