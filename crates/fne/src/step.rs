@@ -26,8 +26,8 @@ pub(crate) use self::objective::Chance;
 /// A model in training: encoders, momentum encoders, bank, statistics, optimiser. It learns as a
 /// [`Method`](itm_core::learn::Method).
 ///
-/// A step has the order of the released code: forward, momentum update, loss, enqueue, clipped AdamW. What is random in it is
-/// a function of the seed given to it.
+/// A step has the order of the released code: forward, momentum update, loss, enqueue, clipped AdamW. Everything random in
+/// it is a function of the step's seed.
 ///
 /// A step that is refused changes nothing: encoders, momentum encoders, bank, statistics, optimiser and counts are, bit for bit, as they
 /// were. So a loop can leave that batch out and go on, and what it saves then is what it would have saved before.
@@ -103,7 +103,7 @@ impl Fne {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
-    /// Tells what of the training data is part of the encoders: the deviation of the features, the idf of the stems. Before the
+    /// Gives the encoders what they need of the training data: the deviation of the features, the idf of the stems. Call it before the
     /// first step.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Fne {
         self.with_online(|online| online.with_inputs(inputs))
     }
 
-    /// Begins with these maps instead of random weights; before the first step.
+    /// Begins with these maps instead of random weights. Call it before the first step.
     ///
     /// # Errors
     /// If the encoders are not a map of features and a bag of words, the maps are of another shape, or a step was made.

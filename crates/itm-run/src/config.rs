@@ -30,7 +30,7 @@ pub use self::views::{ClaimConfig, Shown, View};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Which method crate.
+    /// The method's crate.
     pub method: String,
     /// Title and venue of the paper.
     pub paper: String,
@@ -155,7 +155,7 @@ pub enum ImageFeatures {
 /// Largest number of seeds of a run.
 pub const MOST_SEEDS: u64 = 1000;
 
-/// A target of either kind, told apart by its key `target.source`.
+/// A target of either kind. The key `target.source` makes the difference.
 #[derive(Debug, Clone)]
 pub enum AnyConfig {
     /// Its rows are trained.

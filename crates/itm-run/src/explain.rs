@@ -19,8 +19,8 @@ use crate::run::{Finished, Run};
 use crate::split::Split;
 use crate::{cli, progress, word_maps};
 
-/// Shows the most probable false negatives of some queries, and maps of words where there are patches or regions; of pairs that
-/// are asked for only the maps. The folder with pages and pictures is returned.
+/// Shows the most probable false negatives of some queries, and maps of words where there are patches or regions. If the command
+/// names pairs, it shows their maps alone. Returns the folder with pages and pictures.
 ///
 /// # Errors
 /// If the run or the row is missing, if there is neither a posterior nor a map, or a file cannot be written: one line.
@@ -98,7 +98,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The run that is asked about, if the method is its own.
+/// The named run, if the named method made it.
 fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
     let cli::Explain { run, row, data, backend, .. } = args;
     let asked = Finished { run, row: row.as_deref(), data: data.as_deref(), backend };
@@ -112,7 +112,7 @@ fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
     })
 }
 
-/// The page, which needs nothing else, and its pictures as files.
+/// The page with its pictures inside, and the pictures as files.
 fn write(folder: &Path, row: &str, seed: u64, prior: f64, examples: &[Example]) -> Result<()> {
     let pictures = folder.join("pictures");
     fs::create_dir_all(&pictures).map_err(Error::io(&pictures))?;

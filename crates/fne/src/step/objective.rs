@@ -247,7 +247,7 @@ impl Fne {
         self.statistics.update_masked(scores, ids.len(), skip)
     }
 
-    /// Refuses scores of which one is not finite: nothing can be chosen by it.
+    /// Refuses scores if one is not finite, because such a score decides nothing.
     fn finite(&self, scores: &[f32]) -> Result<()> {
         match scores.iter().find(|s| !s.is_finite()) {
             Some(&bad) => Err(self.learner.refuse("finite scores", f64::from(bad))),
@@ -349,7 +349,7 @@ impl Fne {
     }
 }
 
-/// Whether a step is also to tell what it saw.
+/// Whether a step also reports what it saw.
 fn asks(observe: Observe) -> bool {
     matches!(observe, Observe::Against(_))
 }

@@ -51,7 +51,7 @@ fn seeded(config: &FneConfig, seed: u64) -> FneConfig {
     config
 }
 
-/// What a step tells and saw.
+/// What a step reports and saw.
 #[derive(Debug)]
 struct StepReport {
     loss: f64,
@@ -68,7 +68,7 @@ fn observed(fne: &mut Fne, batch: &Batch, chance: &Chance) -> Result<StepReport>
     Ok(StepReport { loss, grad_norm, active, statistics: fne.statistics(), observation })
 }
 
-/// Starts an epoch; of its items nothing is read.
+/// Starts an epoch. FNE reads nothing of its items.
 fn begin(fne: &mut Fne, epoch: usize) {
     let (features, pairs) = (Features { dim: 1, values: vec![] }, Pairs::uniform(0, 1));
     let images = ImageItems::Features(&features);

@@ -1,4 +1,4 @@
-//! What hubs of a model are counted on, fold by fold, and how sure a difference between two models is.
+//! The lists on which hubs of a model are counted, fold by fold, and how sure a difference between two models is.
 
 use itm_core::eval::{CUTS, Fold};
 use itm_core::scored::Scored;
@@ -24,7 +24,7 @@ struct NearestInFold {
 }
 
 impl Nearest {
-    /// Items that are kept of a query: the largest `k` whose counts can be asked for.
+    /// Items that are kept of a query: the largest `k` that has counts.
     pub const KEPT: usize = 10;
 
     /// Of the scores of a test set; each fold is searched within itself.

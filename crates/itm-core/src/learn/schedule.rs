@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 /// | n | `tenths`: how often the rate has been divided by ten, as the method's own keys say |
 /// | t, T | `made` of `all` updates |
 ///
-/// The first update has the rate η under both. By the cosine the last one has a rate just above 0; whatever comes after the
-/// end has 0.
+/// The first update has the rate η under both. Under the cosine the last update has a rate just above 0. After the end the
+/// rate is 0.
 ///
 /// ```
 /// use itm_core::learn::{Schedule, Updates};
@@ -42,7 +42,7 @@ pub enum Schedule {
 pub struct Updates {
     /// The updates made before the one whose rate this is.
     pub made: u64,
-    /// Those of the whole run.
+    /// The updates of the whole run.
     pub all: u64,
 }
 

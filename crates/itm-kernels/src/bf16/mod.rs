@@ -47,6 +47,7 @@
 
 mod pack;
 mod product;
+mod start;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -55,7 +56,8 @@ mod value;
 mod view;
 
 pub use pack::{Columns, Packed, Rows, pack_gradient, pack_input, pack_weight, repack_weight};
-pub use product::{Start, add_product, product, product_new};
+pub use product::{add_product, product, product_new};
+pub use start::Start;
 pub use value::{round, widen};
 pub use view::View;
 
@@ -63,6 +65,8 @@ pub use view::View;
 const ROWS: usize = 8;
 /// Columns of a tile, lanes of a right operand's panel: three registers.
 const COLUMNS: usize = 48;
+/// Side of a cell: what one task packs, 144 KiB of values. Whole panels of both widths, and whole lines of cache.
+const CELL: usize = 192;
 
 /// Whether this processor multiplies bf16 numbers itself: AVX-512 F, BW and BF16.
 pub fn supported() -> bool {

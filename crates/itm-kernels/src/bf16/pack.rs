@@ -4,10 +4,8 @@ use std::mem::{MaybeUninit, take};
 
 use rayon::prelude::*;
 
-use super::{COLUMNS, Engine, ROWS, View, turn};
+use super::{CELL, COLUMNS, Engine, ROWS, View, turn};
 
-/// Side of a cell: what one task packs, 144 KiB of values. Whole panels of both widths, and whole lines of cache.
-pub(super) const CELL: usize = 192;
 /// Bytes of a cache line, where a register's load begins.
 const ALIGNMENT: usize = 64;
 

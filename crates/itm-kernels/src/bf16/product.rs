@@ -4,7 +4,8 @@ use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
 
-use super::{COLUMNS, Columns, Engine, ROWS, Rows, tile};
+use super::start::Base;
+use super::{COLUMNS, Columns, Engine, ROWS, Rows, Start, tile};
 
 /// Pairs of one pass: of a panel of each operand 16 and 96 KiB.
 pub(super) const PASS: usize = 512;
@@ -16,34 +17,6 @@ const PART_COLUMNS: usize = 16 * COLUMNS;
 const PARTS: usize = 16;
 /// Products of pairs that are not worth another thread: some 10 µs.
 const SMALL: usize = 1 << 20;
-
-/// What a product is added to.
-#[derive(Debug, Clone, Copy)]
-pub enum Start<'a> {
-    /// Nothing.
-    Zero,
-    /// The same row for each row of the product, `[n]`: a bias.
-    Row(&'a [f32]),
-}
-
-/// What the sums of a pass are added to.
-#[derive(Clone, Copy)]
-pub(super) enum Base<'a> {
-    /// The start; what stands in the destination is not read.
-    New(Start<'a>),
-    /// The values in the destination. There must be some: who makes this answers for it.
-    Held,
-}
-
-impl Base<'_> {
-    /// The same for the columns from one on.
-    fn at_column(self, column: usize) -> Self {
-        match self {
-            Self::New(Start::Row(row)) => Self::New(Start::Row(&row[column..])),
-            base => base,
-        }
-    }
-}
 
 /// `to = S + A B`. Row `i` lies from `i · stride` on; what lies between rows stays as it is.
 ///

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::product::{Base, Start};
+use super::start::{Base, Start};
 use super::value::dot;
 use super::{COLUMNS, ROWS};
 use crate::dispatch::multiversion;

@@ -28,7 +28,7 @@ mod x86 {
     use std::array::from_fn;
     use std::mem::{MaybeUninit, transmute};
 
-    use super::super::{View, pack::CELL};
+    use super::super::{CELL, View};
 
     /// Lanes of a register of pairs.
     const SIDE: usize = 16;
