@@ -2,7 +2,7 @@
 //! again: it goes on from its newest checkpoint and ends with the same bits.
 //!
 //! ```text
-//! cargo run -p fne --example own_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
+//! cargo run -p fne --example fne_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
 //! ```
 
 #![allow(clippy::print_stdout)] // an example shows what it does

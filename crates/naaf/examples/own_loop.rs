@@ -2,7 +2,7 @@
 //! it again: it goes on from its newest checkpoint and ends with the same bits.
 //!
 //! ```text
-//! cargo run -p naaf --example own_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
+//! cargo run -p naaf --example naaf_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
 //! ```
 
 #![allow(clippy::print_stdout)] // an example shows what it does

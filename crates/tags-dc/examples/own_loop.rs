@@ -2,7 +2,7 @@
 //! negatives, word discrimination and correction. The loop stops in the middle, goes on from what it saved, and ends with the same bits.
 //!
 //! ```text
-//! cargo run -p tags-dc --example own_loop --features flex      # or wgpu, cuda, tch
+//! cargo run -p tags-dc --example tags_dc_loop --features flex      # or wgpu, cuda, tch
 //! ```
 
 #![allow(clippy::print_stdout)] // an example shows what it does
