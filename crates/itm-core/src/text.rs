@@ -25,26 +25,26 @@ pub struct Word {
     pub pieces: Range<usize>,
 }
 
-/// Words of a caption that [`clean_caption`] keeps.
+/// The `max_words` of [`clean_caption`] in the FNE program.
 pub const FNE_MAX_WORDS: usize = 30;
 
-/// Caption cleaning of the FNE program, in its order.
+/// Caption cleaning of the FNE program, in its order. That program has [`FNE_MAX_WORDS`] as `max_words`.
 ///
 /// ```text
 /// lower-case → delete , . ' ! ? " ( ) * # : ; ~ → '-', '/' to space → <person> to person
 /// → runs of two or more white-space characters to one space → strip newlines at the end, spaces at both ends
-/// → split at single spaces, keep the first 30
+/// → split at single spaces, keep the first max_words
 /// ```
 ///
 /// A single tab or newline inside stays, and does not part words.
 ///
 /// ```
-/// use itm_core::text::clean_caption;
+/// use itm_core::text::{FNE_MAX_WORDS, clean_caption};
 ///
-/// assert_eq!(clean_caption("A t-shirt/jacket"), "a t shirt jacket");
-/// assert_eq!(clean_caption("It's John's, a -- b."), "its johns a b");
+/// assert_eq!(clean_caption("A t-shirt/jacket", FNE_MAX_WORDS), "a t shirt jacket");
+/// assert_eq!(clean_caption("It's John's, a -- b.", 3), "its johns a");
 /// ```
-pub fn clean_caption(caption: &str) -> String {
+pub fn clean_caption(caption: &str, max_words: usize) -> String {
     let text: String = caption
         .to_lowercase()
         .chars()
@@ -53,7 +53,7 @@ pub fn clean_caption(caption: &str) -> String {
         .collect();
     let text = collapse(&text.replace("<person>", "person"));
     let text = text.trim_end_matches('\n').trim_matches(' ');
-    text.split(' ').take(FNE_MAX_WORDS).collect::<Vec<_>>().join(" ")
+    text.split(' ').take(max_words).collect::<Vec<_>>().join(" ")
 }
 
 /// Every run of two or more white-space characters becomes one space; a single one stays as it is.

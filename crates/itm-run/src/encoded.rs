@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use itm_core::cca::CcaOptions;
 use itm_core::data::{CentredRoots, Dataset, Features, WordVectors};
 use itm_core::learn::Word;
-use itm_core::text::{Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption};
+use itm_core::text::{
+    FNE_MAX_WORDS, Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption,
+};
 use itm_core::{Error, Result};
 use rayon::prelude::*;
 
@@ -39,7 +41,7 @@ impl Cleaning {
     fn of(self, caption: &str) -> Cow<'_, str> {
         match self {
             Self::Raw => Cow::Borrowed(caption),
-            Self::Cleaned => Cow::Owned(clean_caption(caption)),
+            Self::Cleaned => Cow::Owned(clean_caption(caption, FNE_MAX_WORDS)),
         }
     }
 }

@@ -28,15 +28,18 @@ fn cleaning_follows_its_order() {
         ("ÉTÉ\u{a0} x", "été x"),  // Unicode's spaces count
         ("a\u{1f}\u{1c}b", "a b"), // and Python's
     ] {
-        assert_eq!(clean_caption(caption), want, "{caption:?}");
+        assert_eq!(clean_caption(caption, FNE_MAX_WORDS), want, "{caption:?}");
     }
 }
 
 #[test]
 fn thirty_words_count_a_tabbed_pair_as_one() {
     let caption = format!("a\tb {}", vec!["w"; 30].join(" "));
-    assert_eq!(clean_caption(&caption).split(' ').count(), 30);
-    assert!(clean_caption(&caption).starts_with("a\tb w"));
+    assert_eq!(clean_caption(&caption, 30).split(' ').count(), 30);
+    assert!(clean_caption(&caption, 30).starts_with("a\tb w"));
+    assert_eq!(clean_caption(&caption, 2), "a\tb w");
+    assert_eq!(clean_caption(&caption, 31).split(' ').count(), 31);
+    assert_eq!(clean_caption(&caption, 0), "");
 }
 
 #[test]
@@ -54,7 +57,7 @@ fn apostrophes() {
 proptest! {
     #[test]
     fn cleaning_bounds(caption in any::<String>()) {
-        let clean = clean_caption(&caption);
+        let clean = clean_caption(&caption, FNE_MAX_WORDS);
         prop_assert!(clean.split(' ').count() <= FNE_MAX_WORDS);
         prop_assert!(!clean.contains("  ") && !clean.starts_with(' ') && !clean.ends_with(' '));
         prop_assert!(!clean.contains([',', '.', '\'', '!', '?', '"', '(', ')', '-', '/', '~']));
