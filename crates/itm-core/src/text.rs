@@ -26,9 +26,9 @@ pub struct Word {
 }
 
 /// The `max_words` of [`clean_caption`] in the FNE program.
-pub const FNE_MAX_WORDS: usize = 30;
+pub const CLEANED_WORDS: usize = 30;
 
-/// Caption cleaning of the FNE program, in its order. That program has [`FNE_MAX_WORDS`] as `max_words`.
+/// Caption cleaning of the FNE program, in its order. That program has [`CLEANED_WORDS`] as `max_words`.
 ///
 /// ```text
 /// lower-case → delete , . ' ! ? " ( ) * # : ; ~ → '-', '/' to space → <person> to person
@@ -39,9 +39,9 @@ pub const FNE_MAX_WORDS: usize = 30;
 /// A single tab or newline inside stays, and does not part words.
 ///
 /// ```
-/// use itm_core::text::{FNE_MAX_WORDS, clean_caption};
+/// use itm_core::text::{CLEANED_WORDS, clean_caption};
 ///
-/// assert_eq!(clean_caption("A t-shirt/jacket", FNE_MAX_WORDS), "a t shirt jacket");
+/// assert_eq!(clean_caption("A t-shirt/jacket", CLEANED_WORDS), "a t shirt jacket");
 /// assert_eq!(clean_caption("It's John's, a -- b.", 3), "its johns a");
 /// ```
 pub fn clean_caption(caption: &str, max_words: usize) -> String {

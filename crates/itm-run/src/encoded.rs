@@ -7,7 +7,7 @@ use itm_core::cca::CcaOptions;
 use itm_core::data::{CentredRoots, Dataset, Features, WordVectors};
 use itm_core::learn::Word;
 use itm_core::text::{
-    FNE_MAX_WORDS, Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption,
+    CLEANED_WORDS, Marks, Terms, Vocabulary, VocabularyOptions, WordPieces, clean_caption,
 };
 use itm_core::{Error, Result};
 use rayon::prelude::*;
@@ -41,7 +41,7 @@ impl Cleaning {
     fn of(self, caption: &str) -> Cow<'_, str> {
         match self {
             Self::Raw => Cow::Borrowed(caption),
-            Self::Cleaned => Cow::Owned(clean_caption(caption, FNE_MAX_WORDS)),
+            Self::Cleaned => Cow::Owned(clean_caption(caption, CLEANED_WORDS)),
         }
     }
 }

@@ -182,7 +182,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::text::{FNE_MAX_WORDS, clean_caption};
+    use crate::text::{CLEANED_WORDS, clean_caption};
 
     fn folder() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf/pieces")
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn captions_are_cleaned_first() {
         let pieces = WordPieces::open(folder()).unwrap();
-        let of = |caption: &str| pieces.encode(&clean_caption(caption, FNE_MAX_WORDS)).unwrap();
+        let of = |caption: &str| pieces.encode(&clean_caption(caption, CLEANED_WORDS)).unwrap();
         assert_eq!(of(" . "), [2, 3]);
         assert_eq!(of("A dog, runs!"), of("a dog runs"));
     }

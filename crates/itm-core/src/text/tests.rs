@@ -28,7 +28,7 @@ fn cleaning_follows_its_order() {
         ("ÉTÉ\u{a0} x", "été x"),  // Unicode's spaces count
         ("a\u{1f}\u{1c}b", "a b"), // and Python's
     ] {
-        assert_eq!(clean_caption(caption, FNE_MAX_WORDS), want, "{caption:?}");
+        assert_eq!(clean_caption(caption, CLEANED_WORDS), want, "{caption:?}");
     }
 }
 
@@ -57,8 +57,8 @@ fn apostrophes() {
 proptest! {
     #[test]
     fn cleaning_bounds(caption in any::<String>()) {
-        let clean = clean_caption(&caption, FNE_MAX_WORDS);
-        prop_assert!(clean.split(' ').count() <= FNE_MAX_WORDS);
+        let clean = clean_caption(&caption, CLEANED_WORDS);
+        prop_assert!(clean.split(' ').count() <= CLEANED_WORDS);
         prop_assert!(!clean.contains("  ") && !clean.starts_with(' ') && !clean.ends_with(' '));
         prop_assert!(!clean.contains([',', '.', '\'', '!', '?', '"', '(', ')', '-', '/', '~']));
     }
