@@ -17,6 +17,7 @@ pub mod math;
 pub mod memory;
 pub mod order;
 mod panels;
+mod precision;
 mod product;
 pub mod random;
 pub mod rows;
@@ -47,4 +48,5 @@ pub use layers::{
 pub use ops::{FusedOps, Memory, NormOrder};
 #[cfg(feature = "burn")]
 pub use optim::{AdamForm, AdamOptions, AdamW, Decayed, Moments, ema};
+pub use precision::Precision;
 pub use random::Noise;

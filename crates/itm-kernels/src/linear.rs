@@ -6,6 +6,8 @@
 
 use rayon::prelude::*;
 
+use crate::bf16::product_new as rounded_product;
+use crate::bf16::{Columns, Rows, Start, View, pack_gradient, pack_input, pack_weight};
 use crate::blocks::written;
 use crate::product::{Into, Matrix, Threads, product, product_new};
 use crate::transpose::with_transposed;
@@ -60,6 +62,62 @@ pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
     add_rows(&blocks.concat(), o)
 }
 
+/// [`forward`] with both operands rounded to bf16: [`crate::bf16`].
+///
+/// # Panics
+/// If a shape does not fit the others.
+pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+    let (n, i, o) = sizes(x, weight, bias.len());
+    let (x, weight) = (Rows::pack(View::new(x, n, i)), Columns::pack(View::new(weight, i, o)));
+    rounded_product(Start::Row(bias), &x, &weight)
+}
+
+/// The operands of a map, rounded to bf16 and packed for its gradients: half the bytes of f32.
+#[derive(Debug, Clone)]
+pub struct Rounded {
+    /// `xᵀ`
+    x: Rows,
+    /// `Wᵀ`
+    weight: Columns,
+}
+
+impl Rounded {
+    /// [`forward_bf16`], and what [`gradients`](Self::gradients) needs. Each operand is read once for both.
+    ///
+    /// # Panics
+    /// If a shape does not fit the others.
+    pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> (Vec<f32>, Self) {
+        let (n, i, o) = sizes(x, weight, bias.len());
+        let (rows, x) = pack_input(View::new(x, n, i));
+        let (columns, weight) = pack_weight(View::new(weight, i, o));
+        (rounded_product(Start::Row(bias), &rows, &columns), Self { x, weight })
+    }
+
+    /// Width of the input.
+    pub fn inputs(&self) -> usize {
+        self.x.lanes()
+    }
+
+    /// `g Wᵀ` and `xᵀ g` where they are wanted, with every operand rounded to bf16.
+    ///
+    /// # Panics
+    /// If the gradient is not as long as the output.
+    pub fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
+        let grad = View::new(grad, self.x.depth(), self.weight.depth());
+        let to_x = |rows: &Rows| rounded_product(Start::Zero, rows, &self.weight);
+        let to_weight = |columns: &Columns| rounded_product(Start::Zero, &self.x, columns);
+        match wanted {
+            [true, true] => {
+                let (rows, columns) = pack_gradient(grad);
+                [Some(to_x(&rows)), Some(to_weight(&columns))]
+            }
+            [to, also] => {
+                [to.then(|| to_x(&Rows::pack(grad))), also.then(|| to_weight(&Columns::pack(grad)))]
+            }
+        }
+    }
+}
+
 fn add_rows(rows: &[f32], o: usize) -> Vec<f32> {
     let mut sums = vec![0.0; o];
     for row in rows.chunks_exact(o) {
@@ -98,6 +156,29 @@ mod tests {
         assert_eq!(d, [1., 4., 5., 0., 2., 1.]);
     }
 
+    /// The golden example has no number that bf16 cannot hold: the same to the bit, with one gradient wanted or both.
+    #[test]
+    fn bf16_keeps_small_whole_numbers() {
+        let (x, w, b) = ([1., 2., 3., 4., 5., 6.], [1., 0., 2., 0., 1., 3.], [10., 20., 30.]);
+        let g = [1., 0., 2., 1., 0., 2., 1., 0., 2.];
+        let (y, kept) = Rounded::forward(&x, &w, &b);
+        assert_eq!((&y, &forward_bf16(&x, &w, &b)), (&forward(&x, &w, &b), &y));
+        let [d_x, d_w] = [input_gradient(&g, &w, 3), weight_gradient(&x, &g, 3)].map(Some);
+        assert_eq!(kept.gradients(&g, [true, true]), [d_x.clone(), d_w.clone()]);
+        assert_eq!(kept.gradients(&g, [true, false]), [d_x, None]);
+        assert_eq!(kept.gradients(&g, [false, true]), [None, d_w]);
+        assert_eq!((kept.inputs(), kept.gradients(&g, [false; 2])), (2, [None, None]));
+    }
+
+    /// What bf16 rounds: 257 has nine significant bits, so input, weight and gradient count as 256; the bias is not rounded.
+    #[test]
+    fn bf16_rounds_operands_and_no_bias() {
+        let (y, kept) = Rounded::forward(&[257.], &[1.], &[257.]);
+        assert_eq!(y, [256. + 257.]);
+        assert_eq!(kept.gradients(&[257.], [true; 2]), [Some(vec![256.]), Some(vec![65536.])]);
+        assert_eq!(forward_bf16(&[1.], &[257.], &[0.5]), [256.5]);
+    }
+
     /// Several blocks of sums.
     #[test]
     fn many_rows_are_as_few() {
@@ -110,6 +191,11 @@ mod tests {
     fn no_rows_are_no_sum() {
         assert!(forward(&[], &[1.0; 6], &[0.0; 3]).is_empty());
         assert_eq!(bias_gradient(&[], 3), [0.0; 3]);
+        let (y, kept) = Rounded::forward(&[], &[1.0; 6], &[0.0; 3]);
+        assert_eq!(
+            (y, kept.gradients(&[], [true; 2])),
+            (vec![], [Some(vec![]), Some(vec![0.0; 6])])
+        );
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub struct BagOfWords {
 impl BagOfWords {
     /// Weight and bias uniform in ±1/√terms, as of any linear map from the terms; every idf 1. A function of the seed alone.
     pub fn new(terms: usize, d: usize, seed: u64, device: &Device) -> Self {
-        let Linear { weight, bias } = Linear::seeded(terms, d, seed, device);
+        let Linear { weight, bias, .. } = Linear::seeded(terms, d, seed, device);
         Self { weight, bias, idf: vec![1.0; terms], pooling: BagPooling::default() }
     }
 

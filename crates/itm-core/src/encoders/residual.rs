@@ -108,12 +108,9 @@ impl Residual {
         let bound = (1.0 / ((dim as f64).sqrt() * rate_factor)) as f32;
         let weight = uniform([dim, hidden], bound, random::derive(seed, 0), device);
         let bias = uniform([hidden], bound, random::derive(seed, 1), device);
-        let (weight, bias) = (Param::from_tensor(weight), Param::from_tensor(bias));
-        let second = Linear {
-            weight: Param::from_tensor(Tensor::zeros([hidden, d], device)),
-            bias: Param::from_tensor(Tensor::zeros([d], device)),
-        };
-        let first = Linear { weight, bias };
+        let first = Linear::new(Param::from_tensor(weight), Param::from_tensor(bias));
+        let (weight, bias) = (Tensor::zeros([hidden, d], device), Tensor::zeros([d], device));
+        let second = Linear::new(Param::from_tensor(weight), Param::from_tensor(bias));
         Self { first, second, input_scale, std: 1.0, input_dropout, hidden_dropout, rate_factor }
             .of_deviation(std)
     }

@@ -5,6 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use super::{Dropout, LayerNorm, Linear, SelfAttention, gelu};
+use crate::Precision;
 use crate::ops::{BlockOps, BlockSpec, Memory, NormOrder};
 use crate::random::{self, Noise};
 
@@ -75,10 +76,25 @@ impl TransformerBlock {
         }
     }
 
+    /// The same precision for all four linear maps. Attention weights and their sums stay f32.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        let Self { attention: SelfAttention { qkv, out, .. }, up, down, .. } = &mut self;
+        for map in [qkv, out, up, down] {
+            map.precision = precision;
+        }
+        self
+    }
+
+    fn linears(&self) -> [&Linear; 4] {
+        [&self.attention.qkv, &self.attention.out, &self.up, &self.down]
+    }
+
     /// `[b, l, d]` to `[b, l, d]`; `keys` as [`SelfAttention::forward`].
     ///
     /// # Panics
-    /// If the width or the number of counts differs, or a count is 0 or more than `l`.
+    /// If the width or the number of counts differs, a count is 0 or more than `l`, or a map's precision is bf16 and the backend is not
+    /// the CPU's.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
         let (dims, [d]) = (x.dims(), self.norm_1.gamma.dims());
         assert_eq!(dims[2], d, "input of shape {dims:?} for a block of width {d}");
@@ -86,6 +102,7 @@ impl TransformerBlock {
             heads: self.attention.heads_of(dims, keys, noise.part(0)),
             order: self.order,
             memory: self.memory,
+            precision: self.linears().map(|map| map.precision),
             epsilon: [self.norm_1.epsilon, self.norm_2.epsilon],
             masks: [self.dropout.mask(noise.part(1)), self.dropout.mask(noise.part(2))],
         };
@@ -211,6 +228,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// In bf16 values and gradients are near those in f32 and differ from them, where the processor has bf16; kept or made again, the
+    /// bits are the same, and so are they on one thread.
+    #[test]
+    fn bf16_is_near_f32_and_the_same_with_recomputation_and_any_threads() {
+        let device = Device::flex().autodiff();
+        let plain = TransformerBlock::seeded(&shape(NormOrder::Pre, 0.3), 1, &device);
+        let x = uniform([2, 7, 12], 1.0, 2, &device).require_grad();
+        let all = |block: &TransformerBlock| {
+            let y = block.forward(x.clone(), Some(&KEYS), Noise::Seeded(5));
+            let mut all = vec![values(y.clone())];
+            all.extend(gradients(block, &x, y));
+            all
+        };
+        let want = all(&plain);
+        let mut rounded = plain.with_precision(Precision::Bf16);
+        let got = all(&rounded);
+        for (got, want) in got.iter().zip(&want) {
+            let dot = |a: &[f32], b: &[f32]| -> f64 {
+                a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            };
+            let cosine = dot(got, want) / (dot(got, got) * dot(want, want)).sqrt();
+            assert!(cosine > 0.9995, "cosine {cosine}");
+        }
+        assert_eq!(got[0] != want[0], crate::bf16::supported());
+        rounded.memory = Memory::Recompute;
+        assert!(all(&rounded) == got, "recomputed");
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert!(one.install(|| all(&rounded)) == got, "one thread");
     }
 
     #[test]

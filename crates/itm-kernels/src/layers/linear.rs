@@ -5,6 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use super::uniform;
+use crate::Precision;
 use crate::ops::LinearOps;
 use crate::random;
 
@@ -23,20 +24,27 @@ pub struct Linear {
     pub weight: Param<Tensor<2>>,
     /// `[o]`
     pub bias: Param<Tensor<1>>,
+    /// Of the product and of its gradients' products; [`Precision::F32`] at first.
+    #[module(skip)]
+    pub precision: Precision,
 }
 
 impl Linear {
     /// Weight and bias uniform in ±1/√i, as PyTorch: a function of the seed alone.
     pub fn seeded(i: usize, o: usize, seed: u64, device: &Device) -> Self {
         let bound = 1.0 / (i as f32).sqrt();
-        Self {
-            weight: Param::from_tensor(uniform([i, o], bound, random::derive(seed, 0), device)),
-            bias: Param::from_tensor(uniform([o], bound, random::derive(seed, 1), device)),
-        }
+        let weight = uniform([i, o], bound, random::derive(seed, 0), device);
+        let bias = uniform([o], bound, random::derive(seed, 1), device);
+        Self::new(Param::from_tensor(weight), Param::from_tensor(bias))
+    }
+
+    /// A map of these parameters, in f32.
+    pub fn new(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
+        Self { weight, bias, precision: Precision::F32 }
     }
 
     /// # Panics
-    /// If the last axis is not as wide as the weight expects.
+    /// If the last axis is not as wide as the weight expects, or the precision is bf16 and the backend is not the CPU's.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let (mut dims, [i, o]) = (x.dims(), self.weight.dims());
         assert_eq!(dims[D - 1], i, "input of shape {dims:?} for a linear map from {i}");
@@ -45,6 +53,7 @@ impl Linear {
             x.reshape([rows, i]).into_dispatch(),
             self.weight.val().into_dispatch(),
             self.bias.val().into_dispatch(),
+            self.precision,
         ));
         dims[D - 1] = o;
         y.reshape(dims)

@@ -10,9 +10,11 @@ use burn::backend::{Autodiff, AutodiffBackend, Backend, TensorMetadata, backend_
 use burn::tensor::Shape;
 use serde::{Deserialize, Serialize};
 
-use super::{AttentionOps, DropoutOps, GeluOps, LayerNormOps, LinearOps};
+use super::linear::{LinearMap, LinearOps};
+use super::{AttentionOps, DropoutOps, GeluOps, LayerNormOps};
 use crate::attention::Heads;
 use crate::dropout::Mask;
+use crate::precision::Precision;
 
 /// Where a block normalises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +44,8 @@ pub(crate) struct BlockSpec {
     pub(crate) heads: Heads,
     pub(crate) order: NormOrder,
     pub(crate) memory: Memory,
+    /// Of the four linear maps: packed, outer, up, down.
+    pub(crate) precision: [Precision; 4],
     /// ε of the two norms.
     pub(crate) epsilon: [f64; 2],
     /// Dropout of the output of attention and of the linear maps.
@@ -107,7 +111,7 @@ impl<B: Block> BlockOps for B {
 
 /// The block with its parameters side by side.
 pub(crate) trait Block:
-    LinearOps + AttentionOps + GeluOps + LayerNormOps + DropoutOps
+    LinearMap + AttentionOps + GeluOps + LayerNormOps + DropoutOps
 {
     /// In the backend's operations.
     fn block(
@@ -129,14 +133,16 @@ fn block<B: Block>(
     let [gamma_1, beta_1, qkv_w, qkv_b, out_w, out_b, gamma_2, beta_2, up_w, up_b, down_w, down_b] =
         parameters;
     let [epsilon_1, epsilon_2] = spec.epsilon;
+    let [of_qkv, of_out, of_up, of_down] = spec.precision;
     let attend = |x: FloatTensor<B>| {
-        let qkv = B::linear_rows(x, qkv_w, qkv_b);
+        let qkv = B::linear_rows(x, qkv_w, qkv_b, of_qkv);
         let mixed =
             B::self_attention(B::float_reshape(qkv, Shape::new([b, l, 3 * d])), spec.heads.clone());
-        B::linear_rows(B::float_reshape(mixed, Shape::new([b * l, d])), out_w, out_b)
+        B::linear_rows(B::float_reshape(mixed, Shape::new([b * l, d])), out_w, out_b, of_out)
     };
     let mlp = |x: FloatTensor<B>| {
-        B::linear_rows(B::fused_gelu(B::linear_rows(x, up_w, up_b)), down_w, down_b)
+        let up = B::linear_rows(x, up_w, up_b, of_up);
+        B::linear_rows(B::fused_gelu(up), down_w, down_b, of_down)
     };
     let x = B::float_reshape(x, Shape::new([b * l, d]));
     let [mask_1, mask_2] = spec.masks;

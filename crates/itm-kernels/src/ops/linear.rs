@@ -6,8 +6,9 @@ use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use burn::tensor::Shape;
 
 use super::node;
+use crate::precision::Precision;
 
-/// A linear map and its gradients; equations in [`crate::linear`].
+/// A linear map; equations in [`crate::linear`].
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -20,88 +21,170 @@ pub(crate) trait LinearOps: Backend {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
+        precision: Precision,
+    ) -> FloatTensor<Self>;
+}
+
+impl<B: LinearMap> LinearOps for B {
+    fn linear_rows(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        precision: Precision,
     ) -> FloatTensor<Self> {
+        B::linear_map(x, weight, bias, precision)
+    }
+}
+
+/// What a map keeps for its gradients.
+#[derive(Debug, Clone)]
+pub(crate) enum Kept<B: Backend> {
+    /// Input and weight.
+    Values(FloatTensor<B>, FloatTensor<B>),
+    /// Both rounded to bf16.
+    #[cfg(feature = "flex")]
+    Rounded(std::sync::Arc<crate::linear::Rounded>),
+}
+
+/// The map with what it keeps and its gradients, in a backend's operations.
+pub(crate) trait LinearMap: Backend {
+    /// `x W + b`.
+    ///
+    /// # Panics
+    /// If the precision is bf16, which only the CPU backend has.
+    fn linear_map(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        precision: Precision,
+    ) -> FloatTensor<Self> {
+        precision.only_f32();
         let [o] = bias.shape().dims();
         let bias = Self::float_reshape(bias, Shape::new([1, o]));
         Self::float_add(Self::float_matmul(x, weight), bias)
     }
 
-    /// `g Wᵀ`.
-    fn linear_input_gradient(
-        grad: FloatTensor<Self>,
+    /// [`linear_map`](Self::linear_map), and what its gradients need.
+    fn linear_kept(
+        x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Self::float_matmul(grad, Self::float_transpose(weight))
+        bias: FloatTensor<Self>,
+        precision: Precision,
+    ) -> (FloatTensor<Self>, Kept<Self>) {
+        let y = Self::linear_map(x.clone(), weight.clone(), bias, precision);
+        (y, Kept::Values(x, weight))
     }
 
-    /// `xᵀ g`.
-    fn linear_weight_gradient(x: FloatTensor<Self>, grad: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::float_matmul(Self::float_transpose(x), grad)
-    }
-
-    /// `Σ_rows g`, `[o]`.
-    fn linear_bias_gradient(grad: FloatTensor<Self>) -> FloatTensor<Self> {
+    /// `g Wᵀ`, `xᵀ g` and `Σ_rows g`, where they are wanted.
+    fn linear_gradients(
+        kept: Kept<Self>,
+        grad: FloatTensor<Self>,
+        [to_x, to_weight, to_bias]: [bool; 3],
+    ) -> [Option<FloatTensor<Self>>; 3] {
+        let (x, weight) = match kept {
+            Kept::Values(x, weight) => (x, weight),
+            #[cfg(feature = "flex")]
+            Kept::Rounded(_) => unreachable!("only the CPU backend keeps rounded operands"),
+        };
         let [_, o] = grad.shape().dims();
-        Self::float_reshape(Self::float_sum_dim(grad, 0), Shape::new([o]))
+        let transposed = Self::float_transpose;
+        let bias = || Self::float_reshape(Self::float_sum_dim(grad.clone(), 0), Shape::new([o]));
+        let bias = to_bias.then(bias);
+        let d_weight = to_weight.then(|| Self::float_matmul(transposed(x), grad.clone()));
+        [to_x.then(|| Self::float_matmul(grad, transposed(weight))), d_weight, bias]
     }
 }
 
 #[cfg(feature = "tch")]
 #[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl LinearOps for burn::backend::LibTorch {}
+impl LinearMap for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]
-impl LinearOps for burn::backend::Cube {}
+impl LinearMap for burn::backend::Cube {}
 
 #[cfg(feature = "flex")]
 mod flex {
+    use std::sync::Arc;
+
     use burn::backend::Flex;
     use burn::backend::TensorMetadata;
     use burn::backend::flex::FlexTensor;
 
-    use super::LinearOps;
-    use crate::linear;
+    use super::{Kept, LinearMap};
+    use crate::linear::{self, Rounded};
     use crate::ops::flex::{tensor, values};
+    use crate::precision::Precision;
 
-    impl LinearOps for Flex {
-        fn linear_rows(x: FlexTensor, weight: FlexTensor, bias: FlexTensor) -> FlexTensor {
+    impl LinearMap for Flex {
+        fn linear_map(
+            x: FlexTensor,
+            weight: FlexTensor,
+            bias: FlexTensor,
+            precision: Precision,
+        ) -> FlexTensor {
             let ([n, _], [o]) = (x.shape().dims(), bias.shape().dims());
-            let y = values([&x, &weight, &bias], |[x, w, b]| linear::forward(x, w, b));
+            let y = values([&x, &weight, &bias], |[x, w, b]| match precision.here() {
+                Precision::F32 => linear::forward(x, w, b),
+                Precision::Bf16 => linear::forward_bf16(x, w, b),
+            });
             tensor(y, [n, o])
         }
 
-        fn linear_input_gradient(grad: FlexTensor, weight: FlexTensor) -> FlexTensor {
-            let ([n, _], [i, o]) = (grad.shape().dims(), weight.shape().dims());
-            let d = values([&grad, &weight], |[g, w]| linear::input_gradient(g, w, o));
-            tensor(d, [n, i])
+        fn linear_kept(
+            x: FlexTensor,
+            weight: FlexTensor,
+            bias: FlexTensor,
+            precision: Precision,
+        ) -> (FlexTensor, Kept<Flex>) {
+            if precision.here() == Precision::F32 {
+                let y = Self::linear_map(x.clone(), weight.clone(), bias, precision);
+                return (y, Kept::Values(x, weight));
+            }
+            let ([n, _], [o]) = (x.shape().dims(), bias.shape().dims());
+            let (y, kept) = values([&x, &weight, &bias], |[x, w, b]| Rounded::forward(x, w, b));
+            (tensor(y, [n, o]), Kept::Rounded(Arc::new(kept)))
         }
 
-        fn linear_weight_gradient(x: FlexTensor, grad: FlexTensor) -> FlexTensor {
-            let ([_, i], [_, o]) = (x.shape().dims(), grad.shape().dims());
-            let d = values([&x, &grad], |[x, g]| linear::weight_gradient(x, g, o));
-            tensor(d, [i, o])
-        }
-
-        fn linear_bias_gradient(grad: FlexTensor) -> FlexTensor {
-            let [_, o] = grad.shape().dims();
-            tensor(values([&grad], |[g]| linear::bias_gradient(g, o)), [o])
+        fn linear_gradients(
+            kept: Kept<Flex>,
+            grad: FlexTensor,
+            [to_x, to_weight, to_bias]: [bool; 3],
+        ) -> [Option<FlexTensor>; 3] {
+            let [n, o] = grad.shape().dims();
+            values([&grad], |[g]| {
+                let bias = to_bias.then(|| tensor(linear::bias_gradient(g, o), [o]));
+                match kept {
+                    Kept::Values(x, weight) => {
+                        let [i, _] = weight.shape().dims();
+                        let [d_x, d_weight] = values([&x, &weight], |[x, w]| {
+                            [
+                                to_x.then(|| linear::input_gradient(g, w, o)),
+                                to_weight.then(|| linear::weight_gradient(x, g, o)),
+                            ]
+                        });
+                        [d_x.map(|d| tensor(d, [n, i])), d_weight.map(|d| tensor(d, [i, o])), bias]
+                    }
+                    Kept::Rounded(kept) => {
+                        let i = kept.inputs();
+                        let [d_x, d_weight] = kept.gradients(g, [to_x, to_weight]);
+                        [d_x.map(|d| tensor(d, [n, i])), d_weight.map(|d| tensor(d, [i, o])), bias]
+                    }
+                }
+            })
         }
     }
 }
 
-impl<B: LinearOps, C: CheckpointStrategy> LinearOps for Autodiff<B, C> {
-    fn linear_rows(
+impl<B: LinearMap, C: CheckpointStrategy> LinearMap for Autodiff<B, C> {
+    fn linear_map(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         let nodes = [x.node(), weight.node(), bias.node()];
-        let (x, weight) = (x.into_primitive(), weight.into_primitive());
-        let y = B::linear_rows(x.clone(), weight.clone(), bias.into_primitive());
-        node::of::<B, C, _, 3>(nodes, y, (x, weight), |(x, weight), grad, [to_x, to_w, to_b]| {
-            let bias = to_b.then(|| B::linear_bias_gradient(grad.clone()));
-            let d_weight = to_w.then(|| B::linear_weight_gradient(x, grad.clone()));
-            [to_x.then(|| B::linear_input_gradient(grad, weight)), d_weight, bias]
-        })
+        let primitives = (x.into_primitive(), weight.into_primitive(), bias.into_primitive());
+        let (y, kept) = B::linear_kept(primitives.0, primitives.1, primitives.2, precision);
+        node::of::<B, C, _, 3>(nodes, y, kept, B::linear_gradients)
     }
 }

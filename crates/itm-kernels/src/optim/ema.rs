@@ -67,7 +67,7 @@ mod tests {
 
     fn linear(seed: u64, device: &Device) -> Linear {
         let weight = Param::from_tensor(uniform([3, 4], 1.0, seed, device));
-        Linear { weight, bias: Param::from_tensor(uniform([4], 1.0, seed + 1, device)) }
+        Linear::new(weight, Param::from_tensor(uniform([4], 1.0, seed + 1, device)))
     }
 
     fn values(m: &Linear) -> Vec<f32> {

@@ -38,7 +38,7 @@ impl RegionMap {
                 let bound = (6.0 / (x + d) as f32).sqrt();
                 let weight = uniform([x, d], bound, random::derive(seed, 0), device);
                 let bias = Param::from_tensor(Tensor::zeros([d], device));
-                Self { linear: Linear { weight: Param::from_tensor(weight), bias }, gain: None }
+                Self { linear: Linear::new(Param::from_tensor(weight), bias), gain: None }
             }
             RegionMapKind::WeightNorm => Self::gained(Linear::seeded(x, d, seed, device)),
         }
@@ -56,7 +56,7 @@ impl RegionMap {
     pub(super) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.linear.weight.val();
         let (weight, bias) = parameters("map of regions", map, weight.dims(), &weight.device())?;
-        let linear = Linear { weight, bias };
+        let linear = Linear::new(weight, bias);
         Ok(if self.gain.is_some() { Self::gained(linear) } else { Self { linear, gain: None } })
     }
 

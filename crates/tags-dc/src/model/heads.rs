@@ -60,7 +60,7 @@ impl WordHead {
 
 /// The same values as parameters of their own.
 pub(super) fn copied(linear: &Linear) -> Linear {
-    Linear { weight: fresh(&linear.weight), bias: fresh(&linear.bias) }
+    Linear::new(fresh(&linear.weight), fresh(&linear.bias))
 }
 
 /// One output of a linear map as a map of its own.
@@ -69,10 +69,10 @@ pub(super) fn output(linear: &Linear, number: usize) -> Linear {
     let device = linear.weight.val().device();
     let weight = host(linear.weight.val().inner().narrow(1, number, 1));
     let bias = host(linear.bias.val().inner().narrow(0, number, 1));
-    Linear {
-        weight: Param::from_tensor(Tensor::from_data(TensorData::new(weight, [d, 1]), &device)),
-        bias: Param::from_tensor(Tensor::from_data(TensorData::new(bias, [1]), &device)),
-    }
+    Linear::new(
+        Param::from_tensor(Tensor::from_data(TensorData::new(weight, [d, 1]), &device)),
+        Param::from_tensor(Tensor::from_data(TensorData::new(bias, [1]), &device)),
+    )
 }
 
 /// A clone of a parameter is the same parameter to an optimiser: this one is another.

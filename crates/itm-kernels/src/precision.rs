@@ -1,0 +1,30 @@
+//! The precision of products.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bf16;
+
+/// How a linear map rounds the operands of its products. Weights, sums, bias and all other functions are f32 in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// Not at all.
+    #[default]
+    F32,
+    /// To bf16, with sums in f32: [`crate::bf16`]. It needs the CPU backend. A processor without AVX512-BF16 computes in f32.
+    Bf16,
+}
+
+impl Precision {
+    /// The precision that this processor uses: f32 where it cannot multiply bf16 numbers.
+    pub fn here(self) -> Self {
+        if self == Self::Bf16 && !bf16::supported() { Self::F32 } else { self }
+    }
+
+    /// # Panics
+    /// If it is not f32.
+    #[cfg(feature = "burn")]
+    pub(crate) fn only_f32(self) {
+        assert!(self == Self::F32, "precision bf16: expected the CPU backend, got another");
+    }
+}
