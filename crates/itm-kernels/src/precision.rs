@@ -1,12 +1,13 @@
 //! The precision of products.
 
+#[cfg(feature = "burn")]
 use serde::{Deserialize, Serialize};
 
 use crate::bf16;
 
 /// How a linear map rounds the operands of its products. Weights, sums, bias and all other functions are f32 in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "burn", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Precision {
     /// Not at all.
     #[default]
