@@ -1,24 +1,28 @@
 //! A training loop of your own with the losses of TAGS-DC: a small model that reads an image and a sentence, retrieved and synthetic
-//! negatives, word discrimination and correction. The loop stops in the middle, goes on from what it saved, and ends with the same bits.
+//! negatives, word discrimination and correction, checkpoints. Kill it and start it again: it goes on from its newest checkpoint and ends
+//! with the same bits.
 //!
 //! ```text
-//! cargo run -p tags-dc --example tags_dc_loop --features flex      # or wgpu, cuda, tch
+//! cargo run -p tags-dc --example tags_dc_loop --features flex -- DIR     # or wgpu, cuda, tch: the feature chooses the device
 //! ```
 
 #![allow(clippy::print_stdout)] // an example shows what it does
 
-use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_core::checkpoint::{Reader, Writer};
+use itm_core::checkpoint::Writer;
 use itm_core::host;
-use itm_kernels::{AdamOptions, AdamW, Linear, embedding};
+use itm_core::learn::{Learner, Saved};
+use itm_kernels::{AdamOptions, Linear, embedding};
 use tags_dc::{
-    Corrected, Filter, Generator, MaskBy, Masked, Masker, Negative, Pairs, Protected, Purpose,
-    Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses, stayed,
+    Corrected, Error, Filter, Generator, MaskBy, Masked, Masker, Negative, Pairs, Protected,
+    Purpose, Refill, Result, Scores, Streams, Tailor, accuracy, draw_texts, hardest, losses,
+    stayed,
 };
 
 /// Words and marks.
@@ -27,7 +31,7 @@ const V: usize = 20;
 const D: usize = 8;
 /// Values of an image.
 const X: usize = 4;
-/// What stands before a sentence, behind it, and for a masked word.
+/// Tokens before a sentence, after it, and in place of a masked word.
 const CLS: u32 = 17;
 const SEP: u32 = 18;
 const MASK: u32 = 19;
@@ -37,10 +41,13 @@ const IMAGES: usize = 6;
 const DRAWN: usize = 6;
 /// h: the hardest of them, which learn.
 const KEPT: usize = 2;
-/// Updates.
-const UPDATES: u64 = 12;
+/// Updates of the training, and updates from one checkpoint to the next.
+const STEPS: u64 = 120;
+const EVERY: u64 = 20;
+/// The name that stands in the files.
+const NAME: &str = "own loop";
 
-/// A state of a token is what it is, plus what the image and the mean of the sentence say. Any module of burn will do.
+/// The state of a token sums the token, the image and the mean of the sentence. Any module of burn will do.
 #[derive(Module, Debug)]
 struct Model {
     words: Linear,
@@ -64,7 +71,7 @@ impl Model {
         }
     }
 
-    /// States of sentences of one length beside one image, `[rows · l, d]`.
+    /// States of sentences of one length with one image, `[rows · l, d]`.
     fn states(&self, image: usize, rows: &[&[u32]]) -> Tensor<2> {
         let (device, l) = (self.words.weight.val().device(), rows[0].len());
         let values: Vec<f32> = (0..X).map(|k| ((image * X + k) as f32).sin()).collect();
@@ -84,10 +91,10 @@ impl Model {
     }
 }
 
-/// The model beside one image, without a gradient: what `Tailor` asks.
-struct Beside<'a>(&'a Model, usize);
+/// The model with one image, without gradients: `Tailor` takes words and scores from it.
+struct WithImage<'a>(&'a Model, usize);
 
-impl Generator for Beside<'_> {
+impl Generator for WithImage<'_> {
     fn vocabulary(&self) -> usize {
         V
     }
@@ -98,7 +105,7 @@ impl Generator for Beside<'_> {
     }
 }
 
-impl Scores for Beside<'_> {
+impl Scores for WithImage<'_> {
     fn scores(&mut self, rows: &[&[u32]]) -> Result<Vec<f32>> {
         Ok(host(self.0.scores(self.0.states(self.1, rows), rows.len())))
     }
@@ -118,95 +125,63 @@ fn targets(rows: &[Masked]) -> Vec<u32> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// Everything that the next step depends on: weights, moments, and how many updates were made.
-struct Loop {
-    model: Model,
-    optimiser: AdamW,
-}
-
-/// What a step says.
-#[derive(Debug, Clone, PartialEq)]
-struct Said {
-    loss: f32,
+/// The result of a step.
+#[derive(Debug)]
+struct Step {
+    loss: f64,
     /// Share of the words that discrimination and correction get right; none where no negative passed the filter.
     right: Option<[f64; 2]>,
 }
 
-impl Loop {
-    fn new(device: &Device) -> Self {
-        Self { model: Model::new(device), optimiser: AdamW::new(AdamOptions::default()) }
+/// One update on one caption. The number of the step is the seed of all its randomness.
+fn step(learner: &mut Learner<Model>) -> Result<Step> {
+    let (number, model) = (learner.steps(), learner.module());
+    let pairs = Pairs::uniform(IMAGES, 2);
+    let text = number as usize * 5 % pairs.texts();
+    let streams = Streams { seed: number, round: 0 };
+    let (image, caption) = (pairs.image_of(text), caption(text));
+    let without_gradients = model.valid();
+    let scorer = &mut WithImage(&without_gradients, image);
+
+    // Eq. 5: captions of other images, the hardest of the drawn ones.
+    let drawn = draw_texts(&pairs, image, DRAWN, &mut streams.of(Purpose::Texts, 0))?;
+    let texts: Vec<Vec<u32>> = drawn.iter().map(|&text| self::caption(text)).collect();
+    let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
+    let hard: Vec<Vec<u32>> =
+        hardest(&drawn, &scorer.scores(&texts)?, KEPT)?.into_iter().map(self::caption).collect();
+    let rows: Vec<&[u32]> = [&caption].into_iter().chain(&hard).map(Vec::as_slice).collect();
+    let scores = model.scores(model.states(image, &rows), rows.len());
+    let triplets: Vec<[usize; 2]> = (1..rows.len()).map(|row| [0, row]).collect();
+    let (itm, _) = losses::hinges(scores, &triplets, &[triplets.len()], 0.2)?;
+
+    // Eq. 1: masked words.
+    let tailor = tailor()?;
+    let phrases = [vec![0], vec![1, 2]];
+    let mut rng = streams.of(Purpose::Masks, 0);
+    let masked = tailor.masker.maskings(&caption, &phrases, tailor.maskings, &mut rng)?;
+    let texts: Vec<&[u32]> = masked.iter().map(|row| &row.ids[..]).collect();
+    let at = targets(&masked);
+    let logits = model.mask.forward(picked(model.states(image, &texts), &at));
+    let words: Vec<u32> = masked.iter().flat_map(|row| &row.labels).flatten().copied().collect();
+    let mlm = losses::masked_words(logits, &words, &[words.len()])?;
+
+    // Eq. 2 and 6: synthetic negatives. Eq. 7 to 9: three losses of one pass.
+    let own: Vec<Vec<u32>> =
+        pairs.texts_of(image).iter().map(|&text| self::caption(text)).collect();
+    let protected = Protected::of(own.iter().map(Vec::as_slice));
+    let pool = tailor.negatives(&caption, &phrases, &protected, scorer, streams, 0)?;
+    let (mut loss, mut right) = (itm + mlm * 0.1, None);
+    if !pool.is_empty() {
+        let (synthetic, shares) = synthetic(model, image, &caption, &pool)?;
+        (loss, right) = (loss + synthetic, Some(shares));
     }
 
-    /// One update on one caption. All randomness is of `number`.
-    fn step(&mut self, number: u64) -> Result<Said> {
-        let pairs = Pairs::uniform(IMAGES, 2);
-        let (text, streams) =
-            (number as usize * 5 % pairs.texts(), Streams { seed: number, round: 0 });
-        let (image, caption, model) = (pairs.image_of(text), caption(text), &self.model);
-        let without_gradient = model.valid();
-        let beside = &mut Beside(&without_gradient, image);
-
-        // Eq. 5: captions of other images, the hardest of those that were drawn.
-        let drawn = draw_texts(&pairs, image, DRAWN, &mut streams.of(Purpose::Texts, 0))?;
-        let texts: Vec<Vec<u32>> = drawn.iter().map(|&text| self::caption(text)).collect();
-        let texts: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
-        let hard: Vec<Vec<u32>> = hardest(&drawn, &beside.scores(&texts)?, KEPT)?
-            .into_iter()
-            .map(self::caption)
-            .collect();
-        let rows: Vec<&[u32]> = [&caption].into_iter().chain(&hard).map(Vec::as_slice).collect();
-        let scores = model.scores(model.states(image, &rows), rows.len());
-        let triplets: Vec<[usize; 2]> = (1..rows.len()).map(|row| [0, row]).collect();
-        let (itm, _) = losses::hinges(scores, &triplets, &[triplets.len()], 0.2)?;
-
-        // Eq. 1: masked words.
-        let tailor = tailor()?;
-        let phrases = [vec![0], vec![1, 2]];
-        let mut rng = streams.of(Purpose::Masks, 0);
-        let masked = tailor.masker.maskings(&caption, &phrases, tailor.maskings, &mut rng)?;
-        let texts: Vec<&[u32]> = masked.iter().map(|row| &row.ids[..]).collect();
-        let at = targets(&masked);
-        let logits = model.mask.forward(picked(model.states(image, &texts), &at));
-        let words: Vec<u32> =
-            masked.iter().flat_map(|row| &row.labels).flatten().copied().collect();
-        let mlm = losses::masked_words(logits, &words, &[words.len()])?;
-
-        // Eq. 2 and 6: synthetic negatives. Eq. 7 to 9: three losses of one pass.
-        let own: Vec<Vec<u32>> =
-            pairs.texts_of(image).iter().map(|&text| self::caption(text)).collect();
-        let told = Protected::of(own.iter().map(Vec::as_slice));
-        let pool = tailor.negatives(&caption, &phrases, &told, beside, streams, 0)?;
-        let (mut loss, mut right) = (itm + mlm * 0.1, None);
-        if !pool.is_empty() {
-            let (synthetic, shares) = synthetic(model, image, &caption, &pool)?;
-            (loss, right) = (loss + synthetic, Some(shares));
-        }
-
-        let value = host(loss.clone().inner())[0];
-        let grads = GradientsParams::from_grads(loss.backward(), model);
-        self.model = self.optimiser.step(self.model.clone(), grads, 0.05).0;
-        Ok(Said { loss: value, right })
-    }
-
-    /// Weights, moments and the number of updates in one file.
-    fn save(&self) -> Result<Vec<u8>> {
-        let mut file = Writer::default();
-        file.module("model", &self.model);
-        file.optimizer(&self.optimiser, &self.model);
-        file.i64s("updates", &[self.optimiser.steps() as i64]);
-        file.contents("own loop 1")
-    }
-
-    fn load(path: &std::path::Path, device: &Device) -> Result<Self> {
-        let file = Reader::open(path, "own loop 1")?;
-        let updates = file.i64s("updates", 1)?[0] as u64;
-        let model = file.module("model", Model::new(device))?;
-        let optimiser = file.optimizer(AdamOptions::default(), &model, updates)?;
-        Ok(Self { model, optimiser })
-    }
+    let [loss, _] = learner
+        .update(0.02, loss, |model, loss| GradientsParams::from_grads(loss.backward(), model))?;
+    Ok(Step { loss, right })
 }
 
-/// Eq. 7 to 9, weighted, and the shares of words that are right.
+/// Weighted losses of Eq. 7 to 9, and the shares of right words.
 fn synthetic(
     model: &Model,
     image: usize,
@@ -256,42 +231,81 @@ fn tailor() -> Result<Tailor<'static>> {
     })
 }
 
-/// The device of the feature that is on.
+/// Writes a checkpoint. The folder gets its name when all files are in it.
+fn save(learner: &Learner<Model>, folder: &Path) -> Result<()> {
+    let (part, whole) = (folder.join("part"), folder.join(format!("{:06}", learner.steps())));
+    _ = fs::remove_dir_all(&part); // left behind by a killed process
+    fs::create_dir_all(&part).map_err(Error::io(&part))?;
+    let mut write = |name: &str, bytes: &[u8]| {
+        fs::write(part.join(name), bytes).map_err(Error::io(part.join(name)))
+    };
+    let modules = |file: &mut Writer| file.module("model", learner.module());
+    learner.save(NAME, &mut write, modules, |_, updates| [updates, 0])?;
+    fs::rename(&part, &whole).map_err(Error::io(&whole))
+}
+
+/// The newest checkpoint of a folder.
+fn newest(folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    entries.filter(|path| !path.ends_with("part")).max()
+}
+
+/// Trains up to this many steps, from the newest checkpoint of the folder on; the losses of these steps.
+fn train(folder: &Path, steps: u64, device: &Device) -> Result<Vec<f64>> {
+    let mut learner = Learner::new(Model::new(device), AdamOptions::default());
+    if let Some(checkpoint) = newest(folder) {
+        let saved = Saved::open(NAME, &checkpoint)?;
+        let model = saved.model.module("model", Model::new(device))?;
+        learner = learner.restored(model, &saved, saved.counts[2])?;
+    }
+    let mut losses = vec![];
+    while learner.steps() < steps {
+        let Step { loss, right } = step(&mut learner)?;
+        losses.push(loss);
+        if learner.steps().is_multiple_of(EVERY) {
+            save(&learner, folder)?;
+            let right = right.map_or(String::new(), |[wod, woc]| {
+                format!(", right: discrimination {wod:.2}, correction {woc:.2}")
+            });
+            println!("step {:3}: loss {loss:.3}{right}", learner.steps());
+        }
+    }
+    Ok(losses)
+}
+
+/// The device of the backend whose feature is on, with gradients.
 fn device() -> Result<Device> {
-    #[cfg(feature = "cuda")]
-    return Ok(Device::cuda(0));
-    #[cfg(all(feature = "tch", not(feature = "cuda")))]
-    return Ok(Device::libtorch());
-    #[cfg(all(feature = "wgpu", not(any(feature = "cuda", feature = "tch"))))]
-    return Ok(Device::wgpu(Default::default()));
+    #[cfg(feature = "wgpu")]
+    return Ok(Device::wgpu(Default::default()).autodiff());
+    #[cfg(all(feature = "cuda", not(feature = "wgpu")))]
+    return Ok(Device::cuda(0).autodiff());
+    #[cfg(all(feature = "tch", not(any(feature = "wgpu", feature = "cuda"))))]
+    return Ok(Device::libtorch().autodiff());
     #[cfg(all(feature = "flex", not(any(feature = "wgpu", feature = "cuda", feature = "tch"))))]
-    return Ok(Device::flex());
+    return Ok(Device::flex().autodiff());
     #[cfg(not(any(feature = "flex", feature = "wgpu", feature = "cuda", feature = "tch")))]
-    return Err(tags_dc::Error::invalid("features", "flex, wgpu, cuda or tch", "none of them"));
+    return Err(Error::invalid("features", "flex, wgpu, cuda or tch", "none of them"));
 }
 
-pub(crate) fn run(device: &Device) -> std::result::Result<[f32; 2], Box<dyn Error>> {
-    let mut whole = Loop::new(device);
-    let said: Vec<Said> = (0..UPDATES).map(|n| whole.step(n)).collect::<Result<_>>()?;
-
-    let mut first = Loop::new(device);
-    (0..UPDATES / 2).try_for_each(|n| first.step(n).map(|_| ()))?;
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("loop.safetensors");
-    std::fs::write(&path, first.save()?)?;
-    drop(first);
-    let mut resumed = Loop::load(&path, device)?;
-    let rest: Vec<Said> = (UPDATES / 2..UPDATES).map(|n| resumed.step(n)).collect::<Result<_>>()?;
-
-    assert_eq!(rest, said[UPDATES as usize / 2..]);
-    assert!(resumed.save()? == whole.save()?, "the same weights and moments, to the bit");
-    Ok([said[0].loss, said[UPDATES as usize - 1].loss])
-}
-
-pub(crate) fn main() -> std::result::Result<(), Box<dyn Error>> {
-    let [first, last] = run(&device()?.autodiff())?;
-    println!(
-        "loss {first:.4} → {last:.4}; resumed after half of {UPDATES} updates with the same bits"
-    );
-    Ok(())
+pub(crate) fn main() -> Result<()> {
+    let device = device()?;
+    if let Some(folder) = std::env::args_os().nth(1).filter(|arg| Path::new(arg).is_dir()) {
+        return train(Path::new(&folder), STEPS, &device).map(drop);
+    }
+    // Without a folder: one training in one go, and one that stops after 50 steps and starts again.
+    let folder = std::env::temp_dir().join(format!("tags-dc-own-loop-{}", std::process::id()));
+    let (whole, left) = (folder.join("whole"), folder.join("left"));
+    let losses = train(&whole, STEPS, &device)?;
+    train(&left, 50, &device)?; // the checkpoint is of step 40: ten steps are lost
+    train(&left, STEPS, &device)?;
+    for file in ["model.safetensors", "state.safetensors"] {
+        let name = format!("{STEPS:06}/{file}");
+        let read =
+            |folder: &Path| fs::read(folder.join(&name)).map_err(Error::io(folder.join(&name)));
+        assert!(read(&whole)? == read(&left)?, "{file}: the same bits");
+    }
+    let sum = |losses: &[f64]| losses.iter().sum::<f64>();
+    assert!(sum(&losses[90..]) < 0.8 * sum(&losses[..30]), "the loss falls: {losses:?}");
+    println!("left after 50 of {STEPS} steps and resumed: the same bits");
+    fs::remove_dir_all(&folder).map_err(Error::io(&folder))
 }
