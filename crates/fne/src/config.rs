@@ -7,6 +7,7 @@ mod transform;
 use itm_core::contrastive::ContrastiveOptions;
 use itm_core::learn::{Schedule, above_zero, at_least_one, at_least_zero, within};
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Reset, Variance};
@@ -67,6 +68,11 @@ pub struct TrainConfig {
     pub word_dropout: f64,
     /// P24: whether dropout stays on in an epoch that was validated in its middle.
     pub dropout_after_validation: DropoutAfterValidation,
+    /// Precision of the linear maps in the blocks of ViT and BERT. `"bf16"` rounds the operands of their products to bf16; sums, weights
+    /// and all else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; others compute in f32. Without
+    /// this key: `"f32"`.
+    #[serde(default, skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
 }
 
 /// What is minimised.
@@ -263,6 +269,10 @@ impl FneConfig {
                 let none = "0: the weights of ViT and BERT name their rates";
                 within("train.dropout", train.dropout, none, |x| x == 0.0)?;
             }
+        }
+        if train.precision != Precision::F32 && !model.has_blocks() {
+            let expected = "\"f32\", because neither encoder is a ViT or a BERT";
+            return Err(Error::invalid("train.precision", expected, "\"bf16\""));
         }
         if sampler.exclude == Exclude::Truth && sampler.negatives == Negatives::InBatch {
             let expected = "\"same_image\" with negatives of the batch's own hinges";

@@ -11,7 +11,7 @@ use itm_core::encoders::InputDropout;
 use itm_core::learn::Images;
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
-use itm_kernels::Noise;
+use itm_kernels::{Noise, Precision};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -122,6 +122,13 @@ impl Encoders {
     pub(crate) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         let Self { image, text, contrast } = self;
         Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, contrast })
+    }
+
+    /// The encoders with blocks of this precision, where they have blocks: [`Vit::with_precision`](itm_core::encoders::Vit::with_precision).
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        let image = self.image.with_precision(precision);
+        Self { image, text: self.text.with_precision(precision), ..self }
     }
 
     /// The encoders with these maps as weights.

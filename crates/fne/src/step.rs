@@ -6,7 +6,9 @@ mod parts;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use itm_core::contrastive::Contrast;
-use itm_core::learn::{Batch, Learner, Numbers, Observe, Schedule, Step, Updates, at_least_one};
+use itm_core::learn::{
+    Batch, Learner, Numbers, Observe, Schedule, Step, Updates, at_least_one, precision_of,
+};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::LoadReport;
 use itm_core::{Error, Relevance, Result, ema};
@@ -72,7 +74,7 @@ impl Fne {
     ///
     /// # Errors
     /// If the config holds a value nothing can be trained with, a size is 0, or published weights are missing, damaged, or of
-    /// another size than the config says.
+    /// another size than the config says, or the device cannot compute in `train.precision`.
     pub fn new(
         config: &FneConfig,
         image_dim: usize,
@@ -84,6 +86,8 @@ impl Fne {
         let device = if device.is_autodiff() { device.clone() } else { device.clone().autodiff() };
         let (mut online, loaded) =
             Encoders::open(&config.model, image_dim, vocabulary, seed, &device)?;
+        precision_of("train.precision", config.train.precision, &device)?;
+        online = online.with_precision(config.train.precision);
         online.contrast = config.train.contrast().map(|options| Contrast::new(options, &device));
         let (sampler, d) = (&config.sampler, config.model.embed_dim);
         Ok(Self {

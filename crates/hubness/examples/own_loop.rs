@@ -2,7 +2,7 @@
 //! on from its newest checkpoint and ends with the same bits.
 //!
 //! ```text
-//! cargo run -p hubness --example hubness_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
+//! cargo run -p hubness --example hubness_loop --features flex -- DIR     # or flex,wgpu; flex,cuda: the feature chooses the device
 //! ```
 
 #![allow(clippy::print_stdout)] // an example shows what it does

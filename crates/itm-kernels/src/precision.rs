@@ -1,6 +1,8 @@
 //! The precision of products.
 
 #[cfg(feature = "burn")]
+use burn::tensor::Device;
+#[cfg(feature = "burn")]
 use serde::{Deserialize, Serialize};
 
 use crate::bf16;
@@ -20,6 +22,21 @@ impl Precision {
     /// The precision that this processor uses: f32 where it cannot multiply bf16 numbers.
     pub fn here(self) -> Self {
         if self == Self::Bf16 && !bf16::supported() { Self::F32 } else { self }
+    }
+
+    /// Whether linear maps of this precision run on a device: bf16 needs the CPU backend.
+    #[cfg(feature = "burn")]
+    pub fn runs_on(self, device: &Device) -> bool {
+        #[cfg(feature = "flex")]
+        let cpu = device.clone().without_autodiff() == Device::flex();
+        #[cfg(not(feature = "flex"))]
+        let (cpu, _) = (false, device);
+        self == Self::F32 || cpu
+    }
+
+    /// Whether it is f32: a config file need not say so.
+    pub fn is_f32(&self) -> bool {
+        *self == Self::F32
     }
 
     /// # Panics

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use burn::tensor::Device;
 use itm_core::cca::{Cca, CcaOptions, StartInputs};
 use itm_core::data::{Features, Regions, WordVectors};
-use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs};
+use itm_core::learn::{MatchProbability, Method, Word, WordMaps, WordPairs, precision_of};
 use itm_core::scored::Scored;
 use itm_core::start::{InputStatistics, Start, TextForm, mean_regions};
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 
 use crate::config::{Config, ImageFeatures};
 use crate::encoded::{self, Captions, Reading};
@@ -80,6 +81,24 @@ impl Bench {
             return Err(Error::invalid(place, expected, "none"));
         }
         Ok(())
+    }
+
+    /// The precision of a row's products; `None` where it has no blocks.
+    ///
+    /// # Errors
+    /// If there is no such row.
+    pub(crate) fn precision(&self, row: &str) -> Result<Option<Precision>> {
+        Ok(methods::recipe(&self.config, row)?.precision())
+    }
+
+    /// Refuses a row whose precision the device does not have.
+    ///
+    /// # Errors
+    /// If it is bf16, and the device is not the processor.
+    pub(crate) fn check_precision(&self, row: &str) -> Result<()> {
+        let precision = self.precision(row)?.unwrap_or_default();
+        precision_of("train.precision", precision, &self.device)
+            .map_err(self.config.inside(&format!("row.{row}")))
     }
 
     /// Refuses a row whose words begin with ready vectors where there are none.

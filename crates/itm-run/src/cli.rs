@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use itm_kernels::Precision;
 
 /// Image-text matching: train, evaluate and explain cross-modal retrieval.
 #[derive(Debug, Parser)]
@@ -96,6 +97,10 @@ pub struct How {
     /// `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]` or `cuda[:i]`; `i` counts devices from 0.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
+    /// `f32`, or `bf16`: the blocks of ViT, BERT and UNITER round the operands of their products to bf16, sums stay f32. Only the
+    /// backend `cpu` has it; processors without AVX512-BF16 compute in f32. By default as the file says.
+    #[arg(long, value_parser = precision)]
+    pub precision: Option<Precision>,
     /// Run directory; a new one below `runs` by default.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -115,6 +120,15 @@ pub struct How {
     /// Bytes that it may take in all, instead of what the machine has left.
     #[arg(long, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
+}
+
+/// A precision by its name.
+fn precision(name: &str) -> Result<Precision, &'static str> {
+    match name {
+        "f32" => Ok(Precision::F32),
+        "bf16" => Ok(Precision::Bf16),
+        _ => Err("expected f32 or bf16"),
+    }
 }
 
 /// `itm explain …`

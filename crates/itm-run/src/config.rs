@@ -2,6 +2,7 @@
 
 mod data;
 pub(crate) mod hubs;
+mod precision;
 mod read;
 mod rows;
 mod views;
@@ -46,7 +47,7 @@ pub struct Target {
     pub images: Option<usize>,
     /// How the scores of rows that see an image and a text together are kept.
     #[serde(default)]
-    pub scores: Precision,
+    pub scores: ScorePrecision,
     /// Such rows score only this number of candidates of each query, the best by closed-form CCA; all pairs without this key.
     pub candidates: Option<usize>,
     /// Whether notes tell the recalls of texts as the released programs of UNITER and TAGS-DC count them,
@@ -130,7 +131,7 @@ impl Target {
 /// How the scores of a model that sees an image and a text together are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Precision {
+pub enum ScorePrecision {
     /// As it was computed.
     #[default]
     F32,

@@ -35,6 +35,7 @@ mod npy;
 mod parallel;
 mod pictures;
 mod pointing;
+mod precision;
 mod progress;
 mod queries;
 mod ratio;

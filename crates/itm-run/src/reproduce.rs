@@ -25,7 +25,7 @@ use crate::run_dir::{Identity, RunDir, new_path, newest_path};
 use crate::source::Source;
 use crate::summary::Estimate;
 use crate::train::Event;
-use crate::{cli, parallel, progress, report};
+use crate::{cli, methods, parallel, precision, progress, report};
 
 /// What a command line comes to, before anything is written.
 struct Planned {
@@ -50,6 +50,8 @@ impl Planned {
         };
         let target = &asked.target;
         let threads = crate::system::threads();
+        let products = precision::sentence(&self.bench, &asked.view.rows);
+        let products = products.map_or(String::new(), |line| format!("; {line}"));
         let regions = plan::regions(source).map_or(String::new(), |line| format!("; {line}"));
         let lines = [
             ("target", format!("{} ({} of {})", target.name, asked.shown, target.target.paper)),
@@ -58,7 +60,7 @@ impl Planned {
             ("train", size(&data.train)),
             ("val", size(&data.val)),
             ("test", format!("{}, protocol {}", size(&data.test), asked.protocol.name())),
-            ("backend", format!("{}, {threads} threads", asked.backend)),
+            ("backend", format!("{}, {threads} threads{products}", asked.backend)),
             ("jobs", format!("{} at a time", asked.jobs)),
             ("rows", self.rows()),
             ("seeds", seeds.join(" ")),
@@ -262,12 +264,14 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     let protocol = view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
     used.points(&shown, &view)?;
+    let used = with_precision(used, &view.rows, how)?;
     let bench = Bench::new(used, source, device)?;
     let limit = limit(how);
     let test = &bench.source.dataset.test.pairs;
     let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
     let (mut memory, mut steps) = (vec![], 0);
     for row in &view.rows {
+        bench.check_precision(row)?;
         bench.check_truth(row)?;
         bench.check_vectors(row)?;
         bench.check_from(row)?;
@@ -286,6 +290,27 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     let seeds = (0..count).collect();
     let asked = Asked { target, kind, paper, backend, shown, view, protocol, seeds, jobs, command };
     Ok(Planned { asked, bench, rescore, steps, memory, limit })
+}
+
+/// The target with the precision that the command line asks for.
+///
+/// # Errors
+/// If it is bf16, and a row has no blocks.
+fn with_precision(config: Config, rows: &[String], how: &cli::How) -> Result<Config> {
+    let Some(precision) = how.precision else { return Ok(config) };
+    let mut changed = vec![];
+    for row in rows {
+        match methods::recipe(&config, row)?.precision() {
+            None if !precision.is_f32() => {
+                let expected = "f32, because this row has neither ViT nor BERT nor UNITER";
+                let place = config.place(&format!("row.{row}, --precision"));
+                return Err(Error::invalid(place, expected, "bf16"));
+            }
+            Some(own) if own != precision => changed.push(row.clone()),
+            _ => (),
+        }
+    }
+    config.with_precision(&changed, precision)
 }
 
 /// Refuses a row that begins with one that is not trained. In a run that is resumed it may have been trained before.
@@ -370,6 +395,9 @@ pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64
     }
     if how.data.is_some() {
         command += " --data DIR"; // the folder is the reader's own
+    }
+    if let Some(precision) = how.precision {
+        command += if precision.is_f32() { " --precision f32" } else { " --precision bf16" };
     }
     if how.backend != "cpu" {
         command += &format!(" --backend {}", how.backend);

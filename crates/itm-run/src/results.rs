@@ -17,6 +17,7 @@ use self::printed::{claim, measured_as_the_paper, printed, printed_line, table};
 use crate::config::Shown;
 use crate::job::Job;
 use crate::paper::Measured as PaperData;
+use crate::precision;
 use crate::report::{
     BAYES, CHANCE, CI95_UNIT, Distribution, Figure, FigurePoint, Figures, Kind, Measured, ORACLE,
     RecallIntervals, Recalls, Report, ReportInput, Row, SCHEMA_VERSION, SPECIFIC_ORACLE,
@@ -92,7 +93,13 @@ impl Results {
                 asked.view.distribution().unwrap_or((Direction::T2i, 1)),
             )?,
             rescored: self.rows.iter().flat_map(RowResult::rescored).collect(),
-            notes: source.notes.iter().cloned().chain(self.released_t2i()).collect(),
+            notes: source
+                .notes
+                .iter()
+                .cloned()
+                .chain(precision::note(job))
+                .chain(self.released_t2i())
+                .collect(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
             config_sha256: bench.config.sha256.clone(),
@@ -130,6 +137,7 @@ fn expected_row(job: &Job, name: &str, expected: &Measures<f64>) -> Row {
         name: name.into(),
         kind: Kind::Baseline,
         protocol: protocol(job),
+        precision: None,
         paper: None,
         measured,
         truth: None,

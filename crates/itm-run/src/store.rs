@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::shard::Shard;
 use crate::bench::Model;
-use crate::config::Precision;
+use crate::config::ScorePrecision;
 use crate::disk::{Disk, make_folders};
 use crate::progress;
 use crate::run::Run;
@@ -39,7 +39,7 @@ pub(crate) struct Identity {
     pub(crate) config: String,
     pub(crate) data: String,
     pub(crate) backend: String,
-    pub(crate) precision: Precision,
+    pub(crate) precision: ScorePrecision,
     /// Texts and images of the whole.
     pub(crate) shape: [usize; 2],
 }

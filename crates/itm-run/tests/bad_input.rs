@@ -19,7 +19,7 @@ fn command_lines() {
     fs::create_dir(dir.path().join("taken")).unwrap();
     fs::write(dir.path().join("taken/mine.txt"), "mine").unwrap();
     let reproduce = |rest: &[&'static str]| [&["reproduce", "small"], rest].concat();
-    let cases: [(Vec<&str>, &[&str]); 30] = [
+    let cases: [(Vec<&str>, &[&str]); 32] = [
         (reproduce(&["--seeds", "0"]), &["--seeds", "1 to 1000", "got 0"]),
         (reproduce(&["--seeds", "18446744073709551615"]), &["--seeds", "1 to 1000"]),
         (reproduce(&["--jobs", "0"]), &["--jobs", "1 to 256", "got 0"]),
@@ -34,6 +34,11 @@ fn command_lines() {
         (reproduce(&["--rescore", "csls,best"]), &["--rescore", "csls, is, rgm", "`best`"]),
         (reproduce(&["--rescore", "is,is"]), &["--rescore", "each name once", "`is` twice"]),
         (reproduce(&["--backend", "gpu"]), &["backend", "wgpu", "`gpu`"]),
+        (reproduce(&["--precision", "half"]), &["--precision", "f32 or bf16", "'half'"]),
+        (
+            reproduce(&["--precision", "bf16"]),
+            &["small.toml, row.", "--precision", "neither ViT nor BERT nor UNITER", "got bf16"],
+        ),
         (reproduce(&["--data", "taken"]), &["--data", "Scenes", "`taken`"]),
         (reproduce(&["--out", "taken"]), &["taken", "new or empty", "--resume"]),
         (reproduce(&["--out", "taken/mine.txt"]), &["taken/mine.txt"]),

@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use itm_kernels::Precision;
+
 use common::{files, itm, run, set, small_configs, text, with_values};
 use serde_json::Value;
 
@@ -127,6 +129,56 @@ fn a_folder_of_pictures_is_planned_trained_resumed_and_reported() {
     for ((name, want), (other, got)) in want.iter().zip(&got) {
         assert!(name == other && want == got, "{name} differs");
     }
+}
+
+/// `--precision bf16` stands in the plan, the report, its row, the run's configuration and the command that repeats the run.
+#[test]
+fn a_run_in_bf16_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let configs = prepare(dir.path());
+    let bf16 = |out: &Path| -> Vec<String> {
+        let arguments = arguments(out).into_iter().chain(["--precision", "bf16"]);
+        arguments.map(str::to_owned).collect()
+    };
+    let run = |arguments: &[String]| {
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let output = run(&configs, &arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let [plain, rounded] = ["plain", "rounded"].map(|name| dir.path().join(name));
+    let plan = run(&[&bf16(&rounded)[..], &["--plan".into()]].concat());
+    let line = match Precision::Bf16.here() {
+        Precision::Bf16 => "Full: products in blocks have bf16 operands and f32 sums.",
+        Precision::F32 => "this processor has no AVX512-BF16.",
+    };
+    assert!(plan.contains(line), "{plan}");
+    run(&bf16(&rounded));
+    run(&arguments(&plain).iter().map(|&a| a.to_owned()).collect::<Vec<_>>());
+    let read = |out: &Path, file: &str| fs::read_to_string(out.join(file)).unwrap();
+    let report: Value = serde_json::from_str(&read(&rounded, "report.json")).unwrap();
+    let row = report["rows"].as_array().unwrap().iter().find(|row| row["name"] == "Full").unwrap();
+    let has = Precision::Bf16.here() == Precision::Bf16;
+    assert_eq!(row["precision"] == "bf16", has, "{row}");
+    assert!(
+        report["command"].as_str().unwrap().ends_with("--data DIR --precision bf16"),
+        "{report}"
+    );
+    assert!(
+        read(&rounded, "report.md").contains(line) && read(&rounded, "report.html").contains(line)
+    );
+    assert!(read(&rounded, "config.toml").contains("precision = \"bf16\""));
+    assert!(
+        !read(&plain, "config.toml").contains("precision")
+            && !read(&plain, "report.md").contains("bf16")
+    );
+    let weights = |out: &Path| files(&out.join("rows"));
+    assert_eq!(weights(&plain) != weights(&rounded), has);
+
+    // Resumed without the option it is another run.
+    let refused = common::run(&configs, &arguments(&rounded));
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("config"), "{}", text(&refused.stderr));
 }
 
 /// What is missing is one line, before anything is written.

@@ -1,6 +1,7 @@
 //! Paper, released program, and what is used here.
 
 use itm_core::start::StartFrom;
+use itm_kernels::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
@@ -168,6 +169,7 @@ fn default() -> TagsDcConfig {
             warmup: 0.1,
             weight_decay: 0.01,
             grad_clip: 2.0,
+            precision: Precision::F32,
         },
     }
 }

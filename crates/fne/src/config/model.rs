@@ -297,6 +297,11 @@ impl ModelConfig {
 }
 
 impl ModelConfig {
+    /// Whether an encoder has blocks, whose precision can be chosen.
+    pub fn has_blocks(&self) -> bool {
+        matches!(self.image, ImageConfig::Vit(_)) || matches!(self.text, TextConfig::Bert(_))
+    }
+
     fn validate_start(&self) -> Result<()> {
         let Some(cca) = &self.cca else {
             return match self.start {

@@ -3,7 +3,7 @@
 use itm_core::encoders::{ImagePool, PiecePool};
 use itm_core::learn::Schedule;
 use itm_core::start::StartFrom;
-use itm_kernels::Memory;
+use itm_kernels::{Memory, Precision};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -186,6 +186,7 @@ impl Preset {
             dropout: 0.0,
             word_dropout: 0.0,
             dropout_after_validation,
+            precision: Precision::F32,
         }
     }
 }

@@ -1,5 +1,7 @@
 use serde_json::{Value, json};
 
+use itm_kernels::Precision;
+
 use super::*;
 
 /// A model small enough for tests.
@@ -73,6 +75,7 @@ fn bad_values_name_their_key() {
     check("train.learning_rate", &|c| c.train.learning_rate = f64::NAN);
     check("train.grad_clip", &|c| c.train.grad_clip = 0.0);
     check("train.dropout", &|c| c.train.dropout = 1.0);
+    check("train.precision", &|c| c.train.precision = Precision::Bf16);
     check("sampler.lambda", &|c| c.sampler.lambda = 1.5);
     check("sampler.prior", &|c| c.sampler.prior = 0.0);
     check("sampler.momentum", &|c| c.sampler.momentum = 1.5);

@@ -9,7 +9,7 @@ use itm_core::learn::{Images, at_least_one};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
-use itm_kernels::{Linear, normalize_rows};
+use itm_kernels::{Linear, Precision, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
 use crate::checks;
@@ -119,6 +119,14 @@ impl ImageEncoder {
             .then(|| Linear::seeded(vit.shape.width, embed_dim, derive(seed, 6), device));
         let VitConfig { pool, image_size: size, .. } = *config;
         Ok((Self::Vit(VitEncoder { vit, projection, pool, size }), report))
+    }
+
+    /// ViT's blocks with this precision.
+    pub(super) fn with_precision(mut self, precision: Precision) -> Self {
+        if let Self::Vit(encoder) = &mut self {
+            encoder.vit = encoder.vit.clone().with_precision(precision);
+        }
+        self
     }
 
     /// v̄, `[b, d]`, rows of unit length.

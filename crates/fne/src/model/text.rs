@@ -7,7 +7,7 @@ use itm_core::learn::{at_least_one, check_texts};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::weights::Hub;
 use itm_core::{Error, Result};
-use itm_kernels::{Linear, normalize_rows};
+use itm_kernels::{Linear, Precision, normalize_rows};
 
 use super::{Dropout, Loaded, derive};
 use crate::config::{BertConfig, Projected, TextConfig, TrainTruncate, Weights};
@@ -95,6 +95,14 @@ impl TextEncoder {
         let projection = (config.projection == Projected::Linear)
             .then(|| Linear::seeded(bert.shape.width, embed_dim, derive(seed, 7), device));
         Ok((Self::Bert(BertEncoder { bert, projection, pool: config.pool }), report))
+    }
+
+    /// BERT's blocks with this precision.
+    pub(super) fn with_precision(mut self, precision: Precision) -> Self {
+        if let Self::Bert(encoder) = &mut self {
+            encoder.bert = encoder.bert.clone().with_precision(precision);
+        }
+        self
     }
 
     /// Captions made ready; captions of words are padded to a width if one is given.

@@ -3,7 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, LayerNorm, Noise, NormOrder, TransformerBlock, embedding, random, uniform,
+    BlockShape, Dropout, LayerNorm, Noise, NormOrder, Precision, TransformerBlock, embedding,
+    random, uniform,
 };
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +119,15 @@ impl Bert {
             blocks: (0..shape.layers).map(block).collect(),
             shape: shape.clone(),
         }
+    }
+
+    /// The same precision for the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
+    /// [`Precision::runs_on`].
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        let blocks = self.blocks.into_iter();
+        self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
+        self
     }
 
     /// Word pieces to `[b, l, d]`, not pooled.

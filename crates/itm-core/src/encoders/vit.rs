@@ -3,7 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use itm_kernels::{
-    BlockShape, Dropout, LayerNorm, Linear, Noise, NormOrder, TransformerBlock, random, uniform,
+    BlockShape, Dropout, LayerNorm, Linear, Noise, NormOrder, Precision, TransformerBlock, random,
+    uniform,
 };
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +126,15 @@ impl Vit {
             shape: shape.clone(),
             step: PositionStep::Size,
         }
+    }
+
+    /// The same precision for the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
+    /// [`Precision::runs_on`].
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        let blocks = self.blocks.into_iter();
+        self.blocks = blocks.map(|block| block.with_precision(precision)).collect();
+        self
     }
 
     /// `[b, channels, h, w]`, normalised pixels, to `[b, 1 + n, d]`; pixels at the right and the bottom that fill no patch

@@ -1,5 +1,8 @@
 //! What a configuration's values have to be: each refusal names the key, its range and the value.
 
+use burn::tensor::Device;
+use itm_kernels::Precision;
+
 use crate::{Error, Result};
 
 /// Refuses 0.
@@ -41,4 +44,16 @@ pub fn at_least_zero(key: &str, value: f64) -> Result<()> {
 /// Names the key and the range.
 pub fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
     if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
+}
+
+/// Refuses products of bf16 operands on a device that has none: only the CPU backend has them.
+///
+/// # Errors
+/// Names the key.
+pub fn precision_of(key: &str, precision: Precision, device: &Device) -> Result<()> {
+    if precision.runs_on(device) {
+        return Ok(());
+    }
+    let expected = "f32: only the backend cpu multiplies bf16 numbers with f32 sums";
+    Err(Error::invalid(key, expected, "bf16"))
 }

@@ -38,6 +38,10 @@ pub(crate) fn reproduce(
         let expected = format!("none: {} names its inferences in its file", hubs.name);
         return Err(Error::invalid("--rescore", expected, "a list"));
     }
+    if how.precision.is_some() {
+        let expected = format!("none: {} measures the models of another target", hubs.name);
+        return Err(Error::invalid("--precision", expected, "one"));
+    }
     let seeds = seeds(what, hubs.target.seeds)?;
     device(&how.backend)?;
     let known: Vec<_> = hubs.target.rows.iter().map(String::as_str).collect();

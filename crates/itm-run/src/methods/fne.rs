@@ -10,7 +10,7 @@ use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::text::Marks;
-use itm_kernels::Memory;
+use itm_kernels::{Memory, Precision};
 
 use super::side::Side;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
@@ -45,6 +45,10 @@ impl Recipe for FneConfig {
 
     fn needs_truth(&self) -> bool {
         self.sampler.exclude == Exclude::Truth
+    }
+
+    fn precision(&self) -> Option<Precision> {
+        self.model.has_blocks().then_some(self.train.precision)
     }
 
     fn sees(&self) -> Sees {
@@ -97,6 +101,7 @@ impl Recipe for FneConfig {
 ///             + m · (image + text)                     the momentum encoders' forward pass, if there are any
 ///             + 4 · 5n·d + 40 · b·n                    n = b + K candidates: tables, scores both ways, weights
 /// checkpoint  = 2 · the larger file                    both encoders; moments and banks
+///             + 2 · (weights of all blocks)            with bf16: each is kept rounded from its product to its gradient
 /// pictures    = 4 · 4 · b · 3 · size² + those held     of the next steps, and where no file holds them, if it sees pictures
 /// ```
 ///
@@ -115,10 +120,14 @@ fn memory(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
         ImageConfig::Features(_) => 0,
         ImageConfig::Vit(_) => image.ahead * b + sizes.pictures,
     };
+    let rounded = match train.precision {
+        Precision::F32 => 0,
+        Precision::Bf16 => 2 * (image.blocks + text.blocks),
+    };
     Ok(Bytes {
         momentum: weights.parameters, // held without use where the row has none
         banks,
-        activations: copies * items + 4 * 5 * n * d + 40 * b * n + pictures,
+        activations: copies * items + 4 * 5 * n * d + 40 * b * n + pictures + rounded,
         checkpoint: 2 * (2 * weights.parameters).max(weights.optimiser + banks),
         ..weights
     })
@@ -138,6 +147,7 @@ fn image(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
     let map = projection(config.projection, width, model.embed_dim);
     Ok(Side {
         weights: vit.weights() + map,
+        blocks: vit.blocks.weights(),
         item: vit.activations(kept(config.activations), Scores::Fused),
         ahead: BATCHES_AHEAD as u64 * 4 * 3 * pixels * pixels,
     })
@@ -164,7 +174,7 @@ fn text(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
     };
     let item = bert.activations(pieces as u64, kept(config.activations), Scores::Fused);
     let map = projection(config.projection, width, model.embed_dim);
-    Ok(Side { weights: bert.weights() + map, item, ahead: 0 })
+    Ok(Side { weights: bert.weights() + map, blocks: bert.blocks.weights(), item, ahead: 0 })
 }
 
 fn sizes_of<S: Clone>(

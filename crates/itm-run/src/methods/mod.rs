@@ -14,6 +14,7 @@ use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
 use itm_core::{Relevance, Result};
+use itm_kernels::Precision;
 
 use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
@@ -127,6 +128,11 @@ pub trait Recipe {
     /// Whether it trains with the truth, not only beside it.
     fn needs_truth(&self) -> bool {
         false
+    }
+
+    /// Precision of its products; `None` where none of its encoders has blocks, whose precision can be chosen.
+    fn precision(&self) -> Option<Precision> {
+        None
     }
 
     /// What it sees of an image.

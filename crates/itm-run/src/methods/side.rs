@@ -9,6 +9,8 @@ use crate::plan::Sizes;
 pub(super) struct Side {
     /// Values that learn.
     pub(super) weights: u64,
+    /// Of them, those in the blocks of a transformer.
+    pub(super) blocks: u64,
     /// Bytes of one item in a step.
     pub(super) item: u64,
     /// Bytes of one item that is ready before its step.
@@ -18,7 +20,7 @@ pub(super) struct Side {
 impl Side {
     /// Of an encoder whose items are at hand when the step takes them.
     fn at_hand(weights: u64, item: u64) -> Self {
-        Self { weights, item, ahead: 0 }
+        Self { weights, blocks: 0, item, ahead: 0 }
     }
 
     /// A map of features to a width, with or without a network beside it.

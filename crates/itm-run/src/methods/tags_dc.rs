@@ -9,6 +9,7 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
+use itm_kernels::Precision;
 use tags_dc::MaskBy;
 use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
@@ -43,6 +44,10 @@ impl Recipe for TagsDcConfig {
 
     fn set_seed(&mut self, seed: u64) {
         self.train.seed = seed;
+    }
+
+    fn precision(&self) -> Option<Precision> {
+        Some(self.train.precision)
     }
 
     fn sees(&self) -> Sees {
@@ -143,6 +148,7 @@ fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
 ///             + 2 d + 2 + d² + d + 2 d + V        with word discrimination and correction
 /// position    = 4 · (34 d + 3 a (l + r)) n        of a block: states, products of 4 d, attention of a heads, with gradients
 /// activations = rows · (l + r) · position + targets · 4 · 3 V
+///             + 2 n (12 d² + 13 d)                with bf16: each weight of a block is kept rounded from its product to its gradient
 /// rows        = b (2 (1 + h) + K + 1 + m)         b anchors at once; without what no loss asks for; m once more where word losses have a pass of their own
 /// ```
 fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
@@ -158,13 +164,15 @@ fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
     let pairs = if loss.itm > 0.0 { 2 * (1 + h) } else { 0 };
     let maskings = if loss.mlm > 0.0 || loss.synthetic() { k } else { 0 };
     let sentences = if loss.synthetic() { m } else { 0 };
-    let backbone = (v + p + 4) * d + n * (12 * d * d + 13 * d) + (x + 15) * d;
+    let blocks = n * (12 * d * d + 13 * d);
+    let backbone = (v + p + 4) * d + blocks + (x + 15) * d;
     let heads = 2 * (d * d + d) + (3 * d + 3) + 2 * d + v;
     let position = 4 * (34 * d + 3 * a * (l + r)) * n;
     let corrected = if loss.woc > 0.0 { m } else { 0 };
     let targets = b * (maskings + corrected) * l; // no more than all tokens
     let rows = b * (pairs + maskings + sentences);
-    let activations = rows * (l + r) * position + 4 * 3 * targets * v;
+    let rounded = if train.precision == Precision::Bf16 { 2 * blocks } else { 0 };
+    let activations = rows * (l + r) * position + 4 * 3 * targets * v + rounded;
     let more = if loss.words() { word_heads(config, sizes) } else { 0 };
     let of_weights = Bytes::of_weights(backbone + heads + more);
     let fixed = loss.synthetic() && synthetic.generator == GeneratorKind::Static;

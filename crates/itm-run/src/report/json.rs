@@ -132,6 +132,9 @@ pub struct Row {
     pub kind: Kind,
     /// What was ranked: `test_1k`, `500 images, 5 captions each`.
     pub protocol: String,
+    /// Precision of the operands of products in its blocks, where it is not f32: `bf16`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
     /// The paper's numbers for this row on the same data; `null` on other data or if not printed.
     pub paper: Option<PaperNumbers>,
     /// What was measured here: the mean over seeds of the selected checkpoints.

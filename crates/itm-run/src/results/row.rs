@@ -12,7 +12,7 @@ use super::{
 use crate::job::Job;
 use crate::mean::mean;
 use crate::report::{Kind, Measured, Recalls, Reliability, Rescored, Row, SeedResult, Truth};
-use crate::{audit, edited, pointing, rescore, sentences};
+use crate::{audit, edited, pointing, precision, rescore, sentences};
 
 /// A row over its seeds.
 #[derive(Debug, Clone)]
@@ -80,6 +80,7 @@ impl RowResult {
             name: self.name.clone(),
             kind: self.kind,
             protocol: protocol(job),
+            precision: precision::of_row(job, &self.name),
             paper: table(job).and_then(numbers),
             measured,
             truth: self.truth(),

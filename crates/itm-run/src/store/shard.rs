@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Identity, Store};
-use crate::config::Precision;
+use crate::config::ScorePrecision;
 use crate::disk::replace;
 
 const TENSOR: &str = "scores";
@@ -72,7 +72,7 @@ impl Shard<'_> {
         Ok(Some(decoded(self.precision(), data.data())))
     }
 
-    fn precision(&self) -> Precision {
+    fn precision(&self) -> ScorePrecision {
         self.store.identity.precision
     }
 
@@ -102,8 +102,8 @@ impl Shard<'_> {
         let of_text = |text| (0..images).map(move |image| block.row(image)[text]);
         let columns = (0..texts).flat_map(of_text);
         let data: Vec<u8> = match self.precision() {
-            Precision::F32 => columns.flat_map(f32::to_le_bytes).collect(),
-            Precision::Half => columns.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+            ScorePrecision::F32 => columns.flat_map(f32::to_le_bytes).collect(),
+            ScorePrecision::Half => columns.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
         };
         let header = Header {
             of: self.store.identity.clone(),
@@ -129,17 +129,17 @@ fn open(bytes: &[u8]) -> Option<(Header, TensorView<'_>)> {
     Some((header, SafeTensors::deserialize(bytes).ok()?.tensor(TENSOR).ok()?))
 }
 
-fn dtype(precision: Precision) -> Dtype {
+fn dtype(precision: ScorePrecision) -> Dtype {
     match precision {
-        Precision::F32 => Dtype::F32,
-        Precision::Half => Dtype::F16,
+        ScorePrecision::F32 => Dtype::F32,
+        ScorePrecision::Half => Dtype::F16,
     }
 }
 
-fn decoded(precision: Precision, data: &[u8]) -> Vec<f32> {
+fn decoded(precision: ScorePrecision, data: &[u8]) -> Vec<f32> {
     match precision {
-        Precision::F32 => data.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
-        Precision::Half => {
+        ScorePrecision::F32 => data.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
+        ScorePrecision::Half => {
             data.as_chunks().0.iter().map(|&x| f16::from_le_bytes(x).to_f32()).collect()
         }
     }

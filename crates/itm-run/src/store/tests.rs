@@ -47,7 +47,7 @@ impl Scored for Counted {
     }
 }
 
-fn store(folder: &Path, shape: [usize; 2], precision: Precision) -> Store {
+fn store(folder: &Path, shape: [usize; 2], precision: ScorePrecision) -> Store {
     let identity = Identity {
         row: "TAGS".into(),
         seed: 1,
@@ -76,7 +76,7 @@ fn counted() -> Counted {
 #[test]
 fn a_pair_is_scored_once() {
     let dir = tempfile::tempdir().unwrap();
-    let (store, scored) = (store(dir.path(), SHAPE, Precision::F32), counted());
+    let (store, scored) = (store(dir.path(), SHAPE, ScorePrecision::F32), counted());
     let first = matrix(&store, &scored).unwrap();
     assert_eq!(*scored.asked.borrow(), [0..8, 8..16, 16..20]);
     assert_eq!(first, counted().matrix().unwrap());
@@ -87,7 +87,7 @@ fn a_pair_is_scored_once() {
 #[test]
 fn what_was_scored_before_a_failure_is_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let store = store(dir.path(), SHAPE, Precision::F32);
+    let store = store(dir.path(), SHAPE, ScorePrecision::F32);
     let broken = Counted { lasts: 2, ..counted() };
     assert!(matrix(&store, &broken).is_err());
     let scored = counted();
@@ -98,9 +98,9 @@ fn what_was_scored_before_a_failure_is_kept() {
 #[test]
 fn scores_of_something_else_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
-    matrix(&store(dir.path(), SHAPE, Precision::F32), &counted()).unwrap();
+    matrix(&store(dir.path(), SHAPE, ScorePrecision::F32), &counted()).unwrap();
     let refused = |change: fn(&mut Identity), key: &str| {
-        let mut other = store(dir.path(), SHAPE, Precision::F32);
+        let mut other = store(dir.path(), SHAPE, ScorePrecision::F32);
         change(&mut other.identity);
         let [texts, images] = other.identity.shape;
         let line = matrix(&other, &Counted::new(images, texts)).unwrap_err().to_string();
@@ -109,7 +109,7 @@ fn scores_of_something_else_are_refused_by_name() {
     refused(|i| i.checkpoint = "d".repeat(64), "checkpoint");
     refused(|i| i.config = "d".repeat(64), "config");
     refused(|i| i.data = "d".repeat(64), "data");
-    refused(|i| i.precision = Precision::Half, "precision");
+    refused(|i| i.precision = ScorePrecision::Half, "precision");
     refused(|i| i.shape = [25, 3_000], "shape");
     refused(|i| i.shape = [3_000, 20], "shape"); // Trap 26: images and texts exchanged
 }
@@ -118,7 +118,7 @@ fn scores_of_something_else_are_refused_by_name() {
 #[test]
 fn damage_is_told_and_scored_again() {
     let dir = tempfile::tempdir().unwrap();
-    let store = store(dir.path(), SHAPE, Precision::F32);
+    let store = store(dir.path(), SHAPE, ScorePrecision::F32);
     let whole = matrix(&store, &counted()).unwrap();
     let path = store.folder.join("texts-000008.safetensors");
     let good = fs::read(&path).unwrap();
@@ -141,7 +141,7 @@ fn damage_is_told_and_scored_again() {
 #[test]
 fn half_precision_changes_scores() {
     let dir = tempfile::tempdir().unwrap();
-    let store = store(dir.path(), SHAPE, Precision::Half);
+    let store = store(dir.path(), SHAPE, ScorePrecision::Half);
     let fresh = matrix(&store, &counted()).unwrap();
     assert_eq!(matrix(&store, &counted()).unwrap(), fresh);
     let exact = counted().matrix().unwrap();

@@ -31,7 +31,7 @@ use burn::module::Module;
 use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{Bert, TokenBatch};
-use itm_kernels::{Linear, Noise, embedding, random};
+use itm_kernels::{Linear, Noise, Precision, embedding, random};
 
 pub use beside::Beside;
 pub use boxes::{BOX_NUMBERS, box_numbers, box_numbers_of_pixels, box_numbers_of_six};
@@ -134,6 +134,12 @@ impl Uniter {
             correction: None,
             shape: shape.clone(),
         }
+    }
+
+    /// The model with blocks of this precision: [`Bert::with_precision`].
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { bert: self.bert.with_precision(precision), ..self }
     }
 
     /// The model with the heads of phase 2: what is missing is made, what is there stays as it is.

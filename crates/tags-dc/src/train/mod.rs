@@ -27,7 +27,7 @@ use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::Device;
 use itm_core::data::Regions;
-use itm_core::learn::{Batch, Items, Learner, Numbers, Step, check_texts};
+use itm_core::learn::{Batch, Items, Learner, Numbers, Step, check_texts, precision_of};
 use itm_core::start::Start;
 use itm_core::{Error, Result, host};
 use itm_kernels::{AdamForm, AdamOptions, Decayed, Noise, random};
@@ -123,8 +123,8 @@ impl TagsDc {
     /// The same of other tokens. Where `model.published` names a file, its weights are what training begins with.
     ///
     /// # Errors
-    /// As [`new`](Self::new); if a mark or a word is not among the tokens, the file cannot be read, or its tensors have other sizes than
-    /// the config and the tokens.
+    /// As [`new`](Self::new); if a mark or a word is not among the tokens, the file cannot be read, its tensors have other sizes than
+    /// the config and the tokens, or the device cannot compute in `train.precision`.
     pub fn of(
         config: &TagsDcConfig,
         region_dim: usize,
@@ -139,10 +139,12 @@ impl TagsDc {
         let masker = Masker::new(masking.by, masking.rate, marks.mask(), marks.words())?;
         let shape = config.shape(region_dim, marks.tokens());
         shape.check()?;
+        precision_of("train.precision", config.train.precision, &device)?;
         let model = match &config.model.published {
             Some(Published { weights, .. }) => Uniter::open(weights, &shape, &device)?.0,
             None => Uniter::seeded(&shape, config.train.seed, &device),
         };
+        let model = model.with_precision(config.train.precision);
         let new = Self {
             config: config.clone(),
             learner: Learner::new(model.clone(), options(config)),

@@ -5,7 +5,7 @@ use itm_core::encoders::TokenBatch;
 use itm_core::learn::{ImageItems, Items, Method, Observe, Rows};
 use itm_core::start::StartFrom;
 use itm_core::{Pairs, host};
-use itm_kernels::{AdamW, Noise};
+use itm_kernels::{AdamW, Noise, Precision};
 
 use super::objective::Losses;
 use super::retrieval::{Anchor, Anchors, Others};
@@ -83,6 +83,7 @@ fn config() -> TagsDcConfig {
             warmup: 0.1,
             weight_decay: 0.01,
             grad_clip: 2.0,
+            precision: Precision::F32,
         },
     }
 }
@@ -271,6 +272,25 @@ fn options_change_the_step() {
         change(&mut config);
         assert_ne!(scores(&config), default, "change {number}");
     }
+}
+
+/// In bf16 losses and scores are near those of f32, and other ones where the processor has bf16.
+#[test]
+fn bf16_is_near_f32() {
+    let run = |precision| {
+        let (mut config, split) = (config(), Split::new());
+        config.train.precision = precision;
+        let mut model = model(&config);
+        assert!(model.model().bert.blocks.iter().all(|block| block.up.precision == precision));
+        let losses = [0, 1].map(|seed| step(&mut model, &split, &[0, 4], seed).unwrap().loss);
+        let scores = model.scored(split.items()).unwrap().matrix().unwrap();
+        (losses, (0..5).flat_map(|row| scores.row(row).to_vec()).collect::<Vec<_>>())
+    };
+    let (plain, rounded) = (run(Precision::F32), run(Precision::Bf16));
+    let loss = plain.0.iter().zip(rounded.0).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let score = plain.1.iter().zip(&rounded.1).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(loss < 0.05 && score < 0.05, "{loss}, {score}");
+    assert_eq!(plain != rounded, Precision::Bf16.here() == Precision::Bf16);
 }
 
 /// Trap 18, after the published names: with no gradient but zeros what decays shrinks by 1 − η · 0.01, all else stays.

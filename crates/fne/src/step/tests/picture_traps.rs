@@ -5,6 +5,7 @@ use super::*;
 use crate::config::TrainTruncate;
 use crate::model::{ImageEncoder, TextEncoder};
 use crate::{Memory, PiecePool};
+use itm_kernels::Precision;
 
 /// Trap 16 with BERT's own dropout: without it and with θᵐ = θ both encoders say the same; with it each has its own mask.
 #[test]
@@ -107,6 +108,25 @@ fn recomputed_activations_change_nothing() {
         output(&config)
     };
     assert!(run(Memory::Keep) == run(Memory::Recompute));
+}
+
+/// In bf16 losses and embeddings are near those of f32, with any number of threads the same, and other ones where the processor has bf16.
+#[test]
+fn bf16_is_near_f32_and_the_same_with_any_threads() {
+    let run = |precision| {
+        let mut config = small(Preset::Default, 0.3);
+        config.train.precision = precision;
+        output(&config)
+    };
+    let (plain, rounded) = (run(Precision::F32), run(Precision::Bf16));
+    let loss = (plain.0[0] - rounded.0[0]).abs(); // before the first update
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+    let (a, b) = (&plain.1, &rounded.1); // after the third
+    let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+    assert!(loss < 0.01 && cosine > 0.99, "{loss}, {cosine}");
+    assert_eq!(plain != rounded, Precision::Bf16.here() == Precision::Bf16);
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    assert!(one.install(|| run(Precision::Bf16)) == rounded, "one thread");
 }
 
 /// In training and in evaluation.

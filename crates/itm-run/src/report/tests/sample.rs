@@ -110,6 +110,7 @@ fn row(name: &str, rsum: f64, seeds: &[u64]) -> Row {
         name: name.into(),
         kind,
         protocol: "1,000 images, 5 captions each".into(),
+        precision: None,
         paper: None,
         measured: Measured {
             i2t,

@@ -1,0 +1,35 @@
+//! The precision of products that a command line asks for, as if the file said it.
+
+use itm_core::Result;
+use itm_kernels::Precision;
+use toml::{Table, Value};
+
+use super::Config;
+use super::read::parse;
+
+impl Config {
+    /// The same target whose rows of these names have `train.precision`. Its text says so too, and with the text the hash and the copy in
+    /// the run directory.
+    ///
+    /// # Errors
+    /// Those of the file with the key.
+    pub(crate) fn with_precision(self, rows: &[String], precision: Precision) -> Result<Self> {
+        if rows.is_empty() {
+            return Ok(self);
+        }
+        let mut root = parse(&self.path, &self.text)?;
+        let value = Value::try_from(precision).expect("a name");
+        for row in rows {
+            let train = inner(inner(inner(&mut root, "row"), row), "train");
+            train.insert("precision".into(), value.clone());
+        }
+        let text = toml::to_string(&root).expect("the tables were TOML");
+        Self::parse(&self.name, self.path, text, root)
+    }
+}
+
+/// The section of this name, which may be a new one.
+fn inner<'a>(table: &'a mut Table, key: &str) -> &'a mut Table {
+    let section = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+    section.as_table_mut().expect("the file was read: sections are tables")
+}
