@@ -20,6 +20,7 @@ use fne::{
     Observe, Preset, TextConfig, VitShape, Weights,
 };
 use process::{Listed, Step};
+use itm_kernels::Precision;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -57,26 +58,30 @@ fn tiny() -> Row {
 }
 
 fn main() -> ExitCode {
+    let bf16 = Precision::Bf16.here() == Precision::Bf16;
+    let variants = if bf16 { vec!["ours", "ours-bf16"] } else { vec!["ours"] };
     let listed = rows().into_iter().filter(|row| row.name != tiny().name);
-    let listed: Vec<Listed> = listed.map(|row| (row.name.to_owned(), vec!["ours"])).collect();
+    let listed: Vec<Listed> = listed.map(|row| (row.name.to_owned(), variants.clone())).collect();
     let step = |name: &str, variant: &str| {
-        let memory = match variant {
-            "ours" => Memory::Keep,
-            "recompute" => Memory::Recompute,
-            other => return Err(format!("no variant {other}: ours, recompute")),
+        let (memory, precision) = match variant {
+            "ours" => (Memory::Keep, Precision::F32),
+            "ours-bf16" => (Memory::Keep, Precision::Bf16),
+            "recompute" => (Memory::Recompute, Precision::F32),
+            other => return Err(format!("no variant {other}: ours, ours-bf16, recompute")),
         };
         let row =
             rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
-        step_of(&row, memory)
+        step_of(&row, memory, precision)
     };
     let try_out =
-        || step_of(&tiny(), Memory::Recompute).and_then(|mut step| (0..3).try_for_each(|_| step()));
+        || step_of(&tiny(), Memory::Recompute, Precision::Bf16).and_then(|mut step| (0..3).try_for_each(|_| step()));
     process::main(&listed, step, try_out)
 }
 
 /// Builds everything and gives one step.
-fn step_of(row: &Row, memory: Memory) -> Result<Step, String> {
-    let (config, size) = (config(row, memory), row.image.image[0]);
+fn step_of(row: &Row, memory: Memory, precision: Precision) -> Result<Step, String> {
+    let (mut config, size) = (config(row, memory), row.image.image[0]);
+    config.train.precision = precision;
     let mut fne = Fne::new(&config, 0, row.text.vocabulary, &Device::flex())
         .map_err(|error| error.to_string())?;
     let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -248,11 +248,7 @@ fn parts(body: &Group) -> Vec<(Vec<Group>, Vec<TokenTree>)> {
 /// What `#[serde(key = "…")]` says; a word without a value says nothing, but says it.
 fn serde(attributes: &[Group], key: &str) -> Option<String> {
     for attribute in attributes {
-        let tokens: Vec<_> = attribute.stream().into_iter().collect();
-        let [TokenTree::Ident(name), TokenTree::Group(inner)] = &tokens[..] else { continue };
-        if name != "serde" {
-            continue;
-        }
+        let Some(inner) = serde_part(attribute.stream()) else { continue };
         let inner: Vec<_> = inner.stream().into_iter().collect();
         for part in inner.split(|token| is_mark(token, ',')) {
             if part.first().is_some_and(|word| word.to_string() == key) {
@@ -261,6 +257,18 @@ fn serde(attributes: &[Group], key: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// What stands in the brackets of `serde(…)`, which may be inside `cfg_attr(…)`.
+fn serde_part(attribute: TokenStream) -> Option<Group> {
+    let tokens: Vec<_> = attribute.into_iter().collect();
+    tokens.windows(2).find_map(|pair| match pair {
+        [TokenTree::Ident(name), TokenTree::Group(inner)] if name == "serde" => Some(inner.clone()),
+        [TokenTree::Ident(name), TokenTree::Group(inner)] if name == "cfg_attr" => {
+            serde_part(inner.stream())
+        }
+        _ => None,
+    })
 }
 
 /// The first paragraph of a comment, in one line, without its links.
@@ -346,7 +354,7 @@ fn a_source_is_read() {
         }
 
         #[derive(Clone, Deserialize)]
-        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[cfg_attr(feature = "burn", derive(Serialize), serde(tag = "kind", rename_all = "snake_case"))]
         enum Own {
             /// The first.
             OneTwo(Kept),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `cargo xtask performance` runs all of them beside PyTorch's, which `tests/reference/performance.py` measures in the same
-//! way. Variants: `ours`; and what the row cannot do without, by itself:
+//! way. Variants: `ours`; `ours-bf16`, whose products have bf16 operands, on processors that have them; and what the row cannot do without, by itself:
 //! `products`, its matrix products, or `traffic`, a copy of as many bytes as it reads and writes.
 
 #[path = "../process/mod.rs"]
@@ -17,12 +17,17 @@ mod traffic;
 
 use std::process::ExitCode;
 
+use itm_kernels::bf16;
 use process::{Listed, Step};
-use rows::rows;
+use rows::{Row, rows};
 
 fn main() -> ExitCode {
-    let listed: Vec<Listed> =
-        rows().into_iter().map(|row| (row.name, vec!["ours", row.floor.name()])).collect();
+    let variants = |row: &Row| {
+        let bf16 = row.bf16.is_some() && bf16::supported();
+        let all = [Some("ours"), bf16.then_some("ours-bf16"), Some(row.floor.name())];
+        all.into_iter().flatten().collect()
+    };
+    let listed: Vec<Listed> = rows().iter().map(|row| (row.name.clone(), variants(row))).collect();
     process::main(&listed, step_of, || Ok(()))
 }
 
@@ -30,6 +35,7 @@ fn step_of(name: &str, variant: &str) -> Result<Step, String> {
     let row = rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
     let mut step = match variant {
         "ours" => (row.ours)(),
+        "ours-bf16" => row.bf16.ok_or(format!("no bf16 in {name}"))?(),
         floor if floor == row.floor.name() => row.floor.step(),
         other => return Err(format!("no variant {other} of {name}")),
     };

@@ -4,9 +4,10 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{BagOfWords, Bert, BertShape, InputDropout, TokenBatch, Vit, VitShape};
+use itm_kernels::bf16::{self, View};
 use itm_kernels::{
-    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, ema, gelu, linear, normalize_rows,
-    softmax, uniform,
+    AdamOptions, AdamW, BiGru, Dropout, LayerNorm, Noise, Precision, ema, gelu, linear,
+    normalize_rows, softmax, uniform,
 };
 
 use crate::products::{self, Product};
@@ -18,6 +19,8 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// Builds everything and gives one step.
     pub(crate) ours: Box<dyn Fn() -> Step>,
+    /// The same with bf16 operands, where the row has products that can have them.
+    pub(crate) bf16: Option<Box<dyn Fn() -> Step>>,
     pub(crate) floor: Floor,
 }
 
@@ -68,12 +71,12 @@ pub(crate) fn rows() -> Vec<Row> {
         let [output, _, weights] = products::linear(batch * n, WIDTH, WIDTH); // pixels get no gradient
         floor.extend([output, weights]);
         let name = format!("vit-{size}");
-        all.push(row(&name, floor.clone(), move || vit(size, batch, Update::No)));
-        all.push(row(&(name + "-adam"), floor, move || vit(size, batch, Update::Adam)));
+        all.push(row_of_two(&name, floor.clone(), move |p| vit(size, batch, Update::No, p)));
+        all.push(row_of_two(&(name + "-adam"), floor, move |p| vit(size, batch, Update::Adam, p)));
     }
     let floor = products::transformer(8, 32);
-    all.push(row("bert", floor.clone(), || bert(Update::No)));
-    all.push(row("bert-adam", floor, || bert(Update::Adam)));
+    all.push(row_of_two("bert", floor.clone(), |p| bert(Update::No, p)));
+    all.push(row_of_two("bert-adam", floor, |p| bert(Update::Adam, p)));
     let lengths: [Vec<usize>; 2] = [vec![20; 64], (0..64).map(|b| 5 + 7 * b % 16).collect()];
     for (name, lengths) in ["bigru", "bigru-lengths"].into_iter().zip(lengths) {
         all.push(row(name, products::bigru(&lengths, 300, 1024), move || bigru(lengths.clone())));
@@ -83,7 +86,7 @@ pub(crate) fn rows() -> Vec<Row> {
     for (name, passes, update) in [("bag", 1, Update::No), ("bag-adam", 9, Update::Adam)] {
         let floor = Floor::Traffic(Traffic { values: TERMS * BAG_WIDTH, passes });
         let ours = Box::new(move || bag(update));
-        all.push(Row { name: name.to_owned(), ours, floor });
+        all.push(Row { name: name.to_owned(), ours, bf16: None, floor });
     }
     all.extend(operations());
     for (rows, i, o, forms) in [
@@ -94,14 +97,27 @@ pub(crate) fn rows() -> Vec<Row> {
     ] {
         for (form, product) in forms.iter().zip(products::linear(rows, i, o)) {
             let name = format!("product-{rows}x{i}x{o}-{form}");
-            all.push(row(&name, vec![product], move || matmul(rows, i, o, form)));
+            let step = move |precision| match precision {
+                Precision::F32 => matmul(rows, i, o, form),
+                Precision::Bf16 => matmul_bf16(rows, i, o, form),
+            };
+            all.push(row_of_two(&name, vec![product], step));
         }
     }
     all
 }
 
 fn row(name: &str, floor: Vec<Product>, ours: impl Fn() -> Step + 'static) -> Row {
-    Row { name: name.to_owned(), ours: Box::new(ours), floor: Floor::Products(floor) }
+    Row { name: name.to_owned(), ours: Box::new(ours), bf16: None, floor: Floor::Products(floor) }
+}
+
+fn row_of_two(
+    name: &str,
+    floor: Vec<Product>,
+    ours: impl Fn(Precision) -> Step + Copy + 'static,
+) -> Row {
+    let bf16 = Some(Box::new(move || ours(Precision::Bf16)) as Box<_>);
+    Row { bf16, ..row(name, floor, move || ours(Precision::F32)) }
 }
 
 /// Operations at the sizes of ViT-B/16, 4 images of 224 px; unit rows at the size of 36 regions of 64 images.
@@ -109,6 +125,7 @@ fn operations() -> Vec<Row> {
     let row = |name: &str, values, passes, ours: Box<dyn Fn() -> Step>| Row {
         name: name.to_owned(),
         ours,
+        bf16: None,
         floor: Floor::Traffic(Traffic { values, passes }),
     };
     // Forward reads x and writes y; backward reads what it needs (x or y) and the gradient and writes one.
@@ -179,10 +196,10 @@ fn training<M: Module + 'static, const D: usize>(
     })
 }
 
-fn vit(size: usize, batch: usize, update: Update) -> Step {
+fn vit(size: usize, batch: usize, update: Update, precision: Precision) -> Step {
     let device = Device::flex().autodiff();
     let pixels = uniform([batch, 3, size, size], 1.0, 1, &device);
-    training(vit_base(size, &device), update, move |model| {
+    training(vit_base(size, &device).with_precision(precision), update, move |model| {
         model.forward(pixels.clone(), Noise::Off)
     })
 }
@@ -192,7 +209,7 @@ fn vit_base(size: usize, device: &Device) -> Vit {
     Vit::seeded(&shape, 1, device)
 }
 
-fn bert(update: Update) -> Step {
+fn bert(update: Update, precision: Precision) -> Step {
     let device = Device::flex().autodiff();
     let pieces: Vec<Vec<u32>> = (0..ROWS_BERT as u32)
         .map(|k| 1 + k * 7919 % (WORDS as u32 - 1))
@@ -202,7 +219,8 @@ fn bert(update: Update) -> Step {
         .collect();
     let captions = TokenBatch::new(&pieces);
     let mut seed = 0;
-    training(Bert::seeded(&BertShape::base_uncased(), 1, &device), update, move |model| {
+    let model = Bert::seeded(&BertShape::base_uncased(), 1, &device).with_precision(precision);
+    training(model, update, move |model| {
         seed += 1;
         model.forward(&captions, Noise::Seeded(seed))
     })
@@ -231,11 +249,7 @@ fn bag(update: Update) -> Step {
 
 /// The products of a linear layer, by the functions that the layer calls.
 fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
-    let random = |n, seed| {
-        let values = uniform([n], 1.0, seed, &Device::flex()).into_data();
-        values.try_into_vec::<f32>().expect("32-bit values")
-    };
-    let [x, w, y, bias] = [rows * i, i * o, rows * o, o].map(|n| random(n, n as u64));
+    let [x, w, y, bias] = [rows * i, i * o, rows * o, o].map(random);
     Box::new(move || {
         std::hint::black_box(match form {
             "forward" => linear::forward(&x, &w, &bias),
@@ -243,6 +257,32 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
             _ => linear::weight_gradient(&x, &y, o),
         });
     })
+}
+
+/// The same with bf16 operands. A weight is packed before, as it is once a step; the other operands are packed each time.
+fn matmul_bf16(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
+    let [x, w, y] = [rows * i, i * o, rows * o].map(random);
+    let weight = View::new(&w, i, o);
+    let weight = bf16::Columns::pack(if form == "dx" { weight.t() } else { weight });
+    Box::new(move || {
+        let (left, right);
+        let (left, right) = match form {
+            "forward" => (bf16::Rows::pack(View::new(&x, rows, i)), &weight),
+            "dx" => (bf16::Rows::pack(View::new(&y, rows, o)), &weight),
+            _ => {
+                left = bf16::Rows::pack(View::new(&x, rows, i).t());
+                right = bf16::Columns::pack(View::new(&y, rows, o));
+                (left, &right)
+            }
+        };
+        std::hint::black_box(bf16::product_new(bf16::Start::Zero, &left, right));
+    })
+}
+
+/// Random values, the same for the same number.
+fn random(n: usize) -> Vec<f32> {
+    let values = uniform([n], 1.0, n as u64, &Device::flex()).into_data();
+    values.try_into_vec::<f32>().expect("32-bit values")
 }
 
 /// A gradient for every parameter, to be handed out again and again.
