@@ -20,7 +20,7 @@ use itm_core::Pairs;
 use itm_core::data::{Bounds, Regions};
 use itm_core::learn::{Batch, ImageItems, Images, Items, Method, Observe};
 use itm_core::start::StartFrom;
-use itm_kernels::random;
+use itm_kernels::{Precision, random};
 use process::Step;
 use tags_dc::config::{
     Corrected, FilterKind, GeneratorKind, ImageAnchors, LossConfig, MaskingConfig, ModelConfig,
@@ -90,15 +90,27 @@ const TINY: Size = Size {
 
 fn main() -> ExitCode {
     let step = |name: &str, variant: &str| match (name, variant) {
-        (ROW, "ours") => step_of(PAPER, 0.45..=0.55),
+        (ROW, "ours") => step_of(PAPER, 0.45..=0.55, Precision::F32),
+        (ROW, "ours-bf16") => step_of(PAPER, 0.45..=0.55, Precision::Bf16),
         _ => Err(format!("no row {name} with a variant {variant}")),
     };
-    let try_out = || step_of(TINY, 0.0..=1.0).and_then(|mut step| (0..3).try_for_each(|_| step()));
-    process::main(&[(ROW.to_owned(), vec!["ours"])], step, try_out)
+    let try_out = || {
+        step_of(TINY, 0.0..=1.0, Precision::Bf16)
+            .and_then(|mut step| (0..3).try_for_each(|_| step()))
+    };
+    let bf16 = Precision::Bf16.here() == Precision::Bf16;
+    let variants = if bf16 { vec!["ours", "ours-bf16"] } else { vec!["ours"] };
+    process::main(&[(ROW.to_owned(), variants)], step, try_out)
 }
 
 /// Builds everything and gives one step, in which a share of the synthetic sentences within `survivors` passes.
-fn step_of(size: Size, survivors: std::ops::RangeInclusive<f64>) -> Result<Step, String> {
+fn step_of(
+    size: Size,
+    survivors: std::ops::RangeInclusive<f64>,
+    precision: Precision,
+) -> Result<Step, String> {
+    let mut config = config(size);
+    config.train.precision = precision;
     let say = |error: itm_core::Error| error.to_string();
     let (regions, texts, pairs) = split(size).map_err(say)?;
     let marks = Marks::of_pieces(
@@ -107,7 +119,7 @@ fn step_of(size: Size, survivors: std::ops::RangeInclusive<f64>) -> Result<Step,
         size.pieces as usize,
     );
     let mut model =
-        TagsDc::of(&config(size), size.region_width, marks, 1000, &Device::flex()).map_err(say)?;
+        TagsDc::of(&config, size.region_width, marks, 1000, &Device::flex()).map_err(say)?;
     let first: Vec<f32> = values(size.regions * size.region_width);
     Ok(Box::new(move || {
         let images = ImageItems::Regions(&regions);
@@ -223,6 +235,7 @@ fn config(size: Size) -> TagsDcConfig {
             warmup: 0.1,
             weight_decay: 0.01,
             grad_clip: 2.0,
+            precision: Precision::F32,
         },
     }
 }
