@@ -2,7 +2,7 @@
 
     python tests/reference/evaluation_peers.py            # needs numpy and faiss-cpu; about a minute on two cores, 2 GB
 
-Sizes as there (1,000 × 5,000 and 5,000 × 25,000, d = 512, five texts an image, unit rows, a text = its image and noise),
+Sizes as there (1,000 × 5,000 and 5,000 × 25,000, d = 512, five texts per image, unit rows, a text = its image and noise),
 other random numbers. One round that is not counted, then the median of three. What each row computes:
 
 * NumPy, ranks: the dense product, then for every query the number of strictly greater scores, both directions, row by row

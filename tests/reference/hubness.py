@@ -7,7 +7,7 @@ the true item and another one come closer than 1e-9, they must be equal score fo
 
 `python tests/reference/hubness.py` writes crates/hubness/tests/golden/hubness.json. Conventions beside the spec:
 
-* `k` in the parameters is as asked for; it is clipped to the number of rows or columns there are.
+* `k` in the parameters is the wanted number; it is clipped to the number of rows or columns there are.
 * `bank_t2i` [images, b2], `bank_i2t` [b1, texts], `items_t2i` [images, b1], `items_i2t` [b2, texts], `bank_bank` [b1, b2] (bank
   images × bank texts: what Sinkhorn with both banks needs), all row by row. For `mp_joint`, bank image l and bank text l match.
 * `is`: beta S − L. `is_exclusive`: Eq. 5 itself. `dual_dis` with `raw_product`: the logarithm of the product.

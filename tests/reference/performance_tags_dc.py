@@ -4,7 +4,7 @@ Its specification, sections 3 and 10: one anchor of each kind, K = L = 20, m = h
 
     authors    all 401 sentences are scored, regions are embedded for every pair, texts are padded, attention is written out with an
                additive mask, ISTM and the word losses have a pass each, every part is differentiated by itself
-    rules      the half that passes the filter is scored, regions are embedded once an image, texts are batched by length, attention is
+    rules      the half that passes the filter is scored, regions are embedded once per image, texts are batched by length, attention is
                scaled_dot_product_attention, one pass serves ISTM and the word losses
 
 Half of the synthetic sentences are said to pass the filter. Random numbers, float32.
@@ -120,7 +120,7 @@ class MicroStep:
         self.texts = [text(WORDS)] + [text(5 + t * 7 % 15) for t in range(1, IMAGES)]
 
     def embedded(self, images):
-        """Of every pair anew in the authors' way, else once an image."""
+        """Of every pair anew in the authors' way, else once per image."""
         if self.authors:
             return self.model.regions(self.features[images], self.boxes[images])
         distinct, rows = torch.tensor(images).unique(return_inverse=True)
@@ -175,7 +175,7 @@ class MicroStep:
                 left.append(k)
             seen.add(tuple(row))
         if self.authors:
-            left = list(range(len(rows)))  # scored, and told apart by the scores afterwards
+            left = list(range(len(rows)))  # scored, and sorted by the scores afterwards
         else:
             left = left[:: max(len(left) // (len(rows) // 2), 1)][: len(rows) // 2]  # half passes, by decree
         pool = [rows[k] for k in left]

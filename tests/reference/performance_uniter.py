@@ -70,7 +70,7 @@ def batches(model, features, boxes, texts):
 @torch.inference_mode()
 def main():
     torch.manual_seed(0)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; pairs a second")
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads; pairs per second")
     texts = [text(k) for k in range(TEXTS)]
     for count, width in [(12, 704), (49, 128)]:
         model = Uniter(width).eval()

@@ -88,7 +88,7 @@ v = rng.normal(size=(len(COUNTS), R, D))
 u = rng.normal(size=(len(LENGTHS), L, D))
 u[0] += 0.8 * v[0, 0]
 u[3] += 0.9 * v[2, 1]
-# Unlike those of NAAF the rows are of several lengths: the cosine divides by what they are.
+# Unlike NAAF's rows, these rows differ in length: the cosine divides by the length.
 v, u = ((x / 3).astype(np.float32).astype(np.float64) for x in (v, u))
 for i, n in enumerate(COUNTS):
     v[i, n:] = 0

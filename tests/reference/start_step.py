@@ -1,6 +1,6 @@
 """Time of a training from a closed-form start in PyTorch, beside `itm reproduce fne-flickr8k --rows InfoNCE`.
 
-The sizes of Flickr8k: 1,280 features, 3,268 stems of which some ten occur in a caption, width 256, batches of 128, 234 steps an epoch,
+The sizes of Flickr8k: 1,280 features, 3,268 stems (some ten per caption), width 256, batches of 128, 234 steps per epoch,
 six epochs with a validation of 500 images and 2,500 captions after each. Weights and data are random: the time does not
 depend on them. The text side is an `embedding_bag`, the fastest form there is; Adam is PyTorch's default.
 
@@ -57,7 +57,7 @@ def main():
             own = scores[torch.arange(2500) // 5, torch.arange(2500)]
             (scores > own[None, :]).sum(0)
     seconds = time.time() - began
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads: {seconds:.1f} s a training, {1000 * seconds / EPOCHS / STEPS:.2f} ms a step")
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads: {seconds:.1f} s a training, {1000 * seconds / EPOCHS / STEPS:.2f} ms per step")
 
 
 if __name__ == "__main__":

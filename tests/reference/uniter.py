@@ -26,7 +26,7 @@ V, H, HEADS, FFN, LAYERS, POSITIONS, X = 50, 16, 4, 24, 2, 9, 6
 TEXTS = [[2, 17, 0, 31, 44, 8, 3], [2, 9, 17, 3], [2, 3]]
 IMAGE_OF = [0, 1, 1]
 REGIONS = [3, 5]
-WORDS = [(0, 1), (0, 5), (1, 2), (2, 0)]  # (text, position) whose word is asked for
+WORDS = [(0, 1), (0, 5), (1, 2), (2, 0)]  # (text, position) of the wanted words
 CORRECTIONS = [(0, 4), (1, 1), (1, 3)]
 
 

@@ -21,7 +21,7 @@ fn trained(row: &Row, seed: u64, steps: u64) -> (Box<dyn Method>, Vec<f64>) {
     (model, losses)
 }
 
-/// Trains on all eight pairs, `steps` steps an epoch.
+/// Trains on all eight pairs, `steps` steps per epoch.
 fn train(
     model: &mut dyn Method,
     epochs: std::ops::Range<usize>,

@@ -55,7 +55,7 @@ impl Book {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The pages asked for, from the root: of every crate that has one, by default.
+    /// Pages, as paths from the root. By default the page of every crate that has one.
     fn pages(&self, root: &Path) -> Result<Vec<PathBuf>> {
         let page = |name: &str| PathBuf::from(format!("docs/{name}.md"));
         let mut pages: Vec<_> = self.pages.iter().map(|name| page(name)).collect();

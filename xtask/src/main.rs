@@ -1,6 +1,6 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
-//! It knows no method and no tensor: it builds the binary `itm` with the features of the backend asked for, runs it and
+//! It knows no method and no tensor: it builds the binary `itm` with the features of the backend, runs it and
 //! passes its exit code on; `kills` does so with its tests. A command that it does not know is one of `itm`, or of a package
 //! in [`others`]. Only `tidy` and the comparison of `performance` are done here,
 //! and a Python asked where its libtorch is.

@@ -28,7 +28,7 @@ impl Manifest {
         if self.name == "xtask" { self.name.clone() } else { format!("crates/{}", self.name) }
     }
 
-    /// Whether an import is there with the feature `cli` alone, and `cli` only if asked for.
+    /// Whether an import is there with the feature `cli` alone, and `cli` only on request.
     pub(crate) fn behind_cli(&self, import: &Import) -> bool {
         let name = import.name.as_str();
         let enables = |item: &String| {

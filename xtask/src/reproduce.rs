@@ -10,7 +10,7 @@ use crate::torch::Torch;
 
 /// Builds `itm` with the features of the backend in `args` and runs `itm <command> <args>`.
 ///
-/// Cargo's own output stays visible: a first build takes minutes. The exit code is that of `itm`: 2 for a user's mistake.
+/// Cargo's output stays visible: a first build takes minutes. The exit code comes from `itm`: 2 for a user's mistake.
 pub(crate) fn run(command: &str, args: Vec<OsString>) -> Result<ExitCode> {
     run_with(command, args, None)
 }

@@ -19,8 +19,8 @@ use fne::{
     Batch, BertShape, Device, Fne, FneConfig, ImageConfig, Images, Memory, Method, ModelConfig,
     Observe, Preset, TextConfig, VitShape, Weights,
 };
-use process::{Listed, Step};
 use itm_kernels::Precision;
+use process::{Listed, Step};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -73,8 +73,10 @@ fn main() -> ExitCode {
             rows().into_iter().find(|row| row.name == name).ok_or(format!("no row {name}"))?;
         step_of(&row, memory, precision)
     };
-    let try_out =
-        || step_of(&tiny(), Memory::Recompute, Precision::Bf16).and_then(|mut step| (0..3).try_for_each(|_| step()));
+    let try_out = || {
+        step_of(&tiny(), Memory::Recompute, Precision::Bf16)
+            .and_then(|mut step| (0..3).try_for_each(|_| step()))
+    };
     process::main(&listed, step, try_out)
 }
 

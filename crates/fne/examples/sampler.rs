@@ -55,7 +55,7 @@ pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> 
     let pool = Pool { scores: &SCORES, positive: &[SCORES[0]], excluded };
     let rho = weights(&pool, &rule, &seen)?; // Eq. 11–13
 
-    let many = rho.repeat(DRAWS); // a training draws once a row; the table counts many draws
+    let many = rho.repeat(DRAWS); // a training draws once per row; the table counts many draws
     let drawn = draw(&many, SCORES.len(), 7)?;
     let row = |(j, &weight): (usize, &f32)| Row {
         posterior: posterior.probability(SCORES[j].into()),

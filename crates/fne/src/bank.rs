@@ -102,7 +102,7 @@ impl Bank {
             }
         }
         if captions.len() != k {
-            let expected = format!("{k}, one a row");
+            let expected = format!("{k}, one per row");
             return Err(Error::invalid("captions of the bank", expected, captions.len()));
         }
         if cursor >= k.max(1) {
@@ -202,7 +202,7 @@ impl Bank {
         let shape = [entries.ids.len(), self.width()];
         checks::shape("images of the batch", shape, &entries.images)?;
         checks::shape("texts of the batch", shape, &entries.texts)?;
-        checks::count("caption numbers", shape[0], "one a pair", entries.captions.len())?;
+        checks::count("caption numbers", shape[0], "one per pair", entries.captions.len())?;
         checks::ids("batch row", entries.ids)?;
         checks::finite("images of the batch", &entries.images)?;
         checks::finite("texts of the batch", &entries.texts)?;

@@ -37,13 +37,13 @@ pub struct FneConfig {
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of the weights and the bank before the first step. The draws and the noise of a step come from the seed that
-    /// [`step`](itm_core::learn::Method::step) is given; the runner makes that one of this number and the number of the step.
+    /// [`step`](itm_core::learn::Method::step) gets. The runner derives the step's seed from this number and the number of the step.
     pub seed: u64,
     /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
-    /// Pairs a step.
+    /// Pairs per step.
     pub batch: usize,
-    /// Pairs whose activations are kept at once. Below `batch` memory shrinks and a step takes a forward pass more; the
+    /// Pairs whose activations are kept at once. Below `batch`, memory shrinks and a step needs one more forward pass; the
     /// loss and its gradient are the same as for the whole batch, dropout masks aside.
     pub micro_batch: usize,
     /// What is minimised.
@@ -88,7 +88,7 @@ pub enum Loss {
     Sigmoid,
 }
 
-/// P24: what becomes of dropout after the first validation within an epoch.
+/// P24: what happens to dropout after the first validation within an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropoutAfterValidation {
@@ -121,7 +121,7 @@ pub enum Negatives {
     Fne,
     /// The most violating one (its "w/o FNE").
     Hardest,
-    /// Any of another image, each as likely: what an audit compares with.
+    /// Any item of another image, with equal probability: an audit compares with this.
     Uniform,
     /// The hardest of the batch by the warm-up's rule, in every epoch (its "w/o MMM+FNE").
     InBatch,
@@ -158,13 +158,13 @@ pub enum Positive {
     Online,
 }
 
-/// Which candidates are no negatives of an anchor.
+/// Which candidates are never negatives of an anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exclude {
-    /// Those of its own image: what the annotation says.
+    /// Candidates of its own image: what the annotation says.
     SameImage,
-    /// All that it truly matches, annotated or not. Ours: the bound of what any elimination of false negatives can give,
+    /// All candidates that it truly matches, annotated or not. Ours: the upper bound of any elimination of false negatives,
     /// on data whose truth is known ([`Fne::with_truth`](crate::Fne::with_truth)).
     Truth,
 }

@@ -21,7 +21,7 @@ impl Method for Fne {
     /// One update of the online encoders.
     ///
     /// # Errors
-    /// If the parts of the batch do not have one row a pair; if the images are of another kind, width or size than the encoder's; if
+    /// If the parts of the batch do not have one row per pair; if the images are of another kind, width or size than the encoder's; if
     /// a value of an image, the loss or the norm of its gradients is not finite; if an image id is −100; if a caption has no word
     /// (a bag of words takes it), a word's number outside the vocabulary, or more pieces than BERT has positions; if
     /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth; if an option counts by the steps of an epoch

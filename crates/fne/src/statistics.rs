@@ -170,7 +170,7 @@ impl Statistics {
         self.seen = seen;
     }
 
-    /// Takes in the scores of one batch, `[b, b]` row-major: row i is image i, column j is text j. Call it once a step.
+    /// Takes in the scores of one batch, `[b, b]` row-major: row i is image i, column j is text j. Call it once per step.
     ///
     /// # Errors
     /// If `scores` does not hold `b · b` values, or one of them is not finite. The statistics stay as they were then.

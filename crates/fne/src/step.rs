@@ -102,7 +102,7 @@ impl Fne {
         })
     }
 
-    /// Tells how many steps an epoch has: `dropout_after_validation = "off"` and `schedule = "cosine"` count by it.
+    /// Sets the number of steps per epoch, which `dropout_after_validation = "off"` and `schedule = "cosine"` need.
     pub fn with_epochs_of(self, steps: usize) -> Self {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
@@ -221,8 +221,8 @@ impl Fne {
     fn check(&self, batch: &Batch) -> Result<usize> {
         let b = batch.image_ids.len();
         at_least_one("pairs of the batch", b)?;
-        checks::count("texts of the batch", b, "one a pair", batch.texts.len())?;
-        checks::count("caption numbers of the batch", b, "one a pair", batch.caption_ids.len())?;
+        checks::count("texts of the batch", b, "one per pair", batch.texts.len())?;
+        checks::count("caption numbers of the batch", b, "one per pair", batch.caption_ids.len())?;
         self.online().image.check(batch.images, b)?;
         batch.pairs()?;
         checks::ids("batch row", batch.image_ids)?;

@@ -69,7 +69,7 @@ impl Rule {
     }
 }
 
-/// X: which candidates are never negatives of which anchors.
+/// X: the candidates that are never negatives of an anchor.
 ///
 /// To leave a candidate out, name it here. A very low score does not leave it out: without the margin cut every finite score may
 /// have a weight, and Eq. 11 may even call a very low score a match.
@@ -182,7 +182,7 @@ impl Pool<'_> {
         }
         match self.excluded {
             Excluded::SameImage { anchors, candidates } => {
-                checks::count("image ids of the anchors", b, "one an anchor", anchors.len())?;
+                checks::count("image ids of the anchors", b, "one per anchor", anchors.len())?;
                 let each = "one a column of the scores";
                 checks::count("image ids of the candidates", n, each, candidates.len())?;
                 checks::ids("image id of anchor", anchors)?;

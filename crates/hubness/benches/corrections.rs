@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each figure is the median of rounds in which all candidates take turns, after one that is not counted; timings mean nothing while
-//! the machine does other work. Peak memory (`VmHWM`, Linux) is that of a process of its own. The peers are timed by
+//! the machine does other work. Peak memory (`VmHWM`, Linux) is the peak of a separate process. The peers are timed by
 //! `tests/reference/hubness_peers.py`.
 #![allow(unsafe_code)] // the bare product: `gemm` takes pointers
 #![allow(clippy::print_stdout)] // a benchmark prints

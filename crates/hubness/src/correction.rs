@@ -126,7 +126,7 @@ impl AnyCorrection {
 
 /// A correction of one direction, fitted; its type says what it has seen.
 ///
-/// It is an [`AnyCorrection`] too and has its methods. serde saves and loads it. Loading refuses a file whose setting is not that of the
+/// It is an [`AnyCorrection`] too and has its methods. serde saves and loads it. Loading refuses a file whose setting differs from the setting of the
 /// type, whose parts do not fit each other, or whose values are not finite. Joint mutual proximity, exclusive IS and a [`Rescore`] of
 /// your own cannot be saved: serialisation gives an error.
 ///

@@ -18,7 +18,7 @@ impl Direction {
     /// Both, images as queries first.
     pub const BOTH: [Self; 2] = [Self::I2t, Self::T2i];
 
-    /// Of a number of images and a number of texts, that of the queries.
+    /// The number of queries, from the numbers of images and texts.
     pub fn queries<T>(self, images: T, texts: T) -> T {
         match self {
             Self::I2t => images,
@@ -26,7 +26,7 @@ impl Direction {
         }
     }
 
-    /// Of a number of images and a number of texts, that of the items.
+    /// The number of items, from the numbers of images and texts.
     pub fn items<T>(self, images: T, texts: T) -> T {
         self.reversed().queries(images, texts)
     }

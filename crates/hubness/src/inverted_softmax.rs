@@ -9,7 +9,7 @@ use crate::{Affine, Bank, Correction, Direction, Rescore, Scores, Transductive};
 
 /// Whether the sum of the inverted softmax contains the query itself.
 ///
-/// With `p` the value of `Inclusive`, that of `Exclusive` is `p / (1 − p)`: both put all entries of a matrix into one order, so ranks,
+/// If `p` is the value of `Inclusive`, `Exclusive` has the value `p / (1 − p)`: both put all entries of a matrix into one order, so ranks,
 /// N_k and matchings are the same. Only values differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InvertedSoftmaxForm {
@@ -32,7 +32,7 @@ pub enum InvertedSoftmaxForm {
 /// | β      | `beta`, 30 in the paper | > 0  |
 /// | L      | item bias  | one value an item |
 ///
-/// The sum runs over queries: over items it would be one number a query and change nothing. It is taken in f64 with its maximum
+/// The sum runs over queries: over items it would be one number per query and change nothing. It is taken in f64 with its maximum
 /// outside. Where one query makes nearly all of it, `log p` is a tiny number beside two large ones; its items are looked at again,
 /// so that it keeps its digits and order ([`Affine::fine`]).
 ///

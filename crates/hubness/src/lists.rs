@@ -12,7 +12,7 @@ pub struct TopLists {
 }
 
 impl TopLists {
-    /// From row-major lists of `k` items a query.
+    /// From row-major lists of `k` items per query.
     ///
     /// # Panics
     /// If the lengths differ or are no multiple of `k`.
@@ -27,7 +27,7 @@ impl TopLists {
         self.direction
     }
 
-    /// How many items each query has: as many as asked for, or all there are.
+    /// Items per query: the wanted number, or all items if there are fewer.
     pub fn k(&self) -> usize {
         self.k
     }

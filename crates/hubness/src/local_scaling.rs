@@ -26,7 +26,7 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// # Departures
 /// Both were made for one set with itself. Here a query's neighbours are items and an item's are queries,
 /// and none is left out as its own neighbour: the program scikit-hubness skips one on either side. Its
-/// local scaling gives `1 + d²/(σσ)`; the order is the same. Its default k is 5; 10 is that of the JMLR
+/// local scaling gives `1 + d²/(σσ)`; the order is the same. Its default k is 5; 10 comes from the JMLR
 /// paper.
 ///
 /// ```

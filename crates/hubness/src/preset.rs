@@ -20,7 +20,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Numbers of the corrections. Where a source says nothing ([`silent`](Self::silent)), the number is that of `default`.
+    /// Numbers of the corrections. Where a source says nothing ([`silent`](Self::silent)), the number comes from `default`.
     ///
     /// | | official | paper | default |
     /// |---|---|---|---|
@@ -76,7 +76,7 @@ impl Preset {
         config
     }
 
-    /// Keys of which this source says nothing: there its preset has another source's value.
+    /// Keys about which this source says nothing. There its preset has another source's value.
     pub fn silent(self) -> &'static [&'static str] {
         match self {
             Self::Default => &[],

@@ -20,7 +20,7 @@ pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, 
 /// | `data`, `settings`  | what was measured, and how                                        |
 /// | `rows`              | one for each method, nearest neighbours (`nns`) first             |
 /// | `hubs`              | of nearest neighbours: measures, the worst by name, N_k of all rows |
-/// | `curves`            | R@10 against λ, where asked for                                   |
+/// | `curves`            | R@10 against λ, where the command wants them                      |
 /// | `seconds`           | wall clock of the study, or of the whole command                  |
 /// | `peak_memory_bytes` | of the process; `null` where nobody measured it                   |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -116,9 +116,9 @@ pub struct File {
 /// How it was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Of folds, intervals and tests.
+    /// Seed of folds, intervals and tests.
     pub seed: u64,
-    /// Draws of the bootstrap and of the randomisation test; 0 if neither was asked for.
+    /// Draws of the bootstrap and of the randomisation test; 0 if neither was wanted.
     pub resamples: u64,
     /// What is drawn: images with all their texts.
     pub unit: String,
@@ -148,5 +148,5 @@ pub struct Curve {
     pub unconstrained: Option<f64>,
 }
 
-#[cfg(all(test, feature = "cli"))] // the sample is that of the pages
+#[cfg(all(test, feature = "cli"))] // the pages' sample
 mod tests;

@@ -68,9 +68,9 @@ pub(crate) fn check_values(name: &str, values: &[f64], least: f64, expected: &st
 /// |---------|------------------|------------------------|
 /// | scale   | `scale`          | > 0                    |
 /// | item    | `items[group]`   | one value an item      |
-/// | query   | `queries`        | one a query, or none   |
+/// | query   | `queries`        | one per query, or none   |
 /// | fine    | `fine`           | one value an item, or none |
-/// | group   | `groups`         | one a query, or none: all in group 0 |
+/// | group   | `groups`         | one per query, or none: all in group 0 |
 /// |         | `by_best`        | one an item, or none: the group of an unseen query whose best item it is |
 ///
 /// `fine` is the second part of an item bias, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still

@@ -126,7 +126,7 @@ impl<'a, S: Scores> Side<'a, S> {
 /// # Errors
 /// If a parameter is not above 0, or so large that its products with scores could overflow.
 pub(crate) fn positive(name: &str, value: f64) -> Result<()> {
-    // The upper bound is that of `ExpSums`: products with scores must not overflow.
+    // The upper bound comes from `ExpSums`: products with scores must not overflow.
     if value > 0.0 && value < 1e200 {
         return Ok(());
     }

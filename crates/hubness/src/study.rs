@@ -1,6 +1,6 @@
 //! A study: nearest neighbours and corrections over one set of scores, in one call.
 //!
-//! [`Study::run`] fits every correction that was asked for, chooses the settings that were left open, ranks, counts hubs, draws intervals
+//! [`Study::run`] fits every wanted correction, chooses the settings that were left open, ranks, counts hubs, draws intervals
 //! and tests, and gives a [`Report`]. The binary `hubness` reads files, calls it, and shows what came out.
 
 mod analysis;
@@ -34,14 +34,14 @@ use spec::Fit;
 use table::rows;
 use worst::hubs_of;
 
-/// What is asked of scores.
+/// The settings of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Rows beside nearest neighbours; none for all that the scores allow.
+    /// Rows besides nearest neighbours; `None`: all rows that the scores allow.
     pub methods: Vec<Method>,
     /// The numbers of the corrections.
     pub settings: Settings,
-    /// Of folds, intervals and tests.
+    /// Seed of folds, intervals and tests.
     pub seed: u64,
     /// Draws of the bootstrap and of the randomisation test; 0 for neither.
     pub resamples: usize,
@@ -63,7 +63,7 @@ impl Study {
     /// Settings left open (`auto`) are chosen on the validation set; without one they are cross-fitted over two halves of the images.
     ///
     /// # Errors
-    /// If a number is none that its correction can use, a method cannot be had of these scores, or scores, pairs, names, banks and
+    /// If a number is out of its correction's range, these scores do not allow a method, or scores, pairs, names, banks and
     /// truth do not fit together.
     pub fn run(&self, test: &Test<'_>, validation: Option<&Judged<'_>>) -> Result<Report> {
         let start = Instant::now();
@@ -119,7 +119,7 @@ impl Study {
             let note = "a single image or query: corrections compare several and are left out";
             notes.push(note.into());
         }
-        // Drawn so rarely, no difference could ever count as real.
+        // With this number of draws, no difference can ever be significant.
         let least = (rows - 1) as f64 / (self.resamples + 1) as f64;
         if self.resamples > 0 && least >= 0.05 {
             notes.push(format!("with so few resamples no p over all rows can be below {least:.2}"));

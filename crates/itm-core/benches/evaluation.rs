@@ -6,7 +6,7 @@
 //!
 //! Takes under a minute on two cores, and 0.7 GB: the bare product writes its whole result, our path never has it. Each
 //! figure is the median of rounds in which all candidates take turns, after one round that is not counted; timings mean
-//! nothing while the machine does other work. Peak memory (`VmHWM`, Linux) is that of a process of its own which makes
+//! nothing while the machine does other work. Peak memory (`VmHWM`, Linux) is the peak of a separate process which makes
 //! the embeddings and the ranks and nothing else. `tests/reference/evaluation_peers.py` times NumPy and faiss.
 #![allow(unsafe_code)] // the bare product: `gemm` takes pointers
 #![allow(clippy::print_stdout)] // a benchmark prints

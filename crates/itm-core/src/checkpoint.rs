@@ -109,7 +109,7 @@ impl ModuleVisitor for Save<'_> {
 pub struct Reader {
     path: PathBuf,
     bytes: Vec<u8>,
-    /// Entries that were asked for.
+    /// Entries that were read.
     asked: RefCell<BTreeSet<String>>,
 }
 
@@ -198,7 +198,7 @@ impl Reader {
         load.failed.map_or(Ok(module), Err)
     }
 
-    /// Refuses a file with an entry that nobody asked for.
+    /// Refuses a file with an entry that nobody read.
     ///
     /// # Errors
     /// The first such entry, by name.

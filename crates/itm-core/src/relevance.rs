@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A sparse boolean matrix of images × texts: which texts are true of which image.
+/// A sparse boolean matrix of images × texts: which texts are true of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relevance {
     texts_of_image: Vec<Vec<u32>>,
@@ -46,7 +46,7 @@ impl Relevance {
         &self.texts_of_image[image]
     }
 
-    /// The images of which a text is true, ascending.
+    /// The images that a text is true of, ascending.
     pub fn images_of(&self, text: usize) -> &[u32] {
         &self.images_of_text[text]
     }

@@ -62,7 +62,7 @@ impl StartOptions {
         Ok(())
     }
 
-    /// Checks the width of the model against that of CCA.
+    /// Checks the width of the model against the width of CCA.
     ///
     /// # Errors
     /// If CCA has more dimensions than the model, or fewer and nothing fills the rest.

@@ -4,7 +4,7 @@
 //! y_r = Σ_{k in bag r} a_k T[id_k];   dT[t] = Σ_{k: id_k = t} a_k g_{r(k)}, in the order of k
 //! ```
 //!
-//! The work is that of the entries; the rest of `dT` is zeros. Products are rounded before they are added: every instruction
+//! The work is proportional to the entries; the rest of `dT` is zeros. Products are rounded before they are added: every instruction
 //! set gives the same bits.
 
 use crate::blocks::written;
@@ -88,7 +88,7 @@ impl Bags {
 /// The sum of each bag: a table `[v, d]` to `[bags, d]`; 0 for an empty bag.
 ///
 /// # Panics
-/// If a number is not that of a row.
+/// If a number is not a row's number.
 pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
     written(bags.len() * width, width, |bag, to| {
         for (id, weight) in bags.entries(bag) {
@@ -97,10 +97,10 @@ pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
     })
 }
 
-/// The gradient of a table of `rows` rows for that of the sums.
+/// The gradient of a table of `rows` rows from the gradient of the sums.
 ///
 /// # Panics
-/// If the gradient is not a row for each bag, or a number is not that of a row.
+/// If the gradient is not a row for each bag, or a number is not a row's number.
 pub fn backward(grad: &[f32], width: usize, bags: &Bags, rows: usize) -> Vec<f32> {
     assert_eq!(grad.len(), bags.len() * width, "gradients of {} bags of {width}", bags.len());
     let owners = bags.owners();

@@ -36,7 +36,7 @@ pub(crate) fn written(
         // SAFETY: every value of `part` was written by the line above.
         write(k, unsafe { part.assume_init_mut() });
     });
-    // SAFETY: the blocks cover the first n values, of which there is room for n, and each was written above.
+    // SAFETY: the blocks cover the first n values, there is room for n values, and each was written above.
     unsafe { values.set_len(n) };
     values
 }

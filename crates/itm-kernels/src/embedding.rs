@@ -12,7 +12,7 @@ const ROWS: usize = 64;
 /// `T[id_k]` for every k: `[v, d]` to `[n, d]`.
 ///
 /// # Panics
-/// If a number is not that of a row.
+/// If a number is not a row's number.
 pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
     written(ids.len() * width, width, |k, row| {
         let first = ids[k] as usize * width;
@@ -20,10 +20,10 @@ pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
     })
 }
 
-/// The gradient of a table of `rows` rows for that of the rows taken. Positions whose number is `frozen` pass none on.
+/// The gradient of a table of `rows` rows from the gradient of the rows taken. Positions whose number is `frozen` pass none on.
 ///
 /// # Panics
-/// If the gradient is not a row for each number, or a number is not that of a row.
+/// If the gradient is not a row for each number, or a number is not a row's number.
 pub fn backward(
     grad: &[f32],
     width: usize,
@@ -41,7 +41,7 @@ pub fn backward(
 /// A table of zeros to which each `k` of `taken` adds its part, `add(k, row ids[k])`; parts of one row in their order.
 ///
 /// # Panics
-/// If a number is not that of a row.
+/// If a number is not a row's number.
 pub(crate) fn scattered(
     ids: &[u32],
     taken: Vec<usize>,

@@ -25,7 +25,7 @@ pub fn forward_in_place(x: &mut [f32]) {
     blocks::change(x, |_, block| forward_block(block));
 }
 
-/// Turns the gradient of y into that of x.
+/// Turns the gradient of y into the gradient of x.
 ///
 /// # Panics
 /// If the sizes differ.

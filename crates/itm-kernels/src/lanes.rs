@@ -67,7 +67,7 @@ fn filled<const N: usize>(rest: &[f32], fill: f32) -> [f32; N] {
     last
 }
 
-/// Called once a step: the compiler then makes vectors of the values of a step, not of the k-th values of many steps, which it
+/// Called once per step: the compiler then makes vectors of the values of a step, not of the k-th values of many steps, which it
 /// would have to gather.
 #[inline(always)]
 pub(crate) fn step() {

@@ -5,7 +5,7 @@
 //! dx = (γ g − mean(γ g) − x̂ · mean(γ g x̂)) / √(σ² + ε),   dγ = Σ g x̂,   dβ = Σ g
 //! ```
 //!
-//! Without cancellation: μ is the sum of a first mean and of the mean of what is left after subtracting it, and σ² is that of
+//! Without cancellation: μ is the sum of a first mean and of the mean of what is left after subtracting it, and σ² is the variance of
 //! the rest. So ε = 1e-12 is safe on rows whose mean is a million times their spread. Where σ² is beyond the range of `f32`
 //! (values above 1e19) a row gives β and the gradient 0.
 

@@ -28,7 +28,7 @@ pub fn derive(seed: u64, part: u64) -> u64 {
 pub enum Noise {
     /// Nothing is dropped: evaluation.
     Off,
-    /// A training step's seed, or that of a part of it.
+    /// A seed of a training step, or of a part of the step.
     Seeded(u64),
 }
 

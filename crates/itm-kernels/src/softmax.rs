@@ -1,4 +1,4 @@
-//! Softmax of rows, of which only the first entries may count.
+//! Softmax of rows. In a row, only the first entries may count.
 //!
 //! ```text
 //! y = e^(x − max x) / Σ e^(x − max x)          dx = y (g − Σ g y)
@@ -65,7 +65,7 @@ pub fn forward(x: &mut [f32], rows: Rows) {
         .for_each(|(k, x)| forward_rows(x, rows, k * block));
 }
 
-/// Turns the gradient of the weights `y` into that of the values.
+/// Turns the gradient of the weights `y` into the gradient of the values.
 ///
 /// # Panics
 /// If the sizes differ.

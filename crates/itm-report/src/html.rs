@@ -39,7 +39,7 @@ pub fn section(title: &str, content: Markup) -> Markup {
     html! { @if !content.0.is_empty() { section { h2 { (title) } (content) } } }
 }
 
-/// What is folded away until asked for.
+/// What is folded away until a reader opens it.
 pub fn details(summary: &str, content: Markup) -> Markup {
     html! { details { summary { (summary) } (content) } }
 }

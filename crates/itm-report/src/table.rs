@@ -43,7 +43,7 @@ pub struct Column {
     pub rank: u8,
     /// Whether it holds words, which stand on the left, or numbers.
     pub side: Side,
-    /// One a line.
+    /// One per line.
     pub cells: Vec<Cell>,
 }
 

@@ -290,7 +290,7 @@ impl Checkpoints {
     }
 }
 
-/// SHA-256 of a checkpoint's manifest, which holds that of every file of it.
+/// SHA-256 of a checkpoint's manifest, which holds the SHA-256 of every file of the checkpoint.
 ///
 /// # Errors
 /// If it cannot be read.

@@ -134,7 +134,7 @@ fn precision(name: &str) -> Result<Precision, &'static str> {
 /// `itm explain …`
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The method that is asked: that of the run.
+    /// The run's method.
     pub what: String,
     /// A finished run.
     #[arg(long, value_name = "DIR")]
@@ -369,7 +369,7 @@ pub struct FeaturesArgs {
     /// How the files' names begin: the split.
     #[arg(long, default_value = "train", value_name = "NAME")]
     pub name: String,
-    /// File names to take, one a line, in this order; all pictures of the folder, sorted, by default.
+    /// File names to take, one per line, in this order; all pictures of the folder, sorted, by default.
     #[arg(long, value_name = "FILE")]
     pub ids: Option<PathBuf>,
     /// Write `<name>_grid.npy` too, with `grid_scale.npy` (kept if it is there) and `grid_boxes.npy`.

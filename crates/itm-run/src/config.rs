@@ -229,7 +229,7 @@ pub struct Config {
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// The text, as it goes into the run directory; where the file extends another, that of the two merged.
+    /// The text, as it goes into the run directory; where the file extends another, the text of both merged.
     pub text: String,
     /// SHA-256 of the text.
     pub sha256: String,

@@ -160,7 +160,7 @@ impl Reading {
         let unseen = vocabulary.unseen(&source.dataset.train.captions);
         let (name, all) = (file.file_name()?.to_string_lossy(), vocabulary.len());
         Some(format!(
-            "the vocabulary is that of `{name}`: {all} entries, of which {unseen} stand in no training caption"
+            "the vocabulary comes from `{name}`: {all} entries, {unseen} of them in no training caption"
         ))
     }
 

@@ -159,7 +159,7 @@ mod tests {
     use crate::encoded;
     use crate::testing;
 
-    /// A step and a split give the regions of the images that are asked for, as the target wants them transformed.
+    /// A step and a split give the regions of the named images, transformed as the target says.
     #[test]
     fn regions_are_those_of_the_images() {
         let (mut config, plain) = testing::small_scenes([7, 2, 3]);

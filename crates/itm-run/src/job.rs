@@ -1,4 +1,4 @@
-//! A training that was asked for: which rows of a target, on which data, and where its files go.
+//! What a command asks to train: which rows of a target, on which data, and where its files go.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::paper::Paper;
 use crate::rescore::Rescoring;
 use crate::run::Run;
 
-/// What was asked for.
+/// What a command asks for.
 pub(crate) struct Asked {
     /// The target as named. The bench has the target in use, which is another where data are missing.
     pub(crate) target: Config,
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
     pub(crate) paper: Paper,
     pub(crate) backend: String,
     pub(crate) shown: Shown,
-    /// The table or figure that is made, with the rows that were asked for.
+    /// The table or figure that is made, with the rows that the command names.
     pub(crate) view: View,
     /// How the test split is evaluated.
     pub(crate) protocol: Protocol,
@@ -36,11 +36,11 @@ impl Asked {
     }
 }
 
-/// What was asked for, and where it is made.
+/// What a command asks for, and where it is made.
 pub(crate) struct Job {
     pub(crate) asked: Asked,
     pub(crate) run: Run,
-    /// Corrections for hubs that were asked for.
+    /// Corrections for hubs that the command names.
     pub(crate) rescoring: Option<Rescoring>,
 }
 

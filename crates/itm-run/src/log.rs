@@ -1,4 +1,4 @@
-//! The run's log: one JSON object a line, cut back to the checkpoint when a run is resumed.
+//! The run's log: one JSON object per line, cut back to the checkpoint when a run is resumed.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -12,7 +12,7 @@ use crate::config::within;
 /// Beyond it something else is meant.
 const MOST_JOBS: u64 = 256;
 
-/// Most trainings at a time that nobody asked for: each holds a model, and the first row's result comes later.
+/// Most trainings at a time without `--jobs`: each holds a model, and the first row's result comes later.
 const MOST_UNASKED: usize = 4;
 
 /// Trainings at a time: several only where they share the processor.
@@ -20,7 +20,7 @@ const MOST_UNASKED: usize = 4;
 /// Without `--jobs` the largest number of at most [`MOST_UNASKED`] and one per thread that `fits`; one if none does.
 ///
 /// # Errors
-/// If the number asked for is none, or the backend has one device for all.
+/// If the number is 0, or the backend has one device for all.
 pub(crate) fn jobs(
     how: &cli::How,
     trainings: usize,
@@ -33,7 +33,7 @@ pub(crate) fn jobs(
     };
     within("--jobs".into(), asked as u64, 1..=MOST_JOBS)?;
     if asked > 1 && how.backend != "cpu" {
-        let expected = format!("1 on {}, whose device is one", how.backend);
+        let expected = format!("1 on {}, because it has one device", how.backend);
         return Err(Error::invalid("--jobs", expected, asked));
     }
     Ok(asked.min(trainings))
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(jobs(&["--jobs", "9"]), Ok(7), "no more than trainings");
         assert_eq!(jobs(&["--backend", "wgpu"]), Ok(1));
         let line = jobs(&["--jobs", "2", "--backend", "wgpu:1"]).unwrap_err();
-        assert_eq!(line, "--jobs: expected 1 on wgpu:1, whose device is one, got 2");
+        assert_eq!(line, "--jobs: expected 1 on wgpu:1, because it has one device, got 2");
         assert!(jobs(&["--jobs", "0"]).unwrap_err().starts_with("--jobs: expected 1 to 256"));
     }
 
@@ -173,7 +173,7 @@ mod tests {
             .unwrap();
             assert_eq!(got, [(0, 0), (1, 1), (2, 4), (3, 9), (4, 16)], "{workers} workers");
         }
-        in_order(0, 2, |_| Ok(()), |_, ()| panic!("nothing was asked for")).unwrap();
+        in_order(0, 2, |_| Ok(()), |_, ()| panic!("there are no tasks")).unwrap();
     }
 
     /// Three tasks that wait for each other end only if they run at once; each pool has an equal part of the threads.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! over words that have a box, the first of equal places being the largest: of the test split's annotated pairs, and of one
-//! false negative a caption (the next image after its own of which it is true). A word that attends to no region hits nothing.
+//! false negative per caption (the next image after its own that it is true of). A word that attends to no region hits nothing.
 //!
 //! Methods whose words have effects are also asked which words an image does not meet: [`mismatch`].
 //!
@@ -28,7 +28,7 @@ use crate::report::{Mismatch, Pointed, Pointing, largest};
 use crate::source::Source;
 use crate::split::Split;
 
-/// Pairs asked for at once.
+/// Pairs of one call.
 const BLOCK: usize = 500;
 /// From here on a region is an object's.
 const IOU: f32 = 0.5;
@@ -81,7 +81,7 @@ fn meets(places: &Places, place: usize, b: &Bounds) -> bool {
     }
 }
 
-/// The next image after its own of which a caption is true, round and round; `None` if there is no other.
+/// The next image after its own that a caption is true of, round and round; `None` if there is no other.
 pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
     let images = truth.images_of(text).iter().map(|&i| i as usize);
     let others = || images.clone().filter(|&i| i != own);

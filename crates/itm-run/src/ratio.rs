@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(share(&[run, &[[1, 1], [1, 1]]], &[1, 2], &[1, 1]), Some(0.7));
     }
 
-    /// A hundred images of one thing each, ninety of which count: about 0.90 ± 1.96 · √(0.9 · 0.1 / 100).
+    /// A hundred images of one thing each; ninety of them count: about 0.90 ± 1.96 · √(0.9 · 0.1 / 100).
     #[test]
     fn an_interval_has_the_width_of_its_images() {
         let images: Vec<Counts> = (0..100).map(|i| [u64::from(i < 90), 1]).collect();

@@ -117,7 +117,7 @@ impl Planned {
 }
 
 /// Trains what is wanted of a target and writes its reports into the run directory, which is returned: `None` where only the
-/// plan was asked for.
+/// plan was wanted.
 ///
 /// # Errors
 /// Whatever is wrong with the command line, the configuration, the data, the memory or the disk: one line.
@@ -255,7 +255,7 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         false => rows(what, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     if !view.together.iter().all(|row| view.rows.contains(row)) {
-        view.together.clear(); // rows that were not asked for
+        view.together.clear(); // rows that the command leaves out
     }
     if !how.resume {
         check_sources(&used, &view.rows)?;

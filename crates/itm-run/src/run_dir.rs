@@ -16,7 +16,7 @@ const CONFIG: &str = "config.toml";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The target that was asked for.
+    /// The target that the command names.
     pub target: String,
     /// SHA-256 of the configuration in use.
     pub config_sha256: String,

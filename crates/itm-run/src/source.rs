@@ -28,11 +28,11 @@ use crate::split::Split;
 pub(crate) struct Source {
     pub(crate) dataset: Dataset,
     pub(crate) truth: Option<Truth>,
-    /// What was missing and how to get it, if this stands in for the data asked for.
+    /// What was missing and how to get it, if this stands in for the target's data.
     pub(crate) substitution: Option<String>,
     /// What a reader must know and the numbers do not say.
     pub(crate) notes: Vec<String>,
-    /// Which of the sets that a target can name this is; `None` for somebody's own.
+    /// The data set's name as a target writes it; `None` for a user's data.
     pub(crate) known: Option<DatasetName>,
     /// As a reader would call it.
     pub(crate) title: String,

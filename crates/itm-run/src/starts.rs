@@ -47,7 +47,7 @@ impl StartAsked {
 pub(crate) struct Starts(Mutex<BTreeMap<String, Arc<Start>>>);
 
 impl Starts {
-    /// The closed form that was asked for: the one at hand, else the folder's, else a new one, which the folder then holds.
+    /// The closed form that a row wants: the one at hand, else the folder's, else a new one, which the folder then holds.
     ///
     /// `of` names all that it is solved from, beside what was asked.
     ///

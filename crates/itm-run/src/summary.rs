@@ -54,7 +54,7 @@ impl Estimate {
         let step = every * self.jobs as f64;
         let lasting = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds));
         format!(
-            "estimate: {} a step, {} for this row and seed, {} for the table; memory so far {memory}",
+            "estimate: {} per step, {} for this row and seed, {} for the table; memory so far {memory}",
             if step < 1.0 { format!("{:.1} ms", 1000.0 * step) } else { format!("{step:.1} s") },
             lasting(step * row as f64),
             lasting(every * self.steps as f64)
@@ -97,7 +97,7 @@ mod tests {
         let line = Estimate::new(1200, 2).line(0.5, 300);
         assert!(
             line.starts_with(
-                "estimate: 1.0 s a step, 5 minutes for this row and seed, 10 minutes for the table"
+                "estimate: 1.0 s per step, 5 minutes for this row and seed, 10 minutes for the table"
             ),
             "{line}"
         );

@@ -36,7 +36,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Whole epochs, each of which ends in a whole validation.
+    /// Whole epochs. Each ends in a whole validation.
     pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch, start: Start) -> Self {
         let validation = Validation { every: None, among: None };
         Self { epochs, updates: None, batch, last, start, validation }
@@ -55,7 +55,7 @@ pub struct Validation {
 /// What the weights are before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Random: nobody asks how good they are.
+    /// Random: they are not evaluated.
     Random,
     /// Good already: validation judges them as it judges each epoch's end, and they are kept where no epoch is better.
     Ready,

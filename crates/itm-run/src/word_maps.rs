@@ -40,7 +40,7 @@ pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
     pairs.iter().map(|pair| (pair.image, pair.text)).collect()
 }
 
-/// Each caption with its own image, and with a false negative of it: an image of which it is true, where that is known (no
+/// Each caption with its own image, and with a false negative of it: an image that it is true of, where that is known (no
 /// model has a say in which); else with the most similar of the other images by these scores, which may be none.
 ///
 /// # Errors

@@ -25,7 +25,7 @@ fn checkpoints(run: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Changes the manifests of some checkpoints as somebody would who makes them anew: their hashes are right.
+/// Changes the manifests of some checkpoints as a forger would: the hashes are right.
 fn forge(checkpoints: &[PathBuf], from: &str, to: &str) {
     for folder in checkpoints {
         let path = folder.join("manifest.json");

@@ -275,7 +275,7 @@ fn words_are_shown_on_pictures_by_both_rows_and_measured() {
     };
     let page = out.join("rows/full/seed-0/explain/test/word-patches.html");
 
-    // One row alone; nobody asks for another.
+    // Only one row.
     reproduce(&configs, &["--rows", "Full"]);
     let output = explain(&[]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -295,7 +295,7 @@ fn words_are_shown_on_pictures_by_both_rows_and_measured() {
     assert_eq!(both.matches("false negative: true, not annotated").count(), 2);
     assert!(both.contains("class=\"box\"") && both.contains("class=\"peak\""));
 
-    // The words that are asked for, and ones that are not there.
+    // Named words, and words that are not there.
     let output = explain(&["--captions", "0,3", "--words", "a,THE"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let chosen = fs::read_to_string(&page).unwrap();

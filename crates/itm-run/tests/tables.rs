@@ -108,7 +108,7 @@ fn tables_and_figures_share_their_rows() {
     assert_eq!(figure["figure"]["x"], "sampler.bank_size");
     let page = fs::read_to_string(out.join("figure-5/report.html")).unwrap();
     assert!(page.contains("Figure 5: rSum over") && page.contains("negatives that are false"));
-    assert!(!out.join("report.json").exists(), "the target's own table was not asked for");
+    assert!(!out.join("report.json").exists(), "the command does not name the target's own table");
 
     // What the row takes for unannotated matches, of both splits; and a row that has no posterior.
     let explain =
@@ -235,7 +235,7 @@ fn rows_begin_with_rows_and_answer_together() {
     for part in ["i2t", "t2i", "rsum", "ci95"] {
         assert_eq!(joined[part], full[part], "the mean of equal scores: {part}");
     }
-    // Rows that were not asked for are not together; one that was trained before is enough to begin with.
+    // Rows that the command leaves out are not together; one that was trained before is enough to begin with.
     reproduce(&configs, &["--table", "on", "--rows", "Again", "--seeds", "2", "--resume"]);
     assert_eq!(names(&report(&out.join("table-on")))[5..], ["Again"]);
 

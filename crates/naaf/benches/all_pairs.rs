@@ -6,7 +6,7 @@
 //!
 //! Takes two minutes on two cores, and 1.4 GB: the bare product writes its result, half of the captions at a time. Images come in
 //! groups; each group is scored and multiplied in turn, so that a slow minute of the machine hits both. Only products of words
-//! and regions are counted as work. Peak memory (`VmHWM`, Linux) is that of a process of its own, which makes rows and scores and
+//! and regions are counted as work. Peak memory (`VmHWM`, Linux) is the peak of a separate process, which makes rows and scores and
 //! nothing else.
 
 #![allow(unsafe_code)] // the bare product: `gemm` takes pointers

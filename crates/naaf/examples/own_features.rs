@@ -77,7 +77,7 @@ pub(crate) fn main() -> Result<()> {
     let of = |values: &[f32]| (values.to_vec(), [ROWS; N]);
     let ((v, in_image), (u, in_caption)) = (of(&regions), of(&words));
     let scores = CrossScores::new((v, &in_image), (u, &in_caption), D, t, &attention)?.matrix()?;
-    println!("scores, a row an image and a column a caption:");
+    println!("scores, a row per image and a column per caption:");
     for image in 0..N {
         let row: Vec<String> = scores.row(image).iter().map(|s| format!("{s:6.2}")).collect();
         println!("  {}", row.join(" "));

@@ -136,7 +136,7 @@ pub fn ln_alpha_star(matched: &Moments, mismatched: &Moments) -> Option<f64> {
 pub struct Boundary {
     /// t, the boundary of training.
     pub t: f64,
-    /// t_s, that of inference: μ⁺ − 3σ⁺, smoothed.
+    /// t_s, the boundary of inference: μ⁺ − 3σ⁺, smoothed.
     pub t_s: f64,
     /// Matched scores at the last update.
     pub matched: Moments,

@@ -28,7 +28,7 @@ pub struct NaafConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Width d of the joint space; also that of the states of each direction of a BiGRU.
+    /// Width d of the joint space, and of the states of each direction of a BiGRU.
     pub embed_dim: usize,
     /// The weights before the first step: random ones, or the weights of [`Naaf::with_start`](crate::Naaf::with_start).
     pub start: StartFrom,
@@ -97,7 +97,7 @@ pub struct TrainConfig {
     pub seed: u64,
     /// Passes over all captions; 0 trains nothing.
     pub epochs: usize,
-    /// Pairs a step.
+    /// Pairs per step.
     pub batch: usize,
     /// Of Adam.
     pub learning_rate: f64,

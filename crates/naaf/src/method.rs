@@ -24,14 +24,14 @@ impl Method for Naaf {
     /// One update of the encoders, and of the boundary by the scores before it.
     ///
     /// # Errors
-    /// If the parts of the batch do not have one row a pair; if the images are no regions of the right width, or one has no region;
+    /// If the parts of the batch do not have one row per pair; if the images are no regions of the right width, or one has no region;
     /// if a value of a region, a score, the loss or the norm of its gradients is not finite; if a caption has no word, or a word's
     /// number is outside the vocabulary. Nothing has changed then.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.step_by(batch, seed, observe)
     }
 
-    /// The boundary is that of inference, and intra-text propagation is on if the config has it.
+    /// Uses the boundary of inference, and intra-text propagation is on if the config has it.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let regions = items.images.regions(self.region_dim())?;
         self.encoders().check_texts(items.texts)?;

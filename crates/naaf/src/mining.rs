@@ -206,7 +206,7 @@ pub fn mine(
     config.check()?;
     let Captions { lengths, own, epoch, .. } = *captions;
     if lengths.len() != own.len() {
-        let expected = format!("{}, one a caption", lengths.len());
+        let expected = format!("{}, one per caption", lengths.len());
         return Err(Error::invalid("own images of the captions", expected, own.len()));
     }
     let old = boundary;
@@ -223,7 +223,7 @@ pub fn mine(
         let scores = column(c, thresholds[c]);
         if scores.len() < at_least {
             let place = format!("scores of caption {c}");
-            let expected = format!("at least {at_least}, one an image");
+            let expected = format!("at least {at_least}, one per image");
             return Err(Error::invalid(place, expected, scores.len()));
         }
         finite(|| format!("scores of caption {c}"), &scores)?;

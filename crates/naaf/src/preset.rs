@@ -39,7 +39,7 @@ impl Preset {
         NaafConfig { model, attention, mining, train, loss }
     }
 
-    /// Keys of which this source says nothing: there its preset has another source's value, or the plainest one. The paper leaves
+    /// Keys about which this source says nothing. There its preset has another source's value, or the plainest one. The paper leaves
     /// open what only a program has to settle, and when the boundary moves.
     pub fn silent(self) -> &'static [&'static str] {
         match self {

@@ -62,7 +62,7 @@ fn numbers(boundary: &Boundary) -> [f64; 9] {
 
 fn boundary(model: &Reader) -> Result<Boundary> {
     let [t, t_s, a, b, n, c, d, m, ln_alpha_star] =
-        <[f64; 9]>::try_from(model.f64s(BOUNDARY, 9)?).expect("as many as asked for");
+        <[f64; 9]>::try_from(model.f64s(BOUNDARY, 9)?).expect("the reader checked the number");
     if let Some(bad) = [t, t_s, a, b, n, c, d, m].into_iter().find(|x| !x.is_finite()) {
         return Err(model.refuse(BOUNDARY, "finite numbers", bad));
     }

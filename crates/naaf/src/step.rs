@@ -64,7 +64,7 @@ impl Naaf {
         Ok(Self { config, learner, boundary, steps_per_epoch: None })
     }
 
-    /// Tells how many steps an epoch has: `schedule = "cosine"` counts by it.
+    /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
     pub fn with_epochs_of(self, steps: usize) -> Self {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
@@ -104,7 +104,7 @@ impl Naaf {
         self.learner.module()
     }
 
-    /// The boundary, as it was learnt.
+    /// The learnt boundary.
     pub fn boundary(&self) -> &Boundary {
         &self.boundary
     }
@@ -146,7 +146,7 @@ impl Naaf {
         Ok(Step { loss, grad_norm, active, numbers, draws, candidates: None })
     }
 
-    /// Scores by attention, differentiable; the boundary moves as the schedule says.
+    /// Scores by attention, with gradients; the boundary moves as the schedule says.
     fn attended(
         &self,
         images: Padded,
@@ -179,7 +179,7 @@ impl Naaf {
                 products.scores(&rule, &thresholds)
             }
             Schedule::PerBatch => {
-                // One boundary for all: their scores at once, which mining then looks at.
+                // One boundary for all captions: all scores at once, and mining reads them.
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);
                 let values = host(scores.clone().inner());
                 let column = |c: usize, _: f32| (0..b).map(|i| values[i * b + c]).collect();
@@ -247,10 +247,10 @@ fn count(what: &str, pairs: usize, got: usize) -> Result<()> {
     if got == pairs {
         return Ok(());
     }
-    Err(Error::invalid(what, format!("{pairs}, one a pair"), got))
+    Err(Error::invalid(what, format!("{pairs}, one per pair"), got))
 }
 
-/// What a step tells of the boundary; `sampled` are captions ranked right and their words.
+/// What a step reports about the boundary; `sampled` are captions ranked right and their words.
 fn numbers(boundary: &Boundary, (captions, words): (usize, usize), b: usize) -> Numbers {
     let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;
     let mut numbers = Numbers::from([

@@ -1,4 +1,4 @@
-//! All pairs of 100 images and 500 texts by a small UNITER: pairs a second, and what share of the time its products need.
+//! All pairs of 100 images and 500 texts by a small UNITER: pairs per second, and what share of the time its products need.
 //!
 //! ```text
 //! cargo bench -p tags-dc --features flex --bench all_pairs

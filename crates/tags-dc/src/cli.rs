@@ -18,7 +18,7 @@ pub struct Cli {
     /// A sentence.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     pub sentence: Option<String>,
-    /// A file of captions, one a line; their phrases come out as JSON lines. A line may be `id<TAB>caption`; without an id its number from 0 is
+    /// A file of captions, one per line; their phrases come out as JSON lines. A line may be `id<TAB>caption`; without an id its number from 0 is
     /// the id.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,

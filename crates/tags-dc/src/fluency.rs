@@ -27,7 +27,7 @@ const END: u32 = 2;
 /// | V | words, the unknown one and the end of a sentence among them |
 ///
 /// Words are compared in lower case. Signs are words. Words that stand in the captions once count as one unknown word. Where a context was
-/// never seen, the probability is that of the shorter context.
+/// never seen, the probability comes from the shorter context.
 ///
 /// The paper measures fluency by GPT-2. This model stands in for it: compare its perplexities with each other, never with the paper's.
 ///

@@ -147,7 +147,7 @@ pub fn masked_words(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> R
 /// The mean is over the tokens: it is not divided by the sum of the weights.
 ///
 /// # Errors
-/// Names logits that are not two a row, a number of classes other than the number of rows or the sum of `per_anchor`, a class other
+/// Names logits that are not two per row, a number of classes other than the number of rows or the sum of `per_anchor`, a class other
 /// than 0 and 1, a weight that is negative or not finite, and a row of logits that have no softmax.
 ///
 /// ```

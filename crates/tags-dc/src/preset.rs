@@ -87,7 +87,7 @@ impl Preset {
         config
     }
 
-    /// Keys of which this source says nothing: there its preset has another source's value.
+    /// Keys about which this source says nothing. There its preset has another source's value.
     pub fn silent(self) -> &'static [&'static str] {
         match self {
             Self::Official | Self::Default => &[],

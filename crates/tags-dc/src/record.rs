@@ -1,4 +1,4 @@
-//! Negatives on disk: one JSON object a line, usable by any method.
+//! Negatives on disk: one JSON object per line, usable by any method.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -54,7 +54,7 @@ pub struct Record {
     pub score: Option<f32>,
 }
 
-/// Writes records, one a line.
+/// Writes records, one per line.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,

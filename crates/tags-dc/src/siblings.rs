@@ -7,7 +7,7 @@ const TIMES_CHANCE: f64 = 3.0;
 /// In how many sibling captions at least.
 const AT_LEAST: usize = 5;
 
-/// Pairs of words of which one does not make a caption false where the other stands.
+/// Pairs of words: a caption stays true if one word of the pair replaces the other.
 ///
 /// Siblings are the captions of one image. They name one object by synonyms, or by wider words. A caption is *beside* `w` if it lacks `w`
 /// and one of its siblings holds `w`. Then `x` is excluded for `w` if

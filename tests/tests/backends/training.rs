@@ -13,7 +13,7 @@ use safetensors::{Dtype, SafeTensors};
 use crate::common::{self, DIM, Data, Row};
 use crate::values::Values;
 
-/// Of a step's loss and norm of the gradients: that of cross attention, the operation with the widest bound.
+/// The bound for a step's loss and gradient norm: the bound of cross attention, which is the widest of all operations.
 pub(crate) const BOUND: f64 = 2e-5;
 
 /// Of the weights after it. Adam's first update is the rate times the sign of a gradient, however small: where a gradient is

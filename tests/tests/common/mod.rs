@@ -140,7 +140,7 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
-    let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps an epoch
+    let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps per epoch
     Sizes {
         features: DIM,
         region_width: DIM,
@@ -186,7 +186,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// One non-negative row an image, each with its own large value; captions of one to four words, of which the first names
+    /// One non-negative row per image, each with its own large value; captions of one to four words; the first word names
     /// the image.
     pub(crate) fn new() -> Self {
         let value = |k: usize| if k % DIM == k / DIM { 4.0 } else { ((k * 7) % 5) as f32 / 5.0 };

@@ -24,7 +24,7 @@ fn of<T: Serialize>(presets: [T; 3]) -> [serde_json::Value; 3] {
     presets.map(|preset| serde_json::to_value(preset).unwrap())
 }
 
-/// Every configuration: its type, its presets in the order paper, program, here, and the keys of which the first two say nothing.
+/// Every configuration: its type, its presets in the order paper, program, here, and the keys about which the first two say nothing.
 fn parts() -> Vec<Part> {
     let part = |title, about, package: &str, root: &str, values, silent| {
         let file = (root == "Settings").then(|| "study/settings.rs".to_owned()); // there is another one in reports

@@ -14,7 +14,7 @@ pub(crate) struct Part {
     pub(crate) about: &'static str,
     pub(crate) root: Name,
     pub(crate) columns: Columns,
-    /// Other configurations, of which only what differs is shown.
+    /// Other configurations. The page shows only what differs.
     pub(crate) then: Vec<(&'static str, [Value; 3])>,
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         machine::describe(root, threads, &rows),
         table::render(&rows, &command, arguments.repeat)
     );
-    #[allow(clippy::print_stdout)] // the table is what was asked for
+    #[allow(clippy::print_stdout)] // the table is the command's output
     {
         println!("{text}");
     }

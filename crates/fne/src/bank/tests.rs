@@ -77,7 +77,7 @@ fn a_saved_bank_goes_on_and_a_damaged_one_is_refused() {
         "texts of the bank: expected 5 rows of 1 values, got 4"
     );
     let few = |s: &mut BankState| _ = s.captions.pop();
-    assert_eq!(refused(&few), "captions of the bank: expected 5, one a row, got 4");
+    assert_eq!(refused(&few), "captions of the bank: expected 5, one per row, got 4");
     assert_eq!(refused(&|s| s.cursor = 5), "cursor of the bank: expected a row below 5, got 5");
     assert_eq!(
         refused(&|s| s.texts[3] = f32::NAN),
@@ -101,7 +101,7 @@ fn a_push_that_is_refused_leaves_the_bank_as_it_was() {
     assert_eq!(refused(rows(3, 2), rows(2, 2), &[1, 2]), format!("images {place} 3 of 2"));
     assert_eq!(refused(rows(2, 2), rows(2, 1), &[1, 2]), format!("texts {place} 2 of 1"));
     let line = refused(rows(2, 2), rows(2, 2), &[1]);
-    assert_eq!(line, "caption numbers: expected 2 values, one a pair, got 1");
+    assert_eq!(line, "caption numbers: expected 2 values, one per pair, got 1");
     for bad in [f32::NAN, f32::INFINITY] {
         let poisoned = || table(vec![0.5, 0.5, bad, 0.5], 2, &device);
         let of =

@@ -129,7 +129,7 @@ impl Preset {
         }
     }
 
-    /// Keys of which this source says nothing: there its preset has another source's value. The paper leaves open what only a
+    /// Keys about which this source says nothing. There its preset has another source's value. The paper leaves open what only a
     /// program has to settle.
     pub fn silent(self) -> &'static [&'static str] {
         match self {

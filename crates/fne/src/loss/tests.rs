@@ -227,7 +227,7 @@ fn finite_differences() {
     }
 }
 
-/// One column an anchor, unless it is excluded.
+/// One column per anchor, unless it is excluded.
 struct Drawn(Vec<usize>);
 
 impl NegativeSampler for Drawn {

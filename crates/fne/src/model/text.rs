@@ -29,7 +29,7 @@ pub enum TextEncoder {
 pub(crate) enum Captions {
     /// In their order, padded.
     Ordered(TokenBatch),
-    /// As sets, of which some may be empty.
+    /// As sets; some may be empty.
     Sets(Vec<Vec<u32>>),
 }
 

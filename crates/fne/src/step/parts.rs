@@ -53,7 +53,7 @@ impl<'a> Parts<'a> {
         Self { images, parts: texts.chunks(size).enumerate().map(part).collect() }
     }
 
-    /// v̄ and w̄ of a part; `dropout` is that of the encoders in this step.
+    /// v̄ and w̄ of a part; `dropout` is the encoders' dropout in this step.
     fn encode(&self, model: &Encoders, part: &Part, dropout: Dropout) -> [Tensor<2>; 2] {
         let dropout = match dropout {
             // The first part has the noise of an undivided batch.

@@ -359,7 +359,7 @@ fn every_row_of_the_ablation_learns() {
     }
 }
 
-/// Mean similarity of matching pairs less that of the others.
+/// Mean similarity of matching pairs minus the mean similarity of the others.
 fn gap(fne: &Fne) -> f32 {
     let data = data();
     let images = fne.embed_images(&Features { dim: DIM, values: data.features.clone() });

@@ -174,7 +174,10 @@ fn the_slice_that_does_not_fit_is_named() {
     let of = |excluded| refused(&Pool { excluded, ..pool });
     let ids = "image ids of the";
     for (excluded, want) in [
-        (same(&[1], &[1, 2, 3]), format!("{ids} anchors: expected 2 values, one an anchor, got 1")),
+        (
+            same(&[1], &[1, 2, 3]),
+            format!("{ids} anchors: expected 2 values, one per anchor, got 1"),
+        ),
         (
             same(&[1, 2], &[1, 2]),
             format!("{ids} candidates: expected 3 values, one a column of the scores, got 2"),

@@ -27,7 +27,7 @@ pub struct Nested {
 ///             as often as they were drawn
 /// ```
 ///
-/// Folds of which no image was drawn count for nothing; where no image beside a fold was drawn, all settings are equal and
+/// Folds without a drawn image count for nothing; where no image outside a fold was drawn, all settings are equal and
 /// the smallest correction is taken. Costs `replicates · settings · images`. The images drawn are those that
 /// [`bootstrap`](itm_core::significance::bootstrap) draws with this seed for one run over one fold, whatever the threads.
 ///

@@ -55,7 +55,7 @@ impl<'a, S: Scores> Candidates<'a, S> {
         Ok(Self { scores, direction, map: correction.map(), lists, queries, items })
     }
 
-    /// A good length of the lists for matchings of up to `k` items a query. With 25,000 queries against 5,000 items, λ = 1, on
+    /// A good length of the lists for matchings of up to `k` items per query. With 25,000 queries against 5,000 items, λ = 1, on
     /// three synthetic sets, 1 to 6 rows in 100 were made again; with lists of 32, 3 to 29. From λ = 2 on either suffices.
     pub fn advised(k: usize) -> usize {
         k.saturating_mul(12).max(64)

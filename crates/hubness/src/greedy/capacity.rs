@@ -13,7 +13,7 @@ pub enum CapacityScale {
     #[default]
     #[cfg_attr(feature = "cli", value(help = "max(1, queries / items)"))]
     Balanced,
-    /// `x = 1`: the paper's listing as printed. With five texts an image it answers at most a fifth of the text queries at K = 1.
+    /// `x = 1`: the paper's listing as printed. With five texts per image it answers at most a fifth of the text queries at K = 1.
     #[cfg_attr(feature = "cli", value(help = "One"))]
     Literal,
 }

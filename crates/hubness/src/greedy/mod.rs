@@ -9,7 +9,7 @@
 //! would rather have, and let `e` be the best edge in which the two differ. If greedy has `e`, both ends were free given the
 //! better edges, which the other shares, so `e` is wanted by both there. If the other has `e`, greedy refused it for an
 //! end that was full of better edges, all of them in the other too, which breaks a quota there.) So proposals down each
-//! query's list of [`Candidates`], of which every item keeps the best, end in the same pairs.
+//! query's list of [`Candidates`], when every item keeps its best ones, end in the same pairs.
 
 mod candidates;
 mod capacity;
@@ -45,7 +45,7 @@ pub enum Stop {
 /// How a greedy matching is run; by default as the paper's GM, except that images have the capacity of their copies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GreedyOptions {
-    /// Items a query.
+    /// Items per query.
     pub k: usize,
     /// Times its fair share of queries an item may serve; ∞ is nearest neighbours.
     pub lambda: f64,
@@ -56,7 +56,7 @@ pub struct GreedyOptions {
 }
 
 impl GreedyOptions {
-    /// `k` items a query and λ, the rest as by default.
+    /// `k` items per query and λ, the rest as by default.
     pub fn new(k: usize, lambda: f64) -> Self {
         Self { k, lambda, scale: CapacityScale::default(), stop: Stop::default() }
     }

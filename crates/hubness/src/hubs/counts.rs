@@ -81,7 +81,7 @@ impl<'a> Lists<'a> {
 pub struct Counts {
     /// The direction of the queries.
     direction: Direction,
-    /// Items a query was asked for, before lists were cut to the number of items.
+    /// Wanted items per query, before lists were cut to the number of items.
     k: usize,
     /// Number of queries `n`.
     queries: usize,

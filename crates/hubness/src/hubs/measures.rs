@@ -1,5 +1,5 @@
 //! How unequal the counts are. With `N_j` over all `m` items and `N̄` their mean; every measure is 0 for equal counts but the
-//! share of the maximum and, for small sizes of a hub, that of the hubs.
+//! share of the maximum and, for small sizes of a hub, the share of the hubs.
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 

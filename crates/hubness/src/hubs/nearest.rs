@@ -100,7 +100,7 @@ impl Nearest {
 
 impl NearestInFold {
     fn lists(&self, direction: Direction, k: usize) -> Lists<'_> {
-        assert!(k <= Nearest::KEPT, "{} nearest are kept, asked for {k}", Nearest::KEPT);
+        assert!(k <= Nearest::KEPT, "{} nearest are kept, got {k}", Nearest::KEPT);
         let (images, texts) = (self.pairs.images(), self.pairs.texts());
         let top = direction.queries(&self.texts, &self.images);
         let queries = 0..direction.queries(images, texts);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "10 nearest are kept, asked for 11")]
+    #[should_panic(expected = "10 nearest are kept, got 11")]
     fn more_than_are_kept() {
         let part = folds(&Pairs::uniform(4, 1), 1, 4).unwrap();
         let nearest = Nearest::new(&scores(4, 4, 0.0), &part).unwrap();

@@ -148,7 +148,7 @@ pub fn complete_truth(
         .map(|((query, item), raw)| (item, map.rescore(query, item, raw)));
     for hub in hubs {
         for victim in &mut hub.victims {
-            victim.score = scored.next().expect("one score asked for each").1;
+            victim.score = scored.next().expect("one score for each").1;
             let own = own(pairs, direction, victim.query).count();
             let better = |best: (usize, f64), next: (usize, f64)| {
                 if next.1 > best.1 { next } else { best } // own items ascend: equal ones keep the smaller

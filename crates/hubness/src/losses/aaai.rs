@@ -26,7 +26,7 @@ impl AaaiOptions {
     pub const FLICKR30K: Self = Self { local_alpha: 60.0, local_ep: 0.7 };
 }
 
-/// The AAAI loss within the batch, one term a pair, `[b]`; `.mean()` is the loss.
+/// The AAAI loss within the batch, one term per pair, `[b]`; `.mean()` is the loss.
 ///
 /// ```text
 /// E_it = exp( g (O_it − e) ),   O = S with the diagonal 0
@@ -62,7 +62,7 @@ pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
     terms(exponents, own, options.local_alpha)
 }
 
-/// The AAAI loss weighted by a memory bank, one term a pair, `[b]`; `.mean()` is the loss.
+/// The AAAI loss weighted by a memory bank, one term per pair, `[b]`; `.mean()` is the loss.
 ///
 /// ```text
 /// E_it = exp( g W_it (O_it − e) ),   W_ii = 0

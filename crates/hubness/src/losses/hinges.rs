@@ -64,7 +64,7 @@ pub fn hal(
     sum(reweighted(scores, options), margin, siblings)
 }
 
-/// MAX + HAL: [`max`] of the reweighted scores `S′` of Eq. 4; the hardest is that of `S′`.
+/// MAX + HAL: [`max`] of the reweighted scores `S′` of Eq. 4; the hardest negative is the hardest in `S′`.
 ///
 /// # Panics
 /// As [`sum`].

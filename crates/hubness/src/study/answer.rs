@@ -70,7 +70,7 @@ pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) 
     (0..pairs.images()).map(image).collect()
 }
 
-/// Answers of which each fold of the images takes one; a method without choice has a single answer for all.
+/// Answers. Each fold of the images takes one; a method without choice has a single answer for all.
 #[derive(Debug, Clone)]
 pub(crate) struct Pooled {
     pub(crate) direction: Direction,

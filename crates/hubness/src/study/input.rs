@@ -13,9 +13,9 @@ use crate::{Direction, Scores};
 pub enum Source<'a> {
     /// Inner products of embeddings, which are never held whole.
     Embeddings {
-        /// One row an image.
+        /// One row per image.
         images: Embeddings<'a>,
-        /// One row a text, of the same width.
+        /// One row per text, of the same width.
         texts: Embeddings<'a>,
         /// Whether the products are cosines.
         length: Length,
@@ -264,9 +264,9 @@ impl<'a> Test<'a> {
 /// Names of images and texts, where they are known; as many as there are images and texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// One an image.
+    /// One per image.
     pub images: Option<Vec<String>>,
-    /// One a text.
+    /// One per text.
     pub texts: Option<Vec<String>>,
 }
 

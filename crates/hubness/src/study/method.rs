@@ -1,4 +1,4 @@
-//! Which corrections are asked for, by name.
+//! The wanted corrections, by name.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The rows of a report, from what was asked for.
+//! The rows of a report, from what the command asks for.
 
 use itm_core::{Error, Result};
 
@@ -13,7 +13,7 @@ use crate::rows::Length;
 /// One row of the study.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// Its name, told apart from all others.
+    /// Its name, different from all others.
     pub(crate) name: String,
     /// The corrections among which one is chosen; a single one if nothing is to be chosen.
     pub(crate) specs: Vec<Spec>,
@@ -68,7 +68,7 @@ pub(crate) struct Offer {
     pub(crate) alone: bool,
 }
 
-/// Above this number of scores, proximity is not counted unless asked for.
+/// Above this number of scores, proximity is counted only on request.
 const COUNTED: usize = 20_000_000;
 
 impl Offer {
@@ -128,7 +128,7 @@ impl Offer {
 /// Corrections compare queries.
 const MANY: &str = "at least 2 queries and 2 images in each direction";
 
-/// Every row that was asked for, nearest neighbours first whether or not they were.
+/// Every wanted row. Nearest neighbours always come first.
 ///
 /// # Errors
 /// If a correction cannot be had of this input.

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::losses::BankScores;
 
-/// Embeddings of some training pairs, made once an epoch; they have no gradient.
+/// Embeddings of some training pairs, made once per epoch; they have no gradient.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBank {
     /// `[n, d]`; none while the bank is empty.

@@ -32,7 +32,7 @@ pub struct HalConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Width d of the joint space; also that of the GRU's state.
+    /// Width d of the joint space and of the GRU's state.
     pub embed_dim: usize,
     /// The weights before the first step: random ones, or the weights of [`Hal::with_start`](super::Hal::with_start).
     pub start: StartFrom,
@@ -97,7 +97,7 @@ pub struct TrainConfig {
     pub seed: u64,
     /// Passes over all captions; 0 leaves the weights as they begin.
     pub epochs: usize,
-    /// Pairs a step.
+    /// Pairs per step.
     pub batch: usize,
     /// Of Adam.
     pub learning_rate: f64,

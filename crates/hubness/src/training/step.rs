@@ -49,7 +49,7 @@ impl Hal {
         Ok(Self { learner, bank, config, steps_per_epoch: None })
     }
 
-    /// Tells how many steps an epoch has: `schedule = "cosine"` counts by it.
+    /// Sets the number of steps per epoch, which `schedule = "cosine"` needs.
     pub fn with_epochs_of(self, steps: usize) -> Self {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }

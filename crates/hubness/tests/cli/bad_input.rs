@@ -151,7 +151,7 @@ fn odd_rows_are_warned_of_and_counted() {
     let warnings = report["data"]["warnings"].to_string();
     assert!(warnings.contains("same.npy: 71 rows equal an earlier one"), "{warnings}");
     assert!(warnings.contains("same.npy: collapsed: all rows point nearly the same way"));
-    // Texts that cannot be told apart: the first of them is everybody's nearest, one image of 24 is right.
+    // Texts that are all equal: the first of them is everybody's nearest, one image of 24 is right.
     let r1 = row(&report, "nns")["i2t"]["r1"].as_f64().unwrap();
     assert!((r1 - 100.0 / 24.0).abs() < 1e-9, "{r1}");
 }

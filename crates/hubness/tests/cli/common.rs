@@ -82,7 +82,7 @@ impl Folder {
         Ran { code: status.code(), out: text(stdout), err: text(stderr) }
     }
 
-    /// `hubness report … --json` of the made data, without draws unless asked for.
+    /// `hubness report … --json` of the made data; draws only where `more` names them.
     pub(crate) fn report(&self, options: &str) -> Value {
         let draws = if options.contains("--resamples") { "" } else { "--resamples 0" };
         let source =

@@ -35,7 +35,7 @@ fn json_has_the_published_shape() {
     assert!(report["peak_memory_bytes"].as_u64().unwrap() > 1 << 20);
     assert_eq!(report["data"]["images"], IMAGES);
     assert_eq!(report["data"]["files"].as_array().unwrap().len(), 2);
-    let note = "pairs guessed from the shapes: 24 images, 72 texts: 3 texts an image, in order";
+    let note = "pairs guessed from the shapes: 24 images, 72 texts: 3 texts per image, in order";
     assert_eq!(report["data"]["pairs_note"], note);
 }
 

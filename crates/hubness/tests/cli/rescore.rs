@@ -64,7 +64,7 @@ fn lists_are_as_long_as_asked_and_ranked() {
     let scores: Vec<f64> =
         ran.out.lines().map(|line| line.split(' ').nth(4).unwrap().parse().unwrap()).collect();
     assert!(scores.chunks(3).all(|list| list[0] >= list[1] && list[1] >= list[2]));
-    // All items, where fewer are there than asked for.
+    // All items, where there are fewer than wanted.
     let all = folder.run(&format!("{SOURCE} --direction t2i --top 999 --out -"));
     assert_eq!(all.out.lines().count(), IMAGES * IMAGES * EACH);
 }

@@ -65,7 +65,7 @@ fn a_run_offers_what_needs_no_other_scores() {
     assert_eq!(super::common::names(&got), ["nns", "csls", "is", "nnn", "auto"]);
 }
 
-/// Four entries a query: R@5 and R@10 count those four, lists of ten hold no more, and no rank is made up.
+/// Four entries per query: R@5 and R@10 count those four, lists of ten hold no more, and no rank is made up.
 #[test]
 fn what_a_run_does_not_hold_is_no_hit_and_no_hub() {
     let folder = made(4);

@@ -212,7 +212,7 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
     ]
 }
 
-/// Scores of which some are infinite, and which say nothing of that before they are read.
+/// Scores with infinite ones among them. Only reading them shows it.
 pub(crate) struct Masked<'a> {
     pub(crate) scores: &'a ScoreMatrix,
     pub(crate) value: f32,

@@ -32,7 +32,7 @@ fn zeros_of_both_signs_are_equal() {
     assert_eq!(fit.map().rescore(0, 0, 0.0), fit.map().rescore(0, 0, -0.0));
 }
 
-/// Sums of each query's counts over all scores of the matrix, told apart by the score and then by the index.
+/// Sums of each query's counts over all scores of the matrix, in the order of the score and then of the index.
 #[test]
 fn ties_of_counts_are_broken_by_the_score_then_by_the_index() {
     for direction in Direction::BOTH {

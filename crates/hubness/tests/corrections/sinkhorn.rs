@@ -191,7 +191,7 @@ fn the_other_direction_has_one_more_query_step_and_exact_items() {
     assert!(!same_but_for_a_constant(&f, &own.queries, 1e-4), "not the f before");
     let t2i = of.fit(&TestQueries(&x), Direction::T2i).unwrap();
     let bias_of_t2i = &t2i.correction.map().affine().unwrap().items[0];
-    assert!(!same_but_for_a_constant(bias, bias_of_t2i, 1e-4), "nor that of a fit of its own");
+    assert!(!same_but_for_a_constant(bias, bias_of_t2i, 1e-4), "nor the bias of a fit of its own");
     assert_eq!(both.t2i.direction(), Direction::T2i);
 }
 

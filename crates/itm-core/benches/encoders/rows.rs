@@ -259,7 +259,7 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     })
 }
 
-/// The same with bf16 operands. A weight is packed before, as it is once a step; the other operands are packed each time.
+/// The same with bf16 operands. A weight is packed before, as it is once per step; the other operands are packed each time.
 fn matmul_bf16(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     let [x, w, y] = [rows * i, i * o, rows * o].map(random);
     let weight = View::new(&w, i, o);

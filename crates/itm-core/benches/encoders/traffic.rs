@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-/// Tensors of `values` numbers, of which an operation reads or writes `passes`.
+/// Tensors of `values` numbers. An operation reads or writes `passes` of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Traffic {
     pub(crate) values: usize,

@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// By hand. Row 1 has {20, 30, −} of which 30 is true; row 2 has {10, 30, −}, none true.
+    /// By hand. Row 1 has {20, 30, −}, and 30 is true; row 2 has {10, 30, −}, none true.
     #[test]
     fn golden_shares() {
         let o = observed();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// By hand. Row 1: caption 30, the true one, weighs 3 of 1 + 3 + 2; the masked column's 100 do not count. Row 2 has
-    /// weight on its masked column alone and is left out; with 5 on a false candidate the mean is that of 0.5 and 0.
+    /// weight on its masked column alone and is left out; with 5 on a false candidate the mean is the mean of 0.5 and 0.
     #[test]
     fn golden_expected_share() {
         let o = observed();

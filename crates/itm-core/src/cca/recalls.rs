@@ -37,7 +37,7 @@ fn direction<'a>(
     for first in (0..queries.nrows()).step_by(QUERIES) {
         let count = QUERIES.min(queries.nrows() - first);
         let tile = queries.subrows(first, count);
-        let mut scores = Mat::<f64>::zeros(items.nrows(), count); // one column a query
+        let mut scores = Mat::<f64>::zeros(items.nrows(), count); // one column per query
         let mut from = 0;
         for (k, &to) in widths.iter().enumerate() {
             let (new_items, new) = (items.subcols(from, to - from), tile.subcols(from, to - from));
@@ -113,7 +113,7 @@ mod tests {
         assert!((got[1] - 600.0).abs() < 1e-9, "{got:?}");
     }
 
-    /// By hand: the true item has 300 better ones, or is one of 300 equals, of which the first stands first.
+    /// By hand: the true item has 300 better ones, or is one of 300 equals; the first of these stands first.
     #[test]
     fn a_rank_is_counted_over_all_items() {
         let hits = |products: &[f64], truth: usize| {

@@ -120,7 +120,7 @@ fn best_of(
 mod tests {
     use super::*;
 
-    /// The order of the lists is that of the images' ridges, whichever side is the smaller one.
+    /// The lists have the order of the images' ridges, whichever side is the smaller one.
     #[test]
     fn equal_points_keep_the_order_of_the_lists() {
         let (ridge_image, ridge_text) = (vec![3.0, 1.0], vec![0.5, 2.0]);

@@ -40,7 +40,7 @@ pub(super) struct Sides<T> {
 /// Wa = Qa · Aa · U,   Wb = (Cbb + rb)^(−1/2) · V = W · Wa / s
 /// ```
 ///
-/// Nothing of the larger side but a Cholesky factor is needed, and it once for each of its ridges.
+/// The larger side needs only one Cholesky factor for each of its ridges.
 pub(super) struct Problem<'a> {
     moments: &'a Moments,
     basis: Basis,
@@ -58,13 +58,13 @@ pub(super) struct Half {
     pub(super) core: Mat<f64>,    // G, [a, a]
 }
 
-/// Canonical correlations, descending, and `Aa · U`, one column a correlation.
+/// Canonical correlations, descending, and `Aa · U`, one column per correlation.
 pub(super) struct Correlations {
     pub(super) s: Vec<f64>,
     pub(super) directions: Mat<f64>, // [a, k]
 }
 
-/// Canonical correlations, descending, and the two maps, one column a correlation.
+/// Canonical correlations, descending, and the two maps, one column per correlation.
 pub(super) struct Solution {
     pub(super) s: Vec<f64>,
     pub(super) maps: Sides<Mat<f64>>, // [dx, k], [dy, k]

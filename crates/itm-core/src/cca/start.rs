@@ -35,7 +35,7 @@ pub struct StartInputs<'a> {
 impl Start {
     /// Solves CCA on the training split for a model of a width; `seed` draws the columns that CCA leaves.
     ///
-    /// Memory is that of [`Cca::fit`](super::Cca::fit) without validation; results do not depend on the number of threads.
+    /// Needs the memory of [`Cca::fit`](super::Cca::fit) without validation; results do not depend on the number of threads.
     ///
     /// # Errors
     /// If the options are out of range or do not fit the width, if there are more dimensions than the rank, if there is no

@@ -51,7 +51,7 @@ Flickr30K: 31,783 photographs (31,014 in Karpathy's split), 5 captions each
             DIR/dataset_flickr30k.json        Karpathy's split (Stanford, \"Deep Visual-Semantic Alignments\"):
                                               29,000 train, 1,014 val, 1,000 test images
   features  DIR/precomp/train_ims.npy         [29000, dim], or regions [29000, 36, 2048] (8.6 GB in f32)
-            DIR/precomp/train_caps.txt        145,000 lines, five an image, in the same order
+            DIR/precomp/train_caps.txt        145,000 lines, five per image, in the same order
             DIR/precomp/train_ids.txt         29,000 file names
             DIR/precomp/val_*, test_*         the same; SCAN's folder f30k_precomp (dev_*, images repeated five
                                               times or not) is read as it is
@@ -68,7 +68,7 @@ Flickr8k: 8,091 photographs (8,000 in its own split), 5 captions each
   place     DIR/images/*.jpg                  the archive Flickr8k_Dataset, unpacked without its folder
             DIR/dataset_flickr8k.json         Karpathy's split: 6,000 train, 1,000 val, 1,000 test images
   features  DIR/precomp/train_ims.npy         [6000, dim]; or part of them, the rest as train_extra_ims.npy
-            DIR/precomp/train_caps.txt        five lines an image, in the same order
+            DIR/precomp/train_caps.txt        five lines per image, in the same order
             DIR/precomp/train_ids.txt         file names
             DIR/precomp/val_*, test_*         the same
             DIR/precomp/*_regions.npy         regions beside them, with *_boxes.npy; or *_grid.npy, as
@@ -85,7 +85,7 @@ MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five
             DIR/dataset_coco.json             Karpathy's split: 113,287 train (30,504 of them restval), 5,000 val,
                                               5,000 test images
   features  DIR/precomp/train_ims.npy         [113287, dim], or regions [113287, 36, 2048] (33 GB in f32)
-            DIR/precomp/train_caps.txt        566,435 lines, five an image, in the same order
+            DIR/precomp/train_caps.txt        566,435 lines, five per image, in the same order
             DIR/precomp/train_ids.txt         file names, or COCO's numbers
             DIR/precomp/dev_*, test_*         5,000 images; 1,000 of the test split
             DIR/precomp/testall_*             all 5,000; SCAN's folder coco_precomp is read as it is

@@ -86,7 +86,7 @@ mod tests {
             "9 of 9 pictures are there and whole",
             "test in train: 0 images, 0 of 15 captions",
             "val_grid.npy: f32 [2, 1, 2]",
-            "val: 1 regions an image, 2 wide, without boxes",
+            "val: 1 regions per image, 2 wide, without boxes",
             "images/ with 9 pictures (306 bytes)",
             "\nno problem found",
         ] {
@@ -121,7 +121,7 @@ mod tests {
             "DIR/precomp/train_caps.txt line 3:",
             "DIR/precomp/train_caps.txt line 19:",
             "DIR/precomp/train_extra_caps.txt: No such file",
-            "DIR/precomp/val_grid.npy: expected 2 rows, one an image, got 3",
+            "DIR/precomp/val_grid.npy: expected 2 rows, one per image, got 3",
             "DIR/precomp/test_ims.npy row 0, column 0: expected a finite number, got NaN",
             "DIR/precomp/test_ims.npy row 2, column 0: expected a finite number, got inf",
         ];
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(counts, [("f30k_test.json", 5), ("f30k_train.json", 1)]);
         let text = report.to_string();
         for want in [
-            "f30k_test.json: 1 captions beyond 5 an image dropped",
+            "f30k_test.json: 1 captions beyond 5 per image dropped",
             "1 of 5 captions: \"a dog\" (1 / 1)",
             "no pictures below",
         ] {

@@ -71,7 +71,7 @@ fn karpathy(report: &mut CheckReport, path: &Path, bytes: &[u8], options: CheckO
         let (captions, images) = (json.dropped.captions, json.dropped.images);
         found
             .notes
-            .push(format!("{captions} captions beyond {n} an image dropped ({images} images)"));
+            .push(format!("{captions} captions beyond {n} per image dropped ({images} images)"));
     }
     let part = |split| {
         let images = || json.images_of(split);
@@ -160,7 +160,7 @@ fn fne(report: &mut CheckReport, annotations: Vec<(PathBuf, Vec<u8>)>, options: 
         found.count(name, file.images.len(), file.captions.len());
         if file.dropped.captions > 0 {
             let (captions, n) = (file.dropped.captions, options.captions_per_image);
-            found.notes.push(format!("{name}: {captions} captions beyond {n} an image dropped"));
+            found.notes.push(format!("{name}: {captions} captions beyond {n} per image dropped"));
         }
         paths.extend(file.images.iter().map(|image| picture_of(&report.dir, image)));
         match split_of(&place) {
@@ -287,7 +287,7 @@ fn not_finite(npy: &Npy) -> Vec<crate::Error> {
     (0..npy.rows()).filter_map(|i| npy.row_into(i, &mut row).err()).collect()
 }
 
-/// Arrays of the split beside the features, such as a grid: one row an image.
+/// Arrays of the split beside the features, such as a grid: one row per image.
 fn other_arrays(
     report: &mut CheckReport,
     folder: &Path,
@@ -311,7 +311,7 @@ fn other_arrays(
                 found.notes.push(format!("{name}: {dtype} {shape:?}"));
                 let rows = [part.images(), part.captions.len()];
                 if !rows.contains(&npy.rows()) {
-                    let expected = format!("{} rows, one an image", part.images());
+                    let expected = format!("{} rows, one per image", part.images());
                     problems.push(crate::Error::invalid(npy.place(), expected, npy.rows()));
                 }
             }

@@ -43,9 +43,9 @@ struct EvalEntry {
 /// Which of the two forms a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FneForm {
-    /// `{"image", "caption": "text", "image_id"}`: one object a caption.
+    /// `{"image", "caption": "text", "image_id"}`: one object per caption.
     Train,
-    /// `{"image", "caption": ["text", …]}`: one object an image.
+    /// `{"image", "caption": ["text", …]}`: one object per image.
     Eval,
 }
 
@@ -100,7 +100,7 @@ impl FneAnnotations {
     }
 
     fn parse_train(place: &str, bytes: &[u8]) -> Result<Self> {
-        let what = "a list of {\"image\", \"caption\", \"image_id\"}, one a caption";
+        let what = "a list of {\"image\", \"caption\", \"image_id\"}, one per caption";
         let List(entries): List<TrainEntry> = json::parse(place, what, bytes)?;
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let (mut images, mut captions, mut image_of_text) = (Vec::new(), Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ impl FneAnnotations {
     }
 
     fn parse_eval(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
-        let what = "a list of {\"image\", \"caption\": […]}, one an image";
+        let what = "a list of {\"image\", \"caption\": […]}, one per image";
         let List(entries): List<EvalEntry> = json::parse(place, what, bytes)?;
         let mut dropped = Dropped::default();
         let (mut images, mut captions, mut image_of_text) = (Vec::new(), Vec::new(), Vec::new());

@@ -53,7 +53,7 @@ pub struct Karpathy {
 pub struct KarpathyImage {
     /// File name.
     pub filename: String,
-    /// Folder below that of the JSON, where the file has one (`val2014` in COCO).
+    /// Folder below the folder of the JSON, where the file has one (`val2014` in COCO).
     pub filepath: Option<String>,
     /// What it is for.
     pub split: Split,

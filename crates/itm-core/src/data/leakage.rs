@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn equal_features_under_another_name_are_stated() {
         let mut data = data();
-        data.test.features.values[1] = 1.0; // that of image b
+        data.test.features.values[1] = 1.0; // the value of image b
         let leakage = Leakage::of(&data).refuse_images("dir").unwrap();
         assert_eq!(leakage.overlaps[1].twins, [("e".to_string(), "b".to_string())]);
         assert!(leakage.to_string().contains("test in train: 0 images, 1 twins (first e = b), "));

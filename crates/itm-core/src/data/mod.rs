@@ -67,7 +67,7 @@ pub use vectors::WordVectors;
 
 use crate::{Error, Pairs, Result};
 
-/// Global features, one row an image, row-major `[rows, dim]`.
+/// Global features, one row per image, row-major `[rows, dim]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Features {
     /// Width of a row.
@@ -91,9 +91,9 @@ impl Features {
 /// One split of a data set, over precomputed global features or over pictures alone.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// One row an image; of width 0 where there are only pictures.
+    /// One row per image; of width 0 where there are only pictures.
     pub features: Features,
-    /// Several rows an image, where the data have them and somebody asked.
+    /// Several rows per image, where the data have them and the caller wants them.
     pub regions: Option<Regions>,
     /// Name of each image: its file name, as it stands in the data.
     pub images: Vec<String>,

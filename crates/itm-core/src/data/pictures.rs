@@ -16,8 +16,8 @@ use crate::{Error, Pairs, Result};
 ///
 /// ```text
 /// DIR/dataset_NAME.json     Karpathy's captions and splits; or, without it, the lists of the FNE program:
-/// DIR/*train*.json          an object a caption
-/// DIR/*val*.json, *test*    an object an image
+/// DIR/*train*.json          an object per caption
+/// DIR/*val*.json, *test*    an object per image
 /// DIR/images/…              the pictures, or where the JSON says
 /// ```
 ///
@@ -161,7 +161,7 @@ mod tests {
         dir
     }
 
-    /// Two captions an image, one more for the first.
+    /// Two captions per image, one more for the first.
     fn json(splits: [(&str, &str); 3]) -> String {
         let image = |(k, (name, split)): (usize, &(&str, &str))| {
             let more = if k == 0 { r#", {"raw": "more"}"# } else { "" };

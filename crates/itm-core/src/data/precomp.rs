@@ -78,14 +78,14 @@ pub fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
 /// DIR/dataset_NAME.json             Karpathy's captions and splits; optional, everything is checked against it
 /// DIR/images/…                      pictures, for reports; optional
 /// DIR/precomp/train_ims.npy         [n, dim] or regions [n, r, dim] (their mean is taken); images once or repeated
-/// DIR/precomp/train_caps.txt        five lines an image
-/// DIR/precomp/train_ids.txt         file names, one an image; optional
+/// DIR/precomp/train_caps.txt        five lines per image
+/// DIR/precomp/train_ids.txt         file names, one per image; optional
 /// DIR/precomp/train_extra_*         more of the same; optional
 /// DIR/precomp/val_* (or dev_*), test_* (or testall_*)
-/// DIR/precomp/…_regions.npy, …_grid.npy, …   regions beside them, if they are asked for: see [`RegionSource`]
+/// DIR/precomp/…_regions.npy, …_grid.npy, …   regions beside them, if the caller wants them: see [`RegionSource`]
 /// ```
 ///
-/// Where regions are asked for and `train_extra` has none, it is left out: all methods learn from the same images.
+/// If the caller wants regions and `train_extra` has none, `train_extra` is left out: all methods learn from the same images.
 ///
 /// The features may also lie in `DIR` itself, or in its only folder `*_precomp`.
 ///

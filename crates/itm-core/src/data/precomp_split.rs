@@ -11,9 +11,9 @@ use crate::{Error, Pairs, Result};
 /// How often the feature file holds an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowLayout {
-    /// One row an image.
+    /// One row per image.
     Once,
-    /// One row a caption: the rows of an image are equal in every bit, which was verified.
+    /// One row per caption: the rows of an image are equal in every bit, which was verified.
     Repeated,
 }
 
@@ -32,7 +32,7 @@ pub struct PrecompSplit {
     pub captions_per_image: usize,
     /// The captions, raw; caption `c` belongs to image `c / captions_per_image`.
     pub captions: Vec<String>,
-    /// One an image, where the file exists.
+    /// One per image, where the file exists.
     pub ids: Option<Vec<String>>,
 }
 
@@ -70,7 +70,7 @@ impl PrecompSplit {
         mut manifest: Option<&mut Manifest>,
     ) -> Result<Self> {
         if captions_per_image == 0 {
-            return Err(Error::invalid("captions an image", "at least 1", 0));
+            return Err(Error::invalid("captions per image", "at least 1", 0));
         }
         let paths = SplitFiles::of(folder, name);
         let features = open_scaled(root, &paths.ims, &paths.scale, manifest.as_deref_mut())?;
@@ -121,7 +121,7 @@ impl PrecompSplit {
         let (images, captions, each) =
             (self.images(), self.captions.len(), self.captions_per_image);
         if ![images, captions].contains(&file.rows()) {
-            let expected = format!("{images} rows, one an image");
+            let expected = format!("{images} rows, one per image");
             return Err(Error::invalid(file.place(), expected, file.rows()));
         }
         Ok(match row_layout(file.place(), file, captions, each)? {
@@ -158,7 +158,7 @@ impl PrecompSplit {
         )
     }
 
-    /// One row of global features an image; regions `[r, dim]` become their mean.
+    /// One row of global features per image; regions `[r, dim]` become their mean.
     ///
     /// # Errors
     /// If a value is not finite: names row and column.
@@ -241,7 +241,7 @@ fn row_layout(caps: &str, features: &Npy, captions: usize, per_image: usize) -> 
     Ok(RowLayout::Repeated)
 }
 
-/// A name a line, or each name `per_image` times; no name for two images.
+/// A name per line, or each name `per_image` times; no name for two images.
 fn one_per_image(
     place: &str,
     mut ids: Vec<String>,

@@ -90,7 +90,7 @@ impl RegionSource {
             Self::Grid => (vec![count, 4], (0..count).step_by(1)),
         };
         if file.shape() != shape {
-            let expected = format!("shape {shape:?}, a box a region");
+            let expected = format!("shape {shape:?}, a box per region");
             return Err(Error::invalid(file.place(), expected, format!("{:?}", file.shape())));
         }
         regions.with_boxes(read_boxes(&file, rows)?)

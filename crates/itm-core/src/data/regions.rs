@@ -1,4 +1,4 @@
-//! Region features: several rows an image, in memory or in a mapped file.
+//! Region features: several rows per image, in memory or in a mapped file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -250,7 +250,7 @@ impl Regions {
         };
         let boxes = self.parts.iter().all(|part| part.boxes.is_some());
         let boxes = if boxes { "with boxes" } else { "without boxes" };
-        format!("{each} regions an image, {} wide, {boxes}", self.dim)
+        format!("{each} regions per image, {} wide, {boxes}", self.dim)
     }
 
     /// Bytes that are held in memory: values, unless a file holds them, and boxes.
@@ -269,7 +269,7 @@ impl Regions {
         self.parts.iter().map(part).sum()
     }
 
-    /// Bytes of the files that are read as regions are asked for.
+    /// Bytes of the files whose regions are read on demand.
     pub fn mapped_bytes(&self) -> u64 {
         let part = |part: &Part| match &part.values {
             Values::Held(_) => 0,

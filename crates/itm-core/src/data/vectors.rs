@@ -102,7 +102,7 @@ impl Found<'_> {
             let line = line.map_err(Error::io(self.path))?;
             let place = format!("line {}", k + 1);
             let (word, values) = line.split_once(' ').unwrap_or((&line, ""));
-            // Of words that nobody asked for only the number of values matters, and only at the first line.
+            // Of words outside the vocabulary only the number of values matters, and only at the first line.
             if self.width.is_some() && self.vocabulary.number(word).is_none() {
                 continue;
             }

@@ -70,7 +70,7 @@ impl BagOfWords {
     pub fn with_idf(self, idf: &[f32]) -> Result<Self> {
         let (place, [terms, _]) = ("idf of a bag of words", self.weight.dims());
         if idf.len() != terms {
-            return Err(Error::invalid(place, format!("that of {terms} terms"), idf.len()));
+            return Err(Error::invalid(place, format!("idf of {terms} terms"), idf.len()));
         }
         if let Some(value) = idf.iter().find(|x| !(x.is_finite() && **x > 0.0)) {
             return Err(Error::invalid(place, "numbers above 0", value));

@@ -1,5 +1,5 @@
 //! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return rows of unit length,
-//! [`BiGruText`] one a word, [`Vit`] and [`Bert`] a row per patch or word piece.
+//! [`BiGruText`] returns a row per word, [`Vit`] and [`Bert`] a row per patch or word piece.
 
 mod bag_of_words;
 mod bert;

@@ -10,7 +10,7 @@ pub enum PositionStep {
     /// `old / new`: `interpolate_pos_encoding` of today's Hugging Face programs, which name the size.
     #[default]
     Size,
-    /// `old / (new + 0.1)`: that of the earlier ones, which gave a factor with a tenth added against rounding.
+    /// `old / (new + 0.1)`: the step of earlier releases, which gave a factor with a tenth added against rounding.
     Factor,
 }
 
@@ -82,7 +82,7 @@ mod tests {
 
     /// By hand, two points to four, step ½. The first lies at −¼, its taps at −1¾, −¾, ¼ and 1¼ from it, where k is
     /// −0.03515625, 0.26171875, 0.87890625, −0.10546875; the border takes the first three. The second lies at ¼, its taps
-    /// at −1¼, −¼, ¾ and 1¾, of which the border takes two and the last point two.
+    /// at −1¼, −¼, ¾ and 1¾: the border takes two of them, and the last point two.
     #[test]
     fn golden_two_points_to_four() {
         let got = weights(2, 4, PositionStep::Size);

@@ -35,9 +35,9 @@ impl Batch<'_> {
         let b = self.image_ids.len();
         assert!(b > 0, "a batch has at least one pair");
         assert_eq!(self.texts.len(), b, "one text a pair");
-        assert_eq!(self.caption_ids.len(), b, "one caption number a pair");
+        assert_eq!(self.caption_ids.len(), b, "one caption number per pair");
         if let Images::Regions { width, counts, values } = self.images {
-            assert_eq!(counts.len(), b, "one count of regions a pair");
+            assert_eq!(counts.len(), b, "one count of regions per pair");
             let rows: usize = counts.iter().sum();
             assert_eq!(values.len(), rows * width, "regions are [{rows}, {width}]");
         }

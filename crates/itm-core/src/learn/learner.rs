@@ -99,7 +99,7 @@ impl<M: Module> Learner<M> {
     /// counts to be kept beside epoch, steps and updates, in their order.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// The errors of `write`.
     pub fn save(
         &self,
         method: &str,
@@ -147,7 +147,7 @@ impl Saved {
     /// Refuses files that hold more than was read from them.
     ///
     /// # Errors
-    /// The first entry that nobody asked for.
+    /// The first entry that nobody read.
     pub fn nothing_else(&self) -> Result<()> {
         self.model.nothing_else()?;
         self.state.nothing_else()

@@ -37,7 +37,7 @@ pub trait Method: Any {
     /// Hands over the files with all that the next step depends on, each by name and contents.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// The errors of `write`.
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()>;
 
     /// Takes up from a folder what [`save`](Self::save) wrote.

@@ -1,4 +1,4 @@
-//! Five captions an image: each tells a part of the facts, as people do.
+//! Five captions per image. Each caption states a part of the facts, as people do.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;

@@ -62,7 +62,7 @@ impl Phrase {
 }
 
 impl Claim {
-    /// Its phrases, in its own order, which need not be that of a sentence.
+    /// Its phrases, in its own order, which may differ from the order in a sentence.
     pub fn phrases(&self) -> Vec<Phrase> {
         match self {
             Self::Place => Vec::new(),

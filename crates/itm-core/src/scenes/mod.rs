@@ -1,7 +1,7 @@
 //! Scenes: a built-in world of images and captions in which the truth is known.
 //!
 //! A measuring instrument first and a demo second. The picture, the captions and the truth come from one list of facts,
-//! so it is known which caption is *really* true of which image, annotated or not; which word is met by which region;
+//! so it is known which captions are *really* true of an image, annotated or not; which regions meet a word;
 //! which edit makes a sentence false. A [`Dataset`] made of it holds features (from pixels alone),
 //! captions and annotated pairs, nothing else: training cannot read the truth.
 //!

@@ -12,16 +12,16 @@ use super::{CAPTIONS, Caption, ImageFeature, caption, draw, layout, truth};
 use crate::data::{self, Features, Part};
 use crate::{Pairs, Relevance};
 
-/// One split: facts and captions; images are drawn when asked for.
+/// One split: facts and captions; images are drawn on demand.
 #[derive(Debug, Clone)]
 pub struct Split {
     /// `train`, `val` or `test`.
     pub name: &'static str,
     /// The facts of each image.
     pub scenes: Vec<Scene>,
-    /// Five an image, in image order.
+    /// Five per image, in image order.
     pub captions: Vec<Caption>,
-    /// The annotated pairs: five captions an image.
+    /// The annotated pairs: five captions per image.
     pub pairs: Pairs,
     seed: u64,
     number: u64,
@@ -130,7 +130,7 @@ impl Split {
         let boxes = all.iter().flat_map(|of| &of.boxes).copied().collect();
         let values = all.into_iter().flat_map(|of| of.features).collect();
         let regions = data::Regions::new(WIDTH, vec![Regions::COUNT; self.len()], values);
-        regions.and_then(|regions| regions.with_boxes(boxes)).expect("finite, and a box a region")
+        regions.and_then(|regions| regions.with_boxes(boxes)).expect("finite, and a box per region")
     }
 
     /// What a method may see of this split.

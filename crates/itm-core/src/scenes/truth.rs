@@ -1,4 +1,4 @@
-//! Which caption is true of which image, and which word is met by which region. Never read in training.
+//! Which captions are true of an image, and which regions meet a word. Never read in training.
 
 use std::collections::HashMap;
 

@@ -65,7 +65,7 @@ pub trait Scored {
         None
     }
 
-    /// Whether a score costs a pass of its own through a model: whoever needs it twice keeps it.
+    /// Whether a score costs a pass of its own through a model. Keep such a score if you need it twice.
     fn costly(&self) -> bool {
         false
     }
@@ -89,7 +89,7 @@ pub trait Scored {
 }
 
 impl dyn Scored + '_ {
-    /// The scores of a fold, asked for by its runs of consecutive texts.
+    /// The scores of a fold, by its runs of consecutive texts.
     ///
     /// # Errors
     /// As [`Scored::block`].

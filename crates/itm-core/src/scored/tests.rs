@@ -21,7 +21,7 @@ fn scattered(n: usize, m: usize) -> Pairs {
     Pairs::new(n, (0..m).map(|t| if t < n { n - 1 - t } else { t * 37 % n }).collect()).unwrap()
 }
 
-/// A model that gives blocks and nothing else, and remembers what it was asked for.
+/// A model that gives blocks and nothing else, and remembers the calls.
 struct Blocks {
     scores: ScoreMatrix,
     asked: RefCell<Vec<[Range<usize>; 2]>>,

@@ -17,8 +17,8 @@ const BEHIND: f32 = 1024.0;
 /// s(i, t) = cheap(i, t) − max cheap − 1024     otherwise
 /// ```
 ///
-/// A recall at up to k equals that of all pairs only as far as the cheap model lets true pairs through: **it is no number of a protocol
-/// that scores all pairs**, and whoever shows it says so. With k of all items every pair is a candidate.
+/// A recall at up to k equals the recall over all pairs only as far as the cheap model lets true pairs through: **it is no number of a protocol
+/// that scores all pairs**. A page that shows this recall must say so. With k of all items every pair is a candidate.
 ///
 /// ```
 /// use itm_core::ScoreMatrix;

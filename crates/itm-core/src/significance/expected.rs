@@ -25,7 +25,7 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
     Measures::of_recalls(CUTS.map(i2t), CUTS.map(|k| 100.0 * (k as usize).min(n) as f64 / n as f64))
 }
 
-/// Expected recalls of an oracle that knows every true pair and nothing of which one is annotated.
+/// Expected recalls of an oracle that knows every true pair, but not which pairs are annotated.
 ///
 /// It ranks by groups, the best first, at random within a group; what is not true comes after them.
 ///

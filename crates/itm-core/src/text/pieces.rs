@@ -152,7 +152,7 @@ fn options(folder: &Path) -> Result<Options> {
 }
 
 fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
-    let refused = |e| Error::invalid(vocabulary.display(), "a word piece a line", e);
+    let refused = |e| Error::invalid(vocabulary.display(), "a word piece per line", e);
     let model = WordPiece::from_file(&vocabulary.display().to_string());
     let model = model.unk_token("[UNK]".into()).build().map_err(refused)?;
     let mut tokenizer = Tokenizer::new(model);

@@ -14,8 +14,8 @@ use stem::stems;
 ///
 /// | symbol | here                                             |
 /// |--------|--------------------------------------------------|
-/// | m      | the captions [`Terms::fit`] was given            |
-/// | df_t   | how many of them hold a word with the stem `t`   |
+/// | m      | number of captions that [`Terms::fit`] gets      |
+/// | df_t   | number of these captions with the stem `t`       |
 ///
 /// A token is a lower-case run of `[a-z0-9]`. The stemmer is light: plural, `-ing` and `-ed` with undoubling, final `e`.
 ///
@@ -34,7 +34,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Terms of at least `min_captions` captions; the rarest go first where more than `max_terms` remain.
+    /// Terms of at least `min_captions` captions. If more than `max_terms` remain, the rarest are dropped.
     pub fn fit(captions: &[impl AsRef<str>], min_captions: usize, max_terms: usize) -> Self {
         let mut count = BTreeMap::<String, usize>::new();
         for caption in captions {

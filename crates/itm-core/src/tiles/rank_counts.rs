@@ -116,7 +116,7 @@ impl Counts {
         let standing = |(query, (((greater, before), equal), own))| {
             let others = u32::checked_sub(equal, own);
             let equal = others.unwrap_or_else(|| {
-                panic!("{what} {query}: its true score is not that of the tiles")
+                panic!("{what} {query}: its true score differs from the score in the tiles")
             });
             Standing { greater, before, equal, own }
         };
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "its true score is not that of the tiles")]
+    #[should_panic(expected = "its true score differs from the score in the tiles")]
     fn scores_from_elsewhere_are_noticed() {
         let v = unit(5, 8, 1);
         let tiles = tiles(&v, &v, 8);

@@ -26,14 +26,14 @@ pub struct TopK {
 }
 
 impl TopTexts {
-    /// Keeps `k` texts an image.
+    /// Keeps `k` texts per image.
     pub fn new(k: usize) -> Self {
         Self { k }
     }
 }
 
 impl TopImages {
-    /// Keeps `k` images a text.
+    /// Keeps `k` images per text.
     pub fn new(k: usize) -> Self {
         Self { k }
     }

@@ -28,7 +28,7 @@ impl GridPca {
     ///
     /// # Departures
     /// The file of the data says `[128, 1280]`, but its numbers lie as `[1280, 128]` does: a transposed view was saved without
-    /// being copied. Whichever order gives components of length 1 is taken; the stated one if neither or both do.
+    /// being copied. The reader takes the order that gives components of length 1, and the stated order if neither or both do.
     ///
     /// # Errors
     /// A missing or malformed file, or one for another number of channels.
@@ -54,7 +54,7 @@ impl GridPca {
         let rows = floats(place, &tensors, "components", &[width, channels])?;
         let transposed = (0..width * channels).map(|at| rows[at % width * channels + at / width]);
         let transposed: Vec<_> = transposed.collect();
-        // Components have length 1: that tells the two orders apart.
+        // Components have length 1 in only one of the two orders.
         let components =
             if is_unit(&rows, width) && !is_unit(&transposed, width) { rows } else { transposed };
         Ok(Self { mean, components, width })

@@ -96,7 +96,7 @@ fn work<T, J>(
         if state.begun >= state.end {
             return;
         }
-        // Number and job are taken under one lock: the order of the jobs is that of the results.
+        // Number and job are taken under one lock: so the jobs have the order of the results.
         let number = state.begun;
         let next = catch_unwind(AssertUnwindSafe(|| {
             jobs.lock().unwrap_or_else(PoisonError::into_inner).next()

@@ -178,7 +178,7 @@ fn horizontal(rows: &[u8], width: usize, taps: &Taps, out: &mut [u8]) {
     }
 }
 
-/// Rows of `length` bytes, of which the first is row `first` of the picture, become as many rows as there are taps.
+/// Rows of `length` bytes become one row per tap. The first row is row `first` of the picture.
 #[inline(always)]
 fn vertical(rows: &[u8], length: usize, first: usize, taps: &Taps, out: &mut [u8]) {
     for (i, out) in out.chunks_exact_mut(length).enumerate() {

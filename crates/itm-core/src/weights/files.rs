@@ -20,7 +20,7 @@ use unread::PickledFile;
 ///
 /// Of a folder's `model.safetensors`, `model.safetensors.index.json` with its shards, `pytorch_model.bin` and
 /// `pytorch_model.bin.index.json` the first that is there. A file by itself is in the safetensors format where its name ends so,
-/// else one of PyTorch's, of today's kind (an archive) or the older one (consecutive pickles). Files are mapped, not read: only the tensor that is asked for
+/// else one of PyTorch's, of today's kind (an archive) or the older one (consecutive pickles). Files are mapped, not read: only the wanted tensor
 /// is ever in memory. f16, bf16 and f64 become f32.
 ///
 /// ```no_run

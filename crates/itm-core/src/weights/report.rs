@@ -58,7 +58,7 @@ impl LoadReport {
         self.complete_for("its config.json", false)
     }
 
-    /// As [`complete`](Self::complete) for whoever asks for the tensors, and in a strict reading without an unknown one.
+    /// As [`complete`](Self::complete) for a caller that reads the tensors, and in a strict reading without an unknown one.
     pub(super) fn complete_for(self, asked_by: &str, strict: bool) -> Result<Self> {
         let unknown = if strict { self.unexpected.as_slice() } else { &[] };
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {

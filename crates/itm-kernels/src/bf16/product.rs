@@ -13,7 +13,7 @@ pub(super) const PASS: usize = 512;
 const PART_ROWS: usize = 256;
 /// Columns of a part.
 const PART_COLUMNS: usize = 16 * COLUMNS;
-/// Parts are made smaller until there are so many, for threads to share.
+/// Parts are made smaller until there are this number of parts, for threads to share.
 const PARTS: usize = 16;
 /// Products of pairs that are not worth another thread: some 10 µs.
 const SMALL: usize = 1 << 20;
@@ -61,7 +61,7 @@ pub(super) fn product_by(
 }
 
 pub(super) fn add_product_by(engine: Engine, to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
-    compute(engine, places(to), stride, Base::Held, a, b); // `places` are those of values
+    compute(engine, places(to), stride, Base::Held, a, b); // `places` are places of values
 }
 
 /// Values as places for values.

@@ -107,7 +107,7 @@ mod x86 {
             for r in 0..ROWS {
                 let one = _mm512_set1_epi32(a[r].cast_signed());
                 for c in 0..WIDE {
-                    // SAFETY: both types are 512 bits of which all are valid.
+                    // SAFETY: both types are 512 bits, and all bits are valid.
                     let [one, pairs]: [__m512bh; 2] = unsafe { transmute([one, pairs[c]]) };
                     sums[r][c] = _mm512_dpbf16_ps(sums[r][c], one, pairs);
                 }

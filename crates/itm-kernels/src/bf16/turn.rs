@@ -154,7 +154,7 @@ mod x86 {
     #[inline]
     fn neighbours(first: &Values, second: &Values) -> __m512 {
         let both = _mm512_cvtne2ps_pbh(load(second), load(first));
-        // SAFETY: both types are 512 bits of which all are valid.
+        // SAFETY: both types are 512 bits, and all bits are valid.
         unsafe { transmute(both) }
     }
 
@@ -172,7 +172,7 @@ mod x86 {
             order
         };
         let both = _mm512_cvtne2ps_pbh(load(lower), load(upper));
-        // SAFETY: all types are 512 bits of which all are valid.
+        // SAFETY: all types are 512 bits, and all bits are valid.
         unsafe {
             let order = transmute::<[u16; 2 * SIDE], __m512i>(ORDER);
             let both = transmute::<__m512bh, __m512i>(both);
@@ -190,7 +190,7 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn stored(square: Square) -> [Line; SIDE] {
-        // SAFETY: both types are 16 times 512 bits of which all are valid.
+        // SAFETY: both types are 16 times 512 bits, and all bits are valid.
         unsafe { transmute(square) }
     }
 

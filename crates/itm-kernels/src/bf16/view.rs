@@ -53,7 +53,7 @@ impl<'a> View<'a> {
         self.cols
     }
 
-    /// Whether the values of a column, and not those of a row, are neighbours.
+    /// Whether the values of a column, and not the values of a row, are neighbours.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn is_column_major(&self) -> bool {
         self.row_stride == 1 && self.col_stride != 1

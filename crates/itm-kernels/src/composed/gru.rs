@@ -109,7 +109,7 @@ fn complement<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     B::float_add_scalar(B::float_neg(x), 1.0f32.into())
 }
 
-/// `[b, w]` tensors, one a step, to `[b, l, w]`.
+/// `[b, w]` tensors, one per step, to `[b, l, w]`.
 fn stack<B: Backend>(steps: Vec<FloatTensor<B>>) -> FloatTensor<B> {
     let steps = steps.into_iter().map(|x| {
         let [b, w] = x.shape().dims();

@@ -77,7 +77,7 @@ impl Rows {
         Gram { values, stride: self.count(item) }
     }
 
-    /// Items as a batch wants them: the first place, counted from that of the first item, the count, the Gram matrix.
+    /// Items as a batch wants them: the first place, counted from the first place of the first item, the count, the Gram matrix.
     fn placed(&self, items: Range<usize>) -> Vec<Item<'_>> {
         let first = self.starts[items.start];
         let item =

@@ -1,4 +1,4 @@
-//! What each query adds to the score of one image and one text, branch by branch: for whoever explains a score.
+//! What each query adds to the score of one image and one text, branch by branch, for explanations of a score.
 
 use super::pair::{self, Scratch};
 use super::{Batch, Inputs, Rule};
@@ -9,7 +9,7 @@ use crate::product::{Into, Matrix, Threads, product};
 pub struct Parts {
     /// `S`
     pub score: f32,
-    /// `s`, `[words, regions]`, whoever asks.
+    /// `s`, `[words, regions]`.
     pub products: Vec<f32>,
     /// `neg`, `[q]`
     pub negative: Vec<f32>,

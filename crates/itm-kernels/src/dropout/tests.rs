@@ -21,7 +21,7 @@ fn golden_bits() {
     assert!(want.next().is_none());
 }
 
-/// Every copy, every tail: a value stays where its bits say so, whoever computes it.
+/// Every copy, every tail: a value stays where its bits say so, in every implementation.
 #[test]
 fn factors_follow_the_bits() {
     for rate in [0.0, 0.1, 0.5, 0.9] {

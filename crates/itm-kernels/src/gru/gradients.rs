@@ -143,7 +143,7 @@ fn transposed_panels(w_hh: &[f32], h: usize) -> Panels {
     })
 }
 
-/// Adds the gradient of step `t`'s output to a packed row, with that of the padding for a sequence that ends there.
+/// Adds the gradient of step `t`'s output to a packed row, with the gradient of the padding for a sequence that ends there.
 fn add_output_gradient(
     d: &mut [f32],
     grad: &[f32],

@@ -14,7 +14,7 @@ pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 ///
 /// `counts`: how many entries of a row count, from its start; all without it. The first axes of `x` are one axis of rows, and
 /// each count holds for the same number of consecutive rows: `b` counts for scores `[b, h, l, l]`. An entry that does not count
-/// has the weight 0 and the gradient 0, in a row of which nothing counts as well.
+/// has the weight 0 and the gradient 0, also in a row where nothing counts.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

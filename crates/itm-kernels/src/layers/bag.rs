@@ -16,7 +16,7 @@ use crate::ops::BagOps;
 /// weights get no gradient.
 ///
 /// # Panics
-/// If a number is not that of a row.
+/// If a number is not a row's number.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

@@ -103,7 +103,7 @@ impl CrossProducts {
         Tensor::from_dispatch(scores)
     }
 
-    /// The same values on the host, for whoever has to look at one text after another.
+    /// The same values on the host, for loops over single texts.
     pub fn host(&self) -> HostProducts {
         HostProducts {
             products: read(&self.products),

@@ -78,7 +78,7 @@ fn softmax_agrees_with_composed_and_autodiff() {
     }
 }
 
-/// The fallback does not read what does not count, and a row of which nothing counts is zero: as the kernel.
+/// The fallback does not read what does not count, and a row where nothing counts is zero, as in the kernel.
 #[test]
 fn the_fallback_of_softmax_masks_as_the_kernel() {
     let device = Device::flex();

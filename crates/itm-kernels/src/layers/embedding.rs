@@ -14,7 +14,7 @@ use crate::ops::{EmbeddingOps, Taken};
 /// The sum is in the order of k, on the CPU on any number of threads.
 ///
 /// # Panics
-/// If a number is not that of a row.
+/// If a number is not a row's number.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

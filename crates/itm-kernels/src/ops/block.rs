@@ -215,7 +215,7 @@ impl<B: Block, C: CheckpointStrategy> Block for Autodiff<B, C> {
     }
 }
 
-/// A block of which only the input is kept.
+/// A block that keeps only its input.
 #[derive(Debug)]
 struct Recomputed;
 

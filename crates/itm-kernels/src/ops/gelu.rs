@@ -25,7 +25,7 @@ pub(crate) trait GeluOps: Backend {
         composed::<Self>(x)
     }
 
-    /// The gradient of x for that of y.
+    /// The gradient of x from the gradient of y.
     fn fused_gelu_backward(x: FloatTensor<Self>, grad: FloatTensor<Self>) -> FloatTensor<Self> {
         composed_backward::<Self>(x, grad)
     }

@@ -44,7 +44,7 @@ pub(crate) trait LayerNormOps: Backend {
         (y, saved, x)
     }
 
-    /// The gradients of x, γ and β for that of y.
+    /// The gradients of x, γ and β from the gradient of y.
     fn fused_layer_norm_backward(
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,

@@ -20,7 +20,7 @@ pub(crate) trait OrderOps: Backend {
         composed::<Self>(images, texts)
     }
 
-    /// Gradients of both for that of the scores.
+    /// Gradients of both from the gradient of the scores.
     fn order_scores_backward(
         images: FloatTensor<Self>,
         texts: FloatTensor<Self>,

@@ -20,7 +20,7 @@ pub(crate) trait SoftmaxOps: Backend {
         composed::<Self>(x, counts)
     }
 
-    /// The gradient of the values for that of the weights `y`.
+    /// The gradient of the values from the gradient of the weights `y`.
     fn fused_softmax_backward(
         y: FloatTensor<Self>,
         grad: FloatTensor<Self>,
@@ -35,7 +35,7 @@ pub(crate) fn composed<B: Backend>(
     counts: Option<Vec<usize>>,
 ) -> FloatTensor<B> {
     let rest = counts.map(|counts| uncounted::<B>(&x, &counts));
-    // Low, but finite: a row of which nothing counts has a difference of 0, not of two infinities.
+    // Low, but finite: a row without a counting value has a difference of 0, not of two infinities.
     let x = filled::<B>(x, rest.clone(), -1e30);
     let largest = B::float_max_dim(x.clone(), 1);
     let e = filled::<B>(B::float_exp(B::float_sub(x, largest)), rest, 0.0);

@@ -12,7 +12,7 @@ use super::read::{leave_out, override_with};
 /// Every row with the changes of the row that it is like, its own on top.
 ///
 /// # Errors
-/// If a row is like one that is not there, or like itself by any way, or leaves out a key that the target does not have.
+/// If a row is like a missing row, or leads back to itself, or leaves out a key that the target does not have.
 pub(super) fn resolved(
     method: &Table,
     rows: Vec<(String, Table)>,
@@ -36,7 +36,7 @@ pub(super) fn resolved(
 pub(super) fn merged(method: &Table, changes: &Table) -> Table {
     let (mut merged, mut changes) = (method.clone(), changes.clone());
     if let Some(without) = changes.remove(WITHOUT) {
-        // What is not there was refused when the file was read.
+        // The reader of the file has refused missing keys.
         _ = leave_out(&mut merged, &without, WITHOUT, &|key, got| Error::invalid(key, "", got));
     }
     override_with(&mut merged, &changes);
@@ -75,10 +75,10 @@ fn changes(
     Ok(all)
 }
 
-/// Takes out of the rows which other row each begins with, if it does.
+/// Takes `from` out of the rows: the row that a row begins with.
 ///
 /// # Errors
-/// If that row is not there, or leads back to the row by any way.
+/// If that row is missing, or leads back to the row.
 pub(super) fn take_from(
     rows: &mut [(String, Table)],
     path: &Path,

@@ -63,7 +63,8 @@ fn tokens_and_a_vocabulary_of_a_file() {
     source.vocabulary = Some(file.clone());
     let read = Reading::new(&source, &target, captions()).unwrap();
     assert_eq!((read.vocabulary, &read.texts.test[0][..]), (6, &[2, 4, 1, 1, 5, 1, 3][..]));
-    let note = "the vocabulary is that of `words.json`: 6 entries, of which 1 stand in no training caption";
+    let note =
+        "the vocabulary comes from `words.json`: 6 entries, 1 of them in no training caption";
     assert_eq!(read.note(&source).as_deref(), Some(note));
     fs::write(&file, "{}").unwrap();
     let line = Reading::new(&source, &target, captions()).err().unwrap().to_string();

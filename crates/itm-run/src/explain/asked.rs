@@ -1,4 +1,4 @@
-//! Pairs that somebody asks for: an image by its name or number, a text by its words or number.
+//! Pairs that the command line names: an image by its name or number, a text by its words or number.
 
 use itm_core::{Error, Result};
 
@@ -6,7 +6,7 @@ use crate::cli;
 use crate::source::Source;
 use crate::split::Split;
 
-/// Image and text of each pair; none if nobody asks.
+/// Image and text of each pair; none if the command names none.
 ///
 /// # Errors
 /// If the split has no such image or text, or there are neither as many texts as images nor one for all.

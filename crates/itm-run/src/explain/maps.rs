@@ -15,11 +15,11 @@ use crate::split::Split;
 use crate::word_maps::{Pair, ROWS, beside, numbers, shown};
 use crate::{cli, progress};
 
-/// Writes the page into a folder; `None` if the row has neither patches nor regions. Beside the row that was asked
-/// stand the others of the run with the same seed; one that was not trained to its end is left out, with a line.
+/// Writes the page into a folder; `None` if the row has neither patches nor regions. The page also shows
+/// the other rows of the run with the same seed. A row whose training is not finished is left out, with a line.
 ///
 /// # Errors
-/// If the checkpoint of the row cannot be read, no caption has one of the words that were asked for, or the page cannot be
+/// If the checkpoint of the row cannot be read, no caption has one of the named words, or the page cannot be
 /// written.
 pub(super) fn write(
     run: &Run,

@@ -52,7 +52,7 @@ pub(crate) fn reproduce(
         paper.inferences(hubs.target.table, model.map(String::as_str), place)
     };
     for model in hubs.target.printed.values() {
-        over(Some(model))?; // every row's line, asked for or not
+        over(Some(model))?; // the line of every row, also of rows that this run leaves out
     }
     let printed = |row: &String| over(hubs.target.printed.get(row));
     let printed = rows.iter().map(printed).collect::<Result<Vec<_>>>()?;

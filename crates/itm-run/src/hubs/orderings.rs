@@ -15,7 +15,7 @@ const ORDERINGS: [(&str, &str); 6] = [
     ("csls", "csls+rgm"),
 ];
 
-/// Inferences of which the best one is.
+/// Inferences among which the best one is.
 const COMBINED: [&str; 2] = ["is+rgm", "csls+rgm"];
 
 /// One ordering and whether it holds here.

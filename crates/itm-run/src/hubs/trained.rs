@@ -77,7 +77,7 @@ impl Wanted {
     /// What is there of the source's runs; an unfinished one only to go on with.
     ///
     /// # Errors
-    /// If the one run that could serve is unfinished and `--resume` was not asked for.
+    /// If the one run that could serve is unfinished and `--resume` is missing.
     pub(super) fn look(&self, how: &cli::How) -> Result<Found> {
         let name = &self.asked.name;
         match self.find(paths(name)) {

@@ -1,4 +1,4 @@
-//! What is the same for every method: sizes of the data, and what they take.
+//! What all methods share: sizes of the data, and the memory of the data.
 
 use itm_core::cca::CcaOptions;
 use itm_core::data::{Features, Regions};
@@ -10,7 +10,7 @@ use crate::encoded::Reading;
 use crate::source::Source;
 use crate::split::{Split, Splits};
 
-/// Sizes that the configuration does not hold.
+/// Sizes that come from the data, not from the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Width of the image features.
@@ -25,7 +25,7 @@ pub struct Sizes {
     pub words: usize,
     /// Captions of the training split.
     pub captions: usize,
-    /// Bytes of the pictures that a training which sees them holds.
+    /// Bytes of the pictures in memory, for a row that sees pictures.
     pub pictures: u64,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn regions(source: &Source) -> Option<String> {
     let mapped: u64 = all.iter().flatten().map(|regions| regions.mapped_bytes()).sum();
     let mapped = match mapped {
         0 => "in memory".into(),
-        n => format!("{} of files that are read as they are needed, not held", bytes(n)),
+        n => format!("{} of files that are read on demand, not held", bytes(n)),
     };
     all[0].map(|train| format!("{}, {mapped}", train.describe()))
 }
@@ -83,7 +83,7 @@ fn regions_of(source: &Source, split: Split) -> Option<&Regions> {
     source.part(split).0.regions.as_ref()
 }
 
-/// What closed-form CCA holds while it is fitted, beside the data; nothing where there are no features.
+/// The memory of fitting closed-form CCA, without the data; 0 without features.
 ///
 /// ```text
 /// 8 · (dx² + dy² + dx·dy + a² + max(b² + a·b + 2a², a² + (n + m)·a + threads · (5a² + 2·(n + m)·d)))
@@ -96,7 +96,7 @@ fn regions_of(source: &Source, split: Split) -> Option<&Regions> {
 /// | n, m | images and captions of the validation split |
 /// | d | most dimensions that are tried |
 ///
-/// Allocators were seen to keep half as much again. A start from regions is solved on the mean of the regions of each image, held
+/// Allocators can keep half as much again. A start from regions is solved on the mean of the regions of each image, held
 /// beside it.
 pub(crate) fn closed_form(source: &Source) -> u64 {
     let train = &source.dataset.train;
@@ -158,12 +158,11 @@ mod tests {
         assert_eq!(of(&held) - of(&plain), 12 * 12 * 704 * 4 + boxes);
         assert_eq!(of(&mapped) - of(&plain), boxes);
         assert_eq!(regions(&plain), None);
-        let begin = "12 regions an image, 704 wide, with boxes, ";
+        let begin = "12 regions per image, 704 wide, with boxes, ";
         assert_eq!(regions(&held).unwrap(), format!("{begin}in memory"));
         let line = regions(&mapped).unwrap();
         assert!(
-            line.starts_with(begin)
-                && line.ends_with("of files that are read as they are needed, not held")
+            line.starts_with(begin) && line.ends_with("of files that are read on demand, not held")
         );
         // 12 · 12 · 704 numbers of f16, and three headers.
         assert!(line.contains(" 198.37 KiB ") || line.contains(" 198.38 KiB "), "{line}");

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(machine(&[]), None);
         assert_eq!(machine(&[("proc/meminfo", "MemTotal: 5 kB\n")]), None);
         assert_eq!(machine(&[FREE]), Some(10_240_000_000));
-        // Version 2: 3,000,000 of which 500,000 are used, 100,000 + 50,000 of these by cached files; the group around it
+        // Version 2: 3,000,000, 500,000 of them used, 100,000 + 50,000 of these by cached files; the group around it
         // has less left: 2,000,000 − 400,000.
         let two = [
             FREE,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! over all words of the pairs that say something of an image. Pairs are each caption with its own image, with the hardest of the
-//! images of which it is false, and with a random one of them. A caption is true of its own image, which has no mismatched word:
+//! images that it is false of, and with a random one of them. A caption is true of its own image, which has no mismatched word:
 //! there the share of words that lose by mistake is all there is.
 
 use itm_core::scored::Scored;
@@ -69,7 +69,7 @@ impl Words {
 /// A value with its image, and whether it is of a mismatched word.
 type Value = (f32, u32, bool);
 
-/// Each text with the image of the highest score, the first of equal ones, among the images of which it is false.
+/// Each text with the image of the highest score, the first of equal ones, among the images that it is false of.
 pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usize, usize)>> {
     let (n, m) = (scored.images(), scored.texts());
     let mut best: Vec<Option<(f32, usize)>> = vec![None; m];
@@ -88,7 +88,7 @@ pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usi
     Ok(best.iter().enumerate().filter_map(|(text, best)| Some((best.as_ref()?.1, text))).collect())
 }
 
-/// Each text with one of the images of which it is false, whatever a model says.
+/// Each text with one of the images that it is false of, whatever a model says.
 pub(super) fn random(truth: &Relevance) -> Vec<(usize, usize)> {
     let n = truth.images();
     let wrong = |text: usize| {

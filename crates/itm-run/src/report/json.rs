@@ -75,7 +75,7 @@ pub struct Report {
     /// Paired differences of hubs: the claim's row less those that it should be better than.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub_differences: Vec<HubDifference>,
-    /// Every trained row under corrections for hubs, if they were asked for.
+    /// Every trained row under corrections for hubs, if the command names any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rescored: Vec<Rescored>,
     /// What a reader must know and the numbers do not say: one sentence each.

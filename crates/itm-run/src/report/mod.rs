@@ -116,7 +116,7 @@ pub enum PairKind {
     FalseNegative,
     /// The most similar image that is not annotated, true or not.
     MostSimilar,
-    /// Somebody asked for it; not annotated, and not known to be true.
+    /// A user named it; not annotated, and not known to be true.
     Asked,
 }
 

@@ -125,7 +125,7 @@ pub(super) fn parameter(report: &Report) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// The paper's figure: how many items have each count, a line a row.
+/// The paper's figure: how many items have each count, a line per row.
 pub(super) fn distribution(report: &Report) -> Option<Figure> {
     let d = report.distribution.as_ref()?;
     let rows = rows(report);

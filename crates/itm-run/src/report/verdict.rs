@@ -93,7 +93,7 @@ pub(super) fn of(report: &Report) -> Verdict {
     Verdict { outcome, text }
 }
 
-/// Where the claim's row stands beside the closed form, of which the paper claims nothing.
+/// Where the claim's row stands beside the closed form. The paper claims nothing about that.
 fn closed_form(report: &Report) -> String {
     let claim = &report.claim;
     if report.row(CCA).is_none() || claim.against.iter().any(|row| row == CCA) {

@@ -161,7 +161,7 @@ mod tests {
         for kind in ["annotated pair", "false negative: true, not annotated"] {
             assert!(out.contains(kind), "{kind}");
         }
-        // A picture once a pair, however many maps lie over it; two words and two rows each.
+        // A picture once per pair, however many maps lie over it; two words and two rows each.
         assert_eq!(out.matches("data:image/svg+xml;base64,").count(), 2);
         assert_eq!(out.matches("<use href=\"#pair-0\"></use>").count(), 4);
         assert_eq!(out.matches("<use href=\"#pair-1\"></use>").count(), 4);

@@ -51,7 +51,7 @@ fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
     }
 }
 
-/// The claim's row against the trained rows that it should be better than; `of` says of which N_k besides the sum.
+/// The claim's row against the trained rows that it should be better than; `of` names an N_k besides the sum.
 pub(super) fn differences(
     rows: &[RowResult],
     claim: &Claim,

@@ -12,7 +12,7 @@ use crate::disk::fakes::Unsynced;
 use crate::run_dir::RunDir;
 use crate::testing;
 
-/// Scores that cannot be told beforehand, counted as they are asked for; none from some call on.
+/// Scores that cannot be known beforehand. Calls are counted; from some call on there are no scores.
 struct Counted {
     images: usize,
     texts: usize,

@@ -318,9 +318,9 @@ fn mining_that_is_refused_leaves_the_boundary_as_it_was() {
     let config = MiningConfig { alpha: 0.0, ..good.clone() };
     assert!(refused(&config, &[0, 1], scores, words).starts_with("mining.alpha: expected"));
     let line = refused(&good, &[0], scores, words);
-    assert_eq!(line, "own images of the captions: expected 2, one a caption, got 1");
+    assert_eq!(line, "own images of the captions: expected 2, one per caption, got 1");
     let line = refused(&good, &[0, 2], scores, words);
-    assert_eq!(line, "scores of caption 0: expected at least 3, one an image, got 2");
+    assert_eq!(line, "scores of caption 0: expected at least 3, one per image, got 2");
     let line = refused(&good, &[0, 1], [0.1, f32::NAN], words);
     assert_eq!(line, "scores of caption 1: expected finite numbers, got NaN");
     let line = refused(&good, &[0, 1], scores, [0.5, f32::INFINITY]);

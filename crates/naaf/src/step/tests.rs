@@ -241,7 +241,7 @@ fn trained() -> Naaf {
     model
 }
 
-/// A map for each pair, whose score is that of the pair; none where words have no part of their own.
+/// A map for each pair. The map's score is the pair's score; none where words have no part of their own.
 #[test]
 fn words_are_told_as_they_are_scored() {
     let model = trained();

@@ -27,7 +27,7 @@ fn beside(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -
     let mut made = tempfile::Builder::new();
     #[cfg(unix)]
     made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less the umask
-    // The kind alone: the whole message names a file that nobody asked for.
+    // The kind alone: the whole message names a temporary file that the user does not know.
     let file = made.tempfile_in(folder).map_err(|error| error.kind())?;
     buffered(file.as_file(), fill)?;
     file.as_file().sync_all()?;

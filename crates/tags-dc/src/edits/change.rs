@@ -6,7 +6,7 @@ use super::Edit;
 use crate::phrases::Sentence;
 use crate::record::Kind;
 
-/// Ranges of words, ascending and apart, and what stands there instead.
+/// Ranges of words, ascending and disjoint, with their new words.
 pub(super) type Changes = Vec<(Range<usize>, Vec<String>)>;
 
 /// The edit; `None` where the text stays as it was.

@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(texts(tagged, Rules::VseC, swaps), ["a horse ride two men"]);
     }
 
-    /// `on` is in one group of seven; the seventeen groups have 45 words of which two or three groups share six.
+    /// `on` is in one group of seven; the seventeen groups have 45 words; two or three groups share six of these words.
     #[test]
     fn a_preposition_becomes_every_word_of_every_other_group() {
         let variants = texts("a/D dog on/P grass", Rules::VseC, prepositions);

@@ -22,7 +22,7 @@ pub struct Counts {
     pub records: BTreeMap<Kind, usize>,
 }
 
-/// How many negatives a caption gets, and of which kinds.
+/// How many negatives a caption gets, and the kinds of the negatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// Seed of all draws.

@@ -22,7 +22,7 @@ pub struct WordHead {
     pub dense: Linear,
     /// On the transformed rows.
     pub norm: LayerNorm,
-    /// One a word piece.
+    /// One per word piece.
     pub bias: Param<Tensor<1>>,
 }
 

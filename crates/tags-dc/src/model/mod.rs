@@ -48,9 +48,9 @@ use joint::Layout;
 /// x = drop([texts; regions of the row's image]),   X = blocks(x),   h = tanh(W_p X_0 + b_p)
 ///
 /// match       s   = w h + b              probability σ(s)
-/// words       a_j = H_MLM(X_j)           at the positions that are asked for
+/// words       a_j = H_MLM(X_j)           at the wanted positions
 /// mismatch    d_j = W_d X_j + b_d        at every token; class 1: the token matches
-/// correction  c_j = H_WoC(X_j)           at the positions that are asked for
+/// correction  c_j = H_WoC(X_j)           at the wanted positions
 /// ```
 ///
 /// | symbol | here | shape |
@@ -261,7 +261,7 @@ impl Uniter {
     /// `a`, `[asked, vocabulary]`, at these positions alone.
     ///
     /// # Panics
-    /// If a position is not that of a token.
+    /// If a position is not a token's position.
     pub fn word_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         self.cls.forward(joint.rows(asked), self.bert.words.val())
     }
@@ -269,7 +269,7 @@ impl Uniter {
     /// `d`, `[asked, 2]`, at these positions alone; all of them are [`Joint::every_token`].
     ///
     /// # Panics
-    /// If the head was not made yet, [`with_word_heads`](Self::with_word_heads), or a position is not that of a token.
+    /// If the head was not made yet, [`with_word_heads`](Self::with_word_heads), or a position is not a token's position.
     pub fn discrimination_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         let head = self.discrimination.as_ref().expect("a model with the heads of phase 2");
         head.forward(joint.rows(asked))
@@ -278,7 +278,7 @@ impl Uniter {
     /// `c`, `[asked, vocabulary]`, at these positions alone.
     ///
     /// # Panics
-    /// If the head was not made yet, or a position is not that of a token.
+    /// If the head was not made yet, or a position is not a token's position.
     pub fn correction_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         let head = self.correction.as_ref().expect("a model with the heads of phase 2");
         head.forward(joint.rows(asked), self.bert.words.val())
@@ -296,7 +296,7 @@ impl Joint {
     /// States at these positions, `[asked, d]`.
     ///
     /// # Panics
-    /// If a position is not that of a token: regions begin right behind a text.
+    /// If a position is not a token's position: regions begin right behind a text.
     fn rows(&self, asked: &[At]) -> Tensor<2> {
         let [b, s, d] = self.states.dims();
         let id = |at: &At| {

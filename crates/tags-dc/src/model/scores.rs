@@ -20,10 +20,10 @@ const IMAGES: usize = 128;
 
 /// Images and texts of a split, compared by the match logit: scores by blocks.
 ///
-/// Regions are embedded once an image. A block's pairs are sorted by their number of positions, then by image, so that a batch
+/// Regions are embedded once per image. A block's pairs are sorted by their number of positions, then by image, so that a batch
 /// mixes images and texts and has next to no padding. Every batch has the same number of pairs, the last one of its length being
-/// filled with a pair of its own, and its width is that of its pairs alone: what a pair is computed with does not depend on what
-/// else was asked for, so a score has the same bits in every block.
+/// filled with a pair of its own, and its width depends on its own pairs alone: the partners of a pair in a block do not depend on what
+/// else is scored, so a score has the same bits in every block.
 ///
 /// The logit ranks as its sigmoid does and has no ties where the latter is 1 in f32.
 ///

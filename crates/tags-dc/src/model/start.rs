@@ -9,7 +9,7 @@ use itm_kernels::{LayerNorm, TransformerBlock};
 use super::Uniter;
 
 /// How much of its random direction a word keeps beside CCA's: words that say nothing of images would be one vector otherwise, and could not be
-/// told apart where they are masked.
+/// distinguishable where they are masked.
 const OWN_SHARE: f32 = 0.5;
 /// How much larger a word's numbers are than random ones, so that positions, which are random, do not drown it.
 const LARGER: f32 = 3.0;

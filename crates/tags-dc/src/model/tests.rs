@@ -26,7 +26,7 @@ const TEXTS: [&[u32]; 3] = [&[2, 17, 0, 31, 44, 8, 3], &[2, 9, 17, 3], &[2, 3]];
 /// The image of each text.
 const IMAGES: [usize; 3] = [0, 1, 1];
 const REGIONS: [usize; 2] = [3, 5];
-/// Text and position of the words that are asked for.
+/// Text and position of the wanted words.
 const WORDS: [[usize; 2]; 4] = [[0, 1], [0, 5], [1, 2], [2, 0]];
 const CORRECTIONS: [[usize; 2]; 3] = [[0, 4], [1, 1], [1, 3]];
 

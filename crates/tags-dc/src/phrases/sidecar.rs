@@ -49,7 +49,7 @@ pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Resu
 ///
 /// # Errors
 /// If the file cannot be read, a line is too long or no such object, a caption occurs twice or is missing, or a position lies outside
-/// of its caption. Lines of captions that were not asked for are skipped.
+/// of its caption. Lines of other captions are skipped.
 pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let path = path.as_ref();
     let file = File::open(path).map_err(Error::io(path))?;

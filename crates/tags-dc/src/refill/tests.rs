@@ -17,7 +17,7 @@ fn draw(refill: &Refill, rows: &[Masked], logits: &[f32], v: usize) -> Result<Ve
     refill.draw(rows, logits, v, &mut Streams { seed: 3, round: 0 }.of(Purpose::Refills, 0))
 }
 
-/// Logits of which one token has all the weight.
+/// Logits that give all the weight to one token.
 fn only(token: usize, v: usize) -> Vec<f32> {
     (0..v).map(|j| if j == token { 0.0 } else { f32::NEG_INFINITY }).collect()
 }

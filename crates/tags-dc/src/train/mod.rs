@@ -317,7 +317,7 @@ impl TagsDc {
         losses.synthetic(model, &pools, regions, loss, ways, noise)
     }
 
-    /// The maskings of these captions, the first of which has this number in its step.
+    /// The maskings of these captions. The first caption has this number in its step.
     fn maskings(
         &self,
         train: &Items,

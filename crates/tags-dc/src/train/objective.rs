@@ -203,7 +203,7 @@ pub(super) fn word_logits(
     Ok(model.word_logits(&joint, &asked))
 }
 
-/// Where words are asked for, what should be answered, and how many answers each pool has.
+/// Positions of the wanted words, the right answers, and the number of answers per pool.
 type Asked = (Vec<At>, Vec<u32>, Vec<usize>);
 
 /// The rows of a batch: each caption that has negatives, and these behind it.

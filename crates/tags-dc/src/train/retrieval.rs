@@ -50,7 +50,7 @@ impl Anchor {
 pub(super) struct Anchors(pub(super) Vec<Anchor>);
 
 impl Anchors {
-    /// Draws for these captions; a set smaller than asked for is taken whole.
+    /// Draws for these captions; a set that is too small is taken whole.
     ///
     /// # Errors
     /// If a caption is not of the split.

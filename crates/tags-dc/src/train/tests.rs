@@ -274,7 +274,7 @@ fn options_change_the_step() {
     }
 }
 
-/// In bf16 losses and scores are near those of f32, and other ones where the processor has bf16.
+/// In bf16, losses and scores are near f32's. Where the processor has bf16, they differ from f32's.
 #[test]
 fn bf16_is_near_f32() {
     let run = |precision| {
@@ -361,7 +361,7 @@ fn golden_rates() {
     }
 }
 
-/// A set smaller than Q is taken whole; one image alone has no negative, and its pair no loss but that of the words.
+/// A set smaller than Q is taken whole; one image alone has no negative, and its pair no loss but the loss of the words.
 #[test]
 fn small_sets_train() {
     let mut split = Split::new();

@@ -20,7 +20,7 @@ fn trained(config: &FneConfig, micro_batch: usize) -> (Vec<f64>, Vec<f32>) {
     (numbers, values(fne.online()))
 }
 
-/// The loss compares all pairs with each other and the bank, and its gradient is that of the whole batch: warm-up, bank and
+/// The loss compares all pairs with each other and the bank, and its gradient is the gradient of the whole batch: warm-up, bank and
 /// batch as the pool, in parts that divide the batch and that do not.
 #[test]
 fn a_batch_in_parts_is_the_large_batch() {
@@ -42,7 +42,7 @@ fn a_batch_in_parts_is_the_large_batch() {
     }
 }
 
-/// With dropout the second pass drops what the first did: the gradient is that of one graph over all parts.
+/// With dropout the second pass drops what the first did: the gradient equals the gradient of one graph over all parts.
 #[test]
 fn the_second_pass_has_the_noise_of_the_first() {
     let (data, online) = (data(), fne(&tiny(Preset::Default)).online().clone());

@@ -110,7 +110,7 @@ fn recomputed_activations_change_nothing() {
     assert!(run(Memory::Keep) == run(Memory::Recompute));
 }
 
-/// In bf16 losses and embeddings are near those of f32, with any number of threads the same, and other ones where the processor has bf16.
+/// In bf16, losses and embeddings are near f32's. They do not depend on the number of threads. Where the processor has bf16, they differ from f32's.
 #[test]
 fn bf16_is_near_f32_and_the_same_with_any_threads() {
     let run = |precision| {

@@ -152,7 +152,7 @@ fn starts_and_losses_that_cannot_be_are_refused() {
     }
     let inputs = InputStatistics { deviation: 0.8, idf: Some(vec![1.0; 3]) };
     let line = fne(&base()).with_inputs(&inputs).unwrap_err().to_string();
-    assert_eq!(line, "idf of a bag of words: expected that of 12 terms, got 3");
+    assert_eq!(line, "idf of a bag of words: expected idf of 12 terms, got 3");
     let line = fne(&base()).with_start(&start(7)).unwrap_err().to_string();
     assert!(line.starts_with("map of image features: expected 5 inputs and 8 outputs"), "{line}");
     let line = fne(&tiny(Preset::Default)).with_start(&start(8)).unwrap_err().to_string();

@@ -59,7 +59,7 @@ fn embeddings_are_means_of_the_rows() {
     }
 }
 
-/// Four pictures, two a batch.
+/// Four pictures, two per batch.
 struct Album;
 
 impl PictureItems for Album {

@@ -23,7 +23,7 @@ pub fn run(cli: Cli, out: &mut impl Write) -> Result<()> {
     }
 }
 
-/// The library names a setting by its field, and so it is an option here: `csls_k` is `--csls-k`, `method csls` is `--method csls`.
+/// An option has the name of the library's field: `csls_k` is `--csls-k`, `method csls` is `--method csls`.
 fn option(error: Error) -> Error {
     match error {
         Error::Invalid { place, expected, got }

@@ -44,7 +44,7 @@ fn beside(path: &Path) -> Result<NamedTempFile> {
     #[cfg(unix)]
     file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less the umask
     file.tempfile_in(folder).map_err(|error| {
-        // The system's own words, without the name of a file that nobody asked for.
+        // The system's words, without the name of a temporary file that the user does not know.
         let words = error.to_string();
         let cause = words.split(" at path ").next().unwrap_or_default();
         Error::io(path)(std::io::Error::new(error.kind(), cause))

@@ -50,7 +50,7 @@ fn extension(out: &Path) -> &str {
     out.extension().and_then(|e| e.to_str()).unwrap_or_default()
 }
 
-/// Notes and warnings, where they do not mix with a run on standard output.
+/// Notes and warnings, in a place where they do not mix with a run on standard output.
 pub(super) fn say(loaded: &Loaded) {
     for warning in &loaded.messages.warnings {
         eprintln!("warning: {warning}");
@@ -60,7 +60,7 @@ pub(super) fn say(loaded: &Loaded) {
     }
 }
 
-/// A single correction by its name, its number given: choosing needs pairs, and a report to say what was chosen.
+/// A single correction by its name, with its number. Choosing a number needs pairs, and a report that names the choice.
 pub(super) fn one(name: &str, settings: &Settings) -> Result<(Base, Then)> {
     settings.check().map_err(option)?;
     let Method::One(base, then) = name.parse().map_err(option)? else {
@@ -189,7 +189,7 @@ fn ranked(
     list.filter(|&(item, _)| held(item)).collect()
 }
 
-/// Lists of a matching of `--top` items a query.
+/// Lists of a matching of `--top` items per query.
 fn matched(
     args: &Args,
     then: Then,

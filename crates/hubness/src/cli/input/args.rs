@@ -26,11 +26,11 @@ pub struct InputArgs {
     /// A TREC run whose queries are texts
     #[arg(long, value_name = "FILE")]
     pub run_t2i: Option<Location>,
-    /// Which image each text belongs to: .npy integers, a row number or name a line, a JSON list, TREC qrels (*.qrels;
+    /// Which image each text belongs to: .npy integers, a row number or name per line, a JSON list, TREC qrels (*.qrels;
     /// always for run files). Without it the shapes decide, and it is said how
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
-    /// Names of images, a line each, or FILE.jsonl:FIELD (a line an image or a line a text)
+    /// Names of images, a line each, or FILE.jsonl:FIELD (a line per image or a line per text)
     #[arg(long, value_name = "FILE")]
     pub image_names: Option<Location>,
     /// Names of texts, a line each, or FILE.jsonl:FIELD

@@ -8,7 +8,7 @@ use super::safetensors::{Element, Tensor};
 
 /// A two-dimensional array of f16, bf16, f32 or f64, as the file holds it.
 ///
-/// Shape and length of the file have been checked against each other before a row can be asked for, and nothing is
+/// Shape and length of the file have been checked against each other before a row can be read, and nothing is
 /// allocated from a number in a header.
 ///
 /// ```

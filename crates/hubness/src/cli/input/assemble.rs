@@ -183,7 +183,7 @@ fn layout(
                 ));
             }
             messages.pairs(format!(
-                "pairs guessed from the shapes: {}, {}: {} an image, in order",
+                "pairs guessed from the shapes: {}, {}: {} per image, in order",
                 count(kept, "image"),
                 count(texts, "text"),
                 count(captions, "text")
@@ -235,7 +235,7 @@ fn no_bank(request: &Request) -> Result<()> {
     if request.bank_images.is_none() && request.bank_texts.is_none() {
         return Ok(());
     }
-    let expected = "embeddings (--images and --texts) beside --bank-images or --bank-texts";
+    let expected = "embeddings (--images and --texts) with --bank-images or --bank-texts";
     Err(Error::invalid("options", expected, "a score matrix or run"))
 }
 

@@ -61,7 +61,7 @@ fn view<'a>(name: &str, features: &'a Features) -> Result<Embeddings<'a>> {
 /// Where scores come from.
 #[derive(Debug, Clone)]
 pub enum LoadedScores {
-    /// One row an image and one a text, of the same width; of unit length unless raw was asked for.
+    /// One row per image and one per text, of the same width; of unit length unless `--raw` is set.
     Embeddings {
         /// `[images, d]`.
         images: Features,

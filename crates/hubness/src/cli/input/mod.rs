@@ -79,7 +79,7 @@ impl Request {
 /// Where scores come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// One row an image, one row a text.
+    /// One row per image, one row per text.
     Embeddings {
         /// The images' file.
         images: Location,

@@ -36,7 +36,7 @@ pub fn parse_names(place: &str, format: NameFormat<'_>, bytes: &[u8]) -> Result<
 /// How names are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameFormat<'a> {
-    /// One a line.
+    /// One per line.
     Lines,
     /// This field of the object on each line.
     Jsonl(Option<&'a str>),
@@ -60,7 +60,7 @@ fn field(place: &str, name: Option<&str>, line: &str) -> Result<String> {
     }
 }
 
-/// One name a row. A list with a line for each *text* serves images as well: its lines must agree within an image.
+/// One name per row. A list with a line for each *text* serves images as well: its lines must agree within an image.
 ///
 /// # Errors
 /// If the number of names fits neither, or the texts of an image have different names for it.
@@ -90,7 +90,7 @@ pub(crate) fn fit_images(
     (0..images).map(of_image).collect()
 }
 
-/// One name a text.
+/// One name per text.
 ///
 /// # Errors
 /// If the number of names is another.

@@ -26,7 +26,7 @@ pub enum PairList {
 /// How a file of pairs is written; `.npy` files and JSON lists are recognised by their first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairFormat<'a> {
-    /// One image a line, by row number or name.
+    /// One image per line, by row number or name.
     Lines,
     /// The same with the quotes of CSV.
     Csv,
@@ -182,7 +182,7 @@ impl Sides<'_> {
 
     fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<usize>> {
         let (Some(images), Some(texts)) = (&self.image_names, &self.text_names) else {
-            let expected = "--image-names and --text-names beside judged pairs of names";
+            let expected = "--image-names and --text-names with judged pairs of names";
             return Err(Error::invalid(place, expected, "not both"));
         };
         let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));
@@ -216,7 +216,7 @@ pub(crate) struct Guess {
     pub(crate) captions: usize,
 }
 
-/// From the numbers of rows: texts are a multiple of images, or images are stored once a text.
+/// From the numbers of rows: texts are a multiple of images, or images are stored once per text.
 ///
 /// `repeats` looks at the image rows, and only where the numbers leave something open.
 ///

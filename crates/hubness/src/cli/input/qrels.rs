@@ -20,7 +20,7 @@ use super::text::{at_line, lines, utf8};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qrels {
-    /// One a line.
+    /// One per line.
     pub judged: Vec<Judged>,
 }
 

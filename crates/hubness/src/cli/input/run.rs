@@ -87,7 +87,7 @@ impl Run {
             Some((line, query, doc)) => {
                 let (query, doc) = (&self.queries[query], &self.docs[doc as usize]);
                 let got = format!("{} again for {}", excerpt(doc), excerpt(query));
-                Err(Error::invalid(at_line(place, line), "each document once a query", got))
+                Err(Error::invalid(at_line(place, line), "each document once per query", got))
             }
         }
     }
@@ -102,7 +102,7 @@ impl Run {
 /// If a name is empty or has a space in it, or writing fails.
 ///
 /// # Panics
-/// If there is not one list a query, or a list holds a document without a name.
+/// If there is not one list per query, or a list holds a document without a name.
 pub fn write_run(
     queries: &[String],
     docs: &[String],
@@ -110,7 +110,7 @@ pub fn write_run(
     tag: &str,
     out: &mut impl Write,
 ) -> Result<()> {
-    assert_eq!(queries.len(), lists.len(), "one list a query");
+    assert_eq!(queries.len(), lists.len(), "one list per query");
     let one_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
     let tag_name = tag.to_string();
     let mut names = queries.iter().chain(docs).chain([&tag_name]);
@@ -156,7 +156,7 @@ struct Interned<'a> {
 
 impl<'a> Interned<'a> {
     fn of(&mut self, name: &'a str) -> u32 {
-        let next = self.names.len() as u32; // a name a line; files of 2³² lines are beyond any memory
+        let next = self.names.len() as u32; // a name per line; files of 2³² lines are beyond any memory
         let number = *self.numbers.entry(name).or_insert(next);
         if number == next {
             self.names.push(name);

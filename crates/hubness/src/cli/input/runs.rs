@@ -32,7 +32,7 @@ pub(crate) struct Spread {
     pub(crate) images: Vec<String>,
     pub(crate) texts: Vec<String>,
     pub(crate) pairs: Option<Pairs>,
-    /// Images are rows whichever side asks; −∞ where the run has no entry, and only there.
+    /// Images are always the rows. Only entries that the run lacks are −∞.
     pub(crate) scores: Vec<(Direction, ScoreMatrix)>,
 }
 
@@ -102,7 +102,7 @@ fn from_images(qrels: Qrels, runs: &[Named]) -> Qrels {
         let asks: HashSet<_> = named.run.queries.iter().map(String::as_str).collect();
         qrels.queries().any(|query| asks.contains(query))
     };
-    // With one run there is no question; with two, images ask unless none of their names does.
+    // One run needs no decision. With two runs images are the queries, unless the first run has none of their names.
     let direction = match runs {
         [one] => one.direction,
         _ => runs.iter().find(known).map_or(Direction::I2t, |named| named.direction),
@@ -113,7 +113,7 @@ fn from_images(qrels: Qrels, runs: &[Named]) -> Qrels {
     }
 }
 
-/// The rows of a side. Ties are broken by this order, so it is said which one it is.
+/// The rows of a side. Their order breaks ties, so a note names the order.
 fn order(
     what: &str,
     given: Option<Vec<String>>,
@@ -123,7 +123,7 @@ fn order(
     messages: &mut Messages,
 ) -> Vec<String> {
     if let Some(names) = given {
-        messages.note(format!("order of {what} (it breaks ties): that of the names given"));
+        messages.note(format!("order of {what} (it breaks ties): as the names are given"));
         return names;
     }
     let has_judged = judged.is_some();
@@ -142,11 +142,11 @@ fn order(
             let first = first_ten(&rest);
             messages.warn(format!("{n} of the {what} that ask are not judged, left out: {first}"));
         }
-        messages.note(format!("order of {what} (it breaks ties): that of the judgements"));
+        messages.note(format!("order of {what} (it breaks ties): as in the judgements"));
         return names;
     }
     let then = if n > 0 { format!(", then {n} others sorted") } else { String::new() };
-    messages.note(format!("order of {what} (it breaks ties): that of the judgements{then}"));
+    messages.note(format!("order of {what} (it breaks ties): as in the judgements{then}"));
     names.extend(rest);
     names
 }

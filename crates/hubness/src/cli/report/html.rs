@@ -104,7 +104,7 @@ fn reading(report: &Report) -> Markup {
     html! {
         dl.terms {
             (term(html! { "N" sub { "k" } }, "In how many of the queries’ lists of the k best an item turns up. A hub turns up in \
-             far too many, and pushes out what was asked for."))
+             far too many, and pushes out the right answers."))
             (term("Skewness", html! { "Of N" sub { "k" } " over all items; 0 is even, large is a long tail of hubs." }))
             (term("Robin Hood", "Share of the places in all lists that would have to move for every item to have the same."))
             (term("Gini, Atkinson", html! { "Inequality of N" sub { "k" } ": 0 is even, 1 is all in one item." }))

@@ -100,7 +100,7 @@ fn literal_stop_is_a_prefix() {
     let (n, c, k) = (9, 5, 2);
     let scores = random(n, n * c, 9, &mut rng);
     for (direction, capacity, lengths) in [
-        (T2i, n * c, [n * c * k, n * k]), // no bound: 90 pairs, 18 of which the listing pushes
+        (T2i, n * c, [n * c * k, n * k]), // no bound: 90 pairs; the listing pushes 18 of them
         (T2i, 1, [n, n]),                 // capacity ends it first
         (T2i, 0, [0, 0]),
         (I2t, 2, [n * k, n * k]),
@@ -169,7 +169,7 @@ fn hits_by_hand() {
     assert_eq!(t2i, &[vec![false, true, false], vec![true; 3], vec![true; 3]]);
 }
 
-/// Options `PerK` and `Single` differ. One text is the nearest of all 20 images, each of which has a text of its own as its
+/// Options `PerK` and `Single` differ. One text is the nearest of all 20 images. Each image has a text of its own as its
 /// second. λ = 1: with k = 1 the hub serves one image, and 19 find their own text; with k = 10 it serves 10, and only the
 /// other 10 have their own text first.
 #[test]

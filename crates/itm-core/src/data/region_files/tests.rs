@@ -74,7 +74,7 @@ fn a_grid_is_bytes_times_a_scale() {
     // The extra images have no grid, so no row learns from them.
     assert_eq!((data.train.images.len(), data.train.features.rows()), (4, 4));
     assert_eq!(data.train.regions.as_ref().unwrap().len(), 4);
-    for note in ["train_extra has no such regions", "test: 2 regions an image, 3 wide, with boxes"]
+    for note in ["train_extra has no such regions", "test: 2 regions per image, 3 wide, with boxes"]
     {
         assert!(loaded.notes.iter().any(|n| n.contains(note)), "{:?}", loaded.notes);
     }
@@ -178,7 +178,7 @@ fn each_fault_has_its_line() {
         (
             Grid,
             |f| f.write("precomp/grid_boxes.npy", npy(&[3, 4], [0.5; 12])),
-            "precomp/grid_boxes.npy: expected shape [2, 4], a box a region, got [3, 4]",
+            "precomp/grid_boxes.npy: expected shape [2, 4], a box per region, got [3, 4]",
         ),
         (
             Grid,
@@ -194,7 +194,7 @@ fn each_fault_has_its_line() {
         (
             Grid,
             |f| f.write("precomp/val_grid.npy", npy(&[3, 2, 3], [1.0; 18])),
-            "precomp/val_grid.npy: expected 2 rows, one an image, got 3",
+            "precomp/val_grid.npy: expected 2 rows, one per image, got 3",
         ),
         (
             Grid,
@@ -218,7 +218,7 @@ fn each_fault_has_its_line() {
         (
             Given,
             |f| f.write("precomp/val_boxes.npy", npy(&[2, 1, 4], [0.5; 8])),
-            "precomp/val_boxes.npy: expected shape [2, 2, 4], a box a region, got [2, 1, 4]",
+            "precomp/val_boxes.npy: expected shape [2, 2, 4], a box per region, got [2, 1, 4]",
         ),
         (
             Given,

@@ -106,7 +106,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     );
     assert!(of(&[], &[], &[]).starts_with(place));
     let place = "idf of a bag of words: expected";
-    assert_eq!(of(&[0.0; 4], &[0.0; 2], &[1.0; 3]), format!("{place} that of 2 terms, got 3"));
+    assert_eq!(of(&[0.0; 4], &[0.0; 2], &[1.0; 3]), format!("{place} idf of 2 terms, got 3"));
     for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
         let got = of(&[0.0; 4], &[0.0; 2], &[1.0, bad]);
         assert_eq!(got, format!("{place} numbers above 0, got {bad}"));

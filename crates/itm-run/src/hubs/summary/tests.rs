@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::super::markdown;
 use super::*;
 
-/// A report of `hubness`, made up: two directions, a hub of which 3 of 4 wrong places are deserved.
+/// A report of `hubness`, made up: two directions, and a hub with 4 wrong places, 3 of them deserved.
 fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     let plain = rows[0].1;
     let recalls =

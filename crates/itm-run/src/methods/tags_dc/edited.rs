@@ -28,7 +28,7 @@ pub(crate) struct Edited {
 /// from the training captions.
 ///
 /// # Errors
-/// None that edits know; the writer's, of which there is none here.
+/// None that edits know; nor the writer's, because there is no writer here.
 pub(crate) fn edited(train: &Part, part: &Part) -> Result<Vec<Edited>> {
     let parsed = |image| -> Vec<Sentence> {
         train.pairs.texts_of(image).iter().map(|&text| parse(&train.captions[text])).collect()

@@ -167,7 +167,7 @@ impl Made {
     }
 }
 
-/// The kinds that were asked for, each once.
+/// The kinds that the command names, each once.
 fn kinds(args: &cli::Negatives) -> Vec<Kind> {
     let of = |kind: &cli::EditKind| match kind {
         cli::EditKind::Noun => Kind::Noun,

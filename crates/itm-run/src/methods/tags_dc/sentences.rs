@@ -154,7 +154,7 @@ mod tests {
 
     type Spell<'a> = &'a dyn Fn(&str) -> Result<Vec<Word>>;
 
-    /// By hand: three words and a sign, of which `runs` has two pieces.
+    /// By hand: three words and a sign; `runs` has two pieces.
     #[test]
     fn captions_of_word_pieces_are_shown_word_by_word() {
         let caption = asked(|method, of| judged(method, of, 0), &spell).unwrap().unwrap();

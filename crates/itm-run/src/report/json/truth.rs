@@ -61,7 +61,7 @@ pub struct Truth {
     /// Share of the synthetic sentences with a meaning that are false of their images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synthetic_truly_false: Option<Share>,
-    /// Share of the changed words of these false sentences of which the model says that they do not match.
+    /// Share of the changed words of these false sentences that the model calls mismatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wod_accuracy: Option<Share>,
     /// Share of the same words for which it proposes the caption's word.
@@ -80,7 +80,7 @@ pub struct SyntheticSentences {
     pub unparsed: Share,
     /// Share of truly false ones among those with one changed word, by what that word says.
     pub by_kind: BTreeMap<String, Share>,
-    /// Share of the unchanged words of false sentences of which the model says that they match.
+    /// Share of the unchanged words of false sentences that the model calls matched.
     pub kept_words_match: Option<Share>,
     /// Share that the model scores below their captions.
     pub scored_below: Option<Share>,
@@ -126,7 +126,7 @@ fn is_zero(share: &f64) -> bool {
 pub struct Mismatch {
     /// In annotated pairs, where every word is met.
     pub own: Detected,
-    /// Each caption with the image of the highest score among the images of which it is false.
+    /// Each caption with the image of the highest score among the images that it is false of.
     pub hardest: Detected,
     /// Each caption with a random one of these.
     pub random: Detected,
@@ -189,11 +189,11 @@ pub struct DetectionAt {
     pub prior: f64,
     /// λ.
     pub threshold: f64,
-    /// Share of candidates of which it is said.
+    /// Share of candidates that are flagged.
     pub flagged: f64,
     /// Share of true pairs among these; `null` if there are none.
     pub precision: Option<f64>,
-    /// Share of true pairs of which it is said; `null` without true pairs.
+    /// Share of true pairs that are flagged; `null` without true pairs.
     pub recall: Option<f64>,
 }
 

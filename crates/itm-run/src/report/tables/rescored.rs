@@ -6,7 +6,7 @@ use itm_report::table::Table;
 use super::trained;
 use crate::report::json::{Report, Rescored};
 
-/// Every row under every correction beside nearest neighbours; `None` if none was asked for.
+/// Every row under every correction beside nearest neighbours; `None` if the command names none.
 pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
     let all = || report.rescored.iter();
     all().next()?;

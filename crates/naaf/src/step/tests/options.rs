@@ -212,11 +212,11 @@ fn what_cannot_be_trained_with_is_refused() {
     };
     let (counts, texts, captions) = ([1, 1], [&[1, 4][..], &[1, 5]], [0, 1]);
     let line = refused(&counts, &texts[..1], &captions);
-    assert_eq!(line, "texts of the batch: expected 2, one a pair, got 1");
+    assert_eq!(line, "texts of the batch: expected 2, one per pair, got 1");
     let line = refused(&counts, &texts, &captions[..1]);
-    assert_eq!(line, "caption numbers of the batch: expected 2, one a pair, got 1");
+    assert_eq!(line, "caption numbers of the batch: expected 2, one per pair, got 1");
     let line = refused(&counts[..1], &texts, &captions);
-    assert_eq!(line, "region counts of the batch: expected 2, one a pair, got 1");
+    assert_eq!(line, "region counts of the batch: expected 2, one per pair, got 1");
     assert!(refused(&[2, 1], &texts, &captions).starts_with("regions of the batch: expected"));
     let line = refused(&counts, &[&[1, 4], &[1, VOCABULARY as u32]], &captions);
     let known = format!("numbers of words below {VOCABULARY}, got {VOCABULARY}");

@@ -4,7 +4,7 @@ use super::Walk;
 use crate::inflect::singular;
 use crate::phrases::{Chunk, Object, Relation, Tag};
 
-/// Nouns of which `X of Y` is a `Y`.
+/// Nouns X for which `X of Y` is a `Y`.
 const COLLECTIVES: [&str; 12] = [
     "group", "bunch", "pair", "couple", "crowd", "row", "herd", "flock", "lot", "lots", "number",
     "variety",

@@ -191,7 +191,7 @@ fn a_matrix_stays_as_it_is_and_takes_no_bank() {
     let LoadedScores::Matrix(matrix) = folder.loaded(&request).scores else { panic!("a matrix") };
     assert_eq!(matrix.values(), [3.0, 4.0, -1.0, 7.0]);
     request.bank_texts = Some(folder.at("s.npy"));
-    let want = "options: expected embeddings (--images and --texts) beside --bank-images or --bank-texts, got a score matrix or run";
+    let want = "options: expected embeddings (--images and --texts) with --bank-images or --bank-texts, got a score matrix or run";
     assert_eq!(folder.refused(&request), want);
 }
 
@@ -199,7 +199,7 @@ fn a_matrix_stays_as_it_is_and_takes_no_bank() {
 fn one_query_only_is_said() {
     let folder = Folder::with(&[("one.npy", &rows([[3.0, 4.0]])), ("two.npy", &rows(UNIT))]);
     let loaded = folder.loaded(&folder.embeddings("one.npy", "one.npy"));
-    let want = "pairs guessed from the shapes: 1 image, 1 text: 1 text an image, in order";
+    let want = "pairs guessed from the shapes: 1 image, 1 text: 1 text per image, in order";
     assert_eq!(folder.notes(&loaded)[0], want);
     let loaded = folder.loaded(&folder.embeddings("one.npy", "two.npy"));
     assert_eq!(loaded.pairs.unwrap().texts_of(0), [0, 1]);
@@ -223,7 +223,7 @@ fn shapes_say_how_many_texts_an_image_has() {
     ]);
     let load = |images| folder.loaded(&folder.embeddings(images, "w.npy"));
     let loaded = load("v.npy");
-    let guessed = "pairs guessed from the shapes: 2 images, 6 texts: 3 texts an image, in order";
+    let guessed = "pairs guessed from the shapes: 2 images, 6 texts: 3 texts per image, in order";
     assert_eq!(folder.notes(&loaded)[0], guessed);
     assert_eq!(loaded.pairs.unwrap().image_of_text(), [0, 0, 0, 1, 1, 1]);
     let loaded = load("v3.npy");
@@ -231,7 +231,7 @@ fn shapes_say_how_many_texts_an_image_has() {
     assert_eq!(folder.notes(&loaded)[..2], [stored, guessed]);
     assert_eq!(values(&loaded).0, UNIT.concat());
     assert!(folder.warnings(&loaded).is_empty());
-    // All rows equal: collapsed, not one image with six texts. Two equal rows of six: one text an image.
+    // All rows equal: collapsed, not one image with six texts. Two equal rows of six: one text per image.
     for name in ["same.npy", "uneven.npy"] {
         let loaded = load(name);
         assert_eq!(shape(&loaded).0, 6);
@@ -310,7 +310,7 @@ fn judged_pairs_need_names_of_both_sides() {
     ]);
     let mut request = folder.embeddings("v.npy", "w.npy");
     request.pairs = Some(folder.at("t2i.qrels"));
-    let want = "t2i.qrels: expected --image-names and --text-names beside judged pairs of names, got not both";
+    let want = "t2i.qrels: expected --image-names and --text-names with judged pairs of names, got not both";
     assert_eq!(folder.refused(&request), want);
     request.image_names = Some(folder.at("v.txt"));
     request.text_names = Some(folder.at("w.txt"));

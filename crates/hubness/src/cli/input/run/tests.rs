@@ -27,7 +27,7 @@ fn malformed_lines_have_their_number() {
         ("q Q0 d 1 1e999 t", "r line 1: expected a finite score, got \"1e999\"".into()),
         (
             "q Q0 d 1 1 t\np Q0 d 1 1 t\nq Q0 e 1 1 t\nq Q0 d 2 1 t\nq Q0 e 2 1 t\n",
-            "r line 4: expected each document once a query, got \"d\" again for \"q\"".into(),
+            "r line 4: expected each document once per query, got \"d\" again for \"q\"".into(),
         ),
     ] {
         assert_eq!(Run::parse("r", text.as_bytes()).unwrap_err().to_string(), want);

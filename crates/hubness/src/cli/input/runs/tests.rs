@@ -33,8 +33,8 @@ fn a_run_of_texts_has_images_as_rows() {
     assert_eq!(
         folder.notes(&loaded),
         [
-            "order of images (it breaks ties): that of the judgements, then 2 others sorted",
-            "order of texts (it breaks ties): that of the judgements",
+            "order of images (it breaks ties): as in the judgements, then 2 others sorted",
+            "order of texts (it breaks ties): as in the judgements",
         ]
     );
     assert_eq!(
@@ -91,10 +91,7 @@ fn without_judgements_names_are_sorted() {
     request.text_names = Some(folder.at("names"));
     let loaded = folder.loaded(&request);
     assert_eq!(loaded.source(Default::default()).unwrap().shape().1, 3);
-    assert_eq!(
-        folder.notes(&loaded)[1],
-        "order of texts (it breaks ties): that of the names given"
-    );
+    assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): as the names are given");
     request.text_names = Some(folder.at("other"));
     let want = "r: expected names among those given, got 1 other: d";
     assert_eq!(folder.refused(&request), want);

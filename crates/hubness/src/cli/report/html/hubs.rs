@@ -52,7 +52,7 @@ pub(super) fn worst(report: &Report) -> Markup {
             h3 { (name(direction)) ": " (items(direction)[1]) }
             (worst_of(report, direction, side))
             p.note {
-                "First: for how many queries it comes first. Wrong: in how many of its lists it is not what was asked for."
+                "First: for how many queries it comes first. Wrong: in how many of these lists it is a wrong answer."
                 @if side.worst.iter().any(|h| h.deserved.is_some()) {
                     " Deserved: the share of those that are right all the same, though not annotated."
                 }

@@ -52,7 +52,7 @@ fn only_the_kinds_that_were_asked_for() {
     assert!(json["kinds"].get("noun").is_none());
 }
 
-/// Captions are somebody's text: the page shows them and runs nothing.
+/// Captions are foreign text: the page shows them and runs nothing.
 #[test]
 fn a_page_shows_captions_as_text() {
     let dir = tempfile::tempdir().unwrap();
