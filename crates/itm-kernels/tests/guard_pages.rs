@@ -1,0 +1,102 @@
+//! Packing and products in bf16 touch no value outside of their slices: the slices touch pages that may not be read or written.
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(unsafe_code)] // memory with forbidden pages comes from the system
+
+use std::ptr;
+use std::slice;
+
+use itm_kernels::bf16::{
+    Columns, Rows, Start, View, add_product, pack_gradient, pack_input, pack_weight, product,
+};
+
+/// Values between two forbidden pages, at one end of the room between them.
+struct Guarded {
+    map: *mut libc::c_void,
+    bytes: usize,
+    first: *mut f32,
+    len: usize,
+}
+
+/// Which forbidden page the values touch.
+#[derive(Clone, Copy)]
+enum Touch {
+    Before,
+    After,
+}
+
+impl Guarded {
+    fn new(values: &[f32], touch: Touch) -> Self {
+        // SAFETY: a question about the system.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let room = size_of_val(values).next_multiple_of(page);
+        let bytes = room + 2 * page;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: fresh memory of its own; nothing else is there.
+        let map = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
+        assert!(map != libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        let begin = map.wrapping_byte_add(page);
+        // SAFETY: whole pages inside of the map.
+        let opened = unsafe { libc::mprotect(begin, room, libc::PROT_READ | libc::PROT_WRITE) };
+        assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
+        let skipped = match touch {
+            Touch::Before => 0,
+            Touch::After => room - size_of_val(values),
+        };
+        let first = begin.wrapping_byte_add(skipped).cast::<f32>();
+        let mut new = Self { map, bytes, first, len: values.len() };
+        new.values().copy_from_slice(values);
+        new
+    }
+
+    fn values(&mut self) -> &mut [f32] {
+        // SAFETY: `len` values lie inside the open pages, aligned, zeros at first; only this borrow reaches them.
+        unsafe { slice::from_raw_parts_mut(self.first, self.len) }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the map is this value's own, and no borrow of it is left.
+        unsafe { libc::munmap(self.map, self.bytes) };
+    }
+}
+
+fn random(n: usize, seed: u64) -> Vec<f32> {
+    (0..n as u64).map(|k| itm_kernels::random::unit(seed, k) - 0.5).collect()
+}
+
+/// The process dies where a value outside is touched. What lies between rows of the destination stays.
+#[test]
+fn nothing_outside_the_slices_is_touched() {
+    let sizes = [1, 2, 7, 8, 15, 16, 17, 31, 33, 47, 48, 49, 95, 130];
+    for touch in [Touch::Before, Touch::After] {
+        for (round, m) in sizes.into_iter().enumerate() {
+            for (k, n) in [
+                (sizes[(round * 5 + 3) % 14], sizes[(round * 3 + 1) % 14]),
+                (1, m),
+                (m, 1),
+                (16, 48),
+            ] {
+                let mut a = Guarded::new(&random(m * k, 1), touch);
+                let mut b = Guarded::new(&random(k * n, 2), touch);
+                let (rows, cols) = (View::new(a.values(), m, k), View::new(b.values(), k, n));
+                let (packed, columns) = (Rows::pack(rows), Columns::pack(cols));
+                _ = (Rows::pack(rows.t()), Columns::pack(cols.t()));
+                _ = (pack_input(rows), pack_gradient(rows), pack_weight(cols));
+                let stride = n + 3;
+                let size = (m - 1) * stride + n; // the last row ends with its last value
+                let mut to = Guarded::new(&vec![7.0; size], touch);
+                product(to.values(), stride, Start::Zero, &packed, &columns);
+                add_product(to.values(), stride, &packed, &columns);
+                let between = (0..size).filter(|at| at % stride >= n);
+                let kept = to.values();
+                assert!(between.into_iter().all(|at| kept[at] == 7.0), "{m} × {k} × {n}");
+                let want: f32 =
+                    2.0 * (0..k).map(|j| a.values()[j] * b.values()[j * n]).sum::<f32>();
+                let got = to.values()[0];
+                assert!((got - want).abs() < 0.02 * k as f32, "{m} × {k} × {n}: {got}, {want}");
+            }
+        }
+    }
+}
