@@ -133,7 +133,7 @@ pub fn info_nce(
 /// | β | `bias`, a parameter's value or a constant | `[1]` | b, from −10 on |
 /// | ℓ | result; 0, with the gradient 0, for `siblings` that are masked | `[b, b]` | |
 ///
-/// One pair alone has the term of its own match. A masked score reaches neither loss nor gradient, whatever it is.
+/// A single pair has only the term of its own match. A masked score never reaches the loss or the gradient, whatever its value.
 ///
 /// # Panics
 /// If `scores` is not square, or there are not `b` image ids.

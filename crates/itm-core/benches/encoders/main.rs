@@ -7,7 +7,7 @@
 //!
 //! `cargo xtask performance` runs all of them beside PyTorch's, which `tests/reference/performance.py` measures in the same
 //! way. Variants: `ours`; `ours-bf16`, whose products have bf16 operands, on processors that have them; and what the row cannot do without, by itself:
-//! `products`, its matrix products, or `traffic`, a copy of as many bytes as it reads and writes.
+//! `products`, its matrix products, or `traffic`, a copy of the bytes that the operation reads and writes.
 
 #[path = "../process/mod.rs"]
 mod process;

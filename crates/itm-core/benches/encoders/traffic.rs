@@ -1,4 +1,4 @@
-//! Memory traffic by itself: a copy of as many bytes as an operation reads and writes.
+//! Memory traffic only: a copy of the bytes that an operation reads and writes.
 
 use rayon::prelude::*;
 

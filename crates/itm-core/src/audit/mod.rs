@@ -1,4 +1,4 @@
-//! What a method trained on, beside what was true: pure functions over the candidates and choices of a step.
+//! Compares what a method trained on with the ground truth: pure functions over the candidates and choices of a step.
 //!
 //! Only data with a known truth (the built-in scenes) can answer them. `truth(image, caption)` says whether a caption is
 //! true of an image. Nothing here may reach a training.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// By hand. Row 1: caption 30, the true one, weighs 3 of 1 + 3 + 2; the masked column's 100 do not count. Row 2 has
-    /// weight on its masked column alone and is left out; with 5 on a false candidate the mean is the mean of 0.5 and 0.
+    /// weight only on its masked column and is left out; with 5 on a false candidate the mean is the mean of 0.5 and 0.
     #[test]
     fn golden_expected_share() {
         let o = observed();

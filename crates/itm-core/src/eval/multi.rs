@@ -234,7 +234,7 @@ mod tests {
             prop_assert_eq!(&best[..], &full[..depth.min(row.len())]);
         }
 
-        /// With the annotated pairs alone, recalls equal the recalls of the ranks; with one text per image R-precision is R@1.
+        /// With only the annotated pairs, recalls equal the recalls of the ranks; with one text per image R-precision is R@1.
         #[test]
         fn annotated_pairs_give_the_recalls(n in 1usize..90, seed in 1usize..1000) {
             let values = (0..n * n).map(|at| ((at * seed * 7919) % 31) as f32).collect();

@@ -41,7 +41,7 @@ impl<M: Module> Learner<M> {
         self.module.as_ref().expect("taken only within an update")
     }
 
-    /// The module alone.
+    /// Only the module.
     pub fn into_module(self) -> M {
         self.module.expect("taken only within an update")
     }
@@ -96,7 +96,7 @@ impl<M: Module> Learner<M> {
     /// Hands over the two files of a method's state: what it has learnt, and what else the next step depends on.
     ///
     /// `modules` writes the modules into the one; `rest` writes into the other what is the method's own, and gives the
-    /// counts to be kept beside epoch, steps and updates, in their order.
+    /// counts to keep with epoch, steps and updates, in their order.
     ///
     /// # Errors
     /// The errors of `write`.

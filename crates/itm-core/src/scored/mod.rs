@@ -32,7 +32,7 @@ pub enum Similarity {
 
 /// Scores of a set of images against a set of texts; larger is more similar.
 ///
-/// A score has one value, bit for bit, in whichever block it is computed: ranks compare the scores of different blocks.
+/// A score has one value, bit for bit, in every block that computes it: ranks compare the scores of different blocks.
 pub trait Scored {
     /// Number of images.
     fn images(&self) -> usize;

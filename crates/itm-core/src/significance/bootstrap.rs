@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// ```
 ///
 /// With several runs the drawn images are the same for every drawn run, since the runs were evaluated on the same images:
-/// the interval covers the choice of seeds and of images. With one run it covers the images alone.
+/// the interval covers the choice of seeds and of images. With one run the interval covers only the choice of images.
 ///
 /// Replicate `r` draws from stream `r` of `seed`: the result does not depend on threads.
 ///
@@ -73,7 +73,7 @@ pub(super) fn same_images<'a>(mut runs: impl Iterator<Item = &'a Hits>) -> Resul
     }
 }
 
-/// Two systems must have as many runs each, all over the same images.
+/// Both systems must have the same number of runs, all over the same images.
 pub(super) fn same_runs(a: &[Hits], b: &[Hits]) -> Result<()> {
     if a.len() != b.len() {
         return Err(Error::invalid("two systems", format!("{} runs each", a.len()), b.len()));

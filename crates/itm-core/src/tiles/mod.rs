@@ -19,7 +19,7 @@
 //! | [`Maxima`]      | the largest score of every row and column        |                                |
 //! | `(A, B)`, `[C]` | several, in one pass                             |                                |
 //!
-//! **Guarantees**, each with its tests. On one machine every score has one value, whichever tile holds it and whether a
+//! **Guarantees**, each with its tests. On one machine every score has one value in every tile that holds it and whether a
 //! consumer, [`Tiles::scores`] or [`Tiles::pair_scores`] asks for it; and every consumer above gives the same bits for every tile size,
 //! number of threads and order of work. Other machines may round a score differently (with or without fused
 //! multiply-adds). No score is NaN or infinite: what could lead there is refused when [`Embeddings`] and [`Tiles`] are

@@ -127,7 +127,7 @@ fn scores_of_minus_infinity_add_nothing() {
     assert_eq!(one, LogSums { images: vec![1.0], texts: vec![1.0, nothing] });
 }
 
-/// What is summed over one score is that score, whatever stands beside it.
+/// A sum over one score is that score, whatever its neighbours are.
 #[test]
 fn a_single_image_or_text_has_exact_sums() {
     let w = unit(700, 1, 5);
