@@ -1,13 +1,14 @@
-//! Ranks and recalls of both directions from embeddings, against one bare matrix product of the same size.
+//! Compares ranks and recalls of both directions from embeddings with one bare matrix product of the same size.
 //!
 //! ```text
 //! cargo bench -p itm-core --bench evaluation
 //! ```
 //!
-//! Takes under a minute on two cores, and 0.7 GB: the bare product writes its whole result, our path never has it. Each
-//! figure is the median of rounds in which all candidates take turns, after one round that is not counted; timings mean
-//! nothing while the machine does other work. Peak memory (`VmHWM`, Linux) is the peak of a separate process which makes
-//! the embeddings and the ranks and nothing else. `tests/reference/evaluation_peers.py` times NumPy and faiss.
+//! The benchmark takes under a minute on two cores. It needs 0.7 GB because the bare product writes its whole result;
+//! our path never holds the whole matrix. All candidates take turns in every round. Each figure is the median over the
+//! rounds after the first, which is not counted. Timings mean nothing while the machine does other work. Peak memory
+//! (`VmHWM`, Linux) is the peak of a separate process that makes only the embeddings and the ranks.
+//! `tests/reference/evaluation_peers.py` times NumPy and faiss.
 #![allow(unsafe_code)] // the bare product: `gemm` takes pointers
 #![allow(clippy::print_stdout)] // a benchmark prints
 
@@ -16,7 +17,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use itm_core::eval::{Ranks, TiePolicy};
-use itm_core::tiles::{Embeddings, ExpSums, RankCounts, Tiles, TopImages, TopTexts, ranks};
+use itm_core::tiles::{
+    Embeddings, ExpSums, RankCounts, Tiles, TopImages, TopTexts, ranks, ranks_and_work,
+};
 use itm_core::{Pairs, ScoreMatrix};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -51,13 +54,17 @@ fn compare(n: usize, m: usize, rounds: usize) {
     let pairs = Pairs::uniform(n, CAPTIONS);
     let tiles = tiles(&images, &texts);
     let mut matrix = vec![0.0; n * m];
-    let mut times: [Vec<f64>; 5] = Default::default();
+    let mut times: [Vec<f64>; 8] = Default::default();
     for _ in 0..=rounds {
         times[0].push(seconds(|| bare_product(&images, &texts, &mut matrix)));
         times[1].push(seconds(|| streaming(&images, &texts)));
-        times[2].push(seconds(|| tiles.run(&(TopTexts::new(10), TopImages::new(10)))));
-        times[3].push(seconds(|| tiles.run(&ExpSums::new(30.0))));
-        times[4].push(seconds(|| {
+        times[2]
+            .push(seconds(|| tiles.run(&RankCounts::new(&tiles, &pairs).expect("sizes that fit"))));
+        times[3].push(seconds(|| tiles.top_texts(10)));
+        times[4].push(seconds(|| tiles.run(&TopTexts::new(10))));
+        times[5].push(seconds(|| tiles.run(&(TopTexts::new(10), TopImages::new(10)))));
+        times[6].push(seconds(|| tiles.run(&ExpSums::new(30.0))));
+        times[7].push(seconds(|| {
             let counts = RankCounts::new(&tiles, &pairs).expect("sizes that fit");
             tiles.run(&(counts, ((TopTexts::new(10), TopImages::new(10)), ExpSums::new(30.0))))
         }));
@@ -65,7 +72,10 @@ fn compare(n: usize, m: usize, rounds: usize) {
     let names = [
         "one bare product (gemm)",
         "ranks both ways",
-        "top 10 both ways",
+        "the same, all in f32",
+        "top 10 texts",
+        "the same, all in f32",
+        "top 10 both ways, in f32",
         "exp-sums both ways",
         "all of these in one pass",
     ];
@@ -83,25 +93,29 @@ fn compare(n: usize, m: usize, rounds: usize) {
     let gflops = 2e-9 * (n * m * DIM) as f64 / bare.0;
     println!("  the product runs at {gflops:.0} GFLOP/s");
     println!("  {}", String::from_utf8_lossy(&peak.stdout).trim());
-    // The same answer, from the bare product's own rounding up to ties.
+    let [v, w] = [view("images", &images), view("texts", &texts)];
+    let work = ranks_and_work(v, w, &pairs).expect("sizes that fit").1;
+    let share = |part: u64| 100.0 * part as f64 / work.scores as f64;
+    let (again, whole) = (share(work.again), share(work.whole));
+    println!("  ranks: {again:.2} % of the scores again, one by one; {whole:.2} % all in f32");
+    // The recalls from the bare product are the same, except where its rounding makes or breaks ties.
     let dense = ScoreMatrix::new(n, m, matrix).expect("no NaN");
     let dense = recalls(&Ranks::new(&dense, &pairs).expect("sizes that fit"));
     println!("  recalls from the bare product: {dense}");
 }
 
-/// What is measured: from embeddings to the ranks of both directions, checks of the values included.
+/// The measured work: from embeddings to the ranks of both directions, including the checks of the values.
 fn streaming(images: &[f32], texts: &[f32]) -> Ranks {
-    let (n, m) = (images.len() / DIM, texts.len() / DIM);
-    let images = Embeddings::new("images", n, DIM, images).expect("finite values");
-    let texts = Embeddings::new("texts", m, DIM, texts).expect("finite values");
-    ranks(images, texts, &Pairs::uniform(n, CAPTIONS)).expect("sizes that fit")
+    let pairs = Pairs::uniform(images.len() / DIM, CAPTIONS);
+    ranks(view("images", images), view("texts", texts), &pairs).expect("sizes that fit")
 }
 
 fn tiles<'a>(images: &'a [f32], texts: &'a [f32]) -> Tiles<'a> {
-    let view = |name, values: &'a [f32]| {
-        Embeddings::new(name, values.len() / DIM, DIM, values).expect("finite values")
-    };
     Tiles::new(view("images", images), view("texts", texts)).expect("one width")
+}
+
+fn view<'a>(name: &str, values: &'a [f32]) -> Embeddings<'a> {
+    Embeddings::new(name, values.len() / DIM, DIM, values).expect("finite values")
 }
 
 fn bare_product(images: &[f32], texts: &[f32], out: &mut [f32]) {
@@ -133,7 +147,7 @@ fn bare_product(images: &[f32], texts: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Unit rows; a text is its image and noise, so that recalls are neither 0 nor 100.
+/// Rows of unit length. A text is its image plus noise, so that recalls are neither 0 nor 100.
 fn embeddings(n: usize, m: usize) -> (Vec<f32>, Vec<f32>) {
     let mut images = vec![0.0; n * DIM];
     let mut texts = vec![0.0; m * DIM];

@@ -10,6 +10,7 @@ pub mod dropout;
 pub mod embedding;
 pub mod gelu;
 pub mod gru;
+pub mod int16;
 mod lanes;
 pub mod layer_norm;
 pub mod linear;

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-/// What reads scores tile by tile and keeps something small.
+/// Reads scores tile by tile and keeps something small.
 ///
-/// The engine cuts the matrix into lanes, rectangles that depend on its shape alone. A lane is walked by one thread: for
-/// each image of the lane its tiles come from left to right, for each text from top to bottom. Lanes are merged in
-/// ascending order, one at a time.
+/// The engine cuts the matrix into lanes: rectangles that depend only on the shape of the matrix. One thread walks a
+/// lane. It shows the tiles of each image from left to right, and the tiles of each text from top to bottom. Lanes are
+/// merged in ascending order, one at a time.
 ///
-/// Results do not depend on tile sizes if a consumer cuts what it sums in floating point at multiples of 64 images or
-/// texts, where tiles begin; integers, maxima and lists under a strict order need no care.
+/// Tiles begin at multiples of 64 images and texts. A consumer that sums in floating point must cut its sums at these
+/// multiples, or its result depends on tile sizes. Integers, maxima and lists under a strict order need no such care.
 ///
 /// ```
 /// use std::ops::Range;
@@ -34,23 +34,23 @@ use std::ops::Range;
 /// assert_eq!(Tiles::new(v, w)?.run(&Positive), 2);
 /// # Ok::<(), itm_core::Error>(())
 /// ```
-pub trait Consumer: Sync {
-    /// What is kept of a lane, and of the whole matrix.
+pub trait Consumer<T = f32>: Sync {
+    /// What a consumer keeps of a lane, and of the whole matrix.
     type State: Send;
-    /// What [`Tiles::run`](super::Tiles::run)(super::Tiles::run) returns.
+    /// What [`Tiles::run`](super::Tiles::run) returns.
     type Output;
 
-    /// Nothing seen yet of these images and texts: a lane, or all.
+    /// The state before the first tile of these images and texts: a lane, or the whole matrix.
     fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State;
 
-    /// Tells a lane, before its first tile, what is known of the lanes merged so far, all of them before it. How many these
-    /// are depends on threads: it may spare work, but must not change the result.
+    /// Shows a lane, before its first tile, the state of the lanes merged so far; these all come before it. Their number
+    /// depends on threads: a hint may save work, but must not change the result.
     fn hint(&self, lane: &mut Self::State, total: &Self::State) {
         let _ = (lane, total);
     }
 
     /// Takes in one tile of the lane that `state` was started for.
-    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>);
+    fn tile(&self, state: &mut Self::State, tile: &Tile<'_, T>);
 
     /// Adds a finished lane to the whole. Must not wait for other threads.
     fn merge(&self, total: &mut Self::State, lane: Self::State);
@@ -88,7 +88,7 @@ impl<A: Consumer, B: Consumer> Consumer for (A, B) {
     }
 }
 
-/// A borrowed consumer: what it needs may be large, and a slice of consumers has no size.
+/// A borrowed consumer, because a consumer may be large and a slice of consumers is unsized.
 impl<C: Consumer + ?Sized> Consumer for &C {
     type State = C::State;
     type Output = C::Output;
@@ -142,24 +142,19 @@ impl<C: Consumer> Consumer for [C] {
 
 /// A rectangle of scores.
 #[derive(Debug, Clone)]
-pub struct Tile<'s> {
+pub struct Tile<'s, T = f32> {
     images: Range<usize>,
     texts: Range<usize>,
-    scores: &'s [f32],
+    scores: &'s [T],
     stride: usize,
 }
 
-impl<'s> Tile<'s> {
-    /// A tile over scores whose rows begin every `stride` values: for consumers that hand changed scores on.
+impl<'s, T> Tile<'s, T> {
+    /// A tile over scores whose rows begin every `stride` values: for consumers that pass changed scores on.
     ///
     /// # Panics
-    /// If a row is longer than `stride`, or `scores` too short.
-    pub fn new(
-        images: Range<usize>,
-        texts: Range<usize>,
-        scores: &'s [f32],
-        stride: usize,
-    ) -> Self {
+    /// If a row is longer than `stride`, or `scores` is too short.
+    pub fn new(images: Range<usize>, texts: Range<usize>, scores: &'s [T], stride: usize) -> Self {
         let (rows, cols) = (images.len(), texts.len());
         assert!(cols <= stride, "rows of {cols} scores every {stride} values");
         let (need, got) = (rows.saturating_sub(1) * stride + cols.min(rows * cols), scores.len());
@@ -179,12 +174,12 @@ impl<'s> Tile<'s> {
 
     /// The scores of its `row`-th row, one for each of its texts.
     #[inline(always)]
-    pub fn row(&self, row: usize) -> &'s [f32] {
+    pub fn row(&self, row: usize) -> &'s [T] {
         &self.scores[row * self.stride..row * self.stride + self.texts.len()]
     }
 
     /// Image and scores of each row.
-    pub fn rows(&self) -> impl Iterator<Item = (usize, &'s [f32])> {
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &'s [T])> {
         self.images.clone().enumerate().map(|(row, image)| (image, self.row(row)))
     }
 }
@@ -209,7 +204,7 @@ mod tests {
         assert_eq!(many, [top, tiles.run(&TopTexts::new(1))]);
     }
 
-    /// The second pass of a correction: `2·s` less one number for each text, handed on tile by tile.
+    /// The second pass of a correction: `2·s` minus one number per text, passed on tile by tile.
     struct Corrected<'a, C> {
         less: &'a [f32],
         inner: C,

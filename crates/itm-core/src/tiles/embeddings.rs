@@ -1,4 +1,4 @@
-//! A view of embeddings that lie in memory, checked once.
+//! A view of embeddings in memory, checked once.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use half::slice::HalfFloatSliceExt;
 
 use crate::{Error, Result};
 
-/// Embeddings as they lie in memory: `rows × dim`, row-major, every value finite.
+/// A view of embeddings in memory: `rows × dim`, row-major, every value finite.
 ///
 /// | symbol | here                | shape         |
 /// |--------|---------------------|---------------|
@@ -16,8 +16,8 @@ use crate::{Error, Result};
 /// | d      | [`dim`](Self::dim)   |              |
 /// | v or w | the values          | `[rows, dim]` |
 ///
-/// The view is taken as it is: for cosines, normalise the rows first. `f16` values are widened block by block, never as a
-/// whole.
+/// The values are used as they are: for cosines, normalise the rows first. `f16` values are widened block by block,
+/// never all at once.
 ///
 /// ```
 /// use itm_core::tiles::Embeddings;
@@ -44,14 +44,14 @@ enum Values<'a> {
 }
 
 impl<'a> Embeddings<'a> {
-    /// A view of row-major `f32` values; `name` is what an error calls them.
+    /// A view of row-major `f32` values; errors call them `name`.
     ///
     /// # Errors
-    /// If `dim` is 0, the number of values is not `rows · dim`, or a value is NaN or infinite (its row and column are
-    /// named).
+    /// If `dim` is 0, the number of values is not `rows · dim`, there are 2³² rows or more, or a value is NaN or infinite
+    /// (the error names its row and column).
     pub fn new(name: impl Display, rows: usize, dim: usize, values: &'a [f32]) -> Result<Self> {
         check_shape(&name, rows, dim, values.len())?;
-        // The maximum of the magnitudes' bits: NaN and infinity are the largest of all, so one pass does both.
+        // NaN and infinity have the largest bits, so one pass finds the largest magnitude and checks every value.
         let bits = values.iter().fold(0, |most, v| v.abs().to_bits().max(most));
         if bits >= f32::INFINITY.to_bits() {
             return Err(not_finite(&name, dim, values.iter().copied()));
@@ -93,7 +93,7 @@ impl<'a> Embeddings<'a> {
         self.largest
     }
 
-    /// Some rows as `f32`: a view where they already are, else through `buffer`.
+    /// Some rows as `f32`: a view of `f32` values, or `f16` values widened into `buffer`.
     pub(super) fn block<'b>(&self, rows: Range<usize>, buffer: &'b mut Vec<f32>) -> &'b [f32]
     where
         'a: 'b,
@@ -109,13 +109,13 @@ impl<'a> Embeddings<'a> {
         }
     }
 
-    /// Appends one row to `out`.
-    /// Rows taken from these, one after the other in `values`.
+    /// A view of `values`: contiguous copies of some of these rows.
     pub(super) fn taken<'b>(&self, values: &'b [f32]) -> Embeddings<'b> {
         let rows = values.len() / self.dim;
         Embeddings { rows, dim: self.dim, values: Values::Single(values), largest: self.largest }
     }
 
+    /// Appends one row to `out`.
     pub(super) fn push_row(&self, row: usize, out: &mut Vec<f32>) {
         let range = row * self.dim..(row + 1) * self.dim;
         match self.values {

@@ -8,16 +8,16 @@ use super::{Consumer, Tile};
 /// Log-sum-exp of the scores of every image and of every text, in double precision.
 ///
 /// ```text
-/// images[i] = log Σⱼ exp(z(i, j))      texts[j] = log Σᵢ exp(z(i, j))      −∞ over nothing
+/// images[i] = log Σⱼ exp(z(i, j))      texts[j] = log Σᵢ exp(z(i, j))      −∞ if there is no score
 /// z(i, j) = β·s(i, j) + x(i) + y(j)      x, y: shifts, 0 if none are given
 /// ```
 ///
-/// A score of −∞ adds nothing. Of a single image (or text) the logarithm is the exponent itself, to the
-/// last bit: what ranks by the difference ties there.
+/// A score of −∞ adds nothing. If there is a single image (or text), the logarithm is the exponent itself,
+/// to the last bit, so a ranking by the difference of the two ties there.
 ///
-/// Blocks of 64 × 64 scores share one maximum that is taken out, so that one exponential serves row and
-/// column. Where a block spans more than e⁶⁰⁰ each row and column takes out its own. Block by block the
-/// sums are joined in ascending order, lanes likewise: the bits do not depend on tile sizes or threads.
+/// The scores of a 64 × 64 block share one maximum, which is taken out, so one exponential serves row and
+/// column. Where a block spans more than e⁶⁰⁰, each row and column takes out its own maximum. The sums of
+/// blocks and of lanes are joined in ascending order, so the bits do not depend on tile sizes or threads.
 #[derive(Debug, Clone)]
 pub struct ExpSums {
     beta: f64,
@@ -27,30 +27,30 @@ pub struct ExpSums {
 /// What [`ExpSums`] gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogSums {
-    /// Over all texts, for each image.
+    /// The sum over all texts, for each image.
     pub images: Vec<f64>,
-    /// Over all images, for each text.
+    /// The sum over all images, for each text.
     pub texts: Vec<f64>,
 }
 
 impl ExpSums {
-    /// With an inverse temperature.
+    /// Sums at the inverse temperature `beta`.
     ///
     /// # Panics
     /// If `beta` is not finite, or so large that `β·s` could overflow.
     pub fn new(beta: f64) -> Self {
-        // |s| < 2¹²⁸, so β·s, and differences of two, stay finite.
+        // |s| < 2¹²⁸, so β·s stays finite, and so does the difference of two such products.
         assert!(beta.abs() < 1e200, "β = {beta} is not a number that scores can be multiplied by");
         Self { beta, shifts: None }
     }
 
-    /// The same with something added to the exponents of every image and of every text: the potentials of
-    /// Sinkhorn's iteration, for example.
+    /// Adds one shift per image and one per text to the exponents: for example the potentials of Sinkhorn's
+    /// iteration.
     ///
-    /// It panics in a run over other numbers of images or texts than there are shifts.
+    /// A later run panics if the numbers of images or texts differ from the numbers of shifts.
     ///
     /// # Panics
-    /// If a shift is not finite, or 1e300 and more.
+    /// If a shift is not finite, or its magnitude is 1e300 or more.
     #[must_use]
     pub fn with_shifts(mut self, images: Vec<f64>, texts: Vec<f64>) -> Self {
         for shift in images.iter().chain(&texts) {
@@ -74,7 +74,7 @@ impl ExpSums {
     }
 }
 
-/// `sum · exp(shift)`; `shift` is near the largest exponent that went in.
+/// `sum · exp(shift)`; `shift` is near the largest exponent of the sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct LogSum {
     shift: f64,
@@ -84,7 +84,7 @@ struct LogSum {
 impl LogSum {
     const NOTHING: Self = Self { shift: f64::NEG_INFINITY, sum: 0.0 };
 
-    /// Nothing, where the largest exponent is −∞.
+    /// A sum with its shift; the empty sum if the shift is −∞.
     #[inline(always)]
     fn new(shift: f64, sum: f64) -> Self {
         if shift == f64::NEG_INFINITY { Self::NOTHING } else { Self { shift, sum } }
@@ -173,7 +173,7 @@ impl Consumer for ExpSums {
     }
 }
 
-/// Whether there is one image (or text) in all: no other first lane is that short.
+/// Whether there is only one image (or text): with more, the first lane would be longer.
 fn single(first: usize, sums: &[LogSum]) -> bool {
     first == 0 && sums.len() == 1
 }
@@ -183,7 +183,7 @@ const SPAN: f64 = 600.0;
 
 /// A square of scores, and the sums of its rows and columns.
 struct Block {
-    z: Box<[[f64; ALIGN]; ALIGN]>, // the exponent, then its exponential
+    z: Box<[[f64; ALIGN]; ALIGN]>, // first the exponents, then their exponentials
     row_sums: [LogSum; ALIGN],
     column_sums: [LogSum; ALIGN],
 }
@@ -261,7 +261,7 @@ impl Block {
     }
 }
 
-/// Eight sums side by side, joined at the end: one alone would wait for itself.
+/// Eight sums side by side, joined at the end: in a single sum every addition would wait for the one before.
 #[inline(always)]
 fn sum(values: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
@@ -271,7 +271,7 @@ fn sum(values: &[f64]) -> f64 {
     sums.iter().sum()
 }
 
-/// eˣ for x ≤ 0, as code without branches that a compiler can make vectors of; below −700, e⁻⁷⁰⁰.
+/// eˣ for x ≤ 0, and e⁻⁷⁰⁰ below −700. The code has no branches, so the compiler can vectorise it.
 ///
 /// ```text
 /// x = n·ln 2 + r, |r| ≤ ln 2 / 2      eˣ = 2ⁿ · Σ rᵏ / k!, k ≤ 13

@@ -7,13 +7,13 @@ use gemm::Parallelism;
 
 use super::Embeddings;
 
-/// Tiles begin and panels are padded at multiples of this: a whole number of every kernel's micro-panel.
+/// Tiles begin, and panels are padded, at multiples of this: a multiple of every kernel's micro-panel.
 pub(super) const ALIGN: usize = 64;
 
-/// `gemm` cuts the inner dimension only above this, at a place that depends on the caches and the shape.
+/// Above this inner dimension `gemm` cuts the sum, at a place that depends on the caches and the shape.
 const DEPTH: usize = 512;
 
-/// Texts laid out for the kernel: `[dim, width]`, text by text contiguous, padded with zeros.
+/// Texts laid out for the kernel: `[dim, width]`, the texts contiguous, padded with zeros.
 #[derive(Default)]
 pub(super) struct Panel {
     dim: usize,
@@ -30,7 +30,7 @@ impl Panel {
         self.pack_rows(rows, range.len(), texts.dim());
     }
 
-    /// Takes in `texts` rows that lie one after the other.
+    /// Takes in `texts` contiguous rows.
     pub(super) fn pack_rows(&mut self, rows: &[f32], texts: usize, dim: usize) {
         const BLOCK: usize = 16; // both sides of the transposition stay in the first-level cache
         assert_eq!(rows.len(), texts * dim, "{texts} rows of {dim} values");
@@ -55,18 +55,20 @@ impl Panel {
     }
 }
 
-/// Scores of `images`, rows that lie one after the other, against a panel of texts.
+/// Scores of `images` (contiguous rows) against a panel of texts.
 ///
 /// ```text
 /// out[i, j] = Σₖ images[i, k] · texts[j, k]        out: [images, width]
 /// ```
 ///
-/// **One score has one value**, whatever the tile it is computed in. `gemm`'s micro-kernels give every element an
-/// accumulator of its own that starts at zero and adds the terms in ascending `k`, one fused (or, on machines without,
-/// one rounded) multiply-add each; where an element stands in a micro-panel does not matter. Two things would: where the
-/// sum over `k` is cut, and the special kernels for single vectors and small products. So the cuts are made here (above
-/// [`DEPTH`], in equal parts, from `dim` alone), and the latter are out of reach: panels are padded to [`ALIGN`] texts and lie
-/// with `k` outermost, and a single image is computed twice. (For `dim ≤ 2`, whatever the shape, `gemm` takes one plain loop.)
+/// **One score has one value** in every tile. `gemm`'s micro-kernels give every element its own accumulator. It starts
+/// at zero and adds the terms in ascending `k`, each with one multiply-add (fused where the machine can fuse). The place
+/// of an element in a micro-panel does not matter.
+///
+/// Two things would matter: where the sum over `k` is cut, and the special kernels for single vectors and small
+/// products. So this function makes the cuts itself: above [`DEPTH`], into equal parts that depend only on `dim`. And
+/// `gemm` never chooses a special kernel: panels are padded to [`ALIGN`] texts with `k` outermost, and a single image is
+/// computed twice. (For `dim ≤ 2` `gemm` takes one plain loop for every shape.)
 pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     let Panel { dim, width, .. } = *panel;
     let n = images.len() / dim;
@@ -81,12 +83,14 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     for part in 0..parts {
         let (start, end) = (part * dim / parts, (part + 1) * dim / parts);
         assert!(start * width < panel.values.len() && rows * width <= out.len());
-        // SAFETY: with element (j, k) of `lhs` at `k · width + j`, of `rhs` (k, i) at `i · stride + k`, of `dst` (j, i) at
-        // `i · width + j`, for j < width, k < end − start, i < rows, offset by `start`: the largest offsets are
-        // `end · width − 1 < dim · width`, the length of `panel.values` (resized to it in `pack_rows`, private to this
-        // module); `(rows − 1) · stride + end − 1 < n · dim`, the length of `images` (asserted; for n = 1 the stride is 0);
-        // `rows · width − 1`, within `out` (asserted). `out` is borrowed mutably, so it overlaps neither. Every element of
-        // `dst` is initialised, and read only in parts that follow the first.
+        // SAFETY: for j < width, k < end − start, i < rows, `gemm` touches three slices.
+        // - `panel.values` at `(start + k) · width + j`, at most `end · width − 1`. This is below `dim · width`, the length
+        //   of the slice (`pack_rows` resizes it to that; the field is private to this module).
+        // - `images` at `i · stride + start + k`, at most `(rows − 1) · stride + end − 1`. This is below `n · dim`, the
+        //   length of the slice (asserted; for n = 1 the stride is 0).
+        // - `out` at `i · width + j`, at most `rows · width − 1`. This is within the slice (asserted).
+        // `out` is borrowed mutably, so it overlaps neither input. Every element of `out` is initialised, and `gemm` reads
+        // it only in parts after the first.
         unsafe {
             gemm::gemm(
                 width,
@@ -102,7 +106,7 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
                 images.as_ptr().add(start),
                 stride as isize,
                 1,
-                1.0, // alpha: what stands in `dst` is kept in parts that follow the first
+                1.0, // alpha: parts after the first add to the values of `out`
                 1.0,
                 false,
                 false,
@@ -113,10 +117,62 @@ pub(super) fn product(images: &[f32], panel: &Panel, out: &mut Vec<f32>) {
     }
 }
 
+/// The most roundings that a term of a score passes through: the additions within its part, one addition per part, and
+/// the rounding of the product where it is not fused.
+pub(super) fn roundings(dim: usize) -> usize {
+    let parts = dim.div_ceil(DEPTH);
+    dim.div_ceil(parts) + parts + 1
+}
+
+/// Scores of `N` pairs of an image and a text, side by side. Rows of at least 3 values give the bits of [`product`].
+///
+/// # Panics
+/// If the rows differ in length.
+pub(super) fn chains<const N: usize>(pairs: [[&[f32]; 2]; N]) -> [f32; N] {
+    let dim = pairs[0][0].len();
+    let parts = dim.div_ceil(DEPTH);
+    let mut scores = [0.0; N];
+    for part in 0..parts {
+        let range = part * dim / parts..(part + 1) * dim / parts;
+        let pairs = pairs.map(|[v, w]| {
+            assert_eq!([v.len(), w.len()], [dim; 2], "rows of one length");
+            [&v[range.clone()], &w[range.clone()]]
+        });
+        let sums = widest(
+            #[inline(always)]
+            || if is_fused() { sums::<N, true>(pairs) } else { sums::<N, false>(pairs) },
+        );
+        scores.iter_mut().zip(sums).for_each(|(score, sum)| *score += sum);
+    }
+    scores
+}
+
+/// Whether `gemm` fuses multiplication and addition on this processor.
+fn is_fused() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    return cfg!(target_arch = "aarch64");
+}
+
+/// One sum per pair, over the terms in ascending order.
+#[inline(always)]
+fn sums<const N: usize, const FUSED: bool>(pairs: [[&[f32]; 2]; N]) -> [f32; N] {
+    let length = pairs[0][0].len();
+    let pairs = pairs.map(|[v, w]| [&v[..length], &w[..length]]);
+    let mut sums = [0.0f32; N];
+    for k in 0..length {
+        for (sum, [v, w]) in sums.iter_mut().zip(&pairs) {
+            *sum = if FUSED { v[k].mul_add(w[k], *sum) } else { *sum + v[k] * w[k] };
+        }
+    }
+    sums
+}
+
 /// Runs `work` compiled for the newest instruction set of this machine.
 ///
-/// `work` must be `#[inline(always)]`, and so must what it calls: only code that is inlined is compiled anew. Results do
-/// not change: Rust neither reorders nor fuses floating-point operations.
+/// `work` and every function that it calls must be `#[inline(always)]`, because only inlined code is compiled for that
+/// instruction set. Results do not change: Rust neither reorders nor fuses floating-point operations.
 #[inline]
 pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -187,8 +243,8 @@ mod tests {
         }
     }
 
-    /// Products of small integers are exact: layout, padding, cuts and strides show at once, and so would a write past a
-    /// row, since the buffer is longer than the tile and filled.
+    /// Products of small integers are exact, so a fault in layout, padding, cuts or strides shows at once. A write past
+    /// the tile shows too, because the buffer is longer than the tile and filled with NaN.
     #[test]
     fn small_integers_are_exact_and_nothing_else_is_written() {
         for (n, m, dim) in [(1, 1, 1), (1, 5, 2), (3, 7, 3), (1, 70, 600), (65, 130, 1030)] {
@@ -209,6 +265,21 @@ mod tests {
                 }
             }
             assert!(out[rows * panel.width()..].iter().all(|v| v.is_nan()));
+        }
+    }
+
+    /// Single pairs against whole tiles, for one part and for several.
+    #[test]
+    fn chains_have_the_bits_of_the_product() {
+        for dim in [3, 5, 31, 64, 300, 511, 512, 513, 768, 1000, 1025, 2048] {
+            let (n, m) = (9, 8);
+            let (images, texts) = (values(n * dim, 6), values(m * dim, 7));
+            let whole = tile(&images, &texts, dim);
+            for (i, v) in images.chunks(dim).enumerate() {
+                let pairs = std::array::from_fn(|j| [v, &texts[j * dim..(j + 1) * dim]]);
+                let got = chains::<8>(pairs);
+                assert_eq!(got[..], whole[i][..], "image {i}, {dim} values");
+            }
         }
     }
 

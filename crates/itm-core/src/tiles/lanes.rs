@@ -1,4 +1,4 @@
-//! How the matrix is shared out: lanes that depend on its shape alone, merged in one order.
+//! Cuts the matrix into lanes that depend only on its shape, and merges them in order.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use rayon::prelude::*;
 /// Images and texts of a lane.
 pub(super) type Lane = (Range<usize>, Range<usize>);
 
-/// A lane is this long at least, and a multiple of half of it.
+/// Every lane except the last has at least this length, and a multiple of half of it.
 const LENGTH: usize = 512;
 
-/// No more lanes than this: each holds what its consumer keeps of the short axis.
+/// The most lanes: each lane has its own copy of what a consumer keeps of the short axis.
 const MOST: usize = 48;
 
-/// Cuts the longer axis, so that what is kept of it (most of the memory) is kept once.
+/// Cuts the longer axis, so that what a consumer keeps of it (most of the memory) is kept once.
 pub(super) fn cut(images: usize, texts: usize) -> Vec<Lane> {
     let along = images.max(texts);
     let length = along.div_ceil(MOST).next_multiple_of(LENGTH / 2).max(LENGTH);
@@ -29,7 +29,7 @@ pub(super) fn cut(images: usize, texts: usize) -> Vec<Lane> {
 
 /// Works on `0..count` in parallel and merges the results in ascending order, one at a time.
 ///
-/// Work is begun in ascending order too, so few results wait for their turn; `begin` sees what is merged by then.
+/// Work begins in ascending order too, so few results wait for their turn. `begin` sees the results merged so far.
 pub(super) fn in_order<T: Send>(
     count: usize,
     total: T,
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(cut(0, 0), []);
     }
 
-    /// Item 0 ends only after item 1, whatever the threads do; every item sees what was merged before it began.
+    /// Item 0 always ends after item 1; every item sees the results merged before it began.
     #[test]
     fn results_are_merged_in_order_whoever_is_slow() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();

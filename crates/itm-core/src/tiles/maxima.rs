@@ -8,7 +8,7 @@ use super::{Consumer, Tile};
 /// The largest score of every row and of every column.
 ///
 /// ```text
-/// images[i] = maxⱼ s(i, j)      texts[j] = maxᵢ s(i, j)      −∞ over nothing
+/// images[i] = maxⱼ s(i, j)      texts[j] = maxᵢ s(i, j)      −∞ if there is no score
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Maxima;
@@ -16,9 +16,9 @@ pub struct Maxima;
 /// What [`Maxima`] gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Largest {
-    /// Over all texts, for each image.
+    /// The maximum over all texts, for each image.
     pub images: Vec<f32>,
-    /// Over all images, for each text.
+    /// The maximum over all images, for each text.
     pub texts: Vec<f32>,
 }
 
@@ -61,7 +61,7 @@ fn raise(best: &mut [f32], scores: &[f32]) {
     best.iter_mut().zip(scores).for_each(|(best, &s)| *best = if s > *best { s } else { *best });
 }
 
-/// Sixteen maxima side by side, since one alone waits for itself.
+/// Sixteen maxima side by side: with a single maximum every comparison would wait for the one before.
 #[inline(always)]
 fn maximum(row: &[f32]) -> f32 {
     let mut best = [f32::NEG_INFINITY; 16];

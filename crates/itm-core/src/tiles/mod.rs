@@ -19,11 +19,14 @@
 //! | [`Maxima`]      | the largest score of every row and column        |                                |
 //! | `(A, B)`, `[C]` | several, in one pass                             |                                |
 //!
-//! **Guarantees**, each with its tests. On one machine every score has one value in every tile that holds it and whether a
-//! consumer, [`Tiles::scores`] or [`Tiles::pair_scores`] asks for it; and every consumer above gives the same bits for every tile size,
+//! [`ranks`], [`Tiles::top_texts`] and [`Tiles::top_images`] give the results of [`RankCounts`], [`TopTexts`] and [`TopImages`] alone, in less
+//! time: 16-bit integers decide most comparisons, f32 the rest.
+//!
+//! **Guarantees**, each with its tests. On one machine a score has the same bits in every tile that holds it, in
+//! [`Tiles::scores`] and in [`Tiles::pair_scores`]. Every consumer above gives the same bits for every tile size,
 //! number of threads and order of work. Other machines may round a score differently (with or without fused
-//! multiply-adds). No score is NaN or infinite: what could lead there is refused when [`Embeddings`] and [`Tiles`] are
-//! made.
+//! multiply-adds). No score is NaN or infinite: [`Embeddings::new`] refuses values that are not finite, and
+//! [`Tiles::new`] refuses values so large that a score could overflow.
 //!
 //! ```
 //! use itm_core::tiles::{Embeddings, Tiles, TopTexts, ranks};
@@ -40,6 +43,7 @@
 //! # Ok::<(), itm_core::Error>(())
 //! ```
 
+mod coarse;
 mod consumer;
 mod embeddings;
 mod exp_sums;
@@ -53,6 +57,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+pub use coarse::Decided;
 pub use consumer::{Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
@@ -112,8 +117,9 @@ impl<'a> Tiles<'a> {
 
     /// Shows every score to a consumer, once.
     pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
-        let walk = |images, texts, see: &mut dyn FnMut(&Tile<'_>)| self.walk(images, texts, see);
-        run(self.images(), self.texts(), consumer, walk)
+        run(self.images(), self.texts(), consumer, |images, texts, state| {
+            self.walk(images, texts, |tile| consumer.tile(state, tile));
+        })
     }
 
     /// The whole matrix, `4·n·m` bytes: the same scores, bit for bit, that consumers see.
@@ -136,9 +142,9 @@ impl<'a> Tiles<'a> {
     /// Scores of single pairs, image `images[p]` with text `texts[p]`: the same bits as in a tile.
     ///
     /// # Panics
-    /// If the two differ in length, or an index is too large.
+    /// If `images` and `texts` differ in length, or an index is too large.
     pub fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {
-        const BLOCK: usize = 32; // the diagonal of 32 × 32 products (padded to 64) is all that is used
+        const BLOCK: usize = 32; // only the diagonal of 32 × 32 products (padded to 64) is used
         assert_eq!(images.len(), texts.len(), "one image for each text");
         let diagonal = |(images, texts): (&[usize], &[usize])| {
             let (mut panel, mut out) = (Panel::default(), Vec::new());
@@ -149,7 +155,7 @@ impl<'a> Tiles<'a> {
         images.par_chunks(BLOCK).zip(texts.par_chunks(BLOCK)).flat_map_iter(diagonal).collect()
     }
 
-    /// All scores of some images, a row each, in the order of `images`: the same bits as in a tile.
+    /// All scores of some images, one row per image, in the order of `images`: the same bits as in a tile.
     ///
     /// # Panics
     /// If an index is too large.
@@ -158,7 +164,7 @@ impl<'a> Tiles<'a> {
         Tiles { images: self.images.taken(&rows), ..*self }.scores()
     }
 
-    /// All scores of some texts, a column each, in the order of `texts`: the same bits as in a tile.
+    /// All scores of some texts, one column per text, in the order of `texts`: the same bits as in a tile.
     ///
     /// # Panics
     /// If an index is too large.
@@ -167,7 +173,7 @@ impl<'a> Tiles<'a> {
         Tiles { texts: self.texts.taken(&rows), ..*self }.scores()
     }
 
-    /// The tiles of a rectangle: text by text from the left, and within these image by image from the top.
+    /// Visits the tiles of a rectangle: columns of tiles from left to right, and each column from top to bottom.
     fn walk(&self, images: Range<usize>, texts: Range<usize>, mut see: impl FnMut(&Tile<'_>)) {
         let (mut panel, mut scores, mut widened) = (Panel::default(), Vec::new(), Vec::new());
         for columns in pieces(texts, self.tile.1) {
@@ -181,10 +187,10 @@ impl<'a> Tiles<'a> {
 }
 
 impl ScoreMatrix {
-    /// Shows every score to a consumer, once, in tiles as [`Tiles`] would: whatever takes the stream takes a matrix.
+    /// Shows every score to a consumer, once, in tiles as [`Tiles`] does: every consumer of a stream also takes a matrix.
     ///
     /// # Panics
-    /// If a score is infinite: no product of embeddings is, and consumers rely on it.
+    /// If a score is infinite: products of embeddings are finite, and consumers rely on this.
     pub fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
         const TILE: (usize, usize) = (192, 256);
         let (n, m) = (self.images(), self.texts());
@@ -192,23 +198,23 @@ impl ScoreMatrix {
         if let Some(at) = infinite {
             panic!("score of image {}, text {} is infinite", at / m, at % m);
         }
-        run(n, m, consumer, |images, texts, see| {
+        run(n, m, consumer, |images, texts, state| {
             for columns in pieces(texts, TILE.1) {
                 for rows in pieces(images.clone(), TILE.0) {
                     let scores = &self.values()[rows.start * m + columns.start..];
-                    see(&Tile::new(rows, columns.clone(), scores, m));
+                    consumer.tile(state, &Tile::new(rows, columns.clone(), scores, m));
                 }
             }
         })
     }
 }
 
-/// Lanes in parallel, each walked tile by tile, merged in order.
-fn run<C: Consumer + ?Sized>(
+/// Walks the lanes in parallel, each tile by tile, and merges them in order.
+fn run<T, C: Consumer<T> + ?Sized>(
     images: usize,
     texts: usize,
     consumer: &C,
-    walk: impl Fn(Range<usize>, Range<usize>, &mut dyn FnMut(&Tile<'_>)) + Sync,
+    walk: impl Fn(Range<usize>, Range<usize>, &mut C::State) + Sync,
 ) -> C::Output {
     let lanes = lanes::cut(images, texts);
     let begin = |lane: usize, total: &C::State| {
@@ -219,7 +225,7 @@ fn run<C: Consumer + ?Sized>(
     };
     let work = |lane: usize, mut state: C::State| {
         let (images, texts) = lanes[lane].clone();
-        walk(images, texts, &mut |tile| consumer.tile(&mut state, tile));
+        walk(images, texts, &mut state);
         state
     };
     let total = consumer.start(0..images, 0..texts);
@@ -229,14 +235,26 @@ fn run<C: Consumer + ?Sized>(
 
 /// Ranks of both directions from embeddings, in one pass and without the matrix.
 ///
-/// Equal, to the last count, to [`Ranks::new`] of [`Tiles::scores`].
+/// The result equals [`Ranks::new`] of [`Tiles::scores`], to the last count.
 ///
 /// # Errors
 /// If the widths differ, the numbers of rows differ from `pairs`, or an image has no text.
 pub fn ranks(images: Embeddings<'_>, texts: Embeddings<'_>, pairs: &Pairs) -> Result<Ranks> {
+    Ok(ranks_and_work(images, texts, pairs)?.0)
+}
+
+/// [`ranks`], and how many scores the coarse product decided.
+///
+/// # Errors
+/// As [`ranks`].
+pub fn ranks_and_work(
+    images: Embeddings<'_>,
+    texts: Embeddings<'_>,
+    pairs: &Pairs,
+) -> Result<(Ranks, Decided)> {
     let tiles = Tiles::new(images, texts)?;
-    let Standings { i2t, t2i } = tiles.run(&RankCounts::new(&tiles, pairs)?);
-    Ranks::from_counts(pairs.clone(), i2t, t2i)
+    let (Standings { i2t, t2i }, decided) = tiles.counts(&RankCounts::new(&tiles, pairs)?);
+    Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
 }
 
 fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {
@@ -274,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Hands every score on: streaming and dense are compared bit by bit.
+    /// Keeps every score, to compare streaming with dense scores bit by bit.
     struct Copy;
 
     impl Consumer for Copy {

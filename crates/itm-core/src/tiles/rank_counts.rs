@@ -1,4 +1,4 @@
-//! Where the true items of every query stand, counted in one pass for both directions.
+//! The ranks of the true items of every query, counted in one pass for both directions.
 
 use std::ops::Range;
 
@@ -7,13 +7,14 @@ use super::{Consumer, Tile, Tiles};
 use crate::eval::Standing;
 use crate::{Error, Pairs, Result};
 
-/// Counts for each text the images, and for each image the texts, that score above or equal to the true one.
+/// Counts the scores above, and equal to, the score of the true pair: over the images for each text, and over the texts
+/// for each image.
 ///
-/// The scores of the true pairs must be known before the pass, and be the very bits that a tile holds: a pair that is
-/// rounded otherwise would stand above or below itself. [`RankCounts::new`] takes them from the same kernel, through
-/// [`Tiles::pair_scores`], and the pass checks that every true pair was met as an equal.
+/// The scores of the true pairs must be known before the pass, with the same bits as in a tile: a pair that is rounded
+/// differently would rank above or below itself. [`RankCounts::new`] takes these scores from the same kernel, through
+/// [`Tiles::pair_scores`]. The pass checks that it met an equal score for every true pair.
 ///
-/// An image is ranked through its best text: of its texts the one with the largest score, the smaller index on ties.
+/// An image is ranked by its best text: the one with the largest score among its texts, the smaller index on ties.
 #[derive(Debug, Clone)]
 pub struct RankCounts {
     /// Score and image of each text's true pair.
@@ -28,9 +29,9 @@ pub struct RankCounts {
 /// What [`RankCounts`] gives; [`ranks`](super::ranks) and [`Ranks::from_counts`](crate::eval::Ranks::from_counts) read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standings {
-    /// Of each image's best text among all texts.
+    /// Standing of each image's best text among all texts.
     pub i2t: Vec<Standing>,
-    /// Of each text's image among all images.
+    /// Standing of each text's image among all images.
     pub t2i: Vec<Standing>,
 }
 
@@ -50,7 +51,7 @@ impl RankCounts {
         Ok(Self::with_scores(pairs, tiles.pair_scores(pairs.image_of_text(), &texts)))
     }
 
-    /// Takes the scores of the true pairs, one for each text: for scores that are changed tile by tile.
+    /// Takes the scores of the true pairs, one for each text: for consumers that change scores tile by tile.
     ///
     /// # Panics
     /// If there is not one score for each text.
@@ -58,7 +59,7 @@ impl RankCounts {
         assert_eq!(text_score.len(), pairs.texts(), "one score for each text");
         let best = |image: usize| {
             let mut own = pairs.texts_of(image).iter().map(|&t| (text_score[t], t, 1));
-            // An image without a text is above everything: nothing is counted.
+            // The target of an image without a text is infinite, so no score counts.
             let first = own.next().unwrap_or((f32::INFINITY, usize::MAX, 0));
             own.fold(first, |best, other| {
                 if other.0 > best.0 {
@@ -85,6 +86,36 @@ impl RankCounts {
     }
 }
 
+impl RankCounts {
+    /// The score of each text's true pair.
+    pub(super) fn text_scores(&self) -> &[f32] {
+        &self.text_score
+    }
+
+    /// The score of each image's best true pair; infinite for an image without a text.
+    pub(super) fn image_scores(&self) -> &[f32] {
+        &self.image_score
+    }
+
+    /// Counts one score for its text only.
+    pub(super) fn count_for_text(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
+        let (at, target) = (text - of.first, self.text_score[text]);
+        let tie = u32::from(score == target);
+        of.greater[at] += u32::from(score > target);
+        of.before[at] += tie & u32::from((image as u32) < self.image_of_text[text]);
+        of.equal[at] += tie;
+    }
+
+    /// Counts one score for its image only.
+    pub(super) fn count_for_image(&self, of: &mut Counts, image: usize, text: usize, score: f32) {
+        let (at, target) = (image - of.first, self.image_score[image]);
+        let tie = u32::from(score == target);
+        of.greater[at] += u32::from(score > target);
+        of.before[at] += tie & u32::from(text < self.best_text[image]);
+        of.equal[at] += tie;
+    }
+}
+
 /// Counts of some neighbouring queries. `equal` includes the true items themselves.
 #[derive(Debug, Clone)]
 pub struct Counts {
@@ -100,6 +131,12 @@ impl Counts {
         Self { first: queries.start, greater: zeros(), before: zeros(), equal: zeros() }
     }
 
+    /// Adds scores that are known to be greater, for the queries from `first` on.
+    pub(super) fn add_greater(&mut self, first: usize, above: &[u32]) {
+        let at = first - self.first;
+        self.greater[at..at + above.len()].iter_mut().zip(above).for_each(|(a, b)| *a += b);
+    }
+
     fn add(&mut self, part: &Self) {
         for (total, part_counts) in [
             (&mut self.greater, &part.greater),
@@ -110,7 +147,7 @@ impl Counts {
         }
     }
 
-    /// `own[q]` of the equal scores of query `q` are true: without them the standing.
+    /// The standings: `own[q]` of the equal scores of query `q` are true, and `equal` must not count them.
     fn standings(self, what: &str, own: impl Iterator<Item = u32>) -> Vec<Standing> {
         let counts = self.greater.into_iter().zip(self.before).zip(self.equal).zip(own);
         let standing = |(query, (((greater, before), equal), own))| {
@@ -180,7 +217,7 @@ fn count_columns(
     own: &[u32],
     (greater, before, equal): (&mut [u32], &mut [u32], &mut [u32]),
 ) {
-    let n = row.len(); // one length for all, so that the loop has no checks and becomes vector code
+    let n = row.len(); // one length for all, so the loop has no bounds checks and is vectorised
     let (target, own) = (&target[..n], &own[..n]);
     let (greater, before, equal) = (&mut greater[..n], &mut before[..n], &mut equal[..n]);
     for j in 0..n {
@@ -206,7 +243,7 @@ mod tests {
     use crate::eval::Ranks;
     use crate::tiles::{Embeddings, ranks};
 
-    /// Every image has a text, the others are spread.
+    /// Every image has a text; the other texts are spread.
     fn scattered(n: usize, m: usize) -> Pairs {
         Pairs::new(n, (0..m).map(|t| if t < n { n - 1 - t } else { t * 37 % n }).collect()).unwrap()
     }
@@ -214,7 +251,7 @@ mod tests {
     #[test]
     fn ranks_are_those_of_the_matrix() {
         for (n, m, d) in SHAPES.into_iter().filter(|&(n, m, _)| 0 < n && n <= m) {
-            // Random scores without ties; few values, so nearly all is tied; all the same.
+            // 0: random scores without ties. 1: all scores are equal. 2: few values, so nearly all scores tie.
             for most in [0, 1, 2] {
                 let values = |rows, seed| match most {
                     0 => unit(rows, d, seed),

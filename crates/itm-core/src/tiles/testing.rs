@@ -1,4 +1,4 @@
-//! What the tests of the engine share.
+//! Helpers of the engine's tests.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,7 +25,7 @@ pub(super) fn unit(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
     (0..rows * dim).map(|_| rng.random_range(-1.0..1.0) * scale).collect()
 }
 
-/// Integers in `−most ..= most`: products are exact, and ties plenty.
+/// Integers in `−most ..= most`: products are exact, and ties are frequent.
 pub(super) fn grid(values: usize, most: i32, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..values).map(|_| rng.random_range(-most..=most) as f32).collect()

@@ -5,19 +5,19 @@ use std::ops::Range;
 use super::kernel::widest;
 use super::{Consumer, Tile};
 
-/// The `k` texts of the largest scores for every image, the smaller index first on ties; all, if there are fewer.
+/// The `k` texts with the largest scores for every image, the smaller index first on ties; all texts, if there are fewer.
 #[derive(Debug, Clone, Copy)]
 pub struct TopTexts {
     k: usize,
 }
 
-/// The `k` images of the largest scores for every text, the smaller index first on ties; all, if there are fewer.
+/// The `k` images with the largest scores for every text, the smaller index first on ties; all images, if there are fewer.
 #[derive(Debug, Clone, Copy)]
 pub struct TopImages {
     k: usize,
 }
 
-/// What [`TopTexts`] and [`TopImages`] give: for every query its best items, best first.
+/// What [`TopTexts`] and [`TopImages`] give: the best items of every query, best first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopK {
     k: usize,
@@ -50,51 +50,121 @@ impl TopK {
         &self.items[query * self.k..(query + 1) * self.k]
     }
 
-    /// The scores of these items; a zero is positive.
+    /// The scores of the query's items, best first; a zero is always +0.
     pub fn scores(&self, query: usize) -> &[f32] {
         &self.scores[query * self.k..(query + 1) * self.k]
     }
 }
 
-/// Score and index in one number that is larger for the better item: no two items are equal.
-fn key(score: f32, item: usize) -> u64 {
-    let bits = (score + 0.0).to_bits(); // −0 + 0 = +0: the two are tied
-    let ordered = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
-    u64::from(ordered) << 32 | u64::from(!(item as u32))
+/// The number by which lists rank their items: an f32 score, or an integer that replaces it.
+pub trait Level: Copy + PartialOrd + Send {
+    /// No number is below.
+    const LOWEST: Self;
+    /// No number is above.
+    const HIGHEST: Self;
+
+    /// Bits in the order of the numbers.
+    fn ordered(self) -> u32;
+
+    /// The number with these ordered bits; a zero is always +0.
+    fn of_ordered(ordered: u32) -> Self;
+
+    /// The number minus `slack`: two numbers closer than `slack` may be in the wrong order.
+    fn lowered(self, slack: i32) -> Self;
 }
 
-fn score_of(key: u64) -> f32 {
-    let ordered = (key >> 32) as u32;
-    f32::from_bits(if ordered >> 31 == 1 { ordered & !(1 << 31) } else { !ordered })
+impl Level for f32 {
+    const LOWEST: Self = f32::NEG_INFINITY;
+    const HIGHEST: Self = f32::INFINITY;
+
+    fn ordered(self) -> u32 {
+        let bits = (self + 0.0).to_bits(); // −0 + 0 = +0: the two are tied
+        if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+    }
+
+    fn of_ordered(ordered: u32) -> Self {
+        f32::from_bits(if ordered >> 31 == 1 { ordered & !(1 << 31) } else { !ordered })
+    }
+
+    /// Scores are exact: lists of scores have no slack.
+    fn lowered(self, _slack: i32) -> Self {
+        self
+    }
+}
+
+impl Level for i32 {
+    const LOWEST: Self = i32::MIN;
+    const HIGHEST: Self = i32::MAX;
+
+    fn ordered(self) -> u32 {
+        self.cast_unsigned() ^ 1 << 31
+    }
+
+    fn of_ordered(ordered: u32) -> Self {
+        (ordered ^ 1 << 31).cast_signed()
+    }
+
+    fn lowered(self, slack: i32) -> Self {
+        self.saturating_sub(slack)
+    }
+}
+
+/// Score and index in one number that is larger for the better item: no two items are equal.
+fn key<T: Level>(score: T, item: usize) -> u64 {
+    u64::from(score.ordered()) << 32 | u64::from(!(item as u32))
+}
+
+fn score_of<T: Level>(key: u64) -> T {
+    T::of_ordered((key >> 32) as u32)
+}
+
+fn item_of(key: u64) -> u32 {
+    !(key as u32)
 }
 
 /// Lists of candidates for some neighbouring queries.
 ///
-/// A list takes what is above its `floor`, a score that `k` items before reached; when it is full it is cut back to `k`.
-/// Items come in ascending order, so one that equals the floor has a larger index than those `k` and stays out.
+/// A list takes the items above its `floor`: a score that `k` earlier items reached, minus the slack of the query. A full
+/// list is cut back to its `k` best items and all others above the floor. Items come in ascending order: an item that
+/// equals a floor without slack has a larger index than those `k` items and stays out.
+///
+/// If a list stays full because of its slack, it is crowded: it is given up and keeps nothing.
 #[derive(Debug, Clone)]
-pub struct Lists {
+pub struct Lists<T = f32> {
     first: usize,
     k: usize,
     room: usize,
     keys: Vec<u64>, // [queries, room]
     filled: Vec<u32>,
-    floor: Vec<f32>,
+    floor: Vec<T>,
+    slack: Vec<i32>, // of each query, or empty: none
 }
 
-impl Lists {
+/// Places that must be free after a cut.
+const FREE: usize = 8;
+
+impl<T: Level> Lists<T> {
     fn new(queries: Range<usize>, k: usize) -> Self {
-        let room = k + k / 4 + 16;
-        let n = queries.len();
-        // Nothing can be above an infinite floor: no list is kept for k = 0.
-        let floor = if k == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
-        let (keys, filled, floor) = (vec![0; n * room], vec![0; n], vec![floor; n]);
-        Self { first: queries.start, k, room, keys, filled, floor }
+        Self::with_room(queries, k, k + k / 4 + 2 * FREE, Vec::new())
     }
 
-    /// Takes an item whose index is larger than all before.
+    /// Lists that keep the `k` best items, and all others within the slack of the query.
+    pub(super) fn with_slack(queries: Range<usize>, k: usize, slack: &[i32]) -> Self {
+        let slack = slack[queries.clone()].to_vec();
+        Self::with_room(queries, k, 2 * k + 4 * FREE, slack)
+    }
+
+    fn with_room(queries: Range<usize>, k: usize, room: usize, slack: Vec<i32>) -> Self {
+        let n = queries.len();
+        // Nothing can be above the highest floor: no list is kept for k = 0.
+        let floor = if k == 0 { T::HIGHEST } else { T::LOWEST };
+        let (keys, filled, floor) = (vec![0; n * room], vec![0; n], vec![floor; n]);
+        Self { first: queries.start, k, room, keys, filled, floor, slack }
+    }
+
+    /// Takes an item; its index must be larger than all before.
     #[inline]
-    fn offer(&mut self, query: usize, score: f32, item: usize) {
+    fn offer(&mut self, query: usize, score: T, item: usize) {
         if score > self.floor[query] {
             self.push(query, key(score, item));
         }
@@ -102,53 +172,163 @@ impl Lists {
 
     #[inline]
     fn push(&mut self, query: usize, key: u64) {
-        let list = &mut self.keys[query * self.room..(query + 1) * self.room];
         let filled = self.filled[query] as usize;
-        list[filled] = key;
+        self.keys[query * self.room + filled] = key;
         self.filled[query] += 1;
         if filled + 1 == self.room {
-            list.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
-            self.filled[query] = self.k as u32;
-            self.floor[query] = score_of(list[self.k - 1]);
+            self.cut(query);
         }
     }
 
-    /// What was merged has smaller indices: its floors hold here as well.
-    fn raise_floors(&mut self, total: &Self) {
-        let floors = &total.floor[self.first - total.first..];
-        self.floor.iter_mut().zip(floors).for_each(|(floor, &all)| *floor = floor.max(all));
+    /// Cuts a list back to its `k` best items and all others above its new floor.
+    fn cut(&mut self, query: usize) {
+        let list = &mut self.keys[query * self.room..][..self.filled[query] as usize];
+        list.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
+        let slack = self.slack.get(query).copied().unwrap_or(0);
+        let floor = score_of::<T>(list[self.k - 1]).lowered(slack);
+        let mut kept = self.k;
+        for at in self.k..list.len() {
+            if score_of::<T>(list[at]) > floor {
+                list.swap(kept, at);
+                kept += 1;
+            }
+        }
+        if kept + FREE > self.room {
+            self.give_up(query);
+        } else {
+            (self.filled[query], self.floor[query]) = (kept as u32, floor);
+        }
     }
 
-    fn add(&mut self, part: &Self) {
+    fn give_up(&mut self, query: usize) {
+        (self.filled[query], self.floor[query]) = (0, T::HIGHEST);
+    }
+
+    /// Merged items have smaller indices, so their floors hold here as well.
+    pub(super) fn raise_floors(&mut self, total: &Self) {
+        let floors = &total.floor[self.first - total.first..];
+        for (floor, &all) in self.floor.iter_mut().zip(floors) {
+            *floor = if all > *floor { all } else { *floor };
+        }
+    }
+
+    pub(super) fn add(&mut self, part: &Self) {
         for query in 0..part.filled.len() {
             let list = &part.keys[query * part.room..][..part.filled[query] as usize];
+            let is_crowded = self.k > 0 && part.floor[query] == T::HIGHEST;
             let query = query + part.first - self.first;
+            if is_crowded {
+                self.give_up(query);
+            }
             let floor = self.floor[query]; // of the lanes before; this lane's items come in no order
-            for &key in list.iter().filter(|&&key| score_of(key) > floor) {
+            for &key in list.iter().filter(|&&key| score_of::<T>(key) > floor) {
                 self.push(query, key);
             }
         }
     }
 
+    /// The candidates of each query, in no order; `None` for a crowded list.
+    pub(super) fn candidates(&mut self) -> Vec<Option<Vec<u32>>> {
+        let queries = self.filled.len();
+        let of = |query: usize| {
+            let filled = self.filled[query] as usize;
+            if filled > self.k && self.k > 0 {
+                self.cut(query);
+            }
+            let list = &self.keys[query * self.room..][..self.filled[query] as usize];
+            let is_crowded = self.k > 0 && self.floor[query] == T::HIGHEST;
+            (!is_crowded).then(|| list.iter().map(|&key| item_of(key)).collect())
+        };
+        (0..queries).map(of).collect()
+    }
+
+    /// Takes in the rows of a tile: queries are images.
+    pub(super) fn take_rows(&mut self, tile: &Tile<'_, T>) {
+        widest(
+            #[inline(always)]
+            || {
+                for (image, row) in tile.rows() {
+                    let query = image - self.first;
+                    let texts = tile.texts().step_by(STRETCH);
+                    for (stretch, text0) in row.chunks(STRETCH).zip(texts) {
+                        let floor = self.floor[query];
+                        for i in places(above(stretch, |_| floor)) {
+                            self.offer(query, stretch[i], text0 + i);
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    /// Takes in the columns of a tile: queries are texts.
+    pub(super) fn take_columns(&mut self, tile: &Tile<'_, T>) {
+        let first = tile.texts().start - self.first;
+        widest(
+            #[inline(always)]
+            || {
+                for (image, row) in tile.rows() {
+                    for (stretch, query0) in row.chunks(STRETCH).zip((first..).step_by(STRETCH)) {
+                        let floors = &self.floor[query0..query0 + stretch.len()];
+                        for i in places(above(stretch, |i| floors[i])) {
+                            self.offer(query0 + i, stretch[i], image);
+                        }
+                    }
+                }
+            },
+        );
+    }
+}
+
+impl Lists {
     fn finish(mut self, items: usize) -> TopK {
-        let k = self.k.min(items);
-        let mut top = TopK { k, items: Vec::new(), scores: Vec::new() };
+        let mut top = TopK::new(self.k.min(items));
         for (list, &filled) in self.keys.chunks_mut(self.room).zip(&self.filled) {
-            let list = &mut list[..filled as usize];
-            list.sort_unstable_by(|a, b| b.cmp(a));
-            top.items.extend(list[..k].iter().map(|&key| !(key as u32)));
-            top.scores.extend(list[..k].iter().map(|&key| score_of(key)));
+            top.push(&mut list[..filled as usize]);
         }
         top
     }
 }
 
-/// A stretch of scores that is looked at as one: mostly nothing in it is above its floor.
+impl TopK {
+    /// No query yet.
+    pub(super) fn new(k: usize) -> Self {
+        Self { k, items: Vec::new(), scores: Vec::new() }
+    }
+
+    /// Appends a query: the best of these items.
+    fn push(&mut self, keys: &mut [u64]) {
+        keys.sort_unstable_by(|a, b| b.cmp(a));
+        self.items.extend(keys[..self.k].iter().map(|&key| item_of(key)));
+        self.scores.extend(keys[..self.k].iter().map(|&key| score_of::<f32>(key)));
+    }
+
+    /// Appends a query: the best of these items with their scores.
+    pub(super) fn push_scored(&mut self, scored: impl Iterator<Item = (u32, f32)>) {
+        let mut keys: Vec<_> = scored.map(|(item, score)| key(score, item as usize)).collect();
+        self.push(&mut keys);
+    }
+
+    /// Appends the queries of `next`.
+    pub(super) fn joined(mut self, next: Self) -> Self {
+        self.items.extend(next.items);
+        self.scores.extend(next.scores);
+        self
+    }
+
+    /// Appends a query of another result.
+    pub(super) fn push_list(&mut self, other: &Self, query: usize) {
+        self.items.extend(other.items(query));
+        self.scores.extend(other.scores(query));
+    }
+}
+
+/// The number of scores compared at once: mostly none of them is above its floor.
 const STRETCH: usize = 32;
 
 /// Bit `i` is set where `scores[i]` is above `floor(i)`.
 #[inline(always)]
-fn above(scores: &[f32], floor: impl Fn(usize) -> f32) -> u32 {
+fn above<T: Level>(scores: &[T], floor: impl Fn(usize) -> T) -> u32 {
     let bit = |i| u32::from(scores[i] > floor(i)) << i;
     if scores.len() == STRETCH {
         (0..STRETCH).fold(0, |mask, i| mask | bit(i)) // a known length: vector code
@@ -157,7 +337,7 @@ fn above(scores: &[f32], floor: impl Fn(usize) -> f32) -> u32 {
     }
 }
 
-/// The places of a mask's set bits, ascending: for consumers that look at scores by the stretch.
+/// The places of a mask's set bits, ascending: for consumers that compare many scores at once.
 #[inline(always)]
 pub fn places(mut mask: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -180,21 +360,7 @@ impl Consumer for TopTexts {
     }
 
     fn tile(&self, (lists, _): &mut Self::State, tile: &Tile<'_>) {
-        widest(
-            #[inline(always)]
-            || {
-                for (image, row) in tile.rows() {
-                    let query = image - lists.first;
-                    let texts = tile.texts().step_by(STRETCH);
-                    for (stretch, text0) in row.chunks(STRETCH).zip(texts) {
-                        let floor = lists.floor[query];
-                        for i in places(above(stretch, |_| floor)) {
-                            lists.offer(query, stretch[i], text0 + i);
-                        }
-                    }
-                }
-            },
-        );
+        lists.take_rows(tile);
     }
 
     fn merge(&self, (total, _): &mut Self::State, (lane, _): Self::State) {
@@ -219,20 +385,7 @@ impl Consumer for TopImages {
     }
 
     fn tile(&self, (lists, _): &mut Self::State, tile: &Tile<'_>) {
-        let first = tile.texts().start - lists.first;
-        widest(
-            #[inline(always)]
-            || {
-                for (image, row) in tile.rows() {
-                    for (stretch, query0) in row.chunks(STRETCH).zip((first..).step_by(STRETCH)) {
-                        let floors = &lists.floor[query0..query0 + stretch.len()];
-                        for i in places(above(stretch, |i| floors[i])) {
-                            lists.offer(query0 + i, stretch[i], image);
-                        }
-                    }
-                }
-            },
-        );
+        lists.take_columns(tile);
     }
 
     fn merge(&self, (total, _): &mut Self::State, (lane, _): Self::State) {
@@ -305,8 +458,11 @@ mod tests {
         for pair in scores.windows(2) {
             assert!(key(pair[0], 0) < key(pair[1], 9), "{pair:?}");
         }
-        assert!(scores.iter().all(|&s| score_of(key(s, 7)) == s));
-        assert_eq!(key(-0.0, 3), key(0.0, 3));
+        assert!(scores.iter().all(|&s| score_of::<f32>(key(s, 7)) == s));
+        assert_eq!(key(-0.0f32, 3), key(0.0f32, 3));
+        let integers = [i32::MIN, -1, 0, 1, i32::MAX];
+        assert!(integers.windows(2).all(|pair| key(pair[0], 0) < key(pair[1], 9)));
+        assert!(integers.iter().all(|&s| score_of::<i32>(key(s, 7)) == s));
         assert!(key(0.5, 3) > key(0.5, 4));
     }
 }

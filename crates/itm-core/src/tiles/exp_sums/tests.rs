@@ -106,7 +106,7 @@ fn shifts_of_zero_change_no_bit() {
 fn scores_of_minus_infinity_add_nothing() {
     let (n, m) = (130, 3);
     let value = |at: usize| if at / m == 1 || at % m == 2 { f32::NEG_INFINITY } else { 0.5 };
-    // A matrix refuses such scores; consumers that leave some out hand them on in tiles.
+    // A matrix refuses such scores; consumers that exclude pairs pass them on in tiles.
     let run = |n: usize, m: usize, scores: Vec<f32>| {
         let consumer = ExpSums::new(2.0);
         let (mut total, mut lane) = (consumer.start(0..n, 0..m), consumer.start(0..n, 0..m));
@@ -127,7 +127,7 @@ fn scores_of_minus_infinity_add_nothing() {
     assert_eq!(one, LogSums { images: vec![1.0], texts: vec![1.0, nothing] });
 }
 
-/// A sum over one score is that score, whatever its neighbours are.
+/// The log-sum of one exponent is that exponent, for any neighbours.
 #[test]
 fn a_single_image_or_text_has_exact_sums() {
     let w = unit(700, 1, 5);

@@ -1,0 +1,112 @@
+//! How far an integer score can be from the f32 score behind it, and what it decides therefore.
+
+use super::super::Embeddings;
+use super::super::kernel::roundings;
+use super::side::{Lengths, Side};
+
+/// Bounds on `|A B · s − q·r|` for all scores of a text, or of an image.
+///
+/// ```text
+/// A B · v·w − q·r = q·(B w − r) + (A v − q)·B w          with  ‖q‖ ≤ ‖A v‖ + ‖A v − q‖
+/// |s − v·w| ≤ γ ‖v‖ ‖w‖ + 2 d · 2⁻¹⁵⁰,   γ = j u / (1 − j u),  u = 2⁻²⁴
+/// ```
+///
+/// | symbol | here | |
+/// |---|---|---|
+/// | s | the f32 score, as a tile holds it | |
+/// | v, w | rows of images and texts, of width d | |
+/// | q, r | their integers, with the scales A and B | [`Side`] |
+/// | j | [`roundings`]: the roundings that a term of s passes through | |
+///
+/// The second line is the error of a sum in f32; its last term is for results below 2⁻¹²⁶, each wrong by 2⁻¹⁵⁰ at most. For one
+/// text, the largest lengths bound the rows of all images, and the other way round.
+#[derive(Debug)]
+pub(in super::super) struct Bounds {
+    pub(super) images: Side,
+    pub(super) texts: Side,
+    /// A B.
+    scale: f64,
+    gamma: f64,
+    tiny: f64,
+}
+
+/// Covers the roundings of the bound itself, each below 10⁻¹⁵ and no more than a few hundred in a row.
+const SLACK: f64 = 1.0 + 1e-9;
+
+/// For each query, the integer scores that leave a comparison with a threshold open: `low ..= high`.
+#[derive(Debug)]
+pub(super) struct Thresholds {
+    /// Below it, the score is smaller than the threshold.
+    pub(super) low: Vec<i32>,
+    /// Above it, the score is greater than the threshold.
+    pub(super) high: Vec<i32>,
+}
+
+impl Bounds {
+    /// `None` if a side has no scale.
+    pub(super) fn new(images: &Embeddings<'_>, texts: &Embeddings<'_>) -> Option<Self> {
+        let j = roundings(images.dim()) as f64 * f64::from(f32::EPSILON) / 2.0;
+        let (images_side, texts_side) = (Side::new(images)?, Side::new(texts)?);
+        let scale = f64::from(images_side.scale()) * f64::from(texts_side.scale());
+        Some(Self {
+            images: images_side.with_rounded(images),
+            texts: texts_side,
+            scale,
+            gamma: if j < 0.5 { j / (1.0 - j) } else { return None },
+            tiny: 2.0 * images.dim() as f64 * 2f64.powi(-150) * scale,
+        })
+    }
+
+    /// What integer scores say of one threshold per text.
+    pub(super) fn of_texts(&self, thresholds: &[f32]) -> Thresholds {
+        let most = self.images.largest();
+        self.decide(thresholds, |text| self.distance(most, self.texts.row(text)))
+    }
+
+    /// What integer scores say of one threshold per image.
+    pub(super) fn of_images(&self, thresholds: &[f32]) -> Thresholds {
+        let most = self.texts.largest();
+        self.decide(thresholds, |image| self.distance(self.images.row(image), most))
+    }
+
+    /// The slack of each image: integer scores that differ by more stand in the right order.
+    pub(super) fn slack_of_images(&self) -> Vec<i32> {
+        let most = self.texts.largest();
+        self.images.rows().map(|row| slack(self.distance(row, most))).collect()
+    }
+
+    /// The slack of each text.
+    pub(super) fn slack_of_texts(&self) -> Vec<i32> {
+        let most = self.images.largest();
+        self.texts.rows().map(|row| slack(self.distance(most, row))).collect()
+    }
+
+    /// Which share of its bound the distance of one pair is.
+    #[cfg(test)]
+    pub(super) fn of_pair(&self, score: f64, sum: i32, image: usize, text: usize) -> f64 {
+        let far = (score * self.scale - f64::from(sum)).abs();
+        far / self.distance(self.images.row(image), self.texts.row(text))
+    }
+
+    /// The largest `|A B · s − q·r|` of an image and a text.
+    fn distance(&self, image: Lengths, text: Lengths) -> f64 {
+        let rounding = (image.exact + image.error) * text.error + image.error * text.exact;
+        (rounding + self.gamma * image.exact * text.exact + self.tiny) * SLACK
+    }
+
+    /// An infinite threshold is beyond every integer score: nothing is open then.
+    fn decide(&self, thresholds: &[f32], distance: impl Fn(usize) -> f64) -> Thresholds {
+        let of = |query: usize| (f64::from(thresholds[query]) * self.scale, distance(query) + 1.0);
+        let (low, high) = (0..thresholds.len())
+            .map(of)
+            // `as` keeps a number that is out of range at the range's end, which no integer score reaches.
+            .map(|(at, far)| ((at - far).floor() as i32, (at + far).ceil() as i32))
+            .unzip();
+        Thresholds { low, high }
+    }
+}
+
+/// Both scores may be off by the distance, in opposite directions.
+fn slack(distance: f64) -> i32 {
+    (2.0 * distance + 2.0).ceil() as i32 // a number beyond i32 stays at its end
+}

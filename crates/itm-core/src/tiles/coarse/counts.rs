@@ -1,0 +1,170 @@
+//! Rank counts behind the coarse product.
+
+use std::ops::Range;
+
+use super::super::rank_counts::{Counts, RankCounts, Standings};
+use super::super::{Consumer, Tile, places, widest};
+use super::Coarse;
+use super::again::Again;
+use super::bounds::{Bounds, Thresholds};
+
+/// Scores of a row that are looked at as one: mostly none of them is open.
+const STRETCH: usize = 32;
+
+/// [`RankCounts`] that takes integer scores too.
+pub(super) struct CoarseCounts<'a> {
+    counts: &'a RankCounts,
+    texts: Thresholds,
+    images: Thresholds,
+}
+
+impl<'a> CoarseCounts<'a> {
+    pub(super) fn new(counts: &'a RankCounts, bounds: &Bounds) -> Self {
+        let texts = bounds.of_texts(counts.text_scores());
+        let images = bounds.of_images(counts.image_scores());
+        Self { counts, texts, images }
+    }
+}
+
+impl Consumer for CoarseCounts<'_> {
+    type State = (Counts, Counts);
+    type Output = Standings;
+
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> Self::State {
+        self.counts.start(images, texts)
+    }
+
+    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
+        self.counts.tile(state, tile);
+    }
+
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        self.counts.merge(total, lane);
+    }
+
+    fn finish(&self, total: Self::State) -> Standings {
+        self.counts.finish(total)
+    }
+}
+
+/// A score that a comparison needs exactly.
+#[derive(Clone, Copy)]
+struct Open {
+    image: usize,
+    text: usize,
+    /// Whether the text's threshold is within the bound, and whether the image's is.
+    of: [bool; 2],
+}
+
+impl Coarse for CoarseCounts<'_> {
+    fn coarse(
+        &self,
+        (images, texts): &mut Self::State,
+        tile: &Tile<'_, i32>,
+        again: &mut Again<'_>,
+        most: usize,
+    ) -> Option<usize> {
+        let mut above_texts = vec![0; tile.texts().len()];
+        let mut above_images = vec![0; tile.images().len()];
+        let mut open = Vec::new();
+        for ((image, row), above) in tile.rows().zip(&mut above_images) {
+            *above = self.row(image, tile.texts(), row, &mut above_texts, &mut open);
+            if open.len() > most {
+                return None;
+            }
+        }
+        texts.add_greater(tile.texts().start, &above_texts);
+        images.add_greater(tile.images().start, &above_images);
+        again.scores(open.iter().map(|pair| (pair.image, pair.text)), |at, score| {
+            let Open { image, text, of: [of_text, of_image] } = open[at];
+            if of_text {
+                self.counts.count_for_text(texts, image, text, score);
+            }
+            if of_image {
+                self.counts.count_for_image(images, image, text, score);
+            }
+        });
+        Some(open.len())
+    }
+}
+
+impl CoarseCounts<'_> {
+    /// One row: counts the scores above each text's threshold, names what is open, returns how many are above the image's.
+    fn row(
+        &self,
+        image: usize,
+        texts: Range<usize>,
+        row: &[i32],
+        above: &mut [u32],
+        open: &mut Vec<Open>,
+    ) -> u32 {
+        let [low, high] = [&self.texts.low, &self.texts.high].map(|of| &of[texts.clone()]);
+        let own = [self.images.low[image], self.images.high[image]];
+        let mut count = 0;
+        widest(
+            #[inline(always)]
+            || {
+                for first in (0..row.len()).step_by(STRETCH) {
+                    let at = first..(first + STRETCH).min(row.len());
+                    let thresholds = [&low[at.clone()], &high[at.clone()]];
+                    let seen = look(&row[at.clone()], thresholds, own, &mut above[at]);
+                    count += seen.above;
+                    for i in places(seen.of_texts | seen.of_image) {
+                        let is_in = |mask: u32| mask >> i & 1 == 1;
+                        let of = [is_in(seen.of_texts), is_in(seen.of_image)];
+                        open.push(Open { image, text: texts.start + first + i, of });
+                    }
+                }
+            },
+        );
+        count
+    }
+}
+
+/// What a stretch of a row shows.
+struct Seen {
+    /// Scores above the image's threshold.
+    above: u32,
+    /// Bit `i`: score `i` is within the bound of its text's threshold.
+    of_texts: u32,
+    /// Bit `i`: score `i` is within the bound of the image's threshold.
+    of_image: u32,
+}
+
+#[inline(always)]
+fn look(row: &[i32], thresholds: [&[i32]; 2], own: [i32; 2], above: &mut [u32]) -> Seen {
+    if row.len() == STRETCH {
+        look_at(STRETCH, row, thresholds, own, above) // a known length: vector code
+    } else {
+        look_at(row.len(), row, thresholds, own, above)
+    }
+}
+
+#[inline(always)]
+fn look_at(
+    n: usize,
+    row: &[i32],
+    [low, high]: [&[i32]; 2],
+    own: [i32; 2],
+    above: &mut [u32],
+) -> Seen {
+    let (row, low, high, above) = (&row[..n], &low[..n], &high[..n], &mut above[..n]);
+    let (mut count, mut open) = (0, 0);
+    for i in 0..n {
+        let [is_above, is_not_below] = [u32::from(row[i] > high[i]), u32::from(row[i] >= low[i])];
+        above[i] += is_above;
+        open |= is_above ^ is_not_below;
+        let [is_above, is_not_below] = [u32::from(row[i] > own[1]), u32::from(row[i] >= own[0])];
+        count += is_above;
+        open |= is_above ^ is_not_below;
+    }
+    let mut seen = Seen { above: count, of_texts: 0, of_image: 0 };
+    if open != 0 {
+        for i in 0..n {
+            let is_within = |low, high| u32::from((low..=high).contains(&row[i]));
+            seen.of_texts |= is_within(low[i], high[i]) << i;
+            seen.of_image |= is_within(own[0], own[1]) << i;
+        }
+    }
+    seen
+}
