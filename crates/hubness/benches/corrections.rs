@@ -5,9 +5,9 @@
 //! cargo bench -p hubness --bench corrections -- large   25,000 × 200,000 and smaller: memory, and time linear in tiles
 //! ```
 //!
-//! Each figure is the median of rounds in which all candidates take turns, after one that is not counted; timings mean nothing while
-//! the machine does other work. Peak memory (`VmHWM`, Linux) is the peak of a separate process. The peers are timed by
-//! `tests/reference/hubness_peers.py`.
+//! Each figure is the median of rounds in which all candidates take turns; the first round is not counted. Timings mean
+//! nothing while the machine does other work. Peak memory (`VmHWM`, Linux) is the peak of a separate process.
+//! `tests/reference/hubness_peers.py` times the peers.
 #![allow(unsafe_code)] // the bare product: `gemm` takes pointers
 #![allow(clippy::print_stdout)] // a benchmark prints
 
@@ -96,14 +96,14 @@ fn compare(n: usize, m: usize, rounds: usize) {
     println!("  the product runs at {:.0} GFLOP/s", 2e-9 * (n * m * DIM) as f64 / bare);
 }
 
-/// What everything else is made of.
+/// The first pass, on which everything else builds.
 fn first_pass(data: &Data) {
     let tiles = data.tiles();
     let survey = Survey::new(&tiles, &data.pairs, 10, &[30.0]).expect("sizes that fit");
     assert_eq!(survey.nearest(Direction::I2t).k(), 10);
 }
 
-/// What the MUSE recipe gives, and ranks.
+/// CSLS as in the MUSE recipe, with ranks.
 fn csls(data: &Data) {
     let tiles = data.tiles();
     let survey = Survey::new(&tiles, &data.pairs, 10, &[]).expect("sizes that fit");
@@ -123,7 +123,7 @@ fn report(data: &Data) {
     assert_eq!(rescored.len(), 2);
 }
 
-/// Exact RGM both ways, and the seconds of the pass it needs anyway.
+/// Runs exact RGM in both directions and returns the seconds of the pass that it needs anyway.
 fn rgm(data: &Data, lambda: f64) -> f64 {
     let tiles = data.tiles();
     let start = Instant::now();
@@ -214,7 +214,7 @@ fn bare_product(data: &Data, out: &mut [f32]) {
     }
 }
 
-/// Runs a part in a process of its own and prints what it says.
+/// Runs a mode in its own process and prints the output.
 fn alone(mode: &str, n: usize, m: usize) {
     let output = Command::new(env::current_exe().expect("this program"))
         .args([mode.to_string(), n.to_string(), m.to_string()])

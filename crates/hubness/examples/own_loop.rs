@@ -1,5 +1,5 @@
-//! A training loop of your own with HAL's loss: two linear encoders of any features, Eq. 4, checkpoints. Kill it and start it again: it goes
-//! on from its newest checkpoint and ends with the same bits.
+//! Your own training loop with HAL's loss: two linear encoders of any features, Eq. 4, checkpoints. If you kill the program and
+//! start it again, it goes on from the newest checkpoint and ends with the same bits.
 //!
 //! ```text
 //! cargo run -p hubness --example hubness_loop --features flex -- DIR     # or flex,wgpu; flex,cuda: the feature chooses the device
@@ -19,14 +19,14 @@ use itm_core::encoders::unit_rows;
 use itm_core::learn::{Learner, Saved};
 use itm_kernels::{AdamOptions, Linear, random};
 
-/// Width of an image's features, of a text's, and of the joint space.
+/// Widths of image features, of text features, and of the joint space.
 const WIDTHS: [usize; 3] = [6, 5, 4];
-/// Pairs of a step.
+/// Pairs per step.
 const B: usize = 16;
 /// Steps of the training, and steps from one checkpoint to the next.
 const STEPS: u64 = 40;
 const EVERY: u64 = 5;
-/// The name that stands in the files.
+/// The name in the files.
 const NAME: &str = "own loop";
 
 /// Both encoders. Any module of burn will do.
@@ -57,7 +57,7 @@ fn features(step: u64, device: &Device) -> [Tensor<2>; 2] {
     [table(WIDTHS[0], 1), table(WIDTHS[1], 2)]
 }
 
-/// One update; the loss before it.
+/// Makes one update and returns the loss before it.
 fn step(learner: &mut Learner<Encoders>, device: &Device) -> Result<f64> {
     let [images, texts] = features(learner.steps(), device);
     let encoders = learner.module();
@@ -72,7 +72,7 @@ fn step(learner: &mut Learner<Encoders>, device: &Device) -> Result<f64> {
     Ok(loss)
 }
 
-/// Writes a checkpoint. The folder gets its name when all files are in it.
+/// Writes a checkpoint. The folder gets its final name when all files are in it.
 fn save(learner: &Learner<Encoders>, folder: &Path) -> Result<()> {
     let (part, whole) = (folder.join("part"), folder.join(format!("{:06}", learner.steps())));
     _ = fs::remove_dir_all(&part); // left behind by a killed process
@@ -92,7 +92,7 @@ fn newest(folder: &Path) -> Option<PathBuf> {
     entries.filter(|path| !path.ends_with("part")).max()
 }
 
-/// Trains up to this many steps, from the newest checkpoint of the folder on.
+/// Trains up to `steps` steps, from the newest checkpoint of the folder.
 fn train(folder: &Path, steps: u64, device: &Device) -> Result<Learner<Encoders>> {
     let mut learner = Learner::new(Encoders::new(device), AdamOptions::default());
     if let Some(checkpoint) = newest(folder) {

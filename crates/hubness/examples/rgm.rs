@@ -11,10 +11,10 @@ use hubness::{
     greedy_matching, pass,
 };
 
-/// Images, captions of each, and width.
+/// Number of images, captions per image, and width.
 const SIZES: [usize; 3] = [40, 5, 8];
 
-/// Unit rows: a caption is its image and noise, and every embedding leans towards one corner, so that some images become hubs.
+/// Unit rows: a caption is its image plus noise. Every embedding leans towards one corner, so that some images become hubs.
 fn embeddings() -> [Vec<f32>; 2] {
     let [n, captions, d] = SIZES;
     let noise = |k: usize| ((k * 7919 + 13) % 1009) as f32 / 1009.0 - 0.5;
@@ -38,7 +38,7 @@ pub(crate) fn main() -> Result<()> {
         Embeddings::new("texts", n * captions, d, &texts)?,
     )?;
     let pairs = Pairs::uniform(n, captions);
-    let plain = Correction::none(&tiles, Direction::T2i); // or any correction: RGM matches what it gives
+    let plain = Correction::none(&tiles, Direction::T2i); // or any correction: RGM matches the corrected scores
 
     let lists = pass::top(&tiles, &plain, Candidates::<Tiles<'_>>::advised(1))?;
     let candidates = Candidates::new(&tiles, &plain, &lists)?;

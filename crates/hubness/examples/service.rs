@@ -1,4 +1,4 @@
-//! A correction for a service: fitted once on held-out queries, saved, loaded, and asked one query at a time.
+//! A correction for a service: fitted once on held-out queries, saved, loaded, and applied to one query at a time.
 //!
 //! ```text
 //! cargo run -p hubness --example service
@@ -19,7 +19,7 @@ fn bank() -> ScoreMatrix {
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    // Fitting: once, where the bank is. QB-Norm looks at a query's best item, so the fit wants scores of some queries too.
+    // Fitting: once, where the bank is. QB-Norm looks at a query's best item, so the fit also needs the scores of some queries.
     let bank = bank();
     let fit = QueryBank { beta: 20.0, ..QueryBank::default() };
     let correction = fit.fit(&HeldOutBank(&bank), &bank, Direction::T2i)?;
@@ -28,7 +28,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
     // Serving: elsewhere, later. The type says that the correction has seen held-out queries and no others.
     let correction: Correction<HeldOut> = serde_json::from_slice(&fs::read(&file)?)?;
-    let query = [0.62, 0.60, 0.2, 0.1]; // a caption of image 1, which the hub outbids
+    let query = [0.62, 0.60, 0.2, 0.1]; // a caption of image 1; the hub, image 0, scores higher
     let scores = correction.of_query(&query)?;
     let best = |scores: &[f64]| {
         (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What a correction was allowed to look at, in its type.
+//! What a correction has seen, in its type.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Scores;
 
-/// What a correction has seen beside the query it ranks for.
+/// What a correction has seen besides the query that it ranks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
-    /// Nothing: the scores as they are, or the query's own scores.
+    /// Nothing: it keeps the scores as they are, or uses only the query's own scores.
     Plain,
     /// A bank of queries (or items) that are not in the test.
     HeldOut,
-    /// The other test queries, unlabelled: results depend on which queries come together.
+    /// The other test queries, without their labels: results depend on which queries come together.
     Transductive,
 }
 
@@ -31,19 +31,19 @@ impl fmt::Display for Setting {
 
 /// A [`Setting`] as a type: [`Plain`], [`HeldOut`] or [`Transductive`].
 pub trait Knowledge: sealed::Sealed + Send + Sync + 'static {
-    /// The same as a value, for reports.
+    /// The setting as a value, for reports.
     const SETTING: Setting;
 }
 
-/// Looked at nothing but the query.
+/// Has seen only the query.
 #[derive(Debug, Clone, Copy)]
 pub enum Plain {}
 
-/// Looked at a held-out bank.
+/// Has seen a held-out bank.
 #[derive(Debug, Clone, Copy)]
 pub enum HeldOut {}
 
-/// Looked at all test queries.
+/// Has seen all test queries.
 #[derive(Debug, Clone, Copy)]
 pub enum Transductive {}
 
@@ -59,14 +59,14 @@ impl Knowledge for Transductive {
     const SETTING: Setting = Setting::Transductive;
 }
 
-/// Scores that a correction is fitted on: who asks there is the whole difference.
+/// Scores that a correction is fitted on. Banks differ only in their queries.
 ///
-/// The items are always the test's; the queries are the bank. In direction t2i the bank is the *texts* of the
+/// The items are always the test items; the queries are the bank. In direction t2i the bank is the *texts* of the
 /// matrix, in direction i2t its *images*.
 pub trait Bank: Sync {
-    /// What a correction fitted on it has seen.
+    /// What a correction that is fitted on this bank has seen.
     type Knowledge: Knowledge;
-    /// Its scores.
+    /// The type of the scores.
     type Scores: Scores;
 
     /// Bank queries against the test items.
@@ -79,7 +79,7 @@ pub struct TestQueries<'a, S>(pub &'a S);
 
 /// Queries (or items) that are not in the test, drawn from training data: `texts` of the matrix for t2i, `images` for i2t.
 ///
-/// Do not draw it from validation and choose parameters on validation too: there the correction would be transductive.
+/// Do not draw it from the validation set on which you choose parameters: there the correction would be transductive.
 #[derive(Debug, Clone, Copy)]
 pub struct HeldOutBank<'a, S>(pub &'a S);
 

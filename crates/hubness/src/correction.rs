@@ -1,4 +1,4 @@
-//! A fitted correction: its direction, what it has seen, and what it makes of scores.
+//! A fitted correction: its direction, what it has seen, and its map of scores.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -8,8 +8,9 @@ use itm_core::{Error, Result, ScoreMatrix};
 use crate::bank::{Knowledge, Marker, Plain, Setting};
 use crate::{Affine, Direction, Rescore, Scores};
 
-/// A fitted correction of one direction; what it has seen is a value, [`setting`](Self::setting). Lists of corrections hold it, and every
-/// function that reads a correction takes it: a [`Correction`] is one too.
+/// A fitted correction of one direction. What it has seen is a value, [`setting`](Self::setting), so that lists can hold
+/// corrections of different settings. Every function that reads a correction takes this type; a [`Correction`] dereferences
+/// to it.
 #[derive(Debug)]
 pub struct AnyCorrection {
     direction: Direction,
@@ -23,30 +24,31 @@ impl AnyCorrection {
         Self { direction, setting, rescore }
     }
 
-    /// The direction it was fitted for.
+    /// The direction that the correction was fitted for.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// What it has seen.
+    /// What the correction has seen.
     pub fn setting(&self) -> Setting {
         self.setting
     }
 
-    /// What it makes of a score.
+    /// The map from a score to a corrected score.
     pub fn map(&self) -> &dyn Rescore {
         &*self.rescore
     }
 
-    /// Another map of the same direction that has seen the same.
+    /// The same direction and setting with another map.
     pub(crate) fn mapped(self, map: impl FnOnce(Box<dyn Rescore>) -> Box<dyn Rescore>) -> Self {
         Self { rescore: map(self.rescore), ..self }
     }
 
-    /// Whether the scores have as many items as the fit and, if the correction holds values of single queries, as many queries.
+    /// Checks that the scores have as many items as the fit. If the correction holds values of single queries, the scores
+    /// must also have as many queries.
     ///
-    /// Only the numbers are compared. A correction that holds values of single queries must meet the queries of its fit, in their
-    /// order: [`of_query`](Self::of_query) serves another query.
+    /// Only the numbers are compared. A correction that holds values of single queries must get the queries of its fit, in
+    /// the same order. For another query, use [`of_query`](Self::of_query).
     ///
     /// # Errors
     /// Names the number that differs, or the part of an [`Affine`] that does not fit the others.
@@ -73,7 +75,7 @@ impl AnyCorrection {
         self.rescore.affine().map_or(Ok(()), Affine::check)
     }
 
-    /// All corrected scores, images × texts, rounded to f32. Ranks should be taken from a [`pass`](crate::pass), which compares in f64.
+    /// All corrected scores, images × texts, rounded to f32. Take ranks from a [`pass`](crate::pass), which compares in f64.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -89,16 +91,17 @@ impl AnyCorrection {
         ScoreMatrix::new(n, m, (0..n * m).map(value).collect())
     }
 
-    /// The corrected scores of one query that was not in the fit, as a service needs them. `scores` are its scores with all items.
+    /// The corrected scores of one query that was not in the fit, as a service needs them. `scores` are its scores with all
+    /// items.
     ///
-    /// A query of the fit gets the same values here as among all queries. What a correction needs of the query itself it takes from
-    /// `scores`: QB-Norm and DBNorm its best item, mutual proximity (Gaussian, counted) all its scores, local scaling its nearest items.
-    /// Three kinds of correction need more than these scores and refuse: joint mutual proximity, the exclusive form of IS, and the
-    /// forms of CSLS with a mean of the query.
+    /// A query of the fit gets the same values here as among all queries. The correction takes the query's own values from
+    /// `scores`: QB-Norm and DBNorm use the best item, mutual proximity (Gaussian, counted) uses all scores, local scaling
+    /// uses the nearest items. Three kinds of correction need more than these scores and give an error: joint mutual
+    /// proximity, the exclusive form of IS, and the forms of CSLS with a mean of the query.
     ///
     /// # Errors
-    /// If there is not one score for each item, a score is not finite or is one that the fit would refuse too, or the correction is one
-    /// of the three kinds.
+    /// If there is not one score for each item, a score is not finite or is one that the fit would refuse too, or the
+    /// correction is one of the three kinds.
     ///
     /// ```
     /// use hubness::{Direction, HeldOutBank, ScoreMatrix, csls};
@@ -124,11 +127,11 @@ impl AnyCorrection {
     }
 }
 
-/// A correction of one direction, fitted; its type says what it has seen.
+/// A fitted correction of one direction; its type says what it has seen.
 ///
-/// It is an [`AnyCorrection`] too and has its methods. serde saves and loads it. Loading refuses a file whose setting differs from the setting of the
-/// type, whose parts do not fit each other, or whose values are not finite. Joint mutual proximity, exclusive IS and a [`Rescore`] of
-/// your own cannot be saved: serialisation gives an error.
+/// It has all methods of [`AnyCorrection`]. serde saves and loads it. Loading refuses a file whose setting differs from the
+/// setting of the type, whose parts do not fit each other, or whose values are not finite. Joint mutual proximity, exclusive
+/// IS and a [`Rescore`] of your own cannot be saved: serialisation gives an error.
 ///
 /// ```
 /// use hubness::{Correction, Direction, HeldOut, HeldOutBank, ScoreMatrix, csls};
@@ -146,7 +149,7 @@ pub struct Correction<K> {
 }
 
 impl Correction<Plain> {
-    /// Nearest neighbours as they are.
+    /// No correction: the nearest neighbours stay as they are.
     pub fn none(scores: &impl Scores, direction: Direction) -> Self {
         let items = direction.items(scores.images(), scores.texts());
         Self::new(direction, Affine::of_items(1.0, vec![0.0; items]))
@@ -160,7 +163,7 @@ impl<K: Knowledge> Correction<K> {
         Self { any, knowledge: PhantomData }
     }
 
-    /// The same correction, its setting no longer in the type but in [`AnyCorrection::setting`].
+    /// The same correction with its setting as a value, [`AnyCorrection::setting`], instead of a type.
     pub fn into_any(self) -> AnyCorrection {
         self.any
     }

@@ -1,6 +1,6 @@
-//! CSLS, Eq. 6: twice the score, less how near an item is to queries in general.
+//! CSLS, Eq. 6: twice the score minus the item's mean nearness to queries.
 
-use itm_core::tiles::{TopImages, TopK, TopTexts};
+use itm_core::tiles::TopK;
 use itm_core::{Error, Result};
 
 use crate::{Affine, Bank, Correction, Direction, Scores, TestQueries, Transductive};
@@ -13,15 +13,16 @@ use crate::{Affine, Bank, Correction, Direction, Scores, TestQueries, Transducti
 /// | `Lample`   | `2·s(q, j) − r(q) − r(j)`  | yes, as `Item`       | Lample et al., ICLR 2018 |
 /// | `Printed`  | `2·s(q, j) − r(q)`         | no                   | Eq. 6 as it is printed |
 ///
-/// `Item` and `Lample` rank every query's items alike; matchings such as RGM compare scores of different queries and tell them apart.
+/// `Item` and `Lample` rank the items of every query alike. Matchings such as RGM compare scores of different queries, so
+/// there the two forms differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CslsForm {
-    /// Less the mean of the item.
+    /// Subtracts the mean of the item.
     #[default]
     Item,
-    /// Less the means of both.
+    /// Subtracts both means.
     Lample,
-    /// Less the mean of the query.
+    /// Subtracts the mean of the query.
     Printed,
 }
 
@@ -34,15 +35,15 @@ pub enum CslsForm {
 /// | symbol | here   | shape     |
 /// |--------|--------|-----------|
 /// | s      | scores | `[n, m]`  |
-/// | r      | item bias | one value an item |
+/// | r      | item bias | one value per item |
 /// | k      | `k`, 10 in the paper; clipped to the bank | |
 ///
 /// # Errors
 /// If `k` is 0 or the bank is empty.
 ///
 /// # Departures
-/// Eq. 6 subtracts the mean of the query in each direction, which cannot change a ranking; its own Table 4 shows that the sides are swapped in
-/// print. [`csls_form`] has all three readings.
+/// Eq. 6 subtracts the mean of the query in each direction, which cannot change a ranking. Table 4 of the paper shows that
+/// the sides are swapped in print. [`csls_form`] has all three readings.
 ///
 /// ```
 /// use hubness::{Direction, ScoreMatrix, TestQueries, csls};
@@ -62,8 +63,7 @@ pub fn csls<B: Bank>(bank: &B, direction: Direction, k: usize) -> Result<Correct
     Ok(Correction::new(direction, Affine::of_items(2.0, items)))
 }
 
-/// CSLS of the test queries in any form; those that subtract a mean of the query need the test scores themselves, and look at
-/// them once more.
+/// CSLS of the test queries in any form. The forms that subtract a mean of the query need the test scores themselves.
 ///
 /// # Errors
 /// As [`csls`], and if there is no item for a query to be near to.
@@ -97,10 +97,7 @@ pub(crate) fn nearness(scores: &impl Scores, direction: Direction, k: usize) -> 
         return Err(Error::invalid("scores", "at least 1 query in the bank", 0));
     }
     scores.check_finite()?;
-    let top = match direction {
-        Direction::I2t => scores.run(&TopTexts::new(k)),
-        Direction::T2i => scores.run(&TopImages::new(k)),
-    };
+    let top = scores.nearest(direction, k);
     Ok(means(&top, direction.queries(images, texts), k))
 }
 
@@ -120,7 +117,7 @@ mod tests {
         csls_form(scores, direction, 2, form).unwrap().apply(scores).unwrap().into_values()
     }
 
-    /// Worked by hand, k = 2. Columns' means of the two largest: 0.8, 0.5; rows' two largest: 0.5, 0.65, 0.5.
+    /// Worked by hand, k = 2. Means of the two largest: columns 0.8125 and 0.4375; rows 0.5, 0.625 and 0.5.
     #[test]
     fn golden_three_forms() {
         let s = ScoreMatrix::from_rows([[0.75, 0.25], [0.875, 0.375], [0.5, 0.5]]);

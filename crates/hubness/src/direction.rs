@@ -1,10 +1,10 @@
-//! Which side asks.
+//! The direction of retrieval.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A direction of retrieval. A score matrix has images as rows and texts as columns, whichever side asks.
+/// A direction of retrieval. A score matrix has images as rows and texts as columns in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -15,7 +15,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both, images as queries first.
+    /// Both directions, images as queries first.
     pub const BOTH: [Self; 2] = [Self::I2t, Self::T2i];
 
     /// The number of queries, from the numbers of images and texts.

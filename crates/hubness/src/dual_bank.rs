@@ -26,16 +26,17 @@ use crate::{Affine, Bank, Correction, Direction, Error, Rescore, Result, Scores}
 /// | β₁, β₂  | `query_beta`, `item_beta`    |                                             |
 /// | AQ, AG  | `query_k`, `item_k` best     | items that some member of the bank is near  |
 ///
-/// Items are the test's in any case, so that what is known of other test queries is up to the query
-/// bank alone. Scorers without embeddings (cross-attention) have no `g`, and cannot use this.
+/// Items are always the test items, so only the query bank decides what the correction has seen of other
+/// test queries. Scorers without embeddings (cross-attention) have no `g`, and cannot use DBNorm.
 ///
-/// Where the item bank is large, or `item_k`, AG holds nearly all items, and Dual-DIS is Dual-IS.
+/// If the item bank or `item_k` is large, AG holds nearly all items, and the item factor of Dual-DIS is active
+/// for nearly every query, as in Dual-IS.
 ///
 /// # Departures
 /// The authors' program scores the bank instead of the test queries, and its dynamic mode overwrites the
 /// array that its second factor starts from; here both factors are independent. A factor that is not active
-/// keeps `exp(β·s)`; see [`Inactive`] for the program's reading. Defaults are the program's, for scores
-/// that carry a logit scale; for cosines choose both β in 5..100 on validation.
+/// keeps `exp(β·s)`; see [`Inactive`] for the program's reading. The defaults come from the program and suit
+/// scores with a logit scale; for cosines, choose both β in 5..100 on validation.
 ///
 /// ```
 /// use hubness::{Direction, DualBank, HeldOutBank, ItemBank, ScoreMatrix};
@@ -60,37 +61,37 @@ pub struct DualBank {
     pub query_k: usize,
     /// How many items a bank item makes active.
     pub item_k: usize,
-    /// Whether a factor holds only for queries whose best item it makes active (Dual-DIS); else for all
-    /// (Dual-IS).
+    /// Whether a factor holds only for queries whose best item it makes active (Dual-DIS); else it holds for
+    /// all queries (Dual-IS).
     pub dynamic: bool,
-    /// What becomes of a factor that is not active.
+    /// What happens to a factor that is not active.
     pub inactive: Inactive,
 }
 
-/// What becomes of a factor of Dual-DIS for a query whose best item is not active.
+/// What happens to a factor of Dual-DIS for a query whose best item is not active.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inactive {
     /// It loses its bias and stays `exp(β·s)`.
     #[default]
     DropBias,
-    /// It is the raw similarity, as in the authors' program: the product of both factors, as a logarithm.
-    /// All test scores must be above 0, since others would turn an order round.
+    /// It becomes the raw similarity, as in the authors' program. The corrected score is the logarithm of the
+    /// product of both factors. All test scores must be above 0, because other scores would reverse an order.
     RawProduct,
 }
 
-/// A bank of items against the test items: held-out items take the place of queries in the matrix.
+/// A bank of items against the test items: the bank items take the place of the queries in the matrix.
 #[derive(Debug)]
 pub enum ItemBank<'a, S> {
     /// Items that are not in the test.
     HeldOut(&'a S),
-    /// The test items against themselves; none counts for itself.
+    /// The test items against themselves; no item counts for itself.
     TestItems(&'a S),
 }
 
 impl<S> Copy for ItemBank<'_, S> {}
 
-// Derived, it would ask for scores that can be cloned; references always can.
+// A derived `Clone` would require `S: Clone`, although a reference can always be copied.
 impl<S> Clone for ItemBank<'_, S> {
     fn clone(&self) -> Self {
         *self
@@ -106,13 +107,13 @@ impl Default for DualBank {
 }
 
 impl DualBank {
-    /// Fits on both banks; of the test scores only each query's best item is needed, and only if `dynamic`
-    /// (and that all are positive, for the raw product).
+    /// Fits on both banks. The test scores are needed only if `dynamic`, for each query's best item; for the
+    /// raw product, all of them must be positive.
     ///
     /// # Errors
     /// If a bank or the test is empty, they have different items, a β is negative or not finite or both are
-    /// 0, a k is 0, a sum is not finite, test items are alone, or a score is not above 0 where the raw
-    /// product is wanted.
+    /// 0, a k is 0, a sum is not finite, a bank of test items has one item or is not square, or a score
+    /// is not above 0 for the raw product.
     pub fn fit<B: Bank, G: Scores>(
         &self,
         queries: &B,
@@ -181,7 +182,7 @@ impl DualBank {
     }
 }
 
-/// What one bank says of the items.
+/// The sums of one bank, and the items that it makes active.
 struct Factor {
     sums: Vec<f64>,
     active: Vec<bool>,
@@ -189,13 +190,13 @@ struct Factor {
 
 impl Factor {
     fn fit<S: Scores>(bank: &Side<'_, S>, beta: f64, k: usize) -> Result<Self> {
-        // With β = 0 every term is 1, and 0·(−∞) of what is left out is no number: a constant is as good.
+        // With β = 0 every term is 1, but a left-out score would give 0·(−∞) = NaN. Any constant is equivalent.
         let sums = if beta == 0.0 { vec![0.0; bank.items()] } else { bank.item_sums(beta)? };
         Ok(Self { sums, active: active_items(bank, k) })
     }
 }
 
-/// The product of two factors as a logarithm, a factor that is not active being the score itself.
+/// The logarithm of the product of two factors. A factor that is not active is the score itself.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawProduct {
@@ -205,7 +206,8 @@ pub(crate) struct RawProduct {
 
 impl RawProduct {
     /// # Errors
-    /// If a β is not one of [`DualBank`], the map does not fit itself, or it has not the four groups of [`DualBank::combine`].
+    /// If a β is out of range, the parts of the map do not fit each other, or the map does not have the four groups of
+    /// [`DualBank::combine`].
     pub(crate) fn check(&self) -> Result<()> {
         check_values("betas", &[self.betas.0, self.betas.1], 0.0, "a finite number, 0 or more")?;
         self.map.check()?;

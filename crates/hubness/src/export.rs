@@ -1,27 +1,27 @@
-//! Corrected search on the engine one already has: the correction becomes one more dimension.
+//! Corrected search on an existing engine: the correction becomes one more dimension.
 //!
-//! For a fixed query, CSLS, IS, NNN and their like are an inner product less a number for each item:
+//! For a fixed query, CSLS, IS, NNN and similar corrections are an inner product minus one number per item:
 //!
 //! ```text
 //! scale · ⟨q, v_j⟩ − b_j  =  scale · ⟨(q, 1), (v_j, −(b_j − b̄) / scale)⟩ + const
 //! ```
 //!
-//! So an index of the augmented item vectors, searched for the largest inner product with `(q, 1)`, returns the corrected ranking: FAISS,
-//! usearch, Qdrant, Milvus and pgvector do it at any scale. The metric must be the inner product: a cosine would divide by the
-//! augmented length. The mean `b̄` is taken out so that an f32 holds more digits of what is left.
+//! So search an index of the augmented item vectors for the largest inner product with `(q, 1)`: the result is the corrected
+//! ranking. FAISS, usearch, Qdrant, Milvus and pgvector do this at any scale. The metric must be the inner product: a cosine
+//! would divide by the augmented length. The mean `b̄` is subtracted so that an f32 holds more digits of the rest.
 
 use itm_core::{Error, Result};
 
 use crate::{AnyCorrection, Direction, Rescore};
 
-/// Item vectors with one dimension more, `[items, dim + 1]`.
+/// Item vectors with one more dimension, `[items, dim + 1]`.
 ///
-/// `rows` are the item vectors of `direction` that the correction was fitted with, `[items, dim]`: texts for i2t, images for t2i. [`query`]
-/// makes the vector to search with.
+/// `rows` are the item vectors of `direction` that the correction was fitted with, `[items, dim]`: texts for i2t, images for
+/// t2i. [`query`] makes the vector to search with.
 ///
 /// # Errors
-/// If the correction was fitted for the other direction or for another number of items, ranks by more than one number for each item
-/// (mutual proximity, local scaling), treats queries differently (dynamic QB-Norm and DBNorm), or a value is not finite.
+/// If the correction was fitted for the other direction or for another number of items, ranks by more than one number per
+/// item (mutual proximity, local scaling), treats queries differently (dynamic QB-Norm and DBNorm), or a value is not finite.
 ///
 /// What a correction subtracts from all scores of one query changes no list of that query, and is left out.
 ///
@@ -35,7 +35,7 @@ use crate::{AnyCorrection, Direction, Rescore};
 /// assert_eq!(items.len(), 2 * 3);
 /// let query = export::query(&texts[..2]);
 /// let score = |item: usize| -> f32 { (0..3).map(|k| items[item * 3 + k] * query[k]).sum() };
-/// // 2 · 1 − 1 against 2 · 0.6 − 0.96, halved and less their mean bias
+/// // 2 · 1 − 1 against 2 · 0.6 − 0.96, halved and minus their mean bias
 /// assert!((score(0) - score(1) - 0.5 * (1.0 - 0.24)).abs() < 1e-6);
 /// # Ok::<(), hubness::Error>(())
 /// ```
@@ -68,16 +68,15 @@ pub fn items(
     Ok(vectors)
 }
 
-/// A query with the dimension that meets the items' biases: a one.
+/// A query with one more dimension, which multiplies the items' biases: a one.
 pub fn query(row: &[f32]) -> Vec<f32> {
     row.iter().copied().chain([1.0]).collect()
 }
 
-/// What each item loses, in units of the score, around a mean of 0.
+/// The bias that each item loses, in units of the score, shifted to a mean of 0.
 fn biases(map: &dyn Rescore) -> Result<Vec<f64>> {
     let Some(affine) = map.affine().filter(|affine| affine.groups.is_empty()) else {
-        let expected =
-            "a correction that takes one number from each item (CSLS, IS, NNN, Sinkhorn)";
+        let expected = "a correction with one number per item (CSLS, IS, NNN, Sinkhorn)";
         return Err(Error::invalid("export", expected, "one that depends on query or score"));
     };
     affine.check()?;
@@ -110,7 +109,7 @@ mod tests {
     fn what_is_no_item_bias_is_refused() {
         let grouped = Affine { groups: vec![0], ..Affine::of_items(1.0, vec![0.5]) };
         let error = exported(&[1.0], 1, grouped).unwrap_err().to_string();
-        let want = "export: expected a correction that takes one number from each item (CSLS, IS, NNN, \
+        let want = "export: expected a correction with one number per item (CSLS, IS, NNN, \
                     Sinkhorn), got one that depends on query or score";
         assert_eq!(error, want);
         let error =
@@ -125,7 +124,7 @@ mod tests {
         let fine = Affine::of_items(1.0, vec![0.5, 0.25]);
         let line = "vector of item 1, value 0: expected a finite number, got NaN";
         assert_eq!(refused(&[1.0, 0.0, f32::NAN, 0.0], fine), line);
-        let huge = Affine::of_items(1e-3, vec![0.0, 1e38]); // its bias in units of the score is no f32
+        let huge = Affine::of_items(1e-3, vec![0.0, 1e38]); // its bias overflows f32
         let line = "vector of item 0, value 2: expected a finite number, got inf";
         assert_eq!(refused(&[1.0; 4], huge), line);
         let line = "items of the correction: expected at least one group, got 0";

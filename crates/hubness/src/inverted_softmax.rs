@@ -9,8 +9,8 @@ use crate::{Affine, Bank, Correction, Direction, Rescore, Scores, Transductive};
 
 /// Whether the sum of the inverted softmax contains the query itself.
 ///
-/// If `p` is the value of `Inclusive`, `Exclusive` has the value `p / (1 − p)`: both put all entries of a matrix into one order, so ranks,
-/// N_k and matchings are the same. Only values differ.
+/// If `p` is the value of `Inclusive`, `Exclusive` has the value `p / (1 − p)`: both put all entries of a matrix into the
+/// same order, so ranks, N_k and matchings are the same. Only values differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InvertedSoftmaxForm {
     /// Over all queries; the usual form.
@@ -30,11 +30,11 @@ pub enum InvertedSoftmaxForm {
 /// |--------|------------|-------------------|
 /// | s      | scores     | `[n, m]`          |
 /// | β      | `beta`, 30 in the paper | > 0  |
-/// | L      | item bias  | one value an item |
+/// | L      | item bias  | one value per item |
 ///
-/// The sum runs over queries: over items it would be one number per query and change nothing. It is taken in f64 with its maximum
-/// outside. Where one query makes nearly all of it, `log p` is a tiny number beside two large ones; its items are looked at again,
-/// so that it keeps its digits and order ([`Affine::fine`]).
+/// The sum runs over queries; a sum over items would be one number per query and change nothing. The sum is computed in f64
+/// with its maximum taken out. Where one query makes nearly the whole sum, `log p` is a tiny difference of two large numbers.
+/// Such items are computed again in two parts, so that `log p` keeps its digits and order ([`Affine::fine`]).
 ///
 /// # Errors
 /// If β is not above 0 and below 1e200, the bank has fewer than two queries, or a score is not finite.
@@ -61,10 +61,10 @@ pub fn inverted_softmax<B: Bank>(
     Ok(Correction::new(direction, with_fine(scores, direction, beta, items, &largest)))
 }
 
-/// Below this much above its largest term, a sum has too few digits left for the others.
+/// A log-sum that exceeds its largest term by less than this has too few digits left for the other terms.
 const DOMINATED: f64 = 1e-6;
 
-/// `β·s − L(j)`, with `L` in two parts for items that one query dominates: its term, and `log(1 + the others / its term)`.
+/// `β·s − L(j)`. For items that one query dominates, `L` has two parts: the query's term, and `log(1 + others / this term)`.
 pub(crate) fn with_fine(
     scores: &impl Scores,
     direction: Direction,
@@ -92,7 +92,7 @@ fn others(scores: &impl Scores, direction: Direction, beta: f64, items: &[usize]
     items.chunks(64).flat_map(block).collect()
 }
 
-/// Inverted softmax of the test queries in either form; the exclusive one looks at each item's scores twice.
+/// Inverted softmax of the test queries in either form. The exclusive form needs all scores of each item at once.
 ///
 /// # Errors
 /// As [`inverted_softmax`].
@@ -114,7 +114,8 @@ pub fn inverted_softmax_form<S: Scores>(
     Ok(Correction::new(direction, Exclusive { beta, queries, items }))
 }
 
-/// A single query is certain for every item: all would tie. An infinite score would make sums that are no numbers.
+/// Refuses a single query, which would be certain for every item, so that all would tie. Refuses infinite scores, whose sums
+/// could be NaN.
 pub(crate) fn check_queries(scores: &impl Scores, direction: Direction) -> Result<()> {
     let queries = direction.queries(scores.images(), scores.texts());
     if queries < 2 {
@@ -135,7 +136,7 @@ struct Exclusive {
     items: Vec<Others>,
 }
 
-/// An item's largest term and the sum of all others: nothing is ever subtracted from a sum that it dominates.
+/// An item's largest term and the sum of all other terms, so that no term is subtracted from a sum that it dominates.
 #[derive(Debug, Clone, Copy)]
 struct Others {
     query: usize,
@@ -154,7 +155,7 @@ impl Others {
         Self { query, largest: beta * f64::from(column[query]), rest }
     }
 
-    /// Log of the sum over all queries but `query`, whose term is `z`.
+    /// Log of the sum over all queries except `query`, whose term is `z`.
     fn without(&self, query: usize, z: f64) -> f64 {
         if query == self.query {
             return self.rest;
@@ -187,7 +188,7 @@ mod tests {
     use itm_core::Pairs;
 
     /// Worked by hand, β = 2: column 0 is (0.5, 0), so L = log(e¹ + e⁰) = 1.3132616875182228; column 1 is (0, 1):
-    /// L = log(1 + e²) = 2.1269280110429727. Exclusive: the other term alone.
+    /// L = log(1 + e²) = 2.1269280110429727. Exclusive: only the other term.
     #[test]
     fn golden_two_by_two() {
         let s = ScoreMatrix::from_rows([[0.5, 0.0], [0.0, 1.0]]);
@@ -213,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Trap "IS exclusive form in f32": text 0 belongs to image 0 alone; its p is within 1e-17 of 1.
+    /// Trap "IS exclusive form in f32": only image 0 is near text 0; its p is within 1e-17 of 1.
     #[test]
     fn trap_a_column_that_one_query_dominates() {
         let s = ScoreMatrix::from_rows([[1.0, 0.9, 0.2], [0.125, 0.5, 0.3], [0.0, 0.4, 0.9]]);

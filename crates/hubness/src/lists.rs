@@ -2,7 +2,7 @@
 
 use crate::Direction;
 
-/// For every query its best items, best first, with corrected scores.
+/// The best items of every query, best first, with corrected scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopLists {
     direction: Direction,
@@ -15,14 +15,14 @@ impl TopLists {
     /// From row-major lists of `k` items per query.
     ///
     /// # Panics
-    /// If the lengths differ or are no multiple of `k`.
+    /// If the lengths differ or are not a multiple of `k`.
     pub fn new(direction: Direction, k: usize, items: Vec<u32>, scores: Vec<f64>) -> Self {
         assert_eq!(items.len(), scores.len(), "one score for each item");
         assert!(items.is_empty() || items.len().is_multiple_of(k), "lists of {k}");
         Self { direction, k, items, scores }
     }
 
-    /// The direction whose queries these are.
+    /// The direction of the queries.
     pub fn direction(&self) -> Direction {
         self.direction
     }

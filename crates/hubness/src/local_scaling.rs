@@ -1,4 +1,4 @@
-//! Local scaling and NICDM: distances measured by those to the nearest neighbours of both ends.
+//! Local scaling and NICDM: distances relative to the nearest-neighbour distances of both ends.
 
 use itm_core::tiles::{Maxima, TopK};
 use serde::{Deserialize, Serialize};
@@ -18,16 +18,16 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | symbol     | here                                                                              |
 /// |------------|-----------------------------------------------------------------------------------|
 /// | σ(q), μ(q) | distance of the query to its k-th nearest item, and the mean to its k nearest     |
-/// | σ(j), μ(j) | the same of the item to the queries of the bank                                   |
-/// | u          | minus what ranks, or minus d′; `d = 0` is +∞ in the first case                    |
+/// | σ(j), μ(j) | the same for the item and the queries of the bank                                 |
+/// | u          | minus the value that ranks, or minus d′; `d = 0` is +∞ in the first case          |
 ///
 /// Distances to neighbours are at least 1e-12, and `d` at least 0 (a cosine may round to a little above 1).
 ///
 /// # Departures
-/// Both were made for one set with itself. Here a query's neighbours are items and an item's are queries,
-/// and none is left out as its own neighbour: the program scikit-hubness skips one on either side. Its
-/// local scaling gives `1 + d²/(σσ)`; the order is the same. Its default k is 5; 10 comes from the JMLR
-/// paper.
+/// Both were made for one set with itself. Here the neighbours of a query are items and the neighbours of an
+/// item are queries, and no neighbour is left out as the point itself. The program scikit-hubness skips one
+/// neighbour on either side. Its local scaling gives `1 + d²/(σσ)`; the order is the same. Its default k is
+/// 5; 10 comes from the JMLR paper.
 ///
 /// ```
 /// use hubness::{Direction, LocalScaling, ScoreMatrix, TestQueries};
@@ -41,11 +41,11 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalScaling {
-    /// Which of the two.
+    /// Local scaling or NICDM.
     pub form: LocalForm,
     /// How many neighbours.
     pub k: usize,
-    /// What corrected scores are.
+    /// The kind of corrected scores.
     pub values: LocalValues,
 }
 
@@ -60,14 +60,14 @@ pub enum LocalForm {
     Nicdm,
 }
 
-/// What corrected scores are.
+/// The kind of corrected scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LocalValues {
-    /// What ranks one query's items: nothing of the query is in it.
+    /// A value that ranks the items of one query and leaves out the constants of the query.
     #[default]
     Rank,
-    /// `−d′`: for what compares queries. Local scaling comes near −1 and ties there.
+    /// `−d′`, for methods that compare queries. Local scaling comes near −1 and ties there.
     Full,
 }
 
@@ -83,8 +83,8 @@ impl LocalScaling {
         Self { form: LocalForm::Nicdm, ..Self::default() }
     }
 
-    /// Fits on a bank. The test is looked at for each query's nearest items if full values are wanted; beyond
-    /// that only to refuse what is no cosine.
+    /// Fits on a bank. Full values also need each test query's nearest items. In both cases the test scores
+    /// are checked to be cosines.
     ///
     /// # Errors
     /// If bank or test are empty or have different items, k is 0, a score is above 1 by more than rounding
@@ -111,12 +111,12 @@ impl LocalScaling {
         Ok(Correction::new(direction, Scaled { options: *self, items, queries }))
     }
 
-    /// σ or μ of everything that has a list of nearest.
+    /// σ or μ of every list of nearest scores.
     fn widths(&self, nearest: &TopK, count: usize) -> Vec<f64> {
         (0..count).map(|at| self.width(nearest.scores(at))).collect()
     }
 
-    /// σ or μ by the scores of the nearest, the nearest first.
+    /// σ or μ from the scores of the nearest neighbours, nearest first.
     fn width(&self, nearest: &[f32]) -> f64 {
         let width = match self.form {
             LocalForm::LocalScaling => distance(nearest[nearest.len() - 1]),
@@ -128,7 +128,7 @@ impl LocalScaling {
     }
 }
 
-/// No width is smaller.
+/// The smallest width.
 const FLOOR: f64 = 1e-12;
 
 fn distance(score: f32) -> f64 {
@@ -136,7 +136,7 @@ fn distance(score: f32) -> f64 {
 }
 
 /// # Errors
-/// If a score cannot be a cosine, but for rounding.
+/// If a score is above 1 by more than rounding, and thus not a cosine.
 fn cosines<S: Scores>(name: &str, side: &Side<'_, S>) -> Result<()> {
     cosine(name, side.run(&Maxima).images.into_iter().fold(f32::NEG_INFINITY, f32::max))
 }
@@ -158,7 +158,7 @@ pub(crate) struct Scaled {
 
 impl Scaled {
     /// # Errors
-    /// If a width is not one that a fit gives, or widths of queries are there or missing against the options.
+    /// If a width is not one that a fit gives, or widths of queries are present or missing contrary to the options.
     pub(crate) fn check(&self) -> Result<()> {
         for (name, widths) in [("items", &self.items), ("queries", &self.queries)] {
             check_values(name, widths, FLOOR, "a finite number of at least 1e-12")?;
@@ -171,7 +171,7 @@ impl Scaled {
         Err(Error::invalid("queries of the correction", expected, self.queries.len()))
     }
 
-    /// The new score of an item, by the width of the query where full values are wanted.
+    /// The new score of an item; `own` is the width of the query, for full values.
     fn value(&self, own: Option<f64>, item: usize, score: f32) -> f64 {
         let (d, item) = (distance(score), self.items[item]);
         match (self.options.form, own) {

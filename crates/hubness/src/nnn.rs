@@ -1,4 +1,4 @@
-//! Nearest neighbour normalisation (NNN): each score less a share of the item's mean nearest scores.
+//! Nearest neighbour normalisation (NNN): each score minus a share of the mean of the item's nearest scores.
 
 use std::marker::PhantomData;
 
@@ -24,8 +24,8 @@ use crate::{Affine, Bank, Correction, Direction, Error, Knowledge, Result};
 /// embeddings are not normalised, `r` grows with the item's norm.
 ///
 /// # Departures
-/// The class of the authors' program has α = 0.5 and k = 256 as defaults, its README and example 0.75 and
-/// 128; these are ours. The program fails when k is larger than the bank.
+/// The class of the authors' program has the defaults α = 0.5 and k = 256; its README and example have 0.75
+/// and 128, which are our defaults. The program fails when k is larger than the bank.
 ///
 /// ```
 /// use hubness::{Direction, HeldOutBank, Nnn, ScoreMatrix};
@@ -41,7 +41,7 @@ use crate::{Affine, Bank, Correction, Direction, Error, Knowledge, Result};
 pub struct Nnn {
     /// How much of the mean is subtracted, α.
     pub alpha: f64,
-    /// How many of the bank's best queries an item's mean is over.
+    /// How many of the bank's best queries count in the mean of an item.
     pub k: usize,
 }
 
@@ -60,10 +60,10 @@ impl Nnn {
         self.with(&NearestMeans::new(bank, direction, self.k)?)
     }
 
-    /// The same from means that were found before, for any number of α and k.
+    /// Fits on means that were computed before; the same means serve any number of α and k.
     ///
     /// # Errors
-    /// If α is negative or not finite, or the means reach less far than k.
+    /// If α is negative or not finite, or [`NearestMeans::of`] fails for k.
     pub fn with<K: Knowledge>(&self, means: &NearestMeans<K>) -> Result<Correction<K>> {
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return Err(Error::invalid("α of NNN", "a finite number, 0 or more", self.alpha));
@@ -88,7 +88,7 @@ pub struct NearestMeans<K> {
 }
 
 impl<K: Knowledge> NearestMeans<K> {
-    /// Finds them in one pass that keeps the `most` largest scores of every item.
+    /// Computes the means in one pass that keeps the `most` largest scores of every item.
     ///
     /// # Errors
     /// If the bank is empty, `most` is 0, or a score among the largest is infinite.
@@ -114,17 +114,17 @@ impl<K: Knowledge> NearestMeans<K> {
         Ok(Self { direction, bank, most, sums, knowledge: PhantomData })
     }
 
-    /// The direction they were found for.
+    /// The direction of the means.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// How many neighbours there are at most.
+    /// The largest number of neighbours.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// The mean of each item's `k` largest scores; of the whole bank, where that is smaller.
+    /// The mean of each item's `k` largest scores, or of the whole bank if it is smaller.
     ///
     /// # Errors
     /// If `k` is 0, or above [`most`](Self::most) in a larger bank.

@@ -1,4 +1,4 @@
-//! Paper, released programs, and what is used here.
+//! The values of the paper, of the released programs, and of this crate.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use crate::study::Settings;
 use crate::training::{HalConfig, Initialisation, Objective};
 use crate::{CapacityScale, Stop};
 
-/// Named sets of values, of the corrections and of training.
+/// Named sets of values for the corrections and for training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// The programs that the authors of each method have released. The program of HAL has no correction.
     Official,
-    /// What the paper of HAL prints, and for local scaling the paper that it is from.
+    /// The values that the HAL paper prints; for local scaling, the values of its own paper.
     Paper,
     /// What `hubness` uses.
     Default,
@@ -55,8 +55,9 @@ impl Preset {
         }
     }
 
-    /// A training by an objective. In the paper and by default: 30 epochs of batches of 128; 1e-3 divided by ten every 10 epochs,
-    /// for MAX and MAX + HAL 2e-4 every 15. The AAAI objectives, which are not the paper's, have the released program's constants and 1e-3.
+    /// The training of an objective. In the paper and by default: 30 epochs of batches of 128; 1e-3 divided by ten every 10
+    /// epochs, for MAX and MAX + HAL 2e-4 divided by ten every 15. The AAAI objectives are not in the paper: they have the
+    /// constants of the released program and 1e-3.
     ///
     /// | | official | paper | default |
     /// |---|---|---|---|
@@ -76,7 +77,7 @@ impl Preset {
         config
     }
 
-    /// Keys about which this source says nothing. There its preset has another source's value.
+    /// Keys about which this source says nothing. For these keys the preset has the value of another source.
     pub fn silent(self) -> &'static [&'static str] {
         match self {
             Self::Default => &[],

@@ -20,14 +20,14 @@ use crate::{Affine, Bank, Correction, Direction, Result, Scores};
 /// | s      | `test`          | queries × items      |
 /// | β, k   | `beta`, `k`     |                      |
 ///
-/// Of the test a query's own best item is looked at and nothing else (nothing at all, if not `dynamic`). Not
-/// `dynamic`, with the test queries as the bank, it is the inverted softmax.
+/// From the test, a `dynamic` correction uses only each query's best item; any other uses nothing. If it is not
+/// `dynamic` and the bank is the test queries, it is the inverted softmax.
 ///
 /// # Departures
-/// The authors' program writes ratios into active rows and leaves raw similarities in the others, in the
-/// caller's array, and takes no maximum out of the sums, so that f32 overflows near β·s = 88. Here scores
-/// are logarithms of these ratios, in f64. β multiplies the scores as they are: for logits of scale 100
-/// take β/100 (the program's 1/1.99 is for such).
+/// The authors' program writes into the caller's array: ratios into active rows, while raw similarities stay
+/// in the others. It takes no maximum out of the sums, so that f32 overflows near β·s = 88. Here scores are
+/// logarithms of these ratios, in f64. β multiplies the scores as they are: for logits of scale 100, take
+/// β/100 (the program's 1/1.99 is for such logits).
 ///
 /// ```
 /// use hubness::{Direction, HeldOutBank, QueryBank, ScoreMatrix};
@@ -46,20 +46,20 @@ pub struct QueryBank {
     pub beta: f64,
     /// How many items a bank query makes active.
     pub k: usize,
-    /// Whether only rows whose best item is active are corrected; else all are.
+    /// Whether only rows whose best item is active are corrected; else all rows are.
     pub dynamic: bool,
-    /// What rows that are not corrected are measured in.
+    /// The scale of rows that are not corrected.
     pub row_scale: RowScale,
 }
 
-/// What the rows that a dynamic correction leaves alone are measured in. No query's ranking depends on it.
+/// The scale of the rows that a dynamic correction does not change. No query's ranking depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowScale {
-    /// As the program leaves them, `β·s`: rows that are corrected are measured otherwise.
+    /// `β·s`, as the program leaves these rows; corrected rows have another scale.
     #[default]
     Program,
-    /// `β·s − mean L`: for what compares queries, such as greedy matching or thresholds.
+    /// `β·s − mean L`: for methods that compare queries, such as greedy matching or thresholds.
     Common,
 }
 

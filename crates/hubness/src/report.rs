@@ -1,4 +1,4 @@
-//! What a study found, as data: the JSON of `hubness report --json`.
+//! The results of a study as data: the JSON of `hubness report --json`.
 
 mod hubs;
 mod row;
@@ -12,7 +12,7 @@ pub use crate::hubs::HubMeasures;
 pub use hubs::{Histogram, Hub, HubSide, Hubs, Victim};
 pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, Seen};
 
-/// Everything a report shows. Numbers are finite; what is not known is `null`.
+/// Everything a report shows. Numbers are finite; unknown values are `null`.
 ///
 /// | key                 | what                                                              |
 /// |---------------------|-------------------------------------------------------------------|
@@ -20,9 +20,9 @@ pub use row::{Chosen, Difference, Param, Params, RecallIntervals, Recalls, Row, 
 /// | `data`, `settings`  | what was measured, and how                                        |
 /// | `rows`              | one for each method, nearest neighbours (`nns`) first             |
 /// | `hubs`              | of nearest neighbours: measures, the worst by name, N_k of all rows |
-/// | `curves`            | R@10 against λ, where the command wants them                      |
+/// | `curves`            | R@10 against λ, if the command wants them                         |
 /// | `seconds`           | wall clock of the study, or of the whole command                  |
-/// | `peak_memory_bytes` | of the process; `null` where nobody measured it                   |
+/// | `peak_memory_bytes` | of the process; `null` if it was not measured                     |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Version of this crate.
@@ -31,16 +31,16 @@ pub struct Report {
     pub data: Data,
     /// How it was measured.
     pub settings: Settings,
-    /// One for each method. A name stands for one method, so no name comes twice.
+    /// One for each method. A name stands for one method, so no name occurs twice.
     pub rows: Vec<Row>,
-    /// The hubs of nearest neighbours, and what each row left of them.
+    /// The hubs of nearest neighbours, and how each row changes them.
     pub hubs: Hubs,
     /// R@10 against λ.
     #[serde(default)]
     pub curves: Vec<Curve>,
     /// Wall clock of the study, or of the whole command.
     pub seconds: f64,
-    /// The most memory that the process held, where somebody measured it.
+    /// The largest memory of the process, if it was measured.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -60,17 +60,17 @@ impl Report {
     }
 }
 
-/// One thing for each direction; `null` for one that was not measured (a run file has only one).
+/// One value per direction; `null` for a direction that was not measured (a run file has only one direction).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directed<T> {
-    /// Images ask for texts.
+    /// Images are the queries.
     pub i2t: Option<T>,
-    /// Texts ask for images.
+    /// Texts are the queries.
     pub t2i: Option<T>,
 }
 
 impl<T> Directed<T> {
-    /// The report of one direction.
+    /// The value of one direction.
     pub fn get(&self, direction: Direction) -> Option<&T> {
         match direction {
             Direction::I2t => self.i2t.as_ref(),
@@ -94,22 +94,22 @@ pub struct Data {
     pub texts: u64,
     /// Width of the embeddings; `null` for a matrix or a run.
     pub dim: Option<u64>,
-    /// How it is known which texts belong to which image.
+    /// Where the pairs of images and texts come from.
     pub pairs_note: String,
     /// The files that were read, in the order they were given.
     pub files: Vec<File>,
-    /// Worth knowing, nothing wrong.
+    /// Useful facts; nothing is wrong.
     pub notes: Vec<String>,
-    /// Something may be wrong with the data.
+    /// Possible faults of the data.
     pub warnings: Vec<String>,
 }
 
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// As it was given on the command line.
+    /// Its name as given on the command line.
     pub name: String,
-    /// Of its bytes, in hexadecimal.
+    /// The hash of its bytes, in hexadecimal.
     pub sha256: String,
 }
 
@@ -124,11 +124,11 @@ pub struct Settings {
     pub unit: String,
     /// Which of two equal scores comes first.
     pub tie_policy: String,
-    /// From how many times its fair share on an item counts as a hub, in words.
+    /// The multiple of its fair share from which on an item counts as a hub, in words.
     pub hub_rule: String,
     /// The command line, to run it again, if there was one.
     pub command: Option<String>,
-    /// Whatever else was set, name to value.
+    /// All other settings, name to value.
     #[serde(default)]
     pub more: BTreeMap<String, String>,
 }
@@ -138,7 +138,7 @@ pub struct Settings {
 pub struct Curve {
     /// The method: `rgm`, `csls+rgm`, …
     pub label: String,
-    /// Which side asks.
+    /// The direction of the queries.
     pub direction: Direction,
     /// λ, ascending.
     pub x: Vec<f64>,

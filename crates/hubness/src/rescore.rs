@@ -1,4 +1,4 @@
-//! What a correction makes of one score.
+//! The map of a correction from a score to a corrected score.
 
 use std::any::Any;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Makes a new score of an old one. Larger is better. A score that is a number never gives NaN.
+/// Maps a score to a new score. Larger is better. A score that is a number never gives NaN.
 ///
 /// `Any` lets [`Correction`](crate::Correction) see which maps of this crate it can save.
 pub trait Rescore: Any + fmt::Debug + Send + Sync {
@@ -30,19 +30,19 @@ pub trait Rescore: Any + fmt::Debug + Send + Sync {
         Ok(scores.iter().enumerate().map(|(item, &score)| self.rescore(0, item, score)).collect())
     }
 
-    /// The same as `scale · score − bias`, if the map has that form: passes over tiles are then many times faster.
+    /// The map as `scale · score − bias`, if it has that form. Passes over tiles are then many times faster.
     fn affine(&self) -> Option<&Affine> {
         None
     }
 }
 
-/// Why a query cannot be served alone.
+/// The error for a query outside the fit.
 fn serves_no_other_query() -> Error {
     let expected = "one that serves queries outside its fit (not joint mutual proximity, exclusive IS, or CSLS with the query's mean)";
-    Error::invalid("correction", expected, "one that holds values of the queries of its fit alone")
+    Error::invalid("correction", expected, "one that holds only values of the queries of its fit")
 }
 
-/// The item with the largest score, the smaller index of equal ones, as in every list; 0 without items.
+/// The item with the largest score; among equal scores, the smaller index, as in every list. 0 without items.
 pub(crate) fn best_of(scores: &[f32]) -> usize {
     (1..scores.len()).fold(0, |best, item| if scores[item] > scores[best] { item } else { best })
 }
@@ -61,30 +61,30 @@ pub(crate) fn check_values(name: &str, values: &[f64], least: f64, expected: &st
     }
 }
 
-/// A correction that takes numbers from the score: `u(q, j) = scale · s(q, j) − item(j) − query(q) − fine(j)`, with other item
-/// biases for other groups of queries.
+/// A correction that subtracts numbers from the score: `u(q, j) = scale · s(q, j) − item(j) − query(q) − fine(j)`. Each group
+/// of queries has its own item biases.
 ///
 /// | symbol  | here             | shape                  |
 /// |---------|------------------|------------------------|
 /// | scale   | `scale`          | > 0                    |
-/// | item    | `items[group]`   | one value an item      |
+/// | item    | `items[group]`   | one per item           |
 /// | query   | `queries`        | one per query, or none   |
-/// | fine    | `fine`           | one value an item, or none |
+/// | fine    | `fine`           | one per item, or none  |
 /// | group   | `groups`         | one per query, or none: all in group 0 |
-/// |         | `by_best`        | one an item, or none: the group of an unseen query whose best item it is |
+/// |         | `by_best`        | one per item, or none: the group of an unseen query with this best item |
 ///
-/// `fine` is the second part of an item bias, for what its f64 cannot hold: where `scale · s − item` is 0, a bias of 10⁻⁴⁰ still
-/// tells two items apart. It is the same for all groups.
+/// `fine` is the second part of an item bias. It holds what the first f64 cannot: where `scale · s − item` is 0, a bias of
+/// 10⁻⁴⁰ still tells two items apart. `fine` is the same for all groups.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Affine {
-    /// Times the score.
+    /// The factor of the score.
     pub scale: f64,
-    /// Less this, by group of queries: `[groups][items]`.
+    /// Item biases to subtract, by group of queries: `[groups][items]`.
     pub items: Vec<Vec<f64>>,
-    /// Less this after all else, for every item; empty if it is nothing.
+    /// Item biases to subtract last; empty if there are none.
     pub fine: Vec<f64>,
-    /// Less this for every query; empty if it is nothing. It never changes the order of one query's items.
+    /// Query biases to subtract; empty if there are none. They never change the order of one query's items.
     pub queries: Vec<f64>,
     /// The group of every query; empty if all are in the first.
     pub groups: Vec<u8>,
@@ -93,12 +93,12 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// One bias for each item, whoever asks.
+    /// One bias per item, the same for all queries.
     pub fn of_items(scale: f64, items: Vec<f64>) -> Self {
         Self { scale, items: vec![items], ..Self::default() }
     }
 
-    /// Whether the parts have the same numbers of items and queries, and every value is finite.
+    /// Checks that the parts have the same numbers of items and queries, and that every value is finite.
     ///
     /// # Errors
     /// Names the first part that does not fit.
@@ -134,7 +134,7 @@ impl Affine {
         }
     }
 
-    /// The item biases that hold for a query.
+    /// The item biases of a query.
     pub fn items_for(&self, query: usize) -> &[f64] {
         let group = self.groups.get(query).copied().unwrap_or(0);
         &self.items[usize::from(group)]

@@ -1,4 +1,4 @@
-//! Rows of embeddings as scores are made of them, and what is odd about them.
+//! Rows of embeddings before scoring, and warnings about odd rows.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -7,43 +7,51 @@ use rayon::prelude::*;
 
 use crate::words::{count, first_ten};
 
-/// Above this mean resultant length embeddings count as collapsed.
+/// Above this mean resultant length, embeddings count as collapsed.
 ///
 /// ```text
 /// R = ‖ (1/n) Σᵢ xᵢ/‖xᵢ‖ ‖        R² = mean cosine over all pairs of rows
 /// ```
 ///
-/// At 0.999 the mean cosine is 0.998: what is left to tell rows apart is of the size of half precision's step just
-/// below one, 2⁻¹¹ = 0.0005. The narrow cones of trained encoders are far from it (CLIP on COCO and Flickr8k: 0.71 to 0.75;
-/// a VSE model trained from scratch: 0.11).
+/// At 0.999 the mean cosine is 0.998. The remaining differences between rows are of the size of the step of half precision
+/// just below one, 2⁻¹¹ = 0.0005. The narrow cones of trained encoders are far from this limit (CLIP on COCO and Flickr8k:
+/// 0.71 to 0.75; a VSE model trained from scratch: 0.11).
 const COLLAPSED: f64 = 0.999;
 
-/// How long rows of embeddings are.
+/// The length of the rows of embeddings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Length {
     /// One, so that products are cosines; rows of zeros stay zero.
     #[default]
     Unit,
-    /// As they are.
+    /// The length that they have.
     Raw,
 }
 
 /// Rows of `dim` values, each divided by its norm in f64; rows of zeros stay zero.
 ///
 /// # Panics
-/// If `dim` is 0.
+/// If `dim` is 0, or the last row is incomplete.
 ///
 /// ```
 /// assert_eq!(hubness::rows::unit(2, &[3.0, -4.0, 0.0, 0.0]), [0.6, -0.8, 0.0, 0.0]);
 /// ```
 pub fn unit(dim: usize, values: &[f32]) -> Vec<f32> {
+    assert!(
+        dim > 0 && values.len().is_multiple_of(dim),
+        "{} values in rows of {dim}",
+        values.len()
+    );
     let fill = |at: usize, row: &mut [f64]| {
         row.iter_mut().zip(&values[at * dim..]).for_each(|(x, &v)| *x = f64::from(v));
     };
     scaled(values.len() / dim, dim, Length::Unit, fill).0
 }
 
-/// What may be wrong with embeddings, a line each: rows of zeros, equal rows, all rows pointing nearly the same way.
+/// Possible faults of embeddings, one line each: rows of zeros, equal rows, all rows pointing nearly the same way.
+///
+/// # Panics
+/// If `dim` is 0.
 pub fn warnings(place: &str, dim: usize, values: &[f32]) -> Vec<String> {
     let collapsed = resultant(dim, values).filter(|&length| length > COLLAPSED).map(|length| {
         format!("{place}: collapsed: all rows point nearly the same way (mean resultant length {length:.5})")
@@ -54,7 +62,7 @@ pub fn warnings(place: &str, dim: usize, values: &[f32]) -> Vec<String> {
         .collect()
 }
 
-/// Rows as f32, and the norms they had: NaN for a row that is not finite. `fill` writes one row.
+/// Rows as f32, and their norms before the scaling: NaN for a row that is not finite. `fill` writes one row.
 pub(crate) fn scaled(
     rows: usize,
     dim: usize,
@@ -76,7 +84,7 @@ pub(crate) fn scaled(
     (values, norms)
 }
 
-/// Over- and underflow of the squares is no reason to refuse a row.
+/// The norm of a row, even if its squares overflow or underflow.
 fn norm(row: &[f64]) -> f64 {
     let sum: f64 = row.iter().map(|x| x * x).sum();
     if sum.is_finite() && sum > 1e-280 {
@@ -100,7 +108,7 @@ pub(crate) fn zeros(place: &str, dim: usize, values: &[f32]) -> Option<String> {
     (!zeros.is_empty()).then(|| format!("{place}: {n} of zeros only, kept as they are: {first}"))
 }
 
-/// Rows equal to an earlier one; −0 is 0, rows of zeros have their own warning.
+/// Names rows that equal an earlier row. −0 equals 0; rows of zeros have their own warning.
 pub(crate) fn duplicates(place: &str, dim: usize, values: &[f32]) -> Option<String> {
     let hash = |row: &[f32]| {
         let mut hasher = DefaultHasher::new();
@@ -123,7 +131,7 @@ pub(crate) fn duplicates(place: &str, dim: usize, values: &[f32]) -> Option<Stri
     (!equal.is_empty()).then(|| format!("{place}: {n} {verb} an earlier one: {first}"))
 }
 
-/// Mean resultant length of the rows that are not zero, if there are two.
+/// Mean resultant length of the rows that are not zero, if there are at least two.
 fn resultant(dim: usize, values: &[f32]) -> Option<f64> {
     let mut sum = vec![0.0; dim];
     let mut rows = 0;
@@ -158,6 +166,12 @@ mod tests {
         assert!((got - 0.5f64.sqrt()).abs() < 1e-12, "{got}");
         assert_eq!(resultant(2, &[2.0, 0.0]), None);
         assert_eq!(resultant(2, &[2.0, 0.0, -1.0, 0.0]), Some(0.0));
+    }
+
+    #[test]
+    #[should_panic(expected = "3 values in rows of 2")]
+    fn an_incomplete_row_is_refused() {
+        unit(2, &[1.0, 2.0, 3.0]);
     }
 
     #[test]

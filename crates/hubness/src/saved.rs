@@ -30,7 +30,7 @@ enum Map {
     EmpiricalProximity(Counts),
 }
 
-/// The same, not owned.
+/// A borrowed [`Map`].
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum MapRef<'a> {

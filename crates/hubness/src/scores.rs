@@ -1,15 +1,15 @@
-//! Where scores come from: a matrix, or products of embeddings that are never held whole.
+//! The source of scores: a matrix, or products of embeddings that are never held as a whole.
 
 use itm_core::ScoreMatrix;
-use itm_core::tiles::{Consumer, Tiles};
+use itm_core::tiles::{Consumer, Tiles, TopImages, TopK, TopTexts};
 
 use crate::{Direction, Error, Result};
 
-/// All scores of images (rows) against texts (columns): a [`ScoreMatrix`], or the [`Tiles`] of embeddings. The matrix that
-/// [`Tiles::scores`] gives holds the same scores bit for bit, and so does everything that is made of either.
+/// All scores of images (rows) against texts (columns): a [`ScoreMatrix`], or the [`Tiles`] of embeddings. The matrix
+/// of [`Tiles::scores`] holds the same scores bit for bit, so both give the same results bit for bit.
 ///
 /// "Images" and "texts" are the two sides, whatever they hold: a bank of captions is the texts of a matrix whose images
-/// are the test images; users and products are as good.
+/// are the test images; users and products work too.
 pub trait Scores: Sync {
     /// Number of images.
     fn images(&self) -> usize;
@@ -17,7 +17,7 @@ pub trait Scores: Sync {
     /// Number of texts.
     fn texts(&self) -> usize;
 
-    /// Shows every score to a consumer, once.
+    /// Shows every score to a consumer exactly once.
     fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output;
 
     /// Scores of single pairs, image `images[p]` with text `texts[p]`.
@@ -26,7 +26,16 @@ pub trait Scores: Sync {
     /// All scores of some queries: `[queries, items]`, row by row in the order of `queries`.
     fn rows(&self, direction: Direction, queries: &[usize]) -> Vec<f32>;
 
-    /// Looks for a score that is infinite or NaN: no correction is fitted on such. Products of embeddings are finite.
+    /// The `k` best items of every query, the smaller index first on ties.
+    fn nearest(&self, direction: Direction, k: usize) -> TopK {
+        match direction {
+            Direction::I2t => self.run(&TopTexts::new(k)),
+            Direction::T2i => self.run(&TopImages::new(k)),
+        }
+    }
+
+    /// Refuses scores that are infinite or NaN, because no correction can be fitted on them. Products of embeddings are
+    /// finite.
     ///
     /// # Errors
     /// Names the first such score.
@@ -46,6 +55,13 @@ impl Scores for Tiles<'_> {
 
     fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
         Tiles::run(self, consumer)
+    }
+
+    fn nearest(&self, direction: Direction, k: usize) -> TopK {
+        match direction {
+            Direction::I2t => self.top_texts(k),
+            Direction::T2i => self.top_images(k),
+        }
     }
 
     fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {

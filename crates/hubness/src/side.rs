@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use itm_core::tiles::{Consumer, ExpSums, Tile, TopImages, TopK, TopTexts};
+use itm_core::tiles::{Consumer, ExpSums, Tile, TopK};
 
 use crate::{Direction, Error, Result, Scores};
 
-/// Scores of queries against items, with what the corrections ask of them.
+/// Scores of queries against items, with the lists and sums that the corrections need.
 #[derive(Debug)]
 pub(crate) struct Side<'a, S> {
     name: &'static str,
@@ -45,32 +45,25 @@ impl<'a, S: Scores> Side<'a, S> {
         Err(Error::invalid(self.name, format!("the {items} test items"), self.items()))
     }
 
-    /// What a consumer makes of all scores.
+    /// The output of a consumer that reads all scores.
     pub(crate) fn run<C: Consumer>(&self, consumer: &C) -> C::Output {
         self.scores.run(consumer)
     }
 
     /// The `k` best items of every query.
     pub(crate) fn best_items(&self, k: usize) -> TopK {
-        self.best(k, self.direction)
+        self.scores.nearest(self.direction, k)
     }
 
     /// The `k` best queries of every item.
     pub(crate) fn best_queries(&self, k: usize) -> TopK {
-        self.best(k, self.direction.reversed())
-    }
-
-    fn best(&self, k: usize, direction: Direction) -> TopK {
-        match direction {
-            Direction::I2t => self.run(&TopTexts::new(k)),
-            Direction::T2i => self.run(&TopImages::new(k)),
-        }
+        self.scores.nearest(self.direction.reversed(), k)
     }
 
     /// `log Σ exp(β·s)` over all queries, for every item.
     ///
     /// # Errors
-    /// If one is not finite.
+    /// If a sum is not finite.
     pub(crate) fn item_sums(&self, beta: f64) -> Result<Vec<f64>> {
         let sums = self.run(&ExpSums::new(beta));
         let items = self.direction.items(sums.images, sums.texts);
@@ -81,7 +74,7 @@ impl<'a, S: Scores> Side<'a, S> {
     /// `log Σ exp(β·s + y)` over all items, for every query; `y` are shifts of the items.
     ///
     /// # Errors
-    /// If one is not finite.
+    /// If a sum is not finite.
     pub(crate) fn query_sums(&self, beta: f64, item_shifts: Vec<f64>) -> Result<Vec<f64>> {
         let sums = self.shifted(beta, vec![0.0; self.queries()], item_shifts);
         self.finite("query", "log Σ exp(β·s) over the items", &sums.0)?;
@@ -91,7 +84,7 @@ impl<'a, S: Scores> Side<'a, S> {
     /// `log Σ exp(β·s + x)` over all queries, for every item; `x` are shifts of the queries.
     ///
     /// # Errors
-    /// If one is not finite.
+    /// If a sum is not finite.
     pub(crate) fn shifted_item_sums(&self, beta: f64, query_shifts: Vec<f64>) -> Result<Vec<f64>> {
         let sums = self.shifted(beta, query_shifts, vec![0.0; self.items()]);
         self.finite("item", "log Σ exp(β·s) over the queries", &sums.1)?;
@@ -111,7 +104,7 @@ impl<'a, S: Scores> Side<'a, S> {
     }
 
     /// # Errors
-    /// If a value of a query or item is infinite or NaN, as infinite scores make it.
+    /// If a value of a query or item is infinite or NaN, because scores are infinite.
     pub(crate) fn finite(&self, each: &str, what: &str, values: &[f64]) -> Result<()> {
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(()),
@@ -142,7 +135,7 @@ pub(crate) fn at_least_one(name: &str, k: usize) -> Result<()> {
     Err(Error::invalid(name, "at least 1 neighbour", k))
 }
 
-/// Scores of items against themselves, those on the diagonal left out: they count as −∞.
+/// Scores of items against themselves, without the diagonal: its scores count as −∞.
 #[derive(Debug)]
 pub(crate) struct WithoutSelf<'a, S>(pub(crate) &'a S);
 
@@ -176,7 +169,7 @@ impl<S: Scores> Scores for WithoutSelf<'_, S> {
 
 const NOTHING: f32 = f32::NEG_INFINITY;
 
-/// Hands tiles on, −∞ on the diagonal.
+/// Passes tiles on, with −∞ on the diagonal.
 struct LeaveOut<'a, C: ?Sized>(&'a C);
 
 impl<C: Consumer + ?Sized> Consumer for LeaveOut<'_, C> {

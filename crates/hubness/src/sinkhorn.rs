@@ -10,8 +10,7 @@ use crate::{
     Transductive,
 };
 
-/// Sinkhorn's iteration, in the log domain: every query and every item is given an equal share of all
-/// matches.
+/// Sinkhorn's iteration in the log domain: every query and every item gets an equal share of all matches.
 ///
 /// ```text
 /// f(i) = ε·[ −log p − log Σⱼ exp((x(i, j) + g(j))/ε) ]
@@ -26,13 +25,13 @@ use crate::{
 /// | ε      | `epsilon`          | 0.01..0.1 for cosines                             |
 /// | f, g   | `Balanced::{queries, items}` | `[p]`, `[m]`; up to a constant, `f + t` and `g − t` |
 ///
-/// Corrected scores are the equation's divided by ε and less a constant, so that what is tied is
-/// tied to the last bit: with a single bank query `g(j) = −x(0, j)` and a constant. A pass over the scores
-/// for each half of an iteration; kept is O(p + m).
+/// Corrected scores are divided by ε and shifted by a constant, so that ties are exact to the last bit:
+/// with a single bank query, `g(j)` is `−x(0, j)` plus a constant. The fit makes one pass over the scores
+/// for each half of an iteration and keeps O(p + m).
 ///
 /// # Departures
-/// The order of the textbook is f first. [`SinkhornOrder::ItemFirst`] has one step of g before that:
-/// without iterations it is the inverted softmax with β = 1/ε.
+/// The textbook begins with f. [`SinkhornOrder::ItemFirst`] has one step of g before that; without
+/// iterations, it is the inverted softmax with β = 1/ε.
 ///
 /// ```
 /// use hubness::{Direction, ScoreMatrix, Sinkhorn, TestQueries};
@@ -50,9 +49,9 @@ use crate::{
 pub struct Sinkhorn {
     /// Regularisation, ε, in the units of the scores.
     pub epsilon: f64,
-    /// Iterations at most.
+    /// Largest number of iterations.
     pub iterations: usize,
-    /// Stops once no row of P is off by more than this share of its mass; with 0 only when none is off at all.
+    /// Stops once no row of P is off by more than this share of its mass; with 0, once no row is off at all.
     pub tolerance: f64,
     /// Which potential comes first.
     pub order: SinkhornOrder,
@@ -62,14 +61,14 @@ pub struct Sinkhorn {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SinkhornOrder {
-    /// g, then f, g, f, g, …: one step of g more than iterations.
+    /// g, then f, g, f, g, …: one more step of g than iterations.
     #[default]
     ItemFirst,
-    /// f, g, f, g, …: the textbook's.
+    /// f, g, f, g, …: the order of the textbook.
     QueryFirst,
 }
 
-/// What [`Sinkhorn::fit`] found.
+/// The result of [`Sinkhorn::fit`].
 #[derive(Debug)]
 pub struct Balanced<K> {
     /// The correction.
@@ -84,7 +83,7 @@ pub struct Balanced<K> {
     pub items: Vec<f64>,
 }
 
-/// What [`Sinkhorn::fit_both`] found.
+/// The result of [`Sinkhorn::fit_both`].
 #[derive(Debug)]
 pub struct BothBalanced {
     /// Images are queries.
@@ -111,14 +110,14 @@ impl Sinkhorn {
         Ok(problem.solve(self)?.0)
     }
 
-    /// Fits on a bank of queries and a bank of items: the items that no query of the bank should find in
-    /// the test are taken up by those.
+    /// Fits on a bank of queries and a bank of items: bank queries that match no test item can match a bank
+    /// item instead.
     ///
     /// `items` holds the scores of the bank's queries against held-out items, so a scorer without
-    /// embeddings is as good. All items, of the bank and of the test, have the same mass.
+    /// embeddings works too. All items, of the bank and of the test, have the same mass.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit), or if the two speak of different numbers of queries.
+    /// As [`fit`](Self::fit), or if the two banks have different numbers of queries.
     pub fn fit_with_items<B: Bank>(
         &self,
         bank: &B,
@@ -163,7 +162,7 @@ impl Sinkhorn {
     }
 }
 
-/// Rows and columns that are to be balanced. Potentials in here are divided by ε.
+/// The rows and columns to balance. The potentials here are divided by ε.
 struct Problem<'a, S, A> {
     bank: Side<'a, S>,
     others: Option<Side<'a, A>>,
@@ -182,7 +181,7 @@ impl<S: Scores, A: Scores> Problem<'_, S, A> {
         };
         let mut rows = self.rows(&columns)?;
         let mut made = 0;
-        // After a step of g the next f is all that the row error needs: no pass is made for it alone.
+        // After a step of g, the row error needs only the next f, and no extra pass.
         let mut error = row_error(&f, &self.f(&rows));
         while made < iterations {
             let begun = made > 0 || order == SinkhornOrder::ItemFirst;
@@ -234,8 +233,7 @@ impl<S: Scores, A: Scores> Problem<'_, S, A> {
         Ok(rows)
     }
 
-    /// The step of f. A single row has a constant potential: nothing but its ties depends on it being 0
-    /// exactly.
+    /// The step of f. A single row has a constant potential; it is exactly 0, so that ties stay ties.
     fn f(&self, rows: &[f64]) -> Vec<f64> {
         let p = rows.len();
         if p == 1 {
@@ -244,7 +242,7 @@ impl<S: Scores, A: Scores> Problem<'_, S, A> {
         rows.iter().map(|sum| -(p as f64).ln() - sum).collect()
     }
 
-    /// The step of g, of some columns among all; a single column likewise has a constant one.
+    /// The step of g for some of the columns. A single column also has a constant potential.
     fn g(&self, columns: &[f64]) -> Vec<f64> {
         let m = self.columns_in_all();
         if m == 1 && self.bank.queries() > 1 {
@@ -254,13 +252,13 @@ impl<S: Scores, A: Scores> Problem<'_, S, A> {
     }
 }
 
-/// Log-sums of the columns: of the test items, and of the bank's.
+/// Log-sums of the columns: of the test items, and of the bank's items.
 struct Columns {
     items: Vec<f64>,
     others: Vec<f64>,
 }
 
-/// `maxᵢ |p·Σⱼ P(i, j) − 1|`: the step from f to the next is the logarithm of what a row lacks.
+/// `maxᵢ |p·Σⱼ P(i, j) − 1|`: `f − next` is the logarithm of `p·Σⱼ P(i, j)`.
 fn row_error(f: &[f64], next: &[f64]) -> f64 {
     f.iter().zip(next).map(|(f, next)| (f - next).exp_m1().abs()).fold(0.0, f64::max)
 }

@@ -1,7 +1,7 @@
 //! A study: nearest neighbours and corrections over one set of scores, in one call.
 //!
 //! [`Study::run`] fits every wanted correction, chooses the settings that were left open, ranks, counts hubs, draws intervals
-//! and tests, and gives a [`Report`]. The binary `hubness` reads files, calls it, and shows what came out.
+//! and tests, and gives a [`Report`]. The binary `hubness` reads files, calls it, and shows the report.
 
 mod analysis;
 mod answer;
@@ -45,12 +45,12 @@ pub struct Study {
     pub seed: u64,
     /// Draws of the bootstrap and of the randomisation test; 0 for neither.
     pub resamples: usize,
-    /// Whether R@10 is counted against λ for every row of RGM.
+    /// Whether to compute R@10 against λ for every row of RGM.
     pub curves: bool,
 }
 
 impl Default for Study {
-    /// All that the scores allow, with 10,000 draws and no curves.
+    /// All rows that the scores allow, with 10,000 draws and no curves.
     fn default() -> Self {
         let (methods, settings) = Default::default();
         Self { methods, settings, seed: 0, resamples: 10_000, curves: false }
@@ -63,7 +63,7 @@ impl Study {
     /// Settings left open (`auto`) are chosen on the validation set; without one they are cross-fitted over two halves of the images.
     ///
     /// # Errors
-    /// If a number is out of its correction's range, these scores do not allow a method, or scores, pairs, names, banks and
+    /// If a number is out of the range of its correction, the scores do not allow a method, or scores, pairs, names, banks and
     /// truth do not fit together.
     pub fn run(&self, test: &Test<'_>, validation: Option<&Judged<'_>>) -> Result<Report> {
         let start = Instant::now();
@@ -135,7 +135,7 @@ impl Study {
         }
     }
 
-    /// How it is measured, as a report says it.
+    /// The settings as a report states them.
     fn said(&self) -> report::Settings {
         report::Settings {
             seed: self.seed,
@@ -149,7 +149,7 @@ impl Study {
     }
 }
 
-/// R@10 against λ for every row of RGM that leaves nothing else open, once for each correction and direction.
+/// R@10 against λ for every row of RGM without another open setting, once for each correction and direction.
 fn curves(plans: &[Plan], sets: &[Set<'_>]) -> Result<Vec<Curve>> {
     let mut curves: Vec<Curve> = Vec::new();
     for plan in plans.iter().filter(|plan| plan.then == Then::Rgm && plan.specs.len() == 1) {

@@ -1,4 +1,4 @@
-//! One look at all scores that serves many corrections: ranks as they are, nearest neighbours, sums of exponentials.
+//! One pass over all scores that serves many corrections: uncorrected ranks, nearest neighbours, sums of exponentials.
 
 use itm_core::eval::Ranks;
 use itm_core::tiles::{ExpSums, Largest, LogSums, Maxima, RankCounts, TopImages, TopK, TopTexts};
@@ -8,14 +8,15 @@ use crate::csls::means;
 use crate::inverted_softmax::{check_beta, check_queries, with_fine};
 use crate::{Affine, Correction, Direction, Scores, Transductive, pass};
 
-/// What one pass over the test scores leaves: enough for nearest neighbours, N_k, CSLS for every `k` up to a bound, and IS for some β.
+/// The results of one pass over the test scores: enough for nearest neighbours, N_k, CSLS for every `k` up to a bound, and
+/// IS for some β.
 ///
 /// ```
 /// use hubness::{Direction, Pairs, ScoreMatrix, Survey};
 ///
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
 /// let survey = Survey::new(&scores, &Pairs::uniform(3, 1), 2, &[30.0])?;
-/// assert_eq!(survey.nearest(Direction::I2t).items(1), [0, 1]); // text 0 outbids the image's own
+/// assert_eq!(survey.nearest(Direction::I2t).items(1), [0, 1]); // text 0 outbids the image's own text
 /// let fair = survey.csls(Direction::I2t, 2)?.apply(&scores)?;
 /// assert_eq!(fair.ranking(1)[0], 1);
 /// # Ok::<(), hubness::Error>(())
@@ -32,10 +33,11 @@ pub struct Survey<'s, S> {
 }
 
 impl<'s, S: Scores> Survey<'s, S> {
-    /// Looks at every score once: keeps `k` neighbours of every image and text, and a sum for every β.
+    /// Reads every score once. Keeps `k` neighbours of every image and text, and a sum for every β.
     ///
     /// # Errors
-    /// If scores and pairs differ in shape, an image has no text, a score is not finite, or a β is not above 0 and below 1e200.
+    /// If scores and pairs differ in shape, an image has no text, a score is not finite, or a β is not above 0 and below
+    /// 1e200.
     pub fn new(scores: &'s S, pairs: &Pairs, k: usize, betas: &[f64]) -> Result<Self> {
         pass::check(scores, pairs)?;
         scores.check_finite()?;
@@ -45,7 +47,7 @@ impl<'s, S: Scores> Survey<'s, S> {
         let counts = RankCounts::with_scores(pairs, own);
         let sums: Vec<_> = betas.iter().map(|&beta| ExpSums::new(beta)).collect();
         let top = (TopTexts::new(k), TopImages::new(k));
-        // Nothing asks for the maxima but IS.
+        // Only IS needs the maxima.
         let maxima = if betas.is_empty() { &[][..] } else { &[Maxima][..] };
         let all = (counts, (top, (&sums[..], maxima)));
         let (standings, ((texts, images), (sums, largest))) = scores.run(&all);
@@ -55,7 +57,7 @@ impl<'s, S: Scores> Survey<'s, S> {
         Ok(Self { scores, ranks, texts, images, betas: betas.to_vec(), sums, largest })
     }
 
-    /// Ranks of both directions as the scores are.
+    /// Ranks of both directions, without a correction.
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
     }
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
     use crate::{ScoreMatrix, TestQueries, csls, inverted_softmax};
 
-    /// The fits of one survey are those that look for themselves.
+    /// The fits of one survey equal the fits that make their own pass.
     #[test]
     fn a_survey_fits_as_single_passes_do() {
         let values = (0..40 * 60).map(|at| ((at * 7919) % 1009) as f32 / 1009.0).collect();
@@ -132,7 +134,7 @@ mod tests {
         assert_eq!(error, "β: expected one of [5.0, 30.0], got 7");
     }
 
-    /// A mean over an infinite score is no mean.
+    /// A mean over an infinite score has no use.
     #[test]
     fn infinite_scores_are_refused() {
         for value in [f32::NEG_INFINITY, f32::INFINITY] {

@@ -1,7 +1,7 @@
-//! HAL and its rivals in training: a map of global image features, and a GRU over words or a bag of words, trained by one of the
-//! [losses](crate::losses). Feature `burn`.
+//! Training of HAL and its baselines: a map of global image features, and a GRU over words or a bag of words, trained with
+//! one of the [losses](crate::losses). Needs the feature `burn`.
 //!
-//! [`Hal`] is a model in training: as a [`Method`] it has a step, scores and a state. Who calls it
+//! [`Hal`] is a model in training: as a [`Method`] it has a step, scores and a state. The caller
 //! writes the loop.
 
 mod bank;

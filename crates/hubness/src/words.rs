@@ -1,6 +1,6 @@
-//! Numbers and lists in lines for people.
+//! Numbers and lists in messages.
 
-/// The first ten of some things, `, …` where there are more.
+/// The first ten values, then `, …` if there are more.
 pub(crate) fn first_ten<T: ToString>(all: &[T]) -> String {
     let first: Vec<_> = all.iter().take(10).map(T::to_string).collect();
     let more = if all.len() > first.len() { ", …" } else { "" };

@@ -1,4 +1,4 @@
-//! Exported vectors on an engine of others, with exact search: its lists are the corrected lists.
+//! Exported vectors in a third-party engine with exact search: the engine's lists are the corrected lists.
 //! `tests/reference/hubness_faiss.py` does the same with faiss.
 
 use hubness::{
@@ -23,7 +23,7 @@ fn rows(n: usize, seed: u64) -> Vec<f32> {
     (0..n).flat_map(row).collect()
 }
 
-/// The ten items of the largest inner product, by the engine.
+/// The ten items with the largest inner products, from the engine.
 fn engine(items: &[f32], queries: &[f32], width: usize) -> Vec<Vec<u32>> {
     let options = IndexOptions {
         dimensions: width,

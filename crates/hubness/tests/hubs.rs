@@ -93,7 +93,7 @@ fn golden_counts_and_skewness() {
     }
 }
 
-/// Lists that give these counts: answers dealt round among the queries.
+/// Lists with these counts: the answers are dealt to the queries in turn.
 fn counts(want: &Measures) -> Counts {
     let mut lists = vec![Vec::new(); want.queries];
     let answers = (0u32..).zip(&want.counts).flat_map(|(item, &n)| vec![item; n as usize]);
@@ -125,7 +125,7 @@ fn golden_measures() {
     }
 }
 
-/// The reference has the sum of hits at 1, 5 and 10; any parts of it do.
+/// The reference has only the sum of hits at 1, 5 and 10; any split of the sum into three will do.
 #[test]
 fn golden_cross_fits() {
     for want in golden().crossfit {

@@ -1,4 +1,4 @@
-//! The example trains, is left, and goes on with the same bits.
+//! The example trains, stops, and resumes with the same bits.
 
 #[path = "../examples/own_loop.rs"]
 mod example;

@@ -1,4 +1,4 @@
-//! Arrays and row numbers in `.npy` files; other first bytes are replaced by the magic.
+//! Arrays and row numbers in `.npy` files. The magic replaces the first bytes of the input.
 #![no_main]
 
 use hubness::cli::input::{Array, PairFormat, PairList};

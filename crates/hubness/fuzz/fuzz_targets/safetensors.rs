@@ -1,4 +1,4 @@
-//! A tensor that is chosen, and one that is named.
+//! The only matrix of a file, and a tensor by name.
 #![no_main]
 
 use hubness::cli::input::Array;

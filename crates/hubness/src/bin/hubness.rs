@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS, // `hubness … | head` has seen enough
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS, // `hubness … | head` has closed the pipe
         Err(error) => refuse(&format!("error: {error}")),
     }
 }
@@ -40,7 +40,7 @@ fn is_help(kind: ErrorKind) -> bool {
     matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
-/// The parser's message without its hints: they begin after an empty line.
+/// The parser's message without its hints, which begin after an empty line.
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");

@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use super::{Candidate, Goal, HitTable, Split};
 use crate::Direction;
 
-/// What [`cross_fit`] chose and hit.
+/// The choice of [`cross_fit`] and its hits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrossFit {
     /// The direction of the queries.
     pub direction: Direction,
-    /// What was to be high.
+    /// The goal of the choice.
     pub goal: Goal,
-    /// The setting for the images of each fold, chosen on the images of the others; `None` for a fold without images.
+    /// The setting for the images of each fold, chosen on the images of the other folds; `None` for a fold without images.
     pub chosen: Vec<Option<usize>>,
     /// Hits of every image under the setting of its fold, at 1, 5, 10: for [`joined_hits`](super::joined_hits).
     pub hits: Vec<[u16; 3]>,
-    /// R@1, R@5, R@10 of the pooled hits, in percent. Under a goal of one K only that one is meant.
+    /// R@1, R@5, R@10 of the pooled hits, in percent. Under a goal of one K, only that recall has a meaning.
     pub recalls: [f64; 3],
-    /// What the goal makes of them.
+    /// The value of the goal.
     pub score: f64,
 }
 
-/// Two- or more-fold cross-fitting over images: the images of each fold get the setting that is best on the images of all others.
+/// Cross-fitting over images in two or more folds: the images of each fold get the setting that is best on all other images.
 ///
 /// ```text
 /// p(f) = argmax_p  Σ_{i ∉ f} h_i(p) / Σ_{i ∉ f} c_i        R = 100 Σ_f Σ_{i ∈ f} h_i(p(f)) / Σ_i c_i
@@ -31,13 +31,13 @@ pub struct CrossFit {
 ///
 /// | symbol | here             |
 /// |--------|------------------|
-/// | h_i(p) | hits of image i under setting p, what the goal takes of them |
+/// | h_i(p) | hits of image i under setting p, as the goal counts them |
 /// | c_i    | queries of image i |
 ///
-/// Equal recalls go to the smallest correction, then to the setting listed first. Hits are compared as whole numbers.
+/// Among equal recalls, the smallest correction wins, then the setting listed first. Hits are compared as whole numbers.
 ///
 /// # Errors
-/// If there is no setting, or the split is of another number of images.
+/// If there is no setting, or the split has another number of images.
 pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit> {
     fits(table, split)?;
     let sums = fold_sums(table, split, goal, |_| 1);
@@ -54,12 +54,12 @@ pub fn cross_fit(table: &HitTable, split: &Split, goal: Goal) -> Result<CrossFit
     Ok(CrossFit { direction, goal, chosen, hits, recalls, score })
 }
 
-/// [`cross_fit`] over several splits: how much hangs on the split.
+/// [`cross_fit`] over several splits: how much depends on the split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeated {
     /// One for each split.
     pub fits: Vec<CrossFit>,
-    /// Mean of their scores.
+    /// The mean score.
     pub mean: f64,
     /// The lowest score.
     pub lo: f64,
@@ -91,9 +91,9 @@ pub fn repeat<S: AsRef<str>>(
     Ok(Repeated { fits, mean, lo, hi })
 }
 
-/// The setting that is best on a validation table, whose every image is counted; equal ones go to the first listed.
+/// The setting that is best on all images of a validation table; among equal settings, the one listed first.
 ///
-/// For matchings list the smallest capacity first.
+/// For matchings, list the smallest capacity first.
 ///
 /// # Errors
 /// If there is no setting.
@@ -116,7 +116,7 @@ pub(super) fn fits(table: &HitTable, split: &Split) -> Result<()> {
     Err(Error::invalid("cross-fitting", format!("a split of {images} images"), got))
 }
 
-/// Hits of every setting in every fold, images counted `times` often: `[settings][folds]`.
+/// Hits of every setting in every fold, with each image counted as often as `times` says: `[settings][folds]`.
 pub(super) fn fold_sums(
     table: &HitTable,
     split: &Split,
@@ -133,7 +133,7 @@ pub(super) fn fold_sums(
     table.candidates().iter().map(of_setting).collect()
 }
 
-/// The best setting on all folds but one. The queries are the same for all settings: sums of hits compare as recalls do.
+/// The best setting on all folds except `fold`. All settings have the same queries, so sums of hits compare like recalls.
 pub(super) fn best_beside(table: &HitTable, sums: &[Vec<u64>], fold: usize) -> usize {
     let beside = |setting: usize| sums[setting].iter().sum::<u64>() - sums[setting][fold];
     let correction = |setting: usize| table.candidates()[setting].correction;

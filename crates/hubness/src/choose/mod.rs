@@ -1,8 +1,8 @@
-//! Choosing parameters without fooling oneself.
+//! Choosing parameters without fooling yourself.
 //!
-//! The best of many settings on a test set is good on that very set: part of its lead is luck. [`cross_fit`] chooses on one part of the
-//! images and counts on the other; [`choose_on_validation`] chooses on other data altogether. Both read a [`HitTable`]: hits
-//! are counted once for every setting, against the *full* gallery, because a smaller gallery has another optimum.
+//! The best of many settings on a test set owes part of its lead to luck. [`cross_fit`] chooses on one part of the images
+//! and counts on the other; [`choose_on_validation`] chooses on separate data. Both read a [`HitTable`]: hits are counted
+//! once for every setting, against the *full* gallery, because a smaller gallery has another optimum.
 //!
 //! Settings are chosen for each direction. With the test queries as a bank the corrections stay transductive: cross-fitting hides
 //! labels, not queries.

@@ -11,25 +11,26 @@ use super::{Goal, HitTable, Split};
 /// 95 % percentile intervals of a cross-fitted recall.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Nested {
-    /// Of R@1, R@5, R@10.
+    /// The intervals of R@1, R@5, R@10.
     pub recalls: [Interval; 3],
-    /// Of what the goal makes of them.
+    /// The interval of the goal.
     pub score: Interval,
     /// How often each setting was chosen, over all replicates and folds that were drawn.
     pub chosen: Vec<usize>,
 }
 
-/// Bootstrap over images with a new choice inside every replicate: the interval includes the choice, which one over the pooled
-/// hits of [`cross_fit`](super::cross_fit) takes as given.
+/// Bootstrap over images with a new choice inside every replicate, so that the interval includes the choice. An interval over
+/// the pooled hits of [`cross_fit`](super::cross_fit) takes the choice as given.
 ///
 /// ```text
 /// replicate:  N images drawn with replacement, each in the fold it has; choice and pooling as in cross_fit, images counted
 ///             as often as they were drawn
 /// ```
 ///
-/// Folds without a drawn image count for nothing; where no image outside a fold was drawn, all settings are equal and
-/// the smallest correction is taken. Costs `replicates · settings · images`. The images drawn are those that
-/// [`bootstrap`](itm_core::significance::bootstrap) draws with this seed for one run over one fold, whatever the threads.
+/// Folds without a drawn image count for nothing. If no image outside a fold is drawn, all settings are equal and the
+/// smallest correction is taken. Costs `replicates · settings · images`. With this seed,
+/// [`bootstrap`](itm_core::significance::bootstrap) draws the same images for one run over one fold. The number of threads
+/// does not matter.
 ///
 /// # Errors
 /// As [`cross_fit`](super::cross_fit), and if there is no replicate.

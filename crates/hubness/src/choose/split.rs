@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use itm_core::{Error, Result};
 
-/// How many keys are tried until two folds have images. With two names one key in `folds` puts both into one fold.
+/// Largest number of keys to try until two folds have images. With two names, one key in `folds` puts both into one fold.
 const KEYS: usize = 64;
 
 /// The fold of every image.
@@ -17,10 +17,10 @@ pub struct Split {
 impl Split {
     /// Folds that were made elsewhere, `of_image[i] < folds`.
     ///
-    /// A fold may be empty: there is nothing to count in it. All images in one fold leave nothing to choose on.
+    /// A fold may be empty; it counts nothing. If all images are in one fold, there are no images to choose on.
     ///
     /// # Errors
-    /// If a fold is not there, or fewer than two folds have an image.
+    /// If a fold is not below `folds`, or fewer than two folds have an image.
     pub fn new(folds: usize, of_image: Vec<usize>) -> Result<Self> {
         if let Some(image) = of_image.iter().position(|&fold| fold >= folds) {
             let expected = format!("a fold below {folds}");
@@ -33,15 +33,15 @@ impl Split {
         Ok(Self { folds, of_image })
     }
 
-    /// Folds by a hash of each image's name (or its index, written out): never by its place, because data may be sorted, and the
-    /// same for every entry of one name.
+    /// Folds by a hash of each image's name (or its index, written out), never by its position, because data may be sorted.
+    /// All entries of one name share a fold.
     ///
     /// ```text
     /// fold(id) = ⌊ folds · mix( FNV-1a(id) ⊕ key ) / 2⁶⁴ ⌋        key = mix(seed)
     /// ```
     ///
-    /// `FNV-1a` is the 64-bit hash of the name's bytes, `mix` one step of SplitMix64 from its argument as state. Where all images
-    /// fall into one fold (which happens with a handful of them) the key is mixed again.
+    /// `FNV-1a` is the 64-bit hash of the name's bytes; `mix` is one step of SplitMix64 with its argument as the state. If all
+    /// images fall into one fold (which can happen with very few images), the key is mixed again.
     ///
     /// # Errors
     /// If there are fewer than two folds or two names.
@@ -52,7 +52,7 @@ impl Split {
         let names: HashSet<&str> = ids.iter().map(AsRef::as_ref).collect();
         if names.len() < 2 {
             let got = format!("{} of {} entries", names.len(), ids.len());
-            return Err(Error::invalid("cross-fitting", "at least 2 images of other names", got));
+            return Err(Error::invalid("cross-fitting", "at least 2 different image names", got));
         }
         let keys = std::iter::successors(Some(mix(seed)), |&key| Some(mix(key)));
         let split = |key| ids.iter().map(|id| fold(id.as_ref(), folds, key)).collect::<Vec<_>>();

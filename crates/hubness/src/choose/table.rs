@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Direction;
 
-/// What is to be as high as possible.
+/// The quantity to maximise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     /// R@1 + R@5 + R@10 of the direction.
     Sum,
-    /// R@1 alone: matchings with one run for each K choose for each K.
+    /// Only R@1. Matchings with one run per K choose a setting per K.
     At1,
-    /// R@5 alone.
+    /// Only R@5.
     At5,
-    /// R@10 alone.
+    /// Only R@10.
     At10,
 }
 
@@ -24,7 +24,7 @@ impl Goal {
     /// The goals of a single K, in the order of [`CUTS`](itm_core::eval::CUTS).
     pub const EACH: [Self; 3] = [Self::At1, Self::At5, Self::At10];
 
-    /// What counts of three values, at 1, 5 and 10.
+    /// The value of the goal, from the values at 1, 5 and 10.
     pub(super) fn of<T: std::iter::Sum + Copy>(self, at: [T; 3]) -> T {
         match self {
             Self::Sum => at.into_iter().sum(),
@@ -35,20 +35,20 @@ impl Goal {
     }
 }
 
-/// One setting of one method, and what it hits.
+/// One setting of one method, and its hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What reports call it.
+    /// Its name in reports.
     pub label: String,
-    /// How much it corrects; 0 is off. In cross-fitting equal recalls go to the smallest.
+    /// How much it corrects; 0 is off. In cross-fitting, the smallest correction wins among equal recalls.
     pub correction: f64,
-    /// For every image the hits of its queries at 1, 5, 10.
+    /// The hits of each image's queries at 1, 5, 10.
     pub hits: Vec<[u16; 3]>,
 }
 
-/// Hits of all candidates among which one is chosen, in a stated order; one direction.
+/// Hits of all candidates of a choice, in a fixed order, for one direction.
 ///
-/// An image brings its queries: itself for i2t, its texts for t2i. The candidates may be of several methods.
+/// An image brings its queries: itself for i2t, its texts for t2i. The candidates may come from several methods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitTable {
     direction: Direction,
@@ -57,10 +57,10 @@ pub struct HitTable {
 }
 
 impl HitTable {
-    /// Without a setting yet; `queries` says how many queries each image brings.
+    /// A table without settings; `queries` says how many queries each image brings.
     ///
     /// # Errors
-    /// If there is no image, one brings no query, or more than itself for i2t.
+    /// If there is no image, or an image brings no query, or more than itself for i2t.
     pub fn new(direction: Direction, queries: Vec<u16>) -> Result<Self> {
         if queries.is_empty() {
             return Err(Error::invalid("hit table", "at least 1 image", 0));
@@ -76,8 +76,8 @@ impl HitTable {
     /// Adds a setting after the others.
     ///
     /// # Errors
-    /// If there are not as many hits as images, an image hits more often than it asks, or the correction is negative or no
-    /// number. Fewer hits at a larger K are allowed: matchings run for each K on its own.
+    /// If there is not one entry per image, an image has more hits than queries, or the correction is negative or not
+    /// finite. Fewer hits at a larger K are allowed, because matchings run separately for each K.
     pub fn push(
         &mut self,
         label: impl Into<String>,
@@ -153,10 +153,10 @@ impl HitTable {
     }
 }
 
-/// Hits of both directions as one system, for intervals and tests: what was chosen for i2t with what was chosen for t2i.
+/// The chosen hits of i2t and of t2i as one system, for intervals and tests.
 ///
 /// # Errors
-/// If the numbers of images differ, or an image hits more often than it asks.
+/// If the numbers of images differ, or an image has more hits than queries.
 pub fn joined_hits(i2t: &[[u16; 3]], t2i: &[[u16; 3]], captions: &[u16]) -> Result<Hits> {
     for (what, got) in [("i2t", i2t.len()), ("t2i", t2i.len())] {
         if got != captions.len() {

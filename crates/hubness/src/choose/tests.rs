@@ -62,8 +62,8 @@ fn every_goal_chooses_its_own() {
     assert_eq!(Goal::EACH, [Goal::At1, Goal::At5, Goal::At10]);
 }
 
-/// Pure noise: every setting hits every image with probability 1/2. The best on all images leads "off" by luck; cross-fitting
-/// leads by nothing on average.
+/// Pure noise: every setting hits every image with probability 1/2. The best setting on all images beats setting 0 ("off") by
+/// luck; cross-fitting gains nothing on average.
 #[test]
 fn noise_gains_nothing_under_cross_fitting() {
     let (draws, images, settings) = (400, 60, 12);
@@ -91,8 +91,9 @@ fn noise_gains_nothing_under_cross_fitting() {
     assert!(error(&fitted) < 1.0);
 }
 
-/// Trap: folds by position. The first 60 of 100 images are hit by setting 0 alone, the others by setting 1 alone. The
-/// first half would get setting 1 and hit nothing, the second setting 0 and hit 10; hashed folds both find setting 0.
+/// Trap: folds by position. Only setting 0 hits the first 60 of 100 images, and only setting 1 hits the others. By position,
+/// the first half gets setting 1 and hits nothing, and the second half gets setting 0 and hits 10. Hashed folds both get
+/// setting 0.
 #[test]
 fn sorted_data_does_no_harm() {
     let rows =
@@ -106,7 +107,7 @@ fn sorted_data_does_no_harm() {
     assert_eq!((fit.chosen.as_slice(), fit.score), (&[Some(0), Some(0)][..], 60.0));
 }
 
-/// Trap: captions of one image in different folds. Entries of one name share a fold, wherever they stand.
+/// Trap: captions of one image in different folds. Entries of one name share a fold, at any position.
 #[test]
 fn one_name_has_one_fold() {
     let ids: Vec<String> = (0..300).map(|caption| format!("{:03}.jpg", caption * 7 % 60)).collect();
@@ -139,7 +140,7 @@ fn folds_are_even_and_hang_on_the_seed() {
         for size in split.sizes() {
             assert!(size.abs_diff(even) < 250, "{size} of {even}");
         }
-        // Neighbours fall together as often as chance has it.
+        // Neighbours share a fold as often as by chance.
         let together = split.of_image().windows(2).filter(|pair| pair[0] == pair[1]).count();
         assert!(together.abs_diff(even) < 250, "{together} of {even}");
         let other = Split::hashed(&ids, folds, 4).unwrap();
@@ -149,7 +150,7 @@ fn folds_are_even_and_hang_on_the_seed() {
     }
 }
 
-/// The fold of an image hangs on its name, not on which others there are.
+/// The fold of an image depends on its name, not on the other images.
 #[test]
 fn a_subset_keeps_its_folds() {
     let all = Split::hashed(&names(50), 2, 1).unwrap();
@@ -170,7 +171,8 @@ fn equal_recalls_go_to_the_smallest_correction_then_to_the_first() {
     assert_eq!(fit(&[3.0, 2.0, 2.0]), [Some(1); 2]);
 }
 
-/// A fold without images has nothing to count; the others choose as ever. All images in one fold leave nothing to choose on.
+/// A fold without images counts nothing, and the other folds choose as usual. If all images are in one fold, there are none
+/// to choose on.
 #[test]
 fn empty_folds() {
     let table = table(Direction::I2t, &[1, 1, 1], &[&[1, 0, 0], &[0, 1, 1]]);
@@ -191,7 +193,7 @@ fn empty_folds() {
     assert!(Split::new(2, vec![]).is_err());
     assert_eq!(
         message(Split::hashed(&["a"], 2, 0)),
-        "cross-fitting: expected at least 2 images of other names, got 1 of 1 entries"
+        "cross-fitting: expected at least 2 different image names, got 1 of 1 entries"
     );
     assert!(Split::hashed(&["a", "a"], 2, 0).is_err());
     assert_eq!(
@@ -200,7 +202,7 @@ fn empty_folds() {
     );
 }
 
-/// With two images half of all keys put both into one fold: another is taken, and every seed has an answer.
+/// With two images, half of all keys put both into one fold. Then another key is tried, so every seed has an answer.
 #[test]
 fn two_images_are_always_apart() {
     for seed in 0..200 {
@@ -229,7 +231,7 @@ fn repeats_give_mean_and_range() {
 }
 
 proptest! {
-    /// A replicate is the cross-fit of a table in which every image stands as often as it was drawn.
+    /// A replicate is the cross-fit of a table that contains every image as often as it was drawn.
     #[test]
     fn a_replicate_is_the_fit_of_the_drawn_images(
         hits in vec(vec(0u16..4, 7), 1..5),
@@ -255,7 +257,7 @@ proptest! {
     }
 }
 
-/// Noisy hits at 1, 5, 10 of both directions; the larger `p`, the more.
+/// Noisy hits at 1, 5, 10 of both directions; `p` is the seed.
 fn noisy(images: usize, p: u64) -> Vec<ImageHits> {
     let mut rng = ChaCha8Rng::seed_from_u64(p);
     let mut block = || {
@@ -274,7 +276,7 @@ fn of(direction: Direction, hits: &Hits) -> Vec<[u16; 3]> {
     hits.folds()[0].iter().map(|image| direction.queries(image.i2t, image.t2i)).collect()
 }
 
-/// With one setting there is nothing to choose, and the interval is the plain one, draw by draw.
+/// With one setting there is nothing to choose, and the interval is the plain interval.
 #[test]
 fn nested_without_a_choice_is_the_plain_bootstrap() {
     let hits = Hits::from_folds(vec![noisy(40, 1)]).unwrap();
@@ -293,7 +295,7 @@ fn nested_without_a_choice_is_the_plain_bootstrap() {
     }
 }
 
-/// The choice made anew differs from the one taken as given, as the settings chosen and the interval show.
+/// A new choice in every replicate differs from a fixed choice: the chosen settings and the interval show it.
 #[test]
 fn nested_covers_the_choice() {
     let mut table = HitTable::new(Direction::T2i, vec![3; 40]).unwrap();
@@ -317,7 +319,7 @@ fn nested_covers_the_choice() {
     assert!(nested(&table, &split, Goal::Sum, 0, 2).is_err());
 }
 
-/// Chosen hits go back into one system, whose recalls equal the recalls of the fits.
+/// The chosen hits join into one system, whose recalls equal the recalls of the fits.
 #[test]
 fn fits_of_both_directions_join() {
     let captions = [2, 1, 3, 1];

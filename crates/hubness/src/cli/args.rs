@@ -34,25 +34,25 @@ pub enum Command {
     Report(Box<Report>),
     /// Corrected scores or ranked lists, written to a file
     Rescore(Rescore),
-    /// Item vectors with one more dimension: corrected search on FAISS, usearch, Qdrant, Milvus, pgvector
+    /// Item vectors with one more dimension, for corrected search on FAISS, usearch, Qdrant, Milvus, pgvector
     Export(Export),
 }
 
 /// `hubness report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// What is read.
+    /// The input.
     #[command(flatten)]
     pub input: InputArgs,
-    /// Rows of the table, by comma: nns, csls, is, nnn, sinkhorn, qbnorm, dual-is, dual-dis, mp, mp-empirical, ls, nicdm, each
-    /// alone or with +gm or +rgm; gm; rgm; auto (the best of nns, csls, is by cross-fitting). Without it all that fit
-    /// the input
+    /// Rows of the table, separated by commas: nns, csls, is, nnn, sinkhorn, qbnorm, dual-is, dual-dis, mp, mp-empirical, ls,
+    /// nicdm, each alone or with +gm or +rgm; gm; rgm; auto (the best of nns, csls, is by cross-fitting). Default: all rows
+    /// that the input allows
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Corrections")]
     pub method: Vec<String>,
     /// Settings of the corrections.
     #[command(flatten)]
     pub settings: Settings,
-    /// A second set, to choose `auto` settings on instead of cross-fitting: image embeddings
+    /// Image embeddings of a validation set: `auto` settings are chosen on this set instead of by cross-fitting
     #[arg(
         long,
         value_name = "FILE",
@@ -61,10 +61,10 @@ pub struct Report {
         help_heading = "Choosing"
     )]
     pub val_images: Option<super::input::Location>,
-    /// Text embeddings of that set
+    /// Text embeddings of the validation set
     #[arg(long, value_name = "FILE", requires = "val_images", help_heading = "Choosing")]
     pub val_texts: Option<super::input::Location>,
-    /// Its score matrix instead, where --scores is the test's
+    /// Score matrix of the validation set, for a test with --scores
     #[arg(
         long,
         value_name = "FILE",
@@ -73,11 +73,11 @@ pub struct Report {
         help_heading = "Choosing"
     )]
     pub val_scores: Option<super::input::Location>,
-    /// Pairs of that set
+    /// Pairs of the validation set
     #[arg(long, value_name = "FILE", requires = "validation", help_heading = "Choosing")]
     pub val_pairs: Option<super::input::Location>,
-    /// What is true beyond the pairs, to tell deserved hubs from others: a JSON list that holds for each image the list of the texts
-    /// that are true of it, by number
+    /// True matches beyond the pairs, which tell deserved hubs from other hubs: a JSON list with one list per image, the numbers
+    /// of all texts that are true of the image
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub truth: Option<PathBuf>,
     /// Seed of folds, intervals and tests
@@ -97,7 +97,7 @@ pub struct Report {
 /// `hubness rescore`
 #[derive(Debug, Args)]
 pub struct Rescore {
-    /// What is read.
+    /// The input.
     #[command(flatten)]
     pub input: InputArgs,
     /// One correction, alone or with +gm or +rgm
@@ -106,14 +106,14 @@ pub struct Rescore {
     /// Settings of the corrections.
     #[command(flatten)]
     pub settings: Settings,
-    /// Which side asks
+    /// Which side holds the queries
     #[arg(long, value_parser = direction(), help_heading = "Output")]
     pub direction: Direction,
-    /// Items of each list of a run
+    /// Number of items per list of a run
     #[arg(long, default_value_t = 100, value_name = "K", help_heading = "Output")]
     pub top: usize,
-    /// FILE.npy (all corrected scores, images × texts, f32), FILE.safetensors (the same), or any other name for a TREC run; `-` is a
-    /// run on standard output
+    /// FILE.npy (all corrected scores, images × texts, f32), FILE.safetensors (the same scores), or any other name for a TREC
+    /// run; `-` writes a run to standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub out: PathBuf,
 }
@@ -121,7 +121,7 @@ pub struct Rescore {
 /// `hubness export`
 #[derive(Debug, Args)]
 pub struct Export {
-    /// What is read.
+    /// The input.
     #[command(flatten)]
     pub input: InputArgs,
     /// csls, is, nnn or sinkhorn
@@ -130,7 +130,7 @@ pub struct Export {
     /// Settings of the corrections.
     #[command(flatten)]
     pub settings: Settings,
-    /// Which side asks; the other one is exported
+    /// Which side holds the queries; the other side is exported
     #[arg(long, value_parser = direction(), help_heading = "Output")]
     pub direction: Direction,
     /// A folder for items.npy, queries.npy, expected.npy (the ten best of each query, to check the engine) and export.json
@@ -138,19 +138,19 @@ pub struct Export {
     pub out: PathBuf,
 }
 
-/// Which side asks.
+/// Which side holds the queries.
 fn direction() -> impl TypedValueParser<Value = Direction> {
-    let [i2t, t2i] = ["Images ask for texts", "Texts ask for images"];
+    let [i2t, t2i] = ["Images are the queries", "Texts are the queries"];
     let known = [PossibleValue::new("i2t").help(i2t), PossibleValue::new("t2i").help(t2i)];
     let parsed = |word: String| if word == "i2t" { Direction::I2t } else { Direction::T2i };
     PossibleValuesParser::new(known).map(parsed)
 }
 
 impl Report {
-    /// What is asked of the scores.
+    /// The study that these options describe.
     ///
     /// # Errors
-    /// If a method is not offered.
+    /// If a method is unknown.
     pub fn study(&self) -> itm_core::Result<Study> {
         Ok(Study {
             methods: self

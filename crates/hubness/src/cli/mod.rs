@@ -1,4 +1,4 @@
-//! What the binary `hubness` is made of (feature `cli`).
+//! The parts of the binary `hubness` (feature `cli`).
 
 pub mod args;
 pub mod commands;

@@ -1,4 +1,4 @@
-//! Where a query's next best items come from: its list of candidates, and after that the scores again.
+//! The source of a query's next best items: its list of candidates, and after that the scores.
 
 use itm_core::{Error, Result};
 use rayon::prelude::*;
@@ -6,10 +6,10 @@ use rayon::prelude::*;
 use super::edge::Edge;
 use crate::{AnyCorrection, Direction, Rescore, Scores, TopLists};
 
-/// The best items of every query under a correction, and the scores to look for more when they do not suffice.
+/// The best items of every query under a correction, and the scores, which give more items when the lists run out.
 ///
-/// Lists of any length give the same matching. When they run out, rows of scores are made again, so that longer lists are
-/// faster where items are about to have no room left (λ = 1); see [`advised`](Self::advised).
+/// Lists of any length give the same matching. When a list runs out, its row of scores is computed again. So longer lists
+/// are faster if items have little room (λ = 1); see [`advised`](Self::advised).
 #[derive(Debug)]
 pub struct Candidates<'a, S> {
     scores: &'a S,
@@ -20,7 +20,7 @@ pub struct Candidates<'a, S> {
     items: usize,
 }
 
-/// What a query asks for whose list ran out: its best `want` items that come after `below`.
+/// The request of a query whose list ran out: its best `want` items that come after `below`.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) query: u32,
@@ -29,13 +29,13 @@ pub(super) struct Request {
 }
 
 impl<'a, S: Scores> Candidates<'a, S> {
-    /// Candidates of one direction. `lists` must hold the best items of `scores` under the correction, as [`pass::top`](crate::pass::top)
-    /// gives them.
+    /// Candidates of one direction. `lists` must hold the best items of `scores` under the correction, as
+    /// [`pass::top`](crate::pass::top) gives them.
     ///
     /// # Errors
-    /// If the lists are of the other direction or of another number of queries, name an item that is not there, or begin with
-    /// another score than the correction gives (then they are lists of other scores or of another correction); or if the
-    /// correction is of other items or queries.
+    /// If the lists have the other direction or another number of queries, name an item that does not exist, or begin with
+    /// another score than the correction gives (then the lists come from other scores or from another correction). Also if
+    /// the correction is for other items or queries.
     pub fn new(scores: &'a S, correction: &'a AnyCorrection, lists: &'a TopLists) -> Result<Self> {
         correction.check(scores)?;
         let (n, m, direction) = (scores.images(), scores.texts(), correction.direction());
@@ -56,7 +56,8 @@ impl<'a, S: Scores> Candidates<'a, S> {
     }
 
     /// A good length of the lists for matchings of up to `k` items per query. With 25,000 queries against 5,000 items, λ = 1, on
-    /// three synthetic sets, 1 to 6 rows in 100 were made again; with lists of 32, 3 to 29. From λ = 2 on either suffices.
+    /// three synthetic sets, 1 to 6 of 100 rows were computed again; with lists of 32, 3 to 29. From λ = 2 on, both lengths
+    /// suffice.
     pub fn advised(k: usize) -> usize {
         k.saturating_mul(12).max(64)
     }
@@ -71,7 +72,7 @@ impl<'a, S: Scores> Candidates<'a, S> {
         self.items
     }
 
-    /// The direction they were made for.
+    /// The direction of the candidates.
     pub fn direction(&self) -> Direction {
         self.direction
     }
@@ -88,8 +89,8 @@ impl<'a, S: Scores> Candidates<'a, S> {
         Edge::new(self.lists.scores(q)[place], query, self.lists.items(q)[place])
     }
 
-    /// For each request its best items above `floor`, which holds for each item the worst edge that it would still take:
-    /// best first, fewer than wanted only if there are no more.
+    /// The best items of each request, best first; fewer than wanted only if there are no more. `floor` holds one edge per
+    /// item: the item takes only better edges.
     pub(super) fn refill(&self, requests: &[Request], floor: &[Edge]) -> Vec<Vec<Edge>> {
         /// Scores that a thread holds at once, unless 64 queries have more: 16 MiB.
         const SCORES: usize = 1 << 22;
@@ -123,7 +124,8 @@ impl<'a, S: Scores> Candidates<'a, S> {
     }
 }
 
-/// Whether lists name items that are there, and each begins with the score that the correction gives its first item.
+/// Checks that the lists name only existing items, and that each list begins with the score that the correction gives to its
+/// first item.
 fn check_lists<S: Scores>(
     scores: &S,
     correction: &AnyCorrection,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What an item's fair share of the queries is.
+/// The definition of an item's fair share of the queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
@@ -13,13 +13,14 @@ pub enum CapacityScale {
     #[default]
     #[cfg_attr(feature = "cli", value(help = "max(1, queries / items)"))]
     Balanced,
-    /// `x = 1`: the paper's listing as printed. With five texts per image it answers at most a fifth of the text queries at K = 1.
+    /// `x = 1`: the paper's listing as printed. With five texts per image, at most a fifth of the text queries
+    /// get an answer at K = 1.
     #[cfg_attr(feature = "cli", value(help = "One"))]
     Literal,
 }
 
 impl CapacityScale {
-    /// `λ·k·x`, not rounded. It multiplies before it divides, so that halves are halves.
+    /// `λ·k·x`, not rounded. The multiplication comes before the division, so that halves are exact.
     fn share(self, lambda: f64, k: usize, queries: usize, items: usize) -> f64 {
         let each = lambda * k as f64;
         match self {
@@ -38,7 +39,7 @@ impl CapacityScale {
 /// | symbol | here     |                                            |
 /// |--------|----------|--------------------------------------------|
 /// | λ      | `lambda` | 1 is greedy matching, ∞ nearest neighbours |
-/// | k      | `k`      | items a query                              |
+/// | k      | `k`      | items per query                            |
 /// | x      | `scale`  | [`CapacityScale`]                          |
 ///
 /// # Errors
@@ -64,7 +65,7 @@ pub fn capacity(
         return Err(Error::invalid("capacity of greedy matching", "λ of at least 0", lambda));
     }
     if lambda.is_infinite() {
-        return Ok(usize::MAX); // whatever k is
+        return Ok(usize::MAX); // for any k
     }
     Ok(scale.share(lambda, k, queries, items).round() as usize) // a cast saturates
 }

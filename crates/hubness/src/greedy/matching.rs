@@ -1,4 +1,4 @@
-//! What greedy matching gives: who holds what, in the order it was recorded.
+//! The result of greedy matching: pairs of queries and items, in push order.
 
 use super::edge::Edge;
 use crate::{Direction, Pairs};
@@ -28,7 +28,7 @@ impl Matching {
         Self { direction, number_of_items: items, stack, first, items: lists }
     }
 
-    /// Which side asks.
+    /// The direction of the queries.
     pub fn direction(&self) -> Direction {
         self.direction
     }
@@ -55,10 +55,10 @@ impl Matching {
         counts
     }
 
-    /// For each query the place of the first true item in its list, from 0. It hits at K if that is below K.
+    /// The place of each query's first true item in its list, from 0. The query hits at K if the place is below K.
     ///
     /// # Panics
-    /// If `pairs` are of other numbers of images and texts.
+    /// If `pairs` have other numbers of images and texts.
     pub fn places(&self, pairs: &Pairs) -> Vec<Option<usize>> {
         check(pairs, self.direction, self.queries(), self.number_of_items);
         let is_true = |query, item| belongs(pairs, self.direction, query, item);
@@ -75,7 +75,7 @@ pub(super) fn belongs(pairs: &Pairs, direction: Direction, query: u32, item: u32
 }
 
 /// # Panics
-/// Unless `pairs` are of these numbers of queries and items.
+/// Unless `pairs` have these numbers of queries and items.
 pub(super) fn check(pairs: &Pairs, direction: Direction, queries: usize, items: usize) {
     let (images, texts) = (pairs.images(), pairs.texts());
     let of = (direction.queries(images, texts), direction.items(images, texts));

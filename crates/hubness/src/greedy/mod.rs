@@ -4,12 +4,14 @@
 //! push (q, j) by descending score  while  |list(q)| < k  and  |held(j)| < cap
 //! ```
 //!
-//! The paper sorts all scores. Here nothing is sorted but the result: greedy matching is the one stable b-matching of queries
-//! and items that rank their edges by one strict order. (Let another matching keep the quotas and have no edge that both ends
-//! would rather have, and let `e` be the best edge in which the two differ. If greedy has `e`, both ends were free given the
-//! better edges, which the other shares, so `e` is wanted by both there. If the other has `e`, greedy refused it for an
-//! end that was full of better edges, all of them in the other too, which breaks a quota there.) So proposals down each
-//! query's list of [`Candidates`], when every item keeps its best ones, end in the same pairs.
+//! The paper sorts all scores. Here only the result is sorted, because greedy matching is the one stable b-matching of
+//! queries and items that rank their edges by one strict order. So the same pairs result when each query proposes down its
+//! list of [`Candidates`] and every item keeps its best queries.
+//!
+//! Proof that the matching is unique: suppose that another matching keeps the quotas and has no blocking edge, that is, no
+//! edge that both ends prefer. Let `e` be the best edge in which the two matchings differ. They share all better edges. If
+//! greedy has `e`, these edges leave room at both ends, so `e` blocks the other matching. If the other matching has `e`,
+//! greedy refused it because better edges filled one end. The other matching has these edges too, so it breaks a quota.
 
 mod candidates;
 mod capacity;
@@ -42,21 +44,21 @@ pub enum Stop {
     Literal,
 }
 
-/// How a greedy matching is run; by default as the paper's GM, except that images have the capacity of their copies.
+/// Options of a greedy matching. The defaults are the paper's GM, except that images have the capacity of their copies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GreedyOptions {
     /// Items per query.
     pub k: usize,
-    /// Times its fair share of queries an item may serve; ∞ is nearest neighbours.
+    /// How many times its fair share of queries an item may serve; ∞ is nearest neighbours.
     pub lambda: f64,
-    /// What the fair share is.
+    /// The definition of the fair share.
     pub scale: CapacityScale,
     /// When pushing ends.
     pub stop: Stop,
 }
 
 impl GreedyOptions {
-    /// `k` items per query and λ, the rest as by default.
+    /// `k` items per query and λ, with defaults for the rest.
     pub fn new(k: usize, lambda: f64) -> Self {
         Self { k, lambda, scale: CapacityScale::default(), stop: Stop::default() }
     }
@@ -68,15 +70,15 @@ impl GreedyOptions {
 /// |--------|----------------------------------|
 /// | X      | `candidates`                     |
 /// | k, λ   | `options.k`, `options.lambda`    |
-/// | R, C   | what [`GreedySweep`] keeps       |
+/// | R, C   | the state of [`GreedySweep`]     |
 ///
 /// # Errors
 /// If λ is NaN or negative.
 ///
 /// # Departures
-/// The listing counts rows and columns the other way round than it numbers them; `R` has a count for each query here. Its loop
-/// has no bound and runs off the end when capacity is short; here it ends. [`CapacityScale`] and [`Stop`] hold the two
-/// readings of the rest.
+/// The listing counts rows and columns the other way round than it numbers them; here `R` has a count for each query. The
+/// loop of the listing has no bound and runs off the end when capacity is short; here the loop ends. [`CapacityScale`] and
+/// [`Stop`] have both readings of the rest.
 ///
 /// ```
 /// use hubness::{Candidates, Correction, Direction::I2t, GreedyOptions, Plain, ScoreMatrix, TopLists, greedy_matching};

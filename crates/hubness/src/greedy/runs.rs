@@ -8,12 +8,12 @@ use super::matching::Matching;
 use super::{GreedyOptions, Stop, greedy_matching};
 use crate::{Pairs, Result, Scores};
 
-/// The matchings of one direction that recalls at 1, 5 and 10 are taken from.
+/// The matchings of one direction behind the recalls at 1, 5 and 10.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GreedyRuns {
-    /// One run with `k = K` for each R@K: as the listing describes `k`, and greedy matching is its `k = 1`.
+    /// One run with `k = K` for each R@K, as the listing describes `k`; greedy matching is the run with `k = 1`.
     PerK([Matching; 3]),
-    /// One run with `k = 10`; R@K looks at the first K of each list.
+    /// One run with `k = 10`; R@K uses the first K items of each list.
     Single(Matching),
 }
 
@@ -60,7 +60,7 @@ impl GreedyRuns {
     /// Whether each query hits at 1, 5, 10.
     ///
     /// # Panics
-    /// If `pairs` are of other numbers of images and texts.
+    /// If `pairs` have other numbers of images and texts.
     pub fn hits(&self, pairs: &Pairs) -> [Vec<bool>; 3] {
         [0, 1, 2].map(|cut| {
             let hit = |place: Option<usize>| place.is_some_and(|place| place < CUTS[cut] as usize);

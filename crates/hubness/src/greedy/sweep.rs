@@ -12,12 +12,12 @@ use super::edge::Edge;
 use super::matching::{Matching, belongs, check};
 use crate::{Pairs, Scores};
 
-/// Greedy matchings of one `k` under smaller and smaller capacities, each made of the one before.
+/// Greedy matchings of one `k` under smaller and smaller capacities, each derived from the one before.
 ///
-/// Every query holds its best items, each item at most `capacity` queries: those that come first in the order of the whole
-/// matrix. A query that an item lets go proposes to the next of its list. What an item refused it would refuse under a
-/// smaller capacity too, so lowering the capacity only goes on from there, and trying all capacities costs little more than
-/// trying the smallest.
+/// Every query holds its best items. Each item holds at most `capacity` queries, the first ones in the order of the whole
+/// matrix. A query that an item drops proposes to the next item of its list. An item that refuses a query would refuse it
+/// under a smaller capacity too. So a lower capacity continues from the present matching, and trying all capacities costs
+/// little more than trying the smallest.
 ///
 /// ```
 /// use hubness::{Candidates, Correction, Direction::I2t, GreedySweep, Plain, ScoreMatrix, Stop, TopLists};
@@ -39,7 +39,7 @@ pub struct GreedySweep<'a, S> {
     capacity: usize,
     rows: Vec<Row>,
     columns: Vec<BinaryHeap<Reverse<Edge>>>, // what each item holds, the worst on top
-    floor: Vec<Edge>,                        // of a full item the worst it holds; else LAST
+    floor: Vec<Edge>,                        // the worst edge of a full item; else LAST
     work: Vec<u32>,                          // queries that may hold fewer than k
     dry: Vec<u32>,                           // queries whose list ran out before they held k
 }
@@ -53,7 +53,7 @@ struct Row {
 }
 
 impl<'a, S: Scores> GreedySweep<'a, S> {
-    /// Without a bound: every query holds its `k` nearest items.
+    /// Starts without a bound: every query holds its `k` nearest items.
     pub fn new(candidates: &'a Candidates<'a, S>, k: usize) -> Self {
         let (queries, items) = (candidates.queries(), candidates.items());
         let listed = candidates.listed();
@@ -79,7 +79,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         sweep
     }
 
-    /// How many queries hold the item that most hold. A capacity of at least that changes nothing.
+    /// The largest number of queries that hold one item. A capacity of at least this number changes nothing.
     pub fn largest(&self) -> usize {
         self.columns.iter().map(BinaryHeap::len).max().unwrap_or(0)
     }
@@ -87,7 +87,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
     /// Lets no item be held by more than `capacity` queries.
     ///
     /// # Panics
-    /// If that is more than at the last call.
+    /// If `capacity` is larger than at the last call.
     pub fn lower(&mut self, capacity: usize) {
         let before = self.capacity;
         assert!(capacity <= before, "capacities go down, not from {before} to {capacity}");
@@ -95,7 +95,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         if capacity == 0 {
             self.columns.iter_mut().for_each(BinaryHeap::clear);
             self.rows.iter_mut().for_each(|row| row.held = 0);
-            return; // and nobody proposes any more
+            return; // and no query proposes any more
         }
         for (column, floor) in self.columns.iter_mut().zip(&mut self.floor) {
             if column.len() > capacity {
@@ -124,11 +124,10 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         Matching::new(self.candidates.direction(), self.rows.len(), self.columns.len(), &edges)
     }
 
-    /// For each query the place of its first true item in its list, as [`Matching::places`] gives it, without making the
-    /// lists.
+    /// The place of each query's first true item in its list, as in [`Matching::places`], but without making the lists.
     ///
     /// # Panics
-    /// If `pairs` are of other numbers of images and texts.
+    /// If `pairs` have other numbers of images and texts.
     pub fn places(&self, stop: Stop, pairs: &Pairs) -> Vec<Option<usize>> {
         let direction = self.candidates.direction();
         check(pairs, direction, self.rows.len(), self.columns.len());
@@ -150,7 +149,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         self.columns.iter().flatten().map(|&Reverse(edge)| edge)
     }
 
-    /// How many edges are pushed at most.
+    /// The largest number of edges to push.
     fn budget(&self, stop: Stop) -> usize {
         match stop {
             Stop::Exhaustive => usize::MAX,
@@ -171,7 +170,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         }
     }
 
-    /// Proposals until every query holds `k` or has nobody left to propose to. In which order they are made changes nothing.
+    /// Makes proposals until every query holds `k` items or has no item left. The order of the proposals changes nothing.
     fn settle(&mut self) {
         loop {
             while let Some(query) = self.work.pop() {
@@ -228,7 +227,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
         edge
     }
 
-    /// New lists for the queries whose lists ran out: floors only rise, so what is below one now will be refused for good.
+    /// Makes new lists for the queries whose lists ran out. Floors only rise, so an edge below its floor stays refused.
     fn refill(&mut self) {
         self.dry.sort_unstable();
         self.dry.dedup(); // a query may have lost another item while it waited
@@ -241,7 +240,7 @@ impl<'a, S: Scores> GreedySweep<'a, S> {
                     Some(list) => (list.last().copied(), list.len()),
                     None => (listed.checked_sub(1).map(|last| self.candidates.at(query, last)), 0),
                 };
-                // Ever longer lists: however far a query must go, it looks but a few times.
+                // Each list is longer than the one before, so a query needs only a few refills.
                 let want = (2 * before).max(2 * self.k).max(32);
                 Request { query, below: below.unwrap_or(Edge::FIRST), want }
             })

@@ -113,7 +113,7 @@ fn biased(queries: usize, items: usize, rng: &mut ChaCha8Rng) -> Affine {
     Affine { queries: some(queries), ..Affine::of_items(2.0, some(items)) }
 }
 
-/// 1,000 cases: as by sorting the whole matrix, stack order included, whatever the number of candidates.
+/// 1,000 cases equal the sort of the whole matrix, including the stack order, with any number of candidates.
 #[test]
 fn as_by_sorting_the_matrix() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -162,7 +162,7 @@ fn as_by_sorting_the_matrix() {
     assert!(refilled > 300, "lists shorter than k: {refilled}");
 }
 
-/// Lists, counts and stack tell the same.
+/// Lists, counts and stack agree.
 fn assert_lists(matching: &Matching, what: &str) {
     let mut counts = vec![0; matching.counts().len()];
     for query in 0..matching.queries() {
@@ -174,7 +174,7 @@ fn assert_lists(matching: &Matching, what: &str) {
     assert_eq!(matching.counts(), counts, "{what}");
 }
 
-/// Lists of 32 run dry over and over: refills must go below what was seen, above what items still take.
+/// Lists run out again and again: a refill must be below the edges already seen and above the floors of the items.
 #[test]
 fn long_chains_and_several_refills() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -200,7 +200,7 @@ fn long_chains_and_several_refills() {
     }
 }
 
-/// Tiles, and any number of threads, give what the matrix gives.
+/// Tiles give the same as the matrix, with any number of threads.
 #[test]
 fn from_embeddings_as_from_the_matrix() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Direction, TopLists};
 
-/// What hubs are counted on: for every query at most `k` items, best first.
+/// The lists on which hubs are counted: at most `k` items per query, best first.
 ///
 /// Nearest neighbours give every query `k` items. A matching with capacities (RGM) may give some fewer, or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// The first `k` items of every list, `items` being how many items there are, answered or not.
+    /// The first `k` items of every list. `items` is the number of all items, in a list or not.
     ///
     /// # Panics
     /// If a list names an item that is not below `items`.
@@ -44,7 +44,7 @@ impl<'a> Lists<'a> {
     /// If the lists are shorter than `k` although there are more items, or name an item that is not below `items`.
     pub fn top(items: usize, k: usize, lists: &'a TopLists) -> Self {
         let enough = lists.queries() == 0 || lists.k() >= k.min(items);
-        assert!(enough, "{k} of {items} items asked of lists of {}", lists.k());
+        assert!(enough, "the first {k} of {items} items, got lists of {}", lists.k());
         let all = (0..lists.queries()).map(|query| lists.items(query));
         Self::new(lists.direction(), items, k, all)
     }
@@ -54,7 +54,7 @@ impl<'a> Lists<'a> {
         self.direction
     }
 
-    /// Number of items, answered or not.
+    /// Number of items, in a list or not.
     pub fn items(&self) -> usize {
         self.items
     }
@@ -76,7 +76,7 @@ impl<'a> Lists<'a> {
 /// N_k(j) = #{ q : j ∈ list(q), among its first k }       Σ_j N_k(j) ≤ n · k
 /// ```
 ///
-/// The sum is smaller than `n · k` where lists are shorter than `k`: all shares are shares of the sum.
+/// Where lists are shorter than `k`, the sum is smaller than `n · k`. Shares of answers are shares of the sum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// The direction of the queries.
@@ -145,7 +145,8 @@ impl Counts {
         if self.values.is_empty() { 0.0 } else { self.total() as f64 / self.values.len() as f64 }
     }
 
-    /// The items with the largest counts, largest first, equal ones by ascending index; none that nobody has.
+    /// At most `limit` items with the largest counts, largest first, equal counts by ascending index. Items that no query
+    /// has are left out.
     pub fn largest(&self, limit: usize) -> Vec<usize> {
         let mut order: Vec<usize> =
             (0..self.values.len()).filter(|&item| self.values[item] > 0).collect();

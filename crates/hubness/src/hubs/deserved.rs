@@ -1,4 +1,4 @@
-//! Hubs that deserve it: items that are true of most queries that find them.
+//! Deserved hubs: items that are true of most queries that find them.
 
 use itm_core::Relevance;
 use serde::{Deserialize, Serialize};
@@ -6,28 +6,29 @@ use serde::{Deserialize, Serialize};
 use super::Lists;
 use crate::Direction;
 
-/// The share above which a hub is deserved, if nothing speaks for another.
+/// The usual share above which a hub is deserved.
 pub const HALF: f64 = 0.5;
 
-/// How many of the queries that have an item among their nearest it is true of.
+/// How many queries have an item among their nearest, and of how many of these queries the item is true.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Deserved {
     /// The item.
     pub item: usize,
     /// `N_k`.
     pub count: u32,
-    /// Those of them that it is true of, whether annotated or not.
+    /// Number of these queries that the item is true of, whether annotated or not.
     pub relevant: u32,
-    /// `relevant / count`; 0 if no query has it.
+    /// `relevant / count`; 0 if no query has the item.
     pub share: f64,
     /// Whether the share is above the threshold.
     pub deserved: bool,
 }
 
-/// Whether items are true of more than a share `above` of the queries that have them in their lists; in the order of `items`.
+/// Whether each item is true of more than a share `above` of the queries that list it; in the order of `items`.
 ///
 /// # Panics
-/// If the lists are not of the queries and items of the relevance, an item is not there, or `above` is not within 0 and 1.
+/// If lists and relevance differ in their number of queries or items, an item does not exist, or `above` is not within
+/// 0 and 1.
 pub fn deserved(
     lists: &Lists<'_>,
     relevance: &Relevance,

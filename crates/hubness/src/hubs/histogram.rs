@@ -9,9 +9,9 @@ use super::Counts;
 pub struct Histogram {
     /// Number of items `m`.
     pub items: usize,
-    /// Items that no query has. A logarithm has no place for them.
+    /// Items that no query has. They have no bar, because log 0 is undefined.
     pub never: usize,
-    /// The others, by ascending count; counts that no item has are left out.
+    /// The other items, by ascending count; counts that no item has are left out.
     pub bars: Vec<Bar>,
 }
 
@@ -20,17 +20,18 @@ pub struct Histogram {
 pub struct Bar {
     /// `N_k`, at least 1.
     pub count: u32,
-    /// How many items have it, at least 1.
+    /// How many items have this count, at least 1.
     pub items: usize,
 }
 
 impl Histogram {
-    /// Of all items.
+    /// The histogram of all items.
     pub fn new(counts: &Counts) -> Self {
         Self::of_all([counts])
     }
 
-    /// Of the items of several models or folds together: with as many items each, its shares are the mean of theirs.
+    /// The histogram of the items of several models or folds together. If all have the same number of items, its shares are
+    /// the mean of their shares.
     pub fn of_all<'a>(counts: impl IntoIterator<Item = &'a Counts>) -> Self {
         let mut sorted: Vec<u32> =
             counts.into_iter().flat_map(|counts| counts.values()).copied().collect();
@@ -41,7 +42,7 @@ impl Histogram {
         Self { items: sorted.len(), never, bars }
     }
 
-    /// What the figures draw: `(log₁₀ N_k, log₁₀ p(N_k))`, where `p` is the share of all items, those without a query included.
+    /// The points of the figures: `(log₁₀ N_k, log₁₀ p(N_k))`. `p` is a share of all items, including items without a query.
     pub fn points(&self) -> Vec<(f64, f64)> {
         let share = |bar: &Bar| bar.items as f64 / self.items as f64;
         self.bars.iter().map(|bar| (f64::from(bar.count).log10(), share(bar).log10())).collect()

@@ -1,4 +1,4 @@
-//! How sure a hub measure is.
+//! Confidence interval of a hub measure.
 
 use itm_core::significance::{Interval, resample};
 use itm_core::{Error, Pairs, Result};
@@ -7,21 +7,22 @@ use rayon::prelude::*;
 use super::{Counts, Lists};
 use crate::Direction;
 
-/// 95 % percentile interval of a measure of hubs: images are drawn with replacement, and with an image its queries; lists and
+/// 95 % percentile interval of a measure of hubs. Images are drawn with replacement, each with all its queries; lists and
 /// items stay.
 ///
 /// ```text
 /// replicate:  t_i times image i, Σ_i t_i = N        N_k(j) = Σ_q t_image(q) · [ j ∈ list(q) ]
 /// ```
 ///
-/// For texts as queries all texts of an image come together. The images drawn are those that
-/// [`bootstrap`](itm_core::significance::bootstrap) draws with this seed for one run over one fold, whatever the threads.
+/// If texts are the queries, all texts of an image are drawn together. With this seed,
+/// [`bootstrap`](itm_core::significance::bootstrap) draws the same images for one run over one fold. The number of threads
+/// does not matter.
 ///
 /// # Errors
 /// If there is no image or no replicate.
 ///
 /// # Panics
-/// If the lists are not of the queries of the pairs.
+/// If the number of lists is not the number of queries of the pairs.
 pub fn bootstrap_measure(
     lists: &Lists<'_>,
     pairs: &Pairs,

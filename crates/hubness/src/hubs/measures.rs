@@ -1,5 +1,5 @@
-//! How unequal the counts are. With `N_j` over all `m` items and `N̄` their mean; every measure is 0 for equal counts but the
-//! share of the maximum and, for small sizes of a hub, the share of the hubs.
+//! How unequal the counts are. `N_j` are the counts of all `m` items and `N̄` is their mean. Every measure is 0 for equal
+//! counts, except the share of the maximum and, for small sizes of a hub, the share of the hubs.
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::Counts;
 use crate::Direction;
 
-/// From which count on an item is a hub.
+/// The count from which on an item is a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HubSize {
     /// `t = factor · N̄`.
     TimesMean(f64),
-    /// `t = 2k`, as scikit-hubness counts: sensible only for as many queries as items. With five captions for an image it
-    /// calls most images hubs and hardly a caption.
+    /// `t = 2k`, as scikit-hubness counts. This is sensible only if there are as many queries as items. With five captions
+    /// per image it calls most images hubs, but hardly any caption.
     Program,
 }
 
@@ -51,7 +51,7 @@ pub struct HubMeasures {
 }
 
 impl HubMeasures {
-    /// All of them, hubs being of the given size.
+    /// All measures; `size` says which items are hubs.
     pub fn new(counts: &Counts, size: HubSize) -> Self {
         Self {
             k: counts.k() as u64,
@@ -67,10 +67,10 @@ impl HubMeasures {
     }
 }
 
-/// The paper's sum of skewnesses: `k` in 1, 5, 10 and both directions. For folds take the mean over them.
+/// The paper's sum of skewnesses over `k` = 1, 5, 10 and both directions. For folds, take the mean over the folds.
 ///
 /// # Panics
-/// If the counts are not for k = 1, 5 and 10, images asking first.
+/// If the counts are not for k = 1, 5 and 10 in this order, or are of the other direction.
 pub fn hs_sum(i2t: &[Counts; 3], t2i: &[Counts; 3]) -> f64 {
     for (counts, direction) in [(i2t, Direction::I2t), (t2i, Direction::T2i)] {
         let got = counts.each_ref().map(|c| (c.direction(), c.k()));
@@ -92,7 +92,7 @@ impl Counts {
         self.moment(3) / self.moment(2).powf(1.5)
     }
 
-    /// Robin Hood index: the share of all answers that would have to move for every item to have as many.
+    /// Robin Hood index: the share of all answers that must move until all items have the same count.
     ///
     /// ```text
     /// Σ_j |N_j − N̄| / (2 Σ_j N_j)        0 … 1 − 1/m
@@ -118,7 +118,7 @@ impl Counts {
         if m > 0.0 { self.of_total(weighted / m) } else { 0.0 }
     }
 
-    /// Atkinson index with aversion `e` to inequality, 0.5 if nothing speaks for another.
+    /// Atkinson index with aversion `e` to inequality; the usual `e` is 0.5.
     ///
     /// ```text
     /// 1 − ( mean N^(1−e) )^(1/(1−e)) / N̄        e = 1:  1 − exp(mean ln N) / N̄,  which is 1 if any N = 0
@@ -145,7 +145,7 @@ impl Counts {
         (1.0 - level).max(0.0)
     }
 
-    /// Share of items that no query has: `#{ N_j = 0 } / m`. 0 if no query has any.
+    /// Share of items that no query has: `#{ N_j = 0 } / m`. 0 if no query has any item.
     pub fn anti_hubs(&self) -> f64 {
         if self.total() == 0 {
             return 0.0;
@@ -166,7 +166,7 @@ impl Counts {
         self.of_total(self.each().filter(|&count| count >= t).sum())
     }
 
-    /// Number of items with `N_j ≥ t`. 0 if no query has any.
+    /// Number of items with `N_j ≥ t`. 0 if no query has any item.
     pub fn hubs(&self, size: HubSize) -> usize {
         let t = self.threshold(size);
         if self.total() == 0 { 0 } else { self.each().filter(|&count| count >= t).count() }
@@ -186,13 +186,14 @@ impl Counts {
         if self.queries() == 0 { 0.0 } else { f64::from(largest) / self.queries() as f64 }
     }
 
-    /// Raw third moment of a standard normal that is cut off below where counts are negative. It is no skewness.
+    /// Raw third moment of a standard normal distribution, truncated below at the point `a` where counts become negative.
+    /// It is not a skewness.
     ///
     /// ```text
     /// a = −N̄ / sd      h = φ(a) / (1 − Φ(a))      h (a² + 2)        sd divided by m − 1
     /// ```
     ///
-    /// For equal counts 0, its limit.
+    /// For equal counts it is 0, its limit.
     ///
     /// # Departures
     /// scikit-hubness calls this number "truncated normal skewness".
@@ -222,7 +223,7 @@ impl Counts {
             / self.values().len() as f64
     }
 
-    /// Divided by the sum of counts; 0 if that is 0.
+    /// `part` divided by the sum of the counts; 0 if the sum is 0.
     fn of_total(&self, part: f64) -> f64 {
         match self.total() {
             0 => 0.0,

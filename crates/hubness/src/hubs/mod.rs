@@ -1,4 +1,4 @@
-//! Hubs: how often every item is answered, how unequal that is, and which queries pay for it.
+//! Hubs: how many queries find each item, how unequal these counts are, and which queries a hub wins wrongly.
 //!
 //! ```
 //! use hubness::hubs::{Counts, Lists};

@@ -1,4 +1,4 @@
-//! The lists on which hubs of a model are counted, fold by fold, and how sure a difference between two models is.
+//! The lists on which hubs of a model are counted, fold by fold, and the interval of a difference between two models.
 
 use itm_core::eval::{CUTS, Fold};
 use itm_core::scored::Scored;
@@ -24,22 +24,25 @@ struct NearestInFold {
 }
 
 impl Nearest {
-    /// Items that are kept of a query: the largest `k` that has counts.
+    /// Number of items kept per query: the largest `k` that has counts.
     pub const KEPT: usize = 10;
 
-    /// Of the scores of a test set; each fold is searched within itself.
+    /// Finds the nearest items by the scores of a test set. Each fold is searched within itself.
     ///
     /// # Errors
-    /// As [`Scored::block`].
+    /// As [`Scored::block`], and if there is no fold.
     ///
     /// # Panics
-    /// If a fold is not of these images and texts.
+    /// If a fold has other images or texts than the scores.
     pub fn new(scored: &dyn Scored, folds: &[Fold]) -> Result<Self> {
         let of_fold = |fold: &Fold| {
             let consumers = (TopTexts::new(Self::KEPT), TopImages::new(Self::KEPT));
             let (texts, images) = Scores::run(&scored.fold(fold)?, &consumers);
             Ok(NearestInFold { pairs: fold.pairs.clone(), texts, images })
         };
+        if folds.is_empty() {
+            return Err(Error::invalid("folds", "at least 1 fold", 0));
+        }
         Ok(Self { folds: folds.iter().map(of_fold).collect::<Result<_>>()? })
     }
 
@@ -59,7 +62,8 @@ impl Nearest {
         sums.sum::<f64>() / self.folds.len() as f64
     }
 
-    /// What [`hs_sum`](Self::hs_sum) is a sum over: with [`skewnesses`](Self::skewnesses) for [`bootstrap_difference`].
+    /// The directions and `k` that [`hs_sum`](Self::hs_sum) sums over. Pass them to [`bootstrap_difference`] together with
+    /// [`skewnesses`](Self::skewnesses).
     pub fn of_hs_sum() -> [(Direction, usize); 6] {
         let [a, b, c] = CUTS.map(|k| k as usize);
         let of = |direction: Direction| [a, b, c].map(|k| (direction, k));
@@ -67,7 +71,7 @@ impl Nearest {
         [a, b, c, d, e, f]
     }
 
-    /// Skewness, summed over some counts.
+    /// Sum of the skewnesses of some counts.
     pub fn skewnesses(counts: &[Counts]) -> f64 {
         counts.iter().map(Counts::skewness).sum()
     }
@@ -78,8 +82,8 @@ impl Nearest {
         folds.map(|fold| of.iter().map(|&(d, k)| fold.lists(d, k)).collect()).collect()
     }
 
-    /// A measure of lists, with every image, and with it its queries, counted as often as its fold's `times` say; mean over
-    /// the folds.
+    /// Mean over the folds of a measure of lists. Every image counts, with its queries, as often as the `times` of its fold
+    /// say.
     fn drawn(
         &self,
         lists: &[Vec<Lists<'_>>],
@@ -109,7 +113,7 @@ impl NearestInFold {
     }
 }
 
-/// 95 % percentile interval of the difference of a measure of hubs, `a − b`, between the runs of two systems.
+/// 95 % percentile interval of the difference `a − b` in a measure of hubs between the runs of two systems.
 ///
 /// ```text
 /// replicate:  t_r times run r, Σ_r t_r = R;  in each fold t_i times image i, Σ_i t_i = N
@@ -117,8 +121,9 @@ impl NearestInFold {
 /// value    =  Σ_r t_r · (mean over folds of m(a_r) − m(b_r)) / R
 /// ```
 ///
-/// `m` is a function of the counts of each direction and `k` in `of`, in that order. Lists and items stay; draws are the
-/// same for both systems, and the same as of [`itm_core::significance::bootstrap_difference`] with this seed, whatever the threads.
+/// `m` is a function of the counts of each direction and `k` in `of`, in that order. Lists and items stay. Both
+/// systems have the same draws; with this seed, [`itm_core::significance::bootstrap_difference`] makes the same draws too.
+/// The number of threads does not matter.
 ///
 /// # Errors
 /// If there is no run or replicate, the numbers of runs differ, or runs are not over the same images and texts.
@@ -179,7 +184,7 @@ mod tests {
 
     const SIDES: [Direction; 2] = Direction::BOTH;
 
-    /// Scores that look random; image 0 and text 0 are hubs as far as `hub` lifts them.
+    /// Scores that look random; `hub` lifts image 0 and text 0, so that they become hubs.
     fn scores(images: usize, texts: usize, hub: f32) -> ScoreMatrix {
         let score = |at: usize| {
             let noise = ((at * 7919 + 13) % 1009) as f32 / 1009.0;
@@ -197,7 +202,7 @@ mod tests {
         TopLists::new(direction, 10, items, zeros)
     }
 
-    /// Two folds are two test sets of their own: counts within each, measures averaged.
+    /// Two folds are two separate test sets: counts are within each fold, measures are averaged.
     #[test]
     fn folds_are_searched_within_themselves() {
         let (pairs, all) = (Pairs::uniform(40, 2), scores(40, 80, 0.4));
@@ -222,13 +227,19 @@ mod tests {
         assert_eq!(whole.counts(Direction::T2i, 1)[0].queries(), 80);
     }
 
-    /// Fewer items than are kept: every query has all of them, which is no hub.
+    /// With fewer items than are kept, every query has all items, and none is a hub.
     #[test]
     fn a_small_set_has_no_more_items_than_it_has() {
         let part = folds(&Pairs::uniform(4, 1), 1, 4).unwrap();
         let nearest = Nearest::new(&scores(4, 4, 0.0), &part).unwrap();
         let counts = &nearest.counts(Direction::I2t, 10)[0];
         assert_eq!((counts.values(), counts.skewness()), (&[4; 4][..], 0.0));
+    }
+
+    #[test]
+    fn without_a_fold_nothing_can_be_averaged() {
+        let line = Nearest::new(&scores(4, 4, 0.0), &[]).unwrap_err().to_string();
+        assert_eq!(line, "folds: expected at least 1 fold, got 0");
     }
 
     #[test]
@@ -239,8 +250,9 @@ mod tests {
         _ = nearest.counts(Direction::I2t, 11);
     }
 
-    /// Against a system whose measure is 0 in every draw, one run's difference is that run's own interval: with one run there
-    /// is one draw of runs, then the images, as `bootstrap_measure` has them. Images have 1 to 5 texts, out of order.
+    /// If the measure of one system is 0 in every draw, the interval of the difference is the interval of the other system.
+    /// With one run there is one draw of runs; then images are drawn as in `bootstrap_measure`. Images have 1 to 9 texts, out
+    /// of order.
     #[test]
     fn a_difference_to_nothing_is_the_interval_itself() {
         let of_text: Vec<usize> = (0..90).map(|t| if t < 30 { t } else { t * t % 30 }).collect();
@@ -271,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Two runs, one that differs by 1 and one by 0: a replicate draws each of them 0, 1 or 2 times.
+    /// Two runs: one differs by 1, the other by 0. A replicate draws each run 0, 1 or 2 times.
     #[test]
     fn runs_are_drawn_in_pairs() {
         let part = folds(&Pairs::uniform(12, 1), 1, 12).unwrap();

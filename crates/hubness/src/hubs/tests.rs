@@ -8,7 +8,7 @@ use crate::{Affine, AnyCorrection, Correction, Direction, Setting, TopLists};
 
 const TWICE: HubSize = HubSize::TimesMean(2.0);
 
-/// Counts as they might come of `n` queries: answers dealt round, so that no query has an item twice.
+/// Counts of `n` queries with these values. The answers are dealt round-robin, so that no query has an item twice.
 fn counts(values: &[u32], k: usize, n: usize) -> Counts {
     counts_of(Direction::I2t, values, k, n)
 }
@@ -27,13 +27,14 @@ fn near(got: f64, want: f64) {
     assert!((got - want).abs() < 1e-12, "got {got}, want {want}");
 }
 
-/// Trap: skewness with n − 1. Deviations −1, −1, −1, 3 of the mean 1: third moment 24/4 = 6, second 12/4 = 3, 6 / 3√3 = 2/√3.
+/// Trap: skewness with n − 1. Deviations from the mean 1 are −1, −1, −1, 3: third moment 24/4 = 6, second 12/4 = 3,
+/// 6 / 3√3 = 2/√3.
 #[test]
 fn skewness_has_population_moments() {
     near(counts(&[0, 0, 0, 4], 1, 4).skewness(), 2.0 / 3f64.sqrt());
 }
 
-/// The spec's example: three quarters of the answers must move; √4 / 4 = 1/2, squared 1/4 of the mean.
+/// The spec's example: three quarters of the answers must move; (√4 / 4)² = 1/4 of the mean.
 #[test]
 fn golden_one_item_has_all() {
     let c = counts(&[0, 0, 0, 4], 1, 4);
@@ -57,7 +58,7 @@ fn golden_all_measures() {
     near(c.anti_hubs(), 0.0);
     near(c.maximum(), 0.5);
     assert_eq!((c.threshold(TWICE), c.hub_occurrence(TWICE), c.hubs(TWICE)), (4.0, 0.5, 1));
-    // sd² = 6/3, a = −√2, φ(a) = e⁻¹/√2π = 0.1467627, 1 − Φ(a) = 0.9213504; their ratio times a² + 2 = 4.
+    // sd² = 6/3, a = −√2, φ(a) = e⁻¹/√2π = 0.1467627, 1 − Φ(a) = 0.9213504; their ratio is multiplied by a² + 2 = 4.
     assert!((c.truncated_normal_third_moment() - 0.637_163).abs() < 1e-6);
     let all = HubMeasures::new(&c, HubSize::default());
     assert_eq!((all.skewness, all.hubs, all.atkinson), (c.skewness(), 1, c.atkinson(0.5)));
@@ -89,7 +90,7 @@ fn no_answer_is_zero_everywhere() {
     }
 }
 
-/// All measures are of shares, but not the program's hub occurrence, whose t = 2k stays while the counts grow.
+/// All measures depend only on shares, except the program's hub occurrence: its t = 2k stays while the counts grow.
 #[test]
 fn scaling_the_counts_changes_only_the_program() {
     let (one, three) = (counts(&[1, 1, 4, 2, 0], 1, 8), counts(&[3, 3, 12, 6, 0], 1, 24));
@@ -107,8 +108,8 @@ fn scaling_the_counts_changes_only_the_program() {
     assert_eq!([&one, &three].map(|c| c.hub_occurrence(HubSize::Program)), [0.75, 1.0]);
 }
 
-/// Two images, five captions each, k = 1. Every image is found by five captions: no hub by the mean, two for the program;
-/// one caption is found by both images: a hub by the mean.
+/// Two images, five captions each, k = 1. Every image is found by five captions: no hub by the mean, two for the program.
+/// Two captions are found by one image each: two hubs by the mean, none for the program.
 #[test]
 fn the_programs_size_of_a_hub_is_for_equal_sets() {
     let images = counts_of(Direction::T2i, &[5, 5], 1, 10);
@@ -139,7 +140,7 @@ proptest! {
     }
 }
 
-/// Trap: items that are never hit dropped. Lists may be of any length; only their first k count.
+/// Trap: items without a hit are dropped. Lists may have any length; only their first k items count.
 #[test]
 fn every_item_is_counted_and_only_the_first_k() {
     let lists: [&[u32]; 4] = [&[2, 0, 1], &[2], &[], &[0, 2]];
@@ -154,7 +155,7 @@ fn every_item_is_counted_and_only_the_first_k() {
     assert_eq!(counts(&[3, 4, 4, 0, 3], 2, 7).largest(3), [1, 2, 0]);
 }
 
-/// With k beyond the number of items every query has every item.
+/// With k beyond the number of items, every query has every item.
 #[test]
 fn k_is_clipped_to_the_items() {
     let top = TopLists::new(Direction::I2t, 2, vec![1, 0, 0, 1], vec![0.5, 0.4, 0.3, 0.2]);
@@ -164,7 +165,7 @@ fn k_is_clipped_to_the_items() {
 }
 
 #[test]
-#[should_panic(expected = "3 of 9 items asked of lists of 2")]
+#[should_panic(expected = "the first 3 of 9 items, got lists of 2")]
 fn short_lists_are_a_bug() {
     let top = TopLists::new(Direction::I2t, 2, vec![1, 0], vec![0.5, 0.4]);
     let _ = Lists::top(9, 3, &top);
@@ -216,7 +217,7 @@ fn the_histogram_has_zeros_apart() {
     assert_eq!((both.items, both.never), (13, 5));
 }
 
-/// Three images, texts 0 and 1 of image 0, text 2 of image 1, text 3 of image 2; text 1 is near to all.
+/// Three images, texts 0 and 1 of image 0, text 2 of image 1, text 3 of image 2; text 1 is near all images.
 fn scores() -> (ScoreMatrix, Pairs) {
     let scores = ScoreMatrix::from_rows([
         [0.2, 0.9, 0.1, 0.0], // lists of two: 1, 0
@@ -245,7 +246,7 @@ fn golden_worst_hubs_and_their_victims() {
     assert_eq!(hubs[1], Hub { item: 2, count: 2, at_first: 0, wrong: 0, victims: vec![] });
     assert_eq!(hubs.len(), 2);
 
-    // Within two, text 2 wins image 2, at the second place; of two victims of text 1 one is kept.
+    // Within the first two, text 2 wins image 2 at the second place; one of the two victims of text 1 is kept.
     let what = Worst { within: 2, victims: 1, hubs: 9, ..what };
     let hubs = worst_hubs(&image_lists(), &pairs, what);
     assert_eq!((hubs[0].wrong, hubs[0].victims.len()), (2, 1));
@@ -253,7 +254,7 @@ fn golden_worst_hubs_and_their_victims() {
     assert_eq!(hubs.iter().map(|hub| hub.item).collect::<Vec<_>>(), [1, 2, 0]); // text 3: no list, no hub
 }
 
-/// Image 2's own text stands outside the lists; with the scores it is known, its rank is not.
+/// Image 2's own text is outside the lists: its score is known from the scores, but its rank is not.
 #[test]
 fn truth_beyond_the_lists_is_scored() {
     let (scores, pairs) = scores();
@@ -271,7 +272,7 @@ fn truth_beyond_the_lists_is_scored() {
     assert_eq!((truth.item, truth.rank, truth.score), (2, Some(1), 1.0));
 }
 
-/// Texts as queries: text 3 finds images 1 and 2 equally near, the smaller index wins and is not its own.
+/// Texts as queries: text 3 finds images 1 and 2 equally near. The smaller index wins and is not its own image.
 #[test]
 fn texts_have_victims_too() {
     let (scores, pairs) = scores();
@@ -287,7 +288,7 @@ fn texts_have_victims_too() {
     assert_eq!(hubs[0].victims[1].truth.unwrap().item, 1);
 }
 
-/// Of image 0's two texts the better one is the truth; of equal ones the smaller.
+/// The best of image 0's three texts is the truth; among equal texts it is the one with the smallest index.
 #[test]
 fn the_best_of_several_own_items_is_the_truth() {
     let pairs = Pairs::new(2, vec![1, 0, 0, 0]).unwrap();
@@ -303,7 +304,8 @@ fn the_best_of_several_own_items_is_the_truth() {
     }
 }
 
-/// Text 1 is true of images 0 and 1 of the three that find it, text 2 of one of two: exactly half is not above half.
+/// Three images find text 1, and it is true of two of them. Two images find text 2, and it is true of one: exactly half is
+/// not above half.
 #[test]
 fn golden_deserved_hubs() {
     let relevance = Relevance::new(4, vec![vec![0, 1], vec![1, 2], vec![3]]);
@@ -324,13 +326,14 @@ fn golden_deserved_hubs() {
     assert!(deserved(&lists, &relevance, &[2], 0.4)[0].deserved);
     assert!(!deserved(&lists, &relevance, &[1], 0.7)[0].deserved);
 
-    // Texts as queries: image 0 is found by texts 0, 1 and 3, and true are texts 0 and 1.
+    // Texts as queries: texts 0, 1 and 3 find image 0, and it is true of texts 0 and 1.
     let queries: [&[u32]; 4] = [&[0], &[0], &[1], &[0]];
     let found = deserved(&Lists::new(Direction::T2i, 3, 1, queries), &relevance, &[0, 1], HALF);
     assert_eq!(found, [want(0, 3, 2, 2.0 / 3.0, true), want(1, 1, 1, 1.0, true)]);
 }
 
-/// Image 0 brings three texts, image 1 one: a replicate has 6, 4 or 2 queries. Texts drawn one by one would always be 4.
+/// Image 0 brings three texts, image 1 brings one: a replicate has 6, 4 or 2 queries. Texts drawn one by one would always
+/// give 4 queries.
 #[test]
 fn texts_of_an_image_are_drawn_together() {
     let pairs = Pairs::new(2, vec![0, 1, 0, 0]).unwrap();
@@ -341,7 +344,8 @@ fn texts_of_an_image_are_drawn_together() {
     assert_eq!(queries, Interval { lo: 2.0, hi: 6.0 });
     let odd = interval(|c| (c.queries() % 2) as f64).unwrap();
     assert_eq!(odd, Interval { lo: 0.0, hi: 0.0 });
-    // Image 1 twice: its text finds image 1 alone, Gini 1/2; image 0 twice: 4 and 2 answers, 1/6; one each: 2 and 2, 0.
+    // Image 1 twice: its text finds only image 1, Gini 1/2. Image 0 twice: 4 and 2 answers, Gini 1/6. Each once: 2 and 2
+    // answers, Gini 0.
     assert_eq!(interval(Counts::gini).unwrap(), Interval { lo: 0.0, hi: 0.5 });
 }
 

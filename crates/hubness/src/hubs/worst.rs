@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Counts, Lists};
 use crate::{AnyCorrection, Direction, Scores, TopLists};
 
-/// What to list of the worst hubs.
+/// Which hubs and victims to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worst {
     /// Hubs are ordered by `N_k` for this `k`.
@@ -15,12 +15,12 @@ pub struct Worst {
     pub within: usize,
     /// Largest number of hubs.
     pub hubs: usize,
-    /// Largest number of victims of each.
+    /// Largest number of victims per hub.
     pub victims: usize,
 }
 
 impl Default for Worst {
-    /// The ten largest of `N_10`, with five queries each that have them first.
+    /// The ten items with the largest `N_10`, each with up to five queries that wrongly have it first.
     fn default() -> Self {
         Self { k: 10, within: 1, hubs: 10, victims: 5 }
     }
@@ -37,7 +37,7 @@ pub struct Hub {
     pub at_first: u32,
     /// How many queries it wins without being paired with them.
     pub wrong: usize,
-    /// Some of those: where the hub stands higher first, then by ascending query.
+    /// Some of these queries, by the rank of the hub, then by ascending query.
     pub victims: Vec<Victim>,
 }
 
@@ -46,7 +46,7 @@ pub struct Hub {
 pub struct Victim {
     /// The query.
     pub query: usize,
-    /// Where the hub stands, from 0.
+    /// The rank of the hub, from 0.
     pub rank: usize,
     /// The hub's score.
     pub score: f64,
@@ -62,16 +62,17 @@ pub struct TrueItem {
     pub item: usize,
     /// Its score.
     pub score: f64,
-    /// Where it stands, from 0; `None` if that is beyond the list.
+    /// Its rank, from 0; `None` if it is beyond the list.
     pub rank: Option<usize>,
 }
 
-/// The items of the largest `N_k` with the queries that they win although they are not paired with them.
+/// The items with the largest `N_k`, each with the queries that it wins without being paired with them.
 ///
-/// Hubs come by descending `N_k`, equal ones by ascending item; items that no query has are no hubs.
+/// Hubs are ordered by descending `N_k`, equal counts by ascending item. An item that no query has is not a hub.
 ///
 /// # Panics
-/// If the lists are shorter than `k` or `within` although there are more items, or are not of the queries of the pairs.
+/// If the lists are shorter than `k` or `within` although there are more items, or if there is not one list
+/// for each query of the pairs.
 pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, what: Worst) -> Vec<Hub> {
     let direction = lists.direction();
     let (queries, items) = sizes(pairs, direction);
@@ -109,10 +110,10 @@ pub fn worst_hubs(lists: &TopLists, pairs: &Pairs, what: Worst) -> Vec<Hub> {
     hubs
 }
 
-/// Scores every victim's own items, also where they are beyond the lists: the truth is then the best of them.
+/// Scores every victim's own items, even items beyond the lists. The best of them becomes the truth.
 ///
-/// `correction` must be the one that the lists were made with. The scores of hubs are computed anew too, so that both are
-/// comparable whatever the lists left out.
+/// `correction` must be the one that the lists were made with. The scores of hubs are computed again too, so that hub and
+/// truth are comparable.
 ///
 /// # Panics
 /// If scores and pairs differ in shape.
@@ -128,7 +129,7 @@ pub fn complete_truth(
         (pairs.images(), pairs.texts()),
         "images and texts of scores and pairs"
     );
-    // For every victim the hub itself, then its own items.
+    // For every victim: the hub, then the victim's own items.
     let mut asked = Vec::new();
     for hub in &*hubs {
         for victim in &hub.victims {

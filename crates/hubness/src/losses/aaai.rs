@@ -20,9 +20,9 @@ pub struct AaaiOptions {
 }
 
 impl AaaiOptions {
-    /// The released code's for COCO.
+    /// The values of the released code for COCO.
     pub const COCO: Self = Self { local_alpha: 30.0, local_ep: 0.3 };
-    /// The released code's for Flickr30K.
+    /// The values of the released code for Flickr30K.
     pub const FLICKR30K: Self = Self { local_alpha: 60.0, local_ep: 0.7 };
 }
 
@@ -78,11 +78,11 @@ pub fn aaai_local(scores: Tensor<2>, options: &AaaiOptions) -> Tensor<1> {
 /// The diagonal's `exp(0) = 1` stays in both sums, as released.
 ///
 /// # Panics
-/// If `scores` is not square, the bank's scores are not of its pairs, or g or the bank's k is not above 0.
+/// If `scores` is not square, the bank's scores are for another number of pairs, or g or the bank's k is not above 0.
 ///
 /// # Departures
-/// A bank without an entry gives [`aaai_local`]: the released code would weigh everything 0 there, or fail. Cosine
-/// similarity only: for order embeddings that code takes images for texts in the bank.
+/// A bank without an entry gives [`aaai_local`]; there the released code would give every weight 0, or fail. Use a bank
+/// only with cosine similarity: for order embeddings the released code mistakes images for texts in the bank.
 pub fn aaai_bank(
     scores: Tensor<2>,
     bank: &BankScores,
@@ -104,7 +104,7 @@ pub fn aaai_bank(
     terms(exponents, own, options.local_alpha)
 }
 
-/// ℓ of the exponents z and the weighted positives.
+/// ℓ from the exponents z and the weighted positives.
 fn terms(exponents: Tensor<2>, own: Tensor<1>, g: f64) -> Tensor<1> {
     assert!(g > 0.0 && g.is_finite(), "local_alpha: expected a finite number above 0, got {g}");
     let [b, _] = exponents.dims();

@@ -1,11 +1,11 @@
-//! Eq. 2 and Eq. 3, on scores as they are and on reweighted ones.
+//! Eq. 2 and Eq. 3, on raw scores and on reweighted scores.
 
 use burn::tensor::Tensor;
 use itm_core::{AllNegatives, Block, Hardest, NegativeSampler, Siblings, triplet};
 
 use super::reweight::{HubOptions, reweighted};
 
-/// SUM, Eq. 2: the hinges of all negatives; images as anchors, texts as anchors, `[b, b]` each.
+/// SUM, Eq. 2: the hinges of all negatives, with images as anchors and with texts as anchors, `[b, b]` each.
 ///
 /// ```text
 /// L = Σ_i Σ_{t≠i} [α − S_ii + S_it]₊  +  Σ_t Σ_{i≠t} [α − S_tt + S_it]₊
@@ -17,7 +17,7 @@ use super::reweight::{HubOptions, reweighted};
 /// | α | `margin` | |
 /// | `[…]₊` | result | `[b, b]` twice; rows are anchors, so the second is texts × images |
 ///
-/// Neither divided by b nor summed: `.sum()` of both is the loss. One pair alone has none.
+/// The hinges are neither divided by b nor summed: `.sum()` of both is the loss. A batch of one pair has no loss.
 ///
 /// # Panics
 /// If `scores` is not square, or there are not `b` image ids.
@@ -37,7 +37,7 @@ pub fn sum(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2]
     both(scores, margin, siblings, || AllNegatives)
 }
 
-/// MAX, Eq. 3: the largest hinge of each anchor, the first of equals; the others are 0. Shapes as [`sum`].
+/// MAX, Eq. 3: the largest hinge of each anchor, the first among equal ones; all others are 0. Shapes as [`sum`].
 ///
 /// ```text
 /// L = Σ_i max_{t≠i} [α − S_ii + S_it]₊  +  Σ_t max_{i≠t} [α − S_tt + S_it]₊
@@ -51,7 +51,8 @@ pub fn max(scores: Tensor<2>, margin: f64, siblings: Siblings) -> [Tensor<2>; 2]
 
 /// HAL: [`sum`] of the reweighted scores `S′` of Eq. 4.
 ///
-/// The margin is not rescaled, although `S′` is in about ±7.4. Masked siblings are no negatives, but neighbours still.
+/// The margin is not rescaled, although `S′` is in about ±7.4. Masked siblings are not negatives, but still
+/// neighbours.
 ///
 /// # Panics
 /// As [`sum`].

@@ -1,5 +1,5 @@
-//! HAL and its rivals as losses of a batch: SUM, MAX, HAL, MAX + HAL, the later (AAAI) loss; the similarity of order
-//! embeddings. Feature `burn`.
+//! HAL and its baselines as losses of a batch: SUM, MAX, HAL, MAX + HAL and the later (AAAI) loss. Also the similarity
+//! of order embeddings. Needs the feature `burn`.
 //!
 //! | loss | here | reduction |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | AAAI, within the batch | [`aaai_local`] | mean |
 //! | AAAI, with a memory bank | [`aaai_bank`] | mean |
 //!
-//! All take the scores of a batch, rows images, columns texts, pair `b` on the diagonal, and return their terms; the
-//! reduction is the caller's.
+//! All take the scores of a batch: rows are images, columns are texts, and true pairs are on the diagonal. They return
+//! their terms; the caller applies the reduction.
 
 mod aaai;
 mod hinges;

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-/// How far texts stick out of images: 0 where the image dominates its text in every coordinate, else negative.
+/// How far each text exceeds each image: 0 where the image dominates the text in every coordinate, else negative.
 ///
 /// ```text
 /// s(i, t) = − √( Σ_j max(0, t_j − i_j)² )
@@ -18,7 +18,7 @@ use burn::tensor::Tensor;
 /// If the widths differ.
 ///
 /// # Departures
-/// The root has no derivative at 0, where programs return NaN: here value and gradient are 0, exactly.
+/// The root has no derivative at 0, and programs return NaN there. Here value and gradient are exactly 0.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

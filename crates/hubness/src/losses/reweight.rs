@@ -1,4 +1,4 @@
-//! Eq. 4: scores reweighted by how crowded it is around them.
+//! Eq. 4: scores reweighted by how crowded their neighbourhoods are.
 
 use burn::tensor::{Bool, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use super::select::{index, largest_of};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reweighted {
-    /// Every one, positives included (as printed).
+    /// All scores, positives included (as printed).
     #[default]
     All,
-    /// Negatives; `S′_ii = S_ii`.
+    /// Only negatives; `S′_ii = S_ii`.
     Negatives,
 }
 
@@ -23,7 +23,7 @@ pub enum Excluded {
     /// The entry itself: `K₁ = kNN(i, T∖{t})`, `K₂ = kNN(t, I∖{i})` (as printed).
     #[default]
     Pair,
-    /// The matching one: row `i` leaves out its own text, column `t` its own image. Then `W_it = exp(u_i + v_t)`.
+    /// The true pair: row `i` leaves out its own text, column `t` its own image. Then `W_it = exp(u_i + v_t)`.
     Positive,
 }
 
@@ -37,12 +37,12 @@ pub struct HubOptions {
     pub reweight: Reweighted,
     /// What the neighbourhoods of an entry leave out.
     pub exclude: Excluded,
-    /// Whether the factors are constants to the gradient. The paper never says they are; the AAAI loss has them so.
+    /// Whether the gradient treats the factors as constants. The paper never says so; the AAAI loss does it.
     pub detach: bool,
 }
 
 impl Default for HubOptions {
-    /// The paper's.
+    /// The values of the paper.
     fn default() -> Self {
         Self { neighbours: 3, reweight: Reweighted::All, exclude: Excluded::Pair, detach: false }
     }
@@ -61,15 +61,15 @@ impl Default for HubOptions {
 /// | W | [`hub_factors`] | `[b, b]` |
 /// | s′ | result | `[b, b]` |
 ///
-/// Neighbours come from the batch. The choice of neighbours has no gradient; the factors have, unless `detach`.
+/// Neighbours come from the batch. The choice of neighbours has no gradient; the factors have one, unless `detach`.
 ///
 /// # Panics
 /// If `scores` is not square, or k is 0.
 ///
 /// # Departures
-/// The printed exponent has image symbols where it sums over texts. Neighbours by distance are neighbours by decreasing
-/// similarity, `|x − y|² = 2 − 2⟨x, y⟩`; the similarity chooses for order embeddings too, which have no metric. A negative
-/// score gets *more* negative in a crowd: that is Eq. 4's.
+/// The printed exponent has image symbols where it sums over texts. Neighbours by increasing distance are
+/// neighbours by decreasing similarity, because `|x − y|² = 2 − 2⟨x, y⟩`. The similarity also chooses for order
+/// embeddings, which have no metric. A negative score gets *more* negative in a crowd, as in Eq. 4.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -123,7 +123,7 @@ pub fn hub_factors(scores: Tensor<2>, options: &HubOptions) -> Tensor<2> {
     if options.detach { factors.detach() } else { factors }
 }
 
-/// Mean of the k largest of each row other than the entry itself, `[b, b]`.
+/// Mean of the k largest of each row without the entry itself, `[b, b]`.
 fn without_entry(scores: Tensor<2>, k: usize) -> Tensor<2> {
     let (b, device) = (scores.dims()[0], scores.device());
     let columns = largest_of(&scores, k + 1, |_, _| false);
@@ -139,7 +139,7 @@ fn without_entry(scores: Tensor<2>, k: usize) -> Tensor<2> {
     first.expand([b, b]).mask_where(inside, without) / k as f64
 }
 
-/// Mean of the k largest of each row other than the diagonal's, `[b, 1]`.
+/// Mean of the k largest of each row without the diagonal, `[b, 1]`.
 fn without_positive(scores: Tensor<2>, k: usize) -> Tensor<2> {
     let columns = largest_of(&scores, k, |i, j| i == j);
     let device = scores.device();

@@ -41,7 +41,7 @@ pub(super) fn largest_of(
     largest(&host(scores.clone()), scores.dims()[1], k, skip)
 }
 
-/// Columns of rows as an index, `[b, k]`.
+/// The columns of each row as an index, `[b, k]`.
 pub(super) fn index(columns: &[usize], k: usize, device: &Device) -> Tensor<2, Int> {
     let columns: Vec<i64> = columns.iter().map(|&j| j as i64).collect();
     let rows = columns.len() / k.max(1);
@@ -49,6 +49,6 @@ pub(super) fn index(columns: &[usize], k: usize, device: &Device) -> Tensor<2, I
 }
 
 fn ahead(a: f32, b: f32) -> bool {
-    // −0 is +0, and a NaN is ahead of all.
+    // −0 equals +0, and a NaN is ahead of every number.
     a > b || (a.is_nan() && !b.is_nan())
 }

@@ -10,7 +10,7 @@ use super::*;
 
 const MARGIN: f64 = 0.2;
 
-/// A square matrix that asks for its gradient.
+/// A square matrix that requires its gradient.
 fn square(values: &[f32]) -> Tensor<2> {
     let b = values.len().isqrt();
     matrix(values, b)
@@ -45,7 +45,7 @@ fn floats(value: &Value) -> Vec<f32> {
     numbers(value).into_iter().map(|x| x as f32).collect()
 }
 
-/// Fails where two rows of numbers differ by more than `tolerance`, relative to what is above 1.
+/// Fails where two rows of numbers differ by more than `tolerance`; the difference is relative where `want` is above 1.
 fn close(name: &str, got: &[f32], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{name}: length");
     for (i, (&g, &w)) in got.iter().zip(want).enumerate() {

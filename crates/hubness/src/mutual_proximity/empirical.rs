@@ -1,4 +1,4 @@
-//! Mutual proximity by counting, rows and columns taken as independent.
+//! Mutual proximity by counting, with rows and columns taken as independent.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::check_entries;
 use crate::side::Side;
 use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 
-/// Mutual proximity (JMLR 2012), exact, rows and columns taken as independent.
+/// Exact mutual proximity (JMLR 2012), with rows and columns taken as independent.
 ///
 /// ```text
 /// u(q, j) = F(q)·G(j)      F(q) = #{ j′ : s(q, j′) < s(q, j) } / m      G(j) = #{ b : z(b, j) < s(q, j) } / p
@@ -18,13 +18,13 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | s      | `test`          | queries × m items        |
 /// | z      | `bank.scores()` | p bank queries × m items |
 ///
-/// Equal products are common. Among one query's items `s` tells them apart: to each is added
-/// `F(q)/(m·p)`, which rises with `s` and is less than the step between two products. Between queries too
-/// the larger F(q) comes first then. Sorted rows and columns are held, 4 bytes a score.
+/// Equal products are common. Among the items of one query, `s` breaks the ties: `F(q)/(m·p)` is added to
+/// each product. This term rises with `s` and is less than the step between two products. Between queries
+/// too, it puts the larger F(q) first. The fit keeps sorted rows and columns, 4 bytes per score.
 ///
 /// # Departures
-/// The original counts third objects that both ends can be compared with; between two sets only matched
-/// pairs are such: see [`JointProximity`](super::JointProximity).
+/// The original counts third objects that both ends can be compared with. Between two sets, only matched
+/// pairs are such objects: see [`JointProximity`](super::JointProximity).
 ///
 /// ```
 /// use hubness::{Direction, EmpiricalProximity, ScoreMatrix, TestQueries};
@@ -32,14 +32,14 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// let scores = ScoreMatrix::from_rows([[0.9, 0.3, 0.2], [0.7, 0.6, 0.1], [0.8, 0.2, 0.7]]);
 /// let all = TestQueries(&scores);
 /// let fit = EmpiricalProximity::default().fit(&all, &scores, Direction::I2t)?;
-/// // Image 1: both other texts score less in its row, no other image in column 0; one and two for text 1.
+/// // Image 1, text 0: two smaller scores in the row, none in the column. Text 1: one and two.
 /// let u = [0, 1].map(|j| fit.map().rescore(1, j, scores.row(1)[j]));
 /// assert!((u[0] - 0.0).abs() < 0.1 && (u[1] - 1.0 / 3.0 * 2.0 / 3.0).abs() < 0.1);
 /// # Ok::<(), hubness::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmpiricalProximity {
-    /// No more scores are held than this, of the test and of the bank each: more are refused.
+    /// Largest number of scores to keep of the test, and of the bank; more are refused.
     pub most_entries: usize,
 }
 
@@ -50,10 +50,10 @@ impl Default for EmpiricalProximity {
 }
 
 impl EmpiricalProximity {
-    /// Fits on a bank; of the test each query's own scores are looked at.
+    /// Fits on a bank and on each test query's own scores.
     ///
     /// # Errors
-    /// If bank or test are empty or have different items, hold more scores than allowed, or m²·p is 2⁵¹ and
+    /// If bank or test are empty or have different items, hold more scores than allowed, or m²·p is 2⁵¹ or
     /// more (the counts would not fit into an f64).
     pub fn fit<B: Bank>(
         &self,
@@ -124,7 +124,7 @@ impl Sorted {
     }
 }
 
-/// How many are smaller; equal ones are not, and −0 equals +0.
+/// How many scores are smaller. Equal scores do not count, and −0 equals +0.
 fn below(sorted: &[f32], score: f32) -> f64 {
     sorted.partition_point(|&other| other < score) as f64
 }
@@ -155,7 +155,7 @@ impl Counts {
         let (m, p) = (self.rows.width as f64, self.columns.width as f64);
         let in_row = below(row, score);
         let in_column = below(self.columns.list(item), score);
-        // A whole number below m²·p + m, exact; products differ by m at least, and `in_row` is less.
+        // An exact whole number below m²·p + m: products differ by at least m, and `in_row` is less.
         (in_row * in_column * m + in_row) / (m * m * p)
     }
 }

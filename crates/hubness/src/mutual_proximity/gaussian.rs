@@ -9,7 +9,7 @@ use crate::rescore::check_values;
 use crate::side::Side;
 use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
 
-/// Mutual proximity (JMLR 2012), rows and columns taken as normally distributed.
+/// Mutual proximity (JMLR 2012), with rows and columns taken as normally distributed.
 ///
 /// ```text
 /// u(q, j) = log Φ((s(q, j) − μ(q)) / σ(q)) + log Φ((s(q, j) − μ(j)) / σ(j))
@@ -20,12 +20,12 @@ use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
 /// | μ(q), σ(q) | over all items: the query's own row of `test`               |
 /// | μ(j), σ(j) | over the bank's queries: a column of `bank.scores()`        |
 ///
-/// Deviations are of the population and at least 1e-6. Logarithms, since for hubs both factors come so near
-/// 1 that their product ties. One pass over each of the two; kept is O(queries + items).
+/// Deviations are population deviations, at least 1e-6. `u` is a logarithm, because for hubs both factors are
+/// so near 1 that products tie. The fit makes one pass over each of the two and keeps O(queries + items).
 ///
 /// # Departures
-/// The program scikit-hubness takes mean and deviation of the stored neighbours alone, and its result
-/// depends on their number.
+/// The program scikit-hubness takes mean and deviation of only the stored neighbours, so its result depends
+/// on the number of stored neighbours.
 ///
 /// ```
 /// use hubness::{Direction, GaussianProximity, ScoreMatrix, TestQueries};
@@ -40,7 +40,7 @@ use crate::{Bank, Correction, Direction, Rescore, Result, Scores};
 pub struct GaussianProximity;
 
 impl GaussianProximity {
-    /// Fits on a bank; of the test each query's own scores are looked at.
+    /// Fits on a bank and on each test query's own scores.
     ///
     /// # Errors
     /// If bank or test are empty or have different items, or scores are infinite.
@@ -61,7 +61,7 @@ impl GaussianProximity {
     }
 }
 
-/// No deviation is smaller.
+/// The smallest deviation.
 const FLOOR: f64 = 1e-6;
 
 fn normals<S: Scores>(side: &Side<'_, S>, each: &str, moments: &[Moment]) -> Result<Vec<Normal>> {

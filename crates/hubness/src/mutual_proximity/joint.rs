@@ -6,8 +6,8 @@ use super::check_entries;
 use crate::side::Side;
 use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 
-/// Mutual proximity (JMLR 2012) in its joint form: third objects are matched pairs of a query and an item,
-/// which both ends can be compared with.
+/// Mutual proximity (JMLR 2012) in its joint form: the third objects are matched pairs of a query and an
+/// item, so that both ends can be compared with them.
 ///
 /// ```text
 /// u(q, j) = #{ l : s(q, y(l)) < s(q, j) and s(x(l), j) < s(q, j) } / b
@@ -18,8 +18,8 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// | s(x(l), j) | `bank.scores()` | b bank queries × items             |
 /// | s(q, y(l)) | `bank_items`    | queries × b bank items, `y(l)` the match of `x(l)` |
 ///
-/// `s(q, j)` tells equal counts apart: its place among all f32, below 1, is added to the count. All
-/// scores of both banks are held, 4 bytes each, and each corrected score costs O(b).
+/// `s(q, j)` breaks ties of equal counts: its place among all f32, below 1, is added to the count. The fit
+/// keeps all scores of both banks, 4 bytes each. Each corrected score costs O(b).
 ///
 /// ```
 /// use hubness::{Direction, HeldOutBank, JointProximity, OwnPairs, ScoreMatrix};
@@ -39,12 +39,12 @@ use crate::{Bank, Correction, Direction, Error, Rescore, Result, Scores};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JointProximity {
-    /// No more scores are held than this, of each of the two: more are refused.
+    /// Largest number of scores to keep of each of the two banks; more are refused.
     pub most_entries: usize,
 }
 
-/// Which queries of the test are in the bank themselves: such a pair says nothing of its own query and is
-/// left out, b being one less.
+/// Which test queries are in the bank. The pair of such a query says nothing about that query and is left
+/// out; b is then one less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnPairs<'a> {
     /// None of them.
@@ -63,9 +63,9 @@ impl JointProximity {
     /// Fits on matched pairs.
     ///
     /// # Errors
-    /// If there are no queries, pairs or items, the two speak of different numbers of pairs, hold more
-    /// scores than allowed, there are 2¹⁹ pairs and more (a count and a place of `s` would not fit into an
-    /// f64), or `own` is not one pair of the bank a query.
+    /// If there are no queries, pairs or items, the two banks have different numbers of pairs or more scores
+    /// than allowed, there are 2¹⁹ pairs or more (a count and a place of `s` would not fit into an f64),
+    /// `own` has not one entry per query, or an entry is not a pair of the bank or is its only pair.
     pub fn fit<B: Bank>(
         &self,
         bank: &B,

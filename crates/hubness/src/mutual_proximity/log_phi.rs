@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI, SQRT_2};
 
-/// `log Φ(z)`, accurate to 1e-13 of itself for all finite `z`.
+/// `log Φ(z)`, with a relative error below 1e-13 for all finite `z`.
 ///
 /// ```text
 /// z ≥ −1        log1p(−erfc(z/√2) / 2)
@@ -25,8 +25,8 @@ pub(super) fn log_phi(z: f64) -> f64 {
     }
 }
 
-/// `erfc(z/√2)`. The rounding of `z/√2` alone would cost z² units in the last place: it is put back to
-/// first order.
+/// `erfc(z/√2)`. The rounding of `z/√2` would cost z² units in the last place; a first-order term corrects
+/// it.
 fn erfc_of_root_half(z: f64) -> f64 {
     const SQRT_2_REST: f64 = -9.667_293_313_452_913e-17; // √2 − SQRT_2
     let x = z * FRAC_1_SQRT_2;

@@ -1,15 +1,15 @@
-//! Mutual proximity: how many are farther away, seen from both ends.
+//! Mutual proximity: how many others are farther away, seen from both ends.
 //!
-//! Schnitzer et al., JMLR 2012, made for one set and a symmetric distance; here queries and items are
-//! apart. Larger scores are closer.
+//! Schnitzer et al., JMLR 2012, define it for one set and a symmetric distance; here queries and items are
+//! two sets. Larger scores are closer.
 //!
 //! | form                      | what counts                                            | memory         |
 //! |---------------------------|--------------------------------------------------------|----------------|
 //! | [`GaussianProximity`]     | normal distributions fitted to rows and columns        | O(n + m)       |
-//! | [`EmpiricalProximity`]    | smaller scores in the row, times those in the column   | (n + b)·m scores |
+//! | [`EmpiricalProximity`]    | smaller scores in the row, times the same in the column | (n + b)·m scores |
 //! | [`JointProximity`]        | matched pairs of a bank that are farther on both sides | (n + m)·b scores |
 //!
-//! The factor of the row is the query's own: it varies with the score and is no constant of the query's
+//! The factor of the row varies with the score. It is not a constant per query, so it can change the query's
 //! ranking.
 
 mod empirical;

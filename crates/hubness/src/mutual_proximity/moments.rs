@@ -6,13 +6,13 @@ use itm_core::tiles::{Consumer, Tile, widest};
 
 /// Mean and population deviation of the scores of every image and of every text, in f64.
 ///
-/// Within a block of 64 × 64 scores the mean is found first and squares are summed about it; blocks are
-/// joined in ascending order by the parallel form of Welford's update. Nothing cancels, and the bits do not
-/// depend on tile sizes or threads.
+/// Within a block of 64 × 64 scores the mean comes first; then the squared differences from the mean are
+/// summed. Blocks are joined in ascending order by the parallel form of Welford's update. No digits cancel,
+/// and the bits do not depend on tile sizes or threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments;
 
-/// Count, mean and sum of squares about it.
+/// Count, mean and sum of squared differences from the mean.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moment {
     count: f64,
@@ -21,7 +21,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Population form: over all there are, not one less.
+    /// Population form: divided by the count, not by the count − 1.
     pub(super) fn deviation(self) -> f64 {
         (self.squares / self.count).sqrt()
     }
@@ -37,7 +37,7 @@ impl Moment {
     }
 }
 
-/// The moments of some neighbouring images and texts.
+/// The moments of a range of images and a range of texts.
 #[derive(Debug)]
 pub(super) struct Seen {
     image0: usize,
@@ -109,7 +109,7 @@ fn of_row(scores: &[f32]) -> Moment {
     Moment { count, mean, squares }
 }
 
-/// Eight sums side by side, joined at the end: one alone would wait for itself.
+/// Eight independent sums, joined at the end. With a single sum, each addition would wait for the one before.
 #[inline(always)]
 fn eight_sums(scores: &[f32], term: impl Fn(f64) -> f64) -> f64 {
     let mut sums = [0.0; 8];
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// From the definitions, in two passes; means drift from block to block, on a large offset.
+    /// Against the definitions in two passes. The means drift from block to block, on a large offset.
     #[test]
     fn as_by_two_passes_over_whole_rows_and_columns() {
         for (n, m) in [(1, 1), (1, 700), (200, 3), (65, 129), (600, 150)] {

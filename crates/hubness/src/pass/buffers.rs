@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::{Direction, TopLists};
 
-/// Corrected score and item; the larger is the better, and no two of a query are equal.
+/// A corrected score and its item. The larger entry is better, and no two entries of a query are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Entry {
     score: u64,
-    item: u32, // inverted: of equal scores the smaller index is larger
+    item: u32, // inverted: among equal scores the smaller index is larger
 }
 
 impl Entry {
@@ -24,10 +24,10 @@ impl Entry {
     }
 }
 
-/// Lists of candidates for some neighbouring queries.
+/// Lists of candidates for a range of queries.
 ///
-/// A list takes what is above its `floor`, a score that `k` items before reached; when it is full it is cut back to `k`.
-/// Items come in ascending order, so one that equals the floor has a larger index than those `k` and stays out.
+/// A list takes scores above its `floor`, a score that `k` earlier items reached. A full list is cut back to `k`.
+/// Items come in ascending order, so an item that equals the floor has a larger index than those `k` and stays out.
 #[derive(Debug, Clone)]
 pub(super) struct Lists {
     pub(super) first: usize,
@@ -55,7 +55,7 @@ impl Lists {
         }
     }
 
-    /// Takes an item whose index is larger than all before. A list that is not full takes −∞ too.
+    /// Offers an item whose index is larger than all before. A list with fewer than `k` items takes −∞ too.
     #[inline]
     pub(super) fn offer(&mut self, query: usize, score: f64, item: usize) {
         if score > self.floor[query] || (score == f64::NEG_INFINITY && self.takes_any(query)) {
@@ -63,7 +63,7 @@ impl Lists {
         }
     }
 
-    /// Whether even −∞ is better than nothing.
+    /// Whether the list takes even −∞.
     fn takes_any(&self, query: usize) -> bool {
         self.k > 0
             && self.floor[query] == f64::NEG_INFINITY
@@ -84,7 +84,7 @@ impl Lists {
         }
     }
 
-    /// What was merged has smaller indices: its floors hold here as well.
+    /// The merged items have smaller indices, so their floors hold here too.
     pub(super) fn raise_floors(&mut self, total: &Self) {
         let known = self.first - total.first..;
         for (query, &floor) in total.floor[known].iter().enumerate().take(self.floor.len()) {

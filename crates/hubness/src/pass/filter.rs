@@ -1,8 +1,8 @@
-//! Corrected scores compared with thresholds: f32 decides what is clear, f64 the rest.
+//! Corrected scores compared with thresholds: f32 decides the clear cases, f64 the rest.
 //!
 //! A correction is compared in f64: two items of a query may differ in the twelfth digit, where an f32 would call them tied. But
-//! almost no item is that near to a threshold. So an affine correction is first computed in f32, whose rounding is bounded,
-//! and only what lies within that bound of the threshold is computed again as [`Rescore::rescore`] has it.
+//! almost no item is that near to a threshold. So an affine correction is first computed in f32, whose rounding is bounded.
+//! Only scores within that bound of the threshold are computed again with [`Rescore::rescore`].
 //!
 //! ```text
 //! ũ = fl(scale · s − item − query),  t̃ = fl(t)
@@ -12,7 +12,7 @@
 
 use crate::{Affine, Direction, Rescore};
 
-/// Scores that are looked at as one.
+/// Number of scores that are compared together.
 pub(super) const STRETCH: usize = 32;
 
 /// Eight half units in the last place of an f32; the terms' own roundings need fewer than five.
@@ -45,14 +45,14 @@ impl<'a> Filter<'a> {
         self.direction
     }
 
-    /// The corrected score, as the correction has it.
+    /// The exact corrected score.
     pub(super) fn exact(&self, image: usize, text: usize, score: f32) -> f64 {
         let (query, item) =
             (self.direction.queries(image, text), self.direction.items(image, text));
         self.map.rescore(query, item, score)
     }
 
-    /// How far an f32 may be off, thresholds aside, for a tile with these scores.
+    /// The sum in the error bound without `|t|`, for a tile with these scores.
     #[inline(always)]
     pub(super) fn slack(&self, largest_score: f32) -> f32 {
         match &self.fast {
@@ -61,7 +61,8 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Corrected scores of a stretch in f32. Without an affine form all are 0, and [`Filter::slack`] is infinite: none is clear.
+    /// Corrected scores of a stretch in f32. Without an affine form all are 0, and [`Filter::slack`] is
+    /// infinite, so that no score is clear.
     #[inline(always)]
     pub(super) fn stretch(&self, image: usize, text0: usize, row: &[f32]) -> [f32; STRETCH] {
         let Some(fast) = &self.fast else { return [0.0; STRETCH] };
@@ -132,11 +133,11 @@ fn filled(row: &[f32], bias: impl Fn(usize) -> f32, scale: f32) -> [f32; STRETCH
     out
 }
 
-/// The scores that are surely above a threshold lie above the first, those that are surely below it below the second.
+/// Two edges: scores above the first are surely above the threshold, scores below the second are surely below it.
 #[inline(always)]
 pub(super) fn edges(threshold: f32, slack: f32) -> (f32, f32) {
     let e = ROUNDING * (slack + threshold.abs());
-    (threshold + e, threshold - e) // NaN of two infinities is on no side of anything
+    (threshold + e, threshold - e) // two infinities give NaN, which is on no side
 }
 
 /// Bit `i` is set where the `i`-th score is above its edge.

@@ -1,4 +1,4 @@
-//! Ranks and best items of corrected scores, counted tile by tile: nothing of the size of the matrix is kept.
+//! Ranks and best items of corrected scores, counted tile by tile: a pass keeps nothing as large as the matrix.
 
 mod buffers;
 mod filter;
@@ -12,13 +12,13 @@ pub use scan::{Scan, Scanned, State};
 
 use crate::{AnyCorrection, Direction, Scores, TopLists};
 
-/// Ranks of both directions under a correction of each, in one pass.
+/// Ranks of both directions under one correction per direction, in one pass.
 ///
 /// Comparisons are made in f64. Ranks equal, to the last count, the ranks by sorting all corrected scores.
 ///
 /// # Errors
-/// If the numbers of images and texts differ from `pairs`, an image has no text, or a correction is of the other direction or of other
-/// items or queries.
+/// If the numbers of images and texts differ from `pairs`, an image has no text, or a correction is for the other direction
+/// or for other items or queries.
 ///
 /// ```
 /// use hubness::{Direction, Pairs, ScoreMatrix, TestQueries, csls, pass};
@@ -45,7 +45,7 @@ pub fn ranks(
     Ranks::from_counts(pairs.clone(), i2t.standings, t2i.standings)
 }
 
-/// Ranks and best items of both directions under one correction of each.
+/// Ranks and best items of both directions under one correction per direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rescored {
     /// Ranks of both directions.
@@ -63,7 +63,8 @@ impl Rescored {
     }
 }
 
-/// Ranks and the `k` best items under several corrections, all in one pass: `corrections` holds i2t and t2i of each.
+/// Ranks and the `k` best items under several corrections, all in one pass. `corrections` holds pairs
+/// of one correction for i2t and one for t2i.
 ///
 /// # Errors
 /// As [`ranks`].
@@ -86,16 +87,16 @@ pub fn rescore(
     Ok(all)
 }
 
-/// The `k` best items of every query under a correction, best first; all, if there are fewer.
+/// The `k` best items of every query under a correction, best first; all items, if there are fewer.
 ///
 /// # Errors
-/// If the correction is of other items or queries: [`AnyCorrection::check`].
+/// If the correction is for other items or queries: [`AnyCorrection::check`].
 pub fn top(scores: &impl Scores, correction: &AnyCorrection, k: usize) -> Result<TopLists> {
     correction.check(scores)?;
     Ok(scores.run(&Scan::new(correction, k)).top)
 }
 
-/// Whether these are a correction of i2t and one of t2i, both of these scores.
+/// Checks that the corrections are one for i2t and one for t2i, and that both fit the scores.
 fn check_directions(scores: &impl Scores, corrections: [&AnyCorrection; 2]) -> Result<()> {
     for (direction, correction) in Direction::BOTH.into_iter().zip(corrections) {
         let got = correction.direction();
@@ -108,7 +109,7 @@ fn check_directions(scores: &impl Scores, corrections: [&AnyCorrection; 2]) -> R
     Ok(())
 }
 
-/// Whether scores and pairs speak of the same images and texts.
+/// Checks that scores and pairs have the same numbers of images and texts.
 pub(crate) fn check(scores: &impl Scores, pairs: &Pairs) -> Result<()> {
     let (got, want) = ((scores.images(), scores.texts()), (pairs.images(), pairs.texts()));
     if got == want {

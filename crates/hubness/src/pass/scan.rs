@@ -11,13 +11,13 @@ use super::filter::{Filter, STRETCH, above, all, below, edges, largest};
 use super::thresholds::{Counts, Thresholds};
 use crate::{AnyCorrection, Direction, Scores, TopLists};
 
-/// For each query of one direction, under one correction: where its true item stands, and which `k` items are its best.
+/// For each query of one direction, under one correction: the rank of its true item, and its `k` best items.
 ///
 /// ```text
 /// greater(q) = #{ j : u(q, j) > u(q, j*) }      equal(q) = #{ j : u(q, j) = u(q, j*) }
 /// ```
 ///
-/// Of several true items `j*` is the best, the smaller index on ties. Either part may be left out.
+/// Among several true items `j*` is the best one, the smaller index on ties. Either part may be left out.
 #[derive(Debug)]
 pub struct Scan<'a> {
     filter: Filter<'a>,
@@ -25,10 +25,10 @@ pub struct Scan<'a> {
     k: usize,
 }
 
-/// What a [`Scan`] gives.
+/// The result of a [`Scan`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scanned {
-    /// Where the true item of each query stands; empty if nobody asked.
+    /// The standing of the true item of each query; empty without [`with_ranks`](Scan::with_ranks).
     pub standings: Vec<Standing>,
     /// The best items of each query.
     pub top: TopLists,
@@ -51,7 +51,7 @@ impl<'a> Scan<'a> {
         self
     }
 
-    /// What f32 leaves open for the ranks, and what may enter a list.
+    /// Decides in f64 what f32 leaves open for the ranks and the lists.
     #[inline(always)]
     fn decide(&self, state: &mut State, image: usize, text: usize, score: f32, what: Open) {
         let direction = self.filter.direction();
@@ -131,14 +131,14 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What of a score is still open.
+/// What is still open about a score.
 #[derive(Clone, Copy)]
 struct Open {
     rank: bool,
     list: bool,
 }
 
-/// What a scan keeps of a lane.
+/// What a scan keeps for a lane.
 #[derive(Debug, Clone)]
 pub struct State {
     counts: Counts,

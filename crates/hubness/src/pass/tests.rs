@@ -175,7 +175,7 @@ fn other_pairs_are_refused() {
     assert_eq!(error, "scores: expected 1 images and 1 texts, as the pairs, got 1 and 2");
 }
 
-/// Exchanged directions, other items, other queries: each gave wrong numbers without a word, or a panic.
+/// Without the check, exchanged directions, other items and other queries give silent wrong numbers or a panic.
 #[test]
 fn corrections_of_other_scores_are_refused() {
     let square = ScoreMatrix::from_rows([[0.9, 0.3], [0.7, 0.6]]);
@@ -200,7 +200,7 @@ fn corrections_of_other_scores_are_refused() {
 }
 
 proptest! {
-    /// Nothing that is clear in f32 is wrong in f64, whatever the magnitudes.
+    /// Comparisons that f32 decides are right in f64, for all magnitudes.
     #[test]
     fn what_is_clear_is_right(
         scale in 0.01f64..1e4, bias in -1e4f64..1e4, s in -2f32..2.0, t in -2f32..2.0, near in any::<bool>(),

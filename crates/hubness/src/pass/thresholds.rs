@@ -1,4 +1,4 @@
-//! What the true items of every query score under a correction: the thresholds of its ranks.
+//! The corrected scores of every query's true items: the thresholds of its ranks.
 
 use itm_core::Pairs;
 use itm_core::eval::Standing;
@@ -6,13 +6,13 @@ use itm_core::eval::Standing;
 use super::filter::Filter;
 use crate::{Direction, Scores};
 
-/// Of each query its best true item: the largest corrected score, the smaller index on ties.
+/// The best true item of each query: the largest corrected score, the smaller index on ties.
 #[derive(Debug)]
 pub(super) struct Thresholds {
     pub(super) score: Vec<f64>,
-    pub(super) near: Vec<f32>, // the same, rounded
+    pub(super) near: Vec<f32>, // the scores, rounded
     best: Vec<u32>,
-    own: Vec<u32>, // how many of its true items score the same
+    own: Vec<u32>, // how many true items have this score
 }
 
 impl Thresholds {
@@ -60,7 +60,7 @@ impl Thresholds {
     }
 }
 
-/// The largest score, its smallest index, and how often it occurs; without an item, above everything.
+/// The largest score, its smallest index, and how often it occurs; without items, infinity.
 fn best_of(items: impl Iterator<Item = (usize, f64)>) -> (f64, usize, u32) {
     let nothing = (f64::INFINITY, usize::MAX, 0);
     items.fold(nothing, |best, (item, score)| {
@@ -72,7 +72,7 @@ fn best_of(items: impl Iterator<Item = (usize, f64)>) -> (f64, usize, u32) {
     })
 }
 
-/// Counts of some neighbouring queries; `equal` includes the true items themselves.
+/// Counts of a range of queries; `equal` includes the true items themselves.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) first: usize,

@@ -1,4 +1,4 @@
-//! What is known of the hubs.
+//! The hubs of a report.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Directed;
 use crate::hubs::HubMeasures;
 
-/// The hubs of nearest neighbours by direction, and one number over all.
+/// The hubs of nearest neighbours by direction, and one number over all directions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Hubs {
     /// `i2t` (hubs are texts) and `t2i` (hubs are images).
@@ -20,9 +20,9 @@ pub struct Hubs {
 /// The hubs of one direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HubSide {
-    /// Of nearest neighbours, one entry for each k.
+    /// Hub measures of nearest neighbours, one entry for each k.
     pub measures: Vec<HubMeasures>,
-    /// The items that turn up in most lists of ten, the worst first.
+    /// The items that turn up in the most lists of ten, the worst first.
     pub worst: Vec<Hub>,
     /// How often each count occurs, before (`nns`) and after each method.
     pub histograms: Vec<Histogram>,
@@ -38,7 +38,7 @@ impl HubSide {
 /// An item that turns up in too many lists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hub {
-    /// Its index among the items.
+    /// The item's index.
     pub item: u64,
     /// Its caption or file name, if names were given.
     pub name: Option<String>,
@@ -46,9 +46,10 @@ pub struct Hub {
     pub count: u64,
     /// N_1: for how many queries it comes first.
     pub first: u64,
-    /// In how many of the `count` lists it is not what the query asks for.
+    /// In how many of the `count` lists it is a wrong answer.
     pub wrong: u64,
-    /// Share of the `wrong` ones that a truth beyond the annotation calls right; `null` where there is none.
+    /// Share of the `wrong` lists in which the truth beyond the pairs calls the item right; `null` without such a truth or
+    /// without a wrong list.
     pub deserved: Option<f64>,
     /// N_10 under each other method.
     #[serde(default)]
@@ -58,18 +59,18 @@ pub struct Hub {
     pub victims: Vec<Victim>,
 }
 
-/// A query for which a hub comes before what it asks for.
+/// A query for which a hub comes before every true item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Victim {
-    /// Its index among the queries.
+    /// The query's index.
     pub query: u64,
     /// Its caption or file name, if names were given.
     pub name: Option<String>,
     /// Score of the query with the hub.
     pub hub_score: f64,
-    /// Score of the query with the best of what it asks for.
+    /// Score of the query with its best true item.
     pub true_score: f64,
-    /// Rank of that, from 1.
+    /// Rank of the best true item, from 1.
     pub true_rank: u64,
 }
 

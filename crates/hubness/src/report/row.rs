@@ -7,38 +7,39 @@ use serde::{Deserialize, Serialize};
 use super::{Directed, HubMeasures};
 use crate::Setting;
 
-/// What a method reached.
+/// The results of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its name: `nns`, `csls`, `is`, `csls+rgm`, …
+    /// The method's name: `nns`, `csls`, `is`, `csls+rgm`, …
     pub method: String,
-    /// Its parameters, always by direction: `{"i2t": {"k": 10}, "t2i": {"k": 10}}`.
+    /// The method's parameters, always by direction: `{"i2t": {"k": 10}, "t2i": {"k": 10}}`.
     pub params: Directed<Params>,
-    /// Who chose them.
+    /// Who chose the parameters.
     pub chosen: Chosen,
-    /// `transductive` and `setting`: what it looked at beside the query.
+    /// `transductive` and `setting`: what the method saw besides the query.
     #[serde(flatten)]
     pub seen: Seen,
-    /// `i2t` and `t2i`.
+    /// `i2t` and `t2i`: the recalls of each direction.
     #[serde(flatten)]
     pub recalls: Directed<Recalls>,
-    /// The sum of the recalls: six, or three where only one direction was measured.
+    /// The sum of the recalls: six, or three if only one direction was measured.
     pub rsum: f64,
-    /// Of `rsum`.
+    /// 95 % interval of `rsum`.
     pub ci95: Option<[f64; 2]>,
-    /// Of each recall.
+    /// 95 % interval of each recall.
     #[serde(default)]
     pub ci95_recalls: Directed<RecallIntervals>,
-    /// This row less nearest neighbours; `null` for those themselves.
+    /// This row minus nearest neighbours; `null` for nearest neighbours.
     pub difference: Option<Difference>,
-    /// Paired randomisation test against nearest neighbours, two-sided, on `rsum`; for this row alone.
+    /// p-value of the two-sided paired randomisation test of `rsum` against nearest neighbours, not corrected for the number
+    /// of rows.
     pub p_value: Option<f64>,
-    /// Hub measures of its lists, one entry for each k.
+    /// Hub measures of the method's lists, one entry for each k.
     #[serde(default)]
     pub hubs_after: Directed<Vec<HubMeasures>>,
 }
 
-/// Parameter's name to its value.
+/// Parameters by name.
 pub type Params = BTreeMap<String, Param>;
 
 /// A parameter's value. `∞` and words are text (`"inf"`).
@@ -51,7 +52,7 @@ pub enum Param {
     Number(f64),
     /// A word: `"item"`, `"inf"`.
     Word(String),
-    /// One for each fold, or one for each of R@1, R@5, R@10.
+    /// One value for each fold, or one for each of R@1, R@5, R@10.
     Each(Vec<Param>),
 }
 
@@ -71,9 +72,9 @@ impl From<f64> for Param {
 pub enum Chosen {
     /// Nobody: the documented defaults, or nothing to choose.
     Default,
-    /// Whoever asked.
+    /// The user.
     Given,
-    /// Two halves of the images, each by the other.
+    /// Two halves of the images, each for the other.
     CrossFitted,
     /// The validation set.
     Validation,
@@ -127,27 +128,27 @@ impl Recalls {
 /// 95 % intervals of one direction's recalls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RecallIntervals {
-    /// Of R@1.
+    /// Interval of R@1.
     pub r1: [f64; 2],
-    /// Of R@5.
+    /// Interval of R@5.
     pub r5: [f64; 2],
-    /// Of R@10.
+    /// Interval of R@10.
     pub r10: [f64; 2],
 }
 
 impl RecallIntervals {
-    /// Those of R@1, R@5 and R@10.
+    /// The intervals of R@1, R@5 and R@10.
     pub fn values(&self) -> [[f64; 2]; 3] {
         [self.r1, self.r5, self.r10]
     }
 }
 
-/// A row less nearest neighbours.
+/// A row minus nearest neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// In points of `rsum`.
     pub rsum: f64,
-    /// Paired bootstrap.
+    /// 95 % interval from the paired bootstrap.
     pub ci95: Option<[f64; 2]>,
     /// The row's `p_value` corrected for the number of rows by Holm's method.
     pub p_holm: Option<f64>,

@@ -17,7 +17,7 @@ fn reports_read_back_as_they_were_written() {
     }
 }
 
-/// The keys that the issue promises, by their names.
+/// The promised keys, by name.
 #[test]
 fn the_promised_keys_are_there() {
     let json = serde_json::to_value(sample::report()).unwrap();

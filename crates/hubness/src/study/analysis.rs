@@ -22,7 +22,7 @@ pub(crate) struct Side {
     pub(crate) pooled: Pooled,
 }
 
-/// Items of the lists that hubs are counted on.
+/// Length of the lists in which hubs are counted.
 const LISTED: usize = 10;
 
 /// All rows in all directions of a set: `[row][direction]`.
@@ -107,7 +107,7 @@ fn side(
     Ok(Side { params, setting, pooled })
 }
 
-/// λ and matchings for each fold; a single entry where all folds have the same.
+/// λ and matchings for each fold; a single entry if all folds share one.
 fn matched(
     test: &Set<'_>,
     chooser: &Chooser<'_>,
@@ -144,7 +144,7 @@ fn matched(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// A correction's parameters; where corrections themselves are chosen among, its name too.
+/// A correction's parameters. If the plan chooses among several corrections: only the label of the chosen setting.
 fn named(plan: &Plan, test: &Set<'_>, direction: Direction, spec: Spec) -> Params {
     let mut params = test.get(direction, spec).params.clone();
     if plan.specs.iter().any(|other| other.base != spec.base) {
@@ -154,7 +154,7 @@ fn named(plan: &Plan, test: &Set<'_>, direction: Direction, spec: Spec) -> Param
     params
 }
 
-/// One set of parameters, with a value for each fold where they differ.
+/// One set of parameters, with a value for each fold where the folds differ.
 fn joined(folds: Vec<Params>) -> Params {
     let mut all = Params::new();
     for name in folds.iter().flat_map(|params| params.keys()) {
@@ -166,7 +166,7 @@ fn joined(folds: Vec<Params>) -> Params {
     all
 }
 
-/// λ by fold and K, as short as it can be said.
+/// λ by fold and K; equal values are written once.
 fn lambda_param(folds: &[[f64; 3]]) -> Param {
     let of = |at: &[f64; 3]| match at {
         [a, b, c] if a == b && b == c => Param::from(*a),
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::{Pairs, ScoreMatrix, TopLists};
 
-    /// Half noise, half truth, and image 3 is a hub.
+    /// Noise, a lift for true pairs, and image 3 as a hub.
     fn scores(seed: usize) -> ScoreMatrix {
         let noise = |at: usize| ((at * 7919 + seed * 104_729) % 1009) as f32 / 1009.0;
         let lift = |image: usize, text: usize| f32::from(u8::from(text / 3 == image)) * 0.4;

@@ -1,4 +1,4 @@
-//! What a method answers in one direction, and what that is worth.
+//! The lists of a method in one direction, with hits, recalls and hub counts.
 
 use itm_core::eval::{CUTS, DirectionMetrics, Standing, TiePolicy};
 use itm_core::{Pairs, Result};
@@ -13,7 +13,7 @@ use crate::{Direction, GreedyRuns, TopLists};
 pub(crate) enum Found {
     /// One ranking; R@K looks at its first K.
     Top(TopLists),
-    /// One matching for each K, or for all.
+    /// One matching for each K, or one for all.
     Runs(Box<GreedyRuns>),
 }
 
@@ -33,7 +33,7 @@ impl Found {
 pub(crate) struct Answer {
     /// Whether each query hits at 1, 5, 10.
     pub(crate) hits: Vec<[bool; 3]>,
-    /// Where true items stand; none after a matching.
+    /// Ranks of the true items; none after a matching.
     pub(crate) standings: Option<Vec<Standing>>,
     pub(crate) found: Found,
 }
@@ -50,13 +50,13 @@ impl Answer {
     }
 }
 
-/// Hits at 1, 5, 10 under the house's tie rule.
+/// Hits at 1, 5, 10; of equal scores, the smaller index comes first.
 pub(crate) fn hits(standings: &[Standing]) -> Vec<[bool; 3]> {
     let hit = |s: &Standing| CUTS.map(|k| s.hit(k, TiePolicy::Index) > 0.0);
     standings.iter().map(hit).collect()
 }
 
-/// Hits of every image's queries: its own, or its texts'.
+/// Hits by image: of the image as a query (i2t), or summed over its texts as queries (t2i).
 pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) -> Vec<[u16; 3]> {
     let image = |image: usize| match direction {
         Direction::I2t => hits[image].map(u16::from),
@@ -70,7 +70,7 @@ pub(crate) fn by_image(hits: &[[bool; 3]], pairs: &Pairs, direction: Direction) 
     (0..pairs.images()).map(image).collect()
 }
 
-/// Answers. Each fold of the images takes one; a method without choice has a single answer for all.
+/// Answers pooled over the folds of the images. Each fold takes one answer; a method without a choice has one for all.
 #[derive(Debug, Clone)]
 pub(crate) struct Pooled {
     pub(crate) direction: Direction,
@@ -80,7 +80,8 @@ pub(crate) struct Pooled {
 }
 
 impl Pooled {
-    /// `answers[f]` serves the queries of fold `f`; without a split the first serves all. `missing` says which pairs a run does not hold.
+    /// `answers[f]` serves the queries of fold `f`; without a split, the first answer serves all queries. `missing` says which
+    /// pairs a run does not hold.
     pub(crate) fn new(
         answers: &[&Answer],
         split: Option<&Split>,

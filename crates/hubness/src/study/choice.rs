@@ -1,4 +1,4 @@
-//! Choosing among settings: for each fold of the images by the others, or for all by a validation set.
+//! Choosing among settings: for each fold of the images on the other folds, or for all images on a validation set.
 
 use std::cell::OnceCell;
 
@@ -10,7 +10,7 @@ use super::spec::Spec;
 use crate::choose::{Goal, HitTable, Split, choose_on_validation, cross_fit};
 use crate::{Direction, Pairs};
 
-/// Who chooses what was left open.
+/// Who chooses the open settings.
 pub(crate) enum Chooser<'a> {
     /// A validation set, for all images at once.
     Validation(Box<Set<'a>>),
@@ -19,7 +19,7 @@ pub(crate) enum Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// The split behind `choices` answers or picks; none where a single one serves all images.
+    /// The split behind `choices` answers or picks; none if a single one serves all images.
     pub(crate) fn split(&self, choices: usize) -> Result<Option<&Split>> {
         match self {
             Self::Halves(halves) if choices > 1 => halves.split().map(Some),
@@ -28,7 +28,8 @@ impl Chooser<'_> {
     }
 }
 
-/// Two halves of the images by their names, made when somebody asks: a single image can be measured but not halved.
+/// Two halves of the images by their names. They are made on first use, because a single image can be measured but not
+/// halved.
 pub(crate) struct Halves {
     images: Vec<String>,
     seed: u64,
@@ -41,7 +42,7 @@ impl Halves {
     }
 
     /// # Errors
-    /// If fewer than two images have names of their own.
+    /// If there are fewer than two different names.
     pub(crate) fn split(&self) -> Result<&Split> {
         if let Some(split) = self.split.get() {
             return Ok(split);
@@ -54,7 +55,7 @@ impl Halves {
 /// Picks of one direction: one for each fold, or a single one that serves all.
 pub(crate) type Picks = Vec<usize>;
 
-/// A table without a setting yet, over the images that have texts.
+/// An empty table over the images that have texts.
 pub(crate) fn table(pairs: &Pairs, direction: Direction) -> Result<HitTable> {
     let queries =
         active(pairs).map(|image| direction.queries(1, pairs.texts_of(image).len() as u16));

@@ -1,8 +1,8 @@
-//! What a study is made of: scores, pairs, names, held-out banks, the truth.
+//! The inputs of a study: scores, pairs, names, held-out banks, the truth.
 
 use std::borrow::Cow;
 
-use itm_core::tiles::{Consumer, Embeddings, Tiles};
+use itm_core::tiles::{Consumer, Embeddings, Tiles, TopK};
 use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
 
 use crate::rows::Length;
@@ -11,7 +11,7 @@ use crate::{Direction, Scores};
 /// Where scores come from.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
-    /// Inner products of embeddings, which are never held whole.
+    /// Inner products of embeddings. Memory never holds all of them at once.
     Embeddings {
         /// One row per image.
         images: Embeddings<'a>,
@@ -22,11 +22,12 @@ pub enum Source<'a> {
     },
     /// A matrix of finite scores.
     Matrix(&'a ScoreMatrix),
-    /// What a run holds of each direction, at least of one: images are rows whichever side asks, −∞ stands where the run holds nothing.
+    /// The scores of runs for at least one direction. Images are the rows in both directions. A pair that a run does not
+    /// hold has −∞.
     Runs {
-        /// Images ask.
+        /// Images are the queries.
         i2t: Option<&'a ScoreMatrix>,
-        /// Texts ask.
+        /// Texts are the queries.
         t2i: Option<&'a ScoreMatrix>,
     },
 }
@@ -56,7 +57,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Who asks: runs have only the directions that are there.
+    /// The directions that have scores: for runs, only the given directions.
     pub(crate) fn directions(&self) -> Vec<Direction> {
         let asks = |direction: &Direction| match self {
             Self::Runs { i2t, t2i } => direction.queries(i2t, t2i).is_some(),
@@ -65,7 +66,7 @@ impl<'a> Source<'a> {
         Direction::BOTH.into_iter().filter(asks).collect()
     }
 
-    /// Embeddings and matrices are one set of scores, runs one for each direction.
+    /// Embeddings and matrices give one set of scores, runs give one set per direction.
     ///
     /// # Errors
     /// If embeddings do not fit together.
@@ -85,27 +86,30 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Scores that are counted on together.
+/// One set of scores, and the directions that are measured on it.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) scores: Held<'a>,
     pub(crate) directions: Vec<Direction>,
-    /// Scores up to this one stand for entries that a run does not hold.
+    /// A score at or below this value means that the run does not hold the pair.
     pub(crate) floor: Option<f32>,
 }
 
-/// A run's scores with a finite number, below all others, where the run has none.
+/// A run's scores. Pairs that the run does not hold get a finite number below all other scores.
 fn floored<'a>(run: &ScoreMatrix, direction: Direction) -> Result<Part<'a>> {
     let held = || run.values().iter().copied().filter(|s| s.is_finite());
     let (least, most) =
         (held().fold(f32::INFINITY, f32::min), held().fold(f32::NEG_INFINITY, f32::max));
+    if least > most {
+        return Err(Error::invalid(format!("run for {direction}"), "at least 1 finite score", 0));
+    }
     let floor = least - 0.05 * (most - least).max(least.abs() * 1e-3).max(1e-6);
     let values = run.values().iter().map(|s| if s.is_finite() { *s } else { floor }).collect();
     let scores = Held::Matrix(Cow::Owned(ScoreMatrix::new(run.images(), run.texts(), values)?));
     Ok(Part { scores, directions: vec![direction], floor: Some(floor) })
 }
 
-/// Scores of either kind.
+/// Scores of either kind: tiles of embeddings, or a matrix.
 #[derive(Debug)]
 pub(crate) enum Held<'a> {
     Tiles(Tiles<'a>),
@@ -134,6 +138,10 @@ impl Scores for Held<'_> {
         of_either!(self, scores => scores.run(consumer))
     }
 
+    fn nearest(&self, direction: Direction, k: usize) -> TopK {
+        of_either!(self, scores => scores.nearest(direction, k))
+    }
+
     fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {
         of_either!(self, scores => scores.pair_scores(images, texts))
     }
@@ -147,7 +155,7 @@ impl Scores for Held<'_> {
     }
 }
 
-/// Scores, and which of them are right.
+/// Scores, and the pairs that are right.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a> {
     /// Images × texts.
@@ -165,7 +173,7 @@ impl<'a> Judged<'a> {
     /// The scores on which settings are chosen.
     ///
     /// # Errors
-    /// If they come from runs, or do not fit the pairs.
+    /// If the scores come from runs, or do not fit the pairs.
     pub(crate) fn for_choosing(&self) -> Result<Part<'a>> {
         let place = "validation";
         self.check(place)?;
@@ -175,9 +183,11 @@ impl<'a> Judged<'a> {
         }
     }
 
+    /// Checks that scores and pairs fit together. `name` is the place in an error.
+    ///
     /// # Errors
-    /// If scores and pairs do not speak of the same images and texts, or an image asks that has no text; `name` is what an error
-    /// calls them.
+    /// If scores and pairs differ in the number of images or texts, a score of a matrix is not finite, an image is a query
+    /// without a text, or an image has more than 65,535 texts.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let (pairs, directions) = (self.pairs, self.scores.directions());
         if directions.is_empty() {
@@ -204,11 +214,11 @@ impl<'a> Judged<'a> {
             let place = || format!("{name}, image {image}");
             let texts = pairs.texts_of(image).len();
             if texts == 0 && i2t {
-                let expected = "a text for every image that asks";
+                let expected = "a text for every query image";
                 return Err(Error::invalid(place(), expected, "none"));
             }
             if texts > usize::from(u16::MAX) {
-                let expected = format!("at most {} texts of an image", u16::MAX);
+                let expected = format!("at most {} texts per image", u16::MAX);
                 return Err(Error::invalid(place(), expected, texts));
             }
         }
@@ -229,16 +239,16 @@ fn same(name: &str, (images, texts): (usize, usize), pairs: &Pairs) -> Result<()
 pub struct Test<'a> {
     /// Scores and pairs.
     pub set: Judged<'a>,
-    /// What hubs and victims are called. Folds are made by the names of images.
+    /// Names of hubs and victims. The names of images also decide the folds.
     pub names: &'a Names,
     /// Held-out embeddings, for corrections that are fitted on them.
     pub banks: Banks<'a>,
-    /// What is true beyond the pairs, to tell deserved hubs from others.
+    /// True matches beyond the pairs, which tell deserved hubs from other hubs.
     pub truth: Option<&'a Relevance>,
 }
 
 impl<'a> Test<'a> {
-    /// Scores and pairs alone.
+    /// Only scores and pairs.
     pub fn new(scores: impl Into<Source<'a>>, pairs: &'a Pairs) -> Self {
         static NOBODY: Names = Names { images: None, texts: None };
         let set = Judged::new(scores, pairs);
@@ -261,7 +271,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Names of images and texts, where they are known; as many as there are images and texts.
+/// Names of images and texts, if they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// One per image.
@@ -282,12 +292,12 @@ impl Names {
     }
 }
 
-/// Held-out embeddings of both sides or of none, as wide as the embeddings of the test.
+/// Held-out embeddings of both sides or of neither, of the same width as the test embeddings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Banks<'a> {
-    /// Images: they ask the test texts.
+    /// Images: queries for the test texts.
     pub images: Option<Embeddings<'a>>,
-    /// Texts: they ask the test images.
+    /// Texts: queries for the test images.
     pub texts: Option<Embeddings<'a>>,
 }
 
@@ -297,28 +307,28 @@ impl<'a> Banks<'a> {
         direction.queries(self.images, self.texts).is_some()
     }
 
-    /// Rows of a study are of both directions: so must a bank be.
+    /// Checks that both sides have a bank, or neither: a row of a study has both directions.
     fn check(&self) -> Result<()> {
         let missing = match (self.images, self.texts) {
             (Some(_), None) => "bank_texts",
             (None, Some(_)) => "bank_images",
             _ => return Ok(()),
         };
-        let expected = "banks of both sides: rows are of both directions";
+        let expected = "banks of both sides: every row has both directions";
         Err(Error::invalid(missing, expected, "none"))
     }
 
-    /// Bank queries against test items, images as rows.
+    /// Scores of bank queries with test items; images are the rows.
     pub(crate) fn queries(&self, test: &Source<'a>, direction: Direction) -> Result<Tiles<'a>> {
         self.of(direction, test, direction)
     }
 
-    /// Bank items against test items: the bank stands where queries stand.
+    /// Scores of bank items with test items; the bank takes the place of the queries.
     pub(crate) fn items(&self, test: &Source<'a>, direction: Direction) -> Result<Tiles<'a>> {
         self.of(direction.reversed(), test, direction)
     }
 
-    /// The bank of the side that asks in one direction, in place of the queries of another.
+    /// Scores of `direction`. The bank of the queries of direction `side` takes the place of the queries.
     fn of(&self, side: Direction, test: &Source<'a>, direction: Direction) -> Result<Tiles<'a>> {
         let Source::Embeddings { images, texts, .. } = *test else {
             return Err(Error::invalid("a bank", "embeddings to compare it with", "scores"));
@@ -330,5 +340,17 @@ impl<'a> Banks<'a> {
             Direction::I2t => Tiles::new(bank, texts),
             Direction::T2i => Tiles::new(images, bank),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_a_finite_score_is_named() {
+        let run = ScoreMatrix::from_rows([[f32::NEG_INFINITY; 2]; 2]);
+        let line = floored(&run, Direction::I2t).unwrap_err().to_string();
+        assert_eq!(line, "run for i2t: expected at least 1 finite score, got 0");
     }
 }

@@ -14,10 +14,10 @@ use crate::{
     Candidates, CapacityScale, Direction, GreedyRuns, GreedySweep, Stop, TopLists, capacity, pass,
 };
 
-/// λ runs from 1 to this in what `auto` tries.
+/// `auto` tries λ from 1 to this value.
 const MOST: f64 = 10.0;
 
-/// What was asked of matchings other than by default, for their parameters.
+/// The settings of matchings that differ from the defaults, as parameters of a row.
 pub(crate) fn unusual(settings: &Settings) -> Params {
     let literal = || Param::Word("literal".into());
     let said = [
@@ -34,7 +34,7 @@ pub(crate) fn lists(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<T
     pass::top(set.fit.test, correction, Candidates::<Held<'_>>::advised(10))
 }
 
-/// The cuts that one choice of λ serves: each K its own, or all three.
+/// The cuts for which λ is chosen: each K separately, or all three together.
 pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
     match settings.rgm_runs {
         Runs::Single => vec![(2, Goal::Sum)],
@@ -42,13 +42,13 @@ pub(crate) fn choices(settings: &Settings) -> Vec<(usize, Goal)> {
     }
 }
 
-/// What every λ hits.
+/// The hits under every λ.
 pub(crate) struct Lambdas {
-    /// No bound first, then from loose to tight.
+    /// First without a bound, then from loose to tight bounds.
     table: HitTable,
     /// The λ of each entry.
     lambdas: Vec<f64>,
-    /// The smallest λ that bounds nothing on this set, if that is 10 at most; else ∞.
+    /// The smallest λ that bounds nothing on this set, if it is at most 10; otherwise ∞.
     idle: f64,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn lambda_table(
     let hits = |sweep: &GreedySweep<'_, Held<'_>>| {
         let places = sweep.places(stop, set.pairs);
         let hit = |place: &Option<usize>| {
-            // Where each K has a run of its own, only the cut of its own K matters.
+            // If each K has its own run, only the cut of that K matters.
             CUTS.map(|k| place.is_some_and(|place| place < k as usize))
         };
         let hits: Vec<_> = places.iter().map(hit).collect();
@@ -76,7 +76,7 @@ pub(crate) fn lambda_table(
     all.push("lambda=inf", 0.0, hits(&sweep))?;
     let mut lambdas = vec![f64::INFINITY];
     let loose = (MOST * share) as usize;
-    // The share may be no whole number: 5 queries for 2 items are 2.5 each, and λ = 1 allows 3.
+    // The share may be fractional: 5 queries for 2 items are 2.5 per item, and λ = 1 allows 3.
     let lambda_of = |capacity: usize| if capacity == unit { 1.0 } else { capacity as f64 / share };
     let idle = match sweep.largest().max(unit) {
         largest if largest <= loose.max(unit) => lambda_of(largest),
@@ -91,7 +91,7 @@ pub(crate) fn lambda_table(
     Ok(Lambdas { table: all, lambdas, idle })
 }
 
-/// λ·k·x of λ = 1, not rounded.
+/// The capacity at λ = 1 before rounding.
 fn fair_share(candidates: &Candidates<'_, Held<'_>>, k: usize, scale: CapacityScale) -> f64 {
     let each = candidates.queries() as f64 / candidates.items() as f64;
     match scale {
@@ -126,7 +126,7 @@ pub(crate) fn cross_fitted(
     Ok(chosen)
 }
 
-/// λ for every cut, chosen on a validation set: of equal ones the smallest.
+/// λ for every cut, chosen on a validation set; of equally good values, the smallest.
 pub(crate) fn validated(set: &Set<'_>, direction: Direction, spec: Spec) -> Result<[f64; 3]> {
     let lists = lists(set, direction, spec)?;
     let candidates = Candidates::new(set.fit.test, &set.get(direction, spec).correction, &lists)?;
@@ -134,7 +134,7 @@ pub(crate) fn validated(set: &Set<'_>, direction: Direction, spec: Spec) -> Resu
     for (cut, goal) in choices(set.fit.settings) {
         let Lambdas { table: loose_first, mut lambdas, idle } =
             lambda_table(set, &candidates, cut)?;
-        // Without a bound is as good as with the smallest that bounds nothing, and that one is smaller.
+        // No bound gives the same hits as the smallest λ that bounds nothing, and that λ is smaller than ∞.
         lambdas[0] = idle;
         let mut tight_first = table(set.pairs, direction)?;
         for candidate in loose_first.candidates().iter().rev() {
@@ -167,7 +167,7 @@ pub(crate) fn matchings(
     }
 }
 
-/// R@10 against λ from 1 to 10, as the paper's Figure 4.
+/// R@10 against λ from 1 to 10, as in the paper's Figure 4.
 pub(crate) fn curve(set: &Set<'_>, direction: Direction, spec: Spec, label: &str) -> Result<Curve> {
     let &Settings { rgm_capacity: scale, rgm_stop: stop, .. } = set.fit.settings;
     let lists = lists(set, direction, spec)?;
@@ -195,7 +195,7 @@ mod tests {
     use crate::study::spec::Fit;
     use crate::{Correction, Pairs, ScoreMatrix};
 
-    /// 20 queries for 8 items are 2.5 each: every λ of the table must run the very capacity whose hits stand beside it.
+    /// 20 queries for 8 items are 2.5 per item: every λ of the table must give the capacity that its hits were counted with.
     #[test]
     fn a_lambda_means_its_capacity_where_the_share_is_no_whole_number() {
         let value = |at: usize| ((at * 7919) % 101) as f32 / 101.0 + (at / 20 == 3) as u8 as f32;
@@ -212,7 +212,7 @@ mod tests {
         let candidates = Candidates::new(scores, &plain, &lists).unwrap();
         let Lambdas { table, lambdas, idle } = lambda_table(&set, &candidates, 0).unwrap();
         assert!(lambdas.len() > 3 && lambdas.contains(&1.0));
-        // A capacity above the number of queries that hold the most held item changes nothing.
+        // A capacity of at least the largest number of queries that hold one item changes nothing.
         let most = GreedySweep::new(&candidates, 1).largest();
         assert_eq!(capacity_at(&candidates, idle, 1, CapacityScale::Balanced).unwrap(), most);
         for (candidate, &lambda) in table.candidates().iter().zip(&lambdas).skip(1) {

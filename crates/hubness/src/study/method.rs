@@ -1,14 +1,14 @@
-//! The wanted corrections, by name.
+//! Corrections and rows of a study, by name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use itm_core::Error;
 
-/// A correction by its name.
+/// A correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// Nearest neighbours as they are.
+    /// Nearest neighbours without a correction.
     Nns,
     /// CSLS.
     Csls,
@@ -22,11 +22,11 @@ pub enum Base {
     QbNorm,
     /// Dual inverted softmax over two banks.
     DualIs,
-    /// Its dynamic form.
+    /// The dynamic form of Dual-IS.
     DualDis,
     /// Mutual proximity, Gaussian.
     Mp,
-    /// Mutual proximity, counted.
+    /// Mutual proximity, empirical.
     MpEmpirical,
     /// Local scaling.
     Ls,
@@ -35,7 +35,7 @@ pub enum Base {
 }
 
 impl Base {
-    /// All, in the order of reports.
+    /// All corrections, in the order of reports.
     pub const ALL: [(&str, Self); 12] = [
         ("nns", Self::Nns),
         ("csls", Self::Csls),
@@ -51,7 +51,7 @@ impl Base {
         ("nicdm", Self::Nicdm),
     ];
 
-    /// Its name.
+    /// The name of the correction.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, base)| *base == self).map_or("?", |(name, _)| name)
     }
@@ -61,7 +61,7 @@ impl Base {
         self != Self::Nns
     }
 
-    /// Whether it needs embeddings: a bank of items is compared with items.
+    /// Whether it needs a bank of items.
     pub fn needs_item_bank(self) -> bool {
         matches!(self, Self::DualIs | Self::DualDis)
     }
@@ -92,7 +92,7 @@ impl FromStr for Method {
     type Err = Error;
 
     /// # Errors
-    /// If no method has this name: the line lists the names.
+    /// If no method has this name; the error lists the names.
     fn from_str(name: &str) -> Result<Self, Error> {
         let base = |name: &str| Base::ALL.iter().find(|(n, _)| *n == name).map(|(_, base)| *base);
         let found = match name.split_once('+') {

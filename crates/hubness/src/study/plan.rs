@@ -1,4 +1,4 @@
-//! The rows of a report, from what the command asks for.
+//! The rows of a report, planned from the wanted methods.
 
 use itm_core::{Error, Result};
 
@@ -13,14 +13,14 @@ use crate::rows::Length;
 /// One row of the study.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// Its name, different from all others.
+    /// The name of the row; every row has a different name.
     pub(crate) name: String,
-    /// The corrections among which one is chosen; a single one if nothing is to be chosen.
+    /// The candidate corrections; a single one if nothing is to be chosen.
     pub(crate) specs: Vec<Spec>,
     pub(crate) then: Then,
     /// λ of a matching.
     pub(crate) lambda: Choice,
-    /// Whether somebody gave a number.
+    /// Whether the user gave a number.
     pub(crate) given: bool,
 }
 
@@ -40,7 +40,7 @@ impl Plan {
         }
     }
 
-    /// The name of a row of RGM whatever its λ, which is the last of the numbers.
+    /// The name of a row of RGM without its λ, the last of the numbers.
     pub(crate) fn name_without_lambda(&self) -> String {
         let Some(numbered) = self.name.strip_suffix(')') else { return self.name.clone() };
         match (numbered.rsplit_once(','), numbered.split_once('(')) {
@@ -54,25 +54,25 @@ impl Plan {
 /// What the input allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Queries of a bank in every direction asked.
+    /// There is a bank of queries for every direction.
     pub(crate) bank: bool,
-    /// Items of a bank too.
+    /// There is a bank of items for every direction.
     pub(crate) item_bank: bool,
     /// Scores are cosines.
     pub(crate) cosines: bool,
-    /// A run: only what needs no scores beside those it holds.
+    /// The scores come from runs: a method must not need any other score.
     pub(crate) run: bool,
-    /// So many queries and items that counting proximity would take too much memory.
+    /// There are too many scores to hold in memory for empirical mutual proximity.
     pub(crate) large: bool,
-    /// A direction has a single query: there are no others to correct for.
+    /// There is a single image, or a direction has a single query: there are no other queries to compare with.
     pub(crate) alone: bool,
 }
 
-/// Above this number of scores, proximity is counted only on request.
+/// Above this number of scores, empirical mutual proximity runs only on request.
 const COUNTED: usize = 20_000_000;
 
 impl Offer {
-    /// What scores and banks allow where these directions ask.
+    /// What scores and banks allow in these directions.
     pub(crate) fn new(scores: &Source<'_>, banks: &Banks<'_>, directions: &[Direction]) -> Self {
         let (images, texts) = scores.shape();
         let few = |d: &Direction| d.queries(images, texts) < 2;
@@ -86,10 +86,10 @@ impl Offer {
         }
     }
 
-    /// Whether a method can be had of this input.
+    /// Checks that the input allows a method.
     ///
     /// # Errors
-    /// If not: what it needs.
+    /// If not; the error says what the method needs.
     pub(crate) fn check(self, method: Method) -> Result<()> {
         let refused = |expected, got| Error::invalid(format!("method {method}"), expected, got);
         let Method::One(base, then) = method else {
@@ -99,14 +99,14 @@ impl Offer {
             };
         };
         if base.needs_item_bank() && !(self.bank && self.item_bank) {
-            return Err(refused("banks of images and of texts", "not both"));
+            return Err(refused("banks of images and of texts", "at most one of them"));
         }
         if matches!(base, Base::Ls | Base::Nicdm) && !self.cosines {
             return Err(refused("cosines (of embeddings of unit length)", "other scores"));
         }
         let held = matches!(base, Base::Nns | Base::Csls | Base::Is | Base::Nnn);
         if self.run && (!held || then != Then::Ranking) {
-            return Err(refused("all scores", "those that a run holds"));
+            return Err(refused("all scores", "only the scores of a run"));
         }
         let by_itself = then == Then::Ranking && (base == Base::Nns || self.bank);
         if self.alone && !by_itself {
@@ -115,7 +115,7 @@ impl Offer {
         Ok(())
     }
 
-    /// On what a correction is fitted: the test queries (`false`), a bank (`true`), or each.
+    /// The fits of a correction: on the test queries (`false`), on a bank (`true`), or one of each.
     fn banks(self, base: Base) -> &'static [bool] {
         match (base.takes_bank() && self.bank, base.needs_item_bank() || self.alone) {
             (true, true) => &[true],
@@ -131,7 +131,7 @@ const MANY: &str = "at least 2 queries and 2 images in each direction";
 /// Every wanted row. Nearest neighbours always come first.
 ///
 /// # Errors
-/// If a correction cannot be had of this input.
+/// If the input does not allow a method.
 pub(crate) fn plans(methods: &[Method], settings: &Settings, offer: Offer) -> Result<Vec<Plan>> {
     let asked = if methods.is_empty() { all(offer) } else { methods.to_vec() };
     let plain = Method::One(Base::Nns, Then::Ranking);
@@ -167,7 +167,7 @@ fn auto() -> Plan {
     }
 }
 
-/// Everything that can be had.
+/// All methods that the input allows. Empirical mutual proximity is left out if there are too many scores.
 fn all(offer: Offer) -> Vec<Method> {
     let ranking = Base::ALL.into_iter().map(|(_, base)| Method::One(base, Then::Ranking));
     let matched = [
@@ -197,7 +197,7 @@ fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Setti
         Then::Gm => &[Choice::Number(1.0)],
         Then::Rgm => &settings.rgm_lambda,
     };
-    // Items of a bank are never the test's: there is no other form to tell this one from.
+    // A correction with a bank of items has no form without banks, so its name needs no mark.
     let mark = if bank && !base.needs_item_bank() { "@bank" } else { "" };
     let name = format!("{method}{mark}");
     let of = |number: Option<Choice>| match number {
@@ -219,7 +219,7 @@ fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Setti
     plans
 }
 
-/// Gives each of several rows of one method its numbers in its name.
+/// If a method has several rows, adds the numbers to their names.
 fn named_apart(plans: &mut [Plan]) {
     let names: Vec<_> = plans.iter().map(|plan| plan.name.clone()).collect();
     for (plan, name) in plans.iter_mut().zip(&names) {

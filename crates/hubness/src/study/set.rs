@@ -10,12 +10,12 @@ use crate::pass::{Scan, Scanned};
 use crate::report::Params;
 use crate::{AnyCorrection, Direction, Rescore, Scores, Survey};
 
-/// Scores and pairs, and what has been made of them.
+/// Scores, pairs, and the corrections that were fitted on them.
 pub(crate) struct Set<'a> {
     pub(crate) fit: Fit<'a>,
     pub(crate) pairs: &'a Pairs,
     pub(crate) directions: Vec<Direction>,
-    /// Scores up to this one stand for entries that a run does not hold.
+    /// A score at or below this value means that the run does not hold the pair.
     pub(crate) floor: Option<f32>,
     fitted: Vec<Fitted>,
 }
@@ -27,12 +27,12 @@ pub(crate) struct Fitted {
     pub(crate) correction: AnyCorrection,
     pub(crate) params: Params,
     pub(crate) answer: Answer,
-    /// How much it corrects.
+    /// How strongly the correction changes scores.
     pub(crate) strength: f64,
     listed: usize,
 }
 
-/// The spread of what items lose, in units of the score; the largest number where a correction has no such form.
+/// The standard deviation of the item biases, in units of the score; the largest number if the correction is not affine.
 fn strength(map: &dyn Rescore) -> f64 {
     let Some(affine) = map.affine() else { return f64::MAX };
     let items = &affine.items[0];
@@ -52,21 +52,22 @@ impl<'a> Set<'a> {
         Self { fit, pairs, directions, floor, fitted: Vec::new() }
     }
 
-    /// What was prepared for a direction.
+    /// The correction that was prepared for a direction.
     ///
     /// # Panics
-    /// If nobody prepared it.
+    /// If it was not prepared.
     pub(crate) fn get(&self, direction: Direction, spec: Spec) -> &Fitted {
         let wanted = |f: &&Fitted| f.spec == spec && f.correction.direction() == direction;
         self.fitted.iter().find(wanted).expect("specs are prepared before they are used")
     }
 
-    /// Whether a run does not hold a pair.
+    /// Whether this score means that the run does not hold the pair.
     pub(crate) fn is_missing(&self, score: f32) -> bool {
         self.floor.is_some_and(|floor| score <= floor)
     }
 
-    /// Fits and scans what is not there yet: one pass for the fits of CSLS and IS, one for all ranks and lists of `k` items.
+    /// Fits and scans the corrections that are not there yet. One pass serves all fits of CSLS and IS, one pass serves all
+    /// ranks and lists of `k` items.
     pub(crate) fn prepare(&mut self, specs: &[Spec], k: usize) -> Result<()> {
         let mut fresh: Vec<Spec> = Vec::new();
         for &spec in specs {
@@ -116,7 +117,7 @@ impl<'a> Set<'a> {
         Ok(fits)
     }
 
-    /// One look for all fits of CSLS and IS, where both directions are asked of the same scores.
+    /// One survey for all fits of CSLS and IS, if both directions are measured on the same scores.
     fn survey(&self, fresh: &[Spec]) -> Result<Option<Survey<'a, Held<'a>>>> {
         let numbers = |base: Base| {
             let of = fresh.iter().filter(move |spec| spec.base == base && !spec.bank);
@@ -151,7 +152,7 @@ impl<'a> Set<'a> {
     }
 }
 
-/// A correction of what a run holds; what it does not hold comes last, whatever the correction.
+/// A correction of the pairs that a run holds. All other pairs come last, whatever the correction.
 #[derive(Debug)]
 struct OfRun {
     floor: f32,

@@ -1,4 +1,4 @@
-//! The numbers of the corrections: what they are by default, how they are written, and which ones a correction can use.
+//! The numbers of the corrections: defaults, notation and valid ranges.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -8,22 +8,23 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{CapacityScale, Stop};
 
-/// Settings of the corrections, by default the papers'. A command line has them as options, a file as keys.
+/// Settings of the corrections. The defaults are the papers' values. On a command line they are options, in a file keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Corrections"))]
 pub struct Settings {
-    /// CSLS: neighbours of an item, or auto; several by comma make several rows
+    /// CSLS: number of neighbours of an item, or auto; several values, separated by commas, make several rows
     #[serde(deserialize_with = "one_or_more")]
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
     #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().csls_k))]
     pub csls_k: Vec<Choice>,
-    /// IS: inverse temperature, or auto; several by comma make several rows
+    /// IS: inverse temperature, or auto; several values, separated by commas, make several rows
     #[serde(deserialize_with = "one_or_more")]
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "BETA"))]
     #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().is_beta))]
     pub is_beta: Vec<Choice>,
-    /// RGM: times its fair share of queries that an item may serve (inf: no bound), or auto; several by comma make several rows
+    /// RGM: an item may serve at most this many times its fair share of queries (inf: no bound), or auto; several values,
+    /// separated by commas, make several rows
     #[serde(deserialize_with = "one_or_more")]
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "LAMBDA"))]
     #[cfg_attr(feature = "cli", arg(value_delimiter = ',', default_values_t = defaults().rgm_lambda))]
@@ -32,7 +33,7 @@ pub struct Settings {
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "ALPHA"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().nnn_alpha))]
     pub nnn_alpha: f64,
-    /// NNN: queries that an item's mean is over
+    /// NNN: number of queries in the mean of an item
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().nnn_k))]
     pub nnn_k: usize,
@@ -40,7 +41,7 @@ pub struct Settings {
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "BETA"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().qbnorm_beta))]
     pub qbnorm_beta: f64,
-    /// QB-Norm: items that a bank query makes active
+    /// QB-Norm: number of items that a bank query makes active
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().qbnorm_k))]
     pub qbnorm_k: usize,
@@ -52,21 +53,22 @@ pub struct Settings {
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "EPS"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().sinkhorn_eps))]
     pub sinkhorn_eps: f64,
-    /// Sinkhorn: iterations at most
+    /// Sinkhorn: largest number of iterations
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "N"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().sinkhorn_iterations))]
     pub sinkhorn_iterations: usize,
-    /// Local scaling and NICDM: neighbours
+    /// Local scaling and NICDM: number of neighbours
     #[cfg_attr(feature = "cli", arg(long, allow_negative_numbers = true, value_name = "K"))]
     #[cfg_attr(feature = "cli", arg(default_value_t = defaults().local_k))]
     pub local_k: usize,
-    /// What an item's fair share of queries is in a matching: queries / items at least (balanced), or one (literal, as listed in the paper)
+    /// The fair share of queries of an item in a matching: queries / items, but at least one (balanced), or always one (literal,
+    /// as listed in the paper)
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = defaults().rgm_capacity))]
     pub rgm_capacity: CapacityScale,
     /// When a matching stops: when nothing more fits (exhaustive), or after min(queries, items) · k edges (literal)
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = defaults().rgm_stop))]
     pub rgm_stop: Stop,
-    /// One matching with k = 10 for all recalls, instead of one each with k = 1, 5, 10
+    /// One matching with k = 10 for all recalls, instead of one matching each for k = 1, 5, 10
     #[cfg_attr(feature = "cli", arg(long = "rgm-single-run", action = clap::ArgAction::SetTrue))]
     #[cfg_attr(feature = "cli", arg(value_parser = Runs::parser()))]
     pub rgm_runs: Runs,
@@ -99,10 +101,10 @@ fn defaults() -> Settings {
 }
 
 impl Settings {
-    /// Whether every number is one that its correction can use.
+    /// Checks that every correction can use its numbers.
     ///
     /// # Errors
-    /// For the first that is not, by the name of its field.
+    /// If a number is out of range. The error names the field of the first such number.
     pub fn check(&self) -> Result<()> {
         for (name, choices) in
             [("csls_k", &self.csls_k), ("is_beta", &self.is_beta), ("rgm_lambda", &self.rgm_lambda)]
@@ -167,32 +169,32 @@ fn require<T: Display + Copy>(
     if good(got) { Ok(()) } else { Err(Error::invalid(name, expected, got)) }
 }
 
-/// Matchings of the three recalls.
+/// The matchings behind the three recalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Runs {
-    /// One each, with k = 1, 5, 10.
+    /// One matching each for k = 1, 5, 10.
     #[default]
     PerK,
-    /// One with k = 10 for all.
+    /// One matching with k = 10 for all three.
     Single,
 }
 
 #[cfg(feature = "cli")]
 impl Runs {
-    /// A flag asks for a single run.
+    /// Parses the flag for a single run.
     fn parser() -> impl clap::builder::TypedValueParser<Value = Self> {
         use clap::builder::{BoolValueParser, TypedValueParser};
         BoolValueParser::new().map(|single| if single { Self::Single } else { Self::PerK })
     }
 }
 
-/// A number, or left to cross-fitting (or validation).
+/// A number, or `auto`: chosen by cross-fitting or on validation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Choice {
     /// As given.
     Number(f64),
-    /// Chosen on other images than those it is used for.
+    /// Chosen on other images than the images it is used for.
     Auto,
 }
 
@@ -285,7 +287,7 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(settings, Ok(want.clone()));
-        assert_eq!(read(&serde_json::to_string(&want).unwrap()), Ok(want)); // and it is written as it is read
+        assert_eq!(read(&serde_json::to_string(&want).unwrap()), Ok(want)); // what is written reads back
         assert_eq!(read("{}"), Ok(Settings::default()));
         for (json, part) in [
             (r#"{"csls": 5}"#, "unknown field `csls`"),
@@ -299,7 +301,7 @@ mod tests {
         }
     }
 
-    /// The command line's own tests have the other lines.
+    /// The tests of the command line check the other error lines.
     #[test]
     fn what_only_a_program_can_get_wrong_is_refused_too() {
         let line = |settings: Settings| settings.check().unwrap_err().to_string();

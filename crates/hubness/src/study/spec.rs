@@ -20,10 +20,10 @@ pub(crate) struct Spec {
     pub(crate) bank: bool,
 }
 
-/// CSLS's k that `auto` tries.
+/// The values of CSLS's k that `auto` tries.
 const KS: [f64; 9] = [100.0, 50.0, 30.0, 20.0, 10.0, 5.0, 3.0, 2.0, 1.0];
 
-/// IS's β that `auto` tries.
+/// The values of IS's β that `auto` tries.
 const BETAS: [f64; 13] =
     [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0];
 
@@ -40,7 +40,7 @@ impl Spec {
         }
     }
 
-    /// What a report calls the setting in a list of candidates.
+    /// The name of the setting in a list of candidates.
     pub(crate) fn label(self) -> String {
         match (self.base, self.number) {
             (Base::Csls, Some(k)) => format!("csls k={k}"),
@@ -49,7 +49,7 @@ impl Spec {
         }
     }
 
-    /// Its parameters, by name.
+    /// The parameters of the correction, by name.
     pub(crate) fn params(self, settings: &Settings) -> Params {
         let number = self.number.unwrap_or(f64::NAN);
         let all: Vec<(&str, f64)> = match self.base {
@@ -70,7 +70,7 @@ impl Spec {
         all.into_iter().map(|(name, value)| (name.into(), Param::from(value))).collect()
     }
 
-    /// Fits it for a direction; what the fit has to say goes beside the parameters.
+    /// Fits the correction for a direction. Sinkhorn adds its iterations and its row error to the parameters.
     pub(crate) fn fit(
         self,
         fit: &Fit<'_>,
@@ -137,7 +137,7 @@ impl Spec {
     }
 }
 
-/// A number of neighbours, which [`Settings::check`] found whole.
+/// A number of neighbours as an integer. [`Settings::check`] has checked that it is whole.
 pub(super) fn whole(k: f64) -> usize {
     k as usize
 }
@@ -146,7 +146,7 @@ pub(super) fn whole(k: f64) -> usize {
 #[derive(Clone, Copy)]
 pub(crate) struct Fit<'a> {
     pub(crate) test: &'a Held<'a>,
-    /// Where the scores come from, to compare banks with.
+    /// Where the scores come from; banks are compared with these embeddings.
     pub(crate) source: Source<'a>,
     pub(crate) banks: Banks<'a>,
     pub(crate) settings: &'a Settings,

@@ -48,7 +48,7 @@ pub(crate) fn rows(
     Ok(rows)
 }
 
-/// One thing of each direction that was measured.
+/// One value for each direction that was measured.
 fn directed<T>(sides: &[Side], of: impl Fn(&Side) -> T) -> Directed<T> {
     let one = |direction| sides.iter().find(|side| side.pooled.direction == direction).map(&of);
     Directed { i2t: one(Direction::I2t), t2i: one(Direction::T2i) }
@@ -65,7 +65,7 @@ fn system(sides: &[Side], pairs: &Pairs) -> Result<Hits> {
     joined_hits(&of(Direction::I2t), &of(Direction::T2i), &captions)
 }
 
-/// Every row against the first, nearest neighbours.
+/// Compares every row with the first row, nearest neighbours.
 fn compare(study: &Study, rows: &mut [Row], systems: &[[Hits; 1]]) -> Result<()> {
     let (Some(plain), true) = (systems.first(), rows.len() > 1) else { return Ok(()) };
     let baseline = rows[0].rsum;
@@ -105,7 +105,7 @@ fn recall_intervals(
     })
 }
 
-/// How unequal counts are, hubs being of the usual size.
+/// The hub measures of counts, with the default size of a hub.
 pub(crate) fn measures(counts: &Counts) -> HubMeasures {
     HubMeasures::new(counts, HubSize::default())
 }

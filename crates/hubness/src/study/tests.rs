@@ -1,4 +1,4 @@
-//! The one call against its pieces called by hand.
+//! The one call gives the same numbers as its parts, called by hand.
 
 use itm_core::Relevance;
 use itm_core::eval::{Ranks, TiePolicy};
@@ -21,7 +21,7 @@ fn pairs() -> Pairs {
     Pairs::uniform(IMAGES, 3)
 }
 
-/// Half noise, half truth, and image 3 is a hub.
+/// Noise, a lift for true pairs, and image 3 as a hub.
 fn scores(seed: usize) -> ScoreMatrix {
     let noise = |at: usize| ((at * 7919 + seed * 104_729) % 1009) as f32 / 1009.0;
     let lift = |image: usize, text: usize| f32::from(u8::from(text / 3 == image)) * 0.4;
@@ -30,7 +30,7 @@ fn scores(seed: usize) -> ScoreMatrix {
     ScoreMatrix::new(IMAGES, 90, (0..IMAGES * 90).map(value).collect()).unwrap()
 }
 
-/// A study without draws.
+/// A study without resampling.
 fn study(methods: &[&str]) -> Study {
     let methods = methods.iter().map(|name| name.parse().unwrap()).collect();
     Study { methods, resamples: 0, ..Study::default() }
@@ -74,7 +74,7 @@ fn close(a: [[f64; 3]; 2], b: [[f64; 3]; 2]) {
     }
 }
 
-/// For each direction the k whose recalls on validation sum to most, the first listed of equal ones; counted on test.
+/// In each direction, k is the first one with the largest sum of recalls on validation. Recalls are measured on the test set.
 #[test]
 fn settings_are_chosen_on_validation() {
     let (test, validation, pairs) = (scores(0), scores(5), pairs());
@@ -99,7 +99,7 @@ fn settings_are_chosen_on_validation() {
     assert_eq!((report.rows[0].chosen, report.rows[0].seen.0), (Chosen::Default, Setting::Plain));
 }
 
-/// Each half of the images with the β that is best on the other half.
+/// Each half of the images gets the β that is best on the other half.
 #[test]
 fn without_validation_settings_are_cross_fitted() {
     let (test, pairs) = (scores(1), pairs());
@@ -253,11 +253,11 @@ fn banks_are_fitted_on_beside_the_test_queries() {
 
     let one = Test { banks: Banks { texts: None, ..banks }, ..asked };
     let line = study(&[]).run(&one, None).unwrap_err().to_string();
-    let want = "bank_texts: expected banks of both sides: rows are of both directions, got none";
+    let want = "bank_texts: expected banks of both sides: every row has both directions, got none";
     assert_eq!(line, want);
 }
 
-/// A run that holds everything says what the matrix says; one direction is half of it.
+/// A run that holds every pair gives the same numbers as the matrix. A run of one direction gives the numbers of that direction.
 #[test]
 fn runs_are_measured_by_direction() {
     let (test, pairs) = (scores(6), pairs());
@@ -272,7 +272,7 @@ fn runs_are_measured_by_direction() {
     }
 }
 
-/// Text 0 does not find its image: a miss, whatever the others are.
+/// The run does not hold the pair of text 0: a miss, whatever the other entries are.
 #[test]
 fn what_a_run_does_not_hold_is_a_miss() {
     let (whole, pairs) = (scores(6), pairs());
@@ -319,12 +319,12 @@ fn what_does_not_fit_together_is_one_line() {
     assert_eq!(line(&all, &Test::new(&holes, &pairs), None), want);
     let many = Pairs::new(1, vec![0; 65_536]).unwrap();
     let wide = ScoreMatrix::new(1, 65_536, vec![0.0; 65_536]).unwrap();
-    let want = "scores, image 0: expected at most 65535 texts of an image, got 65536";
+    let want = "scores, image 0: expected at most 65535 texts per image, got 65536";
     assert_eq!(line(&all, &Test::new(&wide, &many), None), want);
     let alone = Pairs::new(IMAGES, (0..90).map(|text| text % 29).collect()).unwrap();
-    let want = "scores, image 29: expected a text for every image that asks, got none";
+    let want = "scores, image 29: expected a text for every query image, got none";
     assert_eq!(line(&all, &Test::new(&test, &alone), None), want);
-    let want = "method dual-is: expected banks of images and of texts, got not both";
+    let want = "method dual-is: expected banks of images and of texts, got at most one of them";
     assert_eq!(line(&study(&["dual-is"]), &plain, None), want);
     let settings = Settings { is_beta: vec![Choice::Number(0.0)], ..Settings::default() };
     let want = "is_beta: expected a finite number above 0, got 0";

@@ -1,4 +1,4 @@
-//! The hubs of nearest neighbours by name, and what each row left of them.
+//! The hubs of nearest neighbours by name, and their counts under each row.
 
 use itm_core::eval::TiePolicy;
 
@@ -15,7 +15,7 @@ use crate::report::{Directed, Histogram, Hub, HubSide, Hubs, Victim};
 /// A row by its name, with its side of one direction.
 type Named<'a> = (&'a str, &'a Side);
 
-/// The hubs of every direction measured; of the rows the first is nearest neighbours.
+/// The hubs of every measured direction. The first row must be nearest neighbours.
 pub(crate) fn hubs_of<'a>(
     test: &Test<'_>,
     sets: &[Set<'_>],
@@ -62,7 +62,7 @@ fn histogram(method: &str, counts: &Counts) -> Histogram {
     }
 }
 
-/// The items of the largest N_10 under nearest neighbours, by name.
+/// The items with the largest N_10 under nearest neighbours, by name.
 fn worst(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>]) -> Vec<Hub> {
     let (plain, pairs) = (set.get(direction, Spec::PLAIN), set.pairs);
     let Found::Top(top) = &plain.answer.found else { return Vec::new() };
@@ -73,7 +73,7 @@ fn worst(test: &Test<'_>, set: &Set<'_>, direction: Direction, rows: &[Named<'_>
     let number = direction.items(pairs.images(), pairs.texts());
     let lists = hubs::Lists::top(number, 10, top);
     let true_ones = test.truth.map(|truth| hubs::deserved(&lists, truth, &items, hubs::HALF));
-    // Of the lists that hold the hub wrongly by the pairs, those where it is right by the truth.
+    // Of the lists in which the hub is wrong by the pairs, the share in which it is right by the truth.
     let deserved = |at: usize| {
         let (found, wrong) = (true_ones.as_ref()?[at], all[at].wrong);
         let paired = (found.count as usize).saturating_sub(wrong);

@@ -72,8 +72,8 @@ impl MemoryBank {
     }
 }
 
-/// The batches whose pairs make the bank of an epoch: captions in a shuffled order, cut into batches, each whole batch kept
-/// with probability `rate`. A function of the seed.
+/// The batches whose pairs make the bank of an epoch. The captions are shuffled and cut into batches; each batch is kept
+/// whole with probability `rate`. The result is a function of the seed.
 pub(super) fn chosen_batches(
     captions: usize,
     batch: usize,

@@ -1,4 +1,4 @@
-//! What a config file says: every key is required, an unknown one is an error.
+//! The contents of a config file. Every key is required, except optional sections; an unknown key is an error.
 
 use itm_core::contrastive::ContrastiveOptions;
 use itm_core::encoders::{ResidualShape, TextPool};
@@ -20,7 +20,7 @@ pub struct HalConfig {
     pub train: TrainConfig,
     /// The loss.
     pub loss: LossConfig,
-    /// Eq. 4; of the objectives `hal` and `max_hal`.
+    /// Eq. 4, for the objectives `hal` and `max_hal`.
     pub hubs: HubOptions,
     /// Exponents of the AAAI objectives.
     pub aaai: AaaiOptions,
@@ -36,10 +36,10 @@ pub struct ModelConfig {
     pub embed_dim: usize,
     /// The weights before the first step: random ones, or the weights of [`Hal::with_start`](super::Hal::with_start).
     pub start: StartFrom,
-    /// Which closed form the weights begin with, where `start` asks for one.
+    /// The closed form that the weights begin with, if `start` needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
-    /// What reads captions.
+    /// The encoder of captions.
     pub text: TextKind,
     /// What the stems of a caption count, for a bag of words.
     pub bag_pooling: BagPooling,
@@ -50,15 +50,15 @@ pub struct ModelConfig {
     pub word_dim: usize,
     /// How a text's word states become one vector.
     pub text_pool: TextPool,
-    /// How embeddings are compared: Eq. 1, or order embeddings (Vendrov et al.), of the embeddings' absolute values.
+    /// How embeddings are compared: Eq. 1, or order embeddings (Vendrov et al.) on their absolute values.
     pub similarity: Similarity,
     /// Whether image embeddings are scaled to unit length.
     pub image_norm: ImageNorm,
-    /// The random weights.
+    /// How random weights are drawn.
     pub initialisation: Initialisation,
 }
 
-/// What reads captions.
+/// The encoder of captions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
@@ -73,13 +73,13 @@ pub enum TextKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageNorm {
-    /// They are.
+    /// Scaled to unit length.
     Unit,
-    /// They are not: the released code's `no_imgnorm`.
+    /// Not scaled: the released code's `no_imgnorm`.
     Off,
 }
 
-/// Random weights. The projection is Xavier uniform with a bias of 0 in both.
+/// How random weights are drawn. In both variants the projection is Xavier uniform with a bias of 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Initialisation {
@@ -99,11 +99,11 @@ pub struct TrainConfig {
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
-    /// Of Adam.
+    /// Learning rate of Adam.
     pub learning_rate: f64,
     /// How the rate falls.
     pub schedule: Schedule,
-    /// Epochs after which the rate is divided by ten, again and again, with the schedule `steps`.
+    /// With the schedule `steps`: the rate is divided by ten each time this number of epochs has passed.
     pub decay_every: usize,
     /// Largest norm of all gradients together; 0: not clipped.
     pub grad_clip: f64,
@@ -115,6 +115,9 @@ pub struct TrainConfig {
 
 impl TrainConfig {
     /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · 0.1^⌊epoch / decay_every⌋`.
+    ///
+    /// # Panics
+    /// If `decay_every` is 0: a checked configuration never has it.
     pub fn rate(&self, epoch: usize) -> f64 {
         self.learning_rate * 0.1f64.powi((epoch / self.decay_every) as i32)
     }
@@ -136,14 +139,14 @@ pub enum Objective {
     HalAaaiLocal,
     /// The later loss, with a memory bank.
     HalAaaiBank,
-    /// InfoNCE, a baseline that is not the paper's: [`itm_core::contrastive::info_nce`].
+    /// InfoNCE, a baseline that is not in the paper: [`itm_core::contrastive::info_nce`].
     InfoNce,
-    /// SigLIP's pairwise sigmoid, another: [`itm_core::contrastive::sigmoid_pairs`].
+    /// SigLIP's pairwise sigmoid, another such baseline: [`itm_core::contrastive::sigmoid_pairs`].
     Sigmoid,
 }
 
 impl Objective {
-    /// Whether it compares every pair with all others of the batch.
+    /// Whether the objective compares every pair with all others of the batch.
     pub fn is_contrastive(self) -> bool {
         matches!(self, Self::InfoNce | Self::Sigmoid)
     }
@@ -157,7 +160,7 @@ pub struct LossConfig {
     pub objective: Objective,
     /// α of Eq. 2 and 3.
     pub margin: f64,
-    /// Whether another caption of the same image is no negative. Not of the AAAI objectives.
+    /// Whether other captions of the same image are left out of the negatives. The AAAI objectives ignore this key.
     pub mask_same_image: bool,
     /// Temperature and bias of the contrastive objectives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,8 +168,8 @@ pub struct LossConfig {
 }
 
 impl HalConfig {
-    /// The values of [`Preset::Default`](crate::Preset::Default) for an objective: rates and epochs of the paper, and what it leaves
-    /// open as the released program has it.
+    /// The values of [`Preset::Default`](crate::Preset::Default) for an objective: rates and epochs of the paper. The released
+    /// program gives what the paper leaves open.
     pub fn new(objective: Objective) -> Self {
         let max = matches!(objective, Objective::Max | Objective::MaxHal);
         let (learning_rate, decay_every) = if max { (2e-4, 15) } else { (1e-3, 10) };
@@ -202,7 +205,7 @@ impl HalConfig {
         }
     }
 
-    /// Refuses values nothing can be trained with.
+    /// Refuses values that training cannot use.
     ///
     /// # Errors
     /// Names the key, its range and its value.
@@ -252,7 +255,7 @@ impl HalConfig {
 }
 
 impl ModelConfig {
-    /// The closed form that the weights begin with, if they do.
+    /// The closed form that the weights begin with, if there is one.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }

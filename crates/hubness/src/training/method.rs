@@ -1,4 +1,4 @@
-//! What a training loop asks of HAL.
+//! HAL as a training loop uses it.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::bank::MemoryBank;
 use super::step::Hal;
 
 impl Method for Hal {
-    /// The memory bank is dropped, and made anew where the objective has one.
+    /// Drops the memory bank, and makes a new one if the objective has one.
     ///
     /// # Errors
     /// If the images are pictures or features of another width, or if a value that the bank needs is not finite.
@@ -29,7 +29,7 @@ impl Method for Hal {
         Ok(())
     }
 
-    /// One update of the encoders. Dropout alone is random.
+    /// One update of the encoders. Only dropout is random.
     ///
     /// # Errors
     /// If a value of an image, the loss or the norm of its gradients is not finite, if the images are pictures, or a caption

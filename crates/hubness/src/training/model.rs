@@ -21,7 +21,7 @@ pub struct Encoders {
     pub image: Projection,
     /// Captions to the joint space.
     pub text: TextEncoder,
-    /// The contrastive loss, of an objective that is one: its temperature may learn.
+    /// The loss of a contrastive objective; its temperature may be trained.
     pub contrast: Option<Contrast>,
     /// How embeddings are compared.
     #[module(skip)]
@@ -33,7 +33,7 @@ pub struct Encoders {
 
 /// Captions to the joint space.
 #[derive(Module, Debug)]
-#[allow(clippy::large_enum_variant)] // one of it exists
+#[allow(clippy::large_enum_variant)] // only one exists
 pub enum TextEncoder {
     /// Words in their order.
     Gru(GruText),
@@ -74,7 +74,7 @@ impl TextEncoder {
     /// Refuses captions that it cannot encode.
     ///
     /// # Errors
-    /// If a caption has no word, but for a bag of words.
+    /// If a caption has no word, except for a bag of words.
     pub(super) fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
         match self {
             Self::Gru(_) => check_texts(captions, None),
@@ -113,7 +113,7 @@ impl Encoders {
         })
     }
 
-    /// The encoders with what of the training data is part of them and no weight.
+    /// The encoders with these statistics of the training data, which are not weights.
     pub(super) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         let image = self.image.scaled_to(inputs.deviation)?;
         let text = match (self.text, &inputs.idf) {
@@ -133,7 +133,7 @@ impl Encoders {
         Ok(Self { image: self.image.with_map(&start.image)?, text, ..self })
     }
 
-    /// Embeddings of image features, `[b, d]`: unit rows, for order embeddings their absolute values.
+    /// Embeddings of image features, `[b, d]`: unit rows unless `image_norm` is off, absolute values for order embeddings.
     ///
     /// # Panics
     /// If `features` does not hold whole rows of the projection's width.
@@ -144,7 +144,7 @@ impl Encoders {
         })
     }
 
-    /// Embeddings of captions, `[b, d]`: unit rows, for order embeddings their absolute values.
+    /// Embeddings of captions, `[b, d]`: unit rows, absolute values for order embeddings.
     ///
     /// # Panics
     /// If a word's number is not in the vocabulary, or a caption has no word and the encoder needs one.

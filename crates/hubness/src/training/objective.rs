@@ -1,4 +1,4 @@
-//! The loss of a batch, and what became of its negatives.
+//! The loss of a batch, and how much each negative pulls.
 
 use burn::tensor::Tensor;
 use itm_core::audit::{Direction, Draws, Observed, Pair};
@@ -11,19 +11,20 @@ use crate::losses::{
     BankScores, Siblings, aaai_bank, aaai_local, hub_factors, max, reweighted, sum,
 };
 
-/// The negatives of one direction in one step, beside what the loss made of them.
+/// The negatives of one direction in one step, with the weights that the loss gives them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Negatives {
-    /// Scores of the batch; `chosen` is each anchor's hardest negative, by the scores which the loss compares: S′ for the
-    /// reweighted objectives. An anchor without negatives has its own column there, which is excluded.
+    /// Scores of the batch. `chosen` is each anchor's hardest negative, by the scores that the loss compares: S′ for the
+    /// reweighted objectives. For an anchor without negatives, `chosen` is its own column, which is excluded.
     pub(super) observed: Observed,
-    /// How much each negative pulls, `[b, b]`: 1 where its hinge is active, for HAL the factor W of Eq. 4 there; for the
-    /// AAAI objectives 1 where O > e; else 0. What [`Observed::expected_true_share`] takes.
+    /// How much each negative pulls, `[b, b]`, as [`Observed::expected_true_share`] takes it. Hinge objectives: 1 where
+    /// the hinge is active, for HAL the factor W of Eq. 4 instead. AAAI objectives: 1 where O > e. Contrastive objectives:
+    /// 1. All other values are 0.
     pub(super) weights: Vec<f32>,
 }
 
 impl Negatives {
-    /// What pulled, beside a uniform draw and the most violating negative.
+    /// The negatives that pulled, compared with a uniform draw and the most violating negative.
     pub(super) fn draws(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Draws {
         let mut draws = self.observed.draws(margin, truth);
         draws.drawn = draws.anchors * self.observed.expected_true_share(&self.weights, truth);
@@ -31,7 +32,7 @@ impl Negatives {
     }
 }
 
-/// A loss and what a step says of it.
+/// A loss and what a step reports about it.
 pub(super) struct Outcome {
     pub(super) loss: Tensor<1>,
     /// Share of the negatives that pull.
@@ -139,7 +140,8 @@ impl Outcome {
     }
 }
 
-/// The column of the largest value of a row that is not excluded, the first of equals; the row's own if all are.
+/// The column of the largest value of a row that is not excluded, the first among equal values. If all columns are
+/// excluded, the row's own column.
 fn first_largest(values: &[f32], excluded: &[bool], row: usize, width: usize) -> usize {
     let left = (0..width).filter(|&j| !excluded[row * width + j]);
     let best =
@@ -151,7 +153,7 @@ fn first_largest(values: &[f32], excluded: &[bool], row: usize, width: usize) ->
     best.unwrap_or(row)
 }
 
-/// Share of the negatives with scores above e: the exponents above 0.
+/// Share of the negatives with scores above e, and thus with exponents above 0.
 fn above(scores: &Tensor<2>, e: f64) -> f64 {
     let b = scores.dims()[0];
     let values = host(scores.clone());

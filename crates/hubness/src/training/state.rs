@@ -10,11 +10,11 @@ use itm_core::learn::Saved;
 use super::bank::MemoryBank;
 use super::step::Hal;
 
-/// In the kinds of the files.
+/// The name of this method in the kinds of the files.
 const METHOD: &str = "hal";
 
 impl Hal {
-    /// All that the next step depends on, each file by name and contents.
+    /// Writes all that the next step depends on, each file by name and contents.
     pub(super) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let modules = |model: &mut Writer| model.module("encoders", self.encoders());
         self.learner.save(METHOD, write, modules, |state, updates| {
@@ -27,8 +27,8 @@ impl Hal {
         })
     }
 
-    /// The model that [`write`](Self::write) wrote. Its next step is, bit for bit, the one an uninterrupted run would make on
-    /// the same backend.
+    /// The model that [`write`](Self::write) wrote. On the same backend, its next step is bit for bit the step of an
+    /// uninterrupted run.
     pub(super) fn read(&self, folder: &Path) -> Result<Self> {
         let saved = Saved::open(METHOD, folder)?;
         let [.., updates, n] = saved.counts;

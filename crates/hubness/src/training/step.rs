@@ -15,10 +15,10 @@ use super::model::Encoders;
 use super::objective::{Negatives, outcome};
 use crate::losses::BankScores;
 
-/// A model in training: encoders, optimiser, and the memory bank of the one objective that has one. It learns as a
+/// A model in training: encoders, optimiser, and a memory bank, which only one objective has. It is trained as a
 /// [`Method`](itm_core::learn::Method).
 ///
-/// Dropout alone is random, by the seed of a step. The same batches in the same order give the same weights.
+/// Only dropout is random; the seed of a step decides it. The same batches in the same order give the same weights.
 #[derive(Debug, Clone)]
 pub struct Hal {
     pub(super) config: HalConfig,
@@ -30,10 +30,10 @@ pub struct Hal {
 impl Hal {
     /// Random encoders: a function of `seed`.
     ///
-    /// `device` is one without autodiff or with; the step differentiates by itself.
+    /// `device` may come with or without autodiff; where it is missing, it is added.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with.
+    /// If the config holds a value that training cannot use.
     pub fn new(
         config: &HalConfig,
         image_dim: usize,
@@ -54,18 +54,19 @@ impl Hal {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
-    /// Tells what of the training data is part of the encoders: the deviation of the features, the idf of the stems.
+    /// Sets the statistics of the training data that the encoders hold: the deviation of the features and the idf of the
+    /// stems.
     ///
     /// # Errors
-    /// If there are not as many idf as stems, or a number is not above 0.
+    /// If the number of idf values is not the number of stems, or a value is not above 0.
     pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_inputs(inputs))
     }
 
-    /// Begins with these maps instead of random weights; before the first step.
+    /// Begins with these maps instead of random weights. Call it before the first step.
     ///
     /// # Errors
-    /// If the text encoder is no bag of words, or the maps are of another shape.
+    /// If the text encoder is not a bag of words, or the maps have another shape.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_start(start))
     }
@@ -75,8 +76,8 @@ impl Hal {
         Ok(Self { learner, ..self })
     }
 
-    /// Which of `captions` captions have the pairs that make this epoch's bank, batch by batch: none in the first epoch, and none
-    /// for objectives without a bank. A function of the config's seed and the epoch.
+    /// The captions, below `captions`, whose pairs make the bank of this epoch, batch by batch. There are none in the first
+    /// epoch and none for objectives without a bank. A function of the config's seed and the epoch.
     pub(super) fn bank_batches(&self, captions: usize) -> Vec<Vec<usize>> {
         let epoch = self.learner.epoch();
         if self.config.loss.objective != Objective::HalAaaiBank || epoch == 0 {
@@ -96,7 +97,7 @@ impl Hal {
         Ok(())
     }
 
-    /// One update of the encoders, and its negatives if `observe` asks for them: images as anchors, texts as anchors.
+    /// One update of the encoders, and its negatives if `observe` wants them: with images as anchors, then with texts.
     pub(super) fn step_by(
         &mut self,
         batch: &Batch,
@@ -131,7 +132,7 @@ impl Hal {
         Ok((step, negatives))
     }
 
-    /// The features of a batch that can be trained with.
+    /// Checks a batch and returns its features.
     fn check<'a>(&self, batch: &Batch<'a>) -> Result<&'a [f32]> {
         let b = batch.pairs()?;
         self.encoders().text.check(batch.texts)?;
@@ -152,7 +153,7 @@ impl Hal {
         Ok(train.schedule.rate(train.learning_rate, 0, updates))
     }
 
-    /// The config it was made with.
+    /// The config that the model was made with.
     pub fn config(&self) -> &HalConfig {
         &self.config
     }
@@ -162,7 +163,7 @@ impl Hal {
         self.learner.module()
     }
 
-    /// The memory.
+    /// The memory bank.
     pub fn bank(&self) -> &MemoryBank {
         &self.bank
     }

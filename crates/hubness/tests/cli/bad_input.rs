@@ -1,8 +1,8 @@
-//! What is refused: one whole line, exit code 2, nothing on standard output, nothing written. What is odd: warned and counted.
+//! Refused input: one line, exit code 2, nothing on standard output, no file. Odd input: a warning with a count.
 
 use super::common::{Folder, WIDTH, made, names, npy, row};
 
-/// Runs what must be refused.
+/// Runs a command line that must be refused.
 fn refused(folder: &Folder, line: &str, want: &str) {
     let before = std::fs::read_dir(folder.path()).unwrap().count();
     let ran = folder.run(line);
@@ -38,11 +38,11 @@ fn settings_that_no_correction_can_use() {
         ("--local-k 0", "--local-k: expected at least 1 neighbour, got 0"),
         (
             "--method dual-is",
-            "--method dual-is: expected banks of images and of texts, got not both",
+            "--method dual-is: expected banks of images and of texts, got at most one of them",
         ),
         (
             "--bank-texts t.npy",
-            "--bank-images: expected banks of both sides: rows are of both directions, got none",
+            "--bank-images: expected banks of both sides: every row has both directions, got none",
         ),
         (
             "--method ls --raw",
@@ -110,7 +110,7 @@ fn files_that_do_not_fit() {
         let line = format!("report --images i.npy --texts {texts} --html page.html");
         refused(&folder, &line, want);
     }
-    // The readers' own tests have the whole lines of these.
+    // The tests of the readers check the whole lines.
     for texts in
         ["seven.npy", "fortran.npy", "big.npy", "object.npy", "cut.npy", "t.npy --pairs p.txt"]
     {
@@ -129,7 +129,7 @@ fn files_that_do_not_fit() {
     refused(
         &folder,
         "report --run-i2t r.run",
-        "--pairs: expected qrels: a report counts what is right, got none",
+        "--pairs: expected qrels: a report needs the true pairs, got none",
     );
 }
 
@@ -151,12 +151,12 @@ fn odd_rows_are_warned_of_and_counted() {
     let warnings = report["data"]["warnings"].to_string();
     assert!(warnings.contains("same.npy: 71 rows equal an earlier one"), "{warnings}");
     assert!(warnings.contains("same.npy: collapsed: all rows point nearly the same way"));
-    // Texts that are all equal: the first of them is everybody's nearest, one image of 24 is right.
+    // All texts are equal: every image has text 0 first, which is right for one image of 24.
     let r1 = row(&report, "nns")["i2t"]["r1"].as_f64().unwrap();
     assert!((r1 - 100.0 / 24.0).abs() < 1e-9, "{r1}");
 }
 
-/// There are no other queries to look at: by default nothing but nearest neighbours, and a named correction is refused.
+/// There are no other queries to compare with: by default only nearest neighbours run, and a named correction is refused.
 #[test]
 fn a_single_image_has_nothing_to_correct() {
     let folder = Folder::new();
@@ -183,7 +183,7 @@ fn a_single_image_has_nothing_to_correct() {
     assert_eq!(names(&report), ["nns", "csls@bank", "is@bank"]);
 }
 
-/// One image in each fold: each is answered by what is best for the other.
+/// One image in each fold: each image gets the setting that is best for the other image.
 #[test]
 fn two_images_are_cross_fitted() {
     let folder = Folder::new();
@@ -239,7 +239,7 @@ fn what_rescore_does_not_choose() {
             "--method rgm",
             "--rgm-lambda: expected one number (`hubness report` chooses one), got auto",
         ),
-        ("--bank-images i.npy", "--bank-texts: expected held-out queries, as t2i asks, got none"),
+        ("--bank-images i.npy", "--bank-texts: expected held-out queries for t2i, got none"),
         ("--is-beta -1", "--is-beta: expected a finite number above 0, got -1"),
         (
             "--raw --method ls",
@@ -250,7 +250,7 @@ fn what_rescore_does_not_choose() {
     }
     folder.write("r.run", "a Q0 b 1 0.5 x\na Q0 c 2 0.4 x\nd Q0 b 1 0.4 x\n");
     for method in ["mp", "gm"] {
-        let want = format!("--method {method}: expected all scores, got those that a run holds");
+        let want = format!("--method {method}: expected all scores, got only the scores of a run");
         refused(
             &folder,
             &format!(

@@ -19,10 +19,10 @@ fn rows_left_open_are_cross_fitted_by_seed() {
     assert_eq!(report["rows"], folder.report(line)["rows"]);
     let differs = (1..6)
         .any(|seed| folder.report(&format!("{line} --seed {seed}"))["rows"] != report["rows"]);
-    assert!(differs, "folds come of the seed");
+    assert!(differs, "folds depend on the seed");
 }
 
-/// β of both folds of a row of IS.
+/// β of both folds in the row of IS.
 fn chosen(report: &Value, direction: &str) -> [f64; 2] {
     let beta = &row(report, "is")["params"][direction]["beta"];
     match beta.as_array() {
@@ -38,7 +38,7 @@ fn folds() -> Vec<usize> {
 
 const LEFT_OPEN: &str = "--pairs p.txt --method is --is-beta auto";
 
-/// Pairs of one fold are wrong in many ways: what is chosen for that fold stays, for it was chosen by the other.
+/// The pairs of one fold are wrong in many ways. The choice for that fold stays, because the other fold makes it.
 #[test]
 fn a_fold_does_not_see_its_own_pairs() {
     let (folder, folds) = (Folder::made(), folds());
@@ -64,10 +64,10 @@ fn a_fold_does_not_see_its_own_pairs() {
             }
         }
     }
-    assert!(changed > 0, "the pairs of the one change what is chosen for the other");
+    assert!(changed > 0, "the pairs of one fold change the choice for the other");
 }
 
-/// Each image's queries are answered under the β of its fold: from dense loops.
+/// Each image's queries use the β of its fold. The expected values come from dense loops.
 #[test]
 fn hits_of_both_folds_are_pooled() {
     let (folder, folds) = (Folder::made(), folds());
@@ -87,7 +87,7 @@ fn hits_of_both_folds_are_pooled() {
         let betas = chosen(&report, direction);
         assert_ne!(
             betas[0], betas[1],
-            "{direction}: folds choose otherwise, or this shows nothing"
+            "{direction}: folds must choose differently, or this shows nothing"
         );
         let by_fold = betas.map(|beta| softmax(&scores, beta));
         let mixed: Vec<_> =
@@ -98,7 +98,7 @@ fn hits_of_both_folds_are_pooled() {
     assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-9), "got {got:?}, want {want:?}");
 }
 
-/// All settings of a grid are rows; a choice on the very set is the best of them in each direction.
+/// All settings of a grid are rows. A choice on the test set itself is the best of them in each direction.
 #[test]
 fn validation_chooses_the_best_there() {
     let folder = Folder::made();
@@ -124,7 +124,7 @@ fn validation_chooses_the_best_there() {
     assert_eq!(report["data"]["files"].as_array().unwrap().len(), 4);
 }
 
-/// A matrix can be chosen on as embeddings can: the same scores choose the same.
+/// A matrix serves for validation as embeddings do: the same scores lead to the same choices.
 #[test]
 fn a_matrix_is_validated_by_a_matrix() {
     let folder = Folder::made();
@@ -168,7 +168,7 @@ fn another_validation_set_chooses_otherwise() {
     assert_eq!(row(&own, "nns")["rsum"], row(&other, "nns")["rsum"]);
 }
 
-/// A bank of training data stays the bank on validation: no row is refused for it.
+/// Validation uses the same bank of training data: no row is refused because of the bank.
 #[test]
 fn banks_and_validation_go_together() {
     let folder = banked();

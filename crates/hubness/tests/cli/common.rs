@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Images, texts of each, and width of the data most tests use.
+/// Number of images, texts per image, and width of the data that most tests use.
 pub(crate) const IMAGES: usize = 24;
 pub(crate) const EACH: usize = 3;
 pub(crate) const WIDTH: usize = 8;
@@ -17,7 +17,7 @@ pub(crate) const WIDTH: usize = 8;
 /// A folder with files, deleted at the end.
 pub(crate) struct Folder(TempDir);
 
-/// What a run of the binary left.
+/// The result of a run of the binary.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -29,7 +29,7 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// With `i.npy` and `t.npy`: images, and three texts around each; some images are hubs.
+    /// A folder with `i.npy` and `t.npy`: images, and three texts around each; some images are hubs.
     pub(crate) fn made() -> Self {
         let (folder, (images, texts)) = (Self::new(), made());
         folder.npy("i.npy", WIDTH, &images);
@@ -55,17 +55,17 @@ impl Folder {
         self.write(name, npy("<f4", false, &[values.len() / width, width], &bytes));
     }
 
-    /// Runs a command line, its words parted by spaces.
+    /// Runs a command line, whose words are separated by spaces.
     pub(crate) fn run(&self, line: &str) -> Ran {
         self.piped(line, &[])
     }
 
-    /// The same with something on standard input.
+    /// Runs a command line with `input` on standard input.
     pub(crate) fn piped(&self, line: &str, input: &[u8]) -> Ran {
         self.command(line, "2", input)
     }
 
-    /// The same on `threads` threads.
+    /// Runs a command line on `threads` threads, with `input` on standard input.
     pub(crate) fn command(&self, line: &str, threads: &str, input: &[u8]) -> Ran {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hubness"))
             .args(line.split(' ').filter(|word| !word.is_empty()))
@@ -82,7 +82,8 @@ impl Folder {
         Ran { code: status.code(), out: text(stdout), err: text(stderr) }
     }
 
-    /// `hubness report … --json` of the made data; draws only where `more` names them.
+    /// `hubness report … --json`, by default of the made data and without resampling; `options` may name another source or
+    /// `--resamples`.
     pub(crate) fn report(&self, options: &str) -> Value {
         let draws = if options.contains("--resamples") { "" } else { "--resamples 0" };
         let source =
@@ -94,7 +95,7 @@ impl Folder {
 
 impl Ran {
     /// # Panics
-    /// Unless it ended well.
+    /// If the exit code is not 0, or there is text on standard error.
     pub(crate) fn good(self) -> Self {
         assert_eq!((self.code, &self.err[..]), (Some(0), ""));
         self
@@ -119,7 +120,7 @@ pub(crate) fn names(report: &Value) -> Vec<&str> {
     rows.iter().map(|row| row["method"].as_str().unwrap()).collect()
 }
 
-/// R@1, R@5, R@10 of both directions, those that were measured.
+/// R@1, R@5, R@10 of the measured directions.
 pub(crate) fn recalls(row: &Value) -> Vec<f64> {
     let directions = ["i2t", "t2i"].into_iter().filter(|d| !row[*d].is_null());
     directions.flat_map(|d| ["r1", "r5", "r10"].map(|k| row[d][k].as_f64().unwrap())).collect()
@@ -140,7 +141,7 @@ pub(crate) fn npy(descr: &str, fortran: bool, shape: &[usize], bytes: &[u8]) -> 
     [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), bytes].concat()
 }
 
-/// Numbers and width of a file that `npy` would write, of four bytes a number.
+/// Width and numbers of a file as [`npy`] makes it, with four bytes per number.
 pub(crate) fn parsed<T>(file: &[u8], descr: &str, number: fn([u8; 4]) -> T) -> (usize, Vec<T>) {
     let length = usize::from(u16::from_le_bytes([file[8], file[9]]));
     let header = std::str::from_utf8(&file[10..10 + length]).unwrap();
@@ -155,7 +156,7 @@ pub(crate) fn floats(file: &[u8]) -> (usize, Vec<f32>) {
     parsed(file, "<f4", f32::from_le_bytes)
 }
 
-/// Images, and texts around each of them, `EACH` in a row.
+/// Images, and `EACH` consecutive texts around each image.
 pub(crate) fn made() -> (Vec<f32>, Vec<f32>) {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut noise = |size: f32| {
@@ -200,7 +201,7 @@ pub(crate) fn transposed(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
     (0..rows[0].len()).map(|j| rows.iter().map(|row| row[j]).collect()).collect()
 }
 
-/// The f32 scores of the made data as a file's values.
+/// The scores of the made data in f32, as values of a file.
 pub(crate) fn score_values() -> Vec<f32> {
     cosines().into_iter().flatten().map(|s| s as f32).collect()
 }

@@ -73,11 +73,11 @@ fn what_is_no_inner_product_is_refused() {
     for (options, line) in [
         (
             "--method csls+rgm --rgm-lambda 2",
-            "--method: expected csls, is, nnn or sinkhorn: a matching is no search, got csls+rgm",
+            "--method: expected csls, is, nnn or sinkhorn: a matching has no vectors, got csls+rgm",
         ),
         (
             "--method mp",
-            "export: expected a correction that takes one number from each item (CSLS, IS, NNN, Sinkhorn), got one that depends on query or score",
+            "export: expected a correction with one number per item (CSLS, IS, NNN, Sinkhorn), got one that depends on query or score",
         ),
         (
             "--method auto",
@@ -92,6 +92,6 @@ fn what_is_no_inner_product_is_refused() {
     folder.npy("s.npy", 3, &[0.1; 9]);
     let ran = folder.run("export --scores s.npy --direction t2i --out x");
     let line =
-        "error: export: expected --images and --texts: vectors are made of vectors, got scores\n";
+        "error: export: expected --images and --texts: an export needs embeddings, got scores\n";
     assert_eq!((ran.code, &ran.err[..]), (Some(2), line));
 }

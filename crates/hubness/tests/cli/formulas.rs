@@ -1,8 +1,8 @@
-//! rSums from dense loops in f64, written from the equations alone.
+//! Recalls and corrected scores from dense loops in f64, written only from the equations.
 
 use super::common::{EACH, Folder, IMAGES, cosines, floats, recalls, row, transposed};
 
-/// What a correction makes of all scores of a direction, `[query][item]`.
+/// A correction as a function of all scores of a direction, `[query][item]`.
 pub(crate) type Formula = fn(&[Vec<f64>]) -> Vec<Vec<f64>>;
 
 pub(crate) fn plain(scores: &[Vec<f64>]) -> Vec<Vec<f64>> {
@@ -28,10 +28,10 @@ pub(crate) fn is_20(scores: &[Vec<f64>]) -> Vec<Vec<f64>> {
     scores.iter().map(|row| row.iter().zip(&sums).map(|(s, z)| 20.0 * s - z).collect()).collect()
 }
 
-/// s − 3/4 of the mean of the five largest of the item.
+/// s − 3/4 of the mean of the five largest scores of the item.
 pub(crate) fn nnn_5(scores: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let halved = csls_5(scores);
-    // 2 s − r is there: s − 3/4 r = 3/4 (2 s − r) − s / 2.
+    // `halved` is 2 s − r, and s − 3/4 r = 3/4 (2 s − r) − s / 2.
     let one = |(row, s): (&Vec<f64>, &Vec<f64>)| {
         row.iter().zip(s).map(|(u, s)| 0.75 * u - 0.5 * s).collect()
     };

@@ -1,10 +1,10 @@
-//! Every option that sets a number changes what comes out.
+//! Every option that sets a number changes the result.
 
 use serde_json::Value;
 
 use super::common::{Folder, WIDTH, made, names, recalls, row};
 
-/// All that a row found: recalls, ranks, hubs.
+/// The results of a row: recalls, ranks, hubs.
 fn found(report: &Value, method: &str) -> [Value; 3] {
     let row = row(report, method);
     ["i2t", "t2i", "hubs_after"].map(|key| row[key].clone())
@@ -49,10 +49,10 @@ fn both_banks_have_their_beta() {
         assert_ne!(usual[form], query[form]);
         assert_ne!(usual[form], item[form]);
     }
-    assert_ne!(usual[0], usual[1], "the dynamic form is another");
+    assert_ne!(usual[0], usual[1], "the dynamic form differs");
 }
 
-/// The nearest item of a test query is active whatever k is where that query is in the bank itself.
+/// If a test query is itself in the bank, its nearest item is active for every k.
 #[test]
 fn more_active_items_matter_to_a_bank() {
     let folder = banked();
@@ -78,7 +78,7 @@ fn matchings_have_two_readings() {
     }
 }
 
-/// Twice as many texts as their fair share, in capacities that are no whole numbers: 24 images, 60 texts.
+/// 24 images and 60 texts: the fair share of an image is 2.5 texts, which is not a whole number.
 #[test]
 fn a_chosen_lambda_is_the_one_that_is_run() {
     let folder = Folder::made();
@@ -90,7 +90,7 @@ fn a_chosen_lambda_is_the_one_that_is_run() {
     let report = folder.report(line);
     let chosen = row(&report, "rgm");
     let r = &chosen["t2i"];
-    // On the set itself nothing is better than what was chosen: not one λ of a fine grid.
+    // On the validation set itself, no λ of a fine grid is better than the chosen λ.
     let grid: Vec<_> = (10..=100).map(|tenth| format!("{}", f64::from(tenth) / 10.0)).collect();
     let all = folder.report(&format!("--method rgm --pairs p.txt --rgm-lambda {}", grid.join(",")));
     for key in ["r1", "r5", "r10"] {
@@ -110,7 +110,7 @@ fn no_bound_is_nearest_neighbours() {
     assert_ne!(recalls(row(&report, "rgm(1)")), recalls(row(&report, "nns")));
 }
 
-/// More neighbours than there are queries are all queries.
+/// If k is larger than the number of queries, all queries are neighbours.
 #[test]
 fn k_is_cut_to_the_set() {
     let folder = Folder::made();
@@ -146,7 +146,7 @@ fn seed_and_resamples_change_intervals_alone() {
 
 pub(crate) const BANKS: &str = "--bank-images bi.npy --bank-texts bt.npy";
 
-/// With held-out rows: the made data mirrored in one dimension.
+/// The made data, and held-out rows: the made data mirrored in one dimension.
 pub(crate) fn banked() -> Folder {
     let (folder, (images, texts)) = (Folder::made(), made());
     let mirrored = |rows: &[f32]| -> Vec<f32> {
@@ -171,7 +171,7 @@ fn banks_give_rows_of_their_own() {
     for method in ["dual-is", "dual-dis"] {
         assert_eq!(row(&report, method)["setting"], "held_out");
     }
-    // Queries of a matching compete, whatever its scores were made of.
+    // The queries of a matching compete, whatever its scores were fitted on.
     assert_eq!(row(&report, "csls+rgm@bank")["transductive"], true);
     assert!(!rows.contains(&"nns@bank") && !rows.contains(&"gm@bank"));
 }

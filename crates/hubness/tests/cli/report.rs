@@ -1,4 +1,4 @@
-//! `report`: sources that say the same, the shape of its JSON, threads and pipes.
+//! `report`: equal sources give equal reports; the shape of the JSON; threads and pipes.
 
 use std::process::{Command, Stdio};
 
@@ -39,7 +39,7 @@ fn json_has_the_published_shape() {
     assert_eq!(report["data"]["pairs_note"], note);
 }
 
-/// Recalls and hubs, which do not hang on where the scores came from.
+/// Recalls and hubs, which do not depend on the source of the scores.
 fn found(report: &Value) -> (Vec<Vec<f64>>, Vec<Value>) {
     let rows = report["rows"].as_array().unwrap();
     let counts = ["i2t", "t2i"].map(|d| report["hubs"][d]["histograms"].clone());
@@ -83,7 +83,7 @@ fn every_source_of_the_same_scores_says_the_same() {
     assert_eq!(found(&stdin.json()), want, "standard input");
 }
 
-/// Half precision of numbers that it holds exactly changes nothing.
+/// Half precision changes nothing if it holds the numbers exactly.
 #[test]
 fn half_precision_is_read() {
     let folder = Folder::new();
@@ -97,7 +97,7 @@ fn half_precision_is_read() {
     assert_eq!(of("h.npy"), of("f.npy"));
 }
 
-/// Worked by hand: texts 0, 1 are of image 0 and text 2 of image 1; image 1 finds text 0 first, text 2 second.
+/// Worked by hand: texts 0 and 1 belong to image 0, text 2 to image 1. Image 1 finds text 0 first, text 2 second.
 #[test]
 fn pairs_may_be_unequal() {
     let folder = Folder::new();
@@ -107,7 +107,7 @@ fn pairs_may_be_unequal() {
     let plain = row(&report, "nns");
     assert_eq!((&plain["i2t"]["r1"], &plain["i2t"]["r5"]), (&50.0.into(), &100.0.into()));
     assert_eq!(plain["t2i"]["r1"], 100.0);
-    let swapped = "1\n0\n0\n"; // text 1 alone is found at once: image 0 over image 1
+    let swapped = "1\n0\n0\n"; // only text 1 finds its image first: image 0 over image 1
     folder.write("p.txt", swapped);
     let report = folder.report("--scores s.npy --pairs p.txt --method csls");
     let r1 = row(&report, "nns")["t2i"]["r1"].as_f64().unwrap();
@@ -159,7 +159,7 @@ fn threads_change_nothing() {
     assert_eq!(of("1"), of("4"));
 }
 
-/// A reader that has seen enough is no error.
+/// A reader that closes the pipe early is no error.
 #[test]
 fn a_closed_pipe_is_no_error() {
     let folder = Folder::made();

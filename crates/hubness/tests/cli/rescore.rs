@@ -1,4 +1,4 @@
-//! `rescore`: matrices and runs that other programs, and `report` itself, read. Values: see `formulas`.
+//! `rescore`: matrices and runs that other programs and `report` can read. The tests in `formulas` check the values.
 
 use super::common::{EACH, Folder, IMAGES, floats, recalls, row, transposed};
 use super::options::banked;
@@ -64,7 +64,7 @@ fn lists_are_as_long_as_asked_and_ranked() {
     let scores: Vec<f64> =
         ran.out.lines().map(|line| line.split(' ').nth(4).unwrap().parse().unwrap()).collect();
     assert!(scores.chunks(3).all(|list| list[0] >= list[1] && list[1] >= list[2]));
-    // All items, where there are fewer than wanted.
+    // All items, if there are fewer than `--top`.
     let all = folder.run(&format!("{SOURCE} --direction t2i --top 999 --out -"));
     assert_eq!(all.out.lines().count(), IMAGES * IMAGES * EACH);
 }
@@ -106,7 +106,7 @@ fn directions_are_corrected_apart() {
         values.chunks(width).map(|row| row.iter().map(|&v| f64::from(v)).collect()).collect()
     };
     let (i2t, t2i): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (of("i2t"), of("t2i"));
-    // The difference of the two is one number for each text less one for each image.
+    // The difference of the two is one number for each text minus one number for each image.
     let apart: Vec<Vec<f64>> =
         i2t.iter().zip(&t2i).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a - b).collect()).collect();
     let steps = |rows: &[Vec<f64>]| -> f64 {
@@ -114,7 +114,7 @@ fn directions_are_corrected_apart() {
         rows.iter().map(step).fold(0.0, |most, step| step.abs().max(most))
     };
     assert!(steps(&apart) < 1e-5 && steps(&transposed(&apart)) < 1e-5);
-    assert!(steps(&i2t) > 0.1, "the scores themselves are no such sum");
+    assert!(steps(&i2t) > 0.1, "the scores themselves are not such a difference");
 }
 
 #[cfg(unix)]
@@ -126,5 +126,5 @@ fn files_have_the_rights_of_any_new_file() {
     let mode = |name: &str| folder.path().join(name).metadata().unwrap().permissions().mode();
     assert_eq!(mode("u.npy"), mode("i.npy"));
     assert_eq!(folder.run(&format!("{SOURCE} --direction t2i --out /dev/null")).code, Some(0));
-    assert!(!std::path::Path::new("/dev/null").is_file(), "a device stays one");
+    assert!(!std::path::Path::new("/dev/null").is_file(), "a device stays a device");
 }

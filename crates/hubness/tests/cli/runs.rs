@@ -1,8 +1,8 @@
-//! TREC runs: full lists say what the matrix says; entries that a run does not hold are misses and no hubs.
+//! TREC runs: full lists give the numbers of the matrix. Pairs that a run does not hold are misses and make no hubs.
 
 use super::common::{EACH, Folder, IMAGES, cosines, recalls, row, score_values};
 
-/// Names that sort as numbers do.
+/// Names that sort like their numbers.
 fn image(at: usize) -> String {
     format!("i{at:03}")
 }
@@ -11,7 +11,7 @@ fn text(at: usize) -> String {
     format!("t{at:03}")
 }
 
-/// The made data as two runs of the `k` best, with judgements, and as a matrix.
+/// The made data as two runs with the `k` best items of each query, with judgements, and as a matrix.
 fn made(k: usize) -> Folder {
     let folder = Folder::new();
     let scores: Vec<Vec<f32>> =
@@ -65,7 +65,7 @@ fn a_run_offers_what_needs_no_other_scores() {
     assert_eq!(super::common::names(&got), ["nns", "csls", "is", "nnn", "auto"]);
 }
 
-/// Four entries per query: R@5 and R@10 count those four, lists of ten hold no more, and no rank is made up.
+/// Four entries per query: R@5 and R@10 count only these four, lists of ten hold no more, and there is no mean rank.
 #[test]
 fn what_a_run_does_not_hold_is_no_hit_and_no_hub() {
     let folder = made(4);
@@ -94,7 +94,7 @@ fn what_a_run_does_not_hold_is_no_hit_and_no_hub() {
     assert!(warnings.contains("not in the run: misses at every K"), "{warnings}");
 }
 
-/// An image without a text is an item of t2i, and asks nothing.
+/// An image without a text is an item of t2i, but never a query.
 #[test]
 fn an_image_without_a_text_is_only_an_item() {
     let folder = Folder::new();
@@ -106,7 +106,7 @@ fn an_image_without_a_text_is_only_an_item() {
     assert_eq!(report["data"]["images"], 3);
 }
 
-/// What `rescore` writes of a run holds the entries of that run, no other.
+/// `rescore` writes exactly the entries that the run holds.
 #[test]
 fn a_rescored_run_holds_the_same_entries() {
     let folder = made(4);

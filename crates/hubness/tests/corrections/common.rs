@@ -7,7 +7,7 @@ use itm_core::tiles::{Consumer, Embeddings, Tile, Tiles};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Scores in `low..high` at multiples of 1/1024.
+/// Scores in `low..high`, rounded to multiples of 1/1024.
 pub(crate) fn random(images: usize, texts: usize, low: f32, high: f32, seed: u64) -> ScoreMatrix {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let value = |_| (rng.random_range(low..high) * 1024.0).round() / 1024.0;
@@ -18,7 +18,7 @@ pub(crate) fn constant(images: usize, texts: usize, value: f32) -> ScoreMatrix {
     ScoreMatrix::new(images, texts, vec![value; images * texts]).unwrap()
 }
 
-/// The same with something else at some places.
+/// A copy of the scores with `f` applied to image, text and score.
 pub(crate) fn changed(s: &ScoreMatrix, f: impl Fn(usize, usize, f32) -> f32) -> ScoreMatrix {
     let (n, m) = (s.images(), s.texts());
     let value = |(at, &s): (usize, &f32)| f(at / m, at % m, s);
@@ -32,7 +32,7 @@ pub(crate) fn corrected(map: &dyn Rescore, d: Direction, s: &ScoreMatrix) -> Vec
     (0..s.images()).map(row).collect()
 }
 
-/// Items from best to worst, the smaller index first.
+/// Items from best to worst; of equal values, the smaller index first.
 pub(crate) fn order(u: &[f64]) -> Vec<usize> {
     let mut order: Vec<_> = (0..u.len()).collect();
     order.sort_by(|&a, &b| u[b].partial_cmp(&u[a]).unwrap());
@@ -53,13 +53,13 @@ pub(crate) fn lse(z: impl Iterator<Item = f64>) -> f64 {
     most + z.iter().map(|z| (z - most).exp()).sum::<f64>().ln()
 }
 
-/// Equal but for a constant.
+/// Whether two vectors are equal up to a constant.
 pub(crate) fn same_but_for_a_constant(a: &[f64], b: &[f64], within: f64) -> bool {
     let shift = a[0] - b[0];
     a.iter().zip(b).all(|(a, b)| (a - b - shift).abs() <= within)
 }
 
-/// What all corrections of one direction need.
+/// The inputs of all corrections of one direction.
 #[derive(Clone)]
 pub(crate) struct Inputs<S> {
     pub(crate) direction: Direction,
@@ -156,8 +156,8 @@ impl<S> Inputs<S> {
     }
 }
 
-/// Every correction with every source it has. Scores must be above 0 for the raw product: else it is left
-/// out.
+/// Every correction on every source that it supports. The raw product needs scores above 0; otherwise it
+/// is left out.
 pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
     let mut all = fits(x);
     if all.last().is_some_and(|(_, raw)| raw.is_err()) {
@@ -166,7 +166,7 @@ pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)
     all.into_iter().map(|(name, fit)| (name, fit.unwrap())).collect()
 }
 
-/// The same, the raw product too, and whether each could be fitted.
+/// The fits of [`all`] and always the raw product, each with its error if it failed.
 pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
     let (d, test) = (x.direction, &x.test);
     let (queries, held_out) = (TestQueries(test), HeldOutBank(&x.bank));
@@ -212,7 +212,7 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
     ]
 }
 
-/// Scores with infinite ones among them. Only reading them shows it.
+/// Scores with `value` wherever `at` holds. Only a reader of tiles sees `value`.
 pub(crate) struct Masked<'a> {
     pub(crate) scores: &'a ScoreMatrix,
     pub(crate) value: f32,
@@ -237,7 +237,7 @@ impl Scores for Masked<'_> {
     }
 
     fn rows(&self, _direction: Direction, _queries: &[usize]) -> Vec<f32> {
-        panic!("none of those tested asks for rows")
+        panic!("no tested correction asks for rows")
     }
 }
 

@@ -20,7 +20,7 @@ fn u(of: DualBank, x: &Inputs<ScoreMatrix>) -> Vec<Vec<f64>> {
     corrected(fit.map(), x.direction, &x.test)
 }
 
-/// From the equation, each factor by itself.
+/// The expected values come from the equation, each factor separately.
 #[test]
 fn the_test_queries_are_scored_and_both_factors_are_independent() {
     let x = Inputs::random(D, -0.4, 0.6, 21);
@@ -54,7 +54,7 @@ fn dual_dis_is_dual_is_where_every_item_is_active() {
     let full = DualBank { query_k: all, item_k: all, ..dis() };
     assert_eq!(u(full, &x), u(dual(), &x));
     assert_ne!(u(dis(), &x), u(dual(), &x));
-    // One bank alone is not enough.
+    // It is not enough if all items are active in one bank only.
     assert_ne!(u(DualBank { item_k: all, ..dis() }, &x), u(dual(), &x));
     assert_ne!(u(DualBank { query_k: all, ..dis() }, &x), u(dual(), &x));
 }
@@ -68,7 +68,7 @@ fn test_items_as_the_item_bank_leave_themselves_out() {
         let own = fit(ItemBank::TestItems(&x.test_items)).unwrap();
         let literal = fit(ItemBank::HeldOut(&x.test_items)).unwrap();
         let (own, literal) = (own.map().affine().unwrap(), literal.map().affine().unwrap());
-        // exp(LQ + LG): the literal form has exp(β₂·1) more in LG.
+        // The bias is LQ + LG. The literal form has exp(β₂·1) more in the sum of LG.
         for j in 0..x.test_items.images() {
             let at = |h: usize| direction.queries((h, j), (j, h));
             let z = |h: usize| 10.0 * f64::from(x.test_items.row(at(h).0)[at(h).1]);
@@ -96,8 +96,8 @@ fn k_above_the_other_items_and_a_beta_of_nothing_are_no_trouble() {
     assert_eq!(corrected(none.map(), D, &x.test), corrected(qb.map(), D, &x.test));
 }
 
-/// Items 0 and 1 are each other's nearest, item 2 is nobody's but its own: its own row must not make it
-/// active.
+/// Items 0 and 1 are nearest to each other. Item 2 is nearest only to itself, and its own row must not
+/// make it active.
 #[test]
 fn a_test_item_does_not_make_itself_active() {
     let texts = ScoreMatrix::from_rows([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.2, 1.0]]);
@@ -114,7 +114,7 @@ fn a_test_item_does_not_make_itself_active() {
     assert_eq!(error.to_string(), want);
 }
 
-/// Worked by hand: no factor holds, so the product of two raw scores is their square.
+/// Worked by hand: no factor holds, so the product is the square of the raw score.
 #[test]
 fn raw_product_is_literal_and_needs_positive_scores() {
     let raw = DualBank { inactive: Inactive::RawProduct, ..dis() };

@@ -1,4 +1,4 @@
-//! Golden values of `tests/reference/hubness.py`, written from the equations in Python and SciPy.
+//! Golden values of `tests/reference/hubness.py`, which follows the equations in Python and SciPy.
 
 use hubness::*;
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn inputs(case: &Value, direction: Direction) -> Inputs<ScoreMatrix> {
     }
 }
 
-/// The correction that an entry names; none for those that are refused. `values`: ranks, or distances d′.
+/// The correction that an entry names; none if it is refused. `values`: ranks, or distances d′.
 fn fit<B: Bank<Scores = ScoreMatrix>>(
     entry: &Value,
     x: &Inputs<ScoreMatrix>,
@@ -70,7 +70,7 @@ fn fit<B: Bank<Scores = ScoreMatrix>>(
             };
             csls_form(test, d, k(), form).unwrap().into_any()
         }
-        // A single query is certain for every item: refused.
+        // With a single query, the inverted softmax is 1 for every item: refused.
         "is" if d.queries(test.images(), test.texts()) < 2 => return None,
         "is" => inverted_softmax(bank, d, f("beta")).unwrap().into_any(),
         "is_exclusive" => {
@@ -95,7 +95,7 @@ fn fit<B: Bank<Scores = ScoreMatrix>>(
         }
         "sinkhorn" => sinkhorn().fit(bank, d).unwrap().correction.into_any(),
         "sinkhorn_transposed" => {
-            // Fitted with images as queries; for the other direction the matrix is turned, and what comes of it too.
+            // For t2i, the fit has images as queries. For i2t, the matrix is transposed, and so is the result.
             let s = d.items(test.clone(), test.transpose());
             let turned = sinkhorn().fit_both(&TestQueries(&s)).unwrap().t2i.into_any();
             AnyCorrection::new(
@@ -121,8 +121,8 @@ fn fit<B: Bank<Scores = ScoreMatrix>>(
     })
 }
 
-/// Sinkhorn's scores are divided by ε and lack a constant; scores by counts have a little added that breaks
-/// ties.
+/// Our Sinkhorn scores are divided by ε and differ by a constant. Our scores from counts have a small
+/// addition that breaks ties.
 fn compare(name: &str, entry: &Value, got: &[f64], want: &[f64], cell: f64) {
     let method = entry["method"].as_str().unwrap();
     if method.starts_with("sinkhorn") {

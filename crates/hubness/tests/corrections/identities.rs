@@ -14,7 +14,7 @@ fn nnn(alpha: f64, k: usize, s: &ScoreMatrix) -> Vec<Vec<f64>> {
     corrected(Nnn { alpha, k }.fit(&TestQueries(s), D).unwrap().map(), D, s)
 }
 
-/// `β·s − log Σ exp(β·s)` of the column.
+/// `β·s − log Σ exp(β·s)`, with the sum over the column.
 fn inverted_softmax(beta: f64, s: &ScoreMatrix) -> Vec<Vec<f64>> {
     let z = |i: usize, j: usize| beta * f64::from(s.row(i)[j]);
     let sums: Vec<_> = (0..s.texts()).map(|j| lse((0..s.images()).map(|i| z(i, j)))).collect();

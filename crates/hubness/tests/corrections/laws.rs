@@ -1,4 +1,4 @@
-//! What holds for every correction.
+//! Laws that hold for every correction.
 
 use hubness::*;
 use itm_core::tiles::Tiles;
@@ -65,7 +65,7 @@ fn one_direction_is_the_other_of_the_transposed_scores() {
     for ((name, i2t), (_, t2i)) in all(&x).into_iter().zip(all(&turned)) {
         let a = corrected(i2t.map(), Direction::I2t, &x.test).concat();
         let b = corrected(t2i.map(), Direction::T2i, &turned.test).concat();
-        // Sums of rows and of columns are not taken in one order.
+        // Sums of rows and sums of columns have different orders.
         let same = a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-11 * a.abs().max(1.0));
         assert!(same, "{name}");
     }
@@ -126,7 +126,7 @@ fn a_constant_column_gives_no_nan() {
     }
 }
 
-/// A score of a matrix that is no finite number ends every fit in one line.
+/// A score that is not finite ends every fit with an error of one line.
 #[test]
 fn infinite_scores_are_refused() {
     for value in [f32::NEG_INFINITY, f32::INFINITY] {
@@ -155,7 +155,7 @@ fn infinite_scores_are_refused() {
     }
 }
 
-/// A β whose products with scores could overflow is refused as β, and the largest that is taken gives numbers.
+/// A β whose products with scores could overflow is refused. A β just below the limit gives finite numbers.
 #[test]
 fn a_huge_beta_is_refused() {
     let x = Inputs::random(Direction::I2t, 0.1, 0.6, 13);
@@ -188,7 +188,7 @@ fn empty_banks_and_other_items_are_refused() {
     assert_eq!(empirical.map(|_| ()).map_err(message), want);
 }
 
-/// Trap "folds: computing CSLS/IS/RGM over 5K then slicing": other queries stand in the sums, so ranks within a fold differ.
+/// Trap "folds: computing CSLS/IS/RGM over 5K then slicing": the sums contain other queries, so ranks within a fold differ.
 #[test]
 fn trap_folds_are_corrected_within_themselves() {
     let (n, m) = (40, 80);

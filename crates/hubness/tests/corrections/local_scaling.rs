@@ -6,7 +6,7 @@ use crate::common::*;
 
 const D: Direction = Direction::I2t;
 
-/// Worked by hand with quarters: bank distances to item 0 are 0.25, 0.5, 0.75; k = 2: σ = 0.5, μ = 0.375.
+/// Worked by hand with quarters: the bank's distances to item 0 are 0.25, 0.5, 0.75. With k = 2, σ = 0.5, μ = 0.375.
 /// The query's distances are 0.5 and 0.75: σ = 0.75, μ = 0.625.
 #[test]
 fn golden_of_two_items() {
@@ -54,7 +54,7 @@ fn forms_and_k_differ() {
     assert_eq!(k(30), k(1000));
 }
 
-/// No neighbour is skipped as oneself: with k = 1 the nearest counts.
+/// No neighbour is skipped as the query itself: with k = 1 the nearest neighbour counts.
 #[test]
 fn the_nearest_neighbour_is_not_left_out() {
     let bank = ScoreMatrix::from_rows([[0.75], [0.5]]);
@@ -72,7 +72,7 @@ fn distance_zero_is_best_and_widths_have_a_floor() {
             let fit = of.fit(&TestQueries(&perfect), &perfect, D).unwrap();
             let u = |s| fit.map().rescore(0, 0, s);
             assert!(u(1.0) > u(1.0f32.next_down()) && !u(1.0).is_nan(), "{form:?}, {values:?}");
-            // A cosine may round to above 1.
+            // Rounding may lift a cosine above 1.
             assert_eq!(u(1.0f32.next_up()), u(1.0));
             assert_eq!(u(1.0), if values == LocalValues::Rank { f64::INFINITY } else { 0.0 });
         }

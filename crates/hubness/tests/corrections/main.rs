@@ -1,5 +1,5 @@
 //! The corrections that take a bank: golden values, identities that tie them together, and the traps of each.
-#![allow(clippy::unwrap_used)] // helpers of tests stand outside of test functions
+#![allow(clippy::unwrap_used)] // helpers of tests are outside of test functions
 
 mod common;
 mod dual_bank;

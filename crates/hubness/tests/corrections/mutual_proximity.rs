@@ -6,14 +6,14 @@ use crate::common::*;
 
 const D: Direction = Direction::I2t;
 
-/// Worked by hand: row 0 is 1, 2, 2, column 1 of the bank 2, 3, 1; both counts are strict.
+/// Worked by hand, in eighths: row 0 is 1, 2, 2, and column 1 of the bank is 2, 3, 1. Both counts are strict.
 #[test]
 fn equal_scores_are_not_smaller() {
     let test = ScoreMatrix::from_rows([[0.125, 0.25, 0.25]]);
     let bank = ScoreMatrix::from_rows([[0.0, 0.25, 0.5], [0.0, 0.375, 0.5], [0.0, 0.125, 0.25]]);
     let fit = EmpiricalProximity::default().fit(&HeldOutBank(&bank), &test, D).unwrap();
     let u = corrected(fit.map(), D, &test)[0].clone();
-    // F = 0, 1/3, 1/3; G = 3/3, 1/3, 0/3. To each F/(m·p) is added.
+    // F = 0, 1/3, 1/3; G = 3/3, 1/3, 0/3. F/(m·p) is added to each product.
     for (got, want) in u.iter().zip([0.0, 1.0 / 9.0 + 1.0 / 27.0, 1.0 / 27.0]) {
         assert!((got - want).abs() < 1e-15, "{got}, {want}");
     }
@@ -32,7 +32,7 @@ fn zeros_of_both_signs_are_equal() {
     assert_eq!(fit.map().rescore(0, 0, 0.0), fit.map().rescore(0, 0, -0.0));
 }
 
-/// Sums of each query's counts over all scores of the matrix, in the order of the score and then of the index.
+/// The expected counts of each query come from loops over all scores; equal counts are ordered by score, then by index.
 #[test]
 fn ties_of_counts_are_broken_by_the_score_then_by_the_index() {
     for direction in Direction::BOTH {
@@ -87,7 +87,7 @@ fn too_many_scores_are_refused_with_another_form_named() {
     let joint = JointProximity { most_entries: 19 };
     let error = joint.fit(&HeldOutBank(&s), &constant(1, 5, 0.5), OwnPairs::None, D).unwrap_err();
     assert_eq!(error.to_string(), want);
-    // 2,000,000 × 60 without such a matrix: tiles of one-dimensional embeddings.
+    // 60 × 2,000,000 scores without a matrix: tiles of one-dimensional embeddings.
     use itm_core::tiles::{Embeddings, Tiles};
     let (v, w) = (vec![1.0; 60], vec![1.0; 2_000_000]);
     let images = Embeddings::new("images", 60, 1, &v).unwrap();
@@ -104,7 +104,7 @@ fn a_query_in_the_bank_leaves_its_own_pair_out() {
         |own: OwnPairs<'_>| JointProximity::default().fit(&HeldOutBank(&bank), &pairs, own, D);
     let u = |own| {
         let fit = fit(own).unwrap();
-        // The count is the whole part of u·pairs.
+        // The count is the integer part of u·pairs.
         [0.5, 0.15].map(|s| [0, 1].map(|q| fit.map().rescore(q, 0, s)))
     };
     let none = u(OwnPairs::None);
@@ -131,11 +131,11 @@ fn saturated_factors_do_not_tie() {
     });
     let bank = random(50, 30, -0.1, 0.1, 64);
     let fit = GaussianProximity.fit(&HeldOutBank(&bank), &test, D).unwrap();
-    let u = |j: usize| fit.map().rescore(1, j, test.row(0)[j]); // row 1 has no such scores of its own
+    let u = |j: usize| fit.map().rescore(1, j, test.row(0)[j]); // row 1 itself has no such large scores
     assert!(u(7) > u(3) && u(3) > -1e-15, "{} and {}", u(7), u(3));
 }
 
-/// Rows are over items, columns over queries; population form.
+/// Row moments are over items, column moments over queries, in population form.
 #[test]
 fn gaussian_moments_are_those_of_row_and_column() {
     for direction in Direction::BOTH {
@@ -164,11 +164,11 @@ fn gaussian_moments_are_those_of_row_and_column() {
             }
             no_row_factor.push(columns);
         }
-        assert_ne!(orders(&u), orders(&no_row_factor), "the row factor is no constant of a row");
+        assert_ne!(orders(&u), orders(&no_row_factor), "the row factor varies within a row");
     }
 }
 
-/// A large offset: sums of squares from 0 would lose all digits.
+/// With a large offset, plain sums of squares would lose all digits.
 #[test]
 fn moments_do_not_cancel() {
     let small = random(200, 100, -0.5, 0.5, 66);
@@ -186,7 +186,7 @@ fn a_constant_column_has_the_floor_as_its_deviation() {
     let s = constant(70, 3, 0.3);
     let fit = GaussianProximity.fit(&TestQueries(&s), &s, D).unwrap();
     assert!((fit.map().rescore(0, 0, 0.3) - 2.0 * 0.5f64.ln()).abs() < 1e-15, "z = 0 twice");
-    // 2e-6 above: z = 2 (0.3 + 2e-6 is not an f32; the next that is).
+    // 2e-6 above 0.3: z is about 2, because f32 rounds 0.3 + 2e-6.
     let up = 0.3 + 2e-6f32;
     let z = (f64::from(up) - f64::from(0.3f32)) / 1e-6;
     let want = 2.0 * (0.5 * libm::erfc(-z / 2f64.sqrt())).ln();

@@ -45,8 +45,8 @@ fn one_pass_serves_every_k_with_the_bits_of_its_own_fit() {
     assert_eq!(NearestMeans::new(&bank, D, 512).unwrap().of(512).unwrap().len(), 14);
 }
 
-/// Rows 0 and 1 are the same direction, one twice as long: its scores and its mean are doubled, and it
-/// overtakes.
+/// Item 0 has norm 1 or 2 in the same direction: with norm 2, its scores and its mean are doubled. With
+/// a small α it then comes first.
 #[test]
 fn embeddings_are_used_as_given() {
     let items = |norm: f32| ScoreMatrix::from_rows([[0.5 * norm, 0.4, 0.3]]);
@@ -61,7 +61,7 @@ fn embeddings_are_used_as_given() {
         fit.map().affine().unwrap().items[0][0]
     };
     assert_eq!(bias(2.0), 2.0 * bias(1.0));
-    // With a small α the longer item comes first, though its direction is the same.
+    // With a small α the longer item comes first, although its direction is the same.
     let small = |norm: f32| {
         let fit = Nnn { alpha: 0.5, k: 2 }.fit(&HeldOutBank(&bank(norm)), D).unwrap();
         ranking(fit.map(), D, &items(norm))[0][0]

@@ -6,7 +6,7 @@ use crate::common::*;
 
 const D: Direction = Direction::I2t;
 
-/// Worked by hand, β = 1: item 0 is active, item 1 is not; L = log(e^0.5 + 1) and log(1 + e^0.25).
+/// Worked by hand, β = 1: item 0 is active, item 1 is not; L = log(e^0.5 + 1) and log(1 + e^-0.25).
 #[test]
 fn golden_of_active_and_inactive_rows() {
     let bank = ScoreMatrix::from_rows([[0.5, 0.0], [0.0, -0.25]]);
@@ -79,7 +79,7 @@ fn a_tie_within_the_bank_makes_the_smaller_index_active() {
     assert!((u[1][1] - 20.0 * f64::from(0.6f32)).abs() < 1e-12, "not active");
 }
 
-/// f32 ends at e^88.7.
+/// The largest f32 is about e^88.7.
 #[test]
 fn large_exponents_do_not_overflow() {
     let x = Inputs::random(D, -0.4, 0.6, 5);
@@ -89,12 +89,12 @@ fn large_exponents_do_not_overflow() {
         corrected(qb.fit(&HeldOutBank(&x.bank), &x.test, D).unwrap().map(), D, &x.test)
     };
     assert!(u(&large, 1000.0).iter().flatten().all(|u| u.is_finite()));
-    // All of a column far below: no underflow to −∞ either.
+    // If all scores of a column are far lower, nothing underflows to −∞ either.
     let low = x.map(|s| changed(s, |_, _, s| s - 1.0));
     assert!(u(&low, 1000.0).iter().flatten().all(|u| u.is_finite()));
 }
 
-/// β multiplies the stored score: with logits of scale 64 it is a 64th.
+/// β multiplies the stored score: for logits of scale 64, the same β is a 64th.
 #[test]
 fn beta_multiplies_the_stored_score() {
     let x = Inputs::random(D, -0.4, 0.6, 6);

@@ -1,10 +1,10 @@
-//! What a service does: it saves a correction, loads it, and asks for one query at a time.
+//! What a service does: it saves a correction, loads it, and corrects one query at a time.
 
 use hubness::*;
 
 use crate::common::*;
 
-/// Of every correction over random inputs, its name, itself, and the scores of each query with all items.
+/// Calls `check` for every correction over random inputs: its name, the correction, and the scores of each query with all items.
 fn each(mut check: impl FnMut(&str, &AnyCorrection, &ScoreMatrix)) {
     for direction in Direction::BOTH {
         let x = Inputs::random(direction, 0.01, 0.6, 7);
@@ -20,7 +20,7 @@ fn one_by_one(fit: &AnyCorrection, rows: &ScoreMatrix) -> Result<Vec<Vec<f64>>> 
     (0..rows.images()).map(|query| fit.of_query(rows.row(query))).collect()
 }
 
-/// What refuses: each needs more of a query than its scores with the items.
+/// The corrections that refuse single queries: each needs more than the query's scores with the items.
 const REFUSE: [&str; 1] = ["joint"];
 
 #[test]
@@ -30,7 +30,7 @@ fn a_query_alone_gets_the_values_that_it_gets_among_all() {
         let alone = one_by_one(fit, rows);
         if REFUSE.contains(&name) {
             let line = "correction: expected one that serves queries outside its fit (not joint mutual proximity, exclusive IS, or CSLS \
-                        with the query's mean), got one that holds values of the queries of its fit alone";
+                        with the query's mean), got one that holds only values of the queries of its fit";
             return assert_eq!(alone.unwrap_err().to_string(), line);
         }
         let direction = fit.direction();
@@ -41,7 +41,7 @@ fn a_query_alone_gets_the_values_that_it_gets_among_all() {
     assert_eq!(served, 2 * 22);
 }
 
-/// The others that refuse; the inclusive and item forms serve, bit for bit as over all queries.
+/// The other forms that refuse. The inclusive and item forms serve single queries, with the same bits as over all queries.
 #[test]
 fn forms_with_values_of_each_query_refuse() {
     let x = Inputs::random(Direction::I2t, 0.01, 0.6, 9);
@@ -53,7 +53,7 @@ fn forms_with_values_of_each_query_refuse() {
     {
         let line = refuses.of_query(row).unwrap_err().to_string();
         assert!(
-            line.ends_with("got one that holds values of the queries of its fit alone"),
+            line.ends_with("got one that holds only values of the queries of its fit"),
             "{line}"
         );
     }
@@ -63,7 +63,7 @@ fn forms_with_values_of_each_query_refuse() {
     }
 }
 
-/// Scores that a fit would refuse, and another number of scores.
+/// Refused: scores that a fit would refuse, and a wrong number of scores.
 #[test]
 fn scores_that_are_not_of_the_items_are_refused() {
     each(|name, fit, rows| {
@@ -92,7 +92,7 @@ fn scores_that_are_not_of_the_items_are_refused() {
     });
 }
 
-/// The saved form of a correction of any knowledge.
+/// A correction as saved JSON.
 fn saved<K: Knowledge>(fit: Correction<K>) -> std::result::Result<String, String> {
     serde_json::to_string(&fit).map_err(|error| error.to_string())
 }
@@ -169,7 +169,7 @@ fn what_cannot_be_saved_says_so() {
     }
 }
 
-/// The line with which a file is refused whose map is this.
+/// The error line for a file with this map.
 fn refused(map: &str) -> String {
     let file = format!(r#"{{"direction":"i2t","setting":"held_out","map":{map}}}"#);
     let line = serde_json::from_str::<Correction<HeldOut>>(&file).unwrap_err().to_string();
@@ -228,7 +228,7 @@ fn a_damaged_affine_map_is_refused() {
     assert!(line.starts_with("unknown variant `both`"), "{line}");
 }
 
-/// Every other map that can be saved: one part damaged after the other.
+/// Every other map that can be saved, with one part damaged at a time.
 #[test]
 fn a_damaged_part_is_refused() {
     let x = Inputs::random(Direction::I2t, 0.01, 0.6, 8);
@@ -323,7 +323,7 @@ fn a_damaged_part_is_refused() {
     }
 }
 
-/// A map that somebody made by hand is checked wherever a correction meets scores.
+/// A map made by hand is checked wherever a correction meets scores.
 #[test]
 fn a_map_that_does_not_fit_itself_is_refused() {
     let scores = ScoreMatrix::from_rows([[0.9, 0.3], [0.7, 0.6]]);

@@ -10,7 +10,7 @@ fn sinkhorn(epsilon: f64, iterations: usize) -> Sinkhorn {
     Sinkhorn { epsilon, iterations, tolerance: 0.0, order: SinkhornOrder::ItemFirst }
 }
 
-/// From the equations: f and g after some iterations, the textbook's order or one step of g before.
+/// f and g from the equations after some iterations, in the textbook's order or with one step of g first.
 fn naive(x: &ScoreMatrix, of: Sinkhorn) -> (Vec<f64>, Vec<f64>) {
     let (p, m, eps) = (x.images(), x.texts(), of.epsilon);
     let s = |i: usize, j: usize| f64::from(x.row(i)[j]);
@@ -30,7 +30,7 @@ fn naive(x: &ScoreMatrix, of: Sinkhorn) -> (Vec<f64>, Vec<f64>) {
     (f, g)
 }
 
-/// P from potentials, and the sums of its rows and columns.
+/// The plan P from the potentials, and the sums of its rows and columns.
 fn plan(x: &ScoreMatrix, f: &[f64], g: &[f64], eps: f64) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let p: Vec<_> = (0..x.images() * x.texts())
         .map(|at| (at / x.texts(), at % x.texts()))
@@ -100,7 +100,7 @@ fn it_stops_at_the_tolerance_and_reports_the_final_error() {
     assert!(sharp.row_error > 0.1, "small ε, few iterations: {}", sharp.row_error);
 }
 
-/// f32 exponentials would end below ε = 0.012.
+/// f32 exponentials would leave their range below ε = 0.012.
 #[test]
 fn a_small_epsilon_is_finite_and_ranks_as_in_f64() {
     let x = random(12, 30, -1.0, 1.0, 35);
@@ -170,7 +170,7 @@ fn a_single_query_ties_all_items_and_ranks_by_index() {
             assert!(ranking(both.t2i.map(), Direction::T2i, &turned)[0].is_sorted());
         }
     }
-    // As a bank it is no tie.
+    // As a bank, a single query does not tie all items.
     let test = random(4, 50, -1.0, 1.0, 39);
     let fit = Sinkhorn::default().fit(&HeldOutBank(&x), D).unwrap();
     assert!(!ranking(fit.correction.map(), D, &test)[0].is_sorted());
@@ -191,7 +191,7 @@ fn the_other_direction_has_one_more_query_step_and_exact_items() {
     assert!(!same_but_for_a_constant(&f, &own.queries, 1e-4), "not the f before");
     let t2i = of.fit(&TestQueries(&x), Direction::T2i).unwrap();
     let bias_of_t2i = &t2i.correction.map().affine().unwrap().items[0];
-    assert!(!same_but_for_a_constant(bias, bias_of_t2i, 1e-4), "nor the bias of a fit of its own");
+    assert!(!same_but_for_a_constant(bias, bias_of_t2i, 1e-4), "nor the bias of its own fit");
     assert_eq!(both.t2i.direction(), Direction::T2i);
 }
 

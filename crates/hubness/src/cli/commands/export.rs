@@ -13,20 +13,20 @@ use crate::cli::input::{self, LoadedScores};
 use crate::study::Then;
 use crate::{export, pass};
 
-/// Items of the lists that an engine is checked against.
+/// Length of the lists that an engine is checked against.
 const EXPECTED: usize = 10;
 
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let direction = args.direction;
     let (base, then) = one(&args.method, &args.settings)?;
     if then != Then::Ranking {
-        let expected = "csls, is, nnn or sinkhorn: a matching is no search";
+        let expected = "csls, is, nnn or sinkhorn: a matching has no vectors";
         return Err(Error::invalid("--method", expected, &args.method));
     }
     let request = args.input.clone().request()?;
     let loaded = input::load(&request)?;
     let LoadedScores::Embeddings { images, texts } = &loaded.scores else {
-        let expected = "--images and --texts: vectors are made of vectors";
+        let expected = "--images and --texts: an export needs embeddings";
         return Err(Error::invalid("export", expected, "scores"));
     };
     let Fitted { part, correction, params } =
@@ -60,9 +60,9 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     let (kind, asking) = direction.items(("images", "text"), ("texts", "image"));
     let text = format!(
         "{}: {} {kind} of width {width} in items.npy ({}).\n\
-         Index them for the inner product. To a {asking}'s embedding{} append 1.0 and search:\n\
-         the largest inner products are the corrected ranking. queries.npy has that done,\n\
-         expected.npy the {} best of each query, to check the engine.\n",
+         Index them for the inner product. Append 1.0 to a {asking}'s embedding{} and search:\n\
+         the largest inner products are the corrected ranking. queries.npy holds such queries,\n\
+         expected.npy holds the {} best items of each query, to check the engine.\n",
         args.out.display(),
         items.rows(),
         correction.setting(),

@@ -1,4 +1,4 @@
-//! What the commands do.
+//! The commands.
 
 mod export;
 mod output;
@@ -11,10 +11,10 @@ use itm_core::{Error, Result};
 
 use super::args::{Cli, Command};
 
-/// Runs a command; what it prints goes to `out`.
+/// Runs a command. Its output goes to `out`.
 ///
 /// # Errors
-/// Whatever is wrong with options or data, in one line.
+/// If options or data are wrong; the error is one line.
 pub fn run(cli: Cli, out: &mut impl Write) -> Result<()> {
     match cli.command {
         Command::Report(args) => report::run(*args, out),
@@ -23,7 +23,7 @@ pub fn run(cli: Cli, out: &mut impl Write) -> Result<()> {
     }
 }
 
-/// An option has the name of the library's field: `csls_k` is `--csls-k`, `method csls` is `--method csls`.
+/// Names the option in an error that names the library's field: `csls_k` is `--csls-k`, `method csls` is `--method csls`.
 fn option(error: Error) -> Error {
     match error {
         Error::Invalid { place, expected, got }

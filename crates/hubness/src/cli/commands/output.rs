@@ -7,7 +7,8 @@ use itm_core::{Error, Result};
 use npyz::WriterBuilder;
 use tempfile::NamedTempFile;
 
-/// Writes beside the final name, then renames. What is no plain file (a terminal, a pipe) is written as it is.
+/// Writes a temporary file in the same folder, then renames it. A terminal, a pipe or another special file is written
+/// directly.
 pub(super) fn write(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -25,7 +26,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Whether [`write`] can begin: asked before long work, whose result would be lost.
+/// Checks that [`write`] can begin. Called before long work, because its result would otherwise be lost.
 pub(super) fn check(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::invalid(path.display(), "a file to write", "a folder"));
@@ -37,7 +38,7 @@ fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// An empty file in the folder of `path`, with the rights of any new file.
+/// An empty temporary file in the folder of `path`, with the permissions of any new file.
 fn beside(path: &Path) -> Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new();

@@ -1,4 +1,4 @@
-//! `hubness report`: reads, asks, shows.
+//! `hubness report`: reads the files, runs the study, shows the report.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::report::{File, Report};
 use crate::rows::Length;
 use crate::study::{Judged, Test};
 
-/// Where a terminal does not say how wide it is.
+/// Width of the text if the terminal does not tell its width.
 const WIDTH: usize = 100;
 
 pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
@@ -27,7 +27,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
 
     let mut loaded = input::load(&request)?;
     let Some(pairs) = loaded.pairs.take() else {
-        return Err(Error::invalid("--pairs", "qrels: a report counts what is right", "none"));
+        return Err(Error::invalid("--pairs", "qrels: a report needs the true pairs", "none"));
     };
     let truth = args.truth.as_ref().map(|path| truth(path, &pairs)).transpose()?;
     let validation = validation(&args, request.length)?;
@@ -50,7 +50,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     out.write_all(shown(&args, &report)?.as_bytes()).map_err(Error::io("standard output"))
 }
 
-/// For a terminal, or as JSON.
+/// The report for a terminal, or as JSON.
 fn shown(args: &Args, report: &Report) -> Result<String> {
     if args.json {
         let failed = |error| Error::invalid("--json", "numbers that JSON can hold", error);
@@ -63,7 +63,7 @@ fn shown(args: &Args, report: &Report) -> Result<String> {
     Ok(report::terminal(report, width, Palette::of(&stdout)) + &page.unwrap_or_default())
 }
 
-/// What reading had to say, before what the study has, and the command line.
+/// Adds the messages of reading to the report, before the notes of the study, and the command line.
 fn said(report: &mut Report, loaded: &Loaded, validation: Option<&Loaded>) {
     let (data, messages) = (&mut report.data, &loaded.messages);
     data.pairs_note = messages.pairs.clone().unwrap_or_else(|| "pairs as judged".into());
@@ -82,7 +82,7 @@ fn said(report: &mut Report, loaded: &Loaded, validation: Option<&Loaded>) {
     report.settings.command = Some(std::env::args().collect::<Vec<_>>().join(" "));
 }
 
-/// Which texts are true of each image, by number.
+/// Reads which texts are true of each image, by number.
 fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
     let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
     let place = || path.display().to_string();
@@ -101,7 +101,7 @@ fn truth(path: &Path, pairs: &Pairs) -> Result<Relevance> {
     Ok(Relevance::new(pairs.texts(), lists))
 }
 
-/// A second set, on which open settings are chosen.
+/// The validation set, on which open settings are chosen.
 fn validation(args: &Args, length: Length) -> Result<Option<Loaded>> {
     let source = match (&args.val_images, &args.val_texts, &args.val_scores) {
         (Some(images), Some(texts), _) => {
@@ -114,7 +114,7 @@ fn validation(args: &Args, length: Length) -> Result<Option<Loaded>> {
     input::load(&request).map(Some)
 }
 
-/// The most memory this process held, where the system says so.
+/// The peak memory of this process, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -30,7 +30,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     write(&args, then, &fitted, &loaded, out)
 }
 
-/// What can be refused before anything is read.
+/// Refuses bad options before any file is read.
 fn check(args: &Args, then: Then) -> Result<()> {
     if args.top == 0 {
         return Err(Error::invalid("--top", "at least 1 item", 0));
@@ -50,7 +50,7 @@ fn extension(out: &Path) -> &str {
     out.extension().and_then(|e| e.to_str()).unwrap_or_default()
 }
 
-/// Notes and warnings, in a place where they do not mix with a run on standard output.
+/// Prints notes and warnings to standard error, so that they do not mix with a run on standard output.
 pub(super) fn say(loaded: &Loaded) {
     for warning in &loaded.messages.warnings {
         eprintln!("warning: {warning}");
@@ -60,7 +60,8 @@ pub(super) fn say(loaded: &Loaded) {
     }
 }
 
-/// A single correction by its name, with its number. Choosing a number needs pairs, and a report that names the choice.
+/// A single correction by its name, with a given number. Only `report` chooses numbers: a choice needs pairs and must be
+/// reported.
 pub(super) fn one(name: &str, settings: &Settings) -> Result<(Base, Then)> {
     settings.check().map_err(option)?;
     let Method::One(base, then) = name.parse().map_err(option)? else {
@@ -95,14 +96,15 @@ fn number(option: &str, choices: &[Choice]) -> Result<f64> {
     }
 }
 
-/// A correction with the scores it is for.
+/// A fitted correction with its scores.
 pub(super) struct Fitted<'a> {
     pub(super) part: Part<'a>,
     pub(super) correction: AnyCorrection,
     pub(super) params: Params,
 }
 
-/// Fits one correction on the test queries, or on a bank if there is one, which must be of the side that asks.
+/// Fits one correction on the bank of queries if there is one, otherwise on the test queries. A bank of only the other side
+/// is an error.
 pub(super) fn fitted<'a>(
     (base, then): (Base, Then),
     settings: &Settings,
@@ -121,7 +123,7 @@ pub(super) fn fitted<'a>(
     let offer = Offer::new(&source, &banks, &[direction]);
     if !offer.bank && (banks.images.is_some() || banks.texts.is_some()) {
         let option = direction.queries("--bank-images", "--bank-texts");
-        let expected = format!("held-out queries, as {direction} asks");
+        let expected = format!("held-out queries for {direction}");
         return Err(Error::invalid(option, expected, "none"));
     }
     offer.check(Method::One(base, then)).map_err(option)?;
@@ -132,7 +134,7 @@ pub(super) fn fitted<'a>(
     Ok(Fitted { part, correction, params })
 }
 
-/// Where a run holds nothing, no list has an item.
+/// Writes the corrected matrix or run. Lists leave out entries that the input run does not hold.
 fn write(
     args: &Args,
     then: Then,
@@ -142,7 +144,7 @@ fn write(
 ) -> Result<()> {
     let Fitted { part, correction, .. } = fitted;
     say(loaded);
-    // Queries of a matching compete, whatever its scores were made of.
+    // The queries of a matching compete, whatever its scores were fitted on.
     let setting = if then == Then::Ranking { correction.setting() } else { Setting::Transductive };
     eprintln!("{} {}: {setting}", args.method, correction.direction());
     if is_matrix(&args.out) {
@@ -176,7 +178,7 @@ fn write(
     output::write(&args.out, |file| file.write_all(&lines))
 }
 
-/// A query's list without what a run does not hold.
+/// A query's list without the entries that the input run does not hold.
 fn ranked(
     part: &Part<'_>,
     direction: Direction,
@@ -189,7 +191,7 @@ fn ranked(
     list.filter(|&(item, _)| held(item)).collect()
 }
 
-/// Lists of a matching of `--top` items per query.
+/// The lists of a matching with `--top` items per query.
 fn matched(
     args: &Args,
     then: Then,
@@ -245,7 +247,7 @@ fn safetensors(path: &Path, correction: &AnyCorrection, matrix: &ScoreMatrix) ->
     output::write(path, |out| out.write_all(&file))
 }
 
-/// A run's fields are parted by spaces.
+/// The name as a single word, because spaces separate the fields of a run.
 fn one_word(name: String) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("_")
 }

@@ -1,4 +1,4 @@
-//! The options that say what is read.
+//! The options for the input.
 
 use clap::Args;
 use itm_core::{Error, Result};
@@ -7,17 +7,17 @@ use super::location::Location;
 use super::{Request, Source};
 use crate::rows::Length;
 
-/// What is read: embeddings, a score matrix, or run files.
+/// The input: embeddings, a score matrix, or run files.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Image (or item) embeddings, a row each: .npy, or FILE.safetensors:TENSOR; `-` is standard input
+    /// Image (or item) embeddings, one row per image: .npy, or FILE.safetensors:TENSOR; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub images: Option<Location>,
     /// Text (or query) embeddings of the same width
     #[arg(long, value_name = "FILE")]
     pub texts: Option<Location>,
-    /// Instead: a precomputed score matrix, rows images, columns texts, larger is more similar
+    /// Instead: a precomputed score matrix; rows are images, columns are texts, larger is more similar
     #[arg(long, value_name = "FILE")]
     pub scores: Option<Location>,
     /// Instead: a TREC run whose queries are images (`qid Q0 docid rank score tag`)
@@ -27,13 +27,13 @@ pub struct InputArgs {
     #[arg(long, value_name = "FILE")]
     pub run_t2i: Option<Location>,
     /// Which image each text belongs to: .npy integers, a row number or name per line, a JSON list, TREC qrels (*.qrels;
-    /// always for run files). Without it the shapes decide, and it is said how
+    /// always for run files). Without it the shapes decide, and a note says how
     #[arg(long, value_name = "FILE")]
     pub pairs: Option<Location>,
-    /// Names of images, a line each, or FILE.jsonl:FIELD (a line per image or a line per text)
+    /// Names of images, one per line, or FILE.jsonl:FIELD (one line per image or one line per text)
     #[arg(long, value_name = "FILE")]
     pub image_names: Option<Location>,
-    /// Names of texts, a line each, or FILE.jsonl:FIELD
+    /// Names of texts, one per line, or FILE.jsonl:FIELD
     #[arg(long, value_name = "FILE")]
     pub text_names: Option<Location>,
     /// Leave rows as they are: inner products instead of cosines
@@ -48,7 +48,7 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// The request these options make.
+    /// The request that these options make.
     ///
     /// # Errors
     /// If they name no source or more than one.

@@ -8,8 +8,8 @@ use super::safetensors::{Element, Tensor};
 
 /// A two-dimensional array of f16, bf16, f32 or f64, as the file holds it.
 ///
-/// Shape and length of the file have been checked against each other before a row can be read, and nothing is
-/// allocated from a number in a header.
+/// The shape is checked against the length of the file before a row can be read. A number in a header never decides an
+/// allocation.
 ///
 /// ```
 /// use hubness::cli::input::Array;
@@ -34,12 +34,13 @@ enum Stored {
 }
 
 impl Array {
-    /// Tells the format by its first bytes and checks the header. `part` is the tensor of a safetensors file; without
-    /// it the file must hold one matrix.
+    /// Recognises the format by the first bytes and checks the header. `part` names the tensor of a safetensors file;
+    /// without `part` the file must hold exactly one matrix.
     ///
     /// # Errors
-    /// Neither format; a cut-short file; Fortran order, big-endian numbers, Python objects, integers; another rank than
-    /// two; no rows or columns; no such tensor, or several to choose from.
+    /// If the file has neither format or is cut short; for Fortran order, big-endian numbers, Python objects and integers;
+    /// if the array does not have two dimensions, or has no rows or columns; if there is no such tensor, or several to
+    /// choose from.
     pub fn parse(place: &str, part: Option<&str>, bytes: impl Into<FileBytes>) -> Result<Self> {
         let bytes = bytes.into();
         if is_npy(&bytes) {
@@ -82,7 +83,7 @@ impl Array {
         Ok(Self { place, stored, element, rows, dim })
     }
 
-    /// The file's name, with the tensor's where there is one.
+    /// The file's name, followed by the tensor's name if there is one.
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -114,7 +115,7 @@ impl Array {
     /// A row as it is stored, NaN and infinity included.
     ///
     /// # Panics
-    /// If there is no such row, or `out` is not as long as one.
+    /// If there is no such row, or `out` is not as long as a row.
     pub fn row_into(&self, row: usize, out: &mut [f64]) {
         assert_eq!(out.len(), self.dim, "out for a row of {}", self.dim);
         let bytes = self.row_bytes(row);
@@ -149,6 +150,6 @@ pub(crate) fn beginning(bytes: &[u8]) -> String {
 
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut array = [0; N];
-    array.copy_from_slice(bytes); // chunks_exact(N) gave it
+    array.copy_from_slice(bytes); // N bytes, from chunks_exact(N)
     array
 }

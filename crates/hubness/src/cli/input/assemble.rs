@@ -1,4 +1,4 @@
-//! From a request to what a command works on.
+//! Turns a request into the data that a command works on.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -21,15 +21,15 @@ use crate::Direction;
 use crate::study::Names;
 use crate::words::count;
 
-/// Reads and checks everything a request names.
+/// Reads and checks everything that a request names.
 ///
 /// # Errors
-/// Whatever is wrong with a file, or between two of them, in one line.
+/// If a file is malformed, or two files do not fit together; the error is one line.
 pub fn load(request: &Request) -> Result<Loaded> {
     load_from(request, &mut io::stdin().lock())
 }
 
-/// The same with something else as standard input.
+/// [`load`] with `stdin` as standard input.
 ///
 /// # Errors
 /// As [`load`].
@@ -134,7 +134,7 @@ fn lookup(names: Option<&PlacedNames>, size: usize) -> Result<Option<HashMap<&st
     fits.map(|(place, names)| index(place, names)).transpose()
 }
 
-/// How rows are images, and what belongs together.
+/// How many rows are one image, the pairs, and the names.
 struct RowsAndPairs {
     every: usize,
     pairs: Pairs,

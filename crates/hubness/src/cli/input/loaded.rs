@@ -8,23 +8,23 @@ use super::messages::Messages;
 use crate::rows::Length;
 use crate::study::{Banks, Names, Source};
 
-/// What a command works on.
+/// The data that a command works on.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// Embeddings, a matrix or runs.
     pub scores: LoadedScores,
-    /// Which texts belong to which image; none where a run came without judgements.
+    /// Which texts belong to which image; none if a run came without judgements.
     pub pairs: Option<Pairs>,
-    /// Names, where they are known; run files always have them.
+    /// Names, if they are known; run files always have names.
     pub names: Names,
     /// Held-out embeddings.
     pub bank: LoadedBank,
-    /// What was guessed, what was odd, what was read.
+    /// Notes, warnings and the files that were read.
     pub messages: Messages,
 }
 
 impl Loaded {
-    /// The scores as a study takes them; `length` is what was asked of embeddings.
+    /// The scores as input of a study. `length` is the requested length of embeddings.
     ///
     /// # Errors
     /// If a value of an embedding is not finite.
@@ -41,7 +41,7 @@ impl Loaded {
         })
     }
 
-    /// Held-out embeddings as a study takes them.
+    /// Held-out embeddings as input of a study.
     ///
     /// # Errors
     /// If a value is not finite.
@@ -70,20 +70,20 @@ pub enum LoadedScores {
     },
     /// A precomputed matrix: every score is finite.
     Matrix(ScoreMatrix),
-    /// One run file a direction, at least one of them; −∞ where it holds nothing.
+    /// One run file per direction, at least one; −∞ for pairs that the run does not hold.
     Runs {
-        /// Images ask.
+        /// Images are the queries.
         i2t: Option<ScoreMatrix>,
-        /// Texts ask.
+        /// Texts are the queries.
         t2i: Option<ScoreMatrix>,
     },
 }
 
-/// Embeddings that are not in the test.
+/// Held-out embeddings, which are not in the test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadedBank {
-    /// Images: they ask the test texts.
+    /// Images: queries for the test texts.
     pub images: Option<Features>,
-    /// Texts: they ask the test images.
+    /// Texts: queries for the test images.
     pub texts: Option<Features>,
 }

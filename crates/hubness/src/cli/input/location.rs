@@ -1,4 +1,4 @@
-//! Where an input lies: a file, standard input, a part of either.
+//! Where an input is: a file, standard input, or a part of either.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use itm_core::data::{FileBytes, FileHash, sha256_hex};
 use itm_core::{Error, Result};
 
-/// A file or standard input (`-`), with the part of it that is meant.
+/// A file or standard input (`-`), and optionally the name of a part of it.
 ///
 /// ```
 /// use hubness::cli::input::Location;
@@ -30,7 +30,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// Whether the file's name ends so; standard input has no name.
+    /// Whether the file's name has this extension; standard input has no name.
     pub(crate) fn has_extension(&self, extension: &str) -> bool {
         let of =
             |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension));
@@ -41,7 +41,8 @@ impl Location {
 impl FromStr for Location {
     type Err = Infallible;
 
-    /// A file that exists under the whole text is that file; else `:part` may follow `.safetensors`, `.jsonl` or `-`.
+    /// If a file exists whose name is the whole text, the text means that file. Otherwise `:part` may follow
+    /// `.safetensors`, `.jsonl` or `-`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         if let Some(part) = text.strip_prefix("-:") {
             return Ok(Self { path: None, part: Some(part.into()) });

@@ -1,15 +1,15 @@
-//! What reading has to say beside its result.
+//! Notes and warnings from reading.
 
 use itm_core::data::FileHash;
 
-/// What reading has to say beside its result.
+/// Notes, warnings and file hashes from reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// What was guessed or done on its own: to be said in every report.
+    /// What the readers guessed or did unasked. Every report must say it.
     pub notes: Vec<String>,
     /// The note that says how texts belong to images.
     pub pairs: Option<String>,
-    /// What is odd, with counts: to be said where errors are.
+    /// What is odd in the data, with counts.
     pub warnings: Vec<String>,
     /// Every file that was read.
     pub files: Vec<FileHash>,
@@ -20,7 +20,7 @@ impl Messages {
         self.notes.push(note);
     }
 
-    /// How texts belong to images, told or guessed.
+    /// Notes how texts belong to images, as given or as guessed.
     pub(crate) fn pairs(&mut self, note: String) {
         self.pairs = Some(note.clone());
         self.note(note);

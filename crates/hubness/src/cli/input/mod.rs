@@ -7,8 +7,8 @@
 //! | pairs | `.npy` integers, lines, JSON lists, TREC's qrels | [`PairList`], [`Qrels`] |
 //! | names | lines, a field of `.jsonl` | [`parse_names`] |
 //!
-//! [`load`] puts them together. Every refusal is one line: place, expected, got; what was guessed is a note, what is odd
-//! a warning with counts ([`Messages`]). No reader trusts a size that a file states.
+//! [`load`] puts them together. Every error is one line: place, expected, got. A guess gives a note, and odd data give a
+//! warning with counts ([`Messages`]). No reader trusts a size that a file states.
 
 mod args;
 mod array;
@@ -42,7 +42,7 @@ pub use run::{Entry, Run, write_run};
 
 use crate::rows::Length;
 
-/// What shall be read.
+/// What to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Where scores come from.
@@ -53,7 +53,7 @@ pub struct Request {
     pub image_names: Option<Location>,
     /// Names of texts.
     pub text_names: Option<Location>,
-    /// What is done to embeddings' length; nothing is done to matrices and runs.
+    /// Whether embeddings are scaled to unit length; matrices and runs stay as they are.
     pub length: Length,
     /// Held-out images.
     pub bank_images: Option<Location>,
@@ -62,7 +62,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// This source and nothing else.
+    /// A request with this source and nothing else.
     pub fn of(source: Source) -> Self {
         Self {
             source,
@@ -81,18 +81,18 @@ impl Request {
 pub enum Source {
     /// One row per image, one row per text.
     Embeddings {
-        /// The images' file.
+        /// The file of the images.
         images: Location,
-        /// The texts' file.
+        /// The file of the texts.
         texts: Location,
     },
-    /// A matrix: rows images, columns texts.
+    /// A matrix: rows are images, columns are texts.
     Matrix(Location),
-    /// One TREC run a direction, at least one.
+    /// One TREC run per direction, at least one.
     Runs {
-        /// Its queries are images.
+        /// The run whose queries are images.
         i2t: Option<Location>,
-        /// Its queries are texts.
+        /// The run whose queries are texts.
         t2i: Option<Location>,
     },
 }

@@ -1,4 +1,4 @@
-//! Names of rows: a line each, or a field of each line of a `.jsonl` file.
+//! Names of rows: one per line, or a field of each line of a `.jsonl` file.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::text::{at_line, lines, utf8};
 use crate::words::{count, first_ten};
 
-/// Reads names; `field` (or `jsonl`) says that each line is a JSON object.
+/// Reads names. With [`NameFormat::Jsonl`] each line is a JSON object.
 ///
 /// # Errors
-/// Not UTF-8, an empty line, and for JSON lines a line that is no object, or has no such field; without a field, the
-/// fields to choose from.
+/// If the file is not UTF-8, is empty or has an empty line; for JSON lines, if a line is not an object or does not have the
+/// field. Without a field, the error lists the fields to choose from.
 pub fn parse_names(place: &str, format: NameFormat<'_>, bytes: &[u8]) -> Result<Vec<String>> {
     let text = utf8(place, bytes)?;
     let mut names = Vec::new();
@@ -60,10 +60,10 @@ fn field(place: &str, name: Option<&str>, line: &str) -> Result<String> {
     }
 }
 
-/// One name per row. A list with a line for each *text* serves images as well: its lines must agree within an image.
+/// One name per image. A list with one line per *text* also works if the lines of each image agree.
 ///
 /// # Errors
-/// If the number of names fits neither, or the texts of an image have different names for it.
+/// If the number of names is neither the number of images nor of texts, or the texts of an image have different names.
 pub(crate) fn fit_images(
     place: &str,
     names: Vec<String>,
@@ -93,7 +93,7 @@ pub(crate) fn fit_images(
 /// One name per text.
 ///
 /// # Errors
-/// If the number of names is another.
+/// If the number of names differs from `texts`.
 pub(crate) fn fit_texts(place: &str, names: Vec<String>, texts: usize) -> Result<Vec<String>> {
     if names.len() == texts {
         return Ok(names);
@@ -102,7 +102,7 @@ pub(crate) fn fit_texts(place: &str, names: Vec<String>, texts: usize) -> Result
     Err(Error::invalid(place, expected, count(names.len(), "name")))
 }
 
-/// Where each name stands.
+/// The row of each name.
 ///
 /// # Errors
 /// If a name comes twice.

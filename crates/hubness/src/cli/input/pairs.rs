@@ -12,7 +12,7 @@ use super::qrels::Qrels;
 use super::text::{at_line, lines, utf8};
 use crate::words::count;
 
-/// A file of pairs as it was read, before it is held against the shapes.
+/// A file of pairs as it was read, before it is checked against the shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PairList {
     /// The image row of each text: `.npy` integers, a JSON list of integers.
@@ -28,9 +28,9 @@ pub enum PairList {
 pub enum PairFormat<'a> {
     /// One image per line, by row number or name.
     Lines,
-    /// The same with the quotes of CSV.
+    /// One image per line, with the quotes of CSV.
     Csv,
-    /// A field of each line.
+    /// A field of the JSON object on each line.
     Jsonl(Option<&'a str>),
     /// TREC's `qid 0 docid relevance`.
     Qrels,
@@ -40,7 +40,7 @@ impl PairList {
     /// Reads a file of pairs.
     ///
     /// # Errors
-    /// Malformed files, each with its line or row.
+    /// If the file is malformed; the error names the line or row.
     pub fn parse(place: &str, format: PairFormat<'_>, bytes: FileBytes) -> Result<Self> {
         if is_npy(&bytes) {
             return Ok(Self::Rows(Npy::from_bytes(place, bytes)?.to_indices()?));
@@ -94,7 +94,7 @@ fn json(place: &str, text: &str) -> Result<PairList> {
     if let Ok(words) = serde_json::from_str(text) {
         return Ok(PairList::Words(words));
     }
-    // Neither: read once more to say which entry it is.
+    // Neither: read the list once more to find the bad entry.
     let entries: Vec<Value> =
         serde_json::from_str(text).map_err(|e| Error::invalid(place, "a JSON list", e))?;
     let names = entries[0].is_string(); // an empty list was a list of numbers
@@ -105,11 +105,11 @@ fn json(place: &str, text: &str) -> Result<PairList> {
     Err(Error::invalid(format!("{place} entry {at}"), expected, got))
 }
 
-/// What pairs are held against.
+/// The images and texts that pairs must fit.
 pub(crate) struct Sides<'a> {
     pub(crate) images: usize,
     pub(crate) texts: usize,
-    /// Where each image's name stands, if names were given.
+    /// The row of each image's name, if names were given.
     pub(crate) image_names: Option<HashMap<&'a str, usize>>,
     pub(crate) text_names: Option<HashMap<&'a str, usize>>,
 }
@@ -118,8 +118,8 @@ impl Sides<'_> {
     /// The pairs, and how the file was understood.
     ///
     /// # Errors
-    /// Another number of texts, an image that is not there, an image without a text, lines that are both names and
-    /// row numbers but of different images.
+    /// If the number of texts differs, an image does not exist or has no text, a name is unknown, or the lines can be read
+    /// as names and as row numbers of different images.
     pub(crate) fn resolve(&self, place: &str, list: PairList) -> Result<(Pairs, String)> {
         let (image_of_text, how) = match list {
             PairList::Rows(rows) => (rows, "row numbers"),
@@ -147,8 +147,8 @@ impl Sides<'_> {
         Ok((pairs, format!("pairs from {place} ({how})")))
     }
 
-    /// Lines as names where all are names, as row numbers where all are numbers; never a silent choice between two
-    /// readings that differ.
+    /// Reads the lines as names if all are names, as row numbers if all are numbers. If both readings are possible and
+    /// differ, this is an error.
     fn rows_of(&self, place: &str, words: &[String]) -> Result<(Vec<usize>, &'static str)> {
         let number = |word: &String| word.parse::<usize>().ok();
         let numbers: Option<Vec<_>> = words.iter().map(number).collect();
@@ -183,13 +183,13 @@ impl Sides<'_> {
     fn judged(&self, place: &str, qrels: &Qrels) -> Result<Vec<usize>> {
         let (Some(images), Some(texts)) = (&self.image_names, &self.text_names) else {
             let expected = "--image-names and --text-names with judged pairs of names";
-            return Err(Error::invalid(place, expected, "not both"));
+            return Err(Error::invalid(place, expected, "at most one of them"));
         };
         let asks = |of: &HashMap<&str, usize>| qrels.queries().all(|q| of.contains_key(q));
         let from_images = if asks(images) { qrels.clone() } else { qrels.reversed() };
         let image_of = from_images.image_of_text(place)?;
         let find = |of: &HashMap<&str, usize>, name: &str, what: &str| {
-            let expected = format!("{what} of the names given");
+            let expected = format!("{what} among the given names");
             of.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
         };
         let mut image_of_text = vec![None; self.texts];
@@ -207,18 +207,18 @@ impl Sides<'_> {
     }
 }
 
-/// How the rows of two files fit without a file of pairs.
+/// How the rows of two files belong together without a file of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// Rows of the image file that are one image: they stand one after the other.
+    /// How many consecutive rows of the image file are one image.
     pub(crate) every: usize,
-    /// Texts of an image, one after the other.
+    /// How many consecutive texts an image has.
     pub(crate) captions: usize,
 }
 
-/// From the numbers of rows: texts are a multiple of images, or images are stored once per text.
+/// Guesses from the numbers of rows: texts are a multiple of images, or images are stored once per text.
 ///
-/// `repeats` looks at the image rows, and only where the numbers leave something open.
+/// `repeats` looks at the image rows. It is called only if the numbers of rows do not decide.
 ///
 /// # Errors
 /// If neither fits.

@@ -27,9 +27,9 @@ pub struct Qrels {
 /// One judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
-    /// Who asked.
+    /// The query.
     pub query: String,
-    /// What was judged.
+    /// The judged document.
     pub doc: String,
     /// Above 0: relevant.
     pub relevance: i64,
@@ -46,7 +46,7 @@ impl Qrels {
     /// Reads a file.
     ///
     /// # Errors
-    /// Lines that do not have four fields, a relevance that is no integer, a pair that is judged twice.
+    /// If a line does not have four fields, a relevance is not an integer, or a pair is judged twice; if the file is empty.
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
         let mut judged = Vec::new();
@@ -74,17 +74,17 @@ impl Qrels {
         Ok(Self { judged })
     }
 
-    /// Who asks, a name for every judgement.
+    /// The query of every judgement.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &str> {
         self.judged.iter().map(|one| one.query.as_str())
     }
 
-    /// What was judged, a name for every judgement.
+    /// The document of every judgement.
     pub(crate) fn docs(&self) -> impl Iterator<Item = &str> {
         self.judged.iter().map(|one| one.doc.as_str())
     }
 
-    /// Queries become documents.
+    /// Queries and documents swapped.
     pub(crate) fn reversed(&self) -> Self {
         let turn = |one: &Judged| Judged {
             query: one.doc.clone(),
@@ -94,7 +94,7 @@ impl Qrels {
         Self { judged: self.judged.iter().map(turn).collect() }
     }
 
-    /// With images as queries: the image of every text that has one.
+    /// The image of every text that has one. Images must be the queries.
     ///
     /// # Errors
     /// If a text belongs to two images: each text has one image here.
@@ -115,7 +115,7 @@ impl Qrels {
     }
 }
 
-/// What a line with another number of fields holds.
+/// What a line with a wrong number of fields holds, for error lines.
 pub(crate) fn fields_got(fields: &[&str], wanted: usize, line: &str) -> String {
     match fields.len() {
         0 => "an empty line".into(),

@@ -8,10 +8,11 @@ use super::messages::Messages;
 use crate::rows::{Length, duplicates, scaled, warnings, zeros};
 use crate::words::{count, first_ten};
 
-/// Every `every`-th row of a file as f32, divided by its norm (in f64, whatever the norm was) unless `length` is raw; warns of zero, equal and collapsed rows.
+/// Every `every`-th row of a file as f32. Unless `length` is raw, each row is divided by its norm in f64. Warns about zero,
+/// equal and collapsed rows.
 ///
 /// # Errors
-/// If a row holds NaN or infinity, in the file or as f32: all such rows are counted, the first ten named.
+/// If a row holds NaN or infinity, in the file or as f32. The error counts all such rows and names the first ten.
 pub(crate) fn embeddings(
     array: &Array,
     every: usize,
@@ -49,7 +50,7 @@ pub(crate) fn scores(array: &Array, every: usize, messages: &mut Messages) -> Re
     ScoreMatrix::new(features.rows(), features.dim, features.values)
 }
 
-/// How often each image is stored in a row, if it is stored more than once: rows equal in every bit, in groups whose
+/// How many times in succession each image is stored, if more than once: rows are equal in every bit, in groups whose
 /// sizes have a common divisor above 1. A file with all rows equal is collapsed, not repeated.
 pub(crate) fn repeats(array: &Array) -> Option<usize> {
     let (mut common, mut size) = (0, 1);
@@ -72,10 +73,10 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The rows, and the norms they had.
+/// The rows, and their norms in the file.
 fn read(array: &Array, every: usize, length: Length) -> Result<(Features, Vec<f64>)> {
     let (rows, dim) = (array.rows() / every, array.dim());
-    // At most twice the file: its length was checked.
+    // At most twice the size of the file, whose length was checked.
     let (values, norms) = scaled(rows, dim, length, |at, row| array.row_into(at * every, row));
     let bad: Vec<_> = (0..rows).filter(|&at| norms[at].is_nan()).map(|at| at * every).collect();
     if !bad.is_empty() {

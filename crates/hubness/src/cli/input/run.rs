@@ -9,9 +9,9 @@ use itm_core::{Error, Result};
 use super::qrels::fields_got;
 use super::text::{at_line, lines, utf8};
 
-/// A run as the file holds it: for each query some documents with scores.
+/// A run as the file holds it: documents with scores for each query.
 ///
-/// Names stand in the order of their first appearance. The rank column is checked to be a number and then ignored, as
+/// Names are in the order of their first appearance. The rank column is checked to be a number and then ignored, as
 /// `trec_eval` does: the score decides. Scores are kept in f64 and are finite.
 ///
 /// ```
@@ -29,14 +29,14 @@ pub struct Run {
     pub queries: Vec<String>,
     /// Names of the documents.
     pub docs: Vec<String>,
-    /// For each query what it retrieved, in the order of the file.
+    /// The retrieved documents of each query, in the order of the file.
     pub lists: Vec<Vec<Entry>>,
 }
 
 /// A document that a query retrieved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
-    /// Its place among [`Run::docs`].
+    /// The document's index in [`Run::docs`].
     pub doc: u32,
     /// Its score.
     pub score: f64,
@@ -46,8 +46,8 @@ impl Run {
     /// Reads a run.
     ///
     /// # Errors
-    /// Lines that do not have six fields, a rank that is no number, a score that is none or NaN or infinite, a document
-    /// that a query retrieves twice: each with its line.
+    /// If a line does not have six fields, a rank is not a number, a score is not a finite number, or a query retrieves a
+    /// document twice (the error names the line); if the file is empty.
     pub fn parse(place: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(place, bytes)?;
         let (mut queries, mut docs) = (Interned::default(), Interned::default());
@@ -75,7 +75,7 @@ impl Run {
         run.once(place, numbers).map(|()| run)
     }
 
-    /// Refuses a document that comes twice in a list; names the first line that repeats one.
+    /// Refuses a document that comes twice in a list. The error names the first line with a repeat.
     fn once(&self, place: &str, numbers: Vec<Vec<(u32, usize)>>) -> Result<()> {
         let second = |(query, mut list): (usize, Vec<(u32, usize)>)| {
             list.sort_unstable();
@@ -93,13 +93,14 @@ impl Run {
     }
 }
 
-/// Writes a run: of each query its documents with their scores, best first; the lists as they are, ranks from 1, scores so that they read back the same.
+/// Writes a run: the documents and scores of each query in the order of its list, best first. Ranks count from 1. Scores
+/// read back exactly.
 ///
-/// Documents without a score (−∞: the run that was read did not hold them) are left out. Equal scores keep the order of
-/// the list here, but a reader of the file may order them otherwise: `trec_eval` takes the later name first.
+/// Documents with a score of −∞ are left out: the run that was read does not hold them. Equal scores keep the order of the
+/// list, but a reader of the file may order them differently: `trec_eval` takes the later name first.
 ///
 /// # Errors
-/// If a name is empty or has a space in it, or writing fails.
+/// If a name or the tag is empty or contains a space, or writing fails.
 ///
 /// # Panics
 /// If there is not one list per query, or a list holds a document without a name.
@@ -111,10 +112,10 @@ pub fn write_run(
     out: &mut impl Write,
 ) -> Result<()> {
     assert_eq!(queries.len(), lists.len(), "one list per query");
-    let one_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
+    let is_no_word = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace());
     let tag_name = tag.to_string();
     let mut names = queries.iter().chain(docs).chain([&tag_name]);
-    if let Some(name) = names.find(one_word) {
+    if let Some(name) = names.find(is_no_word) {
         return Err(Error::invalid("run file", "names without spaces", excerpt(name)));
     }
     let mut write = || -> io::Result<()> {

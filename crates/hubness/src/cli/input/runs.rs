@@ -1,4 +1,4 @@
-//! Run files as score matrices: which names are rows and columns, and what the runs do not hold.
+//! Run files as score matrices: which names are rows and columns, and which entries the runs lack.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::run::Run;
 use crate::Direction;
 use crate::words::{count, first_ten};
 
-/// The largest matrix a run may be spread out to: 4 GiB of scores.
+/// The largest number of scores in the matrix of a run: 4 GiB.
 const LARGEST: usize = 1 << 30;
 
 /// A run with its file's name.
@@ -21,7 +21,7 @@ pub(crate) struct Named {
     pub(crate) direction: Direction,
 }
 
-/// Names of one side: given, or in the order of the judgements, or sorted.
+/// The names that the user gave for each side. Other names follow the order of the judgements, or are sorted.
 pub(crate) struct Given {
     pub(crate) images: Option<Vec<String>>,
     pub(crate) texts: Option<Vec<String>>,
@@ -39,8 +39,8 @@ pub(crate) struct Spread {
 /// Puts runs and judgements on the same rows and columns.
 ///
 /// # Errors
-/// Names that are not among those given, a text with two images or none, an image without a text where images ask, a
-/// matrix that would be larger than 4 GiB.
+/// If a name is not among the given names, a text has two images or none, an image is a query without a text, or a matrix
+/// would be larger than 4 GiB.
 pub(crate) fn spread(
     runs: &[Named],
     qrels: Option<(&str, Qrels)>,
@@ -84,7 +84,7 @@ pub(crate) fn spread(
         let run = dense(named, &sides, messages)?;
         if let Some(pairs) = &pairs {
             let own = |text: usize| run.row(pairs.image_of(text))[text];
-            // A true item that is missing is a miss at every K, however few the entries are.
+            // A missing true item is a miss at every K, even if the list has fewer than K entries.
             let missed = (0..pairs.texts()).filter(|&text| own(text) == f32::NEG_INFINITY).count();
             if missed > 0 {
                 let n = count(missed, "true pair");
@@ -96,7 +96,7 @@ pub(crate) fn spread(
     Ok(Spread { images, texts, pairs, scores })
 }
 
-/// Judgements are written for one direction, with that side's names first: images first from here on.
+/// The judgements with images first. A file of judgements has the queries of one direction first.
 fn from_images(qrels: Qrels, runs: &[Named]) -> Qrels {
     let known = |named: &&Named| {
         let asks: HashSet<_> = named.run.queries.iter().map(String::as_str).collect();
@@ -140,7 +140,7 @@ fn order(
     if only_judged {
         if n > 0 {
             let first = first_ten(&rest);
-            messages.warn(format!("{n} of the {what} that ask are not judged, left out: {first}"));
+            messages.warn(format!("{n} of the query {what} not judged, left out: {first}"));
         }
         messages.note(format!("order of {what} (it breaks ties): as in the judgements"));
         return names;
@@ -168,7 +168,7 @@ fn pairs(
         return Err(Error::invalid(place, "an image for every text", got));
     }
     let image_of_text = texts.iter().filter_map(image).map(|name| {
-        let expected = "an image of the names given";
+        let expected = "an image among the given names";
         row.get(name).copied().ok_or_else(|| Error::invalid(place, expected, excerpt(name)))
     });
     let pairs = Pairs::new(images.len(), image_of_text.collect::<Result<_>>()?)?;
@@ -178,7 +178,7 @@ fn pairs(
         let (n, first) = (count(alone.len(), "image"), first_ten(&names));
         if runs.iter().any(|named| named.direction == Direction::I2t) {
             let got = format!("{n} without: {first}");
-            return Err(Error::invalid(place, "a text for every image that asks", got));
+            return Err(Error::invalid(place, "a text for every query image", got));
         }
         messages.warn(format!("{n} without a text, kept as items: {first}"));
     }
@@ -214,7 +214,7 @@ fn dense(named: &Named, sides: &Indexed<'_>, messages: &mut Messages) -> Result<
     let refused = if sides.strict { [&unknown[..], &strangers[..]].concat() } else { unknown };
     if !refused.is_empty() {
         let got = format!("{}: {}", count(refused.len(), "other"), first_ten(&refused));
-        return Err(Error::invalid(place, "names among those given", got));
+        return Err(Error::invalid(place, "only the given names", got));
     }
     let mut values = vec![f32::NEG_INFINITY; size];
     let mut merged = 0;

@@ -6,7 +6,7 @@ use itm_core::data::{FileBytes, excerpt};
 use itm_core::{Error, Result};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};
 
-/// What a stored number is.
+/// The type of a stored number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
     F16,
@@ -25,7 +25,7 @@ impl Element {
     }
 }
 
-/// A tensor of real numbers, its shape checked against its bytes.
+/// A tensor of real numbers. Its shape was checked against its bytes.
 #[derive(Debug)]
 pub(crate) struct Tensor {
     pub(crate) name: String,
@@ -36,10 +36,11 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// Takes the named tensor, or the only one of two dimensions.
+    /// Takes the named tensor, or the only tensor with two dimensions.
     ///
     /// # Errors
-    /// A malformed or cut-short file, no such tensor, several to choose from (their names are listed), another dtype.
+    /// If the file is malformed or cut short, there is no such tensor or several to choose from (the error lists their
+    /// names), or the dtype is not one of [`Element`].
     pub(crate) fn parse(place: &str, name: Option<&str>, bytes: FileBytes) -> Result<Self> {
         let (header, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(|e| malformed(place, &bytes, e))?;
@@ -96,7 +97,7 @@ fn names(names: &[String]) -> String {
     if names.is_empty() { "no tensors".into() } else { format!("{}{more}", first.join(", ")) }
 }
 
-/// The two ways a file is cut short say so; the rest is what the library says.
+/// Our own error for a file that is cut short or has too large a header; otherwise the library's error.
 fn malformed(place: &str, bytes: &[u8], error: SafeTensorError) -> Error {
     let header = bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n));
     let got = format!("{} bytes", bytes.len());

@@ -1,4 +1,4 @@
-//! Small files for tests, written by other writers where they can: `npyz` and `safetensors`.
+//! Small files for tests, written by `npyz` and `safetensors` where they can write them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub(super) fn rows<const N: usize, const D: usize>(rows: [[f32; D]; N]) -> Vec<u
     npy(&[N, D], &rows.concat())
 }
 
-/// A version 1 file with this dictionary, by hand.
+/// A `.npy` file of version 1 with this dictionary, built by hand.
 pub(super) fn npy_of(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let text = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
     let length = u16::try_from(text.len()).unwrap().to_le_bytes();
@@ -53,7 +53,7 @@ pub(super) fn le(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-/// A folder whose path is left out of lines.
+/// A temporary folder. Its path is cut out of messages.
 pub(super) struct Folder(TempDir);
 
 impl Folder {

@@ -1,4 +1,4 @@
-//! Any bytes get an answer, and valid files of other writers come back as they were.
+//! Any bytes get an answer, and the contents of valid files from other writers come back unchanged.
 
 use itm_core::Result;
 use proptest::collection::vec;
@@ -21,7 +21,7 @@ fn answered<T>(result: Result<T>) -> Option<T> {
         .ok()
 }
 
-/// Shows the bytes to every reader; what they hold is never more than the bytes.
+/// Gives the bytes to every reader. No reader returns more than the bytes can hold.
 fn all_readers(bytes: &[u8]) {
     for part in [None, Some("x")] {
         let Some(array) = answered(Array::parse("PLACE", part, bytes.to_vec())) else { continue };
@@ -139,7 +139,7 @@ proptest! {
         all_readers(&[&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat());
     }
 
-    /// Written by `npyz`, and by `safetensors`.
+    /// The files are written by `npyz` and by `safetensors`.
     #[test]
     fn arrays_come_back(dim in 1..5usize, values in vec(any::<f32>(), 5..40)) {
         let rows = values.len() / dim;

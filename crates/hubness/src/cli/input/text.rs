@@ -2,7 +2,7 @@
 
 use itm_core::{Error, Result};
 
-/// The bytes as text without a byte order mark; names the line of the first byte that is not UTF-8.
+/// The bytes as text without a byte order mark. An error names the line of the first byte that is not UTF-8.
 pub(crate) fn utf8<'a>(place: &str, bytes: &'a [u8]) -> Result<&'a str> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();
@@ -12,7 +12,7 @@ pub(crate) fn utf8<'a>(place: &str, bytes: &'a [u8]) -> Result<&'a str> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// The lines with their numbers from 1, without line ends; one line end after the last line is none of its own.
+/// The lines with their numbers from 1, without line ends. A line end at the end of the text starts no new line.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let parts = if text.is_empty() { None } else { Some(text.split('\n')) };

@@ -1,8 +1,8 @@
-//! Counts of items by how often they turn up, in bins that double.
+//! Numbers of items by how often they turn up, in doubling bins or in ten bins per decade.
 
 use crate::report::Histogram;
 
-/// A bin: the counts `lo..=hi` and how many items have one of them.
+/// A bin: the counts `lo..=hi` and the number of items with such a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bin {
     pub(super) lo: u64,
@@ -10,7 +10,7 @@ pub(super) struct Bin {
     pub(super) items: u64,
 }
 
-/// 0, 1, 2–3, 4–7, 8–15, …, as far as `max`.
+/// The bins 0, 1, 2–3, 4–7, 8–15, …, up to `max`.
 pub(super) fn doubling(histogram: &Histogram, max: u64) -> Vec<Bin> {
     let last = (u64::BITS - max.leading_zeros()) as usize; // bin of `max`: 0 → 0, 1 → 1, 2 and 3 → 2
     let edges = |bin: usize| match bin {
@@ -20,8 +20,8 @@ pub(super) fn doubling(histogram: &Histogram, max: u64) -> Vec<Bin> {
     bins(histogram, (0..=last).map(edges))
 }
 
-/// Ten bins a decade (fewer where they would hold no whole number), from 1 as far as `max`: for
-/// logarithmic axes.
+/// Ten bins per decade from 1 up to `max`, for logarithmic axes. A bin without a whole number is left
+/// out.
 pub(super) fn decades(histogram: &Histogram, max: u64) -> Vec<Bin> {
     let edge = |step: i32| 10f64.powf(f64::from(step) / 10.0).round() as u64;
     let mut edges: Vec<u64> = (0..).map(edge).take_while(|&lo| lo <= max).collect();
@@ -29,7 +29,7 @@ pub(super) fn decades(histogram: &Histogram, max: u64) -> Vec<Bin> {
     let next = edges.iter().skip(1).map(|&lo| lo - 1).chain([u64::MAX]).collect::<Vec<_>>();
     let mut out = bins(histogram, edges.into_iter().zip(next));
     if let Some(bin) = out.last_mut() {
-        // As wide as its like, so that its density is not drowned.
+        // Its regular width: with an open end, its density would be near 0.
         bin.hi = ((bin.lo as f64 * 10f64.powf(0.1)).round() as u64 - 1).max(bin.lo);
     }
     out

@@ -88,7 +88,7 @@ fn recalls(report: &Report) -> Markup {
                 }
             }
             @if directions.len() == 1 {
-                " rSum is of three recalls: only one direction was measured."
+                " rSum sums three recalls: only one direction was measured."
             }
         }
         (grid("one", plots::rsums(report).as_slice()))
@@ -103,18 +103,18 @@ fn reading(report: &Report) -> Markup {
     let (rule, unit) = (&report.settings.hub_rule, &report.settings.unit);
     html! {
         dl.terms {
-            (term(html! { "N" sub { "k" } }, "In how many of the queries’ lists of the k best an item turns up. A hub turns up in \
-             far too many, and pushes out the right answers."))
-            (term("Skewness", html! { "Of N" sub { "k" } " over all items; 0 is even, large is a long tail of hubs." }))
-            (term("Robin Hood", "Share of the places in all lists that would have to move for every item to have the same."))
+            (term(html! { "N" sub { "k" } }, "The number of queries that have the item among their k best. A hub is in far \
+             too many lists and pushes out the right answers."))
+            (term("Skewness", html! { "Of N" sub { "k" } " over all items: 0 is even, a large value is a long tail of hubs." }))
+            (term("Robin Hood", "Share of all list places that would have to move to give every item the same number."))
             (term("Gini, Atkinson", html! { "Inequality of N" sub { "k" } ": 0 is even, 1 is all in one item." }))
             (term("Hubs", html! {
-                "Items counted as such: " (rule) ". “Places of hubs” is the share of all list places they take; “largest” the \
-                 share of lists that hold the most frequent item."
+                "Items that count as hubs: " (rule) ". “Places of hubs” is the share of all list places that hubs take; \
+                 “largest” is the share of lists that hold the most frequent item."
             }))
             (term("95 %", html! {
-                "Percentile intervals of a bootstrap over " (unit) ": what other queries of the same kind would give. They do \
-                 not cover the noise of training, nor that the best of several rows was picked."
+                "Percentile intervals of a bootstrap over " (unit) ": the range to expect with other queries of the same kind. \
+                 They cover neither the noise of training nor the choice of the best among several rows."
             }))
             @for (setting, word, why) in MARKS {
                 @if let Some(row) = report.rows.iter().find(|r| r.seen.0 == setting) {
@@ -124,10 +124,10 @@ fn reading(report: &Report) -> Markup {
             }
             @if report.rows.iter().any(|r| r.chosen == Chosen::CrossFitted) {
                 (term("Cross-fitted", "Parameters were chosen for each half of the images by the labels of the other half, so no \
-                 query chose its own. Where the halves chose differently, both values stand there with a slash between."))
+                 query chose its own parameters. Where the halves chose differently, a slash separates the two values."))
             }
             @if report.directions().count() == 2 {
-                (term("a | b", "Two parameters apart by a bar: image to text, text to image."))
+                (term("a | b", "A bar separates the parameters of the directions: image to text, text to image."))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! How methods and their parameters are called, and whom to cite.
+//! Display names of methods and their parameters, and what to cite.
 
 use itm_report::format::clean;
 
@@ -6,7 +6,7 @@ use crate::Setting;
 use crate::report::{Chosen, Directed, Param, Params, Row};
 
 /// A row's name as people write it: `is(10)` is `IS (β = 10)`, `csls+rgm@bank(5,auto)` is `CSLS + RGM, bank (k = 5, λ = auto)`.
-/// What is not known stays as it is.
+/// An unknown name stays as it is.
 pub(super) fn title(name: &str) -> String {
     let Name { methods, bank, numbers } = Name::of(name);
     let part = |name: &str| known(name).map_or_else(|| clean(name), |k| k.title.to_owned());
@@ -76,7 +76,7 @@ pub(super) const MEASURES: [(&str, &str); 2] = [
     ),
 ];
 
-/// A row's parameters: `k 10`, or by direction `beta 60 | 50` where they differ.
+/// A row's parameters: `k 10`, or `beta 60 | 50` if the directions differ.
 pub(super) fn params(params: &Directed<Params>) -> String {
     let pair = match (&params.i2t, &params.t2i) {
         (Some(a), Some(b)) if a != b => (a, Some(b)),
@@ -98,7 +98,7 @@ pub(super) fn params(params: &Directed<Params>) -> String {
     names.into_iter().map(part).collect::<Vec<_>>().join(", ")
 }
 
-/// One direction's parameters: `k 10`; a chosen setting is named by itself.
+/// One direction's parameters: `k 10`; a chosen setting stands without the word `setting`.
 pub(super) fn listed(params: &Params) -> String {
     let one = |(name, param): (&String, &Param)| match name.as_str() {
         "setting" => value(param),
@@ -107,7 +107,7 @@ pub(super) fn listed(params: &Params) -> String {
     params.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The same with Greek letters, for a page.
+/// A row's parameters with Greek letters, for the page.
 pub(super) fn params_greek(row: &Row) -> String {
     let greek = |word: &str| match word {
         "beta" => "β".to_owned(),
@@ -120,7 +120,7 @@ pub(super) fn params_greek(row: &Row) -> String {
     params(&row.params).split(' ').map(greek).collect::<Vec<_>>().join(" ")
 }
 
-/// Who chose, in words.
+/// Who chose the parameters, in words.
 pub(super) fn chosen(chosen: Chosen) -> &'static str {
     match chosen {
         Chosen::Default => "default",
@@ -130,7 +130,7 @@ pub(super) fn chosen(chosen: Chosen) -> &'static str {
     }
 }
 
-/// `T` for transductive, `H` for a held-out bank, nothing for neither.
+/// `T` for transductive, `H` for a held-out bank, otherwise nothing.
 pub(super) fn mark(row: &Row) -> &'static str {
     match row.seen.0 {
         Setting::Plain => "",
@@ -144,14 +144,14 @@ pub(super) const MARKS: [(Setting, &str, &str); 2] = [
     (
         Setting::Transductive,
         "transductive",
-        "this row was fitted on the other test queries, without their labels. It holds where all queries \
-         come together; for queries that arrive one by one it promises too much, and it must not be compared \
-         with rows that saw none.",
+        "this row was fitted on the other test queries, without their labels. It holds only where all queries \
+         arrive together. For queries that arrive one by one it promises too much. It must not be compared \
+         with rows that saw no other test queries.",
     ),
     (
         Setting::HeldOut,
         "held-out bank",
-        "this row was fitted on queries (or items) other than the test's, so it holds for queries \
+        "this row was fitted on queries (or items) outside the test set, so it also holds for queries \
          that arrive one by one.",
     ),
 ];
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(cited.iter().map(|c| c.0).collect::<Vec<_>>(), ["IS", "Dual-IS", "CSLS", "RGM"]);
     }
 
-    /// λ of two folds and three lists is two lists of three.
+    /// λ of two folds with three lists each is two lists of three values.
     #[test]
     fn folds_and_lists_are_told_apart() {
         let lists = |at: [f64; 3]| Param::Each(at.map(Param::from).into());

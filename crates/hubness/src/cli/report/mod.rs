@@ -1,7 +1,7 @@
 //! What `hubness report` shows: a [`Report`](crate::report::Report) as JSON, as text for a terminal, as one HTML file.
 //!
-//! The numbers come from elsewhere; here they are only shown. All three say the same: the report is what `--json` prints,
-//! [`fn@terminal`] and [`fn@html`] are drawn from it alone.
+//! This module only shows numbers that other modules computed. All three forms say the same: `--json` prints the report, and
+//! [`fn@terminal`] and [`fn@html`] draw only from the report.
 
 mod histogram;
 mod html;

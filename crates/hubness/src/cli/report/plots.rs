@@ -13,14 +13,14 @@ use super::verdict::{self, after, at};
 use crate::report::{Curve, Histogram, HubSide, Report, Row};
 use crate::{Direction, Setting};
 
-/// The colour of what a row has seen, and what it has seen.
+/// The colour and the legend for what a row has seen.
 const SEEN: [(Setting, u8, &str); 3] = [
-    (Setting::Plain, GREY, "saw the query alone"),
+    (Setting::Plain, GREY, "saw only the query"),
     (Setting::HeldOut, 2, "saw a held-out bank"),
     (Setting::Transductive, 0, "saw the other test queries"),
 ];
 
-/// rSum of every row with its interval, set against nearest neighbours.
+/// rSum of every row with its interval, compared with nearest neighbours.
 pub(super) fn rsums(report: &Report) -> Option<Figure> {
     let seen = |r: &Row| SEEN.into_iter().find(|seen| seen.0 == r.seen.0);
     let row = |r: &Row| {
@@ -57,7 +57,7 @@ pub(super) fn recalls(report: &Report, direction: Direction) -> Option<Figure> {
     figure::recalls(format!("{}{what}", name(direction)), &rows)
 }
 
-/// R@10 against λ, and as a level what it is without RGM.
+/// R@10 against λ, with a level line for R@10 without RGM.
 pub(super) fn curves(all: &[Curve], direction: Direction) -> Option<Figure> {
     let mine = || all.iter().filter(|c| c.direction == direction).zip((0..6).cycle());
     let course = |(c, series): (&Curve, u8)| {
@@ -75,8 +75,9 @@ pub(super) fn curves(all: &[Curve], direction: Direction) -> Option<Figure> {
     Some(figure)
 }
 
-/// The distribution of N_k after each method, over the grey one of nearest neighbours; on the same
-/// axes for all. Without nearest neighbours, or with them alone, each stands for itself.
+/// The distribution of N_k after each method, drawn over the grey distribution of nearest
+/// neighbours. All figures have the same axes. Without nearest neighbours, or without any other
+/// method, each figure shows a single distribution.
 pub(super) fn counts(report: &Report, side: &HubSide, direction: Direction, k: u64) -> Vec<Figure> {
     let all: Vec<&Histogram> = side.histograms.iter().filter(|h| h.k == k && h.max() > 0).collect();
     let max = all.iter().map(|h| h.max()).max().unwrap_or(0);
@@ -124,7 +125,8 @@ fn panel(of: &Histogram, under: Option<&Histogram>, [x, y]: &[Range<f64>; 2]) ->
     Figure { title, detail: String::new(), svg: plot.svg(&label, (820, 560)), legend: vec![] }
 }
 
-/// log10 of N_k and of the share of items for each of its values, by bins; broken where no item is.
+/// log10 of N_k and of the share of items per value of N_k, one point per bin. An empty bin breaks the
+/// line.
 fn shares(histogram: &Histogram) -> Vec<Vec<Point>> {
     let items = histogram.items() as f64;
     let bins = decades(histogram, histogram.max());
@@ -137,7 +139,7 @@ fn shares(histogram: &Histogram) -> Vec<Vec<Point>> {
     filled.map(|run| run.iter().map(point).collect()).collect()
 }
 
-/// 10 to the power of the whole number `exponent`, at most 0, as a share: `100 %`, `0.1 %`, `10⁻⁶`.
+/// 10 to the power `exponent` (at most 0) as a share: `100 %`, `0.1 %`, `10⁻⁶`.
 fn share_at(exponent: i32) -> String {
     match exponent {
         -2.. => format!("{} %", 10u64.pow((exponent + 2).min(9) as u32)),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::report::*;
 use crate::{Direction, Setting};
 
-/// Markup and what moves a cursor: names come from outside.
+/// Markup, a terminal escape and a right-to-left override: names come from outside.
 pub(super) const EVIL: &str = "<script>alert('hub')</script> & \x1b[2J\u{202e}\"x\"";
 
 /// Eight methods in both directions.
@@ -48,7 +48,7 @@ pub(crate) fn report() -> Report {
     }
 }
 
-/// The same with one direction alone, as run files have it.
+/// The report with only one direction, as from one run file.
 pub(crate) fn one_direction(direction: Direction) -> Report {
     fn keep<T>(of: &mut Directed<T>, direction: Direction) {
         match direction {
@@ -69,7 +69,7 @@ pub(crate) fn one_direction(direction: Direction) -> Report {
     report
 }
 
-/// The same with no number where a number may be missing or may have gone wrong.
+/// The report with NaN, infinity or nothing wherever a number may be missing or wrong.
 pub(super) fn poisoned() -> Report {
     let mut report = report();
     let nan = f64::NAN;
@@ -107,7 +107,7 @@ pub(super) fn poisoned() -> Report {
     report
 }
 
-/// A report of nothing.
+/// A report without rows, hubs and curves.
 pub(crate) fn empty() -> Report {
     let mut report = report();
     report.rows.clear();
@@ -116,7 +116,7 @@ pub(crate) fn empty() -> Report {
     report
 }
 
-/// Words that no reader should meet.
+/// Whether the text has a word that no reader should meet.
 pub(super) fn says_no_number(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric());
     words.any(|w| ["nan", "inf", "null"].contains(&w.to_lowercase().as_str()))
@@ -249,11 +249,11 @@ fn victim(i: u64) -> Victim {
     }
 }
 
-/// A long tail of the given mean, pulled in by `calm`.
+/// Counts with a long tail around the given mean; `calm` shortens the tail.
 fn histogram(method: &str, k: u64, mean: f64, items: u64, queries: u64, calm: f64) -> Histogram {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for i in 0..items {
-        // Quantiles of a logarithmic bell: near enough to hubs.
+        // Quantiles of a log-logistic distribution, close enough to the counts of hubs.
         let u = (i as f64 + 0.5) / items as f64;
         let z = (u / (1.0 - u)).ln() / 1.6;
         let n = mean * 0.6 * (z * (1.1 - calm)).exp();

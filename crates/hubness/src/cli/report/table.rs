@@ -10,7 +10,7 @@ use super::verdict::{self, significant};
 use crate::Direction;
 use crate::report::{HubMeasures, HubSide, Report, Row};
 
-/// Recalls of all rows with what is known of the differences; skewness at the end.
+/// Recalls of all rows, their differences from NNS where known, and skewness at the end.
 pub(super) fn results(report: &Report) -> Table {
     let rows = || report.rows.iter();
     let mut t = of_rows(report, "Recall of all methods");
@@ -38,13 +38,13 @@ pub(super) fn results(report: &Report) -> Table {
             .under("skewness", short)
             .ranked(3);
     }
-    // A column of nothing but dashes says nothing.
+    // A column of dashes says nothing.
     let says = |text: &str| !text.is_empty() && text != NONE;
     t.columns.retain(|c| c.rank == 0 || c.cells.iter().any(|cell| says(&cell.text)));
     t
 }
 
-/// Hub measures at `k` of all rows, one direction.
+/// Hub measures at `k` of all rows in one direction.
 pub(super) fn measures(report: &Report, direction: Direction, k: u64) -> Table {
     let mut t = of_rows(report, format!("Hub measures at k = {k}, {}", name(direction)));
     let mut number = |head: &str, text: fn(&HubMeasures) -> String| {
@@ -65,7 +65,7 @@ pub(super) fn measures(report: &Report, direction: Direction, k: u64) -> Table {
 /// Median and mean ranks of all rows; `None` if no row has any.
 pub(super) fn ranks(report: &Report) -> Option<Table> {
     let mut t = of_rows(report, "Median and mean ranks")
-        .noted("From 1. Methods whose lists end early, such as RGM, have none.");
+        .noted("Ranks count from 1. Methods whose lists end early, such as RGM, have none.");
     for d in report.directions() {
         let recalls = || report.rows.iter().map(|r| r.recalls.get(d));
         t.numbers("median", recalls().map(|r| r?.median_rank), rank).under(name(d), "");
@@ -99,12 +99,12 @@ pub(super) fn name(direction: Direction) -> &'static str {
     direction.queries("image → text", "text → image")
 }
 
-/// What the items of a direction are called: one and several.
+/// The word for the items of a direction, singular and plural.
 pub(super) fn items(direction: Direction) -> [&'static str; 2] {
     direction.items(["image", "images"], ["text", "texts"])
 }
 
-/// What the queries of a direction are called: one and several.
+/// The word for the queries of a direction, singular and plural.
 pub(super) fn queries(direction: Direction) -> [&'static str; 2] {
     items(direction.reversed())
 }
@@ -115,7 +115,7 @@ pub(super) fn size(report: &Report) -> [String; 2] {
     [counted(data.images, "image", "images"), counted(data.texts, "text", "texts")]
 }
 
-/// A table without columns yet, a line for each row.
+/// A table with a line for each row and no columns yet.
 fn of_rows(report: &Report, name: impl Into<String>) -> Table {
     let role = |r: &Row| if r.method == Report::BASELINE { Role::Baseline } else { Role::Other };
     Table::new(name, "method", report.rows.iter().map(|r| (title(&r.method), role(r))))

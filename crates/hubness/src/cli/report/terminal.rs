@@ -14,17 +14,17 @@ use crate::report::{Chosen, HubSide, Report, Row, Victim};
 const MIN_WIDTH: usize = 60;
 const HUBS: usize = 5;
 const VICTIMS: usize = 1;
-/// Sentences are no wider than this, however wide the terminal.
+/// Sentences are at most this wide, even in a wider terminal.
 const PROSE: usize = 110;
 
-/// The report as text no wider than `width` columns (at least 60 are taken).
+/// The report as text of at most `width` columns; a width below 60 counts as 60.
 pub fn render(report: &Report, width: usize, palette: Palette) -> String {
     let width = width.max(MIN_WIDTH);
     let mut out = Page { text: String::new(), width, palette };
     for warning in &report.data.warnings {
         out.paragraph("1;33", &format!("warning: {warning}"));
     }
-    // How pairs were found stands in the line on the data.
+    // The line on the data already says how the pairs were found.
     for note in report.data.notes.iter().filter(|&note| *note != report.data.pairs_note) {
         out.paragraph("2", &format!("note: {note}"));
     }
@@ -66,14 +66,14 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Wrapped, every further line indented.
+    /// Adds a wrapped paragraph; every line after the first is indented.
     fn paragraph(&mut self, code: &str, text: &str) {
         for line in wrap(&clean(text), self.width.min(PROSE)) {
             self.line(&self.palette.paint(code, &line));
         }
     }
 
-    /// The lines of a table, its numbers in ASCII.
+    /// The lines of a table, with its numbers in ASCII.
     fn table(&self, mut table: Table, words: usize) -> Vec<String> {
         for column in table.columns.iter_mut().filter(|c| c.side == Side::Right) {
             column.cells.iter_mut().for_each(|cell| cell.text = ascii(&cell.text));
@@ -88,7 +88,7 @@ fn data(report: &Report) -> String {
     format!("{}{dim}; {}", table::size(report).join(", "), data.pairs_note)
 }
 
-/// What was chosen for the rows that left it open: the table has no room for it.
+/// The chosen settings of the rows that were cross-fitted or validated; the table has no room for them.
 fn choices(report: &Report) -> Vec<String> {
     let open = |row: &&Row| matches!(row.chosen, Chosen::CrossFitted | Chosen::Validation);
     let one = |row: &Row| {
@@ -114,7 +114,7 @@ fn footnotes(report: &Report) -> Vec<String> {
         out.extend(row.map(|row| format!("{} {word}: {why}", mark(row))));
     }
     if report.directions().count() == 1 {
-        out.push("rSum: of three recalls, for only one direction was measured".into());
+        out.push("rSum: the sum of three recalls, because only one direction was measured".into());
     }
     out
 }
@@ -154,7 +154,7 @@ fn histogram(out: &mut Page, report: &Report, side: &HubSide, direction: Directi
     if n > 0 && before.items() > 0 {
         let share = before.counts.iter().map(|(k, items)| k * items).sum::<u64>() as f64
             / before.items() as f64;
-        out.paragraph("2", &format!("if all turned up equally often: N10 = {share:.1}"));
+        out.paragraph("2", &format!("if all items turned up equally often: N10 = {share:.1}"));
     }
 
     let label = |bin: &Bin| match bin {
@@ -184,7 +184,7 @@ fn histogram(out: &mut Page, report: &Report, side: &HubSide, direction: Directi
     }
 }
 
-/// A bar of eighths of a block; what is there at all is seen.
+/// A bar in eighths of a block, with at least one eighth if there are any items.
 fn bar(items: u64, most: u64, width: usize) -> String {
     let eighths = (items as f64 / most as f64 * width as f64 * 8.0).round() as usize;
     let eighths = if items > 0 { eighths.max(1) } else { 0 };
@@ -192,7 +192,7 @@ fn bar(items: u64, most: u64, width: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// The worst hubs and whom they take the first place from.
+/// The worst hubs and the queries whose first place they take.
 fn worst(out: &mut Page, report: &Report, side: &HubSide, direction: Direction) {
     if side.worst.is_empty() {
         return;

@@ -6,10 +6,10 @@ use super::methods::title;
 use crate::report::{HubMeasures, Report, Row};
 use crate::{Direction, Setting};
 
-/// From this p-value (Holm) down a difference counts as real.
+/// A difference counts as real if its p-value (Holm) is below this level.
 pub(super) const LEVEL: f64 = 0.05;
 
-/// What a report says.
+/// The verdict of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Whether anything helps.
@@ -23,7 +23,7 @@ pub(super) struct Verdict {
 pub(super) enum Outcome {
     /// At least one row is significantly above nearest neighbours.
     Helps,
-    /// Rows were compared, none is significantly above.
+    /// Rows were compared, but none is significantly above.
     Nothing,
     /// There is nothing to compare, or no test was made.
     Untested,
@@ -68,33 +68,33 @@ pub(super) fn of(report: &Report) -> Verdict {
     Verdict { outcome, text }
 }
 
-/// The row of the highest rSum, the first of equals.
+/// The row with the highest rSum; of equal rows, the first.
 pub(super) fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     rows.filter(|r| r.rsum.is_finite()).reduce(|a, b| if b.rsum > a.rsum { b } else { a })
 }
 
-/// The row whose lists histograms compare with nearest neighbours: the best of all
-/// others, whether it helps or not.
+/// The row that histograms compare with nearest neighbours: the best other row, whether it helps or
+/// not.
 pub(super) fn shown(report: &Report) -> Option<&Row> {
     best(report.rows.iter().filter(|r| r.method != Report::BASELINE))
 }
 
-/// Whether a row's difference counts as real, either way.
+/// Whether a row's difference counts as real, up or down.
 pub(super) fn significant(row: &Row) -> bool {
     p(row).is_some_and(|p| p < LEVEL)
 }
 
-/// A row's p-value, corrected for the number of rows where that is known.
+/// A row's p-value: Holm's if it is known, otherwise the raw one.
 pub(super) fn p(row: &Row) -> Option<f64> {
     row.difference.and_then(|d| d.p_holm).or(row.p_value).filter(|p| p.is_finite())
 }
 
-/// The measures of `k` among several.
+/// The measures at `k`.
 pub(super) fn at(measures: Option<&Vec<HubMeasures>>, k: u64) -> Option<&HubMeasures> {
     measures?.iter().find(|m| m.k == k)
 }
 
-/// The hub measures of a row; the baseline's also stand under `hubs`.
+/// The hub measures of a row. For the baseline, `report.hubs` may hold them instead.
 pub(super) fn after<'a>(
     report: &'a Report,
     row: &'a Row,
@@ -122,7 +122,7 @@ fn detail(row: &Row) -> String {
     parts.join(", ")
 }
 
-/// If the best row saw the other test queries: the best that did not.
+/// A sentence on the best row that did not see the other test queries, if the best row saw them.
 fn without_leak<'a, A, B>(row: &Row, helping: impl Fn() -> A, others: impl Fn() -> B) -> String
 where
     A: Iterator<Item = &'a Row>,
@@ -143,7 +143,7 @@ where
     }
 }
 
-/// What becomes of the skewness of N_10, in the direction where it is worst.
+/// The change of the skewness of N_10, in the direction where the skewness is worst.
 fn hubs(report: &Report, row: &Row) -> String {
     let skewness = |d: Direction| {
         let side = report.hubs.sides.get(d)?;

@@ -41,7 +41,7 @@ struct Rgm {
     stack: Vec<(u32, u32)>,
 }
 
-/// The reference's corrected scores: what is tested here is the matching alone.
+/// The reference's corrected scores: this test covers only the matching.
 #[derive(Debug)]
 struct Given {
     direction: Direction,

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Trap "unstable sort in RGM". Constant 3 × 4, k = 2, capacity 2, by hand: query 0 takes items 0 and 1, query 1 the same,
-/// which are full then; query 2 takes 2 and 3.
+/// Trap "unstable sort in RGM". Constant 3 × 4, k = 2, capacity 2, by hand: queries 0 and 1 take items 0 and 1, which are
+/// then full; query 2 takes items 2 and 3.
 #[test]
 fn constant_matrix_fills_row_by_row_up_to_capacity() {
     for value in [0.5, 0.0, -0.0] {
@@ -18,8 +18,8 @@ fn constant_matrix_fills_row_by_row_up_to_capacity() {
     }
 }
 
-/// Trap "RGM t2i with capacity 1". Five captions for each of 20 images, every caption nearest its own image. With `x = 1` one
-/// caption of each image is answered, R@1 = 100/5; balanced, all are.
+/// Trap "RGM t2i with capacity 1". Five captions for each of 20 images, every caption nearest its own image. With `x = 1`,
+/// one caption of each image gets an answer, R@1 = 100/5. With the balanced capacity, all captions get one.
 #[test]
 fn rgm_t2i_with_capacity_1() {
     let (n, c) = (20, 5);
@@ -41,7 +41,7 @@ fn rgm_t2i_with_capacity_1() {
 }
 
 /// Trap "image rows duplicated 5× used as 5N distinct items": images are stored once, and only the capacity counts copies.
-/// The copies themselves would give one list up to five times the same image.
+/// With real copies, one list could hold the same image up to five times.
 #[test]
 fn image_rows_duplicated_only_through_capacity() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -70,7 +70,7 @@ fn image_rows_duplicated_only_through_capacity() {
     );
 }
 
-/// Trap "lambda = inf overflow in `round(lambda*k)`": nearest neighbours as they are.
+/// Trap "lambda = inf overflow in `round(lambda*k)`": the result is the nearest neighbours.
 #[test]
 fn lambda_inf_overflow_gives_nearest_neighbours() {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
@@ -169,8 +169,8 @@ fn hits_by_hand() {
     assert_eq!(t2i, &[vec![false, true, false], vec![true; 3], vec![true; 3]]);
 }
 
-/// Options `PerK` and `Single` differ. One text is the nearest of all 20 images. Each image has a text of its own as its
-/// second. λ = 1: with k = 1 the hub serves one image, and 19 find their own text; with k = 10 it serves 10, and only the
+/// Options `PerK` and `Single` differ. One text is nearest to all 20 images; the second nearest text of each image is its
+/// own. λ = 1: with k = 1 the hub serves one image, and 19 find their own text; with k = 10 it serves 10, and only the
 /// other 10 have their own text first.
 #[test]
 fn three_runs_and_one_run_differ() {

@@ -1,4 +1,4 @@
-//! Weights of the AAAI loss from a memory bank: constants, in double precision and logarithms.
+//! Weights of the AAAI loss from a memory bank: constants, computed as logarithms in double precision.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +16,14 @@ pub struct BankOptions {
     pub ep2: f64,
     /// Neighbours in the bank.
     pub mb_k: usize,
-    /// Share of the training batches that a bank is built of.
+    /// Share of the training batches that make a bank.
     pub mb_rate: f64,
-    /// Whether e₂ stands inside the product with β, and with the positives too, as e₁ does.
+    /// Whether β also multiplies e₂, and e₂ also shifts the positives, as α and e₁ do.
     pub consistent_offsets: bool,
 }
 
 impl Default for BankOptions {
-    /// The released code's.
+    /// The values of the released code.
     fn default() -> Self {
         Self {
             alpha: 40.0,
@@ -81,7 +81,7 @@ impl BankWeights {
     /// The weights for the scores `[b, b]` of a batch.
     ///
     /// # Panics
-    /// If the bank is empty, its scores are not of `b` pairs, or `mb_k` is 0.
+    /// If the bank is empty, its scores are not for `b` pairs, or `mb_k` is 0.
     pub fn new(scores: &[f32], bank: &BankScores, options: &BankOptions) -> Self {
         let (b, n) = (scores.len().isqrt(), bank.entries);
         for (name, values) in [("to_texts", &bank.to_texts), ("to_images", &bank.to_images)] {
@@ -118,7 +118,7 @@ impl BankWeights {
     }
 }
 
-/// The k largest, in their order.
+/// The k largest, in descending order.
 fn largest(row: &[f32], k: usize) -> Vec<f64> {
     let mut row = row.to_vec();
     if k < row.len() {

@@ -76,7 +76,7 @@ fn options() -> impl Strategy<Value = HubOptions> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
-    /// For any G, any option, k below, at and above b − 1.
+    /// For any G and any option, with k below, at and above b − 1.
     #[test]
     fn the_gradient_is_the_formula(
         b in 2usize..6,
@@ -92,7 +92,7 @@ proptest! {
         close("dL/dS", &got, &by_formula(&double(s), &double(g), &options), 2e-5);
     }
 
-    /// Equal scores of a few values: the choice by index is the same on both sides.
+    /// With many equal scores, both sides choose the smaller index.
     #[test]
     fn ties_go_to_the_smaller_index(s in vec(0u8..3, 16), options in options()) {
         let s: Vec<f32> = s.into_iter().map(|x| f32::from(x) / 4.0).collect();

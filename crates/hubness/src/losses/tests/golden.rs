@@ -1,4 +1,4 @@
-//! `tests/reference/hal.py`: double precision, every neighbourhood sorted anew.
+//! `tests/reference/hal.py`: double precision, every neighbourhood sorted separately.
 
 use std::collections::BTreeSet;
 
@@ -178,7 +178,7 @@ fn every_option_of_the_aaai_loss_changes_the_output() {
     let of = |exponents: AaaiOptions, options: BankOptions| {
         host(aaai_bank(square(&s), &bank, &exponents, &options))
     };
-    // With α = β = 40 the nearest neighbour is all that counts.
+    // With α = β = 40 only the nearest neighbour counts.
     let (coco, released) =
         (AaaiOptions::COCO, BankOptions { alpha: 4.0, beta: 4.0, ..BankOptions::default() });
     let plain = of(coco, released);
@@ -195,7 +195,7 @@ fn every_option_of_the_aaai_loss_changes_the_output() {
     ] {
         assert!(differ(&of(coco, options), &plain), "{options:?}");
     }
-    // e₁ cancels, as print and program have it: 1 − x/(x + y) with the same factor in x and y.
+    // e₁ cancels in the paper and in the program: 1 − x/(x + y) has the same factor in x and y.
     assert!(!differ(&of(coco, BankOptions { ep1: 0.4, ..released }), &plain));
 }
 

@@ -43,7 +43,7 @@ fn trap_dividing_by_k_rather_than_by_the_neighbours_there_are() {
     }
 }
 
-/// Text 0 is near to every image: it weighs more than the same text with the same score that is far from the others.
+/// Text 0 is near every image. It weighs more than a text with the same score that is far from the other images.
 #[test]
 fn trap_top_k_selecting_distances_instead_of_similarities() {
     #[rustfmt::skip]
@@ -63,7 +63,7 @@ fn trap_top_k_selecting_distances_instead_of_similarities() {
     }
 }
 
-/// Two copies of a batch side by side: twice the loss, and what the cross terms add.
+/// Two copies of a batch side by side have twice the loss, plus the cross terms.
 #[test]
 fn trap_dividing_sum_by_b() {
     let s = [0.5, 0.45, 0.2, 0.4, 0.3, 0.35, 0.2, 0.25, 0.1];
@@ -79,7 +79,7 @@ fn trap_dividing_sum_by_b() {
     close("cross terms", &[of(&twice(0.2))], &[2.0 * one + cross], 1e-6);
 }
 
-/// Two negatives of one largest hinge: the first gets the gradient, alone.
+/// Two negatives share the largest hinge: only the first gets the gradient.
 #[test]
 fn trap_max_spreading_gradient_over_ties() {
     #[rustfmt::skip]
@@ -149,7 +149,7 @@ fn a_batch_of_one_image_has_no_negatives_where_siblings_are_masked() {
     }
 }
 
-/// A negative score among neighbours of positive ones gets more negative: Eq. 4 as it is.
+/// A negative score among positive neighbours gets more negative, as Eq. 4 says.
 #[test]
 fn a_negative_score_in_a_crowd_falls() {
     let s = [0.5, -0.2, 0.4, 0.6];

@@ -6,7 +6,7 @@ fn rows(values: &[f32]) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values.to_vec(), [values.len() / 2, 2]), &Device::flex())
 }
 
-/// By hand: two entries of three are of other captions than the batch's.
+/// By hand: two of the three entries belong to captions outside the batch.
 #[test]
 fn own_captions_are_left_out() {
     let mut bank = MemoryBank::default();

@@ -72,7 +72,7 @@ fn bad_values_name_their_key() {
     check("model.similarity", &|c| c.model.similarity = Similarity::Order);
 }
 
-/// Section 4.1 of the paper: 0.001, a tenth after every 10 epochs; where MAX is used 0.0002, a tenth after every 15.
+/// Section 4.1 of the paper: 0.001, divided by ten every 10 epochs. With MAX: 0.0002, divided by ten every 15 epochs.
 #[test]
 fn rates_are_the_papers() {
     for (objective, epoch, want) in [

@@ -69,7 +69,7 @@ fn rows_have_unit_length_unless_images_are_left_as_they_are() {
     assert!(off.iter().all(|n| (n - 1.0).abs() > 0.01), "{off:?}");
 }
 
-/// Absolute values after normalisation: the same row of a cosine model without its signs.
+/// Absolute values after normalisation: the row of a cosine model without its signs.
 #[test]
 fn order_embeddings_are_absolute_values_of_unit_rows() {
     let order = |c: &mut HalConfig| c.model.similarity = Similarity::Order;
@@ -84,7 +84,7 @@ fn order_embeddings_are_absolute_values_of_unit_rows() {
     }
 }
 
-/// A shorter caption in a batch equals the same caption alone, whatever the pooling; the poolings differ.
+/// A shorter caption has the same embedding in a batch and alone, with every pooling. The poolings differ.
 #[test]
 fn trap_gru_reading_the_padded_last_step() {
     let mut alone = vec![];

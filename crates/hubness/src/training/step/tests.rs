@@ -18,7 +18,7 @@ use crate::training::{ImageNorm, Initialisation, StartFrom, TextEncoder, TextKin
 
 const DIM: usize = 5;
 
-/// Eight pairs of six images; texts of one to three words of twelve.
+/// Eight pairs of six images; texts of one to three words from a vocabulary of twelve.
 struct Data {
     features: Vec<f32>,
     texts: Vec<Vec<u32>>,
@@ -128,7 +128,7 @@ const OBJECTIVES: [Objective; 6] = [
 
 const ALL: [usize; 6] = [0, 2, 3, 4, 5, 6];
 
-/// Forty steps over one batch, in the second epoch, so that there is a bank where there can be one.
+/// Forty steps over one batch in the second epoch, in which an objective with a bank has entries.
 #[test]
 fn each_objective_lowers_its_own_loss() {
     for objective in OBJECTIVES {
@@ -152,7 +152,7 @@ const RESIDUAL: ResidualShape = ResidualShape {
     rate_factor: 2.0,
 };
 
-/// What a bag of words, a start and a contrastive loss have, against the same without it.
+/// Every option of a bag of words, of a start and of a contrastive loss gives other losses.
 #[test]
 fn every_option_of_a_start_changes_the_course() {
     let base = || {
@@ -199,7 +199,7 @@ fn every_option_of_a_start_changes_the_course() {
     }
 }
 
-/// Every option gives other losses within three steps than the default.
+/// Every option gives other losses than the default within three epochs.
 #[test]
 fn every_option_changes_the_course() {
     let course = |config: &HalConfig| {
@@ -263,7 +263,8 @@ fn every_option_changes_the_course() {
     }
 }
 
-/// Row 18 of the specification and section 1.5: no bank in the first epoch, none for other objectives, a fresh one in each.
+/// Row 18 of the specification and section 1.5: no bank in the first epoch, none for other objectives, a new one
+/// in every later epoch.
 #[test]
 fn the_bank_is_of_the_second_epoch_on() {
     let mut config = tiny(Objective::HalAaaiBank);
@@ -299,7 +300,7 @@ fn two_runs_are_one() {
     assert_eq!(run(), run());
 }
 
-/// Features that are not finite, or so large that their embedding is not; with a bank and without.
+/// Features that are not finite, or so large that their embedding is not finite; with a bank and without.
 #[test]
 fn what_is_not_finite_is_named_and_changes_nothing() {
     for objective in [Objective::Hal, Objective::HalAaaiBank] {
@@ -320,7 +321,7 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
     }
 }
 
-/// A finite loss of an infinite slope: rows of length 1e-9 before they get unit length, made of features of 1e30.
+/// A finite loss with an infinite gradient: rows of length 1e-9 before normalisation, and features of 1e30.
 #[test]
 fn gradients_that_are_not_finite_change_nothing() {
     let mut hal = hal(&tiny(Objective::Sum));
@@ -336,7 +337,7 @@ fn gradients_that_are_not_finite_change_nothing() {
     assert!(files(&hal) == before);
 }
 
-/// A bank is made of the very batches and embeddings that it would be made of by hand.
+/// `begin_epoch` fills the bank with the same batches and embeddings as the two calls by hand.
 #[test]
 fn an_epoch_fills_its_bank() {
     let mut config = tiny(Objective::HalAaaiBank);
@@ -352,7 +353,7 @@ fn an_epoch_fills_its_bank() {
     assert_eq!(filled.bank().captions(), by_hand.bank().captions());
 }
 
-/// One line each, and no panic.
+/// Each error is one line, and nothing panics.
 #[test]
 fn what_hal_cannot_see_is_refused() {
     let mut hal = hal(&tiny(Objective::Sum));
@@ -384,7 +385,7 @@ fn one_pair_alone_makes_a_step() {
     }
 }
 
-/// The matrix of all embeddings is what a step compares, by either similarity.
+/// The score matrix of all embeddings equals the scores that a step compares, for both similarities.
 #[test]
 fn embeddings_score_as_in_training() {
     for similarity in [Similarity::Cosine, Similarity::Order] {

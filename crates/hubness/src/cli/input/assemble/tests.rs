@@ -62,7 +62,7 @@ fn four_dtypes_two_formats_and_standard_input_give_the_same_rows() {
 
 #[test]
 fn rows_become_unit_unless_raw() {
-    // f16 of (0.6, 0.8) is (0.60009765625, 0.7998046875): norm 1 − 2·10⁻⁵ … stored unit within 1e-3, still divided.
+    // f16 of (0.6, 0.8) is (0.60009765625, 0.7998046875). Its norm 1 − 10⁻⁴ is within 1e-3 of 1: no note, but still divided.
     let folder =
         Folder::with(&[("a.npy", &npy_f16([1, 2], &[0.6, 0.8])), ("b.npy", &rows([[3.0, 4.0]]))]);
     let mut request = folder.embeddings("a.npy", "b.npy");
@@ -72,7 +72,7 @@ fn rows_become_unit_unless_raw() {
     assert_eq!(values(&loaded), (&[(x / norm) as f32, (y / norm) as f32][..], &[0.6, 0.8][..]));
     let notes = folder.notes(&loaded);
     assert_eq!(notes[1], "b.npy: rows scaled to unit length, norms were 5.0000 to 5.0000");
-    assert_eq!(notes.len(), 2, "unit rows are scaled without a word");
+    assert_eq!(notes.len(), 2, "scaling of unit rows gives no note");
     request.length = Length::Raw;
     assert_eq!(values(&folder.loaded(&request)), (&[x as f32, y as f32][..], &[3.0, 4.0][..]));
 }
@@ -133,7 +133,7 @@ fn rows_that_are_not_finite_are_listed() {
     let line = folder.refused(&folder.embeddings("c.npy", "b.npy"));
     let want = "b.npy: expected finite numbers (in f32), got NaN or infinity in 12 rows: 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …";
     assert_eq!(line, want);
-    // 10³⁰⁰ has a direction, but is no f32.
+    // 10³⁰⁰ can be scaled to unit length, but does not fit into f32.
     let mut request = folder.embeddings("d.npy", "c.npy");
     assert_eq!(values(&folder.loaded(&request)).0, UNIT.concat());
     request.length = Length::Raw;
@@ -151,7 +151,7 @@ fn line_of(name: &str, row: usize) -> String {
 fn zero_equal_and_collapsed_rows_are_warned_of_and_counted() {
     let near = [[1.0, 0.01], [1.0, 0.02], [2.0, 0.03]];
     let folder = Folder::with(&[
-        // Row 3 is row 0 but for its length, row 4 is row 1 but for the sign of its zero.
+        // Row 3 differs from row 0 only in length, row 4 from row 1 only in the sign of zero.
         ("a.npy", &rows([[3.0, 4.0], [0.0, 1.0], [0.0, 0.0], [6.0, 8.0], [-0.0, 1.0], [0.0, 0.0]])),
         ("near.npy", &rows(near)),
         ("b.npy", &rows([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])),
@@ -274,7 +274,7 @@ fn names_and_pairs_by_name() {
     request.pairs = Some(folder.at("two.tsv"));
     let want = "two.tsv line 1: expected one image (row or name), got 2 fields";
     assert_eq!(folder.refused(&request), want);
-    // A name a text serves images once the pairs are known.
+    // One name per text also names the images, once the pairs are known.
     request.pairs = Some(folder.at("n.json"));
     request.image_names = Some(folder.at("rows.jsonl:f"));
     let names = folder.loaded(&request).names;
@@ -282,7 +282,7 @@ fn names_and_pairs_by_name() {
     request.text_names = Some(folder.at("short.txt"));
     let want = "short.txt: expected a name for each of 3 texts, got 1 name";
     assert_eq!(folder.refused(&request), want);
-    // Images named 1 and 0: line `1` may be either.
+    // Images are named 1 and 0: line `1` may be a name or a row number.
     request.text_names = None;
     request.image_names = Some(folder.at("numbers.txt"));
     request.pairs = Some(folder.at("p.txt"));
@@ -310,7 +310,7 @@ fn judged_pairs_need_names_of_both_sides() {
     ]);
     let mut request = folder.embeddings("v.npy", "w.npy");
     request.pairs = Some(folder.at("t2i.qrels"));
-    let want = "t2i.qrels: expected --image-names and --text-names with judged pairs of names, got not both";
+    let want = "t2i.qrels: expected --image-names and --text-names with judged pairs of names, got at most one of them";
     assert_eq!(folder.refused(&request), want);
     request.image_names = Some(folder.at("v.txt"));
     request.text_names = Some(folder.at("w.txt"));

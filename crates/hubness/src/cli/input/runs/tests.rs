@@ -93,7 +93,7 @@ fn without_judgements_names_are_sorted() {
     assert_eq!(loaded.source(Default::default()).unwrap().shape().1, 3);
     assert_eq!(folder.notes(&loaded)[1], "order of texts (it breaks ties): as the names are given");
     request.text_names = Some(folder.at("other"));
-    let want = "r: expected names among those given, got 1 other: d";
+    let want = "r: expected only the given names, got 1 other: d";
     assert_eq!(folder.refused(&request), want);
     request.text_names = Some(folder.at("twice"));
     let want = "twice line 2: expected each name once, got \"c\" again (first in line 1)";
@@ -111,7 +111,7 @@ fn what_a_run_lacks_is_warned_of() {
     assert_eq!(
         folder.warnings(&loaded),
         [
-            "1 of the images that ask are not judged, left out: i9",
+            "1 of the query images not judged, left out: i9",
             "r: 1 pair of neighbouring scores differ in f64 but not in f32: ties",
             "r: 1 query without an entry: i1",
             "r: 1 true pair not in the run: misses at every K",
@@ -128,5 +128,5 @@ fn what_a_run_lacks_is_warned_of() {
 fn an_image_that_asks_has_a_text() {
     let folder = Folder::with(&[("r", b"i0 Q0 t0 1 1 x\n"), ("qrels", b"i0 0 t0 1\ni1 0 t0 0\n")]);
     let line = folder.refused(&request(&folder, Some("r"), None, Some("qrels")));
-    assert_eq!(line, "qrels: expected a text for every image that asks, got 1 image without: i1");
+    assert_eq!(line, "qrels: expected a text for every query image, got 1 image without: i1");
 }

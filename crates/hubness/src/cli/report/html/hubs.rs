@@ -1,4 +1,4 @@
-//! What the page says of hubs.
+//! The sections of the page about hubs.
 
 use itm_report::figure::{Key, Shape};
 use itm_report::format::{count, counted, decimals, n_of, score};
@@ -22,14 +22,14 @@ pub(super) fn counts(report: &Report) -> Markup {
             @let figures = plots::counts(report, side, direction, 10);
             h3 { (name(direction)) ": " (things) " in the lists of " (counted(lists, one, many)) }
             (table(&measures(report, direction, 10)))
-            p.note { "At k = 10, over all items, those in no list included." }
+            p.note { "At k = 10, over all items, including items in no list." }
             @if !figures.is_empty() {
-                p.note { "Share of the items (upwards) by " (n_of(10)) " (to the right), both logarithmic." }
+                p.note { "Share of the items (vertical) by " (n_of(10)) " (horizontal), both axes logarithmic." }
                 (legend(&keys))
                 (grid("small", &figures))
             }
             @for k in side.measures.iter().map(|m| m.k).filter(|&k| k != 10) {
-                (details(&format!("The same at k = {k}"), html! {
+                (details(&format!("Measures at k = {k}"), html! {
                     (table(&measures(report, direction, k)))
                     (grid("small", &plots::counts(report, side, direction, k)))
                 }))
@@ -54,7 +54,7 @@ pub(super) fn worst(report: &Report) -> Markup {
             p.note {
                 "First: for how many queries it comes first. Wrong: in how many of these lists it is a wrong answer."
                 @if side.worst.iter().any(|h| h.deserved.is_some()) {
-                    " Deserved: the share of those that are right all the same, though not annotated."
+                    " Deserved: the share of these wrong answers that are right but not annotated."
                 }
             }
         }

@@ -1,7 +1,7 @@
 use super::super::sample::{self, EVIL, report};
 use super::*;
 
-/// Writes the made-up report as a page where `HUBNESS_PAGE` says, to be looked at.
+/// Writes the made-up report as a page to the path in `HUBNESS_PAGE`, for a look.
 #[test]
 fn a_page_to_look_at() {
     if let Some(path) = std::env::var_os("HUBNESS_PAGE") {
@@ -96,9 +96,9 @@ fn one_direction_is_enough() {
     for (direction, absent) in [(Direction::I2t, "text → image"), (Direction::T2i, "image → text")]
     {
         let page = render(&sample::one_direction(direction));
-        assert!(!page.contains(absent) && page.contains("rSum is of three recalls"));
+        assert!(!page.contains(absent) && page.contains("rSum sums three recalls"));
     }
-    assert!(!render(&report()).contains("rSum is of three recalls"));
+    assert!(!render(&report()).contains("rSum sums three recalls"));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn every_tag_is_closed() {
     }
 }
 
-/// Rows of the table of hubs have as many cells as it has heads.
+/// Every row of a hub table has one cell per column head.
 #[test]
 fn hub_tables_are_rectangular() {
     let page = render(&report());

@@ -13,7 +13,7 @@ fn all(report: &Report) -> [Option<String>; 5] {
     .map(|f| f.map(|f| f.svg.into_string()))
 }
 
-/// Which figures differ from the untouched report's.
+/// The indices of the figures that differ from the figures of the unchanged report.
 fn changed(change: impl FnOnce(&mut Report)) -> Vec<usize> {
     let (before, mut report) = (report(), report());
     change(&mut report);
@@ -92,7 +92,7 @@ fn what_is_no_number_is_not_drawn() {
     assert!(all(&sample::empty()).iter().all(Option::is_none));
 }
 
-/// 90 items once, 10 items 2 times: log10(0.9) at 0, log10(0.1) at log10 2.
+/// 90 items turn up once, 10 items twice: the points are (0, log10 0.9) and (log10 2, log10 0.1).
 #[test]
 fn points_are_logarithms_of_shares() {
     let h = Histogram { method: "nns".into(), k: 1, counts: vec![(1, 90), (2, 10)] };
@@ -104,7 +104,7 @@ fn points_are_logarithms_of_shares() {
     }
 }
 
-/// Items in no list count in the share, but have no logarithm.
+/// Items in no list count in the share, but 0 has no logarithm and thus no point.
 #[test]
 fn anti_hubs_are_in_the_denominator() {
     let h = Histogram { method: "nns".into(), k: 1, counts: vec![(0, 99), (1, 1)] };

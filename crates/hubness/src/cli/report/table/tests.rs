@@ -37,7 +37,7 @@ fn stars_stand_at_significant_rows_alone() {
     assert_eq!(texts, ["–", "+31.8*", "+44.4*", "+7.6*", "+32.4*", "+13.7*", "+1.5 ", "−9.1*"]);
 }
 
-/// Each recall stands in its own column: every value here is another.
+/// Each recall is in its own column: all values here differ.
 #[test]
 fn recalls_stand_where_they_belong() {
     let mut report = report();

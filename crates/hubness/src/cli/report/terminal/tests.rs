@@ -19,7 +19,7 @@ fn never_wider_than_asked() {
     }
 }
 
-/// A terminal narrower than the least is given the least.
+/// A terminal narrower than 60 columns gets 60 columns.
 #[test]
 fn a_narrow_terminal_gets_sixty_columns() {
     assert_eq!(plain(&report(), 20), plain(&report(), 60));
@@ -77,7 +77,7 @@ fn colour_adds_only_colour() {
         let parts = text.split('\x1b').enumerate();
         parts.map(|(i, p)| if i == 0 { p } else { p.split_once('m').unwrap().1 }).collect()
     };
-    // Colours stand around blanks too, which a plain line does not end in.
+    // Colours also surround trailing blanks; a plain line has none.
     let trimmed = |text: &str| text.lines().map(|l| l.trim_end().to_owned()).collect::<Vec<_>>();
     for report in [report(), sample::poisoned()] {
         let ansi = render(&report, 100, Palette::Ansi);
@@ -101,7 +101,7 @@ fn names_cannot_move_the_cursor() {
 fn one_direction_is_enough() {
     let text = plain(&sample::one_direction(Direction::I2t), 120);
     assert!(text.contains("i2t") && !text.contains("text -> image") && !text.contains("t2i"));
-    assert!(text.contains("rSum: of three recalls"));
+    assert!(text.contains("rSum: the sum of three recalls"));
     assert!(!plain(&report(), 120).contains("of three recalls"));
 }
 

@@ -72,7 +72,7 @@ fn without_tests_nothing_is_claimed() {
     );
 }
 
-/// Holm's value decides where it is known: raw 0.02 is nothing among many rows.
+/// Holm's p-value decides where it is known: a raw p-value of 0.02 is not significant among many rows.
 #[test]
 fn the_corrected_p_value_decides() {
     let mut report = only(&["nns", "csls"]);

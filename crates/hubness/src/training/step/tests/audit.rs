@@ -1,4 +1,4 @@
-//! What a step tells of its negatives.
+//! What a step reports about its negatives.
 
 use super::*;
 use crate::losses::hub_factors;
@@ -11,7 +11,7 @@ fn observed(config: &HalConfig, which: &[usize]) -> (Step, [Negatives; 2]) {
     (step, negatives.unwrap())
 }
 
-/// The sum of the hinges of the weighed negatives is the loss; for MAX they are the hardest alone.
+/// The loss is the sum of the hinges of the negatives that have a weight. For MAX, only the hardest negatives have one.
 #[test]
 fn weights_and_hardest_are_those_of_the_loss() {
     for objective in [Objective::Sum, Objective::Max, Objective::Hal, Objective::MaxHal] {
@@ -51,7 +51,7 @@ fn weights_and_hardest_are_those_of_the_loss() {
     }
 }
 
-/// Pairs 0 and 1 are of one image: negatives of each other, and truly false ones, unless masked.
+/// Pairs 0 and 1 belong to one image. Unless masked, they are negatives of each other, and false negatives.
 #[test]
 fn siblings_are_false_negatives_unless_they_are_masked() {
     let data = data();
@@ -60,10 +60,10 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
         let mut config = tiny(objective);
         let (_, sides) = observed(&config, &[0, 1, 2]);
         for side in &sides {
-            // Anchors 0 and 1: one of two; anchor 2: none.
+            // Anchors 0 and 1: one of two negatives is true; anchor 2: none.
             let uniform = side.observed.uniform_true_share(&truth);
             assert!((uniform - 1.0 / 3.0).abs() < 1e-12);
-            // By weight: of the anchors that pull at all, the share of the pull at the sibling.
+            // By weight: the sibling's share of the pull, over the anchors that have any pull.
             let weighted = side.observed.expected_true_share(&side.weights, &truth);
             assert!((0.0..=1.0).contains(&weighted));
         }
@@ -80,7 +80,7 @@ fn siblings_are_false_negatives_unless_they_are_masked() {
     }
 }
 
-/// A step gives the shares of its negatives if it is asked, else none.
+/// A step reports the shares of its negatives only with `Observe::Against`.
 #[test]
 fn a_step_tells_its_draws_if_asked() {
     let (data, config) = (data(), tiny(Objective::Hal));

@@ -18,7 +18,7 @@ fn bits(values: Vec<f32>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// Eight steps of three epochs against five, a checkpoint in the middle of an epoch, a fresh model, three more.
+/// Eight steps over three epochs equal five steps, a checkpoint within an epoch, and three steps of a new model.
 #[test]
 fn resume_equals_an_uninterrupted_run() {
     for objective in [Objective::Hal, Objective::HalAaaiBank] {
