@@ -1,11 +1,11 @@
-//! The dependency arrows: who may import whom.
+//! The dependency arrows: which crate may import which.
 //!
 //! ```text
 //! xtask ┄builds and spawns┄▶ itm-run ──▶ method crates ──▶ itm-core[burn] ──▶ itm-kernels ──▶ burn
 //!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
 //! ```
 //!
-//! A library imports what belongs to a command line at most behind its feature `cli`, which is never a default.
+//! A library may import crates for a command line only behind its feature `cli`, which is never a default feature.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +15,13 @@ use anyhow::{Context, Result, bail};
 use crate::manifest::{CLI, Manifest};
 use crate::rules::Finding;
 
-/// What a method may import of the project; the report kit as what belongs to a command line.
+/// Crates of the project that a method may import; the report kit only as part of a command line.
 const SHARED: [&str; 3] = ["itm-core", "itm-kernels", "itm-report"];
 
-/// Belongs to a command line, not to a library.
+/// Crates that belong to a command line, not to a library.
 const RUNNER: [&str; 5] = ["clap", "toml", "anyhow", "indicatif", "itm-report"];
 
-/// What the manifests of `crates/*` and `xtask` break.
+/// The rules that the manifests of `crates/*` and `xtask` break.
 pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
     let is_ours = |name: &str| manifests.iter().any(|manifest| manifest.name == name);
     let mut findings = Vec::new();
@@ -39,15 +39,15 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
             if forbidden {
                 findings.push(Finding::error(name, format!("must not import {import}")));
             } else if library && RUNNER.contains(&import) && !manifest.behind_cli(found) {
-                let how = format!("optional, by `dep:{import}` of the feature `{CLI}` alone");
-                findings.push(Finding::error(name, format!("must not import {import} but {how}")));
+                let how = format!("as optional, with `dep:{import}` only in the feature `{CLI}`");
+                findings.push(Finding::error(name, format!("may import {import} only {how}")));
             }
         }
     }
     findings
 }
 
-/// What `cargo tree` shows: no framework behind the plain halves and xtask.
+/// The plain halves and xtask must not depend on a framework, as shown by `cargo tree`.
 pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for (package, features) in [
@@ -112,11 +112,11 @@ mod tests {
         }
         for forbidden in [
             "",                                               // a feature of its own name
-            r#"cli = ["clap"]"#,                              // the same
+            r#"cli = ["clap"]"#,                              // the same: no `dep:`
             r#"tool = ["dep:clap"]"#,                         // another feature
             "cli = [\"dep:clap\"]\nplots = [\"dep:clap\"]",   // two
             "cli = [\"dep:clap\"]\nplots = [\"clap/color\"]", // two, by a feature of the import
-            "default = [\"cli\"]\ncli = [\"dep:clap\"]",      // for everybody
+            "default = [\"cli\"]\ncli = [\"dep:clap\"]",      // by default
             "default = [\"a\"]\na = [\"b\", \"a\"]\nb = [\"cli\"]\ncli = [\"dep:clap\"]",
         ] {
             assert_eq!(findings(forbidden, optional), 1, "{forbidden}");
@@ -141,7 +141,7 @@ mod tests {
             ("hubness", "itm-core"),
             ("fne", "itm-kernels"),
             ("fne", "burn"),
-            ("hubness", "burn"), // optional: what the plain half is built from, `check_trees` sees
+            ("hubness", "burn"), // optional: `check_trees` checks the plain half
             ("hubness", "itm-kernels"),
             ("itm-core", "itm-kernels"),
             ("itm-run", "fne"),

@@ -1,7 +1,7 @@
 //! `cargo xtask book`: types every command of the book's pages, in an empty folder, on a small world.
 //!
-//! The book has a page a crate, `docs/<crate>.md`. Its commands run as they stand there; what is small is the copy of `configs` beside
-//! them: few images, one epoch.
+//! The book has one page per crate, `docs/<crate>.md`. Its commands run exactly as written, but beside a small copy of `configs`:
+//! few images, one epoch.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Book {
     pages: Vec<String>,
 }
 
-/// Binaries that the commands are made of: package, how it is built, its name.
+/// Binaries that the commands call: package, features, name.
 const BINARIES: [(&str, &[&str], &str); 3] = [
     ("itm-run", &["--no-default-features", "--features", "cpu"], "itm"),
     ("tags-dc", &["--features", "cli"], "phrases"),
@@ -33,7 +33,7 @@ const BINARIES: [(&str, &[&str], &str); 3] = [
 const IMAGES: [(&str, usize); 3] = [("train", 300), ("val", 60), ("test", 60)];
 
 impl Book {
-    /// Runs the pages; the first command that fails ends it, in one line.
+    /// Runs the pages. The first command that fails ends the run, with one line.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
         let pages = self.pages(root)?;
@@ -70,7 +70,7 @@ impl Book {
     }
 }
 
-/// Does what a page asks its reader to do.
+/// Does everything that a page tells its reader to do.
 #[allow(clippy::print_stdout)] // the times of the commands are the result
 fn type_all(root: &Path, page: &Path, folder: &Path, binaries: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(page)).with_context(|| page.display().to_string())?;
@@ -101,8 +101,8 @@ fn type_all(root: &Path, page: &Path, folder: &Path, binaries: &Path) -> Result<
     Ok(())
 }
 
-/// How a line is run: what `cargo xtask` would hand on goes to the binary at once, in `folder`; other lines of cargo run in the
-/// repository. Nothing for an installation: what it installs is built.
+/// How a line is run. A command that `cargo xtask` would pass on goes directly to the binary, in `folder`. Other lines of cargo run in
+/// the repository. `None` for an installation, because the binary is already built.
 fn command(words: &[String], root: &Path, folder: &Path, binaries: &Path) -> Option<Command> {
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let built = |name: &str, rest: &[&str]| {

@@ -1,15 +1,15 @@
-//! No circle of imports between the modules of a crate: whoever reads one of them would have to read them all.
+//! The modules of a crate must not import each other in a circle: a reader of one of them would have to read all of them.
 //!
-//! In each module that has modules below it, `a` imports `b` where code of `a`, or of a module inside it, names `b` by a path:
-//! from the crate, from a parent, or through a name that a parent re-exports. What a module shares with its own parent or its
-//! own parts is no arrow.
+//! Let `a` and `b` be modules of one parent. `a` imports `b` if code of `a`, or of a module inside `a`, names `b` by a path: from
+//! the crate, from a parent, or through a name that a parent re-exports. Paths between a module and its own parent or its own parts
+//! are no arrows.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::modules::{self, Files, Kind, Module, Token};
 use crate::rules::Finding;
 
-/// The circles of the crate in `folder`: each once, until without the weakest arrow of each none is left.
+/// The circles of the crate in `folder`. After each circle its weakest arrow is removed, until no circle is left.
 pub(crate) fn check(files: &Files, folder: &str) -> Vec<Finding> {
     modules::roots(files, folder)
         .flat_map(|root| match modules::read(files, root) {
@@ -28,11 +28,11 @@ type Path = Vec<String>;
 /// For each arrow between two modules of one parent, the places in the code that make it.
 type Arrows = BTreeMap<(String, String), Vec<String>>;
 
-/// What the modules of a crate name.
+/// The paths that the modules of a crate name.
 struct Crate<'a> {
     /// Every path in the code of a module.
     named: Vec<(&'a Module, Named)>,
-    /// What the names that a module imports stand for; every module is there.
+    /// For every module, the paths behind the names that it imports.
     imports: BTreeMap<&'a [String], BTreeMap<String, Path>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Crate<'a> {
         Self { named, imports }
     }
 
-    /// A glob of an own module hides whom an arrow leads to.
+    /// Globs of the crate's own modules, because they hide where an arrow leads.
     fn globs(&self) -> Vec<Finding> {
         let hides = |(module, found): &&(&Module, Named)| {
             let own = || self.absolute(&module.path, &found.path, 0);
@@ -87,7 +87,7 @@ impl<'a> Crate<'a> {
         findings
     }
 
-    /// The module that a path in the code of `from` leads to: the first on the way that is not around `from`.
+    /// The module that a path in the code of `from` leads to: the first module on the path that does not contain `from`.
     fn target(&self, from: &[String], path: &[String]) -> Option<Path> {
         let mut path = self.absolute(from, path, 0)?;
         for _ in 0..MOST_NAMES {
@@ -99,14 +99,14 @@ impl<'a> Crate<'a> {
                     return Some(path);
                 }
             }
-            // A name in a module around `from`: defined there, or imported from elsewhere.
+            // A name in a module that contains `from`: defined there, or imported from elsewhere.
             let import = self.imports.get(&path[..at])?.get(path.get(at)?)?;
             path = [&self.absolute(&path[..at], import, 0)?[..], &path[at + 1..]].concat();
         }
         None
     }
 
-    /// A path from the root of the crate; none for a path that begins outside.
+    /// The path from the root of the crate; `None` for a path that begins outside the crate.
     fn absolute(&self, from: &[String], path: &[String], depth: usize) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -134,13 +134,13 @@ impl<'a> Crate<'a> {
     }
 }
 
-/// In the place of a name: all names of a module.
+/// Stands for all names of a module.
 const GLOB: &str = "*";
 
-/// A name stands for another at most as many times over.
+/// Largest number of imports that are followed from one name to the next.
 const MOST_NAMES: usize = 16;
 
-/// A path in code; in a `use`, with the name it gets.
+/// A path in code. In a `use` it has the name that the import gets.
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     path: Path,
@@ -148,7 +148,7 @@ struct Named {
     line: usize,
 }
 
-/// All paths of two names or more, and all that is imported.
+/// All paths of two or more names, and all imports.
 fn paths(tokens: &[Token]) -> Vec<Named> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -213,7 +213,7 @@ fn use_tree(tokens: &[Token], at: &mut usize, prefix: &[String], found: &mut Vec
     found.push(Named { path, name, line: start.line });
 }
 
-/// The modules of a shortest circle and the first of them again; none without a circle.
+/// The modules of a shortest circle, with the first one repeated at the end; `None` without a circle.
 fn shortest_circle(arrows: &Arrows) -> Option<Vec<&str>> {
     let starts = arrows.keys().map(|(from, _)| from.as_str());
     starts.filter_map(|start| way_back(arrows, start)).min_by_key(Vec::len)
@@ -240,7 +240,7 @@ fn way_back<'a>(arrows: &'a Arrows, start: &'a str) -> Option<Vec<&'a str>> {
     Some(way)
 }
 
-/// `a → b → a`, and where each of them names the next.
+/// `a → b → a`, and the places where each module names the next.
 fn describe(circle: &[&str], arrows: &Arrows) -> String {
     let each = steps(circle).map(|(from, to)| {
         let named = format!("{from} names {to}");

@@ -1,5 +1,5 @@
-//! Every line of the documentation that calls `cargo xtask` is one that it knows. What it hands on is parsed by `itm` in
-//! `tests/tests/commands.rs`.
+//! Every line of the documentation that calls `cargo xtask` is a command that xtask knows. `tests/tests/commands.rs` parses the
+//! commands that xtask passes on to `itm`.
 
 use std::path::{Path, PathBuf};
 

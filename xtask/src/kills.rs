@@ -1,4 +1,4 @@
-//! `cargo xtask kills`: the runner's test of killed trainings, with as many kills as one likes.
+//! `cargo xtask kills`: the runner's test of killed trainings, with any number of kills.
 
 use std::process::{Command, ExitCode};
 
@@ -9,16 +9,16 @@ use crate::reproduce::exit_code;
 /// The test, by its path in the runner's library.
 const TEST: &str = "kills::killed_runs_end_with_the_bits_of_an_uninterrupted_one";
 
-/// How many, and which.
+/// The number of kills, and their choice.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kills {
     /// Number of kills, half of them at named points, half at random moments.
     #[arg(long, default_value_t = 200)]
     count: u32,
-    /// Chooses points and moments.
+    /// Seed that chooses points and moments.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Kills trainings of this method alone, such as `tags-dc`; without it all methods share the kills.
+    /// Kill only trainings of this method, such as `tags-dc`; by default all methods share the kills.
     #[arg(long)]
     method: Option<String>,
 }

@@ -1,9 +1,9 @@
 //! The tasks of this repository: `cargo xtask <command>`.
 //!
-//! It knows no method and no tensor: it builds the binary `itm` with the features of the backend, runs it and
-//! passes its exit code on; `kills` does so with its tests. A command that it does not know is one of `itm`, or of a package
-//! in [`others`]. Only `tidy` and the comparison of `performance` are done here,
-//! and a Python asked where its libtorch is.
+//! xtask knows no method and no tensor. It builds the binary `itm` with the features of the backend, runs it and
+//! passes its exit code on; `kills` does the same with the tests of `itm`. A command that xtask does not know is a
+//! command of `itm`, or of a package in [`others`]. Only `tidy`, the comparison of `performance`, the check of the
+//! book's pages and the search for a Python's libtorch are done here.
 
 mod arrows;
 mod book;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Build `itm` for a backend and run it; check the house.
+/// Build `itm` for a backend and run it; check this repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
@@ -38,7 +38,7 @@ enum Task {
     List(Forwarded),
     /// Train and evaluate the rows of a target, print its table: `reproduce fne-flickr [--backend B] …`.
     Reproduce(Forwarded),
-    /// What a trained row takes for matches that nobody annotated: `explain fne --run DIR`.
+    /// Show what a trained row takes for matches that nobody annotated: `explain fne --run DIR`.
     Explain(Forwarded),
     /// Which files a data set needs; `data check DIR` says what a folder holds.
     Data(Forwarded),
@@ -57,20 +57,20 @@ enum Task {
     },
     /// Our times and PyTorch's, row by row; all rows also go to `docs/performance.md`.
     Performance(performance::Arguments),
-    /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted one's.
+    /// Kill a small training again and again, resume it, and compare its bits with an uninterrupted training.
     Kills(kills::Kills),
     /// Type every command of the book's pages (`docs/<crate>.md`), in an empty folder, on a small world.
     Book(book::Book),
-    /// Write the map of all options, `docs/options.md`, out of the code.
+    /// Write the map of all options, `docs/options.md`, from the code.
     Options,
-    /// What clippy does not check: dependency arrows, circles of modules, paths, file lengths and sizes, unsafe code.
+    /// Check what clippy does not: dependency arrows, circles of modules, paths, file lengths and sizes, unsafe code.
     Tidy,
     /// `phrases`, of the package `tags-dc`; anything else goes to `itm`.
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
 
-/// Arguments for `itm`, word by word; `--backend cpu|wgpu[:i]|tch|tch-cuda[:i]|cuda[:i]` also picks what is built.
+/// Arguments for `itm`, word by word; `--backend cpu|wgpu[:i]|tch|tch-cuda[:i]|cuda[:i]` also selects the build.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 struct Forwarded {

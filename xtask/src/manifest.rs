@@ -1,9 +1,9 @@
-//! What a `Cargo.toml` imports and offers, as far as the arrows need it.
+//! The imports and features of a `Cargo.toml`, as far as the arrows need them.
 
-/// The feature that a library's command line stands behind.
+/// The feature for the command line of a library.
 pub(crate) const CLI: &str = "cli";
 
-/// One crate of the project, what its manifest imports (tests aside) and its features.
+/// One crate of the project, the imports of its manifest (except for tests) and its features.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
@@ -23,12 +23,12 @@ impl Manifest {
         Self { name: name.to_owned(), imports: imports(text), features: features(text) }
     }
 
-    /// Where the crate stands, from the root.
+    /// The folder of the crate, from the root.
     pub(crate) fn folder(&self) -> String {
         if self.name == "xtask" { self.name.clone() } else { format!("crates/{}", self.name) }
     }
 
-    /// Whether an import is there with the feature `cli` alone, and `cli` only on request.
+    /// Whether only the feature `cli` enables an import, and `cli` is not a default feature.
     pub(crate) fn behind_cli(&self, import: &Import) -> bool {
         let name = import.name.as_str();
         let enables = |item: &String| {
@@ -37,7 +37,7 @@ impl Manifest {
         };
         let enabled_by = self.features.iter().filter(|(_, items)| items.iter().any(enables));
         let by_cli_alone = enabled_by.map(|(feature, _)| feature.as_str()).eq([CLI]);
-        // Without `dep:` the import would be a feature of its own name too.
+        // Without `dep:` the import would also be a feature with the same name.
         let hidden = self.items_of(CLI).iter().any(|item| *item == format!("dep:{name}"));
         import.optional && by_cli_alone && hidden && !self.reaches_cli("default", &mut Vec::new())
     }
@@ -47,7 +47,7 @@ impl Manifest {
         found.map_or(&[], |(_, items)| items)
     }
 
-    /// Whether a feature switches `cli` on, by whatever way.
+    /// Whether a feature enables `cli`, directly or through other features.
     fn reaches_cli<'a>(&'a self, feature: &'a str, seen: &mut Vec<&'a str>) -> bool {
         if seen.contains(&feature) {
             return false;
@@ -88,14 +88,14 @@ fn imports(manifest: &str) -> Vec<Import> {
     imports
 }
 
-/// Whether `optional = true` stands among the keys of a table, or alone on its line.
+/// Whether `text` is `optional = true`, or a table with this key.
 fn is_optional(text: &str) -> bool {
     let keys = text.trim().trim_start_matches('{').trim_end_matches('}').split(',');
     keys.filter_map(|key| key.split_once('='))
         .any(|(key, value)| key.trim() == "optional" && value.trim() == "true")
 }
 
-/// The lists of `[features]`, each on one line or several.
+/// The lists of `[features]`, each on one or several lines.
 fn features(manifest: &str) -> Vec<(String, Vec<String>)> {
     let mut features: Vec<(String, Vec<String>)> = Vec::new();
     let (mut inside, mut open) = (false, false);
@@ -118,7 +118,7 @@ fn features(manifest: &str) -> Vec<(String, Vec<String>)> {
     features
 }
 
-/// A line without its comment and the blanks around it. (No key or version of ours holds a `#`.)
+/// A line without its comment and without the blanks around it. (No key or version of ours contains a `#`.)
 fn uncommented(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
 }

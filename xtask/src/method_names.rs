@@ -1,16 +1,16 @@
-//! The runner knows no method by name: what is of one method stands in a file of its own under `methods`.
+//! The runner knows no method by name: code for one method is in its own file under `methods`.
 //!
-//! Comments and documentation may name one, tests too; so may the code, the crate `hubness`, which corrects the scores of any
-//! method. Its training is a method.
+//! Comments, documentation and tests may name a method. Code may name the crate `hubness`, which corrects the scores of any method,
+//! but not its training modules, because they are a method.
 
 use crate::modules::{self, Files, Kind, Token};
 use crate::rules::Finding;
 
-/// The crate that is looked at, and the one place in it that names methods.
+/// The crate that is checked, and the only places in it that may name methods.
 const RUNNER: &str = "crates/itm-run";
 const ALLOWED: [&str; 2] = ["crates/itm-run/src/methods/", "crates/itm-run/src/methods.rs"];
 
-/// The words of each method's name, small.
+/// The words of each method's name, in lower case.
 const METHODS: [&[&str]; 4] = [&["fne"], &["naaf"], &["tags", "dc"], &["hal"]];
 
 /// The modules of `hubness` that are a method.
@@ -77,8 +77,8 @@ fn in_hubness(tokens: &[Token]) -> Vec<usize> {
     found
 }
 
-/// The words of `FneModel`, `hal_method` or `"tags-dc"`, small: a word ends at what is no letter, or where a capital follows a
-/// small letter.
+/// The words of `FneModel`, `hal_method` or `"tags-dc"`, in lower case. A word ends before a character that is not a letter, and
+/// where a capital follows a small letter.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut small = false;

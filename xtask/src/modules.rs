@@ -1,4 +1,4 @@
-//! The modules of a crate as its text shows them: names, tokens, imports. Tests, comments and documentation are left out.
+//! The modules of a crate, read from its source text: names and tokens. Tests, comments and documentation are left out.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -7,16 +7,16 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::rules::Finding;
 
-/// What the repository's files hold, by path from the root.
+/// The contents of the repository's files, by path from the root.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// One module, inline modules too.
+/// One module; an inline module is a separate module too.
 #[derive(Debug, Default)]
 pub(crate) struct Module {
     /// Names from the root of the crate down; empty for the root.
     pub(crate) path: Vec<String>,
     pub(crate) file: String,
-    /// Code without tests and without the inline modules, groups flat between their delimiters.
+    /// Code without tests and without inline modules. Groups are flattened between their delimiters.
     pub(crate) tokens: Vec<Token>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn roots<'a>(files: &'a Files, folder: &str) -> impl Iterator<Item = 
 /// The module in the file `root` and all below it.
 ///
 /// # Errors
-/// A file that is missing or no Rust.
+/// If a file is missing or is not Rust.
 pub(crate) fn read(files: &Files, root: &str) -> Result<Vec<Module>, Finding> {
     let mut modules = Vec::new();
     let mut open = vec![(Vec::new(), root.to_owned())];
@@ -72,7 +72,7 @@ pub(crate) fn read(files: &Files, root: &str) -> Result<Vec<Module>, Finding> {
     Ok(modules)
 }
 
-/// `a/b.rs` or, if that is a file, `a/b/mod.rs`, beside the root.
+/// Beside the root: `a/b/mod.rs` if that file exists, otherwise `a/b.rs`.
 fn file_of(files: &Files, root: &str, path: &[String]) -> String {
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
     let stem = format!("{folder}/{}", path.join("/"));
@@ -80,7 +80,7 @@ fn file_of(files: &Files, root: &str, path: &[String]) -> String {
     if files.contains_key(&inside) { inside } else { format!("{stem}.rs") }
 }
 
-/// Takes the modules that `module` declares out of its tokens: inline ones to `modules`, names of the others to `below`.
+/// Takes the modules that `module` declares out of its tokens. Inline modules go to `modules`, paths of the others to `below`.
 fn split(module: Module, modules: &mut Vec<Module>, below: &mut Vec<Vec<String>>) {
     let Module { path, file, tokens } = module;
     let mut own = Vec::new();
@@ -124,7 +124,7 @@ fn depth_change(token: &Token) -> i32 {
     }
 }
 
-/// Appends all tokens but documentation and what is there for tests alone.
+/// Appends all tokens except documentation and items that are only for tests.
 fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
     let mut trees = stream.into_iter().peekable();
     while let Some(tree) = trees.next() {
@@ -170,7 +170,7 @@ fn is_documentation(attribute: &Group) -> bool {
     matches!(attribute.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc")
 }
 
-/// Whether an attribute, `[cfg(…)]` with its brackets, asks for a build of tests.
+/// Whether an attribute, `[cfg(…)]` with its brackets, requires a build of tests.
 fn is_for_tests(attribute: &Group) -> bool {
     let mut trees = attribute.stream().into_iter();
     match (trees.next(), trees.next()) {
@@ -181,7 +181,7 @@ fn is_for_tests(attribute: &Group) -> bool {
     }
 }
 
-/// Whether one condition of a list, joined by "and", holds in tests alone.
+/// Whether one condition of a list, joined by "and", holds only in tests.
 fn needs_test(conditions: TokenStream) -> bool {
     let mut trees = conditions.into_iter().peekable();
     while let Some(tree) = trees.next() {
@@ -197,18 +197,18 @@ fn needs_test(conditions: TokenStream) -> bool {
     false
 }
 
-/// Where an item ends, once a keyword has told what it is.
+/// Where an item ends. A keyword determines this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// At the first braces, or at a semicolon.
     Body,
-    /// At a semicolon alone.
+    /// Only at a semicolon.
     Semicolon,
-    /// A field, an arm of a match, a statement: at a comma, at a semicolon, or at braces behind `=>`.
+    /// A field, an arm of a match, a statement: at a comma, at a semicolon, or at braces after `=>`.
     Comma,
 }
 
-/// Passes over the item behind an attribute.
+/// Skips the item after an attribute.
 fn skip_item(trees: &mut Peekable<impl Iterator<Item = TokenTree>>) {
     const BODY: [&str; 14] = [
         "fn",

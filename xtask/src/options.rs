@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 
 use crate::reproduce::{cargo, exit_code};
 
-/// Runs the test that compares the page with the code, and has it write the page. With the whole workspace's features: what
-/// `cargo test --workspace` has built serves.
+/// Runs the test that compares the page with the code, so that it writes the page. It uses the features of the whole workspace, so
+/// the build of `cargo test --workspace` is reused.
 pub(crate) fn run() -> Result<ExitCode> {
     let status = Command::new(cargo())
         .args(["test", "--quiet", "--workspace", "--test", "options"])

@@ -1,4 +1,4 @@
-//! Commands that are not xtask's own: binaries of other packages, which need no runner, and what `itm` knows.
+//! Commands that are not xtask's own: binaries of other packages, which need no runner, and commands of `itm`.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::Task;
 
-    /// Every word of a command that xtask does not know goes on, flags too.
+    /// Every word of a command that xtask does not know is passed on, including flags.
     #[test]
     fn unknown_commands_are_handed_on() {
         let line = ["cargo xtask", "negatives", "--run", "DIR", "--help"];

@@ -1,15 +1,15 @@
-//! What a page of the documentation asks its reader to do: files to write, commands to type.
+//! What a page of the documentation tells its reader to do: files to write, commands to type.
 
-/// One thing to do, with the number of its line.
+/// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A block with a file's name behind its language: ```` ```text captions.tsv ````.
+    /// A block with the name of a file after its language: ```` ```text captions.tsv ````.
     File { name: String, text: String },
-    /// A line of a block in the language `sh`, as words, without its comment. A line that ends in `\` goes on in the next one.
+    /// A line of a block in the language `sh`, as words, without its comment. A line that ends in `\` continues in the next line.
     Command { line: usize, words: Vec<String> },
 }
 
-/// All steps of a page, in their order. A block in `sh` behind the comment `<!-- not run: why -->` is left out with `run`.
+/// All steps of a page, in order. With `run`, a block in `sh` after the comment `<!-- not run: why -->` is left out.
 pub(crate) fn steps(page: &str, run: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut lines = page.lines().enumerate();

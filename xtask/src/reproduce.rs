@@ -1,4 +1,4 @@
-//! From a backend to a build, from a build to a run.
+//! Builds the runner for a backend, and runs it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(crate) fn run(command: &str, args: Vec<OsString>) -> Result<ExitCode> {
     run_with(command, args, None)
 }
 
-/// [`run`], against a certain libtorch.
+/// [`run`] with the given libtorch.
 pub(crate) fn run_with(
     command: &str,
     args: Vec<OsString>,
@@ -44,17 +44,17 @@ pub(crate) fn run_with(
     Ok(exit_code(build.status().context("cargo")?))
 }
 
-/// Said once: cargo's own lines name crates and no end.
-const FIRST_BUILD: &str = "Building the runner `itm` with optimisations: some 9 minutes on two cores, this once. Then it runs.";
+/// Printed before the first build, because cargo's own lines do not say how long it takes.
+const FIRST_BUILD: &str = "Building the runner `itm` with optimisations. The first build takes some 9 minutes on two cores; then `itm` runs.";
 
-/// Whether there is a runner already; a build may still be needed then, and takes less.
+/// Whether there is a runner already. A build may still be needed then, but takes less time.
 fn built() -> bool {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let name = format!("itm{}", std::env::consts::EXE_SUFFIX);
     Path::new(&target).join("release").join(name).is_file()
 }
 
-/// The cargo that runs this.
+/// The cargo that runs this program.
 pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
@@ -75,7 +75,7 @@ pub(crate) fn backend(args: &[OsString]) -> Option<String> {
     backend
 }
 
-/// The features of `itm-run` that hold a backend; `itm` itself reads what follows a colon.
+/// The feature of `itm-run` for a backend. `itm` itself reads the part after a colon.
 fn features(backend: &str) -> Result<&'static str> {
     Ok(match backend.split(':').next().unwrap_or_default() {
         "cpu" => "cpu",
@@ -88,7 +88,7 @@ fn features(backend: &str) -> Result<&'static str> {
     })
 }
 
-/// The child's code; 128 + signal, as a shell says it, if it was killed.
+/// The child's exit code; 128 + signal, as in a shell, if the child was killed.
 pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

@@ -1,4 +1,4 @@
-//! What a file of the repository must not hold. Every rule is a function of a path and a text.
+//! What a file of the repository must not contain. Every rule is a function of a path and a text.
 
 /// Folders and files that may hold unsafe code: fused operations, calls of `gemm`, memory maps (of LMDB too).
 const UNSAFE: [&str; 10] = [
@@ -17,13 +17,13 @@ const UNSAFE: [&str; 10] = [
 /// In two halves, so that this file does not find itself.
 const UNSAFE_WORD: &str = concat!("un", "safe");
 
-/// From here a file is long, and too long.
+/// A file with more lines than the first number gets a warning, with more than the second an error.
 const LINES: (usize, usize) = (400, 600);
 
-/// Largest file, in bytes: what is larger came in by mistake, and stays in the history.
+/// Largest file, in bytes. A larger file is a mistake, and would stay in the history.
 const LARGEST: usize = 512 * 1024;
 
-/// How bad it is.
+/// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     /// Printed.
@@ -78,11 +78,11 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
 
 /// A file that is too large.
 pub(crate) fn size(path: &str, bytes: usize) -> Option<Finding> {
-    let message = || format!("{bytes} bytes, at most {LARGEST}: made or fetched, not written");
+    let message = || format!("{bytes} bytes, at most {LARGEST}: generated or downloaded");
     (bytes > LARGEST).then(|| Finding::error(path, message()))
 }
 
-/// A configuration that the README does not name is one that nobody finds.
+/// Every configuration must be named in the README, because otherwise nobody finds it.
 pub(crate) fn configs_are_named(configs: &[&str], readme: &str) -> Vec<Finding> {
     let unnamed = configs.iter().filter(|path| {
         let name = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".toml");
@@ -102,7 +102,7 @@ fn length(path: &str, text: &str) -> Option<Finding> {
     Some(Finding { level, place: path.to_owned(), message: format!("{lines} lines: split it") })
 }
 
-/// The first absolute path below a folder that only exists on somebody's machine.
+/// The first absolute path below a folder that exists only on one machine.
 fn machine_path(line: &str) -> Option<String> {
     ["work", "tmp", "root", "home", "Users"].into_iter().find_map(|folder| {
         let start = format!("/{folder}");
@@ -116,7 +116,7 @@ fn machine_path(line: &str) -> Option<String> {
     })
 }
 
-/// Whether `word` stands in `text` with no letter, digit, `_` or `-` on either side.
+/// Whether `text` contains `word` with no letter, digit, `_` or `-` on either side.
 fn has_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     text.match_indices(word).any(|(at, _)| {

@@ -1,4 +1,4 @@
-//! `cargo xtask tch`: backend `tch`, against a Python's libtorch.
+//! `cargo xtask tch`: backend `tch` with the libtorch of a Python.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: rules of the house that no compiler knows.
+//! `cargo xtask tidy`: rules of this repository that no compiler checks.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::modules::Files;
 use crate::rules::{self, Level};
 use crate::{arrows, circles, method_names};
 
-/// Prints every finding in a line of its own; 1 if one of them is an error.
+/// Prints one line per finding. The exit code is 1 if a finding is an error.
 pub(crate) fn run() -> Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?;
     let files = files(root)?;
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(errors > 0)))
 }
 
-/// Tracked files and those about to be: what git does not ignore.
+/// Tracked files, and untracked files that git does not ignore.
 fn files(root: &Path) -> Result<Vec<String>> {
     let output = Command::new("git")
         .current_dir(root)

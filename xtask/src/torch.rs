@@ -1,4 +1,4 @@
-//! The libtorch that came with a Python's torch.
+//! The libtorch of a Python's torch.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What the last `burn-tch` was written against.
+/// The version of torch that the last `burn-tch` was written for.
 const VERSION: &str = "2.9.0";
-/// Set to anything, it accepts another version, as `torch-sys` does.
+/// If this variable is set to any value, another version is accepted, as in `torch-sys`.
 const BYPASS: &str = "LIBTORCH_BYPASS_VERSION_CHECK";
 /// Where the loader looks for libraries.
 const LOADER: &str = if cfg!(windows) {
@@ -19,7 +19,7 @@ const LOADER: &str = if cfg!(windows) {
     "LD_LIBRARY_PATH"
 };
 
-/// Asks a Python for [`Torch`]: a line each, then the folders of CUDA's own wheels.
+/// Prints the fields of [`Torch`], one per line, then the folders of CUDA's own wheels.
 const QUESTION: &str = "
 import pathlib, torch
 folder = pathlib.Path(torch.__file__).resolve().parent
@@ -61,14 +61,14 @@ impl Torch {
         );
         if !output.status.success() {
             let told = String::from_utf8_lossy(&output.stderr);
-            bail!("{advice}, got of {name}: {}", told.lines().last().unwrap_or("no answer"));
+            bail!("{advice}, got from {name}: {}", told.lines().last().unwrap_or("no answer"));
         }
         let torch = Self::parse(&String::from_utf8_lossy(&output.stdout))
-            .with_context(|| format!("{advice}, got another answer of {name}"))?;
+            .with_context(|| format!("{advice}, got another answer from {name}"))?;
         let fits = torch.version.split('+').next() == Some(VERSION);
         ensure!(
             fits || env::var_os(BYPASS).is_some(),
-            "{advice}, got {} of {name}; {BYPASS}=1 tries it all the same",
+            "{advice}, got {} from {name}; {BYPASS}=1 tries it anyway",
             torch.version
         );
         Ok(torch)
@@ -97,13 +97,13 @@ impl Torch {
         Ok(())
     }
 
-    /// Sets what building and running against it takes.
+    /// Sets the environment that building and running with this libtorch needs.
     pub(crate) fn apply(&self, command: &mut Command) -> Result<()> {
         let old = env::var_os(LOADER).unwrap_or_default();
         let ours = std::iter::once(self.folder.join("lib")).chain(self.wheels.iter().cloned());
         let path = env::join_paths(ours.chain(env::split_paths(&old))).context(LOADER)?;
         command
-            .env_remove("LIBTORCH_USE_PYTORCH") // or it would ask another Python
+            .env_remove("LIBTORCH_USE_PYTORCH") // otherwise the build asks another Python
             .env("LIBTORCH", &self.folder)
             .env("LIBTORCH_CXX11_ABI", &self.cxx11_abi)
             .env(LOADER, path);

@@ -1,14 +1,14 @@
-//! FNE's training step at the paper's size: one row in a process of its own, one line of JSON.
+//! FNE's training step at the paper's size. Each row runs in its own process and prints one line of JSON.
 //!
 //! ```text
 //! cargo bench -p fne --bench paper_step -- --list
 //! cargo bench -p fne --bench paper_step -- fne-step-384 ours --threads 2 --seconds 4
 //! ```
 //!
-//! ViT-B/16 and BERT base with random weights, both momentum encoders, a bank of 8,192 that is in use, 4 pairs, captions of 30
-//! word pieces, dropout as BERT has it, weights and draw of the default preset, clipped Adam. `cargo xtask performance` runs it
-//! beside PyTorch's, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for trying it out;
-//! the variant `recompute` keeps the input of each block alone.
+//! The step has ViT-B/16 and BERT base with random weights, both momentum encoders, a bank of 8,192 that is in use, 4 pairs,
+//! captions of 30 word pieces, BERT's dropout, weights and draw of the default preset, and clipped Adam. `cargo xtask performance`
+//! runs this step beside the PyTorch step, which `tests/reference/performance.py` measures in the same way. `fne-step-tiny` is for
+//! trying the benchmark out. The variant `recompute` keeps only the input of each block.
 
 #[path = "../../itm-core/benches/process/mod.rs"]
 mod process;

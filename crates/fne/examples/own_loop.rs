@@ -1,5 +1,5 @@
-//! A training loop of your own with FNE's negatives: two linear encoders, a bank, statistics, Eq. 15, checkpoints. Kill it and start it
-//! again: it goes on from its newest checkpoint and ends with the same bits.
+//! Your own training loop with FNE's negatives: two linear encoders, a bank, statistics, Eq. 15, checkpoints. If you kill it and start
+//! it again, it goes on from its newest checkpoint and ends with the same bits.
 //!
 //! ```text
 //! cargo run -p fne --example fne_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
@@ -27,12 +27,12 @@ use itm_kernels::{AdamOptions, Linear};
 const WIDTHS: [usize; 3] = [6, 5, 4];
 /// Rows of the bank.
 const K: usize = 32;
-/// Pairs of a step.
+/// Pairs per step.
 const B: usize = 8;
 /// Steps of the training, and steps from one checkpoint to the next.
 const STEPS: u64 = 40;
 const EVERY: u64 = 5;
-/// The name that stands in the files.
+/// The name of this loop in its files.
 const NAME: &str = "own loop";
 
 /// Both encoders. Any module of burn will do.
@@ -66,7 +66,7 @@ impl Loop {
         }
     }
 
-    /// One update on the pairs of images `n · B` to `n · B + B − 1`; the loss before it.
+    /// One update on the pairs of images `n · B` to `n · B + B − 1`, after n steps. Returns the loss before the update.
     fn step(&mut self, device: &Device) -> Result<f64> {
         let number = self.learner.steps();
         let features = |width: usize, salt: usize| {
@@ -79,7 +79,7 @@ impl Loop {
         let images = unit_rows(encoders.images.forward(features(WIDTHS[0], 0)));
         let texts = unit_rows(encoders.texts.forward(features(WIDTHS[1], 5)));
 
-        // Momentum encoders make these rows in the paper; here the encoders that learn do. The bank takes the values, not the graph.
+        // In the paper momentum encoders make these rows; here the encoders that learn do. The bank takes the values, not the graph.
         let (v, w) = (images.clone(), texts.clone());
         self.bank.push(Entries {
             images: v.clone(),
@@ -97,7 +97,7 @@ impl Loop {
         Ok(loss)
     }
 
-    /// Writes a checkpoint. The folder gets its name when all files are in it.
+    /// Writes a checkpoint. The folder gets its final name when all files are in it.
     fn save(&self, folder: &Path) -> Result<()> {
         let name = format!("{:06}", self.learner.steps());
         let (part, whole) = (folder.join("part"), folder.join(name));
@@ -132,7 +132,7 @@ fn newest(folder: &Path) -> Option<PathBuf> {
     entries.filter(|path| !path.ends_with("part")).max()
 }
 
-/// Trains up to this many steps, from the newest checkpoint of the folder on.
+/// Trains until `steps` steps are made, starting from the newest checkpoint of the folder.
 fn train(folder: &Path, steps: u64, device: &Device) -> Result<()> {
     let mut all = Loop::new(device);
     if let Some(checkpoint) = newest(folder) {
@@ -163,7 +163,7 @@ pub(crate) fn main() -> Result<()> {
     if let Some(folder) = std::env::args_os().nth(1).filter(|arg| Path::new(arg).is_dir()) {
         return train(Path::new(&folder), STEPS, &device());
     }
-    // Without a folder: one training in one go, and one that stops after 12 steps and starts again.
+    // Without a folder: one training without a stop, and one training that stops after 12 steps and starts again.
     let folder = std::env::temp_dir().join(format!("fne-own-loop-{}", std::process::id()));
     let (whole, left) = (folder.join("whole"), folder.join("left"));
     train(&whole, STEPS, &device())?;

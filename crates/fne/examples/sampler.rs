@@ -1,11 +1,11 @@
-//! FNE's sampler without any training (Eq. 4–13): what it makes of one row of scores, as a small table.
+//! FNE's sampler without any training (Eq. 4–13): a small table of its numbers for one row of scores.
 //!
 //! ```text
 //! cargo run -p fne --example sampler --features flex
 //! ```
 //!
-//! Six texts are candidates for image 0. Text 0 is the image's own. Text 1 scores as high as a true pair does: nobody wrote it for this
-//! image, but it may well match. The sampler draws such a text less often than a hard negative that is surely one.
+//! Six texts are candidates for image 0. Text 0 is the image's own text. Text 1 scores as high as a true pair: it was not written for
+//! this image, but it may match. The sampler draws such a text less often than a hard negative that surely does not match.
 
 #![allow(clippy::print_stdout)] // an example shows what it does
 
@@ -17,10 +17,10 @@ use fne::{Excluded, Pool, Preset, Reset, Statistics, Variance, draw, weights};
 pub(crate) const SCORES: [f32; 6] = [0.66, 0.68, 0.57, 0.52, 0.48, 0.20];
 /// The image that each text was written for.
 const IMAGES: [i64; 6] = [0, 1, 2, 3, 4, 5];
-/// Draws of the last column.
+/// Number of draws that the table counts.
 const DRAWS: usize = 10_000;
 
-/// What the sampler makes of one text.
+/// The sampler's numbers for one text.
 #[derive(Debug)]
 pub(crate) struct Row {
     /// P(match | s), Eq. 9.
@@ -55,7 +55,7 @@ pub(crate) fn rows(statistics: &Statistics) -> Result<Vec<Row>, Box<dyn Error>> 
     let pool = Pool { scores: &SCORES, positive: &[SCORES[0]], excluded };
     let rho = weights(&pool, &rule, &seen)?; // Eq. 11–13
 
-    let many = rho.repeat(DRAWS); // a training draws once per row; the table counts many draws
+    let many = rho.repeat(DRAWS); // training draws once per row; the table counts many draws
     let drawn = draw(&many, SCORES.len(), 7)?;
     let row = |(j, &weight): (usize, &f32)| Row {
         posterior: posterior.probability(SCORES[j].into()),

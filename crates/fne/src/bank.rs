@@ -20,12 +20,12 @@ use crate::checks::{self, NEVER};
 /// |        | `captions`         | `[k]`    |
 ///
 /// Each row starts as a random vector of unit length with the id [`NEVER`]. Until the bank overwrites it, it acts as a random
-/// negative: its similarity to everything is near 0. A batch may have any size; of one larger than the bank the last `k` rows
-/// stay. The embeddings stay on the device of the encoders, without gradients. The bank overwrites them in place.
+/// negative: its similarity to everything is near 0. A batch may have any size; if it is larger than the bank, its last `k`
+/// rows stay. The embeddings stay on the device of the encoders, without gradients. The bank overwrites them in place.
 ///
 /// # Departures
-/// The released code wants `k` to be a multiple of the batch size. This bank keeps a caption number beside each image id, for
-/// audits only.
+/// The released code requires `k` to be a multiple of the batch size. This bank keeps a caption number beside each image id,
+/// for audits and for [`Exclude::Truth`](crate::Exclude::Truth).
 #[derive(Debug, Clone)]
 pub struct Bank {
     images: Tensor<2>,
@@ -38,17 +38,17 @@ pub struct Bank {
 /// Rows for [`Bank::push`], one pair each.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
-    /// Momentum embeddings of the images, `[b, d]`, rows of unit length. The bank takes their values and no graph.
+    /// Momentum embeddings of the images, `[b, d]`, rows of unit length. The bank takes their values without a graph.
     pub images: Tensor<2>,
-    /// Momentum embeddings of the texts, `[b, d]`, rows of unit length. The bank takes their values and no graph.
+    /// Momentum embeddings of the texts, `[b, d]`, rows of unit length. The bank takes their values without a graph.
     pub texts: Tensor<2>,
-    /// Image ids, `[b]`: any numbers but [`NEVER`]. Pairs of one image have one id.
+    /// Image ids, `[b]`: any numbers except [`NEVER`]. Pairs of one image have one id.
     pub ids: &'a [i64],
-    /// Caption numbers, `[b]`. Nothing but an audit reads them: any numbers will do.
+    /// Caption numbers, `[b]`: any numbers. Only audits and [`Exclude::Truth`](crate::Exclude::Truth) read them.
     pub captions: &'a [i64],
 }
 
-/// All that a [`Bank`] holds, as plain numbers. A loop that saves this state and makes a bank of it again goes on with the same bits.
+/// The contents of a [`Bank`], as plain numbers. A bank made from a saved state continues with the same bits.
 ///
 /// ```
 /// use fne::{Bank, BankState, Device};
@@ -75,8 +75,8 @@ pub struct BankState {
 }
 
 impl Bank {
-    /// A bank of `capacity` random rows of `width` values, each of unit length. The same seed gives the same rows. They stand on
-    /// `device` without autodiff.
+    /// A bank of `capacity` random rows of `width` values, each of unit length. The same seed gives the same rows. The rows are
+    /// on `device`, without autodiff.
     pub fn new(capacity: usize, width: usize, seed: u64, device: &Device) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut rows = || {
@@ -91,7 +91,7 @@ impl Bank {
     /// The bank that had this state, with rows of this width.
     ///
     /// # Errors
-    /// If a part has another size than k rows of the width, a value is NaN or infinite, or the cursor is no row.
+    /// If a part has another size than k rows of the width, a value is NaN or infinite, or the cursor is not a row.
     pub fn of_state(state: BankState, width: usize, device: &Device) -> Result<Self> {
         let BankState { images, texts, ids, captions, cursor } = state;
         let k = ids.len();
@@ -115,10 +115,10 @@ impl Bank {
         Ok(Self { images, texts, ids, captions, cursor })
     }
 
-    /// The `n` rows that are overwritten next, all if there are fewer.
+    /// The next `n` rows to be overwritten, or all rows if there are fewer.
     pub(crate) fn oldest(&self, n: usize) -> BankState {
         let k = self.capacity();
-        let first = n.min(k - self.cursor); // the others stand at the start
+        let first = n.min(k - self.cursor); // the other rows are at the start
         let runs = [self.cursor..self.cursor + first, 0..n.min(k) - first];
         let rows = |table: &Tensor<2>| -> Vec<f32> {
             let run = |run: &Range<usize>| host(table.clone().narrow(0, run.start, run.len()));
@@ -135,7 +135,7 @@ impl Bank {
         }
     }
 
-    /// Undoes what was pushed since these rows were the [`oldest`](Self::oldest), if they are all that was overwritten.
+    /// Undoes the pushes since [`oldest`](Self::oldest) returned these rows, if the pushes overwrote no other row.
     pub(crate) fn restore(&mut self, rows: BankState) {
         let (width, device) = (self.width(), self.images.device());
         let [images, texts] = [rows.images, rows.texts].map(|rows| table(rows, width, &device));
@@ -144,7 +144,7 @@ impl Bank {
         self.cursor = rows.cursor;
     }
 
-    /// Everything in it, read from the device.
+    /// The contents of the bank, copied to the host.
     pub fn state(&self) -> BankState {
         BankState {
             images: host(self.images.clone()),
@@ -170,12 +170,12 @@ impl Bank {
         self.cursor
     }
 
-    /// M_V, `[k, d]`. A bank whose table is held elsewhere is copied when it is next written.
+    /// M_V, `[k, d]`. If you still hold this tensor at the next push, the push copies the table.
     pub fn images(&self) -> Tensor<2> {
         self.images.clone()
     }
 
-    /// M_W, `[k, d]`. A bank whose table is held elsewhere is copied when it is next written.
+    /// M_W, `[k, d]`. If you still hold this tensor at the next push, the push copies the table.
     pub fn texts(&self) -> Tensor<2> {
         self.texts.clone()
     }
@@ -194,7 +194,7 @@ impl Bank {
     ///
     /// # Errors
     /// If the parts differ in their number of rows or have another width than the bank, if an id is [`NEVER`], or if an embedding
-    /// holds a NaN or an infinity. The bank stays as it was then.
+    /// holds a NaN or an infinity. The bank is then unchanged.
     ///
     /// # Panics
     /// If the embeddings are on a device of another backend than the bank.
@@ -210,7 +210,7 @@ impl Bank {
         Ok(())
     }
 
-    /// [`push`](Self::push) of what is known to fit; it may hold a NaN, where [`restore`](Self::restore) follows.
+    /// [`push`](Self::push) without checks, for entries that fit. They may hold a NaN if [`restore`](Self::restore) follows.
     pub(crate) fn enqueue(&mut self, entries: Entries) {
         if self.capacity() > 0 {
             let [images, texts] = [entries.images, entries.texts].map(plain);
@@ -218,7 +218,7 @@ impl Bank {
         }
     }
 
-    /// As long as there are rows.
+    /// Writes the entries into the ring. The bank must have at least one row.
     fn overwrite(&mut self, entries: Entries) {
         let (b, k) = (entries.ids.len(), self.capacity());
         let mut next = 0;
@@ -233,15 +233,15 @@ impl Bank {
     }
 }
 
-/// The values alone: a row with a graph would keep that graph alive as long as the bank.
+/// Rows without their graph, because the bank would keep the graph alive.
 fn plain(rows: Tensor<2>) -> Tensor<2> {
     if rows.device().is_autodiff() { rows.inner() } else { rows }
 }
 
-/// Rows of a table from `at` on, in place if nobody else holds it.
+/// Overwrites the rows of a table from `at` on, in place if nothing else holds the table.
 fn write(table: &mut Tensor<2>, at: usize, rows: Tensor<2>) {
     let [n, d] = rows.dims();
-    let whole = std::mem::replace(table, rows.clone()); // or it would be held twice
+    let whole = std::mem::replace(table, rows.clone()); // otherwise the table is held twice
     *table = whole.slice_assign([at..at + n, 0..d], rows);
 }
 

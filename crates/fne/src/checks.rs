@@ -1,9 +1,9 @@
-//! Refusals that several parts of the crate share: where, expected, got.
+//! Checks that several parts of the crate share. Their errors say where, expected, got.
 
 use burn::tensor::Tensor;
 use itm_core::{Error, Result, host};
 
-/// Id of a row of a bank that was never written. No image may have it.
+/// Id of a bank row that was never written. No image may have this id.
 pub const NEVER: i64 = -100;
 
 /// Refuses the id that marks rows of a bank that were never written; `what` names an item in the message.
@@ -18,7 +18,7 @@ pub(crate) fn ids(what: &str, ids: &[i64]) -> Result<()> {
     }
 }
 
-/// Refuses another number of items.
+/// Refuses a number of items other than `expected`.
 pub(crate) fn count(what: &str, expected: usize, each: &str, got: usize) -> Result<()> {
     if expected == got {
         return Ok(());
@@ -26,7 +26,7 @@ pub(crate) fn count(what: &str, expected: usize, each: &str, got: usize) -> Resu
     Err(Error::invalid(what, format!("{expected} values, {each}"), got))
 }
 
-/// Refuses a table of another shape.
+/// Refuses a table of a shape other than `expected`.
 pub(crate) fn shape(what: &str, expected: [usize; 2], rows: &Tensor<2>) -> Result<()> {
     let (got, [n, d]) = (rows.dims(), expected);
     if got == expected {
@@ -35,7 +35,7 @@ pub(crate) fn shape(what: &str, expected: [usize; 2], rows: &Tensor<2>) -> Resul
     Err(Error::invalid(what, format!("{n} rows of width {d}"), format!("{} of {}", got[0], got[1])))
 }
 
-/// Refuses rows with a NaN or an infinity; reads them from the device.
+/// Refuses rows with a NaN or an infinity. Copies the rows to the host.
 pub(crate) fn finite(what: &str, rows: &Tensor<2>) -> Result<()> {
     let width = rows.dims()[1];
     finite_values(what, &host(rows.clone().detach()), width)

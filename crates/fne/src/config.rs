@@ -1,4 +1,4 @@
-//! What a config file says: every key is required, an unknown one is an error.
+//! The sections of a config file. An unknown key is an error, and so is a missing key that has no default.
 
 mod model;
 mod preset;
@@ -20,7 +20,7 @@ pub use model::{
 pub use preset::Preset;
 pub use transform::FeatureTransform;
 
-/// Everything [`Fne`](crate::Fne) needs to know.
+/// The configuration of [`Fne`](crate::Fne).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FneConfig {
@@ -32,45 +32,45 @@ pub struct FneConfig {
     pub sampler: SamplerConfig,
 }
 
-/// The course of training.
+/// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of the weights and the bank before the first step. The draws and the noise of a step come from the seed that
     /// [`step`](itm_core::learn::Method::step) gets. The runner derives the step's seed from this number and the number of the step.
     pub seed: u64,
-    /// Passes over all captions; 0 leaves the weights as they begin.
+    /// Passes over all captions; 0 keeps the initial weights.
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
-    /// Pairs whose activations are kept at once. Below `batch`, memory shrinks and a step needs one more forward pass; the
-    /// loss and its gradient are the same as for the whole batch, dropout masks aside.
+    /// Pairs whose activations are kept at once. A value below `batch` saves memory but costs one more forward pass per step. The
+    /// loss and its gradient are the same as for the whole batch, except for the dropout masks.
     pub micro_batch: usize,
     /// What is minimised.
     pub loss: Loss,
     /// Temperature and bias of the contrastive losses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contrastive: Option<ContrastiveOptions>,
-    /// Of Adam.
+    /// The learning rate of Adam.
     pub learning_rate: f64,
-    /// How the rate falls.
+    /// How the learning rate falls.
     pub schedule: Schedule,
-    /// Epochs (from 0) at whose start the rate is divided by ten, with the schedule `steps`.
+    /// With the schedule `steps`: the epochs (from 0) at whose start the learning rate is divided by ten.
     pub decay_epochs: Vec<usize>,
     /// Decoupled decay of AdamW; 0 is Adam.
     pub weight_decay: f64,
     /// Largest norm of all gradients together.
     pub grad_clip: f64,
-    /// Share of image features and of word vectors' values set to 0 in training, in the online and
-    /// the momentum encoders alike. ViT and BERT have rates of their own, which their weights name.
+    /// Share of the values of image features and word vectors that is set to 0 in training, in the online
+    /// and the momentum encoders. ViT and BERT have their own rates, which their weights name.
     pub dropout: f64,
-    /// Share of words replaced by `<unk>` in training, for the gated recurrent unit; of stems left out, for a bag of words.
+    /// In training, a gated recurrent unit reads `<unk>` for this share of words; a bag of words drops this share of stems.
     pub word_dropout: f64,
-    /// P24: whether dropout stays on in an epoch that was validated in its middle.
+    /// P24: whether dropout stays on after a validation within the epoch.
     pub dropout_after_validation: DropoutAfterValidation,
-    /// Precision of the linear maps in the blocks of ViT and BERT. `"bf16"` rounds the operands of their products to bf16; sums, weights
-    /// and all else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; others compute in f32. Without
-    /// this key: `"f32"`.
+    /// Precision of the linear maps in the blocks of ViT and BERT. `"bf16"` rounds the operands of their products to bf16; sums,
+    /// weights and everything else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other
+    /// processors compute in f32. The default is `"f32"`.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
     pub precision: Precision,
 }
@@ -82,9 +82,9 @@ pub enum Loss {
     /// Eq. 15, and Eq. 3 in the warm-up.
     #[default]
     Triplet,
-    /// InfoNCE over the batch, a baseline that is not the paper's: [`itm_core::contrastive::info_nce`].
+    /// InfoNCE over the batch, a baseline that the paper does not have: [`itm_core::contrastive::info_nce`].
     InfoNce,
-    /// SigLIP's pairwise sigmoid over the batch, another: [`itm_core::contrastive::sigmoid_pairs`].
+    /// SigLIP's pairwise sigmoid over the batch, another such baseline: [`itm_core::contrastive::sigmoid_pairs`].
     Sigmoid,
 }
 
@@ -92,16 +92,16 @@ pub enum Loss {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropoutAfterValidation {
-    /// It stays on.
+    /// Dropout stays on.
     #[default]
     On,
-    /// It is off to the end of the epoch, in the online and the momentum encoders (released code, by mistake). The program
+    /// Dropout is off until the epoch ends, in the online and the momentum encoders (released code, by mistake). The program
     /// validates after every step whose number, counted over all epochs, is a multiple of a third of an epoch.
     Off,
 }
 
 impl TrainConfig {
-    /// Temperature and bias of the loss, where it is a contrastive one.
+    /// Temperature and bias of the loss, if it is contrastive.
     pub(crate) fn contrast(&self) -> Option<&ContrastiveOptions> {
         self.contrastive.as_ref().filter(|_| self.loss != Loss::Triplet)
     }
@@ -119,11 +119,11 @@ impl TrainConfig {
 pub enum Negatives {
     /// Drawn by the weights of Eq. 13 (the paper's "Full").
     Fne,
-    /// The most violating one (its "w/o FNE").
+    /// The candidate with the largest hinge (the paper's "w/o FNE").
     Hardest,
-    /// Any item of another image, with equal probability: an audit compares with this.
+    /// Any item of another image, with equal probability: the baseline of an audit.
     Uniform,
-    /// The hardest of the batch by the warm-up's rule, in every epoch (its "w/o MMM+FNE").
+    /// The hardest item of the batch, without a bank (the paper's "w/o MMM+FNE").
     InBatch,
 }
 
@@ -144,11 +144,11 @@ pub enum WarmupLoss {
 pub enum Enqueue {
     /// After the loss: candidates are the batch and the bank, B + K (released code).
     After,
-    /// Before it: candidates are the bank, K (paper).
+    /// Before the loss: candidates are the bank, K (paper).
     Before,
 }
 
-/// Which similarity of a pair is its positive one.
+/// Which similarity of a pair is its positive score s⁺.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Positive {
@@ -162,10 +162,10 @@ pub enum Positive {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exclude {
-    /// Candidates of its own image: what the annotation says.
+    /// Candidates of the anchor's own image, as annotated.
     SameImage,
-    /// All candidates that it truly matches, annotated or not. Ours: the upper bound of any elimination of false negatives,
-    /// on data whose truth is known ([`Fne::with_truth`](crate::Fne::with_truth)).
+    /// All candidates that truly match the anchor, annotated or not. Ours: an upper bound for every elimination of false
+    /// negatives, on data whose truth is known ([`Fne::with_truth`](crate::Fne::with_truth)).
     Truth,
 }
 
@@ -175,23 +175,23 @@ pub enum Exclude {
 pub struct SamplerConfig {
     /// Which candidate becomes the negative after the warm-up.
     pub negatives: Negatives,
-    /// Which candidates cannot.
+    /// Which candidates are never negatives.
     pub exclude: Exclude,
     /// γ of Eq. 3.
     pub margin: f64,
-    /// Rows K of each bank. 0 is the paper's "w/o MMM": the batch is the pool, both sides online.
+    /// Rows K of each bank. 0 is the paper's "w/o MMM": the candidates are the online embeddings of the batch.
     pub bank_size: usize,
     /// When the batch enters the bank.
     pub enqueue: Enqueue,
     /// m of Eq. 14.
     pub momentum: f64,
-    /// Which similarity of a pair is its positive one.
+    /// Which similarity of a pair is its positive score s⁺.
     pub positive: Positive,
     /// Epochs of the in-batch loss before the bank is used.
     pub warmup_epochs: usize,
-    /// Their loss.
+    /// Loss of the warm-up epochs.
     pub warmup_loss: WarmupLoss,
-    /// Whether another caption of the same image is passed over in warm-up and statistics too.
+    /// Whether other captions of the same image are ignored in the warm-up, the statistics and the contrastive losses too.
     pub mask_same_image_everywhere: bool,
     /// p of Eq. 10.
     pub prior: f64,
@@ -205,13 +205,13 @@ pub struct SamplerConfig {
     pub alpha: f64,
     /// Whether s ≤ μ⁺ − γ gets no weight.
     pub margin_cut: bool,
-    /// n⁺ must exceed this before the posterior is used.
+    /// The posterior is used when n⁺ exceeds this number.
     pub min_count: u64,
     /// How the posterior is evaluated.
     pub density: Density,
     /// How the variance is accumulated.
     pub variance: Variance,
-    /// When the statistics start anew.
+    /// When the statistics are reset.
     pub reset: Reset,
 }
 
@@ -230,7 +230,7 @@ impl SamplerConfig {
 }
 
 impl FneConfig {
-    /// Whether momentum encoders take part at all.
+    /// Whether training uses the momentum encoders.
     pub fn has_momentum(&self) -> bool {
         let Self { train, sampler, .. } = self;
         train.loss == Loss::Triplet
@@ -238,10 +238,10 @@ impl FneConfig {
             && sampler.negatives != Negatives::InBatch
     }
 
-    /// Refuses values nothing can be trained with.
+    /// Refuses values that cannot be trained with.
     ///
     /// # Errors
-    /// Names the key, its range and its value.
+    /// The error names the key, its range and its value.
     pub fn validate(&self) -> Result<()> {
         let Self { model, train, sampler } = self;
         model.validate()?;
@@ -275,7 +275,7 @@ impl FneConfig {
             return Err(Error::invalid("train.precision", expected, "\"bf16\""));
         }
         if sampler.exclude == Exclude::Truth && sampler.negatives == Negatives::InBatch {
-            let expected = "\"same_image\" with negatives of the batch's own hinges";
+            let expected = "\"same_image\" with negatives = \"in_batch\"";
             return Err(Error::invalid("sampler.exclude", expected, "\"truth\""));
         }
         let share = |x| (0.0..=1.0).contains(&x);

@@ -11,8 +11,8 @@ use rand_chacha::ChaCha8Rng;
 /// | ρ      | `weights` | `[b, columns]` |
 ///
 /// Returns the b columns. The sums are in f64. The same seed draws the same columns on every machine. The function never
-/// draws a column of weight 0. Each direction needs a seed of its own: with one seed for both, row i of both directions takes
-/// the same random number, and the two draws repeat each other.
+/// draws a column of weight 0. Each direction needs its own seed: with one seed for both, row i of both directions takes the
+/// same random number, so the two draws are not independent.
 ///
 /// # Errors
 /// If `weights` are not whole rows of `columns`, if a weight is negative or not finite, or if all weights of a row are 0. The
@@ -58,7 +58,7 @@ fn pick(row: &[f32], u: f64) -> Option<usize> {
             }
         }
     }
-    last // rounding may leave a crumb of `rest`: the last column of positive weight takes it
+    last // rounding may leave a tiny `rest`: the last column of positive weight takes it
 }
 
 #[cfg(test)]

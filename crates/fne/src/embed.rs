@@ -11,11 +11,11 @@ use crate::checks;
 use crate::model::Dropout;
 use crate::step::Fne;
 
-/// Captions that BERT encodes at once: word pieces have a dozen blocks to pass.
+/// Captions that BERT encodes at once. Fewer than [`BLOCK`], because BERT has a dozen blocks.
 pub(crate) const TEXTS: usize = 64;
 
 impl Fne {
-    /// v̄ and w̄ of a split by the online encoders in evaluation mode.
+    /// v̄ and w̄ of a split, from the online encoders in evaluation mode.
     pub(crate) fn embed(&self, items: Items) -> Result<EmbeddingRows> {
         let images = match (self.online().image.feature_width(), items.images) {
             (Some(width), images) => {

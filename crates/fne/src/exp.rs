@@ -1,6 +1,6 @@
 //! `exp` in f32 without a call or a branch, so that the compiler vectorises the loops around it.
 
-/// Adding and subtracting it rounds an f32 below 2²² to the nearest integer.
+/// Adding and subtracting this number rounds an f32 below 2²² to the nearest integer.
 const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³
 const LN2_HIGH: f32 = 0.693_359_4; // 355/512, exact in few bits
 const LN2_LOW: f32 = -2.121_944_4e-4;

@@ -17,13 +17,13 @@ use crate::config::WarmupLoss;
 /// | symbol | here       | shape    |
 /// |--------|------------|----------|
 /// | v̄      | `images`: rows of unit length | `[b, d]` |
-/// | w̄      | `texts`: rows of unit length, row i of each a pair | `[b, d]` |
+/// | w̄      | `texts`: rows of unit length; row i of both is a pair | `[b, d]` |
 /// | γ      | `margin`   |          |
 /// | H, G   | result     | `[b, b]` each |
 ///
-/// With [`WarmupLoss::Hardest`] the candidate of the largest hinge counts, one for each anchor. With [`WarmupLoss::Sum`] all
-/// count. An anchor's own partner never counts. With `ids`, other pairs of the same image do not count either; without, they do
-/// (released code). The gradient goes into both sides.
+/// With [`WarmupLoss::Hardest`] only the candidate with the largest hinge of each anchor counts. With [`WarmupLoss::Sum`] all
+/// candidates count. An anchor's own partner never counts. With `ids`, other pairs of the same image do not count either; without
+/// `ids` they count (released code). The gradient goes into both sides.
 ///
 /// # Panics
 /// If there is no pair, or `images`, `texts` and `ids` do not have the same number of rows and the same width.
@@ -86,9 +86,8 @@ pub fn in_batch_hinges(
 /// | c      | `negatives` | `[b, d]` | if it has one; rows of a bank have none |
 /// | h      | result      | `[b, 1]` | |
 ///
-/// A row with `true` in `masked` has hinge 0. The result equals [`triplet`] over all candidates with a sampler that selects the drawn
-/// ones. It takes a fraction of the time, because only the drawn columns of the score matrix carry a gradient, and only they
-/// are computed here.
+/// A row with `true` in `masked` has hinge 0. The result equals [`triplet`] over all candidates with a sampler that selects the
+/// drawn candidates. It takes a fraction of the time, because only the drawn columns of the score matrix are computed.
 ///
 /// # Panics
 /// If the shapes do not fit: the message names both.

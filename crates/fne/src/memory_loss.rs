@@ -1,4 +1,4 @@
-//! Eq. 15 over a memory, for embeddings of your own.
+//! Eq. 15 over a memory, for your own embeddings.
 
 use burn::tensor::Tensor;
 use itm_core::{Error, Result, host};
@@ -12,29 +12,29 @@ use crate::loss::{drawn_hinges, gather, row_dots};
 use crate::statistics::Statistics;
 use crate::weights::{Excluded, Pool, Rule, weights};
 
-/// A batch as the encoders that learn embed it: row i of each side is one pair.
+/// A batch, embedded by the encoders that learn. Row i of both sides is one pair.
 #[derive(Debug, Clone)]
 pub struct Online<'a> {
     /// v, `[b, d]`, rows of unit length.
     pub images: Tensor<2>,
     /// w, `[b, d]`, rows of unit length.
     pub texts: Tensor<2>,
-    /// Image ids, `[b]`: any numbers but [`NEVER`]. Pairs of one image have one id.
+    /// Image ids, `[b]`: any numbers except [`NEVER`]. Pairs of one image have one id.
     pub ids: &'a [i64],
 }
 
-/// How negatives are drawn: by the [`weights()`](crate::weights()) of this rule, with the statistics as they stand in this step.
+/// How negatives are drawn: by the [`weights()`](crate::weights()) of this rule, with the statistics of this step.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws<'a> {
     /// Prior, λ, τ, α, the margin γ.
     pub rule: &'a Rule,
-    /// What the loop has seen of matched and of mismatched pairs. Update it before the loss, with the scores of this batch.
+    /// Statistics of matched and mismatched pairs. Update them before the loss, with the scores of this batch.
     pub statistics: &'a Statistics,
-    /// Another number in each step. Each direction draws by a seed of its own, which the loss derives from this one.
+    /// A different number in each step. The loss derives one seed for each direction from it.
     pub seed: u64,
 }
 
-/// Eq. 15 with negatives out of a bank, for any encoders: each image draws one text of the bank, each text one image.
+/// Eq. 15 with negatives from a bank, for any encoders. Each image draws one text from the bank, and each text draws one image.
 ///
 /// ```text
 /// L = 1/b Σ_i [γ − ⟨v_i, w_i⟩ + ⟨v_i, ŵ_i⟩]₊ + [γ − ⟨v_i, w_i⟩ + ⟨w_i, v̂_i⟩]₊
@@ -48,9 +48,9 @@ pub struct Draws<'a> {
 /// | L | result | `[1]` |
 ///
 /// The gradient goes to both sides of `online`. Rows of the bank and draws are constants. An anchor counts 0 if all rows of the bank
-/// are of its own image. Push the batch's momentum embeddings into the bank before the loss, then the candidates include them, or
-/// after it; the first batch always before it. A loop that saves its encoders, its optimiser, [`Bank::state`] and the
-/// [`Statistics`] goes on with the same bits: `examples/own_loop.rs`.
+/// are of its own image. Push the batch's momentum embeddings into the bank before the loss if they must be candidates, otherwise
+/// after the loss. Always push the first batch before the loss. A loop that saves its encoders, its optimiser, [`Bank::state`] and
+/// the [`Statistics`] resumes with the same bits: `examples/own_loop.rs`.
 ///
 /// # Errors
 /// If the parts of `online` differ in their number of rows or have another width than the bank; if an image id is [`NEVER`]; if the
@@ -61,9 +61,9 @@ pub struct Draws<'a> {
 /// If the embeddings are on a device of another backend than the bank.
 ///
 /// # Departures
-/// The positive is the online pair's; [`Fne`](crate::Fne) can take the momentum embeddings there too (`sampler.positive`). The
-/// released code begins with a bank of random rows alone; here that is an error, because a loop that forgets to push would train
-/// on noise and never say so.
+/// The positive score is online × online; [`Fne`](crate::Fne) can also take online × momentum (`sampler.positive`). The released
+/// code begins with a bank of random rows only. Here that is an error, because a loop that forgets to push would train on noise
+/// without a message.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -100,7 +100,7 @@ pub fn memory_loss(online: Online, bank: &Bank, draws: &Draws) -> Result<Tensor<
         return Err(Error::invalid("bank", "at least 1 row", 0));
     }
     if bank.ids().iter().all(|&id| id == NEVER) {
-        let got = "random rows alone; push a batch first";
+        let got = "only random rows; push a batch first";
         return Err(Error::invalid("bank", "at least 1 pair that was pushed into it", got));
     }
     let seen = draws.statistics.snapshot();

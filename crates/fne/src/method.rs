@@ -1,4 +1,4 @@
-//! What a training loop asks of FNE.
+//! What a training loop calls: [`Method`] for [`Fne`].
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use itm_core::scored::Scored;
 use crate::step::{Chance, Fne};
 
 impl Method for Fne {
-    /// The statistics start anew (`sampler.reset`), the bank stays.
+    /// Resets the statistics (`sampler.reset`). The bank stays as it is.
     fn begin_epoch(&mut self, epoch: usize, _: Items) -> Result<()> {
         self.learner.begin_epoch(epoch);
         self.statistics.begin_epoch();
@@ -23,9 +23,9 @@ impl Method for Fne {
     /// # Errors
     /// If the parts of the batch do not have one row per pair; if the images are of another kind, width or size than the encoder's; if
     /// a value of an image, the loss or the norm of its gradients is not finite; if an image id is −100; if a caption has no word
-    /// (a bag of words takes it), a word's number outside the vocabulary, or more pieces than BERT has positions; if
-    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth; if an option counts by the steps of an epoch
-    /// and [`with_epochs_of`](Fne::with_epochs_of) did not set them. Nothing has changed then.
+    /// (except for a bag of words), a word's number outside the vocabulary, or more pieces than BERT has positions; if
+    /// [`Exclude::Truth`](crate::Exclude::Truth) is set and there is no truth; if an option depends on the number of steps per
+    /// epoch and [`with_epochs_of`](Fne::with_epochs_of) did not set this number. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let (step, observation) = self.step_by(batch, &Chance::seeded(seed), observe)?;
         let (Observe::Against(truth), Some(seen)) = (observe, observation) else { return Ok(step) };
@@ -53,13 +53,13 @@ impl Method for Fne {
         Ok(())
     }
 
-    /// The statistics are taken up too: the posterior is of them.
+    /// Takes over the statistics too, because the posterior depends on them.
     fn start_from(&mut self, folder: &Path) -> Result<()> {
         *self = self.begun_from(folder)?;
         Ok(())
     }
 
-    /// With the statistics as they stand, if there are enough of them.
+    /// By the current statistics, if they hold enough pairs.
     fn posterior(&self) -> Option<MatchProbability> {
         let sampler = &self.config.sampler;
         let posterior = self.statistics().posterior(sampler.prior, sampler.min_count)?;
@@ -72,7 +72,7 @@ impl Method for Fne {
     }
 
     /// # Panics
-    /// If a pair names an image or a text that is not there.
+    /// If a pair names an image or a text that does not exist.
     fn word_maps(&self, pairs: WordPairs) -> Result<Option<Vec<WordMaps>>> {
         self.maps(pairs)
     }

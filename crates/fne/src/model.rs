@@ -1,4 +1,4 @@
-//! The encoders: of global features or pixels, of words or word pieces.
+//! The encoders of images (global features or pixels) and of captions (words or word pieces).
 
 mod image;
 mod text;
@@ -25,36 +25,36 @@ pub use text::{BertEncoder, TextEncoder};
 /// Number that stands for words outside the vocabulary; 0 is padding.
 pub const UNKNOWN: u32 = 1;
 
-/// Both sides of the model. Online and momentum encoders are two of these.
+/// Both sides of the model. The online and the momentum encoders are two such values.
 #[derive(Module, Debug)]
 pub struct Encoders {
     /// Makes v̄ of images.
     pub image: ImageEncoder,
     /// Makes w̄ of captions.
     pub text: TextEncoder,
-    /// The contrastive loss, where `train.loss` asks for one: its temperature may learn.
+    /// The contrastive loss, if `train.loss` needs one. Its temperature may be learned.
     pub contrast: Option<Contrast>,
 }
 
-/// An encoder, and what was read of published weights.
+/// An encoder, and a report on the published weights that were read.
 type Loaded<E> = (E, Option<LoadReport>);
 
-/// Seed of one use of the random generator: `part` tells uses of one seed apart.
+/// Seed of one use of the random generator. `part` separates the uses of one seed.
 pub(crate) fn derive(seed: u64, part: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(part);
     rng.random()
 }
 
-/// Which values are set to 0 in training. The online and the momentum encoders drop the same shares, each with masks of its own.
+/// Which values are set to 0 in training. The online and the momentum encoders drop the same shares, but with different masks.
 /// [`Dropout::Off`] is for evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Dropout {
-    /// None.
+    /// No value.
     Off,
-    /// Some, by a seed; the other values are scaled up. ViT and BERT drop the shares that their weights name.
+    /// Random values, by a seed. The other values are scaled up. ViT and BERT drop the shares that their weights name.
     On {
-        /// Share of features and of word vectors' values that is set to 0; may be 0.
+        /// Share of the values of features and word vectors that is set to 0; may be 0.
         share: f64,
         /// Share of stems that a bag of words leaves out; may be 0.
         words: f64,
@@ -64,7 +64,7 @@ pub enum Dropout {
 }
 
 impl Dropout {
-    /// What an encoder of features is given.
+    /// Dropout for an encoder of features.
     fn features(self) -> InputDropout {
         match self {
             Self::On { share, seed, .. } => InputDropout::On { share, seed: derive(seed, 1) },
@@ -72,7 +72,7 @@ impl Dropout {
         }
     }
 
-    /// What a bag of words is given.
+    /// Dropout for a bag of words.
     fn stems(self) -> InputDropout {
         match self {
             Self::On { words, seed, .. } => {
@@ -82,7 +82,7 @@ impl Dropout {
         }
     }
 
-    /// What ViT and BERT need to know.
+    /// Dropout for ViT and BERT.
     fn noise(self, part: u64) -> Noise {
         match self {
             Self::Off => Noise::Off,
@@ -92,9 +92,9 @@ impl Dropout {
 }
 
 impl Encoders {
-    /// Random weights, a function of the seed, or published ones, with a report of each folder read.
+    /// Encoders with random weights, a function of the seed, or with published weights. Also returns a report of each folder read.
     ///
-    /// `image_dim` is the width of a row of features; for pictures it is not read. `vocabulary` counts words or word pieces.
+    /// `image_dim` is the width of a row of features; it is unused for pictures. `vocabulary` counts words or word pieces.
     ///
     /// # Errors
     /// If a value of the configuration is out of its range, a size is 0, or published weights are missing, damaged, or of another
@@ -115,10 +115,10 @@ impl Encoders {
         Ok((Self { image, text, contrast }, of_image.into_iter().chain(of_text).collect()))
     }
 
-    /// The encoders with what of the training data is part of them and no weight.
+    /// The encoders with statistics of the training data, which are part of the encoders but are not weights.
     ///
     /// # Errors
-    /// If there are not as many idf as a bag of words has stems, or a number is not above 0.
+    /// If the number of idf values differs from the number of stems of a bag of words, or a number is not above 0.
     pub(crate) fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         let Self { image, text, contrast } = self;
         Ok(Self { image: image.with_inputs(inputs)?, text: text.with_inputs(inputs)?, contrast })
@@ -162,7 +162,7 @@ impl Encoders {
     }
 }
 
-/// Replaces each word by [`UNKNOWN`] with probability `share`: a function of the seed.
+/// Replaces each word by [`UNKNOWN`] with probability `share`. The result is a function of the seed.
 pub(crate) fn drop_words<C: AsRef<[u32]>>(texts: &[C], share: f64, seed: u64) -> Vec<Vec<u32>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut text = |words: &[u32]| {
@@ -183,8 +183,7 @@ mod tests {
         Encoders::open(&tiny(Preset::Default).model, 5, 20, 7, &Device::flex()).unwrap().0
     }
 
-    /// Mean pooling leaves padding out: a caption's embedding is the same alone and beside a longer
-    /// one.
+    /// Mean pooling ignores padding: a caption has the same embedding alone and beside a longer caption.
     #[test]
     fn trap_15_padding_does_not_change_an_embedding() {
         let model = encoders();

@@ -1,4 +1,4 @@
-//! How probable it is that a negative is a false one, given its similarity: Eq. 4–10.
+//! The probability that a negative is a false negative, given its similarity: Eq. 4–10.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,11 +46,11 @@ impl Gaussian {
 /// | f(s\|c)  | `positive` |
 /// | f(s\|c̄)  | `negative` |
 ///
-/// Monotone in `s` only where both deviations are equal: with σ⁺ > σ⁻ it rises again for very low
-/// `s`, with σ⁺ < σ⁻ it falls for very high `s`. That is what the equations say.
+/// P(c|s) is monotone in `s` only if both deviations are equal. With σ⁺ > σ⁻ it rises again for very
+/// low `s`; with σ⁺ < σ⁻ it falls for very high `s`. This follows from the equations.
 ///
 /// # Departures
-/// The released code divides the densities themselves, in f32: 0/0 once both |z| exceed 13.
+/// The released code divides the densities themselves, in f32. The result is 0/0 if both |z| exceed 13.
 /// The scan of the paper drops the square of σ in Eq. 5's exponent; it is 2σ².
 ///
 /// ```
@@ -115,7 +115,7 @@ impl Posterior {
         out.iter_mut().for_each(|o| *o = sigmoid(*o));
     }
 
-    /// P(c|s) as Eq. 9 reads, with densities in f32: NaN where both are 0, about 13 deviations from both means.
+    /// P(c|s) by Eq. 9 as printed, with densities in f32. NaN where both densities are 0: about 13 deviations from both means.
     pub fn quotient(&self, s: f32) -> f32 {
         let density = |g: &Gaussian| {
             let (mean, deviation) = (g.mean as f32, g.deviation as f32);
@@ -131,7 +131,7 @@ impl Posterior {
         (z(&self.positive), z(&self.negative))
     }
 
-    /// What does not depend on `s`.
+    /// The part of the log-odds that does not depend on `s`.
     fn offset(&self) -> f64 {
         log_odds(self.prior) + (self.negative.deviation.ln() - self.positive.deviation.ln())
     }
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// P20: near the means the quotient of f32 densities is the posterior; 20 deviations from both it is 0/0.
+    /// P20: near the means the quotient of f32 densities is the posterior. 20 deviations from both means it is 0/0.
     #[test]
     fn the_quotient_of_f32_densities_is_nan_far_away() {
         let posterior = example(1e-4, 0.0004, 0.0004); // deviations 0.02, means 0.55 and 0.2

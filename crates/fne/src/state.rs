@@ -10,11 +10,11 @@ use crate::bank::{Bank, BankState};
 use crate::statistics::{Moments, Snapshot};
 use crate::step::Fne;
 
-/// In the kinds of the files.
+/// The method's name in the kind of each file.
 const METHOD: &str = "fne";
 
 impl Fne {
-    /// Hands over all that the next step depends on: each file by its name and its contents.
+    /// Passes everything that the next step depends on to `write`, file by file: the name, then the contents.
     pub(crate) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let modules = |model: &mut Writer| {
             model.module("online", self.online());
@@ -36,8 +36,8 @@ impl Fne {
         })
     }
 
-    /// The model that [`write`](Self::write) wrote. Its next step is, bit for bit, the one an uninterrupted run would make on
-    /// the same backend.
+    /// The model that [`write`](Self::write) wrote. On the same backend, its next step equals, bit for bit, the next step of an
+    /// uninterrupted run.
     pub(crate) fn read(&self, folder: &Path) -> Result<Self> {
         let saved = Saved::open(METHOD, folder)?;
         let (model, state) = (&saved.model, &saved.state);

@@ -1,4 +1,4 @@
-//! States of the online encoders before they are pooled: a row a patch, a row a word piece.
+//! States of the online encoders before pooling: one row per patch, one row per word piece.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -19,13 +19,13 @@ use crate::step::Fne;
 ///
 /// | symbol | here | shape |
 /// |---|---|---|
-/// | V | ViT's states of the patches, the class token left out | `[n, width]` |
-/// | W | BERT's states, `[CLS]` and `[SEP]` among them | `[l, width]` |
+/// | V | ViT's states of the patches, without the class token | `[n, width]` |
+/// | W | BERT's states, including `[CLS]` and `[SEP]` | `[l, width]` |
 /// | v | [`patches`](Self::patches) | `[n, d]` |
 /// | w | [`pieces`](Self::pieces) | `[l, d]` |
 ///
-/// A projection is affine and pooling a mean, so the embedding before it gets unit length is the mean of these rows (over
-/// those positions that are pooled). What words are close to which patches: [`itm_core::encoders::word_patches`].
+/// A projection is affine and pooling is a mean, so the mean of these rows over the pooled positions is the embedding before
+/// normalisation. [`itm_core::encoders::word_patches`] says which words are close to which patches.
 #[derive(Debug)]
 pub(crate) struct States<'a> {
     model: &'a Fne,
@@ -34,7 +34,7 @@ pub(crate) struct States<'a> {
 }
 
 impl Fne {
-    /// Its states; `None` unless images are pictures and captions word pieces.
+    /// The states; `None` unless images are pictures and captions are word pieces.
     pub(crate) fn states(&self) -> Option<States<'_>> {
         match (self.online().image.valid(), self.online().text.valid()) {
             (ImageEncoder::Vit(image), TextEncoder::Bert(text)) => {
@@ -46,7 +46,7 @@ impl Fne {
 }
 
 impl States<'_> {
-    /// Where the patches lie.
+    /// The grid of the patches.
     pub(crate) fn grid(&self) -> PatchGrid {
         PatchGrid::new(self.image.size, self.image.vit.shape.patch)
     }

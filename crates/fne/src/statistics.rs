@@ -11,13 +11,13 @@ use crate::posterior::{Gaussian, Posterior};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Variance {
-    /// Σ (x − μ at the time)² / (n − 1): deviations from the running mean after each batch.
+    /// Σ (x − μ)² / (n − 1), where μ is the running mean after the batch of x.
     Official,
     /// The sample variance, by Welford's recurrence.
     Welford,
 }
 
-/// When the accumulators start anew.
+/// When the accumulators are reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reset {
@@ -76,7 +76,7 @@ impl Moments {
     }
 }
 
-/// What the statistics say at one moment.
+/// The statistics at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
@@ -117,13 +117,13 @@ impl Snapshot {
 /// pair i is taken     iff  i = argmax_j S[i,j]  and  i = argmax_j S[j,i]
 /// its positive value       S[i,i]
 /// its negative values      max(0, max_{j≠i} S[i,j]),  max(0, max_{j≠i} S[j,i])
-/// μ = Σx / n,   variance = Σ (x − μ)² / (n − 1), each x against μ as it stood after its batch
+/// μ = Σx / n,   variance = Σ (x − μ)² / (n − 1), each x with the μ after the batch of x
 /// ```
 ///
 /// # Departures
-/// The paper asks that a pair rank first among the mismatched ones of its batch; the code, and this
-/// crate, that it does so in both directions. At n = 1 the code divides by zero; here the variance
-/// is 0 and the posterior is not used. [`Variance::Welford`] and [`Reset::Never`] are ours.
+/// In the paper a pair must rank first among the mismatched pairs of its batch. In the released code
+/// and here the pair must rank first in both directions. At n = 1 the code divides by zero; here the
+/// variance is 0 and the posterior is not used. [`Variance::Welford`] and [`Reset::Never`] are ours.
 ///
 /// ```
 /// use fne::{Reset, Statistics, Variance};
@@ -148,7 +148,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Nothing seen yet.
+    /// Empty statistics.
     pub fn new(variance: Variance, reset: Reset) -> Self {
         Self { variance, reset, seen: Snapshot::default() }
     }
@@ -160,12 +160,12 @@ impl Statistics {
         }
     }
 
-    /// What was accumulated so far.
+    /// The numbers accumulated so far.
     pub fn snapshot(&self) -> Snapshot {
         self.seen
     }
 
-    /// Continues from what was seen before.
+    /// Continues from these numbers.
     pub(crate) fn restore(&mut self, seen: Snapshot) {
         self.seen = seen;
     }
@@ -173,15 +173,15 @@ impl Statistics {
     /// Takes in the scores of one batch, `[b, b]` row-major: row i is image i, column j is text j. Call it once per step.
     ///
     /// # Errors
-    /// If `scores` does not hold `b · b` values, or one of them is not finite. The statistics stay as they were then.
+    /// If `scores` does not hold `b · b` values, or one of them is not finite. The statistics are then unchanged.
     pub fn update(&mut self, scores: &[f32], b: usize) -> Result<()> {
         self.update_masked(scores, b, |_, _| false)
     }
 
-    /// [`update`](Self::update) that passes over the pairs (i, j), i ≠ j, for which `skip` holds.
+    /// [`update`](Self::update) without the pairs (i, j), i ≠ j, for which `skip` holds.
     ///
     /// # Errors
-    /// Those of [`update`](Self::update).
+    /// The errors of [`update`](Self::update).
     pub fn update_masked(
         &mut self,
         scores: &[f32],
@@ -210,14 +210,14 @@ impl Statistics {
     }
 }
 
-/// The strongest of the others: `before` among indices below i, `after` among those above.
+/// The largest other scores: `before` among indices below i, `after` among indices above i.
 struct Rival {
     before: f32,
     after: f32,
 }
 
 impl Rival {
-    /// Whether `own` is the argmax, the lowest index winning a tie.
+    /// Whether `own` is the argmax. The lowest index wins a tie.
     fn beaten_by(&self, own: f32) -> bool {
         own > self.before && own >= self.after
     }
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// `tests/reference/fne.py`, `statistics`: several batches, an epoch's start between two.
+    /// `tests/reference/fne.py`, `statistics`: several batches, with the start of an epoch between two.
     #[test]
     fn golden_statistics() {
         let golden = golden();
@@ -279,8 +279,8 @@ mod tests {
     }
 
     /// By hand. Positives 0.8 then 0.6: μ 0.8 → 0.7; squares 0² + (0.6 − 0.7)² = 0.01, n − 1 = 1.
-    /// With the passes swapped (deviation from the old mean) it would be 0.2² = 0.04; the sample
-    /// variance is 0.02.
+    /// With the passes swapped (deviation from the old mean) the variance would be 0.2² = 0.04. The
+    /// sample variance is 0.02.
     #[test]
     fn trap_01_variance_against_the_mean_of_its_batch() {
         let mut statistics = official();
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!((seen.positive.count, seen.negative.count, seen.negative.mean), (1, 2, 0.0));
     }
 
-    /// Ties go to the lowest index: a later rival as strong changes nothing, an earlier one wins.
+    /// Ties go to the lowest index: a later rival with the same score loses, an earlier one wins.
     #[test]
     fn ties_select_the_lowest_index() {
         for (scores, want) in [([0.6, 0.6, 0.1, 0.7], 2), ([0.7, 0.6, 0.1, 0.6], 1)] {
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn best_in_both_directions() {
         let mut statistics = official();
-        // Pair 0 leads its row (0.5 > 0.4) but not its column (0.6); pair 1 its column only.
+        // Pair 0 leads its row (0.5 > 0.4) but not its column (0.6). Pair 1 leads only its column.
         statistics.update(&[0.5, 0.4, 0.6, 0.55], 2).unwrap();
         assert_eq!(statistics.snapshot().positive.count, 0);
         // Without the pair (1, 0), pair 0 is taken, and so is pair 1.
@@ -381,7 +381,7 @@ mod tests {
             prop_assert!((moments.squares - ss).abs() < 1e-10);
         }
 
-        /// In one batch both variances agree; transposing the scores exchanges nothing.
+        /// In one batch both variances agree. Transposing the scores changes nothing.
         #[test]
         fn one_batch_laws(s in vec(-1.0f32..1.0, 16)) {
             let mut transposed = vec![0.0; 16];

@@ -25,17 +25,18 @@ use crate::statistics::{Snapshot, Statistics};
 
 pub(crate) use self::objective::Chance;
 
-/// A model in training: encoders, momentum encoders, bank, statistics, optimiser. It learns as a
+/// A model in training: encoders, momentum encoders, bank, statistics, optimiser. Train it with the functions of
 /// [`Method`](itm_core::learn::Method).
 ///
 /// A step has the order of the released code: forward, momentum update, loss, enqueue, clipped AdamW. Everything random in
 /// it is a function of the step's seed.
 ///
-/// A step that is refused changes nothing: encoders, momentum encoders, bank, statistics, optimiser and counts are, bit for bit, as they
-/// were. So a loop can leave that batch out and go on, and what it saves then is what it would have saved before.
+/// A refused step changes nothing: encoders, momentum encoders, bank, statistics, optimiser and counts keep their bits. So a loop
+/// can skip that batch and go on, and the state that it saves then is the state before the step.
 ///
 /// # Departures
-/// A batch is enqueued after the update, not before it. No number differs: the loss reads the bank before that.
+/// With [`Enqueue::After`], a batch is enqueued after the update, not before the update. No number differs, because the loss has
+/// already read the bank.
 #[derive(Debug, Clone)]
 pub struct Fne {
     pub(crate) config: FneConfig,
@@ -58,7 +59,7 @@ mod stream {
     pub(super) const TEXT_TO_IMAGE: u64 = 5;
 }
 
-/// What a step makes of its embeddings.
+/// The loss of a step's embeddings.
 struct Loss {
     value: Tensor<1>,
     /// Share of the hinges above 0.
@@ -67,13 +68,13 @@ struct Loss {
 }
 
 impl Fne {
-    /// Random encoders or published ones, momentum copies of them, an unwritten bank: a function of `config.train.seed`.
+    /// Random or published encoders, momentum copies of them, and an unwritten bank. All are functions of `config.train.seed`.
     ///
-    /// `image_dim` is the width of a row of features; for pictures it is not read. `vocabulary` counts words or word pieces: their
-    /// numbers are below it. `device` may be one with autodiff or without; the step differentiates by itself.
+    /// `image_dim` is the width of a row of features; it is unused for pictures. `vocabulary` counts words or word pieces: their
+    /// numbers are below it. `device` may be with or without autodiff; the step differentiates in both cases.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with, a size is 0, or published weights are missing, damaged, or of
+    /// If the config holds a value that cannot be trained with, a size is 0, published weights are missing, damaged, or of
     /// another size than the config says, or the device cannot compute in `train.precision`.
     pub fn new(
         config: &FneConfig,
@@ -107,11 +108,11 @@ impl Fne {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
-    /// Gives the encoders what they need of the training data: the deviation of the features, the idf of the stems. Call it before the
-    /// first step.
+    /// Gives the encoders the statistics of the training data: the deviation of the features and the idf of the stems. Call it
+    /// before the first step.
     ///
     /// # Errors
-    /// If there are not as many idf as stems, a number is not above 0, or a step was made.
+    /// If the number of idf values is not the number of stems, a number is not above 0, or a step was made.
     pub fn with_inputs(self, inputs: &InputStatistics) -> Result<Self> {
         self.with_online(|online| online.with_inputs(inputs))
     }
@@ -135,12 +136,13 @@ impl Fne {
         Ok(Self { momentum, learner, ..self })
     }
 
-    /// Tells which images and captions, by their ids, match. With [`Exclude::Truth`](crate::Exclude::Truth) these are never negatives.
+    /// Sets which images and captions match, by their ids. With [`Exclude::Truth`](crate::Exclude::Truth) they are never
+    /// negatives of each other.
     pub fn with_truth(self, truth: Relevance) -> Self {
         Self { truth: Some(truth), ..self }
     }
 
-    /// One update of the online encoders, with negatives that may be given, and what it saw if `observe` asks for it.
+    /// One update of the online encoders. `chance` may give the negatives. Returns an observation if `observe` asks for one.
     pub(crate) fn step_by(
         &mut self,
         batch: &Batch,
@@ -152,7 +154,7 @@ impl Fne {
         let images = model.image.prepared(batch.images, b);
         let mut texts: Vec<_> = batch.texts.iter().map(|text| model.text.training(text)).collect();
         let text = &self.online().text;
-        text.check(&texts)?; // as they were cut, P3
+        text.check(&texts)?; // after the cut, P3
         let rate = self.rate()?;
         if train.word_dropout > 0.0 && text.has_unknown_word() {
             texts = drop_words(&texts, train.word_dropout, derive(seed, stream::WORDS));
@@ -167,8 +169,8 @@ impl Fne {
             false => Dropout::Off,
         };
 
-        // Before the online encoders' graph is there: its activations and this pass's are not held together. The average is a copy
-        // that goes with this pass: the momentum encoders move when it is sure that the update will be made.
+        // This pass runs before the online encoders build their graph, so that the activations of both are not held at once. It
+        // uses a temporary average: the momentum encoders move only when it is certain that the update will be made.
         let (has_momentum, m) = (self.config.has_momentum(), self.config.sampler.momentum);
         let in_batch = self.config.sampler.in_batch(self.learner.epoch());
         let kept = (has_momentum && !in_batch).then(|| {
@@ -195,7 +197,7 @@ impl Fne {
             let [loss, grad_norm] = self.learner.update(rate, value, |online, loss| {
                 let grads = parts.gradients(online, embedded, loss, noise);
                 if has_momentum && AdamW::norm(online, &grads).is_finite() {
-                    // Moved out and in: it is averaged in place if nobody else holds it.
+                    // Moved out and in, so that `ema` works in place if nothing else holds the weights.
                     let before = std::mem::replace(momentum, online.clone());
                     *momentum = ema(before, online, m); // Eq. 14, before the optimiser
                 }
@@ -217,7 +219,7 @@ impl Fne {
         updated
     }
 
-    /// The number of pairs of a batch that can be trained with.
+    /// Refuses a batch that cannot be trained with. Returns the number of its pairs.
     fn check(&self, batch: &Batch) -> Result<usize> {
         let b = batch.image_ids.len();
         at_least_one("pairs of the batch", b)?;
@@ -233,7 +235,7 @@ impl Fne {
         Ok(b)
     }
 
-    /// Whether the next step drops anything: P24.
+    /// Whether the next step has dropout: P24.
     ///
     /// ```text
     /// off   if a multiple of ⌊n/3⌋ lies in (e·n, k],   k steps made, e the epoch, n its steps
@@ -258,7 +260,7 @@ impl Fne {
         Ok(train.schedule.rate(train.learning_rate, 0, updates))
     }
 
-    /// Steps of an epoch, for a key that counts by them.
+    /// Steps of an epoch, for a key that depends on this number.
     fn epoch_steps(&self, key: &str, value: &str) -> Result<u64> {
         self.steps_per_epoch.ok_or_else(|| {
             let got = format!("{value} for epochs of unknown length");
@@ -271,7 +273,7 @@ impl Fne {
         &self.config
     }
 
-    /// The statistics as they stand after the last step.
+    /// The statistics after the last step.
     pub fn statistics(&self) -> Snapshot {
         self.statistics.snapshot()
     }
@@ -281,7 +283,7 @@ impl Fne {
         &self.loaded
     }
 
-    /// The memory.
+    /// The memory of momentum embeddings.
     pub fn bank(&self) -> &Bank {
         &self.bank
     }
@@ -302,7 +304,7 @@ fn options(config: &FneConfig) -> AdamOptions {
     AdamOptions { weight_decay, clip, ..AdamOptions::default() }
 }
 
-/// The rate, and what the statistics know by now.
+/// The learning rate and the current statistics.
 fn numbers(rate: f64, seen: &Snapshot) -> Numbers {
     let mut numbers = Numbers::from([("learning_rate", rate)]);
     for (name, moments) in [("positive", seen.positive), ("negative", seen.negative)] {

@@ -10,7 +10,7 @@ use crate::exp::{exp_nonpositive, sigmoid};
 use crate::posterior::{Posterior, log_odds};
 use crate::statistics::Snapshot;
 
-/// What a candidate is whose posterior is exactly λ.
+/// Which equation weighs a candidate whose posterior is exactly λ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
@@ -27,7 +27,7 @@ pub enum Density {
     /// In log-odds, which saturate.
     #[default]
     LogOdds,
-    /// As a quotient of f32 densities (released code): far from both means 0/0, and the candidate stays easy.
+    /// As a quotient of f32 densities (released code). Far from both means it is 0/0, and the candidate stays easy.
     F32,
 }
 
@@ -56,7 +56,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Refuses a number out of its range; `section` stands before its name in the message.
+    /// Refuses a number out of its range. The message starts with `section` and the number's name.
     pub(crate) fn check(&self, section: &str) -> Result<()> {
         let key = |name: &str| format!("{section}.{name}");
         at_least_zero(&key("margin"), self.margin)?;
@@ -75,22 +75,23 @@ impl Rule {
 /// have a weight, and Eq. 11 may even call a very low score a match.
 #[derive(Debug, Clone, Copy)]
 pub enum Excluded<'a> {
-    /// Where both show the same image.
+    /// The candidates of the anchor's own image.
     SameImage {
         /// Image id of each anchor, `[b]`. No anchor may have the id [`NEVER`](crate::NEVER), −100.
         anchors: &'a [i64],
-        /// Image id of each candidate, `[n]`; [`NEVER`](crate::NEVER), −100, for a row of a bank that nothing was written to. Such
-        /// a row belongs to no image, so it is a candidate of every anchor.
+        /// Image id of each candidate, `[n]`; [`NEVER`](crate::NEVER), −100, for a bank row that was never written. Such a row
+        /// belongs to no image, so it is a candidate of every anchor.
         candidates: &'a [i64],
     },
-    /// Where the mask holds `true`, `[b, n]` row-major.
+    /// The candidates where the mask is `true`, `[b, n]` row-major.
     Mask(&'a [bool]),
 }
 
 /// The candidates of one direction, on the host: b anchors, n candidates.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
-    /// S: similarity of each anchor to each candidate, `[b, n]` row-major. Finite, except where `excluded`: nothing reads those scores.
+    /// S: similarity of each anchor to each candidate, `[b, n]` row-major. Finite, except for excluded candidates, whose scores
+    /// are never read.
     pub scores: &'a [f32],
     /// s⁺: similarity of each anchor to its own partner, `[b]`.
     pub positive: &'a [f32],
@@ -104,7 +105,7 @@ impl Pool<'_> {
         self.positive.len()
     }
 
-    /// Number n of candidates: the scores of an anchor.
+    /// Number n of candidates: the number of scores per anchor.
     pub fn candidates(&self) -> usize {
         self.scores.len() / self.anchors().max(1)
     }
@@ -131,7 +132,7 @@ impl Pool<'_> {
 
     /// For each anchor the first candidate with the largest hinge `[γ + s − s⁺]₊`: the choice of the row "w/o FNE", and the
     /// fallback of a row without weights. The hinge of an excluded candidate counts as 0. If no hinge of a row is above 0, the
-    /// choice is column 0, even if that one is excluded.
+    /// choice is column 0, even if column 0 is excluded.
     ///
     /// # Errors
     /// As [`weights`], and if `margin` is negative or not finite.
@@ -152,8 +153,8 @@ impl Pool<'_> {
         column
     }
 
-    /// Weight 1 for every candidate that is not excluded: what the sampler is compared with. A row whose candidates are all
-    /// excluded has weight 1 at column 0.
+    /// Weight 1 for every candidate that is not excluded: a baseline for the sampler. A row whose candidates are all excluded
+    /// has weight 1 at column 0.
     ///
     /// # Errors
     /// As [`weights`].
@@ -172,7 +173,7 @@ impl Pool<'_> {
         Ok(out)
     }
 
-    /// The scores and their positives say what b and n are; ids and masks have to fit them.
+    /// `scores` and `positive` determine b and n; ids and masks must fit them.
     fn check(&self) -> Result<()> {
         let (b, n, all) = (self.anchors(), self.candidates(), self.scores.len());
         if b == 0 || n == 0 || all != b * n {
@@ -183,11 +184,11 @@ impl Pool<'_> {
         match self.excluded {
             Excluded::SameImage { anchors, candidates } => {
                 checks::count("image ids of the anchors", b, "one per anchor", anchors.len())?;
-                let each = "one a column of the scores";
+                let each = "one per column of the scores";
                 checks::count("image ids of the candidates", n, each, candidates.len())?;
                 checks::ids("image id of anchor", anchors)?;
             }
-            Excluded::Mask(mask) => checks::count("mask", b * n, "one a score", mask.len())?,
+            Excluded::Mask(mask) => checks::count("mask", b * n, "one per score", mask.len())?,
         }
         let refuse = |place: String, got| Err(Error::invalid(place, "a finite number", got));
         for (i, &positive) in self.positive.iter().enumerate() {
@@ -196,7 +197,7 @@ impl Pool<'_> {
             }
             let row = self.row(i);
             if row.iter().all(|s| s.is_finite()) {
-                continue; // without a branch in each score
+                continue; // the usual case has no branch per score
             }
             let bad = |&(j, s): &(usize, &f32)| !s.is_finite() && !self.excluded(i, j);
             if let Some((j, &s)) = row.iter().enumerate().find(bad) {
@@ -223,16 +224,16 @@ impl Pool<'_> {
 /// | μ⁺, n⁺ | `seen.positive` |          |
 ///
 /// Returns ρ, `[b, n]`, without randomness; [`draw`](crate::draw()) draws from it. λ is compared in log-odds, or in 1 − P with
-/// [`Density::F32`]. `seen` must be the statistics as they stand in this step: take a new snapshot for each step.
+/// [`Density::F32`]. `seen` must be the statistics of this step: take a new snapshot for each step.
 ///
 /// # Errors
 /// If the slices of `pool` do not fit together, or hold no anchor or no candidate; if a score that is not excluded is NaN or
 /// infinite; if an anchor has the id [`NEVER`](crate::NEVER), −100; if a number of `rule` is out of its range, or a number of
-/// `seen` is not finite. The message names the place, what was expected and what stood there.
+/// `seen` is not finite. The message names the place, what was expected and what was found.
 ///
 /// # Departures
 /// The paper has neither cut nor fallback, prints exp(−P) (τ = 1) and λ = 0.01; the released code
-/// takes τ = 0.5 and λ = 0.001. All are fields of [`Rule`].
+/// takes τ = 0.5 and λ = 0.001. The cut, τ and λ are fields of [`Rule`].
 ///
 /// ```
 /// use fne::{Excluded, Pool, Preset, Snapshot, weights};
@@ -278,7 +279,7 @@ pub fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Result<Vec<f32>> {
 }
 
 /// The candidates of one row that are neither masked nor cut, packed so that the loops over them
-/// vectorise; with the cut on it is a few dozen of thousands.
+/// vectorise. With the cut, a few dozen of thousands are left.
 struct Kept {
     columns: Vec<u32>,
     scores: Vec<f32>,
@@ -295,7 +296,7 @@ impl Kept {
     fn select(&mut self, row: &[f32], cut: f32, excluded: impl Iterator<Item = bool>) {
         self.columns.resize(row.len(), 0);
         self.scores.resize(row.len(), 0.0);
-        let mut kept = 0; // written always, kept sometimes: no branch to mispredict
+        let mut kept = 0; // each candidate is written, some are kept: no branch to mispredict
         for (j, (&s, excluded)) in row.iter().zip(excluded).enumerate() {
             self.columns[kept] = j as u32;
             self.scores[kept] = s;
@@ -327,7 +328,7 @@ impl Kept {
         }
     }
 
-    /// No comparison with NaN holds: such a candidate keeps the weight of an easy one.
+    /// A comparison with NaN is false, so a candidate whose P is NaN keeps the weight of an easy negative.
     fn weigh_by_quotients(&mut self, rule: &Rule, posterior: &Posterior) {
         let (easy, tau) = ((1.0 - rule.lambda) as f32, rule.tau as f32);
         let tie = rule.tie == Tie::NonEasy;

@@ -1,4 +1,4 @@
-//! How close the words of captions are to the patches of pictures.
+//! How close each word of a caption is to each patch of a picture.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl Fne {
     }
 }
 
-/// The maps of one pair. Of a caption that was cut, those words are left out whose pieces were.
+/// The maps of one pair. If the caption was cut, words without all their pieces have no map.
 fn of_pair(
     grid: PatchGrid,
     patches: &[f32],

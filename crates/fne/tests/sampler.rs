@@ -1,4 +1,4 @@
-//! The example's table, worked out again from the equations as they are printed: densities, Bayes, two kinds of weights.
+//! The example's table, computed again from the equations as printed: densities, Bayes, two kinds of weights.
 
 #[path = "../examples/sampler.rs"]
 mod example;

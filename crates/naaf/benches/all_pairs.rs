@@ -1,13 +1,13 @@
-//! All pairs of 1,000 images and 5,000 captions, against the bare matrix product of their words and regions.
+//! Times the scores of all pairs of 1,000 images and 5,000 captions against the bare matrix product of their words and regions.
 //!
 //! ```text
 //! cargo bench -p naaf --bench all_pairs
 //! ```
 //!
-//! Takes two minutes on two cores, and 1.4 GB: the bare product writes its result, half of the captions at a time. Images come in
-//! groups; each group is scored and multiplied in turn, so that a slow minute of the machine hits both. Only products of words
-//! and regions are counted as work. Peak memory (`VmHWM`, Linux) is the peak of a separate process, which makes rows and scores and
-//! nothing else.
+//! It takes two minutes on two cores, and 1.4 GB, because the bare product writes its result, half of the captions at a time. Images
+//! come in groups. Each group is scored and multiplied in turn, so that a slow minute of the machine affects both. Only products of
+//! words and regions are counted as work. Peak memory (`VmHWM`, Linux) is the peak of a separate process that makes only rows and
+//! scores.
 
 #![allow(unsafe_code)] // the bare product: `gemm` takes pointers
 #![allow(clippy::print_stdout)] // a benchmark prints
@@ -26,19 +26,19 @@ const IMAGES: usize = 1_000;
 const CAPTIONS: usize = 5_000;
 const REGIONS: usize = 36;
 const WIDTH: usize = 1_024;
-/// Near where training leaves it: some regions of a word lie above.
+/// Near the boundary after training: some regions of a word are above it.
 const BOUNDARY: f32 = 0.3;
 /// Images of a group.
 const GROUP: usize = 125;
 
 fn main() {
-    itm_kernels::memory::keep_freed(); // as `itm`
+    itm_kernels::memory::keep_freed(); // as `itm` does
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["peak"] => peak(),
         ["--bench"] => compare(),
-        _ => {} // `cargo test --benches` starts it too, and has no use for timings
+        _ => {} // `cargo test --benches` starts this program too, and needs no timings
     }
 }
 
@@ -47,7 +47,7 @@ fn lengths() -> Vec<usize> {
     (0..CAPTIONS).map(|c| 5 + c * 7 % 15).collect()
 }
 
-/// Unit rows, in one direction more than in the others: products lie around the boundary.
+/// Unit rows that share one direction, so that products are around the boundary.
 fn rows(n: usize, seed: u64) -> Vec<f32> {
     let mut rows = vec![0.0; n * WIDTH];
     rows.par_chunks_exact_mut(WIDTH).enumerate().for_each(|(k, row)| {
@@ -84,7 +84,7 @@ fn compare() {
         "{IMAGES} images of {REGIONS} regions × {CAPTIONS} captions, {total} words; d = {WIDTH}, {threads} threads"
     );
     let (regions, words) = (rows(IMAGES * REGIONS, 1), rows(total, 3));
-    let mut product = vec![1.0; total.div_ceil(2) * GROUP * REGIONS]; // its pages are there
+    let mut product = vec![1.0; total.div_ceil(2) * GROUP * REGIONS]; // touches its pages
     for (name, attention) in rules() {
         let scores = scores(&attention, regions.clone(), words.clone());
         let mut times: Vec<[f64; 2]> = vec![];

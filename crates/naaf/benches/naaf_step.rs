@@ -1,14 +1,15 @@
-//! NAAF's training step at the paper's size, and its cross attention by itself: one row in a process of its own, one line of JSON.
+//! NAAF's training step at the paper's size, and only its cross attention. Each row runs in its own process and prints one line of
+//! JSON.
 //!
 //! ```text
 //! cargo bench -p naaf --bench naaf_step -- --list
 //! cargo bench -p naaf --bench naaf_step -- naaf-step-per-caption ours --threads 2 --seconds 4
 //! ```
 //!
-//! 128 images of 36 regions of 2,048 numbers, 128 captions of 12 words on average, 1,024 wide, as the default preset mines and
-//! attends; hinge with hardest negatives. `naaf-cross-…` begins at unit rows and ends at their gradients; `naaf-step-…` is the
-//! region map, the recurrent unit in both directions and clipped Adam too. `cargo xtask performance` runs it beside PyTorch's,
-//! which `tests/reference/performance.py` measures in the same way.
+//! A step has 128 images of 36 regions of 2,048 numbers, 128 captions of 12 words on average, a joint space of width 1,024, mining
+//! and attention of the default preset, and a hinge with hardest negatives. `naaf-cross-…` begins at unit rows and ends at their
+//! gradients. `naaf-step-…` also has the region map, the bidirectional recurrent unit and clipped Adam. `cargo xtask performance`
+//! runs this step beside the PyTorch step, which `tests/reference/performance.py` measures in the same way.
 
 #[path = "../../itm-core/benches/process/mod.rs"]
 mod process;
@@ -30,7 +31,7 @@ use process::{Listed, Step};
 const MARGIN: f64 = 0.2;
 const WORD_WIDTH: usize = 300;
 
-/// What a row trains.
+/// The sizes of a row.
 #[derive(Clone, Copy)]
 struct Size {
     batch: usize,

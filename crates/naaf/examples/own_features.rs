@@ -1,11 +1,11 @@
-//! NAAF's parts over features of your own, as plain slices: mine a boundary, score every pair, see what each word does to a score. It
-//! needs no training and no model.
+//! NAAF's parts over your own features, as plain slices: mine a boundary, score every pair, see the effect of each word on a score.
+//! This needs no training and no model.
 //!
 //! ```text
 //! cargo run -p naaf --example own_features --features flex
 //! ```
 //!
-//! Any model that gives regions and words one space will do. Here each thing of a small world is a direction, and features are noisy.
+//! Any model that maps regions and words to one space will do. Here each thing of a small world is a direction, and features are noisy.
 
 #![allow(clippy::print_stdout)] // an example shows what it does
 
@@ -15,10 +15,10 @@ use naaf::{Boundary, Captions, CrossScores, MiningConfig, Preset, Result, effect
 
 /// Width of the space.
 const D: usize = 16;
-/// The world: one direction each.
+/// The things of the world, one direction each.
 const THINGS: [&str; 12] =
     ["dog", "ball", "grass", "man", "hat", "street", "cat", "sofa", "lamp", "boat", "sea", "bird"];
-/// Images. Image `i` shows the things from `3 i` on, one a region, and its caption names them.
+/// Number of images. Image `i` shows the things `3 i` to `3 i + 2`, one per region, and its caption names them.
 pub(crate) const N: usize = 4;
 /// Regions of an image, and words of a caption.
 const ROWS: usize = 3;
@@ -83,7 +83,7 @@ pub(crate) fn main() -> Result<()> {
         println!("  {}", row.join(" "));
     }
 
-    // A caption that is half true of image 0: its first two words, and the boat of image 3.
+    // A caption that is partly true of image 0: the image's first two words, and the boat of image 3.
     let caption = [&words[..2 * D], &words[9 * D..10 * D]].concat();
     let effects = effects(&regions[..ROWS * D], &caption, D, t, &attention)?;
     let effects = effects.expect("words attend to regions");

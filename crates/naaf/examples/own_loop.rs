@@ -1,5 +1,5 @@
-//! A training loop of your own with NAAF's attention, mining and loss: a map of regions, a table of words, checkpoints. Kill it and start
-//! it again: it goes on from its newest checkpoint and ends with the same bits.
+//! Your own training loop with NAAF's attention, mining and loss: a map of regions, a table of words, checkpoints. If you kill it and
+//! start it again, it goes on from its newest checkpoint and ends with the same bits.
 //!
 //! ```text
 //! cargo run -p naaf --example naaf_loop --features flex -- DIR     # or wgpu, cuda: the feature chooses the device
@@ -25,21 +25,21 @@ use naaf::{
 
 /// Width of a region, number of words, width of the joint space.
 const WIDTHS: [usize; 3] = [6, 20, 8];
-/// Pairs of a step; regions of an image; words of a caption.
+/// Pairs per step, regions per image, words per caption.
 const B: usize = 8;
 const REGIONS: usize = 4;
 const WORDS: usize = 3;
 /// Steps of the training, and steps from one checkpoint to the next.
 const STEPS: u64 = 40;
 const EVERY: u64 = 5;
-/// The name that stands in the files.
+/// The name of this loop in its files.
 const NAME: &str = "own loop";
 
 /// Both encoders. Any module of burn will do.
 #[derive(Module, Debug)]
 struct Encoders {
     regions: Linear,
-    words: Linear, // of one-hot words: a table
+    words: Linear, // its input is one-hot words, so it is a table
 }
 
 impl Encoders {
@@ -68,7 +68,7 @@ impl Loop {
         Self { learner, boundary: Boundary::default() }
     }
 
-    /// Rows of the regions and of the words of a step: word `k` of a caption is a sign of region `k` of its image.
+    /// Rows of the regions and of the words of a step. Word `k` of a caption names region `k` of its image.
     fn inputs(&self, device: &Device) -> [Tensor<2>; 2] {
         let [region, words, _] = WIDTHS;
         let step = self.learner.steps();
@@ -92,7 +92,7 @@ impl Loop {
         [table(values, region), table(all(WORDS).flat_map(hot).collect(), words)]
     }
 
-    /// One update; the loss before it.
+    /// One update. Returns the loss before the update.
     fn step(&mut self, device: &Device) -> Result<f64> {
         let [regions, words] = self.inputs(device);
         let encoders = self.learner.module();
@@ -101,7 +101,7 @@ impl Loop {
         let lengths = [WORDS; B];
         let products = CrossProducts::new(regions, &[REGIONS; B], words, &lengths);
 
-        // The boundary moves caption by caption; each caption is scored under the boundary that it met.
+        // The boundary moves caption by caption; each caption is scored with the boundary at its turn.
         let rule = Preset::Default.config().attention.rule(Phase::Training);
         let config = MiningConfig { min_words: 6, ..Preset::Default.mining() };
         let own: Vec<usize> = (0..B).collect();
@@ -119,11 +119,11 @@ impl Loop {
         let [loss, _] = self.learner.update(0.01, loss, |encoders, loss| {
             GradientsParams::from_grads(loss.backward(), encoders)
         })?;
-        self.boundary = boundary; // only after an update that was made
+        self.boundary = boundary; // only after a successful update
         Ok(loss)
     }
 
-    /// Writes a checkpoint. The folder gets its name when all files are in it.
+    /// Writes a checkpoint. The folder gets its final name when all files are in it.
     fn save(&self, folder: &Path) -> Result<()> {
         let name = format!("{:06}", self.learner.steps());
         let (part, whole) = (folder.join("part"), folder.join(name));
@@ -157,7 +157,7 @@ fn newest(folder: &Path) -> Option<PathBuf> {
     entries.filter(|path| !path.ends_with("part")).max()
 }
 
-/// Trains up to this many steps, from the newest checkpoint of the folder on; the boundary that it ends with.
+/// Trains until `steps` steps are made, starting from the newest checkpoint of the folder. Returns the last boundary.
 fn train(folder: &Path, steps: u64, device: &Device) -> Result<Boundary> {
     let mut all = Loop::new(device);
     if let Some(checkpoint) = newest(folder) {
@@ -188,7 +188,7 @@ pub(crate) fn main() -> Result<()> {
     if let Some(folder) = std::env::args_os().nth(1).filter(|arg| Path::new(arg).is_dir()) {
         return train(Path::new(&folder), STEPS, &device()).map(drop);
     }
-    // Without a folder: one training in one go, and one that stops after 12 steps and starts again.
+    // Without a folder: one training without a stop, and one training that stops after 12 steps and starts again.
     let folder = std::env::temp_dir().join(format!("naaf-own-loop-{}", std::process::id()));
     let (whole, left) = (folder.join("whole"), folder.join("left"));
     let boundary = train(&whole, STEPS, &device())?;

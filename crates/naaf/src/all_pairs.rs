@@ -10,8 +10,8 @@ use crate::attention::{Attention, Phase};
 
 /// Regions and words of a split, and how they are compared: scores by blocks.
 ///
-/// Scores are made of cosines: every row has unit length, or is all zeros. Rows stand one after another without padding, so the lengths of neighbours do not matter. A score has the same bits in every
-/// block, whatever the block's size or the number of threads.
+/// Scores are made of cosines, so every row must have unit length or be all zeros. Rows are stored without padding, so the lengths
+/// of neighbours do not matter. A score has the same bits in every block, for any block size and any number of threads.
 ///
 /// ```
 /// use itm_core::scored::Scored;
@@ -37,8 +37,8 @@ impl CrossScores {
     /// Rows of both sides, `[rows of all items, width]`, each side with the number of rows of each item.
     ///
     /// # Errors
-    /// If values and counts do not fit, a count is 0, a value is not finite, or a row has neither unit length nor only zeros: the item and
-    /// its row are named. If the boundary is not finite, or an option of the attention is out of range.
+    /// If values and counts do not fit, a count is 0, a value is not finite, or a row has neither unit length nor only zeros: the error
+    /// names the item and its row. Also if the boundary is not finite, or an option of the attention is out of range.
     pub fn new(
         (regions, region_counts): (Vec<f32>, &[usize]),
         (words, word_counts): (Vec<f32>, &[usize]),
@@ -81,7 +81,7 @@ fn side([item, row]: [&str; 2], values: Vec<f32>, width: usize, counts: &[usize]
     Ok(Rows::new(values, width, counts))
 }
 
-/// Refuses rows of one item that cosines cannot be made of.
+/// Refuses rows of one item whose products are not cosines.
 pub(crate) fn check_rows(row: &str, values: &[f32], width: usize) -> Result<()> {
     if width == 0 || values.is_empty() || !values.len().is_multiple_of(width) {
         let expected = format!("rows of {width} values, at least 1");
@@ -96,7 +96,7 @@ pub(crate) fn check_rows(row: &str, values: &[f32], width: usize) -> Result<()> 
 
 /// Refuses a row with a NaN, an infinity, or another length than 1 and 0.
 fn unit_rows(values: &[f32], width: usize, named: impl Fn(usize) -> String) -> Result<()> {
-    /// What rounding, or encoders in half precision, may leave of a length.
+    /// How far a length may be from 1, because of rounding or encoders in half precision.
     const SLACK: f64 = 0.01;
     let squares = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
     let fits = |square: f64| square == 0.0 || (square.sqrt() - 1.0).abs() <= SLACK;
@@ -131,7 +131,8 @@ impl Scored for CrossScores {
     }
 }
 
-/// Bytes that the ranks of a split take at most: both sides' rows and Gram matrices, a tile, the scores of a band of images.
+/// Largest number of bytes that ranking a split needs: rows and Gram matrices of both sides, a tile, and the scores of a band of
+/// images.
 ///
 /// | argument | what |
 /// |---|---|
@@ -249,13 +250,13 @@ mod tests {
         );
     }
 
-    /// By hand, of 2 images of 3 regions and 2 texts of 1 and 2 words: rows 6 · 9 + 3 · 9, Gram matrices 2 · 9 + 1 + 4, a band of
-    /// 2 × 2, and a tile.
+    /// By hand, for 2 images of 3 regions each and 2 texts of 1 and 2 words: rows 6 · 9 + 3 · 9, Gram matrices 2 · 9 + 1 + 4, a band
+    /// of 2 × 2, and a tile.
     #[test]
     fn bytes_are_counted() {
         let tile = cross_attention::working_bytes(9, 3, 2);
         assert_eq!(evaluation_bytes(9, &[3, 3], &[1, 2]), 4 * (54 + 27 + 18 + 5 + 4) + tile);
-        // The issue's size: below 1 GB.
+        // The size of Flickr30K's test split stays below 1 GB.
         assert!(evaluation_bytes(1024, &[36; 1000], &[12; 5000]) < 1_000_000_000);
     }
 }

@@ -17,18 +17,20 @@ pub enum Attention {
     Scan(Scan),
 }
 
-/// Training and inference differ in the propagation of Eq. 9 alone.
+/// Training and inference differ only in the propagation of Eq. 9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Without it.
+    /// Without propagation.
     Training,
-    /// With it, if the config has it.
+    /// With propagation, if the config has it.
     Inference,
 }
 
 impl Attention {
+    /// Refuses a value out of range.
+    ///
     /// # Errors
-    /// Names a value out of range.
+    /// The error names the key of the value.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Naaf(naaf) => naaf.check(),
@@ -36,7 +38,7 @@ impl Attention {
         }
     }
 
-    /// As a rule of [`itm_kernels::cross_attention`].
+    /// The rule for [`itm_kernels::cross_attention`].
     pub fn rule(&self, phase: Phase) -> Rule {
         match self {
             Self::Naaf(naaf) => naaf.rule(phase),
@@ -57,7 +59,7 @@ impl Attention {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NegativeAware {
-    /// Whether neg_i counts; Table 4, "w/o Neg.", if not.
+    /// Whether neg_i counts. Without it: Table 4, "w/o Neg.".
     pub negative: bool,
     /// Whether the boundary masks. "w/o Masks" has no indicator in Eq. 8 and a softmax over all regions in Eq. 10; the paper
     /// gives no formula.
@@ -66,7 +68,7 @@ pub struct NegativeAware {
     pub scale: f64,
     /// Slope of φ below 0.
     pub relevance_leak: f64,
-    /// Eq. 9.
+    /// Intra-text propagation, Eq. 9.
     pub intra: Intra,
     /// λ_a
     pub intra_scale: f64,
@@ -78,9 +80,9 @@ pub struct NegativeAware {
 pub enum Intra {
     /// Nothing: Table 4, "w/o Intra".
     Off,
-    /// The mask of Eq. 8 (released program): what is left in the negative branch may be positive.
+    /// The mask of Eq. 8 (released program). Values in the negative branch may then be positive.
     Mask,
-    /// Its value too (paper).
+    /// The mask and the value of Eq. 8 (paper).
     ValueAndMask,
 }
 
@@ -117,7 +119,7 @@ impl NegativeAware {
     }
 }
 
-/// Who attends.
+/// Which side attends to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asks {
@@ -127,24 +129,24 @@ pub enum Asks {
     Regions,
 }
 
-/// What is done to products before their softmax.
+/// How products are normalised before their softmax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RawNorm {
-    /// LeakyReLU 0.1, then unit length over those who ask.
+    /// LeakyReLU 0.1, then unit length over the queries.
     #[serde(rename = "clipped_l2norm")]
     ClippedL2,
-    /// Unit length over those who ask.
+    /// Unit length over the queries.
     #[serde(rename = "l2norm")]
     L2,
     /// LeakyReLU 0.1.
     #[serde(rename = "clipped")]
     Clipped,
-    /// Nothing.
+    /// No normalisation.
     #[serde(rename = "no_norm")]
     Off,
 }
 
-/// How those who ask become one score.
+/// How the numbers of all queries become one score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
@@ -158,25 +160,25 @@ pub enum Pooling {
     Mean,
 }
 
-/// Scores of SCAN: the cosine of each word and what it attends to, or of each region.
+/// Scores of SCAN: the cosine of each word and its attended regions, or of each region and its attended words.
 ///
 /// ```text
 /// e_rj = norm_j(s_rj),   w_rj = softmax_r(λ₁ e_rj),   R_j = cos(u_j, Σ_r w_rj v_r),   S = pool_j R_j        t-i
 /// ```
 ///
 /// # Departures
-/// Of the program's norms `l1norm` and `clipped_l1norm` cannot be reached there, and `softmax` is used by no published row: they are not
-/// here.
+/// Three norms of the program are missing here. The program cannot reach `l1norm` and `clipped_l1norm`, and no published row uses
+/// `softmax`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scan {
-    /// Who attends.
+    /// Which side attends to the other.
     pub asks: Asks,
-    /// What is done to products before their softmax.
+    /// How products are normalised before their softmax.
     pub raw_norm: RawNorm,
     /// λ₁
     pub lambda_softmax: f64,
-    /// How those who ask become one score.
+    /// How the numbers of all queries become one score.
     pub pooling: Pooling,
     /// λ₂
     pub lambda_lse: f64,

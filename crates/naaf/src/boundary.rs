@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// No deviation counts as less: a batch whose scores are all equal.
+/// Smallest deviation that is used. It is needed if all scores of a batch are equal.
 pub const DEVIATION_FLOOR: f64 = 1e-4;
 
 /// Mean and standard deviation of sampled scores.
@@ -11,7 +11,7 @@ pub const DEVIATION_FLOOR: f64 = 1e-4;
 pub struct Moments {
     /// μ
     pub mean: f64,
-    /// σ, of n − 1
+    /// σ, with the divisor n − 1
     pub deviation: f64,
     /// n
     pub count: usize,
@@ -38,11 +38,11 @@ impl Moments {
 pub enum Form {
     /// Without cancellation, in f64.
     Stable,
-    /// As the released program: β₁ to β₃ in f32, 1e-8 in the logarithm, 1e-10 in the divisor.
+    /// As in the released program: β₁ to β₃ in f32, 1e-8 in the logarithm, 1e-10 in the divisor.
     Official,
 }
 
-/// The boundary that minimises Eq. 3, before it is limited to 0 and 1; `None` where there is none: the old one stays.
+/// The boundary that minimises Eq. 3, before it is limited to 0 and 1. `None` if there is no such boundary; then the old one stays.
 ///
 /// ```text
 /// g(t) = α ∫_t^∞ f⁻ + ∫_{−∞}^t f⁺,       g′(t) = f⁺(t) − α f⁻(t) = 0
@@ -53,11 +53,11 @@ pub enum Form {
 /// | symbol | here |
 /// |---|---|
 /// | μ⁺ σ⁺, μ⁻ σ⁻ | `matched`, `mismatched` |
-/// | ln α | `ln_alpha`: α itself may be beyond any number |
+/// | ln α | `ln_alpha`: α itself may overflow |
 ///
 /// # Departures
-/// The paper misprints β₂ (the squares on σ are missing) and β₃ (μ⁺ and μ⁻ are exchanged); the released program has them right. In
-/// [`Form::Official`] equal deviations cancel to 0 or to noise. Where that program gets NaN the old boundary stays.
+/// The paper misprints β₂ (the squares on σ are missing) and β₃ (μ⁺ and μ⁻ are exchanged); the released program has both right. In
+/// [`Form::Official`] equal deviations cancel to 0 or to noise. Where that program gets NaN, the old boundary stays.
 ///
 /// ```
 /// use naaf::{Form, Moments, optimal};
@@ -90,7 +90,7 @@ fn stable(matched: &Moments, mismatched: &Moments, ln_alpha: f64) -> Option<f64>
         let above = delta * delta - 2.0 * sp * sp * l;
         return Some(mismatched.mean + sn * above / (sn * delta + sp * r.sqrt()));
     }
-    // The distributions are swapped: the same root as it is printed, (√D − β₂) / 2β₁ with D = 4 σ⁺² σ⁻² r.
+    // The distributions are swapped. This is the same root as printed, (√D − β₂) / 2β₁ with D = 4 σ⁺² σ⁻² r.
     let b2 = 2.0 * (matched.mean * sn * sn - mismatched.mean * sp * sp);
     let solvable = b1.abs() >= 1e-8 * (sp * sp + sn * sn);
     solvable.then(|| (2.0 * sp * sn * r.sqrt() - b2) / (2.0 * b1))
@@ -113,15 +113,15 @@ pub fn lower_bound(matched: &Moments) -> f64 {
     matched.mean - 3.0 * matched.floored()
 }
 
-/// `ln α*` of Eq. 5, under which the solution of Eq. 4 is [`lower_bound`]; `None` where that is no minimum of Eq. 3.
+/// `ln α*` of Eq. 5: with α*, the solution of Eq. 4 is [`lower_bound`]. `None` if the lower bound is not a minimum of Eq. 3.
 ///
 /// ```text
 /// ln α* = ln σ⁻ − ln σ⁺ + (Δ − 3σ⁺)² / (2σ⁻²) − 9/2       if σ⁺Δ > 3 (σ⁺² − σ⁻²)
 /// ```
 ///
 /// # Departures
-/// The print exchanges the terms of β₄ and lacks three pairs of parentheses. This is its derivation anew; it has no singularity where
-/// the deviations are equal.
+/// The paper exchanges the terms of β₄ and lacks three pairs of parentheses. This formula is derived again; it has no singularity at
+/// equal deviations.
 pub fn ln_alpha_star(matched: &Moments, mismatched: &Moments) -> Option<f64> {
     let (sp, sn) = (matched.floored(), mismatched.floored());
     let delta = matched.mean - mismatched.mean;
@@ -129,8 +129,8 @@ pub fn ln_alpha_star(matched: &Moments, mismatched: &Moments) -> Option<f64> {
     is_minimum.then(|| sn.ln() - sp.ln() + ((delta - 3.0 * sp) / sn).powi(2) / 2.0 - 4.5)
 }
 
-/// What training learns beside its weights: state of the checkpoint, never of a config. A model without it scores with a
-/// boundary of 0.
+/// The numbers that training learns beside the weights. They are in the checkpoint, never in a config. An untrained model scores
+/// with a boundary of 0.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Boundary {
@@ -140,9 +140,9 @@ pub struct Boundary {
     pub t_s: f64,
     /// Matched scores at the last update.
     pub matched: Moments,
-    /// Mismatched ones.
+    /// Mismatched scores at the last update.
     pub mismatched: Moments,
-    /// ln α* there, if there is one.
+    /// ln α* at the last update, if it exists.
     pub ln_alpha_star: Option<f64>,
 }
 
@@ -163,7 +163,7 @@ mod tests {
         Moments { mean, deviation, count: 300 }
     }
 
-    /// Every case of the table, the minimum of Eq. 3 found by brute force there.
+    /// Every case of the golden table. The reference script finds the minimum of Eq. 3 by brute force.
     #[test]
     fn golden_boundaries() {
         for (name, case) in golden()["boundary"].as_object().unwrap() {
@@ -182,7 +182,7 @@ mod tests {
             }
             let official = optimal(&matched, &mismatched, ln_alpha, Form::Official);
             match (official, case["official"].as_f64()) {
-                // Noise there: its size depends on the last bit of every step.
+                // This number is noise: it depends on the last bit of every operation.
                 (Some(_), Some(_)) if name == "nearly_equal" => {}
                 (Some(t), Some(want)) => {
                     assert!(
@@ -199,7 +199,7 @@ mod tests {
     fn trap_01_the_root_is_the_minimum_where_matched_scores_spread_less() {
         let (p, n) = (normal(0.5, 0.08), normal(0.25, 0.12));
         let t = optimal(&p, &n, 2f64.ln(), Form::Stable).unwrap();
-        // The slope of g, by densities, is below 0 before and above 0 after it.
+        // The slope of g, by densities, is below 0 before t and above 0 after t.
         let slope = |t: f64| {
             let f = |m: &Moments| (-0.5 * ((t - m.mean) / m.deviation).powi(2)).exp() / m.deviation;
             f(&p) - 2.0 * f(&n)

@@ -1,4 +1,4 @@
-//! What a config file says: every key is required, an unknown one is an error.
+//! The sections of a config file. An unknown key is an error, and so is a missing key that has no default.
 
 use itm_core::learn::{Schedule as Rates, above_zero, at_least_one, at_least_zero, within};
 use itm_core::start::{StartFrom, StartOptions};
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::attention::Attention;
 use crate::mining::MiningConfig;
 
-/// Everything [`Naaf`](crate::Naaf) needs to know.
+/// The configuration of [`Naaf`](crate::Naaf).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NaafConfig {
-    /// Encoders, and what becomes of their rows.
+    /// Encoders, and how their rows become a score.
     pub model: ModelConfig,
-    /// Eq. 6 to 12, or SCAN; of the score `attention`.
+    /// Eq. 6 to 12, or SCAN. For `score = "attention"`.
     pub attention: Attention,
-    /// Eq. 1 to 5, 13 and 14; of negative-aware attention.
+    /// Eq. 1 to 5, 13 and 14. For negative-aware attention.
     pub mining: MiningConfig,
     /// Steps and rates.
     pub train: TrainConfig,
@@ -32,20 +32,20 @@ pub struct ModelConfig {
     pub embed_dim: usize,
     /// The weights before the first step: random ones, or the weights of [`Naaf::with_start`](crate::Naaf::with_start).
     pub start: StartFrom,
-    /// Which closed form the weights begin with, where `start` asks for one.
+    /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
     /// How rows of regions and words become a score.
     pub score: Score,
     /// The map of regions.
     pub region_map: RegionMapKind,
-    /// What reads captions.
+    /// The encoder of captions.
     pub text: TextKind,
     /// Width of a word vector, for a BiGRU.
     pub word_dim: usize,
-    /// What the word vectors of a BiGRU begin with.
+    /// The initial word vectors of a BiGRU.
     pub word_vectors: VectorsFrom,
-    /// Whether the word vectors of a BiGRU stay as they are.
+    /// Whether the word vectors of a BiGRU are frozen.
     pub freeze_embedding: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct ModelConfig {
 pub enum Score {
     /// By `[attention]`.
     Attention,
-    /// The cosine of the mean region and the mean word, both means of rows before they get unit length: what attention is compared with.
+    /// The cosine of the mean region and the mean word, both taken before normalisation. A baseline for attention.
     Global,
 }
 
@@ -69,47 +69,47 @@ pub enum RegionMapKind {
     WeightNorm,
 }
 
-/// What reads captions.
+/// The encoder of captions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
-    /// Word vectors and a recurrent unit in both directions (the paper).
+    /// Word vectors and a bidirectional recurrent unit (paper).
     Bigru,
     /// A table of word vectors; each word gets the mean of its caption.
     Words,
 }
 
-/// What the word vectors of a BiGRU begin with.
+/// The initial word vectors of a BiGRU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VectorsFrom {
     /// Random numbers, uniform in ±0.1.
     Random,
-    /// Ready vectors for the words that have one, by [`Naaf::with_vectors`](crate::Naaf::with_vectors): N13.
+    /// N13: given vectors for the words that have one, by [`Naaf::with_vectors`](crate::Naaf::with_vectors).
     Given,
 }
 
-/// The course of training.
+/// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of weights and order.
     pub seed: u64,
-    /// Passes over all captions; 0 trains nothing.
+    /// Passes over all captions; 0 keeps the initial weights.
     pub epochs: usize,
     /// Pairs per step.
     pub batch: usize,
-    /// Of Adam.
+    /// The learning rate of Adam.
     pub learning_rate: f64,
-    /// How the rate falls.
+    /// How the learning rate falls.
     pub schedule: Rates,
-    /// Epochs after which the rate is multiplied by `lr_decay`, again and again, with the schedule `steps`.
+    /// With the schedule `steps`: number of epochs after which the rate is multiplied by `lr_decay`, each time.
     pub decay_every: usize,
-    /// N14: 0.1, or 0.9 as the paper may be read.
+    /// N14: 0.1; or 0.9, the paper read literally.
     pub lr_decay: f64,
-    /// Largest norm of all gradients together; 0: not clipped.
+    /// Largest norm of all gradients together; 0 means no clipping.
     pub grad_clip: f64,
-    /// Share of the features of regions that is set to 0 in training: the same ones for all regions of an image.
+    /// Share of the features of regions that is set to 0 in training. All regions of an image lose the same features.
     pub region_dropout: f64,
     /// Share of words whose vector is set to 0 in training.
     pub word_dropout: f64,
@@ -117,6 +117,9 @@ pub struct TrainConfig {
 
 impl TrainConfig {
     /// The rate of an epoch with the schedule `steps`, counted from 0: `lr · decay^⌊epoch / decay_every⌋`.
+    ///
+    /// # Panics
+    /// If `decay_every` is 0: a checked configuration never has it.
     pub fn rate(&self, epoch: usize) -> f64 {
         self.learning_rate * self.lr_decay.powi((epoch / self.decay_every) as i32)
     }
@@ -128,23 +131,23 @@ impl TrainConfig {
 pub struct LossConfig {
     /// γ of Eq. 15.
     pub margin: f64,
-    /// N16: whether another caption of the same image is no negative.
+    /// N16: whether other captions of the same image are never negatives.
     pub mask_same_image: bool,
-    /// What becomes of the hinges of a batch.
+    /// How the hinges of a batch are reduced.
     pub reduction: Reduction,
     /// Epochs of the warm-up.
     pub warmup_epochs: usize,
-    /// Their negatives.
+    /// Which hinges count in the warm-up.
     pub warmup_loss: WarmupLoss,
 }
 
-/// What becomes of the hinges of a batch.
+/// How the hinges of a batch are reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
-    /// They are added up (paper): how much the gradient is clipped depends on it.
+    /// Their sum (paper). The choice changes how much the gradient is clipped.
     Sum,
-    /// Their sum is divided by the number of pairs.
+    /// Their sum, divided by the number of pairs.
     Mean,
 }
 
@@ -152,9 +155,9 @@ pub enum Reduction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarmupLoss {
-    /// The largest of each row and column, as after it.
+    /// The largest hinge of each row and column, as after the warm-up.
     Hardest,
-    /// All of them. Ours: from random weights, hardest negatives can pull every row to one point.
+    /// All hinges. Ours: from random weights, hardest negatives can pull every row to one point.
     Sum,
 }
 
@@ -166,10 +169,10 @@ impl LossConfig {
 }
 
 impl NaafConfig {
-    /// Refuses values that nothing can be trained with.
+    /// Refuses values that cannot be trained with.
     ///
     /// # Errors
-    /// Names the key, its range and its value.
+    /// The error names the key, its range and its value.
     pub fn check(&self) -> Result<()> {
         let Self { model, attention, mining, train, loss } = self;
         model.check()?;
@@ -194,7 +197,7 @@ impl TrainConfig {
 }
 
 impl ModelConfig {
-    /// The closed form that the weights begin with, if they do.
+    /// The closed form that the weights begin with, if `start` is `cca`.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
@@ -203,12 +206,11 @@ impl ModelConfig {
         at_least_one("model.embed_dim", self.embed_dim)?;
         at_least_one("model.word_dim", self.word_dim)?;
         if self.freeze_embedding && self.text == TextKind::Words {
-            let expected = "false with text = \"words\", where nothing but the table learns";
+            let expected = "false with text = \"words\", where only the table learns";
             return Err(Error::invalid("model.freeze_embedding", expected, true));
         }
         if (self.word_vectors, self.text) == (VectorsFrom::Given, TextKind::Words) {
-            let expected =
-                "\"random\" with text = \"words\": ready vectors are of a recurrent unit";
+            let expected = "\"random\" with text = \"words\": given vectors need a recurrent unit";
             return Err(Error::invalid("model.word_vectors", expected, "\"given\""));
         }
         if let Some(cca) = &self.cca {

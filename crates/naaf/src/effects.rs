@@ -1,4 +1,4 @@
-//! What each word of a text adds to the score of an image and takes from it: Eq. 7 to 12, word by word.
+//! What each word of a text adds to the score with an image and takes from this score: Eq. 7 to 12, word by word.
 
 use itm_core::Result;
 use itm_core::data::Bounds;
@@ -9,22 +9,22 @@ use itm_kernels::cross_attention::parts;
 use crate::all_pairs::check_rows;
 use crate::attention::{Asks, Attention, Phase};
 
-/// What a word does to a score.
+/// The effect of a word on a score.
 ///
 /// | symbol | here |
 /// |---|---|
 /// | neg_i, pos_i | `effect.negative`, `effect.positive` |
-/// | w_ij | `effect.weights`, one a region |
+/// | w_ij | `effect.weights`, one per region |
 /// | f_i, or R_i of SCAN | `feature` |
 /// | r_i | `relevance` |
-/// | s_ij | `products`, one a region |
+/// | s_ij | `products`, one per region |
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordEffect {
-    /// What it takes and adds, and to which regions it attends.
+    /// What the word takes and adds, and to which regions it attends.
     pub effect: Effect,
-    /// Cosine of the word and what it attends to.
+    /// Cosine of the word and its attended context.
     pub feature: f32,
-    /// Relevance branch; `None` where the rule has none.
+    /// Relevance branch; `None` if the rule has no such branch.
     pub relevance: Option<f32>,
     /// Cosine of the word and each region.
     pub products: Vec<f32>,
@@ -35,12 +35,12 @@ pub struct WordEffect {
 pub struct Effects {
     /// S
     pub score: f32,
-    /// One a word: their sums are pooled to the score.
+    /// One per word. The score is pooled from their sums.
     pub words: Vec<WordEffect>,
 }
 
-/// Effects of the words of one text, `[words, width]`, on its score with one image, `[regions, width]`; `None` where regions ask,
-/// since words then have no part of their own.
+/// Effects of the words of one text, `[words, width]`, on its score with one image, `[regions, width]`. `None` if regions attend to
+/// words, because then no part of the score belongs to one word.
 ///
 /// ```
 /// use naaf::{Preset, effects};
@@ -56,8 +56,8 @@ pub struct Effects {
 /// ```
 ///
 /// # Errors
-/// If a side is no whole number of rows or has none, a value or the boundary is not finite, a row has neither unit length nor only zeros,
-/// or an option of the attention is out of range.
+/// If a side has no row or not a whole number of rows, a value or the boundary is not finite, a row has neither unit length nor only
+/// zeros, or an option of the attention is out of range.
 pub fn effects(
     regions: &[f32],
     words: &[f32],
@@ -88,7 +88,8 @@ pub fn effects(
 }
 
 impl Effects {
-    /// As a report shows them: `words` says which numbers of the text a word stands for; what stands for none is a mark.
+    /// The effects as a report shows them. `words` says which positions of the text belong to which word. A position without a word
+    /// is a mark.
     pub fn maps(self, regions: Option<&[Bounds]>, words: &[Word]) -> WordMaps {
         let name = |i: usize| match words.iter().find(|word| word.pieces.contains(&i)) {
             Some(word) => word.text.clone(),
@@ -139,7 +140,7 @@ mod tests {
         Attention::Scan(Scan::text_to_image(pooling))
     }
 
-    /// A boundary that half of the words have a region above.
+    /// A boundary such that half of the words have a region above it.
     fn half(v: &[f32], u: &[f32]) -> f32 {
         let best = |word: WordEffect| word.products.into_iter().fold(-1.0, f32::max);
         let all = effects(v, u, D, 0.0, &naaf(|_| ())).unwrap().unwrap().words;
@@ -155,7 +156,7 @@ mod tests {
         scores.unwrap().matrix().unwrap().values()[0]
     }
 
-    /// Loops as the equations read, in double precision, contexts of full width: neg, f, r and w of word `i`.
+    /// neg, f, r and w of word `i`, by loops as in the equations, in double precision, with contexts of full width.
     fn literal(v: &[f32], u: &[f32], t: f32, i: usize) -> (f64, f64, f64, Vec<f64>) {
         let (n, m) = (v.len() / D, u.len() / D);
         let dot = |a: &[f32], b: &[f32]| -> f64 {
@@ -233,7 +234,7 @@ mod tests {
             (word.effect.negative.is_none(), word.relevance.is_none())
         };
         assert_eq!((none(&rows[0]), none(&rows[1])), ((false, false), (true, false)));
-        assert_eq!(none(&rows[5]), (true, true), "SCAN has R_j alone");
+        assert_eq!(none(&rows[5]), (true, true), "SCAN has only R_j");
         let soft = effects(&v, &u, D, t, &scan(Pooling::LogSumExp)).unwrap().unwrap();
         let sum: f32 = soft.words.iter().map(|w| (6.0 * w.feature).exp()).sum();
         assert!((soft.score - sum.ln() / 6.0).abs() < 1e-5);

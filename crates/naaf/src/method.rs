@@ -1,4 +1,4 @@
-//! What a training loop asks of NAAF.
+//! What a training loop calls: [`Method`] for [`Naaf`].
 
 use std::path::Path;
 
@@ -14,24 +14,24 @@ use crate::step::Naaf;
 
 impl Method for Naaf {
     /// # Errors
-    /// If the images are no regions, or regions of another width.
+    /// If the images are not regions, or are regions of another width.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         train.images.regions(self.region_dim())?;
         self.learner.begin_epoch(epoch);
         Ok(())
     }
 
-    /// One update of the encoders, and of the boundary by the scores before it.
+    /// One update of the encoders and of the boundary. The boundary moves by the scores before the update.
     ///
     /// # Errors
-    /// If the parts of the batch do not have one row per pair; if the images are no regions of the right width, or one has no region;
-    /// if a value of a region, a score, the loss or the norm of its gradients is not finite; if a caption has no word, or a word's
-    /// number is outside the vocabulary. Nothing has changed then.
+    /// If the parts of the batch do not have one row per pair; if the images are not regions of the right width, or an image has no
+    /// region; if a value of a region, a score, the loss or the norm of its gradients is not finite; if a caption has no word, or a
+    /// word's number is outside the vocabulary. A step that fails changes nothing.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         self.step_by(batch, seed, observe)
     }
 
-    /// Uses the boundary of inference, and intra-text propagation is on if the config has it.
+    /// Uses the boundary of inference, and intra-text propagation if the config has it.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let regions = items.images.regions(self.region_dim())?;
         self.encoders().check_texts(items.texts)?;
@@ -63,7 +63,7 @@ impl Method for Naaf {
         Ok(())
     }
 
-    /// The boundary comes along: scores depend on it.
+    /// Takes over the boundary too, because scores depend on it.
     fn start_from(&mut self, folder: &Path) -> Result<()> {
         *self = self.begun_from(folder)?;
         Ok(())

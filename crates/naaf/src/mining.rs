@@ -1,4 +1,4 @@
-//! Mining of matched and mismatched word scores, and the course of the boundary: Eq. 1, 2, 13 and 14.
+//! Mining of matched and mismatched word scores, and the updates of the boundary: Eq. 1, 2, 13 and 14.
 
 use itm_core::learn::{above_zero, at_least_one, within};
 use itm_core::{Error, Result};
@@ -11,29 +11,29 @@ use crate::boundary::{Boundary, Form, Moments, ln_alpha_star, lower_bound, optim
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// After each caption, the longest first: each sees what those before it left (released program).
+    /// After each caption, the longest first. The next caption is scored with the new boundary (released program).
     PerCaption,
     /// Once, after the batch.
     PerBatch,
 }
 
-/// Whose words are the mismatched ones of a caption.
+/// Which image gives the mismatched word scores of a caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NegativeImage {
-    /// Of the batch's image with the lowest score (released program).
+    /// The image of the batch with the lowest score (released program).
     LeastSimilar,
-    /// Of the other image with the highest.
+    /// The other image with the highest score.
     Hardest,
-    /// Of any other.
+    /// A random other image.
     Random,
 }
 
-/// What stands for a word and an incorrect image.
+/// The score of a word with an incorrect image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WordPool {
-    /// Its best region, Eq. 14.
+    /// The score of the best region, Eq. 14.
     Max,
     /// The mean over the regions: Table 4, "w/o up. neg. samp.".
     Mean,
@@ -49,17 +49,17 @@ pub enum AlphaStar {
     FromEpoch(usize),
 }
 
-/// What becomes of a boundary above 1, which no cosine reaches.
+/// What replaces a boundary above 1. No cosine is above 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AboveOne {
     /// 0 (released program).
     Zero,
-    /// The old boundary stays.
+    /// The old boundary.
     Keep,
 }
 
-/// Which boundary scores outside of training.
+/// Which boundary is used outside of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InferenceBoundary {
@@ -69,37 +69,39 @@ pub enum InferenceBoundary {
     Training,
 }
 
-/// Options of the boundary's course.
+/// Options of the boundary's updates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MiningConfig {
-    /// When it moves.
+    /// When the boundary moves.
     pub schedule: Schedule,
-    /// Share of the new boundary; the rest stays of the old.
+    /// Weight of the new boundary; the old boundary has the rest.
     pub smoothing: f64,
-    /// It moves when more sampled words than this are there.
+    /// The boundary moves only if more than this number of words is sampled.
     pub min_words: usize,
-    /// Whether fewer set t and t_s to 0.
+    /// Whether fewer sampled words set t and t_s to 0.
     pub reset_below_min_words: bool,
-    /// The image of the mismatched words.
+    /// Which image gives the mismatched word scores.
     pub negative_image: NegativeImage,
-    /// What stands for a word there.
+    /// The score of a word with that image.
     pub negative_word_pool: WordPool,
     /// α of Eq. 3.
     pub alpha: f64,
-    /// Eq. 5.
+    /// Whether α is set to α* (Eq. 5).
     pub alpha_star: AlphaStar,
     /// How Eq. 4 is computed.
     pub form: Form,
-    /// A boundary above 1.
+    /// What replaces a boundary above 1.
     pub above_one: AboveOne,
     /// The boundary of inference.
     pub inference_boundary: InferenceBoundary,
 }
 
 impl MiningConfig {
+    /// Refuses a value out of range.
+    ///
     /// # Errors
-    /// Names a value out of range.
+    /// The error names the key of the value.
     pub fn check(&self) -> Result<()> {
         within("mining.smoothing", self.smoothing, "in (0, 1]", |x| x > 0.0 && x <= 1.0)?;
         at_least_one("mining.min_words", self.min_words)?;
@@ -116,7 +118,7 @@ impl Boundary {
         }
     }
 
-    /// Moves t and t_s to where the samples want them; where Eq. 4 has no solution both stay.
+    /// Moves t and t_s by the samples. If Eq. 4 has no solution, both stay.
     fn update(&mut self, config: &MiningConfig, epoch: usize, matched: &[f32], mismatched: &[f32]) {
         (self.matched, self.mismatched) = (Moments::of(matched), Moments::of(mismatched));
         let (matched, mismatched) = (&self.matched, &self.mismatched);
@@ -124,7 +126,7 @@ impl Boundary {
         let lower = lower_bound(matched);
         let adjusts = matches!(config.alpha_star, AlphaStar::FromEpoch(from) if epoch >= from);
         let solved = match self.ln_alpha_star {
-            Some(_) if adjusts => Some(lower), // what α* would lead to
+            Some(_) if adjusts => Some(lower), // the solution with α*
             _ => optimal(matched, mismatched, config.alpha.ln(), config.form),
         };
         let Some(solved) = solved else { return };
@@ -140,33 +142,33 @@ impl Boundary {
     }
 }
 
-/// Captions of a batch, as mining sees them.
+/// The captions of a batch, for mining.
 #[derive(Debug, Clone, Copy)]
 pub struct Captions<'a> {
-    /// Words of each.
+    /// Number of words of each caption.
     pub lengths: &'a [usize],
-    /// Which of the batch's images is its own.
+    /// Index of each caption's own image in the batch.
     pub own: &'a [usize],
-    /// Counted from 0.
+    /// Epoch, counted from 0.
     pub epoch: usize,
-    /// For a random negative image.
+    /// Seed of a random negative image.
     pub seed: u64,
 }
 
-/// Scores a batch caption by caption, moves the boundary, and gives the boundary that each caption was scored with.
+/// Scores a batch caption by caption, moves the boundary, and returns the boundary that each caption was scored with.
 ///
 /// ```text
 /// for each caption, the longest first:
-///     scores of all images under the t in force
-///     if its own image is first: its words' best scores go to S⁺ (Eq. 13), an incorrect image's to S⁻ (Eq. 14)
-///     if more than 200 words are there: t and t_s move to what Eq. 4 makes of all of S⁺ and S⁻
-///     if fewer are: t = t_s = 0
+///     scores of all images with the current t
+///     if its own image is first: best scores of its words with this image → S⁺ (Eq. 13), with an incorrect image → S⁻ (Eq. 14)
+///     if more than 200 words are sampled: t moves to the solution of Eq. 4 for all of S⁺ and S⁻, t_s to μ⁺ − 3σ⁺
+///     if fewer than 200 are sampled: t = t_s = 0
 /// ```
 ///
 /// | argument | what |
 /// |---|---|
-/// | `column(c, t)` | scores of caption `c` with all images under `t`, as plain numbers: `HostProducts::column` |
-/// | `words(i, c, pool)` | one number a word of caption `c` with image `i`: [`word_scores`] |
+/// | `column(c, t)` | scores of caption `c` with all images and boundary `t`, as plain numbers: `HostProducts::column` |
+/// | `words(i, c, pool)` | one number per word of caption `c` with image `i`: [`word_scores`] |
 ///
 /// ```
 /// use naaf::{Boundary, Captions, MiningConfig, Preset, mine};
@@ -180,7 +182,7 @@ pub struct Captions<'a> {
 /// let score = |i, c, t: f32| (0..3).map(|w| best(i, c, w) - t).sum::<f32>() / 3.0;
 /// let column = |c: usize, t: f32| vec![score(0, c, t), score(1, c, t)];
 ///
-/// let mut boundary = Boundary::default(); // save it with the weights: it is serde
+/// let mut boundary = Boundary::default(); // save it with the weights: it implements serde
 /// let seen = mine(&mut boundary, &config, &captions, column, |i, c, _| {
 ///     (0..3).map(|w| best(i, c, w)).collect()
 /// })?;
@@ -190,12 +192,12 @@ pub struct Captions<'a> {
 /// ```
 ///
 /// # Departures
-/// A caption whose image is the only one of the batch, or one that scores as all others, is not sampled: it has no
-/// incorrect image. The released program then takes its own.
+/// A caption has no incorrect image if its own image is the only image of the batch, or if all images have the same score. Such a
+/// caption is not sampled. The released program then takes the caption's own image.
 ///
 /// # Errors
 /// If an option is out of range, lengths and own images differ in number, `column` does not give one finite score for each image, or
-/// `words` does not give one finite number for each word. The boundary is then as it was.
+/// `words` does not give one finite number for each word. The boundary is then unchanged.
 pub fn mine(
     boundary: &mut Boundary,
     config: &MiningConfig,
@@ -252,7 +254,7 @@ pub fn mine(
     Ok(thresholds)
 }
 
-/// One finite number a word.
+/// Refuses scores that are not one finite number per word.
 fn of_words(scores: Vec<f32>, image: usize, caption: usize, words: usize) -> Result<Vec<f32>> {
     let place = || format!("words of caption {caption} with image {image}");
     if scores.len() != words {
@@ -297,12 +299,15 @@ fn incorrect(
     }
 }
 
-/// The first image that no later one is ahead of.
+/// The best image by `ahead`; the first one of a tie.
 fn first_by(images: &[usize], ahead: impl Fn(usize, usize) -> bool) -> Option<usize> {
     images.iter().copied().reduce(|best, i| if ahead(i, best) { i } else { best })
 }
 
-/// One number for each word of a caption with an image: its best region, or the mean over them.
+/// One number for each word of a caption with an image: the score of its best region, or the mean over the regions.
+///
+/// # Panics
+/// If the products have no such image or caption.
 pub fn word_scores(
     products: &HostProducts,
     image: usize,

@@ -1,4 +1,4 @@
-//! The encoders: a map of regions; a recurrent unit in both directions over words, or a table of word vectors.
+//! The encoders: a map of regions, and a bidirectional recurrent unit over words or a table of word vectors.
 
 mod regions;
 mod words;
@@ -29,20 +29,20 @@ pub struct Encoders {
 
 /// Words to the joint space.
 #[derive(Module, Debug)]
-#[allow(clippy::large_enum_variant)] // one of it exists
+#[allow(clippy::large_enum_variant)] // only one value exists
 pub enum TextEncoder {
-    /// A recurrent unit in both directions.
+    /// A bidirectional recurrent unit.
     BiGru(BiGru),
     /// A table of word vectors.
     Words(WordTable),
 }
 
-/// A recurrent unit in both directions, over word vectors that may stay as they are.
+/// A bidirectional recurrent unit over word vectors, which may be frozen.
 #[derive(Module, Debug)]
 pub struct BiGru {
-    /// Vectors and units.
+    /// Word vectors and recurrent units.
     pub words: BiGruText,
-    /// Whether the vectors stay as they are.
+    /// Whether the vectors are frozen.
     pub frozen: bool,
 }
 
@@ -76,10 +76,10 @@ impl Padded {
     }
 }
 
-/// Regions of a batch as they stand in the data.
+/// Regions of a batch, without padding.
 #[derive(Debug, Clone, Copy)]
 pub struct RegionBatch<'a> {
-    /// Of each image, at least 1.
+    /// Number of regions of each image, at least 1.
     pub counts: &'a [usize],
     /// `[Σ counts, x]`
     pub values: &'a [f32],
@@ -142,7 +142,7 @@ impl Encoders {
         Ok(Self { image: self.image.with_map(&start.image)?, text })
     }
 
-    /// The encoders with ready vectors for the words that have one.
+    /// The encoders with given vectors for the words that have one.
     pub(crate) fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         let TextEncoder::BiGru(BiGru { words, frozen }) = self.text else {
             return Err(Error::invalid("word vectors", "a recurrent unit", "a table of words"));
@@ -151,7 +151,7 @@ impl Encoders {
         Ok(Self { text: TextEncoder::BiGru(BiGru { words, frozen }), ..self })
     }
 
-    /// Unit rows of regions, padded with rows that mean nothing. Dropout has one mask an image.
+    /// Unit rows of regions, padded with meaningless rows. Dropout has one mask per image.
     ///
     /// # Panics
     /// If values and counts do not fit.
@@ -186,7 +186,7 @@ impl Encoders {
         Padded { rows: regions::padded(self.image.mapped(values), counts), counts: counts.to_vec() }
     }
 
-    /// Unit rows of words, padded with rows that mean nothing.
+    /// Unit rows of words, padded with meaningless rows.
     ///
     /// # Panics
     /// If there is no caption, a caption has no word, or a word's number is not in the vocabulary.
@@ -194,7 +194,7 @@ impl Encoders {
         self.sums(captions, dropout).unit()
     }
 
-    /// The mean of the words of each caption before they get unit length, itself at unit length, `[b, d]`.
+    /// The mean of each caption's rows of words before normalisation, at unit length, `[b, d]`.
     ///
     /// # Panics
     /// As [`words`](Self::words).

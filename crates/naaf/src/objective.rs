@@ -1,4 +1,4 @@
-//! Eq. 15, and what became of its negatives.
+//! Eq. 15, and an audit of its negatives.
 
 use burn::tensor::Tensor;
 use itm_core::audit::{Direction, Draws, Observed, Pair};
@@ -10,7 +10,7 @@ use crate::config::{LossConfig, Reduction, WarmupLoss};
 /// The loss of a batch, and its hinges.
 pub(crate) struct Loss {
     pub(crate) value: Tensor<1>,
-    /// Share of the negatives that pull.
+    /// Share of the negatives with a hinge above 0.
     pub(crate) active: f64,
     /// Images as anchors, texts as anchors, `[b, b]` each; anchors are rows.
     hinges: [Vec<f32>; 2],
@@ -19,7 +19,7 @@ pub(crate) struct Loss {
 /// Eq. 15 over the scores of a batch, images × texts, pair i on the diagonal.
 ///
 /// ```text
-/// Σ_i [γ − S_ii + max_{j≠i} S_ij]₊ + [γ − S_ii + max_{j≠i} S_ji]₊        in the warm-up perhaps Σ_{j≠i} for max_{j≠i}
+/// Σ_i [γ − S_ii + max_{j≠i} S_ij]₊ + [γ − S_ii + max_{j≠i} S_ji]₊        in a warm-up by `sum`: Σ_{j≠i} instead of max_{j≠i}
 /// ```
 pub(crate) fn loss(
     config: &LossConfig,
@@ -58,7 +58,7 @@ fn siblings<'a>(config: &LossConfig, image_ids: &'a [i64]) -> Siblings<'a> {
 }
 
 impl Loss {
-    /// The negatives that pull, beside the truth; `scores` are the batch's.
+    /// Compares the negatives with a hinge above 0 with the truth. `scores` are the scores of the batch.
     pub(crate) fn draws(
         &self,
         config: &LossConfig,

@@ -20,15 +20,15 @@ use crate::mining::{
 pub enum Preset {
     /// The released program, quirks included.
     Official,
-    /// What is printed, with its misprints corrected.
+    /// The values that the paper prints, with misprints corrected.
     Paper,
     /// The released program without its defects.
     Default,
 }
 
 impl Preset {
-    /// All parts: those below, and the training that the paper and the program have in common. The paper and the program begin
-    /// with given word vectors ([`Naaf::with_vectors`](crate::Naaf::with_vectors)); `default` needs no file.
+    /// All sections. All presets have the same training and loss. The paper and the program begin with given word vectors
+    /// ([`Naaf::with_vectors`](crate::Naaf::with_vectors)); `default` needs no file.
     pub fn config(self) -> NaafConfig {
         let (attention, mining) = (Attention::Naaf(self.attention()), self.mining());
         let vectors = match self {
@@ -39,8 +39,8 @@ impl Preset {
         NaafConfig { model, attention, mining, train, loss }
     }
 
-    /// Keys about which this source says nothing. There its preset has another source's value, or the plainest one. The paper leaves
-    /// open what only a program has to settle, and when the boundary moves.
+    /// Keys that this source does not mention. For these keys its preset has the value of another source, or the simplest value. The
+    /// paper omits details that only a program must settle, and when the boundary moves.
     pub fn silent(self) -> &'static [&'static str] {
         match self {
             Self::Official | Self::Default => &[],
@@ -65,6 +65,8 @@ impl Preset {
         }
     }
 
+    /// The attention of this preset.
+    ///
     /// | | official, default | paper |
     /// |---|---|---|
     /// | φ below 0 (N6) | slope 0.1 | 0 |
@@ -89,14 +91,16 @@ impl Preset {
         }
     }
 
+    /// The mining of this preset.
+    ///
     /// | | official, default | paper |
     /// |---|---|---|
-    /// | schedule (N3) | a caption at a time | once a batch |
+    /// | schedule (N3) | once per caption | once per batch |
     /// | smoothing, reset below 200 words | 0.7, yes | 1, no |
     /// | α* (N2) | never | from epoch 15 |
     /// | boundary of inference (N2) | t_s | t |
     ///
-    /// `official` computes Eq. 4 as the program does, the others stably.
+    /// `official` computes Eq. 4 as the program does; the other presets compute it without cancellation.
     ///
     /// ```
     /// use naaf::Preset;

@@ -1,4 +1,4 @@
-//! The rows of a split, block by block: what scores are made of.
+//! The rows of a split, block by block. Scores are computed from these rows.
 
 use itm_core::data::Regions;
 use itm_core::encoders::InputDropout;

@@ -9,13 +9,13 @@ use itm_core::learn::Saved;
 use crate::boundary::{Boundary, Moments};
 use crate::step::Naaf;
 
-/// In the kinds of the files.
+/// The method's name in the kind of each file.
 const METHOD: &str = "naaf";
-/// With the weights: what scores depend on.
+/// Stored with the weights, because scores depend on both.
 const BOUNDARY: &str = "boundary";
 
 impl Naaf {
-    /// All that the next step depends on, each file by name and contents.
+    /// Passes everything that the next step depends on to `write`, file by file: the name, then the contents.
     pub(crate) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let model = |model: &mut Writer| {
             model.module("encoders", self.encoders());
@@ -24,8 +24,8 @@ impl Naaf {
         self.learner.save(METHOD, write, model, |_, updates| [updates, 0])
     }
 
-    /// The model that [`write`](Self::write) wrote. Its next step is, bit for bit, the one an uninterrupted run would make on
-    /// the same backend.
+    /// The model that [`write`](Self::write) wrote. On the same backend, its next step equals, bit for bit, the next step of an
+    /// uninterrupted run.
     pub(crate) fn read(&self, folder: &Path) -> Result<Self> {
         let saved = Saved::open(METHOD, folder)?;
         let [.., updates, _] = saved.counts;
@@ -50,7 +50,7 @@ impl Naaf {
     }
 }
 
-/// t, t_s, moments of both kinds of words, ln α*: NaN where there is none.
+/// t, t_s, the moments of matched and mismatched scores, and ln α*, which is NaN if it does not exist.
 fn numbers(boundary: &Boundary) -> [f64; 9] {
     let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;
     let [of_matched, of_mismatched] =

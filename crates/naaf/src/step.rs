@@ -20,17 +20,17 @@ use crate::mining::{Captions, Schedule, mine, word_scores};
 use crate::model::{Encoders, Padded, RegionBatch};
 use crate::objective::loss;
 
-/// Seeds of a step: parts of its own.
+/// Parts of a step's seed.
 mod stream {
     pub(super) const REGIONS: u64 = 1;
     pub(super) const WORDS: u64 = 2;
     pub(super) const MINING: u64 = 3;
 }
 
-/// A model in training: encoders, optimiser and boundary. It learns as an [`itm_core::learn::Method`].
+/// A model in training: encoders, optimiser and boundary. Train it with the functions of [`itm_core::learn::Method`].
 ///
-/// Dropout, and a random incorrect image if the config asks for one, are random by the seed of a step. The same batches in the
-/// same order give the same weights.
+/// The seed of a step determines its dropout and, if the config has it, the random incorrect image. The same batches with the same
+/// seeds in the same order give the same weights.
 #[derive(Debug, Clone)]
 pub struct Naaf {
     pub(crate) config: NaafConfig,
@@ -40,13 +40,13 @@ pub struct Naaf {
 }
 
 impl Naaf {
-    /// Random encoders: a function of `config.train.seed`.
+    /// Random encoders, as a function of `config.train.seed`.
     ///
-    /// `region_dim` is the width of a region, `vocabulary` counts words: their numbers are below it. `device` may be one with
-    /// autodiff or without; the step differentiates by itself.
+    /// `region_dim` is the width of a region. `vocabulary` counts words: their numbers are below it. `device` may be with or without
+    /// autodiff; the step differentiates in both cases.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with, or a size is 0.
+    /// If the config holds a value that cannot be trained with, or a size is 0.
     pub fn new(
         config: &NaafConfig,
         region_dim: usize,
@@ -69,18 +69,18 @@ impl Naaf {
         Self { steps_per_epoch: Some(steps as u64), ..self }
     }
 
-    /// Begins with these maps instead of random weights; before the first step.
+    /// Begins with these maps instead of random weights. Call it before the first step.
     ///
     /// # Errors
-    /// If captions are not read by a table of words, the maps are of another shape, or a step was made.
+    /// If the encoder of captions is not a table of words, the maps are of another shape, or a step was made.
     pub fn with_start(self, start: &Start) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_start(start))
     }
 
-    /// Begins with ready vectors for the words that have one, such as GloVe's; before the first step.
+    /// Begins with given vectors, such as GloVe's, for the words that have one. Call it before the first step.
     ///
     /// # Errors
-    /// If captions are not read by a recurrent unit, the vectors are of another width or vocabulary, or a step was made.
+    /// If the encoder of captions is not a recurrent unit, the vectors are of another width or vocabulary, or a step was made.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         self.with_encoders(|encoders| encoders.with_vectors(vectors))
     }
@@ -94,7 +94,7 @@ impl Naaf {
         Ok(Self { learner, ..self })
     }
 
-    /// The config it was made with.
+    /// The config that this model was made with.
     pub fn config(&self) -> &NaafConfig {
         &self.config
     }
@@ -141,12 +141,12 @@ impl Naaf {
         let [loss, grad_norm] = self.learner.update(rate, loss.value, |encoders, loss| {
             GradientsParams::from_grads(loss.backward(), encoders)
         })?;
-        self.boundary = boundary; // only after an update that was made
+        self.boundary = boundary; // only after a successful update
         numbers.add(&Numbers::from([("learning_rate", rate)]));
         Ok(Step { loss, grad_norm, active, numbers, draws, candidates: None })
     }
 
-    /// Scores by attention, with gradients; the boundary moves as the schedule says.
+    /// Scores by attention, with gradients. The boundary moves as the schedule says.
     fn attended(
         &self,
         images: Padded,
@@ -164,7 +164,7 @@ impl Naaf {
         let epoch = self.learner.epoch();
         let seed = random::derive(seed, stream::MINING);
         let captions = Captions { lengths: &texts.counts, own: &own, epoch, seed };
-        let sampled = Cell::new((0, 0)); // captions, and their words
+        let sampled = Cell::new((0, 0)); // numbers of captions and of their words
         let words = |image: usize, caption: usize, pool| {
             if image == own[caption] {
                 let (captions, words) = sampled.get();
@@ -179,7 +179,7 @@ impl Naaf {
                 products.scores(&rule, &thresholds)
             }
             Schedule::PerBatch => {
-                // One boundary for all captions: all scores at once, and mining reads them.
+                // One boundary for all captions: all scores are computed at once, and mining reads them.
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);
                 let values = host(scores.clone().inner());
                 let column = |c: usize, _: f32| (0..b).map(|i| values[i * b + c]).collect();
@@ -190,7 +190,7 @@ impl Naaf {
         Ok((scores, numbers(boundary, sampled.get(), b)))
     }
 
-    /// The regions of a batch that can be trained with.
+    /// Refuses a batch that cannot be trained with. Returns its regions.
     fn check<'a>(&self, batch: &Batch<'a>) -> Result<RegionBatch<'a>> {
         let b = batch.image_ids.len();
         at_least_one("pairs of the batch", b)?;
@@ -242,7 +242,7 @@ impl Naaf {
     }
 }
 
-/// Refuses another number of parts than pairs.
+/// Refuses a number of items other than the number of pairs.
 fn count(what: &str, pairs: usize, got: usize) -> Result<()> {
     if got == pairs {
         return Ok(());
@@ -250,7 +250,7 @@ fn count(what: &str, pairs: usize, got: usize) -> Result<()> {
     Err(Error::invalid(what, format!("{pairs}, one per pair"), got))
 }
 
-/// What a step reports about the boundary; `sampled` are captions ranked right and their words.
+/// What a step reports about the boundary. `captions` counts the captions ranked right, `words` their words.
 fn numbers(boundary: &Boundary, (captions, words): (usize, usize), b: usize) -> Numbers {
     let Boundary { t, t_s, matched, mismatched, ln_alpha_star } = boundary;
     let mut numbers = Numbers::from([

@@ -11,8 +11,8 @@ use crate::model::RegionBatch;
 use crate::step::Naaf;
 
 impl Naaf {
-    /// The effects of the words of each pair in inference; `None` where words have none of their own: regions ask, or means are
-    /// compared.
+    /// The effects of the words of each pair in inference. `None` if words have no effects of their own, because regions attend to
+    /// words or the score compares means.
     pub(crate) fn maps(
         &self,
         WordPairs { items, pairs, words }: WordPairs,

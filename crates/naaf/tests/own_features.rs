@@ -1,4 +1,4 @@
-//! The example's numbers, worked out again from the equations: the boundary by bisection, the ranking, what each word does.
+//! The example's numbers, computed again from the equations: the moments, the boundary by bisection, the effect of each word.
 
 #[path = "../examples/own_features.rs"]
 mod example;

@@ -1,11 +1,12 @@
-//! All pairs of 100 images and 500 texts by a small UNITER: pairs per second, and what share of the time its products need.
+//! Scores all pairs of 100 images and 500 texts with a small UNITER. Reports pairs per second, and the share of the time that the matrix
+//! products need.
 //!
 //! ```text
 //! cargo bench -p tags-dc --features flex --bench all_pairs
 //! ```
 //!
-//! Some seconds on two cores. The peer is `tests/reference/performance_uniter.py`, the same model and sizes in PyTorch: pair by pair,
-//! a text beside all images as the released program does it, and batches of equal length. Run it right behind.
+//! Takes some seconds on two cores. `tests/reference/performance_uniter.py` times the same model and sizes in PyTorch in three ways: pair by
+//! pair, one text beside all images (as in the released program), and in batches of texts of equal length. Run it right after this benchmark.
 
 #![allow(clippy::print_stdout)] // a benchmark prints
 #![allow(clippy::unwrap_used)]
@@ -27,12 +28,12 @@ const SIZE: [usize; 3] = [64, 4, 2];
 const RUNS: usize = 5;
 
 fn main() {
-    itm_kernels::memory::keep_freed(); // as `itm`
+    itm_kernels::memory::keep_freed(); // as `itm` does
     if std::env::args().nth(1).as_deref() != Some("--bench") {
-        return; // `cargo test --benches` starts it too, and has no use for timings
+        return; // `cargo test --benches` starts this program too, but needs no timings
     }
     println!(
-        "| regions | width of a region | pairs a second | share of the time of its bare products |"
+        "| regions | width of a region | pairs per second | share of the time of bare products |"
     );
     println!("|---:|---:|---:|---:|");
     for (regions, width) in [(12, 704), (49, 128)] {
@@ -40,7 +41,7 @@ fn main() {
     }
 }
 
-/// From 5 to 16 tokens.
+/// A text of 5 to 16 tokens.
 fn text(k: usize) -> Vec<u32> {
     let words = (0..3 + k * 7 % 12).map(|j| 2 + ((k * 31 + j * 17) % (VOCABULARY - 4)) as u32);
     [2].into_iter().chain(words).chain([3]).collect()
@@ -68,7 +69,7 @@ fn compare(regions: usize, width: usize) {
     println!("| {regions} | {width} | {rate:.0} | {:.2} |", best[1] / best[0]);
 }
 
-/// Seconds of the maps of all positions as four large products a block; attention is left out.
+/// Seconds for the linear maps of all positions, as four large products per block, without attention.
 fn products(positions: usize, d: usize, layers: usize) -> f64 {
     let rows = 1 << 14;
     let random =

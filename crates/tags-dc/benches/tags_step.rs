@@ -1,4 +1,4 @@
-//! A micro-step of TAGS-DC's second phase at the paper's size: one row in a process of its own, one line of JSON.
+//! A micro-step of TAGS-DC's second phase at the paper's size. Each row runs in its own process and prints one line of JSON.
 //!
 //! ```text
 //! cargo bench -p tags-dc --features flex --bench tags_step -- --list
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! UNITER-base with random weights, 36 regions of 2,048 numbers, one anchor of each kind: K = L = 20, m = h = 31, Q = 399, all five
-//! losses, and clipped Adam. The anchor has 12 words; the others 5 to 19. Half of the synthetic sentences pass the filter: other
-//! captions of the anchor's image, which the filter knows, hold [`TOLD`] of all words. A step with another share is an error. `cargo xtask
-//! performance` runs it beside PyTorch's, which `tests/reference/performance.py` measures in the same way.
+//! losses, and clipped Adam. The anchor has 12 words; the other texts have 5 to 19. The filter knows the other captions of the anchor's
+//! image. These captions hold [`TOLD`] of all words, so that half of the synthetic sentences pass. A step with another share is an error.
+//! `cargo xtask performance` also runs PyTorch's step, which `tests/reference/performance.py` measures in the same way.
 
 #[path = "../../itm-core/benches/process/mod.rs"]
 mod process;
@@ -30,28 +30,29 @@ use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 use tags_dc::{MaskBy, Repeat};
 
-/// Share of all words in captions of the anchor's image, which makes half of the synthetic sentences pass.
+/// The share of all words that occurs in captions of the anchor's image. With this share half of the synthetic sentences pass.
 const TOLD: f64 = 0.65;
 
 const ROW: &str = "tags-micro-step";
 
-/// What a row trains.
+/// The sizes of a row.
 #[derive(Clone, Copy)]
 struct Size {
     width: usize,
     heads: usize,
     layers: usize,
-    /// Word pieces, and the first that is a word.
+    /// Number of word pieces.
     pieces: u32,
+    /// The first piece that is a word.
     first_word: u32,
     regions: usize,
     region_width: usize,
     images: usize,
-    /// K, and L.
+    /// K and L.
     repeats: usize,
     /// Q.
     sampled: usize,
-    /// m, and h.
+    /// m and h.
     kept: usize,
     /// Words of the anchor.
     words: usize,
@@ -72,7 +73,7 @@ const PAPER: Size = Size {
     words: 12,
 };
 
-/// For trying it out; its shares are left alone.
+/// For a quick trial, which accepts any share.
 const TINY: Size = Size {
     width: 8,
     heads: 2,
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
     process::main(&[(ROW.to_owned(), variants)], step, try_out)
 }
 
-/// Builds everything and gives one step, in which a share of the synthetic sentences within `survivors` passes.
+/// Builds model and data, and returns one step. The step fails if the share of synthetic sentences that pass is outside `survivors`.
 fn step_of(
     size: Size,
     survivors: std::ops::RangeInclusive<f64>,
@@ -139,17 +140,17 @@ fn step_of(
         let kept = step.numbers.means().find(|(name, _)| *name == "synthetic_kept").map(|x| x.1);
         match kept.is_some_and(|kept| survivors.contains(&kept)) {
             true => Ok(()),
-            false => Err(format!("expected a share of {survivors:?} that survives, got {kept:?}")),
+            false => Err(format!("expected a surviving share in {survivors:?}, got {kept:?}")),
         }
     }))
 }
 
-/// Random, the same of each call.
+/// Random values, the same in every call.
 fn values(n: usize) -> Vec<f32> {
     (0..n).map(|k| random::unit(1, k as u64)).collect()
 }
 
-/// Images with a caption each; the first has more, which hold [`TOLD`] of all words between them.
+/// Images with one caption each. The first image has more captions, which together hold [`TOLD`] of all words.
 fn split(size: Size) -> itm_core::Result<(Regions, Vec<Vec<u32>>, Pairs)> {
     let Size { images, regions, region_width, .. } = size;
     let features = values(images * regions * region_width);

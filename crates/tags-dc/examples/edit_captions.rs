@@ -1,7 +1,7 @@
 //! Negative captions without a model, as JSON lines.
 //!
 //! `cargo run -p tags-dc --example edit_captions -- CAPTIONS TRAINING OUT [SEED [PER_CAPTION]]`: the first two are files of
-//! `image_id<TAB>caption` lines; from the second it is learnt which nouns may replace which.
+//! `image_id<TAB>caption` lines. The second file teaches which nouns may replace which.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `main` does with its arguments.
+/// Runs the example with these arguments.
 pub(crate) fn run(args: &[String]) -> Result<Counts> {
     let [captions, training, out, rest @ ..] = args else {
         let expected = "CAPTIONS TRAINING OUT [SEED [PER_CAPTION]]";

@@ -1,6 +1,6 @@
-//! A training loop of your own with the losses of TAGS-DC: a small model that reads an image and a sentence, retrieved and synthetic
-//! negatives, word discrimination and correction, checkpoints. Kill it and start it again: it goes on from its newest checkpoint and ends
-//! with the same bits.
+//! Your own training loop with the losses of TAGS-DC: a small model that reads an image and a sentence, retrieved and synthetic
+//! negatives, word discrimination and correction, checkpoints. If you kill and restart the program, it resumes from its newest checkpoint
+//! and ends with the same bits.
 //!
 //! ```text
 //! cargo run -p tags-dc --example tags_dc_loop --features flex -- DIR     # or wgpu, cuda, tch: the feature chooses the device
@@ -25,7 +25,7 @@ use tags_dc::{
     stayed,
 };
 
-/// Words and marks.
+/// Number of words and marks.
 const V: usize = 20;
 /// Width of a state.
 const D: usize = 8;
@@ -39,12 +39,12 @@ const MASK: u32 = 19;
 const IMAGES: usize = 6;
 /// Q: captions that are drawn for an image.
 const DRAWN: usize = 6;
-/// h: the hardest of them, which learn.
+/// h: how many of the hardest drawn captions are kept.
 const KEPT: usize = 2;
 /// Updates of the training, and updates from one checkpoint to the next.
 const STEPS: u64 = 120;
 const EVERY: u64 = 20;
-/// The name that stands in the files.
+/// The name in the checkpoint files.
 const NAME: &str = "own loop";
 
 /// The state of a token sums the token, the image and the mean of the sentence. Any module of burn will do.
@@ -111,12 +111,12 @@ impl Scores for WithImage<'_> {
     }
 }
 
-/// Some rows of states.
+/// The states of these rows.
 fn picked(states: Tensor<2>, rows: &[u32]) -> Tensor<2> {
     embedding(states, rows, None)
 }
 
-/// The states' rows of all targets.
+/// The rows of all targets among the states.
 fn targets(rows: &[Masked]) -> Vec<u32> {
     let l = rows[0].ids.len();
     let of = |(k, row): (usize, &Masked)| {
@@ -129,7 +129,7 @@ fn targets(rows: &[Masked]) -> Vec<u32> {
 #[derive(Debug)]
 struct Step {
     loss: f64,
-    /// Share of the words that discrimination and correction get right; none where no negative passed the filter.
+    /// Shares of the words that discrimination and correction get right; `None` if no negative passed the filter.
     right: Option<[f64; 2]>,
 }
 
@@ -231,7 +231,7 @@ fn tailor() -> Result<Tailor<'static>> {
     })
 }
 
-/// Writes a checkpoint. The folder gets its name when all files are in it.
+/// Writes a checkpoint. The folder gets its final name when it has all files.
 fn save(learner: &Learner<Model>, folder: &Path) -> Result<()> {
     let (part, whole) = (folder.join("part"), folder.join(format!("{:06}", learner.steps())));
     _ = fs::remove_dir_all(&part); // left behind by a killed process
@@ -250,7 +250,7 @@ fn newest(folder: &Path) -> Option<PathBuf> {
     entries.filter(|path| !path.ends_with("part")).max()
 }
 
-/// Trains up to this many steps, from the newest checkpoint of the folder on; the losses of these steps.
+/// Trains up to step `steps`, from the newest checkpoint of the folder on. Returns the losses of the new steps.
 fn train(folder: &Path, steps: u64, device: &Device) -> Result<Vec<f64>> {
     let mut learner = Learner::new(Model::new(device), AdamOptions::default());
     if let Some(checkpoint) = newest(folder) {
@@ -292,7 +292,7 @@ pub(crate) fn main() -> Result<()> {
     if let Some(folder) = std::env::args_os().nth(1).filter(|arg| Path::new(arg).is_dir()) {
         return train(Path::new(&folder), STEPS, &device).map(drop);
     }
-    // Without a folder: one training in one go, and one that stops after 50 steps and starts again.
+    // Without a folder: one training without a stop, and one that stops after 50 steps and resumes.
     let folder = std::env::temp_dir().join(format!("tags-dc-own-loop-{}", std::process::id()));
     let (whole, left) = (folder.join("whole"), folder.join("left"));
     let losses = train(&whole, STEPS, &device)?;

@@ -1,7 +1,7 @@
-//! Negatives of a caption by a model of your own, without any framework: phrases, masks, refills, filter, pool, JSON lines.
+//! Negatives of a caption by your own model, without any framework: phrases, masks, refills, filter, pool, JSON lines.
 //!
-//! The model here counts words. A word is the more probable, the more captions have it; a sentence matches the image the better, the
-//! more captions of the image have its words.
+//! The model here counts words. A word is more probable if more captions have it. A sentence matches the image better if more captions of
+//! the image have its words.
 //!
 //! ```text
 //! cargo run -p tags-dc --example own_negatives
@@ -25,12 +25,12 @@ const IMAGES: [&[&str]; 3] = [
 ];
 const SEED: u64 = 1;
 
-/// What stands before a sentence, behind it, and for a masked word. Words have the numbers from 3 on.
+/// The tokens before a sentence, after it, and in place of a masked word. Words have the numbers from 3 on.
 const CLS: u32 = 0;
 const SEP: u32 = 1;
 const MASK: u32 = 2;
 
-/// The words of all captions in lower case, signs left out: word `k` is token `k + 3`.
+/// The words of all captions in lower case, without punctuation. Word `k` is token `k + 3`.
 struct Vocabulary(Vec<String>);
 
 impl Vocabulary {
@@ -60,19 +60,19 @@ impl Vocabulary {
     }
 }
 
-/// Position and lower-case form of each word that is no sign.
+/// Position and lower-case form of each word that is not punctuation.
 fn words(caption: &Sentence) -> impl Iterator<Item = (usize, String)> {
     let words = caption.words.iter().enumerate();
     let words = words.filter(|(_, word)| word.text.chars().any(char::is_alphanumeric));
     words.map(|(at, word)| (at, word.text.to_lowercase()))
 }
 
-/// The phrases of a caption, as positions among the words that are no signs.
+/// The phrases of a caption, as positions among the words that are not punctuation.
 fn phrases(caption: &Sentence) -> Vec<Vec<usize>> {
     let kept: Vec<usize> = words(caption).map(|(at, _)| at).collect();
     let pieces = (0..caption.words.len()).map(|at| match kept.binary_search(&at) {
         Ok(place) => place..place + 1,
-        Err(_) => 0..0, // a sign has no token
+        Err(_) => 0..0, // punctuation has no token
     });
     let pieces: Vec<_> = pieces.collect();
     caption.phrases(Duplicates::Once).expand(&pieces).lists(kept.len())
@@ -82,7 +82,7 @@ fn phrases(caption: &Sentence) -> Vec<Vec<usize>> {
 struct Counts {
     /// How many captions of all images have a token.
     all: Vec<f32>,
-    /// How many captions of this image have it.
+    /// How many captions of this image have a token.
     here: Vec<f32>,
 }
 
@@ -101,7 +101,7 @@ impl Generator for Counts {
         self.all.len()
     }
 
-    /// The same at every target: log counts.
+    /// Log counts, the same at every target.
     fn logits(&mut self, rows: &[Masked]) -> Result<Vec<f32>> {
         let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
         let one: Vec<f32> = self.all.iter().map(|count| count.ln()).collect();
@@ -116,7 +116,7 @@ impl Scores for Counts {
     }
 }
 
-/// A negative as a line: which words of the caption went, and which came.
+/// A negative as a record: which words of the caption were replaced, and by which words.
 fn record(
     id: String,
     caption: &Sentence,

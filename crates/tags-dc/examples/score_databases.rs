@@ -1,7 +1,7 @@
-//! All pairs of a split in the databases that UNITER is distributed with: R@1, 5 and 10 of both directions.
+//! Scores all pairs of a split in the databases that UNITER is distributed with: R@1, 5 and 10 in both directions.
 //!
 //! `cargo run --release -p tags-dc --features lmdb,flex --example score_databases -- TEXTS.db IMAGES WEIGHTS SHAPE`: SHAPE is `base`, `large`
-//! or a JSON file of a `UniterShape`. All captions of Flickr30k's test split are 5 million passes: days on a CPU.
+//! or a JSON file of a `UniterShape`. All captions of Flickr30k's test split need 5 million passes, which take days on a CPU.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use itm_core::{Error, Result};
 use tags_dc::databases::{Detections, ImageDatabase, TextDatabase};
 use tags_dc::model::{RegionBatch, Uniter, UniterScores, UniterShape};
 
-/// Images whose regions are in memory at once.
+/// Images per batch of regions.
 const IMAGES: usize = 128;
 
 fn main() -> ExitCode {
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `main` does with its arguments.
+/// Runs the example with these arguments.
 pub(crate) fn run(args: &[String]) -> Result<Evaluation> {
     let [texts, images, weights, shape] = args else {
         let expected = "TEXTS.db IMAGES WEIGHTS SHAPE";

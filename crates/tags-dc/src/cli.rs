@@ -18,25 +18,25 @@ pub struct Cli {
     /// A sentence.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     pub sentence: Option<String>,
-    /// A file of captions, one per line; their phrases come out as JSON lines. A line may be `id<TAB>caption`; without an id its number from 0 is
-    /// the id.
+    /// A file of captions, one per line. Prints their phrases as JSON lines. A line may be `id<TAB>caption`; a line without an id has its
+    /// number, counted from 0, as id.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Where the JSON lines go, instead of standard output.
+    /// Write the JSON lines to this file instead of standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "sentence")]
     pub out: Option<PathBuf>,
-    /// The graph of the sentence as JSON.
+    /// Print the graph of the sentence as JSON.
     #[arg(long, conflicts_with = "file")]
     pub json: bool,
-    /// Keep every one of several phrases with the same words.
+    /// Keep all phrases with the same words, not only the first.
     #[arg(long, conflicts_with = "sentence")]
     pub duplicates: bool,
 }
 
-/// Does what the command line asks for; what it prints goes to `out`.
+/// Runs the command line, and prints to `out`.
 ///
 /// # Errors
-/// If a file cannot be read or written, a line is no UTF-8, has no word or is too long, or an id occurs twice. Nothing is written then.
+/// If a file cannot be read or written, a line is not UTF-8, is blank or is too long, or an id occurs twice. Nothing is written then.
 pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
     let Some(file) = &cli.file else {
         let sentence = cli.sentence.as_deref().unwrap_or_default();
@@ -74,7 +74,7 @@ fn json(sentence: &Sentence, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{graph}")
 }
 
-/// The graph, a line for each object with its attributes, then one for each relation; positions in brackets.
+/// The graph as text: one line per object with its attributes, then one line per relation, with positions in brackets.
 fn show(sentence: &Sentence, out: &mut impl Write) -> io::Result<()> {
     let text = |words: &[usize]| {
         let texts: Vec<_> = words.iter().map(|&at| sentence.words[at].text.as_str()).collect();

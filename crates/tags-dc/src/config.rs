@@ -1,4 +1,4 @@
-//! What a config file says: every key is required, an unknown one is an error.
+//! The keys of a config file. A key without a default is required, and an unknown key is an error.
 
 use std::path::PathBuf;
 
@@ -14,17 +14,17 @@ use crate::{MaskBy, Repeat};
 
 pub use crate::Corrected;
 
-/// Everything [`TagsDc`](crate::train::TagsDc) needs to know.
+/// The configuration of a [`TagsDc`](crate::train::TagsDc).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TagsDcConfig {
     /// The backbone.
     pub model: ModelConfig,
-    /// What is masked: for the word loss, and for synthetic sentences.
+    /// Masking, for the word loss and for synthetic sentences.
     pub masking: MaskingConfig,
-    /// Synthetic sentences that are made of it.
+    /// Synthetic sentences, made from the masked ones.
     pub synthetic: SyntheticConfig,
-    /// Negatives out of the training split.
+    /// Negatives from the training split.
     pub retrieval: RetrievalConfig,
     /// Weights of the losses.
     pub loss: LossConfig,
@@ -38,29 +38,29 @@ pub struct TagsDcConfig {
 pub struct ModelConfig {
     /// Width d of all states.
     pub embed_dim: usize,
-    /// Heads of attention; they divide the width.
+    /// Number of attention heads, which divides the width.
     pub heads: usize,
-    /// Blocks.
+    /// Number of blocks.
     pub layers: usize,
-    /// Tokens of a text at most, `[CLS]` and `[SEP]` included.
+    /// The most tokens of a text, `[CLS]` and `[SEP]` included.
     pub positions: usize,
-    /// Share of values that is dropped in training, in embeddings, attention and outputs.
+    /// Share of values that training drops in embeddings, attention and outputs.
     pub hidden_dropout: f64,
     /// Standard deviation of random matrices and tables.
     pub initializer_range: f64,
     /// The weights before the first step: random ones, or the weights of [`TagsDc::with_start`](crate::train::TagsDc::with_start).
     #[serde(default)]
     pub start: StartFrom,
-    /// Which closed form, where `start = "cca"`.
+    /// The closed form, if `start = "cca"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
-    /// Weights to begin with, of these sizes; without this key they are random.
+    /// Published weights of these sizes to begin with. Without this key the weights are random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
 }
 
 impl ModelConfig {
-    /// The closed form that the weights begin with; `None` where they do not.
+    /// The closed form that the weights begin with; `None` if they begin otherwise.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
@@ -85,7 +85,7 @@ impl ModelConfig {
 pub struct Published {
     /// A file that [`Uniter::open`](crate::model::Uniter::open) reads.
     pub weights: PathBuf,
-    /// Folder of its vocabulary: `tokenizer.json`, or `vocab.txt` and `tokenizer_config.json`.
+    /// Folder of the vocabulary: `tokenizer.json`, or `vocab.txt` and `tokenizer_config.json`.
     pub vocabulary: PathBuf,
 }
 
@@ -97,21 +97,21 @@ pub struct MaskingConfig {
     pub by: MaskBy,
     /// Whether a phrase that a caption has twice counts twice.
     pub duplicates: Duplicates,
-    /// K: independent maskings of a sentence.
+    /// K: independent maskings per sentence.
     pub maskings: usize,
     /// Share of tokens that become targets, before the fallback.
     pub rate: f64,
 }
 
-/// Synthetic sentences of an anchor (§3.3 to §3.7): made only where a loss asks for them.
+/// Synthetic sentences of an anchor (§3.3 to §3.7), which are made only if a loss needs them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticConfig {
-    /// Who fills the masks.
+    /// Which model fills the masks.
     pub generator: GeneratorKind,
-    /// Whether a dynamic generator draws with noise or without; a static one never has noise.
+    /// Whether a dynamic generator draws with noise. A static generator never has noise.
     pub sampling: Sampling,
-    /// L: refills of a masking.
+    /// L: refills per masking.
     pub refills: usize,
     /// τ of the draw.
     pub temperature: f64,
@@ -121,31 +121,31 @@ pub struct SyntheticConfig {
     pub filter: FilterKind,
     /// Which of equal sentences stays.
     pub repeat: Repeat,
-    /// m: the best of them, which learn.
+    /// m: the number of best sentences that are kept for the losses.
     pub kept: usize,
-    /// Whether one pass of a sentence serves all its losses; otherwise the word losses have a pass, and noise, of their own.
+    /// Whether one pass of a sentence serves all its losses. Otherwise the word losses have their own pass and their own noise.
     pub share_forward: bool,
-    /// Departure 4: the caption in a batch of synthetic sentences is a row of its second position over and over.
+    /// Departure 4: whether a caption beside its synthetic sentences has its second token at every position.
     pub released_positive: bool,
 }
 
-/// Who fills the masks.
+/// Which model fills the masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GeneratorKind {
-    /// The model that learns.
+    /// The model in training.
     Dynamic,
-    /// The weights that it began with, as they were then (`w/ SG`).
+    /// A model with the weights that training began with (`w/ SG`).
     Static,
 }
 
-/// How a dynamic generator computes what it draws from (departure 14).
+/// How a dynamic generator computes its logits (departure 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
     /// With noise: the logits of the word loss.
     Training,
-    /// Without noise, in a pass of its own.
+    /// Without noise, in a separate pass.
     Evaluation,
 }
 
@@ -163,25 +163,25 @@ pub enum FilterKind {
     Siblings,
 }
 
-/// Negatives out of the training split (§3.8).
+/// Negatives from the training split (§3.8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetrievalConfig {
-    /// Q: images, and texts, that are drawn for an anchor and scored without a gradient.
+    /// Q: the number of images or texts that are drawn for an anchor and scored without a gradient.
     pub sampled: usize,
-    /// h: the best of them, which learn.
+    /// h: the number of best items that are kept for the loss.
     pub kept: usize,
-    /// Which images look for texts.
+    /// Which images are anchors.
     pub image_anchors: ImageAnchors,
 }
 
-/// Which images look for texts in a step.
+/// Which images are anchors in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageAnchors {
-    /// Others than the captions' own, drawn from the whole split, each with one of its texts.
+    /// Images drawn from the whole split, each with one of its texts.
     Independent,
-    /// Those of the captions.
+    /// The images of the captions.
     Same,
 }
 
@@ -189,7 +189,7 @@ pub enum ImageAnchors {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
-    /// a of Eq. 4.
+    /// The margin, a of Eq. 4.
     pub margin: f64,
     /// λ of the retrieval triplets, Eq. 5; 0 for none.
     pub itm: f64,
@@ -199,7 +199,7 @@ pub struct LossConfig {
     pub istm: f64,
     /// λ of word discrimination, Eq. 8; 0 for none.
     pub wod: f64,
-    /// w₀ and w₁ of Eq. 8: weights of a changed token and of one that stayed (departure 6).
+    /// w₀ and w₁ of Eq. 8: the weights of a changed and of an unchanged token (departure 6).
     pub wod_weights: [f64; 2],
     /// λ of word correction, Eq. 9; 0 for none.
     pub woc: f64,
@@ -208,12 +208,12 @@ pub struct LossConfig {
 }
 
 impl LossConfig {
-    /// Whether there are synthetic sentences.
+    /// Whether a loss needs synthetic sentences.
     pub fn synthetic(&self) -> bool {
         self.istm > 0.0 || self.words()
     }
 
-    /// Whether the heads of phase 2 learn.
+    /// Whether a loss needs the heads of phase 2.
     pub fn words(&self) -> bool {
         self.wod > 0.0 || self.woc > 0.0
     }
@@ -225,33 +225,33 @@ impl LossConfig {
 pub struct TrainConfig {
     /// Seed of weights and order.
     pub seed: u64,
-    /// Passes over all captions at most; 0 trains nothing.
+    /// The most passes over all captions; 0 trains nothing.
     pub epochs: usize,
-    /// Updates at most; without this key the epochs alone decide.
+    /// The most updates. Without this key only the epochs decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updates: Option<usize>,
-    /// Updates from one validation to the next; without this key each epoch ends in one.
+    /// Updates from one validation to the next. Without this key each epoch ends with a validation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_every: Option<usize>,
-    /// In validation each text ranks its image among this number of images: its own and the next ones in order (released code: 400). Without
-    /// this key all pairs are ranked.
+    /// In validation each text ranks this number of images: its own image and the next ones in order (released code: 400). Without this key
+    /// all pairs are ranked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validate_among: Option<usize>,
-    /// Anchors an update.
+    /// Anchors per update.
     pub batch: usize,
-    /// Anchors whose losses are computed at once: fewer need less memory, and give the same update but for noise.
+    /// Anchors whose losses are computed together. Fewer anchors need less memory, and give the same update except for noise.
     pub micro_batch: usize,
-    /// The largest rate.
+    /// The largest learning rate.
     pub learning_rate: f64,
     /// Share of the updates in which the rate rises.
     pub warmup: f64,
-    /// Of Adam, decoupled.
+    /// Decoupled weight decay of Adam.
     pub weight_decay: f64,
-    /// Largest norm of all gradients together; 0: not clipped.
+    /// The largest norm of all gradients together; 0 for no clipping.
     pub grad_clip: f64,
     /// Precision of the linear maps in UNITER's blocks. `"bf16"` rounds the operands of their products to bf16; sums, weights and all else
-    /// stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; others compute in f32. Without this key:
-    /// `"f32"`.
+    /// stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other processors compute in f32. Without this
+    /// key: `"f32"`.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
     pub precision: Precision,
 }
@@ -291,7 +291,7 @@ impl TrainConfig {
 
 impl TagsDcConfig {
     /// # Errors
-    /// A key, its range, its value.
+    /// If a value is out of its range. The error names the key, the range and the value.
     pub fn check(&self) -> Result<()> {
         let Self { model, masking, synthetic, retrieval, loss, train } = self;
         for (key, n) in [

@@ -1,4 +1,4 @@
-//! The filter of synthetic sentences (§3.4): which may be true of the image, or are there already.
+//! The filter of synthetic sentences (§3.4). It drops sentences that may be true of the image, and repeats.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ impl Protected {
         Self(captions.into_iter().flatten().copied().collect())
     }
 
-    /// Whether a caption of the image has the token, at whatever position.
+    /// Whether a caption of the image has the token, at any position.
     pub fn contains(&self, token: u32) -> bool {
         self.0.contains(&token)
     }
@@ -25,19 +25,19 @@ impl Protected {
 /// Which synthetic sentences are no negatives (departures 1 and 2).
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Filter<'a> {
-    /// Equal to the positive, a repeat, or every token that differs occurs in a caption of the image.
+    /// A sentence that equals the positive, a repeat, or a sentence whose changed tokens all occur in captions of the image.
     #[default]
     Paper,
-    /// Equal to the positive, or a repeat (`positive_only`): the first phase of the released program.
+    /// A sentence that equals the positive, or a repeat (`positive_only`): the first phase of the released program.
     PositiveOnly,
-    /// As `PositiveOnly`, but nothing is removed: a repeat loses 2 of its score, a copy of the positive loses 3. A row with a high enough
-    /// score stays in spite of that.
+    /// As `PositiveOnly`, but nothing is dropped. Instead the score of a repeat loses 2, and the score of a copy of the positive loses 3, so
+    /// that a row with a high enough score stays.
     Penalty,
-    /// As `Paper`. Beside the words of the image's captions, words that siblings use for the replaced word make no sentence false.
+    /// As `Paper`, but a changed token may also be a word that siblings use for the replaced word.
     Siblings(&'a SiblingStatistics),
 }
 
-/// Which of equal rows stays (departure 3): it matters for the labels of word correction only.
+/// Which of equal rows stays (departure 3). The choice matters only for the labels of word correction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
@@ -48,7 +48,7 @@ pub enum Repeat {
     Last,
 }
 
-/// What the filter says of a row.
+/// What the filter says about a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// A negative.
@@ -62,7 +62,7 @@ pub enum Verdict {
 }
 
 impl Filter<'_> {
-    /// The verdict on each row, all of them as long as `positive`.
+    /// The verdict on each row. All rows must be as long as `positive`.
     ///
     /// ```text
     /// D(row) = { row_p : row_p ≠ positive_p }
@@ -109,7 +109,7 @@ impl Filter<'_> {
         verdicts
     }
 
-    /// What a row loses of its score; `None` if the row is dropped.
+    /// The penalty on the score of a row; `None` if the row is dropped.
     pub fn penalty(&self, verdict: Verdict) -> Option<f32> {
         match (self, verdict) {
             (_, Verdict::Kept) => Some(0.0),

@@ -1,12 +1,12 @@
-//! How well sentences read: perplexity by a trigram model of captions, where no large language model is at hand.
+//! How fluent sentences are: perplexity by a trigram model of captions, where no large language model is available.
 
 use std::collections::{HashMap, HashSet};
 
-/// A word that the captions have once or never.
+/// A word that occurs in the captions once or never.
 const UNKNOWN: u32 = 0;
-/// What stands before a sentence, twice.
+/// The mark before a sentence, which occurs twice.
 const START: u32 = 1;
-/// What stands behind it.
+/// The mark after a sentence.
 const END: u32 = 2;
 
 /// A trigram model of captions with interpolated Kneser-Ney smoothing.
@@ -20,16 +20,16 @@ const END: u32 = 2;
 ///
 /// | symbol | meaning |
 /// |---|---|
-/// | c(uvw) | how often the three words stand together |
-/// | N(·vw), N(·w) | how many words stand before these |
-/// | N(uv·), N(v·), N(·) | how many words follow with a count of their order above 0 |
-/// | n₁, n₂ | how many entries of an order have count 1, and 2 |
-/// | V | words, the unknown one and the end of a sentence among them |
+/// | c(uvw) | how often the three words occur in this order |
+/// | N(·vw), N(·w) | how many different words occur before these |
+/// | N(uv·), N(v·), N(·) | how many different words follow with a count of their order above 0 |
+/// | n₁, n₂ | how many entries of an order have count 1 and count 2 |
+/// | V | number of words, with the unknown word and the end of a sentence |
 ///
-/// Words are compared in lower case. Signs are words. Words that stand in the captions once count as one unknown word. Where a context was
-/// never seen, the probability comes from the shorter context.
+/// Words are compared in lower case. Punctuation marks are words. Words that occur once in the captions count as one unknown word. After a
+/// context that was never seen, the probability comes from the shorter context.
 ///
-/// The paper measures fluency by GPT-2. This model stands in for it: compare its perplexities with each other, never with the paper's.
+/// The paper measures fluency with GPT-2. This model replaces GPT-2: compare its perplexities with each other, never with the paper's.
 ///
 /// ```
 /// use tags_dc::fluency::{Fluency, Trigrams};
@@ -48,7 +48,7 @@ pub struct Trigrams {
     three: HashMap<(u32, u32), Followers>,
     two: HashMap<u32, Followers>,
     one: Followers,
-    /// D of the orders 1, 2, 3.
+    /// D of the orders 1, 2 and 3.
     discounts: [f64; 3],
 }
 
@@ -65,7 +65,7 @@ impl Followers {
         self.sum += 1;
     }
 
-    /// What these counts leave of `shorter`, the probability by a shorter context.
+    /// The probability of `word`, where `shorter` is its probability after the shorter context.
     fn probability(&self, word: u32, discount: f64, shorter: f64) -> f64 {
         if self.sum == 0 {
             return shorter;
@@ -77,7 +77,7 @@ impl Followers {
 }
 
 impl Trigrams {
-    /// Counts in training captions.
+    /// Fits the model to training captions.
     pub fn fit<'a>(captions: impl IntoIterator<Item = &'a str>) -> Self {
         let captions: Vec<Vec<String>> = captions.into_iter().map(words).collect();
         let mut often: HashMap<&str, u64> = HashMap::new();
@@ -115,7 +115,7 @@ impl Trigrams {
         model
     }
 
-    /// Between two marks at the beginning and one at the end.
+    /// The numbers of the words, with two marks before and one mark after them.
     fn numbers(&self, words: &[String]) -> Vec<u32> {
         let number = |word: &String| self.numbers.get(word).copied().unwrap_or(UNKNOWN);
         [START, START].into_iter().chain(words.iter().map(number)).chain([END]).collect()
@@ -123,7 +123,7 @@ impl Trigrams {
 
     fn probability(&self, u: u32, v: u32, w: u32) -> f64 {
         let [one, two, three] = self.discounts;
-        let words = (self.numbers.len() + 2) as f64; // START comes nowhere else
+        let words = (self.numbers.len() + 2) as f64; // START is not predicted
         let of_one = self.one.probability(w, one, 1.0 / words);
         let of_two = self.two.get(&v).map_or(of_one, |f| f.probability(w, two, of_one));
         self.three.get(&(u, v)).map_or(of_two, |f| f.probability(w, three, of_two))
@@ -153,7 +153,7 @@ fn discount<'a>(all: impl Iterator<Item = &'a Followers>) -> f64 {
     if once == 0 { 0.5 } else { once as f64 / (once + 2 * twice) as f64 }
 }
 
-/// Perplexity of some sentences, averaged in three ways: the released program prints all of them, and the paper does not say which.
+/// Perplexity of some sentences, averaged in three ways. The released program prints all three; the paper does not say which one it uses.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fluency {
@@ -168,7 +168,7 @@ pub struct Fluency {
 }
 
 impl Fluency {
-    /// The perplexity of these sentences; `None` where there is none.
+    /// The perplexity of these sentences; `None` without sentences.
     pub fn of<'a>(model: &Trigrams, sentences: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let (mut perplexities, mut means, mut sum, mut words, mut n) = (0.0, 0.0, 0.0, 0, 0u64);
         for sentence in sentences {
@@ -202,7 +202,7 @@ mod tests {
         "a bird sings",
     ];
 
-    /// After every context, seen or not, the probabilities of all words and of the end are 1 together.
+    /// After every context, seen or not, the probabilities of all words and of the end sum to 1.
     #[test]
     fn probabilities_sum_to_one() {
         let model = Trigrams::fit(CAPTIONS);
@@ -234,7 +234,7 @@ mod tests {
             (2.0 - 1.0 / 3.0) / 3.0 + (1.0 / 3.0) * (2.0 / 3.0) * 0.19,
         );
         near(model.probability(START, START, x), (3.0 - 1.0 / 3.0) / 3.0 + (1.0 / 9.0) * 0.39);
-        near(model.probability(y, y, x), 0.39); // a context that was never seen; after y alone, D₂ takes all
+        near(model.probability(y, y, x), 0.39); // an unseen context; after y, D₂ takes all
         let end = (2.0 - 1.0 / 3.0) / 2.0 + (1.0 / 6.0) * 0.39;
         let want =
             -(model.probability(START, START, x) * model.probability(START, x, y) * end).ln();
@@ -264,7 +264,7 @@ mod tests {
         assert!(model.surprise("a dog runs").0 < model.surprise("a zebra runs").0);
     }
 
-    /// Nothing to learn from: two entries, unknown and end, equally probable.
+    /// Without captions the two entries, unknown and end, are equally probable.
     #[test]
     fn without_captions_everything_is_equally_probable() {
         let model = Trigrams::fit([]);

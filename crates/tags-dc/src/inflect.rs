@@ -1,8 +1,8 @@
 //! Forms of English words: singular and plural of nouns, lemmas of verbs.
 //!
-//! Rules and tables of irregular words, made for captions of photographs. Words are taken in lower case.
+//! Rules and tables of irregular words, made for captions of photographs. Words must be in lower case.
 
-/// Plural and singular, where no rule leads from one to the other.
+/// Plurals and their singulars, where no rule leads from one to the other.
 const IRREGULAR_NOUNS: [(&str, &str); 30] = [
     ("men", "man"),
     ("women", "woman"),
@@ -36,7 +36,7 @@ const IRREGULAR_NOUNS: [(&str, &str); 30] = [
     ("buses", "bus"),
 ];
 
-/// Words whose singular and plural are alike, and words without a singular.
+/// Words that `singular` keeps: words whose singular and plural are alike, words without a singular, and singulars in -s.
 const UNCHANGED: [&str; 44] = [
     "air",
     "aircraft",
@@ -100,7 +100,7 @@ strung:string swam:swim swum:swim swept:sweep swung:swing took:take taken:take t
 thought:think threw:throw thrown:throw tying:tie tied:tie dying:die wore:wear worn:wear woven:weave won:win wound:wind \
 wrote:write written:write did:do done:do does:do goes:go sewn:sew";
 
-/// The singular of a noun; a noun that is no plural stays.
+/// The singular of a noun. A noun that is not a plural stays.
 ///
 /// ```
 /// use tags_dc::inflect::singular;
@@ -175,7 +175,7 @@ pub enum VerbForm {
     Past,
 }
 
-/// The lemmas that a word may be a form of, the likeliest first. Most of them are no words of English; a lexicon knows which are.
+/// The possible lemmas of a word, the most likely first. Most of them are not English words; a lexicon must decide.
 pub fn lemmas(word: &str) -> Vec<(String, VerbForm)> {
     let irregular = IRREGULAR_VERBS.split_whitespace().filter_map(|pair| pair.split_once(':'));
     let of = |form: &str| match form {
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// The lemma stands among the candidates, with its form.
+    /// The right lemma is among the candidates, with its form.
     #[test]
     fn lemmas_hold_the_right_one() {
         use VerbForm::{Base, Ing, Past, Third};

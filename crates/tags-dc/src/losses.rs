@@ -8,9 +8,9 @@
 //! | Eq. 8, L_WoD | all tokens of its negatives | [`discrimination`] |
 //! | Eq. 9, L_WoC | the targets of its negatives | [`correction`] |
 //!
-//! An anchor is a caption or an image with its negatives. A loss is the mean over the rows of an anchor first, and then the mean over
-//! the anchors. `per_anchor` says how many rows each anchor has, in their order. An anchor without a row adds 0, and counts in the
-//! mean. A batch of one anchor has `per_anchor = &[rows]`.
+//! An anchor is a caption or an image with its negatives. A loss is first the mean over the rows of an anchor, and then the mean over
+//! the anchors. `per_anchor` says how many rows each anchor has, in the order of the anchors. An anchor without rows adds 0, and counts
+//! in the mean. A batch of one anchor has `per_anchor = &[rows]`.
 //!
 //! ```
 //! # #[cfg(feature = "flex")] {
@@ -18,7 +18,7 @@
 //! use tags_dc::{losses, stayed};
 //!
 //! let device = Device::flex().autodiff();
-//! // The scores of a caption and of two negatives, as a model gives them; then the two logits of each token of the first.
+//! // The scores of a caption and of two negatives, as a model gives them; then two logits per token of the first negative.
 //! let scores = Tensor::<1>::from_floats([0.9, 0.8, 0.3], &device).require_grad();
 //! let tokens = Tensor::<2>::from_floats([[0.0, 1.0], [0.0, 1.0]], &device).require_grad();
 //! let (istm, pulls) = losses::hinges(scores.clone(), &[[0, 1], [0, 2]], &[2], 0.2)?; // Eq. 7
@@ -35,10 +35,10 @@ use burn::tensor::{Tensor, TensorData};
 use itm_core::{Error, Result, host};
 use itm_kernels::embedding;
 
-/// The least log-probability of Eq. 8 and 9: below it there is no gradient.
+/// The least log-probability of Eq. 8 and 9. Below this value there is no gradient.
 const LEAST: f64 = -23.025_850_929_940_457; // ln 1e-10
 
-/// Triplets of scores, Eq. 4: the loss, and the share of triplets that pull.
+/// Triplets of scores, Eq. 4: the loss, and the share of triplets whose hinge is above 0.
 ///
 /// ```text
 /// TripL = max(a − s_p + s_n, 0)        loss = mean over the anchors of the mean over an anchor's triplets
@@ -47,14 +47,14 @@ const LEAST: f64 = -23.025_850_929_940_457; // ln 1e-10
 /// | symbol | here | shape |
 /// |---|---|---|
 /// | s | `scores`: probabilities σ(logit), not logits | `[scores]` |
-/// | p, n | `triplets`: rows of `scores`, first the true pair, then the false one | one a triplet |
+/// | p, n | `triplets`: rows of `scores`, first the true pair, then the false one | one per triplet |
 /// | a | `margin` | |
 ///
-/// Without a triplet the loss is 0, and so is the share.
+/// Without triplets the loss and the share are 0.
 ///
 /// # Errors
-/// Names a margin that is negative or not finite, a row outside of the scores, a number of triplets other than the sum of `per_anchor`, and
-/// a score that is NaN or infinite.
+/// If the margin is negative or not finite, a row is outside the scores, the number of triplets is not the sum of `per_anchor`, or a score
+/// is NaN or infinite.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -110,11 +110,11 @@ pub fn hinges(
 /// L_MLM = mean over the anchors of   1/Σ_k|P_k| Σ_{k, p ∈ P_k} −log softmax(logits_{k,p})_{y_p}
 /// ```
 ///
-/// `logits` are `[targets, V]` in the order of [`Generator::logits`](crate::Generator::logits); `words` are the words y that
-/// stood there: the labels of the maskings.
+/// `logits` are `[targets, V]` in the order of [`Generator::logits`](crate::Generator::logits); `words` are the original words y:
+/// the labels of the maskings.
 ///
 /// # Errors
-/// Names a number of words other than the number of rows or the sum of `per_anchor`, a word of at least V, and a row whose loss is
+/// If the number of words is not the number of rows or not the sum of `per_anchor`, a word is not below V, or the loss of a row is
 /// not finite.
 ///
 /// ```
@@ -123,7 +123,7 @@ pub fn hinges(
 ///
 /// let logits = Tensor::<2>::from_floats([[2.0, 2.0, 2.0, 2.0]], &Device::flex());
 /// let loss = tags_dc::losses::masked_words(logits, &[1], &[1])?;
-/// assert!((loss.into_scalar::<f32>() - 4f32.ln()).abs() < 1e-6); // all four are as likely
+/// assert!((loss.into_scalar::<f32>() - 4f32.ln()).abs() < 1e-6); // all four are equally likely
 /// # }
 /// # Ok::<(), tags_dc::Error>(())
 /// ```
@@ -141,14 +141,14 @@ pub fn masked_words(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> R
 /// | symbol | here | shape or value |
 /// |---|---|---|
 /// | logits | `logits` of each token of each negative | `[tokens, 2]` |
-/// | G | `stayed`, from [`stayed`](crate::stayed()) of each negative, one after the other | one a token |
+/// | G | `stayed`, from [`stayed`](crate::stayed()) of each negative, one after the other | one per token |
 /// | w | `weights` of class 0 and 1 | 1.0 and 0.11 in the released program |
 ///
 /// The mean is over the tokens: it is not divided by the sum of the weights.
 ///
 /// # Errors
-/// Names logits that are not two per row, a number of classes other than the number of rows or the sum of `per_anchor`, a class other
-/// than 0 and 1, a weight that is negative or not finite, and a row of logits that have no softmax.
+/// If there are not two logits per row, the number of classes is not the number of rows or not the sum of `per_anchor`, a class is not 0
+/// or 1, a weight is negative or not finite, or the logits of a row have no softmax.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -189,10 +189,10 @@ pub fn discrimination(
 /// ```
 ///
 /// `logits` are `[targets, V]` at [`Corrected::positions`](crate::Corrected::positions) of each negative, one after the other;
-/// `words` are the caption's tokens there.
+/// `words` are the caption's tokens at these positions.
 ///
 /// # Errors
-/// Names a number of words other than the number of rows or the sum of `per_anchor`, a word of at least V, and a row of logits that
+/// If the number of words is not the number of rows or not the sum of `per_anchor`, a word is not below V, or the logits of a row
 /// have no softmax.
 ///
 /// ```
@@ -210,7 +210,7 @@ pub fn correction(logits: Tensor<2>, words: &[u32], per_anchor: &[usize]) -> Res
     cross_entropy(logits, words, &weights, Some(LEAST))
 }
 
-/// What each row adds to the mean over the anchors of the means over their rows.
+/// The weight of each row in the mean over the anchors of the means over their rows.
 fn weights(rows: usize, per_anchor: &[usize]) -> Result<Vec<f32>> {
     let sum = per_anchor.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     if sum != Some(rows) {
@@ -221,7 +221,7 @@ fn weights(rows: usize, per_anchor: &[usize]) -> Result<Vec<f32>> {
     Ok(per_anchor.iter().flat_map(of).collect())
 }
 
-/// Σ w · (−log softmax(row)_y), no log-probability taken below `least`.
+/// Σ w · (−log softmax(row)_y), where `least` bounds the log-probabilities from below.
 fn cross_entropy(
     logits: Tensor<2>,
     labels: &[u32],
@@ -230,7 +230,7 @@ fn cross_entropy(
 ) -> Result<Tensor<1>> {
     let ([n, v], device) = (logits.dims(), logits.device());
     if labels.len() != n {
-        return Err(Error::invalid("targets", format!("{n}, one a row of logits"), labels.len()));
+        return Err(Error::invalid("targets", format!("{n}, one per row of logits"), labels.len()));
     }
     if let Some(row) = labels.iter().position(|&label| label as usize >= v) {
         return Err(Error::invalid(format!("target {row}"), format!("below {v}"), labels[row]));
@@ -240,12 +240,12 @@ fn cross_entropy(
         return Err(Error::invalid("logits", expected, n * v));
     }
     if n == 0 {
-        return Ok(logits.sum() * 0.0); // in the graph, as the loss of some rows
+        return Ok(logits.sum() * 0.0); // in the graph, like a loss of rows
     }
     let flat: Vec<u32> = (0..n).zip(labels).map(|(row, &label)| (row * v) as u32 + label).collect();
     let picked = embedding(log_softmax(logits, 1).reshape([n * v, 1]), &flat, None);
     let values = host(picked.clone().inner());
-    // A bound hides NaN from whoever looks at the loss; −∞ is a probability of 0, which a bound is for.
+    // The bound would turn NaN into a finite loss, so NaN is refused. The bound is for −∞, a probability of 0.
     let bad = |x: &f32| if least.is_some() { x.is_nan() } else { !x.is_finite() };
     if let Some(row) = values.iter().position(bad) {
         let place = format!("logits of target {row}");

@@ -1,4 +1,4 @@
-//! Masking by phrase or by word: which tokens of a sentence become targets, and which tokens stand there until they are refilled.
+//! Masking by phrase or by word: which tokens of a sentence become targets, and which tokens are in their place until the refill.
 
 mod probabilities;
 
@@ -19,7 +19,7 @@ pub enum MaskBy {
     /// The phrases of the sentence.
     #[default]
     Phrases,
-    /// Each token by itself.
+    /// Each token separately.
     Words,
 }
 
@@ -33,7 +33,7 @@ pub struct Masked {
 }
 
 impl Masked {
-    /// Positions of the targets, ascending. Kept and randomised ones are targets too: all of them are refilled.
+    /// Positions of the targets, ascending. Tokens that were kept or randomised are targets too: all targets are refilled.
     pub fn targets(&self) -> impl Iterator<Item = usize> {
         self.labels.iter().enumerate().filter_map(|(at, label)| label.map(|_| at))
     }
@@ -79,7 +79,7 @@ pub struct Masker {
 
 impl Masker {
     /// # Errors
-    /// Names a rate outside (0, 1] or an empty range.
+    /// If the rate is outside (0, 1], or the range is empty.
     pub fn new(by: MaskBy, rate: f64, mask: u32, range: Range<u32>) -> Result<Self> {
         check_rate(rate)?;
         if range.is_empty() {
@@ -89,12 +89,11 @@ impl Masker {
         Ok(Self { by, rate, mask, range })
     }
 
-    /// `count` independent maskings of one sentence (K). `tokens` includes `[CLS]` and `[SEP]`; position 0 of a phrase is the token behind
-    /// `[CLS]`.
-    /// Empty phrases are left out; a sentence without a phrase has one for each token.
+    /// `count` independent maskings of one sentence (K). `tokens` includes `[CLS]` and `[SEP]`; position 0 of a phrase is the token after
+    /// `[CLS]`. Empty phrases are left out. In a sentence without phrases each token is a phrase.
     ///
     /// # Errors
-    /// Names a sentence without a token between `[CLS]` and `[SEP]` and, where phrases are masked, a position that is no such token.
+    /// If the sentence has no token between `[CLS]` and `[SEP]`, or phrases are masked and a position is not such a token.
     pub fn maskings(
         &self,
         tokens: &[u32],
@@ -155,7 +154,7 @@ impl Masker {
 
     fn target(&self, masked: &mut Masked, tokens: &[u32], at: usize, rng: &mut impl RngExt) {
         if masked.labels[at].is_some() {
-            return; // a phrase before it has this position
+            return; // an earlier phrase has this position
         }
         masked.labels[at] = Some(tokens[at]);
         let u = rng.random::<f64>();
@@ -178,7 +177,7 @@ fn untouched(tokens: &[u32]) -> Masked {
     Masked { ids: tokens.to_vec(), labels: vec![None; tokens.len()] }
 }
 
-/// Phrases that name tokens, each position once; every token where there is no phrase.
+/// The phrases that are not empty, with each position once. Without such a phrase, every token is a phrase.
 fn checked(phrases: &[Vec<usize>], words: usize) -> Result<Vec<Vec<usize>>> {
     let mut kept = Vec::with_capacity(phrases.len());
     for (number, phrase) in phrases.iter().enumerate() {

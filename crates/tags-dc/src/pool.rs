@@ -1,4 +1,4 @@
-//! The pool of negatives (Eq. 6), and the retrieved ones of §3.8.
+//! The pool of negatives (Eq. 6), and the retrieved negatives of §3.8.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::filter::{Filter, Verdict};
 
 /// How well sentences match one image.
 pub trait Scores {
-    /// One score a sentence; the higher, the better it matches.
+    /// One score per sentence. A higher score is a better match.
     ///
     /// # Errors
     /// The errors of the model.
@@ -20,9 +20,9 @@ pub trait Scores {
 /// A row that stays, with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pick {
-    /// Its number among all rows.
+    /// The row's number among all rows.
     pub row: usize,
-    /// The model's score, less the filter's penalty.
+    /// The model's score minus the filter's penalty.
     pub score: f32,
 }
 
@@ -32,14 +32,14 @@ pub struct Pick {
 /// T⁻ = top-m of s(I, ·) over the survivors
 /// ```
 ///
-/// Of equal scores the smaller row comes first. Fewer than `m` survivors are all kept. Where nothing survives, the pool is empty and nothing is
-/// scored. Only survivors are scored: filtering before scoring changes no result and saves forward passes.
+/// Equal scores keep the order of the rows. If fewer than `m` rows survive, all of them are kept. If no row survives, the pool is empty and
+/// the model is not called. Only survivors are scored: filtering before scoring changes no result and saves forward passes.
 ///
 /// # Errors
-/// The errors of the model; names a score that is NaN, and a number of scores other than of rows.
+/// The errors of the model; also if a score is NaN, or the model gives another number of scores than there are survivors.
 ///
 /// # Panics
-/// If there is not one verdict a row.
+/// If there is not one verdict per row.
 ///
 /// ```
 /// use tags_dc::{Filter, Scores, Verdict, pool};
@@ -80,11 +80,11 @@ pub fn pool(
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Survivor {
     pub(crate) row: usize,
-    /// What it loses of its score.
+    /// The penalty on the row's score.
     penalty: f32,
 }
 
-/// The rows that a filter leaves, ascending.
+/// The rows that a filter leaves, in ascending order.
 pub(crate) fn survivors(verdicts: &[Verdict], filter: Filter) -> Vec<Survivor> {
     let of = |row| filter.penalty(verdicts[row]).map(|penalty| Survivor { row, penalty });
     (0..verdicts.len()).filter_map(of).collect()
@@ -100,10 +100,10 @@ pub(crate) fn picks(survivors: &[Survivor], scores: &[f32], m: usize) -> Result<
     Ok(best.into_iter().map(|at| Pick { row: survivors[at].row, score: lowered[at] }).collect())
 }
 
-/// Places of the `m` highest scores, the highest first; of equal scores the smaller place first. All places if there are fewer.
+/// Places of the `m` highest scores, the highest first. Equal scores keep their order. All places if there are fewer scores.
 ///
 /// # Errors
-/// Names a score that is NaN.
+/// If a score is NaN.
 pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
     if let Some(at) = scores.iter().position(|score| score.is_nan()) {
         return Err(Error::invalid(format!("score {at}"), "a number", "NaN"));
@@ -116,13 +116,13 @@ pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
     Ok(order)
 }
 
-/// The `h` hardest of the items that were drawn: those with the highest scores, best first; all of them if there are fewer (§3.8).
+/// The `h` drawn items with the highest scores, best first; all items if there are fewer (§3.8).
 ///
-/// `drawn` are numbers of images or of texts, as [`draw_images`] or [`draw_texts`] gives them; `scores` has the score of each beside the
-/// anchor. Equal scores: the item that stands first in `drawn`.
+/// `drawn` are numbers of images or of texts, as [`draw_images`] or [`draw_texts`] gives them. `scores` has the score of each item with the
+/// anchor. Equal scores keep the order of `drawn`.
 ///
 /// # Errors
-/// Names a number of scores other than of items, and a score that is NaN.
+/// If there is not one score per item, or a score is NaN.
 ///
 /// ```
 /// use tags_dc::{Pairs, Purpose, Streams, draw_texts, hardest};
@@ -137,16 +137,16 @@ pub fn top(scores: &[f32], m: usize) -> Result<Vec<usize>> {
 /// ```
 pub fn hardest(drawn: &[usize], scores: &[f32], h: usize) -> Result<Vec<usize>> {
     if scores.len() != drawn.len() {
-        let expected = format!("{}, one an item", drawn.len());
+        let expected = format!("{}, one per item", drawn.len());
         return Err(Error::invalid("scores", expected, scores.len()));
     }
     Ok(top(scores, h)?.into_iter().map(|at| drawn[at]).collect())
 }
 
-/// `count` texts (Q) that do not describe the image, without replacement; all of them if there are fewer.
+/// Draws `count` texts (Q) that do not describe the image, without replacement; all of them if there are fewer.
 ///
 /// # Departures
-/// Departure 16: out of the whole data set; the released program takes the worker's share only.
+/// Departure 16: the texts come from the whole data set; the released program draws only from the worker's share.
 ///
 /// # Errors
 /// If the image is not among the pairs.
@@ -160,7 +160,7 @@ pub fn draw_texts(
     Ok(draw_without(pairs.texts(), pairs.texts_of(image), count, rng))
 }
 
-/// `count` images (Q) other than the text's, without replacement; all of them if there are fewer.
+/// Draws `count` images (Q) other than the text's image, without replacement; all of them if there are fewer.
 ///
 /// # Errors
 /// If the text is not among the pairs.
@@ -181,7 +181,7 @@ fn among(what: &str, number: usize, n: usize) -> Result<()> {
     }
 }
 
-/// `count` of `0..n` without those `left_out`, which ascend.
+/// Draws `count` numbers of `0..n` that are not in `left_out`, whose numbers ascend.
 fn draw_without(n: usize, left_out: &[usize], count: usize, rng: &mut impl RngExt) -> Vec<usize> {
     let others = n - left_out.len();
     if others <= count {
@@ -200,7 +200,7 @@ mod tests {
     use crate::filter::{Protected, Repeat};
     use crate::{Purpose, Streams};
 
-    /// Scores by the first token; counts what it was asked.
+    /// Scores a row by its first token, and counts the rows.
     struct First {
         asked: usize,
         scores: fn(u32) -> f32,
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(best(&[], &[], Filter::Paper, 31), (vec![], 0));
     }
 
-    /// Departure 2: an unbounded score outlives its penalty of 3.
+    /// Departure 2: an unbounded score survives its penalty of 3.
     #[test]
     fn a_penalty_removes_nothing() {
         let verdicts = [Positive, Kept, Repeated];
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(hardest(&[7, 3, 5], &[0.1, 0.4, 0.4], 2).unwrap(), [3, 5]);
         assert_eq!(hardest(&[7], &[f32::NEG_INFINITY], 9).unwrap(), [7]);
         let line = |scores: &[f32]| hardest(&[7, 3], scores, 1).unwrap_err().to_string();
-        assert_eq!(line(&[0.1]), "scores: expected 2, one an item, got 1");
+        assert_eq!(line(&[0.1]), "scores: expected 2, one per item, got 1");
         assert_eq!(line(&[0.1, f32::NAN]), "score 1: expected a number, got NaN");
     }
 }

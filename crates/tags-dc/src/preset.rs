@@ -1,4 +1,4 @@
-//! Paper, released program, and what is used here.
+//! Presets: the paper, the released program, and the values used here.
 
 use itm_core::start::StartFrom;
 use itm_kernels::Precision;
@@ -15,24 +15,24 @@ use crate::{MaskBy, Repeat};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// The released program with its scripts, quirks included.
+    /// The released program with its scripts and quirks.
     Official,
-    /// What is printed; the hyper-parameters are in its Table 5.
+    /// The printed paper; the hyper-parameters are in its Table 5.
     Paper,
     /// The paper's hyper-parameters in the released program without its defects.
     Default,
 }
 
 impl Preset {
-    /// Phase 1, TAGS: retrieved negatives, masked words, synthetic sentences. The weights are random: which file a training begins
-    /// with, `model.published` says.
+    /// Phase 1, TAGS: retrieved negatives, masked words, synthetic sentences. The weights are random; `model.published` names a file to
+    /// begin with instead.
     ///
     /// | | official | paper | default |
     /// |---|---|---|---|
     /// | which sentences are no negatives | `penalty` | `paper` | `paper` |
-    /// | caption among synthetic sentences | its second position | itself | itself |
+    /// | positive beside synthetic sentences | its second token, repeated | the caption | the caption |
     /// | τ; λ of masked words, of synthetic sentences | 2; 0.05, 5e-4 | 1.5; 0.1, 1e-3 | 1.5; 0.1, 1e-3 |
-    /// | anchors an update | 128 | 256 | 256 |
+    /// | anchors per update | 128 | 256 | 256 |
     ///
     /// ```
     /// use tags_dc::Preset;
@@ -74,7 +74,7 @@ impl Preset {
         }
     }
 
-    /// Phase 2, TAGS-DC, which begins with the weights of phase 1: words are discriminated and corrected too.
+    /// Phase 2, TAGS-DC, which begins with the weights of phase 1. It also discriminates and corrects words.
     pub fn tags_dc(self) -> TagsDcConfig {
         let mut config = self.tags();
         let TagsDcConfig { synthetic, loss, train, .. } = &mut config;
@@ -87,7 +87,7 @@ impl Preset {
         config
     }
 
-    /// Keys about which this source says nothing. There its preset has another source's value.
+    /// Keys about which this source says nothing. For these keys its preset has another source's value.
     pub fn silent(self) -> &'static [&'static str] {
         match self {
             Self::Official | Self::Default => &[],
@@ -178,7 +178,7 @@ fn default() -> TagsDcConfig {
 mod tests {
     use super::*;
 
-    /// Each preset can be trained with, and a file says the same.
+    /// Each preset is a valid configuration, reads back from its file, and differs from the others.
     #[test]
     fn presets_are_valid_and_differ() {
         let all = [Preset::Official, Preset::Paper, Preset::Default];

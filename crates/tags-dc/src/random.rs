@@ -1,11 +1,11 @@
-//! Random numbers by purpose and caption: neither order nor threads change a draw.
+//! Random numbers by purpose and caption. Neither order nor threads change a draw.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 /// The seed of a run, and the round in which it draws: an epoch, or a step.
 ///
-/// Each purpose and each caption has a stream of its own, so drawing more of one never changes another.
+/// Each purpose and each caption has its own stream, so that more draws from one stream never change another.
 ///
 /// ```
 /// use rand::RngExt;
@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct Streams {
     /// Seed of the run.
     pub seed: u64,
-    /// Epoch or step; 0 where there is one round only.
+    /// Epoch or step; 0 if there is only one round.
     pub round: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Streams {
 pub enum Purpose {
     /// Which phrases are masked.
     Masks,
-    /// What replaces them.
+    /// Which tokens replace masked ones.
     Refills,
     /// Retrieved images of a text.
     Images,

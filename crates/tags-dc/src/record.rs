@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The longest line that is read, in bytes.
+/// The longest line that is accepted, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What makes a sentence a negative.
+/// Which change makes a sentence a negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What rules make.
+    /// The kinds that rules make.
     pub const RULES: [Self; 4] = [Self::Noun, Self::Numeral, Self::Relation, Self::Order];
 }
 
@@ -35,17 +35,17 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Id of the caption that it contradicts.
+    /// Id of the caption that the negative contradicts.
     pub caption: String,
     /// Seed of the draws: the same seed, captions and rules give the same file.
     pub seed: u64,
     /// What was changed.
     pub kind: Kind,
-    /// Positions in the caption of the words that went, from 0.
+    /// Positions of the replaced words in the caption, from 0.
     pub positions: Vec<usize>,
-    /// The words that went.
+    /// The replaced words.
     pub old: Vec<String>,
-    /// What stands there instead.
+    /// The new words.
     pub new: Vec<String>,
     /// The whole sentence.
     pub text: String,
@@ -62,13 +62,13 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// `path` stands in error lines.
+    /// A writer to `out`. Errors give `path` as the place.
     pub fn new(out: W, path: impl Into<PathBuf>) -> Self {
         Self { out, path: path.into() }
     }
 
     /// # Errors
-    /// If the line cannot be written; names a score that is not finite.
+    /// If the line cannot be written, or the score is not finite.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         if let Some(score) = record.score.filter(|score| !score.is_finite()) {
             let place = format!("{}, caption {}", self.path.display(), record.caption);
@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes a file whole or not at all: `fill` writes to a temporary file beside it, which then takes its name.
+/// Writes a file whole or not at all: `fill` writes to a temporary file in the same folder, which is then renamed to `path`.
 ///
 /// ```
 /// use tags_dc::record::{self, Kind, Record};
@@ -112,7 +112,7 @@ pub fn save<T>(
     let temporary = PathBuf::from(name);
     let written = write_to(&temporary, path, fill);
     if written.is_err() {
-        let _ = std::fs::remove_file(&temporary); // the first error is the one to tell
+        let _ = std::fs::remove_file(&temporary); // report only the first error
     }
     written
 }
@@ -131,17 +131,17 @@ fn write_to<T>(
     Ok(filled)
 }
 
-/// All records of a file. Empty lines are no records.
+/// All records of a file. Empty lines are skipped.
 ///
 /// # Errors
-/// If the file cannot be read; names file and line of a line that has other fields, positions that do not ascend, another number of old
-/// words than of positions, or more than 1 MiB.
+/// If the file cannot be read, or a line has other fields, positions that do not ascend, another number of old words than of positions, or
+/// more than 1 MiB. The error names file and line.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
     let file = File::open(path).map_err(Error::io(path))?;
     parse(&path.display().to_string(), BufReader::new(file))
 }
 
-/// The records of any source of lines; `name` stands in error lines.
+/// The records of any source of lines. Errors give `name` as the place.
 ///
 /// # Errors
 /// As [`read`].

@@ -5,12 +5,12 @@ use rand::RngExt;
 
 use crate::masking::Masked;
 
-/// A model that fills in masked words, beside one image: `logits` gives how likely each word is.
+/// A model that fills in masked words beside one image.
 pub trait Generator {
     /// Number of tokens, V.
     fn vocabulary(&self) -> usize;
 
-    /// Logits at the targets of the rows, row after row and ascending within a row: `[targets, V]`.
+    /// Logits at the targets, row after row, in ascending positions within a row: `[targets, V]`.
     ///
     /// # Errors
     /// The errors of the model.
@@ -28,12 +28,12 @@ pub trait Generator {
 /// | L | `draws` | 20 |
 /// | τ | `temperature` | 1.5 |
 ///
-/// All targets are refilled, kept and randomised ones too. Every other position keeps the token of the masked row, which is the original.
+/// All targets are refilled, also kept and randomised ones. Every other position keeps its original token.
 /// Refill `l` of row `k` is row `k·L + l` of the result.
 ///
 /// # Departures
-/// Departure 11: the printed search is over τ of 1.0 and 1.5, the program's default is 2.0. Departure 13: the whole
-/// vocabulary can be drawn, as in the released program; `forbid` takes tokens out.
+/// Departure 11: the paper searches τ among 1.0 and 1.5; the program's default is 2.0. Departure 13: the whole
+/// vocabulary can be drawn, as in the released program; `forbid` excludes tokens.
 ///
 /// ```
 /// use tags_dc::{Masked, Purpose, Refill, Streams};
@@ -49,19 +49,19 @@ pub trait Generator {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refill {
-    /// Refills of a masked row.
+    /// Refills per masked row.
     pub draws: usize,
-    /// Above 1 flattens the distribution, below 1 sharpens it.
+    /// A value above 1 flattens the distribution, a value below 1 sharpens it.
     pub temperature: f64,
     /// Tokens that are never drawn (`forbid_special`): `[PAD] [UNK] [CLS] [SEP] [MASK]` and ids without a word.
     pub forbid: Vec<u32>,
 }
 
 impl Refill {
-    /// Asks the generator, then draws.
+    /// Computes the generator's logits, then draws.
     ///
     /// # Errors
-    /// As [`draw`](Self::draw), and of the generator.
+    /// As [`draw`](Self::draw); also the errors of the generator.
     pub fn of(
         &self,
         rows: &[Masked],
@@ -72,12 +72,12 @@ impl Refill {
         self.draw(rows, &logits, generator.vocabulary(), rng)
     }
 
-    /// Draws from logits that were computed before: in training the loss computes them.
+    /// Draws from given logits. In training the loss computes them.
     ///
     /// # Errors
-    /// Names `draws` of 0, a temperature that is not above zero, a row without one label a token, a number of logits other than
-    /// `[targets, vocabulary]`, a logit that is NaN or +∞, a forbidden token outside the vocabulary, and a target where no token can be
-    /// drawn.
+    /// If `draws` is 0, the temperature is not above zero, a row has not one label per token, the number of logits is not
+    /// `[targets, vocabulary]`, a logit is NaN or +∞, a forbidden token is outside the vocabulary, or no token can be drawn at a
+    /// target.
     pub fn draw(
         &self,
         rows: &[Masked],
@@ -87,7 +87,7 @@ impl Refill {
     ) -> Result<Vec<Vec<u32>>> {
         self.check(vocabulary)?;
         if let Some(k) = rows.iter().position(|row| row.labels.len() != row.ids.len()) {
-            let expected = format!("{} labels, one a token", rows[k].ids.len());
+            let expected = format!("{} labels, one per token", rows[k].ids.len());
             return Err(Error::invalid(format!("row {k}"), expected, rows[k].labels.len()));
         }
         let targets: usize = rows.iter().map(|row| row.targets().count()).sum();
@@ -150,11 +150,11 @@ impl Refill {
     }
 }
 
-/// The first token whose cumulative sum lies above the share `u` of the whole: one without weight is never first.
+/// The first token whose cumulative sum is above the share `u` of the total. A token without weight is never the first.
 fn token(sums: &[f64], u: f64) -> u32 {
     let total = sums[sums.len() - 1];
     let at = sums.partition_point(|&sum| sum <= u * total);
-    let last = || sums.partition_point(|&sum| sum < total); // were u · total rounded up to the total
+    let last = || sums.partition_point(|&sum| sum < total); // if u · total rounds up to the total
     (if at < sums.len() { at } else { last() }) as u32
 }
 

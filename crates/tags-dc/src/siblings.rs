@@ -1,22 +1,22 @@
-//! Which words name one thing: learnt from captions of one image.
+//! Which words name the same thing, learnt from captions of one image.
 
 use std::collections::HashSet;
 
-/// How often more than by chance a word must stand beside another.
+/// How many times more often than by chance a word must occur beside another word.
 const TIMES_CHANCE: f64 = 3.0;
-/// In how many sibling captions at least.
+/// In how many sibling captions the word must occur at least.
 const AT_LEAST: usize = 5;
 
 /// Pairs of words: a caption stays true if one word of the pair replaces the other.
 ///
-/// Siblings are the captions of one image. They name one object by synonyms, or by wider words. A caption is *beside* `w` if it lacks `w`
-/// and one of its siblings holds `w`. Then `x` is excluded for `w` if
+/// Siblings are the captions of one image. They name the same object by synonyms, or by wider words. A caption is *beside* `w` if it lacks
+/// `w` and one of its siblings holds `w`. Then `x` is excluded for `w` if
 ///
 /// ```text
 /// #{beside w, holds x} ≥ 5   and   #{beside w, holds x} / #{beside w}  >  3 · #{lacks w, holds x} / #{lacks w}
 /// ```
 ///
-/// Words are numbers, of word pieces or of lemmas. Learn the pairs from training captions only.
+/// Words are given as numbers of word pieces or of lemmas. Learn the pairs from training captions only.
 ///
 /// ```
 /// use tags_dc::SiblingStatistics;
@@ -25,7 +25,7 @@ const AT_LEAST: usize = 5;
 /// let mut images = vec![vec![vec![tiny, ball], vec![small, ball]]; 5];
 /// images.extend(vec![vec![vec![cup], vec![cup]]; 40]);
 /// let siblings = SiblingStatistics::fit(&images);
-/// assert!(siblings.excludes(small, tiny)); // they stand beside each other
+/// assert!(siblings.excludes(small, tiny)); // siblings use one for the other
 /// assert!(!siblings.excludes(small, cup));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct SiblingStatistics {
 }
 
 impl SiblingStatistics {
-    /// Counts in captions grouped by image.
+    /// Learns the pairs from captions grouped by image.
     pub fn fit(images: &[Vec<Vec<u32>>]) -> Self {
         let images: Vec<Vec<Vec<u32>>> =
             images.iter().map(|captions| captions.iter().map(|c| distinct(c)).collect()).collect();
@@ -84,17 +84,17 @@ impl SiblingStatistics {
     }
 }
 
-/// Captions that hold a word, for one `w` at a time.
+/// How many captions hold each word, for one `w` at a time.
 struct Counts {
-    /// Beside `w`.
+    /// Among the captions beside `w`.
     beside: Vec<usize>,
-    /// Together with `w`.
+    /// Among the captions that also hold `w`.
     with: Vec<usize>,
     touched: Vec<u32>,
 }
 
 impl Counts {
-    /// Counts over the images that have `w`; returns the number of captions beside it.
+    /// Counts over the images that have `w`. Returns the number of captions beside `w`.
     fn add<'a>(&mut self, w: u32, images: impl Iterator<Item = &'a Vec<Vec<u32>>>) -> usize {
         let mut beside = 0;
         for caption in images.flatten() {
@@ -151,14 +151,14 @@ mod tests {
     }
 
     /// By hand, 10 images with w: all 10 captions beside it hold x. Without w there are 10 + 2·rest captions, 10 of them with x: chance is
-    /// 10 / (10 + 2·rest), a third of 1 at rest = 10. At rest = 10 it is not *more* than three times.
+    /// 10 / (10 + 2·rest), a third of 1 at rest = 10. At rest = 10 the share is not *more* than three times chance.
     #[test]
     fn more_than_three_times_chance_is_needed() {
         assert!(!SiblingStatistics::fit(&world(10, 10)).excludes(W, X));
         assert!(SiblingStatistics::fit(&world(10, 11)).excludes(W, X));
     }
 
-    /// `a dog and a cat`: both in one caption are two things.
+    /// `a dog and a cat`: two words in one caption name two things.
     #[test]
     fn captions_with_both_words_do_not_count() {
         let mut images = vec![vec![vec![W, X], vec![W]]; 50];

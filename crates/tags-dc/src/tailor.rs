@@ -24,7 +24,7 @@ use crate::refill::{Generator, Refill};
 /// use itm_core::Result;
 /// use tags_dc::{Filter, Generator, MaskBy, Masked, Masker, Protected, Refill, Scores, Streams, Tailor};
 ///
-/// /// Any word is as likely as another; the larger its number, the better it matches.
+/// /// All words are equally likely. Words with larger numbers match better.
 /// struct Model;
 /// impl Generator for Model {
 ///     fn vocabulary(&self) -> usize {
@@ -40,7 +40,7 @@ use crate::refill::{Generator, Refill};
 ///     }
 /// }
 ///
-/// let caption = [17, 5, 6, 18]; // 17 and 18 stand around the words, 19 is [MASK]
+/// let caption = [17, 5, 6, 18]; // 17 is [CLS], 18 is [SEP], 19 is [MASK]
 /// let tailor = Tailor {
 ///     masker: Masker::new(MaskBy::Phrases, 0.5, 19, 2..17)?,
 ///     maskings: 4,
@@ -59,13 +59,13 @@ use crate::refill::{Generator, Refill};
 pub struct Tailor<'a> {
     /// Draws targets.
     pub masker: Masker,
-    /// Independent maskings of a caption.
+    /// The number of independent maskings per caption.
     pub maskings: usize,
-    /// Draws the tokens that come for them.
+    /// Draws new tokens at the targets.
     pub refill: Refill,
     /// Drops the sentences that are no negatives.
     pub filter: Filter<'a>,
-    /// Negatives of a caption at most.
+    /// The most negatives per caption.
     pub kept: usize,
 }
 
@@ -74,9 +74,9 @@ pub struct Tailor<'a> {
 pub struct Negative {
     /// As many tokens as the caption has.
     pub tokens: Vec<u32>,
-    /// Whether each of these tokens had been masked. What was filled in may be the caption's own token.
+    /// Whether each token was masked. A masked token may be refilled with the caption's own token.
     pub masked: Vec<bool>,
-    /// How well it matches the image.
+    /// How well the sentence matches the image.
     pub score: f32,
 }
 
@@ -88,13 +88,13 @@ impl Negative {
 }
 
 impl Tailor<'_> {
-    /// The best negatives of a caption, best first: none where no synthetic sentence passes the filter.
+    /// The best negatives of a caption, best first. There are none if no synthetic sentence passes the filter.
     ///
-    /// `caption` includes `[CLS]` and `[SEP]`; position 0 of a phrase is the token behind `[CLS]`. `told` has the words of all captions of the
-    /// image. `number` is the caption's number in the whole set: each caption draws from streams of its own.
+    /// `caption` includes `[CLS]` and `[SEP]`; position 0 of a phrase is the token after `[CLS]`. `told` has the words of all captions of the
+    /// image. `number` is the caption's number in the whole set: each caption has its own random streams.
     ///
     /// # Errors
-    /// Names `maskings` and `kept` if they are 0; as [`Masker::maskings`], [`Refill::of`] and [`pool`].
+    /// If `maskings` or `kept` is 0; also as [`Masker::maskings`], [`Refill::of`] and [`pool`].
     pub fn negatives<M: Generator + Scores>(
         &self,
         caption: &[u32],
@@ -129,7 +129,7 @@ mod tests {
 
     const VOCABULARY: usize = 20;
 
-    /// Draws one word alone, whatever is masked; scores by the sum.
+    /// Draws the same word at every target, and scores a sentence by the sum of its tokens.
     struct Only(u32);
 
     impl Generator for Only {
@@ -157,7 +157,7 @@ mod tests {
         Tailor { masker, maskings: 30, refill, filter: Filter::Paper, kept }
     }
 
-    /// By hand: word 9 comes for the first, the second or both words of 5 6; 9 is in no caption.
+    /// By hand: word 9 replaces the first, the second or both words of 5 6; 9 is in no caption.
     #[test]
     fn golden_negatives_are_all_changes_best_first() {
         let told = Protected::of([&[5, 6][..]]);
@@ -172,11 +172,11 @@ mod tests {
         let all = [vec![17, 9, 9, 18], vec![17, 9, 6, 18], vec![17, 5, 9, 18]];
         assert_eq!(tokens(of(9, 9, &told)), all);
         assert_eq!(tokens(of(1, 9, &told)), all[..1]);
-        // What was masked is known of each: both words, the first, the second.
+        // Each negative knows its masked positions: both words, the first, the second.
         let masked: Vec<_> = of(9, 9, &told).into_iter().map(|n| n.masked).collect();
         assert_eq!(masked[0], [false, true, true, false]);
         assert!(masked[1][1] && masked[2][2]);
-        // No survivor: a caption of the image says the word.
+        // No survivor, because a caption of the image has the word.
         assert_eq!(of(9, 9, &Protected::of([&[5, 6][..], &[9]])), []);
     }
 

@@ -1,13 +1,13 @@
-//! Words of a negative: which of them stayed, which are corrected, and how many a model gets right.
+//! Words of a negative: which words stayed, which are corrected, and how many a model gets right.
 
 use itm_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Which tokens of a negative word correction asks for (departure 7).
+/// Which tokens of a negative are the targets of word correction (departure 7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Corrected {
-    /// The tokens that were masked, whether another token came or not.
+    /// The tokens that were masked, whether they changed or not.
     #[default]
     Masked,
     /// The tokens that differ from the caption's.
@@ -19,11 +19,11 @@ pub enum Corrected {
 impl Corrected {
     /// The positions that Eq. 9 corrects, ascending. The target at position `p` is `caption[p]`.
     ///
-    /// `negative` and `masked` have one entry a token of `caption`, as [`Negative::tokens`](crate::Negative::tokens) and
-    /// [`Negative::masked`](crate::Negative::masked) have.
+    /// `negative` and `masked` have one entry per token of `caption`, like [`Negative::tokens`](crate::Negative::tokens) and
+    /// [`Negative::masked`](crate::Negative::masked).
     ///
     /// # Errors
-    /// Names `negative` or `masked` if it has another length than `caption`.
+    /// If `negative` or `masked` has another length than `caption`.
     ///
     /// ```
     /// use tags_dc::Corrected;
@@ -52,7 +52,7 @@ impl Corrected {
     }
 }
 
-/// The classes of word discrimination, one a token: 1 where the negative has the caption's token, 0 where it has another one.
+/// The classes of word discrimination, one per token: 1 where the negative has the caption's token, 0 where it has another token.
 ///
 /// ```text
 /// G_tj = 1 if T⁻_tj = T_j, else 0        Eq. 8
@@ -79,11 +79,11 @@ pub fn stayed(caption: &[u32], negative: &[u32]) -> Result<Vec<u32>> {
 /// | discrimination | 2 logits of a token; class 1 is chosen if its probability is above 0.5 | [`stayed`] |
 /// | correction | V logits of a target | the caption's token |
 ///
-/// `logits` are `[classes.len(), width]`, row after row. Of equal logits the first counts as the largest.
+/// `logits` are `[classes.len(), width]`, row after row. The first of equal logits counts as the largest.
 ///
 /// # Errors
-/// If there is no class; names a number of logits that is no multiple of the number of classes, a class outside the width, and a
-/// logit that is NaN.
+/// If there is no class, the number of logits is not a multiple of the number of classes, a class is outside the width, or a logit
+/// is NaN.
 ///
 /// ```
 /// let logits = [0.2, 0.9, /* second token */ 0.2, 0.9];
@@ -113,7 +113,7 @@ pub fn accuracy(logits: &[f32], classes: &[u32]) -> Result<f64> {
     Ok(right as f64 / n as f64)
 }
 
-/// The first of the largest.
+/// The place of the largest value; of equal values, the first place.
 pub(crate) fn largest(values: &[f32]) -> usize {
     let better = |best: usize, k: usize| if values[k] > values[best] { k } else { best };
     (0..values.len()).fold(0, better)
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(of(&[1, 2, 3], &[]), "masked: expected 3 tokens, as the caption, got 0");
     }
 
-    /// By hand: 3 > 1, 2 > 0, and 5 is largest where class 0 is right.
+    /// By hand: 3 > 1 and 2 > 0 are right; 5 > 4 is wrong, because the class is 0.
     #[test]
     fn golden_share_of_right_rows() {
         let logits = [1.0, 3.0, 2.0, 0.0, 4.0, 5.0];
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(accuracy(&logits, &[2, 2]).unwrap(), 0.5, "rows 1 3 2 and 0 4 5");
     }
 
-    /// A head that says nothing is not right everywhere.
+    /// A head whose logits are all equal is not right everywhere.
     #[test]
     fn of_equal_logits_the_first_is_the_answer() {
         assert_eq!(accuracy(&[2.0; 4], &[1, 1]).unwrap(), 0.0);

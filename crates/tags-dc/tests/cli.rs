@@ -72,7 +72,7 @@ fn bad_input_is_one_line() {
     assert_eq!(phrases(&[" "]).status.code(), Some(2));
 }
 
-/// A file is replaced by what was read of it, or stays as it was.
+/// A file is replaced by complete output, or stays as it was.
 #[test]
 fn nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn a_wrong_command_line_is_one_line() {
     assert!(phrases(&["--help"]).status.success());
 }
 
-/// What is no plain file is written as it is: a rename would replace the device.
+/// A path that is not a plain file is written directly, because a rename would replace the device.
 #[cfg(unix)]
 #[test]
 fn a_device_stays_a_device() {

@@ -23,7 +23,7 @@ fn word_counts_make_negatives() {
         assert_eq!(record.kind, Kind::Refill);
         assert!(!record.positions.is_empty() && record.text.ends_with('.'), "{record:?}");
     }
-    // The words of the captions of image 0. A negative has one that is not among them.
+    // The words of the captions of image 0. Every negative has another word.
     let told = ["a", "brown", "dog", "jumps", "over", "log", "leaps", "fallen", "tree"];
     let of_first = records.iter().filter(|record| record.caption.starts_with("0#"));
     for record in of_first {

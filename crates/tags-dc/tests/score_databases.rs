@@ -28,12 +28,12 @@ fn databases_go_in_and_recalls_come_out() {
         example::run(&args)
     };
     let found = run("shape.json").unwrap();
-    // Two images and four sentences: no rank is below 4.
+    // With two images and four sentences, every item is among the first four.
     assert_eq!((found.i2t.recalls()[1], found.t2i.recalls()[1]), (100.0, 100.0));
 
     let mut small = shape.clone();
     small.text.vocabulary = 299;
     write("small.json", &small);
     let line = run("small.json").unwrap_err().to_string();
-    assert_eq!(line, "meta.json: expected tokens of a model with 299, got token 299");
+    assert_eq!(line, "meta.json: expected tokens of a model with 299 tokens, got token 299");
 }

@@ -71,7 +71,7 @@ fn what_is_no_code_of_the_module_is_no_arrow() {
         "fn f() { #[cfg(test)] crate::y::f(); }",
         "use crate::Own;", // of the root
         "use ::y::Y;",     // of another crate
-        "use y::Y;",       // the same: not below `x`
+        "use y::Y;",       // of another crate too: not below `x`
         "use serde::{y::Y, de};\nfn f() { de::y::f(); a.y::<u8>() }",
         "use de::de; fn f() { de::y() }",
         "impl X { fn f(self) { Self::y::f() } }",
@@ -102,7 +102,7 @@ fn circles_of_a_folder_are_found_and_parents_are_none() {
     }
 }
 
-/// x → y → z → x, and x → z → x: the arrow z → x is in both, one cut would do; the shorter one is named.
+/// x → y → z → x and x → z → x share the arrow z → x. The shorter circle is named first, and both are named until none is left.
 #[test]
 fn a_knot_is_named_until_it_is_open() {
     let root = ("main.rs", "mod x; mod y; mod z;");

@@ -1,4 +1,4 @@
-//! What a table was measured on: processor, threads, versions.
+//! The machine and software of a table: processor, threads, versions.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::table::{Kind, Row};
 
-/// Two lines; they carry no date and no name of a machine.
+/// Two lines, without a date and without the name of a machine.
 pub(super) fn describe(root: &Path, threads: usize, rows: &[Row]) -> String {
     let said = |kinds: &[Kind], key: &str| {
         let lines = rows.iter().flat_map(|row| &row.measured).filter(|m| kinds.contains(&m.kind()));
@@ -40,7 +40,7 @@ fn processor() -> String {
     named(&text)
 }
 
-/// The first processor of Linux' list; family and model too, for a virtual machine may hide the name's end.
+/// The first processor of Linux' list, with family and model, because a virtual machine may hide the end of the name.
 fn named(cpuinfo: &str) -> String {
     let field = |key: &str| {
         let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));

@@ -1,8 +1,8 @@
-//! `cargo xtask performance`: our time and memory beside PyTorch's, every measurement a process of its own.
+//! `cargo xtask performance`: our time and memory beside PyTorch's. Every measurement is its own process.
 //!
 //! The rows come from `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`, `crates/naaf/benches/naaf_step.rs`,
-//! `crates/tags-dc/benches/tags_step.rs`, and their twin `tests/reference/performance.py`. A round runs ours, the bare matrix products of the row if it has any, and
-//! every variant of PyTorch, one after the other; the best of all rounds counts.
+//! `crates/tags-dc/benches/tags_step.rs`, and their twin `tests/reference/performance.py`. A round runs our variants, the bare matrix
+//! products of the row if it has any, and every variant of PyTorch, one after the other. The best of all rounds counts.
 
 mod machine;
 mod process;
@@ -22,10 +22,10 @@ const HOPELESS: f64 = 1.3;
 /// Our times and PyTorch's, row by row.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The Python interpreter: one with torch, and transformers for its models.
+    /// A Python interpreter with torch, and with transformers for its models.
     #[arg(long)]
     python: PathBuf,
-    /// Only these rows, by comma; `docs/performance.md` is written if all are run.
+    /// Only these rows, separated by commas; `docs/performance.md` is written only if all rows run.
     #[arg(long, value_delimiter = ',', value_name = "ROW")]
     rows: Vec<String>,
     /// Rounds; the best counts.
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Threads of both sides [default: all of the machine].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Seconds that a process repeats its step for; three steps at least.
+    /// Seconds for which a process repeats its step; at least three steps.
     #[arg(long, value_name = "S", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
     /// Seconds after which a process is stopped and its cell becomes `-`.
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All rounds of one row. What cannot be measured keeps its reason instead.
+/// All rounds of one row. A variant that cannot be measured has the reason instead.
 fn measure(
     ours: &Program,
     torch: &Program,

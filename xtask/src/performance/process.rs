@@ -1,4 +1,4 @@
-//! One measurement: a fresh process of either side, and the line of JSON it prints.
+//! One measurement: a fresh process of one side, and the line of JSON that it prints.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -50,18 +50,19 @@ impl Program {
         Ok(rows.collect())
     }
 
-    /// What one process measured, or why there is no number, in one line.
+    /// The measurement of one process, or one line that says why there is no number.
     pub(super) fn measure(&self, row: &str, variant: &str, seconds: u32) -> Result<Value, String> {
         let (threads, seconds) = (self.threads.to_string(), seconds.to_string());
         let args = [row, variant, "--threads", &threads, "--seconds", &seconds];
         let line = parse(&self.output(&args)?)?;
         match line["threads"].as_u64() {
             Some(t) if t == self.threads as u64 => Ok(line),
-            other => Err(format!("{other:?} threads instead of {threads}")),
+            Some(other) => Err(format!("{other} threads instead of {threads}")),
+            None => Err(format!("no number of threads, instead of {threads}")),
         }
     }
 
-    /// The output; the last line of the errors, or that the time was up, if the process failed.
+    /// The output of the process. If it fails, the last line of its errors; if it takes too long, a line that says so.
     fn output(&self, args: &[&str]) -> Result<String, String> {
         let mut child = Command::new(&self.path)
             .args(&self.first)
@@ -81,7 +82,7 @@ impl Program {
                     thread::sleep(Duration::from_millis(50));
                 }
                 Ok(None) => {
-                    // It may just have ended by itself: then there is nothing to stop.
+                    // The process may have ended in the meantime: then there is nothing to stop.
                     let _ = child.kill();
                     let _ = child.wait();
                     return Err(format!("not done after {} s", self.limit.as_secs()));
@@ -110,18 +111,18 @@ fn parse(output: &str) -> Result<Value, String> {
     }
 }
 
-/// Reads to the end beside the process, which would wait for a full pipe otherwise.
+/// Reads to the end in a thread, because the process would block on a full pipe.
 fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            let _ = pipe.read_to_end(&mut bytes); // what came before an error is what there is
+            let _ = pipe.read_to_end(&mut bytes); // after an error, the bytes before it are kept
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Builds the benchmarks as `itm` is built, and says where they lie.
+/// Builds the benchmarks as `itm` is built, and returns their paths.
 pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(root)
@@ -144,7 +145,7 @@ pub(super) fn build_benches(root: &Path) -> Result<Vec<PathBuf>> {
     BENCHES.iter().map(find).collect()
 }
 
-/// In the order of their rows: single encoders, FNE's whole step, NAAF's and its cross attention, a micro-step of TAGS-DC.
+/// In the order of their rows: single encoders, FNE's whole step, NAAF's step and cross attention, a micro-step of TAGS-DC.
 const BENCHES: [&str; 4] = ["encoders", "paper_step", "naaf_step", "tags_step"];
 
 fn executable(message: &str, name: &str) -> Option<PathBuf> {
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(executable("no JSON", "encoders"), None);
     }
 
-    /// What a Python without torch says last is the reason; so is that the program does not exist.
+    /// The reason is the last line of a Python without torch, or that the program does not exist.
     #[cfg(unix)]
     #[test]
     fn a_failing_program_gives_one_line() {
@@ -197,6 +198,6 @@ mod tests {
         let slow = shell("sleep 20", 1);
         assert_eq!(slow.measure("x", "y", 1).unwrap_err(), "not done after 1 s");
         let other = shell("echo '{\"best\": 1, \"threads\": 3}'", 9);
-        assert_eq!(other.measure("x", "y", 1).unwrap_err(), "Some(3) threads instead of 1");
+        assert_eq!(other.measure("x", "y", 1).unwrap_err(), "3 threads instead of 1");
     }
 }

@@ -5,26 +5,26 @@ use std::fmt::Write;
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-/// What stands between these two lines of the page is written by the command.
+/// The command writes the text between these two lines of the page.
 const BEGIN: &str = "<!-- performance: begin -->";
 const END: &str = "<!-- performance: end -->";
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What a variant is in the comparison.
+/// The role of a variant in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Ours,
-    /// What the row cannot do without, by itself: its matrix products, or a copy of the bytes that it must move.
+    /// The work that the row cannot avoid: only its matrix products, or a copy of the bytes that it must move.
     Floor,
     Eager,
     Compiled,
-    /// Ours with products of bf16 operands, and PyTorch's: they are compared with each other, in a table of their own.
+    /// Ours with products of bf16 operands. A separate table compares it with [`Kind::Bf16`], PyTorch's variant.
     OursBf16,
     Bf16,
 }
 
-/// All measurements of one variant: the best of them, or why there is none.
+/// The best measurement of one variant, or the reason why there is none.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) variant: String,
@@ -42,7 +42,7 @@ impl Measured {
         }
     }
 
-    /// Takes in a round: the faster stays.
+    /// Adds a round. The fastest measurement stays.
     pub(super) fn add(&mut self, line: Result<Value, String>) {
         self.in_the_race = line.is_ok();
         let time = |line: &Result<Value, String>| line.as_ref().map(seconds).ok();
@@ -102,7 +102,7 @@ impl Row {
     }
 }
 
-/// Takes variants of PyTorch out of the race that are `factor` times slower than the best of their kind.
+/// Takes out of the race the variants of PyTorch that are more than `factor` times slower than the best of their kind.
 pub(super) fn drop_hopeless(all: &mut [&mut Measured], factor: f64) {
     for kind in [Kind::Eager, Kind::Compiled, Kind::Bf16] {
         let times = all.iter().filter(|m| m.kind() == kind).filter_map(|m| m.seconds());
@@ -113,7 +113,7 @@ pub(super) fn drop_hopeless(all: &mut [&mut Measured], factor: f64) {
     }
 }
 
-/// The table, the reasons of its gaps, and every variant.
+/// The tables, the reasons for their gaps, and every variant.
 pub(super) fn render(rows: &[Row], command: &str, repeat: u32) -> String {
     let mut text = format!(
         "`{command}`: the best of {repeat} round(s).\n\n\
@@ -244,8 +244,8 @@ mod tests {
         m
     }
 
-    /// By hand: ours 0.5 s against the faster of 1.0, 1.25 and 2.0; 300 MiB against the least, 400, of another variant. In bf16 0.3 s
-    /// against 0.4, 100 MiB against 200.
+    /// By hand: ours 0.5 s against 1.0, the fastest of 1.0, 1.25 and 2.0; 300 MiB against 400, the least, of another variant. In bf16
+    /// 0.3 s against 0.4 s, and 100 MiB against 200 MiB.
     #[test]
     fn a_row_compares_with_the_faster_and_the_smaller() {
         let mut failed = Measured::new("own-compiled-fused");
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(line(&row), "| gelu | - | 1.23 | - | - | - | 5 | - | - |\n");
     }
 
-    /// The best of the rounds stays; a failure later does not erase it; one 1.3 times slower than its kind's best is dropped.
+    /// The best round stays, and a later failure does not erase it. A variant 1.3 times slower than the best of its kind is dropped.
     #[test]
     fn rounds_keep_the_best_and_drop_the_hopeless() {
         let mut eager = measured("own", 1.0, 1.0);

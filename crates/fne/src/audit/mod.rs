@@ -1,7 +1,7 @@
-//! What the sampler did, beside what was true: pure functions over [`Observation`]s.
+//! Compares the sampler's choices with the truth: pure functions over [`Observation`]s.
 //!
-//! Only data with a known truth (the built-in scenes) can answer them. `truth(image, caption)` says
-//! whether a caption is true of an image. What other methods are audited by too is in [`itm_core::audit`].
+//! They need data with a known truth (the built-in scenes). `truth(image, caption)` says whether a
+//! caption is true of an image. The parts that other methods share are in [`itm_core::audit`].
 
 use itm_core::audit::{Candidates, Draws, Observed};
 
@@ -9,11 +9,11 @@ use crate::config::Preset;
 use crate::statistics::Snapshot;
 use crate::weights::{Excluded, Pool, Rule, weights};
 
-/// Presets whose draw an audit compares with, by the name they have in reports.
+/// Presets that an audit compares the draw with, each with its name in reports.
 pub(crate) const PRESETS: [(&str, Preset); 2] =
     [("FNE official", Preset::Official), ("FNE paper", Preset::Paper)];
 
-/// Both directions of one step, and the statistics its weights were computed with.
+/// Both directions of one step, and the statistics that its weights were computed with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     /// Images as anchors.
@@ -25,9 +25,9 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    /// The candidates of both directions that another image gave and that survive the margin cut `s > μ⁺ − γ`: those among
-    /// which the posterior has to tell false negatives. By their log-likelihood ratio; `None` as long as there are no more
-    /// than `min_count` pairs in the statistics, and no posterior.
+    /// The candidates of both directions that belong to another image and survive the margin cut `s > μ⁺ − γ`, each with its
+    /// log-likelihood ratio. The posterior must find the false negatives among them. `None` while the statistics hold at most
+    /// `min_count` pairs, because then there is no posterior.
     pub(crate) fn candidates(
         &self,
         margin: f64,
@@ -45,8 +45,8 @@ impl Observation {
         Some(candidates)
     }
 
-    /// Both directions against the truth: as drawn, uniform, hardest; and what the weights of each of [`PRESETS`] are
-    /// expected to draw from the same candidates, with more than `min_count` pairs in the statistics.
+    /// Both directions against the truth: negatives as drawn, uniform negatives, hardest negatives. If the statistics hold more
+    /// than `min_count` pairs, also what each of [`PRESETS`] is expected to draw from the same candidates.
     pub(crate) fn draws(
         &self,
         margin: f64,
@@ -66,8 +66,7 @@ impl Observation {
         draws
     }
 
-    /// Share of true pairs that drawing by a rule's weights is expected to meet in one direction; `None` as long as the
-    /// rule has no posterior.
+    /// Expected share of true pairs among draws by a rule's weights, in one direction. `None` while the rule has no posterior.
     pub(crate) fn expected_true_share(
         &self,
         side: &Observed,

@@ -3,12 +3,12 @@ use itm_core::audit::{Direction, Pair};
 use super::*;
 use crate::statistics::Moments;
 
-/// Caption 10 is of image 1, 20 of image 2, …; caption 20 is true of image 1 too.
+/// Caption 10 belongs to image 1, caption 20 to image 2, and so on. Caption 20 is true of image 1 too.
 fn truth(image: i64, caption: i64) -> bool {
     image == caption / 10 || (image, caption) == (1, 20)
 }
 
-/// One anchor a side: image 1, or its caption, with candidates of images 1 to 4.
+/// One anchor per direction: image 1 or its caption. The candidates are of images 1 to 4.
 fn observed(direction: Direction) -> Observed {
     let pair = |image| Pair { image, caption: 10 * image };
     Observed {
@@ -22,7 +22,7 @@ fn observed(direction: Direction) -> Observed {
     }
 }
 
-/// μ⁺ = 0.8, μ⁻ = 0.2, σ = 0.1 both.
+/// μ⁺ = 0.8, μ⁻ = 0.2; both σ are 0.1.
 fn observation(count: u64) -> Observation {
     let moments = |mean: f64| Moments {
         count,
@@ -44,8 +44,8 @@ fn observation(count: u64) -> Observation {
 /// paper    (τ = 1,   λ = 0.01)                exp(−0.94212) = 0.38980   exp(−0.44763) = 0.63914   exp(−0.045) = 0.95600
 /// ```
 ///
-/// Caption 20 is true of image 1, so the first is a false negative of the image; caption 10 is not true of image 2: of the
-/// caption there is none. 0.62434 / 1.42380 = 0.43850, 0.38980 / 1.98494 = 0.19638.
+/// Caption 20 is true of image 1, so the first candidate is a false negative of the image. Caption 10 is not true of image 2,
+/// so the caption has no false negative. 0.62434 / 1.42380 = 0.43850, 0.38980 / 1.98494 = 0.19638.
 #[test]
 fn golden_shares_of_the_presets() {
     let draws = observation(201).draws(0.2, 200, &truth);
@@ -59,20 +59,20 @@ fn golden_shares_of_the_presets() {
     assert!(early.others.is_empty() && early.others_anchors == 0.0, "no posterior at n⁺ = 200");
 }
 
-/// The candidates above the cut 0.6, once there is a posterior; the flagged one is the true one.
+/// The candidates above the cut 0.6, as soon as there is a posterior. One of the two flagged candidates is true.
 #[test]
 fn candidates_survive_the_cut_and_have_their_ratio() {
     let seen = observation(201);
     let found = seen.candidates(0.2, 200, &truth).unwrap();
     assert_eq!((found.count(), found.base_rate()), (4, Some(0.25)));
-    // P(0.7) = 0.94 and P(0.65) = 0.45 of both sides: above 0.5 are the first of each, one of them true.
+    // P(0.7) = 0.94 and P(0.65) = 0.45 in both directions: one candidate of each is above 0.5, and one of the two is true.
     let detection = found.detection(1e-4, 0.5).unwrap();
     assert_eq!((detection.precision, detection.recall), (Some(0.5), Some(1.0)));
     assert_eq!(found.detection(1e-4, 0.4).unwrap().flagged, 1.0);
     assert!(observation(200).candidates(0.2, 200, &truth).is_none());
 }
 
-/// The hardest candidate of an audit is the one that the row "w/o FNE" takes.
+/// The hardest candidate of an audit is the candidate that the row "w/o FNE" takes.
 #[test]
 fn hardest_is_the_samplers() {
     let mut o = observed(Direction::ImageToText);

@@ -37,7 +37,7 @@ fn trap_11_ring_wraps_around() {
     }
 }
 
-/// A loop of your own gives tensors of the differentiating device: values are kept, no graph, and the tables stay plain.
+/// Your own loop may push tensors of an autodiff device. The bank keeps their values without the graph, on the plain device.
 #[test]
 fn rows_come_without_their_graph() {
     let device = Device::flex().autodiff();
@@ -85,7 +85,7 @@ fn a_saved_bank_goes_on_and_a_damaged_one_is_refused() {
     );
 }
 
-/// What does not fit, and what would poison the memory for as many steps as it holds: the line names it, and no row changes.
+/// Rows that do not fit, or that hold a NaN or an infinity, are refused. The error names them, and no row of the bank changes.
 #[test]
 fn a_push_that_is_refused_leaves_the_bank_as_it_was() {
     let device = Device::flex();
@@ -122,7 +122,7 @@ fn trap_06_the_unwritten_id_is_refused() {
     assert_eq!(bank.state(), before);
 }
 
-/// Whatever was pushed is undone, wherever the ring stands and however many rows it has.
+/// A push is undone at any position of the ring, for any number of rows.
 #[test]
 fn what_was_pushed_is_undone() {
     for (k, b) in [(12, 5), (3, 5), (5, 5), (1, 2)] {
@@ -150,7 +150,7 @@ fn a_batch_larger_than_the_bank_leaves_its_last_rows() {
     assert_eq!(none.capacity(), 0);
 }
 
-/// No copy of a bank a step: the tables stay where they are, and one that is held elsewhere keeps its values.
+/// A push does not copy the bank: the tables keep their addresses. A table that is held elsewhere keeps its values.
 #[test]
 fn rows_are_overwritten_in_place() {
     use burn::backend::Flex;

@@ -1,4 +1,4 @@
-//! `[model]`: which encoders, where their weights come from, what becomes of their rows.
+//! `[model]`: the encoders, where their weights come from, and how their rows become an embedding.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,15 +17,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::FeatureTransform;
 
-/// Both encoders; any kind of one goes with any kind of the other.
+/// Both encoders. Any image encoder goes with any text encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Width d of the joint space: of both encoders' embeddings and of the banks.
+    /// Width d of the joint space: the width of all embeddings and of the bank.
     pub embed_dim: usize,
     /// The weights before the first step: random or published ones, or the weights of [`Fne::with_start`](crate::Fne::with_start).
     pub start: StartFrom,
-    /// Which closed form the weights begin with, where `start` asks for one.
+    /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cca: Option<StartOptions>,
     /// Images to v̄.
@@ -60,18 +60,18 @@ pub enum TextConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeaturesConfig {
-    /// What is done to a row first.
+    /// The transform of a row before the map.
     pub transform: FeatureTransform,
     /// A small network beside the linear map, whose output is 0 before the first step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual: Option<ResidualShape>,
 }
 
-/// A linear map of the stems that occur to d.
+/// A linear map to d of the stems that occur.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BagConfig {
-    /// What the stems of a caption count.
+    /// How the stems of a caption are weighted.
     pub pooling: BagPooling,
 }
 
@@ -85,15 +85,15 @@ pub struct GruConfig {
     pub pool: TextPool,
 }
 
-/// ViT: what it sees of a picture, what becomes of its rows.
+/// ViT: its input pictures, and how its rows become an embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VitConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
     pub weights: Weights<VitShape>,
-    /// P5: height and width of its input; position embeddings of another size are interpolated.
+    /// P5: height and width of the input picture. Position embeddings of another size are interpolated.
     pub image_size: usize,
-    /// P6: what pixels are normalised by.
+    /// P6: the constants that normalise pixels.
     pub pixels: Pixels,
     /// P25: the random part of the training transform.
     pub augment: Augmentation,
@@ -101,43 +101,43 @@ pub struct VitConfig {
     pub pool: ImagePool,
     /// P4: a fully connected layer to d.
     pub projection: Projected,
-    /// What a block keeps of its forward pass.
+    /// What a block keeps from its forward pass.
     pub activations: Memory,
 }
 
-/// BERT: what it reads of a caption, what becomes of its rows.
+/// BERT: its input captions, and how its rows become an embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BertConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
     pub weights: Weights<BertShape>,
-    /// Word pieces that are kept of a caption, `[CLS]` and `[SEP]` among them.
+    /// Largest number of word pieces per caption, including `[CLS]` and `[SEP]`.
     pub max_pieces: usize,
-    /// P3: whether training keeps no more than `max_pieces` either.
+    /// P3: whether training captions are cut to `max_pieces` too.
     pub train_truncate: TrainTruncate,
     /// P1, P2: the positions whose mean is w̄.
     pub pool: PiecePool,
     /// P4: a fully connected layer to d.
     pub projection: Projected,
-    /// What a block keeps of its forward pass.
+    /// What a block keeps from its forward pass.
     pub activations: Memory,
 }
 
-/// Where weights come from. In a file a text is a folder or `org/name@revision`, a table the sizes of a random model.
+/// Where weights come from. In a config, a string is a folder or `org/name@revision`, and a table has the sizes of a random model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Weights<S> {
-    /// Published ones.
+    /// Published weights.
     Pretrained(String),
-    /// Random ones of these sizes, a function of the seed.
+    /// Random weights of these sizes, a function of the seed.
     Random(S),
 }
 
 impl<S> Weights<S> {
-    /// The folder of published weights, which may be fetched first; `None` for random ones.
+    /// The folder of published weights, which may be downloaded first; `None` for random weights.
     ///
     /// # Errors
-    /// Those of [`Hub::folder`].
+    /// The errors of [`Hub::folder`].
     pub fn folder(&self) -> Result<Option<PathBuf>> {
         match self {
             Self::Pretrained(name) => Hub::from_env().folder(name).map(Some),
@@ -147,7 +147,7 @@ impl<S> Weights<S> {
 }
 
 impl<S: Clone> Weights<S> {
-    /// The sizes: of a folder, those that its `config.json` names.
+    /// The sizes of the weights. `read` reads them from a folder.
     fn shape(&self, read: impl FnOnce(PathBuf) -> Result<S>) -> Result<S> {
         match self {
             Self::Pretrained(name) => read(Hub::from_env().folder(name)?),
@@ -157,7 +157,7 @@ impl<S: Clone> Weights<S> {
 }
 
 impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
-    /// By hand: an untagged enum would name neither the missing nor the unknown key of a table.
+    /// Written by hand, because an untagged enum would name neither the missing nor the unknown key of a table.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct Either<S>(PhantomData<S>);
         impl<'de, S: Deserialize<'de>> Visitor<'de> for Either<S> {
@@ -182,25 +182,25 @@ impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
     }
 }
 
-/// P4: between the mean and the joint space.
+/// P4: the layer between the mean and the joint space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Projected {
-    /// Nothing: d is the encoder's width (released code).
+    /// No layer: d is the encoder's width (released code).
     #[default]
     None,
-    /// `x W + b` to d, part of the encoder: it has a momentum copy (paper).
+    /// `x W + b` to d. The layer is part of the encoder, so it has a momentum copy (paper).
     Linear,
 }
 
-/// P6: what is subtracted from pixels in 0..1 and what divides them.
+/// P6: the mean and the deviation that normalise pixels in 0..1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pixels {
     /// CLIP's constants (released code).
     #[default]
     Clip,
-    /// 0.5 and 0.5, which ViT's published weights were trained with.
+    /// 0.5 and 0.5. ViT's published weights were trained with these.
     Half,
 }
 
@@ -211,9 +211,9 @@ pub enum Augmentation {
     /// Crop, flip, two operations that saturate at 0 and 255.
     #[default]
     Saturating,
-    /// The same, two of the operations wrapping around at 256 (released code).
+    /// The same operations, but two of them wrap around at 256 (released code).
     Wraparound,
-    /// None: pictures as in evaluation. Ours.
+    /// No random part: pictures as in evaluation. Ours.
     Off,
 }
 
@@ -221,15 +221,15 @@ pub enum Augmentation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrainTruncate {
-    /// They are.
+    /// Cut.
     #[default]
     On,
-    /// They are not (released code).
+    /// Not cut (released code).
     Off,
 }
 
 impl ModelConfig {
-    /// A linear map of features as they are, and a mean over the states of a gated recurrent unit.
+    /// A linear map of raw features, and a mean over the states of a gated recurrent unit.
     pub fn new(embed_dim: usize, word_dim: usize) -> Self {
         Self {
             embed_dim,
@@ -243,11 +243,11 @@ impl ModelConfig {
         }
     }
 
-    /// Refuses published weights that do not fit the rest of the configuration, by their `config.json` alone: what a run can
-    /// know before it reads hundreds of megabytes.
+    /// Refuses published weights that do not fit the rest of the configuration. Reads only their `config.json`, so that a run
+    /// fails before it reads hundreds of megabytes.
     ///
     /// # Errors
-    /// If a folder is not to be found, or of another architecture, or of another size than the configuration says.
+    /// If a folder is not found, or has another architecture or another size than the configuration says.
     pub fn check_weights(&self) -> Result<()> {
         if let ImageConfig::Vit(vit) = &self.image {
             vit.check(&vit.shape()?, self.embed_dim)?;
@@ -258,7 +258,7 @@ impl ModelConfig {
         }
     }
 
-    /// The closed form that the weights begin with, if they do.
+    /// The closed form that the weights begin with, if `start` is `cca`.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
@@ -297,7 +297,7 @@ impl ModelConfig {
 }
 
 impl ModelConfig {
-    /// Whether an encoder has blocks, whose precision can be chosen.
+    /// Whether an encoder has blocks. Only blocks have a precision that can be chosen.
     pub fn has_blocks(&self) -> bool {
         matches!(self.image, ImageConfig::Vit(_)) || matches!(self.text, TextConfig::Bert(_))
     }
@@ -330,7 +330,7 @@ impl ModelConfig {
 }
 
 impl VitConfig {
-    /// The picture of training: a function of a seed, or [`Augmentation::Off`]'s `None`.
+    /// The random transform of training pictures; `None` with [`Augmentation::Off`].
     pub fn augment(&self) -> Option<Augment> {
         let overflow = match self.augment {
             Augmentation::Off => return None,
@@ -340,7 +340,7 @@ impl VitConfig {
         Some(Augment { transform: self.transform(), overflow })
     }
 
-    /// The picture of evaluation.
+    /// The transform of evaluation pictures.
     pub fn transform(&self) -> Transform {
         let normalization = match self.pixels {
             Pixels::Clip => Normalization::CLIP,
@@ -349,10 +349,10 @@ impl VitConfig {
         Transform { size: self.image_size as u32, normalization }
     }
 
-    /// The sizes of its weights.
+    /// The sizes of the weights.
     ///
     /// # Errors
-    /// Those of [`Hub::folder`] and [`VitShape::read`].
+    /// The errors of [`Hub::folder`] and [`VitShape::read`].
     pub fn shape(&self) -> Result<VitShape> {
         self.weights.shape(VitShape::read)
     }
@@ -368,10 +368,10 @@ impl VitConfig {
 }
 
 impl BertConfig {
-    /// The sizes of its weights.
+    /// The sizes of the weights.
     ///
     /// # Errors
-    /// Those of [`Hub::folder`] and [`BertShape::read`].
+    /// The errors of [`Hub::folder`] and [`BertShape::read`].
     pub fn shape(&self) -> Result<BertShape> {
         self.weights.shape(BertShape::read)
     }

@@ -1,4 +1,4 @@
-//! Paper, released program, and that program without its defects.
+//! Presets: the paper, the released program, and the released program without its defects.
 
 use itm_core::encoders::{ImagePool, PiecePool};
 use itm_core::learn::Schedule;
@@ -20,7 +20,7 @@ use crate::weights::{Density, Tie};
 pub enum Preset {
     /// The released program, quirks included.
     Official,
-    /// What is printed, literally.
+    /// The values that the paper prints.
     Paper,
     /// The released program without its defects.
     Default,
@@ -129,8 +129,8 @@ impl Preset {
         }
     }
 
-    /// Keys about which this source says nothing. There its preset has another source's value. The paper leaves open what only a
-    /// program has to settle.
+    /// Keys that this source does not mention. For these keys its preset has the value of another source. The paper omits details
+    /// that only a program must settle.
     pub fn silent(self) -> &'static [&'static str] {
         match self {
             Self::Official | Self::Default => &[],
@@ -165,7 +165,7 @@ impl Preset {
         FneConfig { model: self.model(), train: self.train(), sampler: self.sampler() }
     }
 
-    /// The course of training; `official` loses its dropout after the first validation of an epoch.
+    /// The section `[train]`. `official` loses its dropout after the first validation of an epoch.
     pub fn train(self) -> TrainConfig {
         let dropout_after_validation = match self {
             Self::Official => DropoutAfterValidation::Off,
@@ -195,7 +195,7 @@ impl Preset {
 mod tests {
     use super::*;
 
-    /// By the equations and §A.2 on one side, the released program on the other.
+    /// The paper's values are from the equations and §A.2, the official values from the released program.
     #[test]
     fn samplers_differ_where_paper_and_program_do() {
         let (o, p, d) =

@@ -107,8 +107,8 @@ fn features_are_transformed_row_by_row() {
     }
 }
 
-/// P6 and P25, on a grey picture with one dark and one bright pixel: the floats of training differ by the constants that
-/// normalise them, and over the seeds by what the operations do at 256.
+/// P6 and P25, on a picture with gradients: another normalisation changes both transforms, and wrapping around at 256 changes
+/// only the training pictures.
 #[test]
 fn pixels_and_augmentation_change_the_picture() {
     let vit = |change: fn(&mut VitConfig)| {
@@ -144,7 +144,7 @@ fn pixels_and_augmentation_change_the_picture() {
     assert!(vit(|v| v.augment = Augmentation::Off).augment().is_none());
 }
 
-/// The encoders' keys are required too, in both forms of the weights, and a table of sizes names what it lacks.
+/// The keys of both encoders are required too, with a folder and with a table of sizes. The error names the missing key.
 #[test]
 fn the_keys_of_vit_and_bert_are_required() {
     let mut config = Preset::Default.config();

@@ -1,12 +1,12 @@
-//! What becomes of given image features.
+//! The transform of given image features.
 
 use serde::{Deserialize, Serialize};
 
-/// What is done to a row of image features before the projection.
+/// The transform of a row of image features before the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureTransform {
-    /// Nothing.
+    /// No transform.
     Raw,
     /// Divided by its norm.
     L2,

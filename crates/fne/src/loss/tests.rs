@@ -59,7 +59,7 @@ fn panic_of(f: impl FnOnce()) -> String {
     *panic.downcast::<String>().expect("a formatted message")
 }
 
-/// Each says both shapes; none comes from within burn.
+/// Each panic message names both shapes, and no panic comes from burn.
 #[test]
 fn shapes_that_do_not_fit_are_named() {
     let of = |b: usize, d: usize| matrix(&vec![0.5; b * d], d);
@@ -241,8 +241,8 @@ impl NegativeSampler for Drawn {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
-    /// Drawing first and computing only the drawn columns gives what the dense path through
-    /// `triplet` gives: loss and gradient.
+    /// Drawing first and computing only the drawn columns gives the loss and the gradient of the
+    /// dense path through `triplet`.
     #[test]
     fn both_paths_agree(s in vec(-1.0f32..1.0, 4 * 5 + 7 * 5), own in vec(-1.0f32..1.0, 20), seed: u64) {
         let (a, pool) = s.split_at(20);

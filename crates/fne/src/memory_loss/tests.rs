@@ -27,14 +27,14 @@ fn bank(ids: &[i64], seed: u64, device: &Device) -> Bank {
     bank
 }
 
-/// Statistics that saw nothing, or this.
+/// Statistics that hold these numbers.
 fn statistics(seen: Snapshot) -> Statistics {
     let mut statistics = Statistics::new(Variance::Official, Reset::Epoch);
     statistics.restore(seen);
     statistics
 }
 
-/// One candidate of another image: both directions draw it, so that L and its gradient are known in plain loops.
+/// There is one candidate of another image, so both directions draw it, and plain loops give L and its gradient.
 #[test]
 fn golden_of_a_bank_with_one_candidate() {
     let device = Device::flex().autodiff();
@@ -71,7 +71,7 @@ fn golden_of_a_bank_with_one_candidate() {
     assert!(texts.grad(&grads).is_some());
 }
 
-/// A bank of the pair's own image alone: nothing to learn from, and no NaN. Without autodiff the value is the same.
+/// A bank that holds only the pair's own image gives a loss of 0, not NaN. Without autodiff the value is the same.
 #[test]
 fn own_images_are_never_drawn() {
     let plain = Device::flex();
@@ -89,8 +89,8 @@ fn own_images_are_never_drawn() {
     assert_eq!(value(&[2, 3], &plain), value(&[2, 3], &plain.clone().autodiff()));
 }
 
-/// Where a bank holds the same rows on both sides, and both sides of a batch are the same, only the seed can tell the directions
-/// apart: the images' gradient is the texts' where both draw the same rows.
+/// Both sides of the bank are equal, and both sides of the batch, so only the seeds of the two directions differ. An image and
+/// its text have the same gradient only if both draw the same row.
 #[test]
 fn the_two_directions_draw_by_seeds_of_their_own() {
     let device = Device::flex().autodiff();
@@ -120,8 +120,8 @@ fn the_two_directions_draw_by_seeds_of_their_own() {
     assert_ne!(gradients(0), gradients(1));
 }
 
-/// The cut at μ⁺ − γ follows the statistics from call to call: with μ⁺ = 0 the far row is a candidate too, with μ⁺ = 1 the near
-/// one alone. By hand, γ = 0.5: hinge 0.5 − 1 + 0.6 = 0.1 for the near row in each direction, 0 for the far one.
+/// The cut at μ⁺ − γ follows the statistics from call to call. With μ⁺ = 0 the far row is a candidate too, with μ⁺ = 1 only the
+/// near row is. By hand, γ = 0.5: hinge 0.5 − 1 + 0.6 = 0.1 for the near row in each direction, 0 for the far row.
 #[test]
 fn every_call_reads_the_statistics_as_they_are() {
     let device = Device::flex();
@@ -165,7 +165,7 @@ fn what_cannot_be_learnt_from_is_refused() {
     assert_eq!(line(pair(ids), &empty), "bank: expected at least 1 row, got 0");
     let unwritten = Bank::new(8, D, 1, &device);
     let expected = "bank: expected at least 1 pair that was pushed into it";
-    let got = "random rows alone; push a batch first";
+    let got = "only random rows; push a batch first";
     assert_eq!(line(pair(ids), &unwritten), format!("{expected}, got {got}"));
     let narrow = Bank::new(8, 3, 1, &device);
     assert_eq!(line(pair(ids), &narrow), "images: expected 2 rows of width 3, got 2 of 4");

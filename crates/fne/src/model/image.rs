@@ -16,10 +16,10 @@ use crate::checks;
 use crate::config::{ImageConfig, Projected, VitConfig, Weights};
 
 impl ImageConfig {
-    /// Features as the projection takes them; pixels as they are.
+    /// Features, transformed for the projection, or pixels, unchanged.
     ///
     /// # Panics
-    /// If there are not as many whole images, or they are regions.
+    /// If `images` are regions, or their values are not `count` whole images.
     pub(crate) fn prepared<'a>(&self, images: Images<'a>, count: usize) -> Prepared<'a> {
         let n = images.values().len();
         let width = match images {
@@ -67,7 +67,7 @@ impl Prepared<'_> {
 
 /// The encoder of images.
 #[derive(Module, Debug)]
-#[allow(clippy::large_enum_variant)] // two of them exist
+#[allow(clippy::large_enum_variant)] // only two values exist
 pub enum ImageEncoder {
     /// Takes global features.
     Features(Projection),
@@ -95,7 +95,7 @@ pub struct VitEncoder {
 }
 
 impl ImageEncoder {
-    /// Random or published weights; a report of the published ones.
+    /// An encoder with random or published weights, and a report on the published weights.
     pub(super) fn open(
         config: &ImageConfig,
         (image_dim, embed_dim): (usize, usize),
@@ -162,7 +162,7 @@ impl ImageEncoder {
         }
     }
 
-    /// Refuses images of another kind, width, size or number than it encodes.
+    /// Refuses images of another kind, width, size or number than the encoder expects.
     pub(crate) fn check(&self, images: Images, count: usize) -> Result<()> {
         match (self, images) {
             (Self::Features(map), Images::Features(values)) => {

@@ -14,7 +14,7 @@ use crate::config::{BertConfig, Projected, TextConfig, TrainTruncate, Weights};
 
 /// The encoder of captions.
 #[derive(Module, Debug)]
-#[allow(clippy::large_enum_variant)] // two of them exist
+#[allow(clippy::large_enum_variant)] // only two values exist
 pub enum TextEncoder {
     /// Reads words in their order.
     Gru(GruText),
@@ -60,7 +60,7 @@ impl BertEncoder {
 }
 
 impl TextEncoder {
-    /// Random or published weights; a report of the published ones.
+    /// An encoder with random or published weights, and a report on the published weights.
     pub(super) fn open(
         config: &TextConfig,
         (vocabulary, embed_dim): (usize, usize),
@@ -105,7 +105,7 @@ impl TextEncoder {
         self
     }
 
-    /// Captions made ready; captions of words are padded to a width if one is given.
+    /// Prepares captions for this encoder. Captions in word order are padded to `width`, if it is given.
     pub(crate) fn read<C: AsRef<[u32]>>(&self, captions: &[C], width: Option<usize>) -> Captions {
         match (self, width) {
             (Self::Bag(_), _) => {
@@ -136,11 +136,11 @@ impl TextEncoder {
         }
     }
 
-    /// Refuses captions that it cannot encode.
+    /// Refuses captions that the encoder cannot encode.
     ///
     /// # Errors
-    /// If a word's number is outside the vocabulary, or, except for a bag of words, a caption has no word or more than there
-    /// are positions.
+    /// If a word's number is outside the vocabulary. Except for a bag of words, also if a caption has no word, or more words
+    /// than the encoder has positions.
     pub(crate) fn check<C: AsRef<[u32]>>(&self, captions: &[C]) -> Result<()> {
         let known = match self {
             Self::Gru(gru) => gru.words.dims()[0],
@@ -177,12 +177,12 @@ impl TextEncoder {
         }
     }
 
-    /// Whether a word can be replaced by one that is not known.
+    /// Whether a word can be replaced by the unknown word.
     pub(crate) fn has_unknown_word(&self) -> bool {
         matches!(self, Self::Gru(_))
     }
 
-    /// Most words of a caption, if there is a bound.
+    /// The largest number of words per caption, if there is a bound.
     pub(crate) fn most_words(&self) -> Option<usize> {
         match self {
             Self::Gru(_) | Self::Bag(_) => None,
@@ -213,7 +213,7 @@ fn encode_words(gru: &GruText, tokens: &TokenBatch, dropout: Dropout) -> Tensor<
 }
 
 impl TextConfig {
-    /// A caption of training: P3. Of more than `max_pieces` word pieces the first ones stay, and the last one, `[SEP]`.
+    /// A training caption. With P3, a caption of more than `max_pieces` word pieces keeps its first pieces and its last one, `[SEP]`.
     pub(crate) fn training(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) if config.train_truncate == TrainTruncate::On => {
@@ -223,7 +223,7 @@ impl TextConfig {
         }
     }
 
-    /// A caption of evaluation: always cut.
+    /// An evaluation caption. For BERT it is always cut.
     pub(crate) fn evaluation(&self, words: &[u32]) -> Vec<u32> {
         match self {
             Self::Bert(config) => cut(words, config.max_pieces),
@@ -231,7 +231,7 @@ impl TextConfig {
         }
     }
 
-    /// The width that captions of evaluation are padded to, if the embedding depends on it: P2.
+    /// P2: the width that evaluation captions are padded to, if the embedding depends on this width.
     pub(crate) fn evaluation_width(&self) -> Option<usize> {
         match self {
             Self::Bert(config) if config.pool == PiecePool::All => Some(config.max_pieces),

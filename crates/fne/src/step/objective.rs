@@ -1,4 +1,4 @@
-//! The losses of a step, and the choices they take: in the batch, and over the memory.
+//! The losses of a step and the choice of their negatives: in the batch, and over the memory.
 
 use burn::tensor::{Device, Tensor};
 use itm_core::audit::{Direction, Observed, Pair};
@@ -21,28 +21,28 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// As the bank takes them.
+    /// The rows to push into the bank.
     pub(super) fn entries<'a>(&self, batch: &Batch<'a>) -> Entries<'a> {
         let (images, texts) = (self.images.clone(), self.texts.clone());
         Entries { images, texts, ids: batch.image_ids, captions: batch.caption_ids }
     }
 }
 
-/// What decides a step's noise and negatives.
+/// Determines a step's noise and negatives.
 pub(crate) struct Chance {
     pub(super) seed: u64,
-    /// The columns of images and of texts as anchors, where they are given: what a reference drew.
+    /// The chosen columns for images as anchors and for texts as anchors, if a test gives the draws of a reference.
     pub(super) columns: Option<[Vec<usize>; 2]>,
 }
 
 impl Chance {
-    /// A function of the seed.
+    /// Noise and negatives as a function of the seed.
     pub(crate) fn seeded(seed: u64) -> Self {
         Self { seed, columns: None }
     }
 }
 
-/// Candidates of one direction: the rows of one table after the rows of another, never copied together.
+/// Candidates of one direction: the rows of one or two tables in turn. The tables are never concatenated.
 struct Candidates(Vec<Tensor<2>>);
 
 impl Candidates {
@@ -106,7 +106,7 @@ struct Side {
 }
 
 impl Fne {
-    /// Hinges within the batch; bank and statistics stay as they are.
+    /// Hinges within the batch. The bank and the statistics do not change.
     pub(super) fn in_batch(
         &self,
         batch: &Batch,
@@ -142,7 +142,7 @@ impl Fne {
         Ok(Loss { value, active: active as f64 / terms as f64, observation })
     }
 
-    /// Eq. 15 with negatives from momentum embeddings: batch and bank, or the bank alone.
+    /// Eq. 15 with negatives from momentum embeddings: batch and bank, or only the bank.
     pub(super) fn with_memory(
         &mut self,
         batch: &Batch,
@@ -154,7 +154,7 @@ impl Fne {
         let device = images.device();
         let enqueue = self.config.sampler.enqueue;
         if enqueue == Enqueue::Before {
-            self.bank.enqueue(kept.entries(batch)); // restored, if something in it is not finite
+            self.bank.enqueue(kept.entries(batch)); // undone if a score is not finite
         }
         let [ids, captions] = numbers(batch, &self.bank, enqueue);
         let to_texts = Candidates::new(&kept.texts, self.bank.texts(), enqueue);
@@ -182,7 +182,7 @@ impl Fne {
         let margin = self.config.sampler.margin;
         let (texts_drawn, images_drawn) =
             (to_texts.rows(&i2t.chosen, &device), to_images.rows(&t2i.chosen, &device));
-        drop((to_texts, to_images)); // or the bank would be copied when it is written
+        drop((to_texts, to_images)); // otherwise the next write would copy the bank
         let h = drawn_hinges(images, positive_i2t, texts_drawn, &no_text, margin);
         let g = drawn_hinges(texts, positive_t2i, images_drawn, &no_image, margin);
         let observation = asks(observe).then(|| {
@@ -192,7 +192,7 @@ impl Fne {
         Ok(reduce(h, g, observation))
     }
 
-    /// A loss over all pairs of the batch: not the paper's. Every negative pulls.
+    /// A loss over all pairs of the batch, which the paper does not have. Every negative counts.
     pub(super) fn contrastive(&self, batch: &Batch, [images, texts]: [Tensor<2>; 2]) -> Loss {
         let contrast = self.online().contrast.as_ref().expect("made for this loss");
         let siblings = match self.config.sampler.mask_same_image_everywhere {
@@ -247,7 +247,7 @@ impl Fne {
         self.statistics.update_masked(scores, ids.len(), skip)
     }
 
-    /// Refuses scores if one is not finite, because such a score decides nothing.
+    /// Refuses scores if one is not finite, because nothing can be chosen by such a score.
     fn finite(&self, scores: &[f32]) -> Result<()> {
         match scores.iter().find(|s| !s.is_finite()) {
             Some(&bad) => Err(self.learner.refuse("finite scores", f64::from(bad))),
@@ -255,7 +255,7 @@ impl Fne {
         }
     }
 
-    /// Chooses one candidate per anchor, and says of each whether it is excluded: the hinge of an excluded one counts 0.
+    /// Chooses one candidate per anchor, and says whether each chosen candidate is excluded. An excluded candidate has hinge 0.
     ///
     /// # Errors
     /// If a score is not finite.
@@ -293,7 +293,7 @@ impl Fne {
         Ok((Side { scores, positive, chosen }, masked))
     }
 
-    /// Which candidates an anchor truly matches, `[b, n]`, where they are to be left out.
+    /// Which candidates an anchor truly matches, `[b, n]`, with [`Exclude::Truth`].
     fn true_pairs(
         &self,
         batch: &Batch,
@@ -349,7 +349,7 @@ impl Fne {
     }
 }
 
-/// Whether a step also reports what it saw.
+/// Whether a step also returns an observation.
 fn asks(observe: Observe) -> bool {
     matches!(observe, Observe::Against(_))
 }

@@ -1,4 +1,4 @@
-//! A batch in parts: memory for the activations of one part, the gradients of the whole batch.
+//! A batch in parts: only one part's activations are in memory, but the gradients are for the whole batch.
 //!
 //! ```text
 //! 1.  v̄, w̄ of every part, without a graph
@@ -6,8 +6,8 @@
 //! 3.  part by part once more, with a graph:  ∂(Σ g ⊙ v̄ + Σ h ⊙ w̄)/∂θ, added up
 //! ```
 //!
-//! The sum over the parts is ∂loss/∂θ of the whole batch, in whatever way the loss compares its pairs; one more forward
-//! pass is the price. Noise is a function of the seed, so the second pass drops what the first did.
+//! The sum over the parts is ∂loss/∂θ of the whole batch, for every loss over its pairs. The price is one more forward
+//! pass. Noise is a function of the seed, so the second pass drops the same values as the first.
 
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
@@ -30,14 +30,14 @@ pub(super) struct Parts<'a> {
     parts: Vec<Part>,
 }
 
-/// Embeddings of a batch, `[b, d]` each, asking for their gradient.
+/// Embeddings of a batch, `[b, d]` each, with gradients.
 pub(super) struct Embedded {
     pub(super) images: Tensor<2>,
     pub(super) texts: Tensor<2>,
 }
 
 impl<'a> Parts<'a> {
-    /// At most `size` pairs in each. Where padding counts, all are as wide as the longest caption of the batch.
+    /// Parts of at most `size` pairs. If embeddings depend on padding, all parts are as wide as the longest caption of the batch.
     pub(super) fn new<C: AsRef<[u32]>>(
         images: &'a Prepared<'a>,
         texts: &[C],
@@ -77,7 +77,7 @@ impl<'a> Parts<'a> {
         Embedded { images, texts }
     }
 
-    /// Embeddings part by part, in one table: of encoders without gradients.
+    /// Embeddings of all parts in one table, by encoders without gradients.
     pub(super) fn joined(&self, model: &Encoders, dropout: Dropout) -> [Tensor<2>; 2] {
         let encoded = self.parts.iter().map(|part| self.encode(model, part, dropout));
         let (images, texts) = encoded.map(<(_, _)>::from).unzip::<_, _, Vec<_>, Vec<_>>();

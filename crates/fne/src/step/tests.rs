@@ -26,7 +26,7 @@ use crate::golden::{floats, golden};
 
 const DIM: usize = 5;
 
-/// Eight pairs of four images; texts of one to three words of twelve.
+/// Eight pairs of four images. A text has one to three words from a vocabulary of twelve.
 struct Data {
     features: Vec<f32>,
     texts: Vec<Vec<u32>>,
@@ -44,14 +44,14 @@ fn fne(config: &FneConfig) -> Fne {
     Fne::new(config, DIM, 12, &Device::flex()).unwrap()
 }
 
-/// The config with another seed: other weights before the first step.
+/// The config with another seed, and so with other weights before the first step.
 fn seeded(config: &FneConfig, seed: u64) -> FneConfig {
     let mut config = config.clone();
     config.train.seed = seed;
     config
 }
 
-/// What a step reports and saw.
+/// The report and the observation of a step.
 #[derive(Debug)]
 struct StepReport {
     loss: f64,
@@ -62,13 +62,13 @@ struct StepReport {
 }
 
 fn observed(fne: &mut Fne, batch: &Batch, chance: &Chance) -> Result<StepReport> {
-    let nothing = Relevance::new(0, vec![]); // whatever is seen is compared with nothing
+    let nothing = Relevance::new(0, vec![]); // no truth to compare with
     let (step, observation) = fne.step_by(batch, chance, Observe::Against(&nothing))?;
     let Step { loss, grad_norm, active, .. } = step;
     Ok(StepReport { loss, grad_norm, active, statistics: fne.statistics(), observation })
 }
 
-/// Starts an epoch. FNE reads nothing of its items.
+/// Starts an epoch. FNE does not read the items.
 fn begin(fne: &mut Fne, epoch: usize) {
     let (features, pairs) = (Features { dim: 1, values: vec![] }, Pairs::uniform(0, 1));
     let images = ImageItems::Features(&features);
@@ -110,7 +110,7 @@ fn step(fne: &mut Fne, which: &[usize], seed: u64) -> Result<StepReport> {
     observed(fne, &batch, &Chance::seeded(seed))
 }
 
-/// Weights and bank before the first step are a function of `train.seed`, which the config documents.
+/// Weights and bank before the first step are a function of `train.seed`, as the config documents.
 #[test]
 fn the_seed_of_the_config_is_that_of_weights_and_bank() {
     let config = tiny(Preset::Default);
@@ -123,7 +123,7 @@ fn the_seed_of_the_config_is_that_of_weights_and_bank() {
     assert!(a.0 != b.0 && a.1 != b.1);
 }
 
-/// With one seed for both, all weights being 1 and the masks alike, both directions would draw the same columns.
+/// All weights are 1 and both masks are equal, so with one seed both directions would draw the same columns.
 #[test]
 fn the_two_directions_draw_by_seeds_of_their_own() {
     let mut config = tiny(Preset::Default);
@@ -170,8 +170,8 @@ fn trap_02_epoch_start_resets_statistics_and_keeps_the_bank() {
     assert_eq!(fne.bank().state(), bank);
 }
 
-/// The scores against the batch are online × momentum: they move when only the momentum encoder
-/// does. The gradient stays out of it, see the goldens of `loss`.
+/// The scores against the batch are online × momentum: they change when only the momentum encoder
+/// changes. The momentum encoder gets no gradient: see the goldens of `loss`.
 #[test]
 fn trap_08_positive_is_online_times_momentum() {
     for (positive, moves) in [(Positive::Momentum, true), (Positive::Online, false)] {
@@ -209,7 +209,7 @@ fn trap_09_momentum_moves_before_the_optimiser() {
     step(&mut fne, &EVEN, 2).unwrap();
     let want: Vec<f32> = start.iter().zip(&first).map(|(s, f)| 0.995 * s + 0.005 * f).collect();
     assert!(far(&values(fne.momentum()), &want) < 1e-6, "after step 2: θ₁ with weight 0.005");
-    assert!(far(&want, &start) > 1e-5, "which the tolerance tells from no update");
+    assert!(far(&want, &start) > 1e-5, "the tolerance separates this from no update");
 }
 
 /// `tests/reference/fne.py`, `ema`: four updates, and a thousand against the closed form.
@@ -254,8 +254,8 @@ fn trap_12_warm_up_does_not_enqueue() {
     }
 }
 
-/// Without dropout and with θᵐ = θ both encoders say the same; with dropout the momentum encoder is
-/// in training mode too, with masks of its own.
+/// Without dropout and with θᵐ = θ both encoders give the same embeddings. With dropout the momentum
+/// encoder is in training mode too, with its own masks.
 #[test]
 fn trap_16_momentum_has_the_mode_of_the_online_encoder() {
     let mut config = tiny(Preset::Default);
@@ -272,7 +272,7 @@ fn trap_16_momentum_has_the_mode_of_the_online_encoder() {
     assert!(far(&i2t, &t2i) > 1e-3, "masks differ");
     assert_eq!((i2t, t2i), positives(&config), "and follow the seed");
 
-    // The bank holds what the momentum encoder said, dropout included.
+    // The bank holds the output of the momentum encoder, including dropout.
     let bank = |config: &FneConfig| {
         let mut fne = fne(config);
         step(&mut fne, &EVEN, 1).unwrap();
@@ -320,9 +320,9 @@ fn row_has_no_hinge(o: &Observed, i: usize, margin: f32) -> bool {
     (0..n).all(|j| o.excluded(i, j) || margin + o.scores[i * n + j] - o.positive[i] <= 0.0)
 }
 
-/// From scratch the sum of hinges pulls pairs away from the rest; no way to choose and pool undoes
-/// that. (`positive = "online"` does on data this small: attraction moves both sides, repulsion
-/// from a bank the anchor alone. Its gradients are goldens of `loss`.)
+/// From scratch, the sum of hinges separates matching pairs from the rest. No choice of negatives and
+/// candidates undoes this. (`positive = "online"` does on such small data: attraction moves both sides,
+/// but repulsion from a bank moves only the anchor. Its gradients are goldens of `loss`.)
 #[test]
 fn every_row_of_the_ablation_learns() {
     type Change = fn(&mut FneConfig);
@@ -343,7 +343,7 @@ fn every_row_of_the_ablation_learns() {
         config.sampler.warmup_loss = WarmupLoss::Sum;
         config.sampler.margin = 0.4;
         config.sampler.momentum = 0.9;
-        config.train.learning_rate = 0.003; // at 0.01 the sums of another processor change the outcome
+        config.train.learning_rate = 0.003; // at 0.01 rounding on another processor changes the outcome
         change(&mut config);
         let mut fne = fne(&config);
         let mut epoch = |number| {
@@ -375,7 +375,7 @@ fn gap(fne: &Fne) -> f32 {
     own - other
 }
 
-/// The hinges a step reports equal the hinges of its observation, worked out again on the host.
+/// The hinges that a step reports equal the hinges of its observation, computed again on the host.
 #[test]
 fn the_loss_is_that_of_the_chosen_candidates() {
     for (bank_size, preset) in [(12, Preset::Default), (12, Preset::Paper), (0, Preset::Default)] {
@@ -410,7 +410,7 @@ fn enqueue_before_makes_the_bank_the_pool() {
     let seen = step(&mut fne(&config), &EVEN, 1).unwrap().observation.unwrap();
     assert_eq!(seen.image_to_text.candidates.len(), 12);
     let first = seen.image_to_text.candidates[1].unwrap();
-    assert_eq!(first, Pair { image: 1, caption: 2 }, "the batch is in it already");
+    assert_eq!(first, Pair { image: 1, caption: 2 }, "the bank holds the batch already");
 }
 
 #[test]

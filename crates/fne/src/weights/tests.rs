@@ -6,7 +6,7 @@ use crate::config::Preset;
 use crate::golden::{close, floats, golden, integers, numbers};
 use crate::statistics::Moments;
 
-/// The weights of what fits together.
+/// The weights of a valid pool.
 fn weights(pool: &Pool, rule: &Rule, seen: &Snapshot) -> Vec<f32> {
     super::weights(pool, rule, seen).unwrap()
 }
@@ -70,7 +70,7 @@ fn trap_03_posterior_only_above_200() {
 }
 
 /// P20, by hand: statistics 0.5 ± 0.01 and 0.2 ± 0.01. At 0.9 both f32 densities are 0, P is 0/0, and the easy weight
-/// exp(−0.5 · 0.2²) stays; in log-odds P is 1 and the weight exp(−0.5). At 0.42 both say P ≈ 1.
+/// exp(−0.5 · 0.2²) stays; in log-odds P is 1 and the weight is exp(−0.5). At 0.42 both give P ≈ 1.
 #[test]
 fn densities_in_f32_leave_far_candidates_easy() {
     let seen = Snapshot { positive: moments(300, 0.5, 0.01), negative: moments(600, 0.2, 0.01) };
@@ -103,7 +103,7 @@ fn trap_04_margin_cut_before_the_gate() {
 
 #[test]
 fn trap_06_same_image_is_masked_and_unwritten_rows_are_not() {
-    // Anchors are two captions of image 5; the bank holds image 5 once and an empty row.
+    // The anchors are two captions of image 5. The bank holds image 5 once, and an unwritten row.
     let pool = Pool {
         scores: &[0.5; 8],
         positive: &[0.5, 0.5],
@@ -167,7 +167,7 @@ fn a_pool_that_holds_nothing_is_refused() {
     assert_eq!(refused(&nobody), format!("{expected}, for 0 anchors, got 0 scores"));
 }
 
-/// The scores and the positives say that it is two anchors and three candidates; the slice that does not fit is named.
+/// The scores and the positives give two anchors and three candidates. The error names the slice that does not fit.
 #[test]
 fn the_slice_that_does_not_fit_is_named() {
     let pool = Pool { scores: &[0.1; 6], positive: &[0.5; 2], excluded: Excluded::Mask(&[]) };
@@ -180,14 +180,14 @@ fn the_slice_that_does_not_fit_is_named() {
         ),
         (
             same(&[1, 2], &[1, 2]),
-            format!("{ids} candidates: expected 3 values, one a column of the scores, got 2"),
+            format!("{ids} candidates: expected 3 values, one per column of the scores, got 2"),
         ),
         (
             same(&[1, 2], &[1, 2, 3, 4]),
-            format!("{ids} candidates: expected 3 values, one a column of the scores, got 4"),
+            format!("{ids} candidates: expected 3 values, one per column of the scores, got 4"),
         ),
-        (Excluded::Mask(&[false; 5]), "mask: expected 6 values, one a score, got 5".into()),
-        (Excluded::Mask(&[false; 4]), "mask: expected 6 values, one a score, got 4".into()),
+        (Excluded::Mask(&[false; 5]), "mask: expected 6 values, one per score, got 5".into()),
+        (Excluded::Mask(&[false; 4]), "mask: expected 6 values, one per score, got 4".into()),
     ] {
         assert_eq!(of(excluded), want);
     }
@@ -195,8 +195,8 @@ fn the_slice_that_does_not_fit_is_named() {
     assert!(refused(&ragged).ends_with("for 2 anchors, got 5 scores"), "{}", refused(&ragged));
 }
 
-/// NaN is no score, and neither is the −∞ that other programs mark excluded candidates with; where a candidate is excluded
-/// here, nothing reads its score. −100 as an id is no image, and marks an anchor by mistake.
+/// NaN is not a valid score, and neither is −∞, with which other programs mark excluded candidates. Here the score of an
+/// excluded candidate is never read. The id −100 marks an unwritten row, so an anchor with this id is a mistake.
 #[test]
 fn scores_that_are_not_finite_are_refused_unless_they_are_excluded() {
     let ids = [1, 2, 3];
@@ -246,7 +246,7 @@ fn numbers_out_of_their_range_are_refused() {
 }
 
 proptest! {
-    /// ρ lies in [e^−τ, 1] where it is not 0, and every row can be drawn from.
+    /// ρ is 0 or lies in [exp(min(−τ, −4α)), 1], and every row has a positive weight.
     #[test]
     fn bounds(s in vec(-1.0f32..1.0, 24), pos in vec(-1.0f32..1.0, 4), n in 0u64..400) {
         let pool = Pool { scores: &s, positive: &pos, excluded: same(&[1, 2, 3, 3], &[1, 2, 3, 3, -100, 9]), };

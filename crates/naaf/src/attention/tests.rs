@@ -26,7 +26,7 @@ fn unit_rows(n: usize, width: usize, seed: u64) -> Vec<f32> {
     values
 }
 
-/// Scores in the form of training: padded tensors, a boundary a text.
+/// Scores as in training: padded tensors, one boundary per text.
 fn scores(attention: &Attention, phase: Phase, thresholds: &[f32]) -> Vec<f32> {
     let device = Device::flex();
     let tensor = |n: usize, l: usize, seed| {
@@ -38,8 +38,8 @@ fn scores(attention: &Attention, phase: Phase, thresholds: &[f32]) -> Vec<f32> {
 
 const T: [f32; 3] = [0.7; 3];
 
-/// Relevance alone by the equation in double precision, 6 words and 5 regions: the norm is over the words. Over the regions it is
-/// another number.
+/// Only the relevance, by the equation in double precision, for 6 words and 5 regions. The norm is over the words; a norm over the
+/// regions gives another number.
 #[test]
 fn trap_08_the_norm_of_relevance_is_over_the_words() {
     let (n, m, d) = (5, 6, 7);
@@ -68,7 +68,7 @@ fn trap_08_the_norm_of_relevance_is_over_the_words() {
         .map(|(rows, count)| itm_kernels::cross_attention::Rows::new(rows, d, &[count]));
     let got = itm_kernels::cross_attention::scores(&v, &u, [0..1, 0..1], 0.0, &rule)[0];
     assert!((f64::from(got) - by_hand(true)).abs() < 1e-5, "{got} for {}", by_hand(true));
-    assert!((by_hand(false) - by_hand(true)).abs() > 1e-3, "the other axis tells nothing apart");
+    assert!((by_hand(false) - by_hand(true)).abs() > 1e-3, "the other axis gives the same number");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn trap_09_relevance_does_not_see_the_boundary() {
         itm_kernels::cross_attention::scores(&v, &u, [0..1, 0..1], t, &rule)
     };
     assert_eq!(relevance_alone(0.0), relevance_alone(0.9));
-    // The negative branch holds −t: above all products it falls by as much as t rises.
+    // The negative branch holds −t. If t is above all products, the branch falls as much as t rises.
     let at = |t: f32| scores(&naaf(|_| ()), Phase::Training, &[t; 3]);
     let (low, high) = (at(1.0), at(1.25));
     for (low, high) in low.iter().zip(&high) {
@@ -98,20 +98,20 @@ fn trap_10_training_has_no_intra_propagation() {
     let without = naaf(|naaf| naaf.intra = Intra::Off);
     assert_eq!(scores(&with, Phase::Training, &T), scores(&without, Phase::Inference, &T));
     assert_ne!(scores(&with, Phase::Inference, &T), scores(&with, Phase::Training, &T));
-    // They differ in the negative branch alone.
+    // The phases differ only in the negative branch.
     let [a, b] = [Phase::Training, Phase::Inference]
         .map(|phase| Some(with.rule(phase)).map(|r| (r.cosine, r.relevance, r.pool)));
     assert_eq!(a, b);
-    // By one word alone nothing can be shared.
+    // A caption of one word has nothing to share.
     let column =
         |phase| scores(&with, phase, &T)[1..].iter().step_by(3).copied().collect::<Vec<_>>();
     assert_eq!(column(Phase::Training), column(Phase::Inference));
 }
 
-/// Two equal words share their matches; one is far above the boundary for it, and the mask is taken from the mean.
+/// The mask comes from the propagated mean, the value from the word itself. So a word above the boundary may pass the mask.
 #[test]
 fn trap_11_the_mask_alone_may_leave_positive_effects() {
-    // u0 meets the region at .9, u1 (cos .98 with u0) and u2 far below: the mean is below t = .85, u0 is above.
+    // The cosine of u0 and the region is .9; for u1 (cosine .98 with u0) and u2 it is far less. The mean is below t = .85, u0 above.
     let d = 3;
     let unit = |v: [f32; 3]| {
         let n = v.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -205,12 +205,12 @@ fn names_are_those_of_the_program() {
 }
 
 proptest! {
-    /// A caption said twice is a mean of the same parts, and a sum of twice as many: `Max ≤ LSE ≤ Max + ln(w) / λ₂`.
+    /// A repeated caption has the same mean over its words, and twice the sum. Also `Max ≤ LSE ≤ Max + ln(w) / λ₂`.
     #[test]
     fn pooling_keeps_its_bounds(seed in 0u64..500, words in 1usize..9) {
         let (v, w) = (unit_rows(5, 7, seed), unit_rows(words, 7, seed + 1));
         let score = |pooling, words: Vec<f32>| {
-            // Without a norm over the words, which a second saying changes.
+            // Without a norm over the words, which the repetition would change.
             let scan = Scan { raw_norm: RawNorm::Clipped, ..Scan::text_to_image(pooling) };
             let count = words.len() / 7;
             let scores = CrossScores::new((v.clone(), &[5]), (words, &[count]), 7, 0.0, &Attention::Scan(scan)).unwrap();

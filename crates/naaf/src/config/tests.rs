@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Preset;
 
-/// A model small enough for tests: words, eight wide.
+/// A model small enough for tests: a table of words, of width 8.
 pub(crate) fn tiny() -> NaafConfig {
     let mut config = Preset::Default.config();
     (config.model.embed_dim, config.model.word_dim) = (8, 6);
@@ -13,7 +13,7 @@ pub(crate) fn tiny() -> NaafConfig {
     config
 }
 
-/// What is written is read back; a key that is missing or unknown is refused by its name.
+/// A config that is written is read back. The error for a missing or unknown key names the key.
 #[test]
 fn every_key_is_required_and_no_other_is_known() {
     let whole = serde_json::to_value(Preset::Paper.config()).unwrap();
@@ -81,7 +81,7 @@ fn bad_values_name_their_key() {
     check("loss.margin", &|c| c.loss.margin = -0.1);
 }
 
-/// By hand: 5e-4 for ten epochs, a tenth for the next ten (N14); nine tenths where the paper is read literally.
+/// By hand: 5e-4 for ten epochs, a tenth of it for the next ten (N14). Read literally, the paper has nine tenths.
 #[test]
 fn rates_of_epochs() {
     let mut train = Preset::Default.config().train;

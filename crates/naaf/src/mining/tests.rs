@@ -17,7 +17,7 @@ fn pooled(products: &Products) -> impl Fn(usize, usize, WordPool) -> Vec<f32> {
     }
 }
 
-/// The mean over words of the best product above t, and of its negative part: any score that depends on t will do.
+/// A score that depends on t: the mean over words of x + min(x, 0), where x is the best product minus t.
 fn simple(products: &Products) -> impl FnMut(usize, f32) -> Vec<f32> {
     |c, t| {
         let score = |image: &Vec<Vec<Vec<f32>>>| {
@@ -35,7 +35,7 @@ fn official() -> MiningConfig {
     MiningConfig { form: Form::Stable, ..Preset::Official.mining() }
 }
 
-/// Captions that are all ranked right: 0.6 on the own image and some noise everywhere.
+/// Every caption is ranked right: 0.6 with its own image, 0.1 with other images, and some noise.
 fn ranked_right(captions: usize, words: usize) -> Products {
     let value = |i: usize, c: usize, w: usize| {
         let noise = 0.2 * random::unit(3, ((i * captions + c) * 64 + w) as u64);
@@ -108,7 +108,7 @@ fn trap_05_the_boundary_changes_inside_a_batch() {
     assert!(seen.is_sorted_by(|a, b| a == b || *a == 0.3 || a < b), "it rises fast: {seen:?}");
 }
 
-/// Scores by hand: caption 0 is nearest to its own image; 1 is less like it than 2 is.
+/// Scores by hand: caption 0 scores highest with its own image, and lower with image 1 than with image 2.
 #[test]
 fn trap_06_the_least_similar_image_gives_the_mismatched_words() {
     let scores = [[0.9f32, 0.1, 0.5], [0.2, 0.8, 0.3], [0.4, 0.3, 0.7]]; // [caption][image]
@@ -140,7 +140,7 @@ fn trap_07_nothing_happens_at_exactly_200_words() {
     assert_eq!(run(19, 10), (0.0, 0.0), "190 words: reset");
     assert_eq!(run(20, 10), (0.0, 0.0), "reset on the way, nothing at 200");
     assert!(run(21, 10).0 > 0.2);
-    // In one go there is no way: 200 words leave both as they are.
+    // Per batch there is no reset on the way: 200 words change neither.
     let per_batch = MiningConfig { schedule: Schedule::PerBatch, ..official() };
     let once = |captions| {
         let mut boundary = start.clone();
@@ -155,7 +155,7 @@ fn trap_07_nothing_happens_at_exactly_200_words() {
     assert_eq!((boundary.t, boundary.t_s), (0.3, 0.2));
 }
 
-/// The boundary is state: it survives the checkpoint to the last bit, and without it a model scores at 0.
+/// The boundary is state: serde keeps it to the last bit. A new model scores with a boundary of 0.
 #[test]
 fn trap_12_the_boundary_is_state() {
     let mut boundary = Boundary::default();
@@ -193,7 +193,7 @@ fn a_caption_ranked_wrongly_is_not_sampled_and_a_tie_goes_to_the_first() {
     assert_eq!(sampled([[0.5, 0.5], [0.5, 0.5]]), 0, "all alike: no incorrect image");
 }
 
-/// The longest caption comes first, whatever the order of the batch; equal lengths stay in order.
+/// The longest caption comes first, for any order of the batch. Equal lengths stay in order.
 #[test]
 fn trap_15_captions_are_visited_by_length_and_answered_in_order() {
     let captions = Captions { lengths: &[2, 5, 3, 5], own: &[0, 1, 2, 3], epoch: 0, seed: 0 };
@@ -254,7 +254,7 @@ fn every_option_changes_the_boundary() {
     assert!((of(Form::Stable) - of(Form::Official)).abs() > 1e-4, "deviations alike");
 }
 
-/// Beyond 1 no cosine lies: 0, or the old one; below 0 it is 0.
+/// No cosine is above 1: such a boundary becomes 0, or the old one stays. A boundary below 0 becomes 0.
 #[test]
 fn a_boundary_out_of_range_is_limited() {
     let spread = |mean: f32| [mean - 0.1, mean, mean + 0.1];
@@ -280,7 +280,7 @@ fn values_out_of_range_are_named() {
 }
 
 proptest! {
-    /// Whatever the scores, t and t_s stay in [0, 1] and finite.
+    /// For all scores, t and t_s stay finite and in [0, 1].
     #[test]
     fn boundaries_stay_where_cosines_are(values in proptest::collection::vec(-1.0f32..1.0, 24 * 24), batch: bool, seed in 0u64..9) {
         let text = |i: usize, c: usize| (0..12).map(|w| vec![values[(i * 24 + c + 7 * w) % (24 * 24)]]).collect();
@@ -298,7 +298,7 @@ proptest! {
     }
 }
 
-/// What cannot be sampled is named, and the boundary stays.
+/// The error names what cannot be sampled, and the boundary does not change.
 #[test]
 fn mining_that_is_refused_leaves_the_boundary_as_it_was() {
     let good = MiningConfig { min_words: 1, ..official() };

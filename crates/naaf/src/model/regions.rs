@@ -8,7 +8,7 @@ use itm_kernels::{Linear, embedding, random, uniform};
 
 use crate::config::RegionMapKind;
 
-/// Features of regions to the joint space, a row each.
+/// Maps features of regions to the joint space, one row per region.
 ///
 /// ```text
 /// v = unit(W r + b),   W = weight,  or  g · weight / ‖weight‖
@@ -20,8 +20,8 @@ use crate::config::RegionMapKind;
 /// | g | `gain`, if there is one | `[1]` |
 ///
 /// # Departures
-/// The released program divides by `‖·‖ + 1e-8`: in f32 the same number for any row longer than a quarter. A row of zeros stays
-/// one here, with a gradient of 0.
+/// The released program divides by `‖·‖ + 1e-8`. In f32 this is the same number for any row longer than 0.25. Here a row of zeros
+/// stays a row of zeros, with a gradient of 0.
 #[derive(Module, Debug)]
 pub struct RegionMap {
     /// `[x, d]` with bias.
@@ -52,7 +52,7 @@ impl RegionMap {
         Self { linear, gain: Some(Param::from_tensor(gain)) }
     }
 
-    /// The same with another map of the same features to the same width.
+    /// This map with the given weights, which have the same shape.
     pub(super) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.linear.weight.val();
         let (weight, bias) = parameters("map of regions", map, weight.dims(), &weight.device())?;
@@ -65,7 +65,7 @@ impl RegionMap {
         self.linear.weight.dims()
     }
 
-    /// Rows of regions that lie row by row, `[regions, d]`, before they get unit length.
+    /// Mapped rows of regions, `[regions, d]`, before normalisation. `values` are row-major.
     pub(super) fn mapped(&self, values: Vec<f32>) -> Tensor<2> {
         let [x, _] = self.dims();
         let weight = self.linear.weight.val();
@@ -83,7 +83,7 @@ fn norm(weight: Tensor<2>) -> Tensor<1> {
     (weight.clone() * weight).sum().sqrt()
 }
 
-/// Rows of images one after another, `[Σ counts, d]`, as `[images, r, d]`: the first row of all stands where an image has none.
+/// Rows of images, `[Σ counts, d]`, as `[images, r, d]`. The padding is a copy of the first row of all.
 pub(super) fn padded(rows: Tensor<2>, counts: &[usize]) -> Tensor<3> {
     let (n, [all, d]) = (counts.len(), rows.dims());
     let r = counts.iter().copied().max().unwrap_or(0);

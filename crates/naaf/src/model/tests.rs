@@ -33,7 +33,7 @@ fn wide(values: Vec<f32>) -> Vec<f64> {
     values.into_iter().map(f64::from).collect()
 }
 
-/// `unit(W r + b)` in double precision, with one factor for the matrix where there is a gain.
+/// `unit(W r + b)` in double precision, with one factor for the matrix if there is a gain.
 #[test]
 fn regions_are_the_equation() {
     for kind in [RegionMapKind::Xavier, RegionMapKind::WeightNorm] {
@@ -42,7 +42,7 @@ fn regions_are_the_equation() {
         if let Some(gain) = &made.image.gain {
             let weight = wide(host(made.image.linear.weight.val()));
             let norm = weight.iter().map(|w| w * w).sum::<f64>().sqrt();
-            close(&host(gain.val()), &[norm]); // at first it changes nothing
+            close(&host(gain.val()), &[norm]); // the initial gain changes nothing
             made.image.gain = Some(burn::module::Param::from_tensor(gain.val() * 3.0));
             factor = 3.0;
         }
@@ -62,7 +62,7 @@ fn regions_are_the_equation() {
     }
 }
 
-/// Bounds of the random weights; a bias of 0 belongs to Xavier alone.
+/// Random weights are within their bounds. Only Xavier has a bias of 0.
 #[test]
 fn random_maps_are_in_their_bounds() {
     let most = |kind| {
@@ -107,7 +107,7 @@ fn trap_15_words_get_the_mean_of_their_caption() {
     }
 }
 
-/// Regions of one image lose the same features, regions of another image lose others; evaluation loses none.
+/// All regions of one image lose the same features; another image loses other features. Evaluation loses none.
 #[test]
 fn an_image_has_one_mask() {
     let made = encoders(&config(RegionMapKind::Xavier, TextKind::Words), &Device::flex());
@@ -129,7 +129,7 @@ fn an_image_has_one_mask() {
     assert!(off.chunks(4).all(|row| row == &off[..4]) && off != on);
 }
 
-/// Vectors that are frozen get no gradient; the unit's weights do.
+/// Frozen vectors get no gradient; the weights of the recurrent unit do.
 #[test]
 fn frozen_vectors_stay() {
     let device = Device::flex().autodiff();
@@ -145,7 +145,7 @@ fn frozen_vectors_stay() {
     }
 }
 
-/// Ready vectors reach the words; a table of words has no place for them.
+/// Given vectors become the vectors of their words. A table of words refuses them.
 #[test]
 fn ready_vectors_are_of_a_recurrent_unit() {
     let vectors = WordVectors { width: 6, words: 3, rows: vec![(2, vec![1.0; 6])] };
@@ -158,7 +158,7 @@ fn ready_vectors_are_of_a_recurrent_unit() {
     assert_eq!(line, "word vectors: expected a recurrent unit, got a table of words");
 }
 
-/// A map of a start becomes the map, with a gain or without.
+/// The map of a start becomes the map of the regions, with a gain or without.
 #[test]
 fn a_given_map_is_the_map() {
     let map = LinearMap {
@@ -179,7 +179,7 @@ fn a_given_map_is_the_map() {
     close(&plain[..4], &unit(&(0..4).map(of).collect::<Vec<_>>()));
 }
 
-/// Means come before unit length, so that a long row weighs more: the map of the mean region, and `unit(mean of T[w])`.
+/// Means are taken before normalisation, so a long row weighs more: the map of the mean region, and `unit(mean of T[w])`.
 #[test]
 fn means_are_of_rows_before_they_get_unit_length() {
     let device = Device::flex();

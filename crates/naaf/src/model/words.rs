@@ -21,8 +21,8 @@ use super::regions::parameters;
 /// | T, b | `table`, `bias` | `[vocabulary, d]`, `[d]` |
 /// | u | result | `[b, l, d]` |
 ///
-/// The mean stands for what a recurrent unit adds: with unit rows of single words alone, how much each weighs is lost. A dropped
-/// word is one whose vector is zero; it is still a word.
+/// The mean replaces what a recurrent unit adds: with only unit rows of single words, the weight of each word would be lost. A
+/// dropped word has a vector of zeros; it still counts as a word.
 #[derive(Module, Debug)]
 pub struct WordTable {
     /// `[vocabulary, d]`
@@ -32,13 +32,13 @@ pub struct WordTable {
 }
 
 impl WordTable {
-    /// Vectors uniform in ±0.1 and a bias of 0: a function of the seed alone.
+    /// Vectors uniform in ±0.1, as a function of the seed, and a bias of 0.
     pub fn new(vocabulary: usize, d: usize, seed: u64, device: &Device) -> Self {
         let table = Param::from_tensor(uniform([vocabulary, d], 0.1, seed, device));
         Self { table, bias: Param::from_tensor(Tensor::zeros([d], device)) }
     }
 
-    /// The same with the vectors of a map: a row a word.
+    /// This table with the vectors of a map, one row per word.
     pub(super) fn with_map(self, map: &LinearMap) -> Result<Self> {
         let table = self.table.val();
         let (table, bias) = parameters("map of words", map, table.dims(), &table.device())?;
@@ -60,7 +60,7 @@ impl WordTable {
     }
 }
 
-/// Vectors of words, `[words, e]`, some of them zero and the others larger for it.
+/// Vectors of words, `[words, e]`, after dropout: some are zero, and the others are scaled up.
 pub(super) fn dropped(vectors: Tensor<2>, dropout: InputDropout) -> Tensor<2> {
     match dropout {
         InputDropout::On { share, seed } if share > 0.0 => {

@@ -14,8 +14,8 @@ use crate::{Intra, NegativeAware, Preset, Scan};
 pub(super) const DIM: usize = 5;
 pub(super) const VOCABULARY: usize = 14;
 
-/// Eight pairs of six images, which have two to four regions; texts of one to six words, the first and the last of all but one
-/// marks.
+/// Eight pairs of six images, which have two to four regions. Texts have one to six words; in all texts except one, the first and
+/// the last word are marks.
 pub(super) struct Data {
     regions: Regions,
     texts: Vec<Vec<u32>>,
@@ -106,7 +106,7 @@ fn every_score_and_text_lowers_its_loss() {
     }
 }
 
-/// Two pairs: the loss is what Eq. 15 makes of the four scores before the step, not divided by two; half of it as a mean.
+/// Two pairs: the loss is Eq. 15 of the four scores before the step, not divided by two. With `mean` it is half of that.
 #[test]
 fn trap_19_the_loss_is_a_sum_over_the_batch() {
     let mut config = global();
@@ -123,7 +123,7 @@ fn trap_19_the_loss_is_a_sum_over_the_batch() {
     assert!((got - want / 2.0).abs() < 1e-5, "{got} for {want} / 2");
 }
 
-/// Propagation changes the scores of evaluation and nothing of a step.
+/// Propagation changes the scores of evaluation, but nothing in a step.
 #[test]
 fn trap_10_a_step_has_no_intra_propagation() {
     let of = |intra| {
@@ -139,7 +139,7 @@ fn trap_10_a_step_has_no_intra_propagation() {
     assert_ne!(with.1, without.1);
 }
 
-/// A boundary above all scores masks every word (trap 4); texts have one to five words, images two to four regions.
+/// A boundary above all scores masks every word (trap 4). Texts have one to six words, images two to four regions.
 #[test]
 fn trap_03_gradients_are_finite_where_nothing_matches() {
     for config in [tiny(), bigru()] {
@@ -153,7 +153,7 @@ fn trap_03_gradients_are_finite_where_nothing_matches() {
     }
 }
 
-/// Regions of zeros, and one that points away from every word: its relevance norm is 0 with φ = ReLU.
+/// Some regions are zeros, and one points away from every word: with φ = ReLU its relevance norm is 0.
 #[test]
 fn trap_03_regions_of_zeros_and_without_a_match_are_no_nan() {
     let mut config = tiny();
@@ -177,8 +177,8 @@ fn trap_03_regions_of_zeros_and_without_a_match_are_no_nan() {
     assert_eq!(naaf.non_finite(), None);
 }
 
-/// A model that ranks its captions right, with no boundary yet: by `per_caption` what one caption moves the next one sees, by
-/// `per_batch` only the next batch does.
+/// A model that ranks its captions right and has no boundary yet. With `per_caption` the next caption sees each change of the
+/// boundary, with `per_batch` only the next batch does.
 #[test]
 fn trap_05_the_boundary_moves_inside_of_a_batch() {
     let trained = trained();
@@ -199,7 +199,7 @@ fn trap_05_the_boundary_moves_inside_of_a_batch() {
     assert_ne!(of(Schedule::PerCaption, 1), fixed);
 }
 
-/// Scores come of t_s, and of t where the config says so; the numbers say both.
+/// Scores depend on t_s, or on t if the config says so.
 #[test]
 fn the_boundary_of_inference_is_the_configs() {
     let mut config = tiny();
@@ -215,7 +215,7 @@ fn the_boundary_of_inference_is_the_configs() {
     assert_ne!(at(&config, 0.3, 0.1), at(&config, 0.2, 0.1));
 }
 
-/// 3 + 5 + 6 + 3 + 4 + 1 words of the six captions, once all are ranked right.
+/// If all six captions are ranked right, their 3 + 5 + 6 + 3 + 4 + 1 words are sampled.
 #[test]
 fn a_step_tells_what_moved() {
     let first = step(&mut naaf(&tiny()), &ALL, 0).unwrap();
@@ -241,7 +241,7 @@ fn trained() -> Naaf {
     model
 }
 
-/// A map for each pair. The map's score is the pair's score; none where words have no part of their own.
+/// Each pair has a map, whose score is the pair's score. There is no map if no part of the score belongs to one word.
 #[test]
 fn words_are_told_as_they_are_scored() {
     let model = trained();
@@ -265,7 +265,7 @@ fn words_are_told_as_they_are_scored() {
     assert!(maps(&naaf(&NaafConfig { attention, ..tiny() })).is_none());
 }
 
-/// What is drawn with the truth beside it: pair 1 is of pair 0's image, a negative of it unless masked.
+/// Compares the negatives with the truth. Pair 1 has the image of pair 0, so it is a negative of pair 0 unless it is masked.
 #[test]
 fn negatives_are_audited() {
     let truth = Relevance::new(8, vec![vec![0, 1], vec![2], vec![3], vec![4], vec![5], vec![6, 7]]);
@@ -284,7 +284,7 @@ fn negatives_are_audited() {
         (masked.anchors, masked.drawn, masked.uniform, masked.hardest),
         (6.0, 0.0, 0.0, 0.0)
     );
-    // All hinges: half of the negatives of pairs 0 and 1 are true, none of pair 2's, in both directions.
+    // All hinges: half of the negatives of pairs 0 and 1 are true, and none of pair 2, in both directions.
     let all = drawn(false, WarmupLoss::Sum);
     assert!((all.drawn - 2.0).abs() < 1e-9 && (all.uniform - 2.0).abs() < 1e-9, "{all:?}");
     let hardest = drawn(false, WarmupLoss::Hardest);

@@ -1,4 +1,4 @@
-//! Phrases beside captions.
+//! Phrases of captions.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -38,7 +38,7 @@ fn is_closed_pipe(error: &itm_core::Error) -> bool {
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The parser's message without its hints: they begin after an empty line.
+/// The parser's message without its hints, which begin after an empty line.
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");

@@ -42,7 +42,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>> {
     Ok(captions)
 }
 
-/// Refuses a caption without a sign, and one that is too long to be a caption.
+/// Refuses a blank caption, and one that is too long to be a caption.
 pub(super) fn check(place: &str, caption: &str) -> Result<()> {
     if caption.trim().is_empty() {
         return Err(Error::invalid(place, "a caption", "an empty line"));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use itm_core::Error;
 
-/// Writes beside the final name, then renames. What is no plain file (a terminal, a pipe) is written as it is.
+/// Writes a temporary file in the same folder, then renames it. A path that is not a plain file (a terminal, a pipe) is written directly.
 pub(super) fn write(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> Result<()>,
@@ -26,8 +26,8 @@ fn beside(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut made = tempfile::Builder::new();
     #[cfg(unix)]
-    made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less the umask
-    // The kind alone: the whole message names a temporary file that the user does not know.
+    made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // minus the umask
+    // Only the kind of the error: the whole message names a temporary file that the user does not know.
     let file = made.tempfile_in(folder).map_err(|error| error.kind())?;
     buffered(file.as_file(), fill)?;
     file.as_file().sync_all()?;

@@ -1,4 +1,4 @@
-//! An LMDB environment that is only read.
+//! A read-only LMDB environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, WithoutTls};
 use itm_core::{Error, Result};
 
-/// The one database of an environment: bytes by name.
+/// The only database of an environment. It maps names to bytes.
 #[derive(Debug)]
 pub(super) struct Environment {
     env: Env<WithoutTls>,
@@ -19,7 +19,7 @@ impl Environment {
     /// Opens a folder with a `data.mdb`; no file is made or changed.
     ///
     /// # Errors
-    /// If the file is missing, no LMDB file, or cut short, or this process has the folder open already.
+    /// If the file is missing, is not an LMDB file or is cut short, or if this process already has the folder open.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let file = folder.join("data.mdb");
         let bytes = fs::metadata(&file).map_err(Error::io(&file))?.len();
@@ -28,12 +28,12 @@ impl Environment {
             other => Error::invalid(file.display(), "an LMDB database", other),
         };
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
-        // Whole memory pages, which are no larger than this on any machine.
+        // The size must be a multiple of the memory page, which is at most 64 KiB on any machine.
         let size = usize::try_from(bytes).ok().and_then(|n| n.checked_next_multiple_of(1 << 16));
         options.map_size(
             size.ok_or_else(|| Error::invalid(file.display(), "a file that fits memory", bytes))?,
         );
-        // SAFETY: the flags promise that nobody writes while this is open, which the documentation of the databases asks of users.
+        // SAFETY: the flags promise that nobody writes while this is open. The documentation of the module `databases` demands this of users.
         #[allow(unsafe_code)]
         let env = unsafe {
             options.flags(EnvFlags::READ_ONLY | EnvFlags::NO_LOCK);
@@ -54,10 +54,10 @@ impl Environment {
         Ok(Self { env, values, folder: folder.to_path_buf() })
     }
 
-    /// What `read` makes of the value of a key.
+    /// The result of `read` for the value of a key. `read` gets the value's place, for its errors.
     ///
     /// # Errors
-    /// If there is no value, and the errors of `read`, which gets the place of the value for its lines.
+    /// If there is no value; also the errors of `read`.
     pub(super) fn value<T>(
         &self,
         key: &str,

@@ -12,7 +12,7 @@ use super::value::{self, Array, Packed};
 
 /// Numbers of a stored box: x1, y1, x2, y2, w, h in shares of the picture.
 const BOX: usize = 6;
-/// How far beyond the picture a box may reach: half precision rounds.
+/// How far beyond the picture a box may reach, because half precision rounds.
 const BEYOND: f32 = 1e-3;
 
 /// Which regions of a picture are in the database.
@@ -21,11 +21,11 @@ pub enum Detections {
     /// All regions above a confidence, but at least `least` and at most `most` of them, the most confident first.
     /// `feat_th0.2_max100_min10` by default.
     Confident {
-        /// A region's confidence is larger.
+        /// The confidence that a region must exceed.
         threshold: f64,
-        /// Regions at most.
+        /// The most regions of a picture.
         most: usize,
-        /// Regions at least, if the detector found that number.
+        /// The fewest regions of a picture, if the detector found that number.
         least: usize,
     },
     /// The same number of regions in every picture: `feat_numbb36`.
@@ -47,7 +47,7 @@ pub struct ImageValue {
     pub features: Vec<f32>,
     /// x1, y1, x2, y2, w, h in shares of the picture.
     pub boxes: Vec<[f32; BOX]>,
-    /// How sure the detector was of each.
+    /// The detector's confidence in each region.
     pub confidences: Option<Vec<f32>>,
 }
 
@@ -62,11 +62,11 @@ struct StoredImage<'a> {
 }
 
 impl ImageValue {
-    /// Reads a stored value: a MessagePack map of arrays, or an NPZ archive. Members that are not known are passed over.
+    /// Reads a stored value: a MessagePack map of arrays, or an NPZ archive. Unknown members are skipped.
     ///
     /// # Errors
-    /// If the value is neither, has no boxes, its arrays do not fit each other, a number is not finite, or a box lies outside of the
-    /// picture; `place` stands in the line.
+    /// If the value is neither, has no boxes, its arrays do not fit each other, a number is not finite, or a box lies outside the
+    /// picture. The error gives `place` as its place.
     pub fn decode(place: &str, value: &[u8]) -> Result<Self> {
         let [features, boxes, conf] = if value::is_archive(value) {
             let member = |name| value::member(place, value, name);
@@ -120,7 +120,7 @@ impl ImageValue {
         Ok(Self { width, features: features.values, boxes, confidences })
     }
 
-    /// Regions.
+    /// The number of regions.
     pub fn rows(&self) -> usize {
         self.boxes.len()
     }
@@ -135,12 +135,12 @@ impl ImageValue {
     }
 }
 
-/// How many regions of an image count.
+/// How many regions of an image are used.
 #[derive(Debug)]
 enum Counts {
-    /// The file says it.
+    /// The numbers of the file of counts.
     Listed(IndexMap<String, usize>),
-    /// By confidence, because there is no file.
+    /// Numbers from the confidences, because there is no file of counts.
     ByConfidence {
         threshold: f32,
         most: usize,
@@ -151,8 +151,8 @@ enum Counts {
 
 /// An image database: a folder with the counts, and one with the regions.
 ///
-/// The regions are in `feat_…` or in `feat_…_compressed`; where both are there, `feat_…` is read. Without the file of counts the unfiltered
-/// folder `all` is read, and the counts follow from the confidences.
+/// The regions are in `feat_…` or in `feat_…_compressed`; if both exist, `feat_…` is read. Without the file of counts the unfiltered folder
+/// `all` is read, and the counts follow from the confidences.
 #[derive(Debug)]
 pub struct ImageDatabase {
     values: Environment,
@@ -192,7 +192,7 @@ impl ImageDatabase {
     /// Names of all images: in the order of the counts, or of the list in the database.
     ///
     /// # Errors
-    /// If there are no counts and the list is missing or no list.
+    /// If there is no file of counts, and the list is missing or malformed.
     pub fn names(&self) -> Result<Vec<String>> {
         if let Counts::Listed(counts) = &self.counts {
             return Ok(counts.keys().cloned().collect());
@@ -202,7 +202,7 @@ impl ImageDatabase {
         })
     }
 
-    /// The regions of an image that count.
+    /// The regions of an image, as many as its count says.
     ///
     /// # Errors
     /// If there is no such image, its value cannot be read, or the count is 0 or larger than the number of regions.

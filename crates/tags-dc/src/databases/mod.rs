@@ -1,14 +1,14 @@
-//! The databases that UNITER and TAGS-DC are distributed with, read as they are.
+//! Reads the databases that UNITER and TAGS-DC are distributed with, without conversion.
 //!
 //! | part | here |
 //! |---|---|
 //! | sentences as word pieces, their images, their phrases | [`TextDatabase`], [`Text`] |
 //! | regions of images, with boxes | [`ImageDatabase`], [`ImageValue`] |
-//! | which tokens stand around a sentence | [`Meta`] |
+//! | which tokens are around a sentence | [`Meta`] |
 //!
-//! Each is an LMDB environment with JSON files beside it. It is opened without a lock file. Values are not trusted: a wrong length costs
-//! no memory, and an array of another type or shape is an error that names it. LMDB itself trusts the pages of `data.mdb`; the only check
-//! on them is that all of them are there.
+//! Each database is an LMDB environment with JSON files beside it. It is opened without a lock file, so nobody may write to it while it is
+//! open. Values are not trusted: a wrong length costs no memory, and an array of another type or shape is an error that names the array.
+//! LMDB itself trusts the pages of `data.mdb`; the only check is that no page is missing.
 //!
 //! ```no_run
 //! use tags_dc::databases::{Detections, ImageDatabase, TextDatabase};

@@ -1,4 +1,4 @@
-//! Goldens of `tests/reference/uniter_databases.py`, written by other libraries; values and files that are not what they should be.
+//! Goldens of `tests/reference/uniter_databases.py`, which other libraries wrote, and malformed values and files.
 
 mod malformed;
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::*;
 use crate::phrases::Phrases;
 
-/// What the reference program put in.
+/// The contents that the reference program wrote.
 #[derive(Deserialize)]
 struct Expected {
     images: BTreeMap<String, ExpectedImage>,
@@ -30,7 +30,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/databases").join(name)
 }
 
-/// A copy: LMDB has a folder open once in a process, and tests run side by side.
+/// A copy of a golden, because LMDB opens a folder only once per process, and tests run in parallel.
 fn copy(name: &str) -> tempfile::TempDir {
     fn all(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();

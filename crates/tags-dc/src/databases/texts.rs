@@ -13,7 +13,7 @@ use super::{json, value};
 use crate::Protected;
 use crate::phrases::Phrases;
 
-/// Pieces of the longest sentence in training. Evaluation and the filter read longer ones too.
+/// The most pieces of a sentence in training. Evaluation and the filter also read longer sentences.
 pub const LONGEST_IN_TRAINING: usize = 60;
 
 /// A sentence of a database.
@@ -23,7 +23,7 @@ pub struct Text {
     pub pieces: Vec<u32>,
     /// The image that it describes.
     pub image: String,
-    /// What is masked together, as positions in `pieces`; none in databases without phrases.
+    /// The phrases, as positions in `pieces`; `None` in databases without phrases.
     pub phrases: Option<Phrases>,
 }
 
@@ -48,11 +48,10 @@ struct Phrase {
 }
 
 impl Text {
-    /// Reads a stored value: an LZ4 frame of a MessagePack map. Fields that are not known are passed over, `null` and empty phrases
-    /// dropped.
+    /// Reads a stored value: an LZ4 frame of a MessagePack map. Unknown fields are skipped, and `null` and empty phrases are dropped.
     ///
     /// # Errors
-    /// If the value is no such map, or a phrase's position lies outside of the sentence; `place` stands in the line.
+    /// If the value is not such a map, or a phrase's position lies outside the sentence. The error gives `place` as its place.
     pub fn decode(place: &str, value: &[u8]) -> Result<Self> {
         let bytes = value::unpacked(place, value)?;
         let what = "a sentence with `input_ids` and `img_fname`";
@@ -81,7 +80,7 @@ impl Text {
     }
 }
 
-/// Tokens that are no words, and the range of the tokens that are words.
+/// Tokens that are not words, and the range of the tokens that are words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// `[CLS]`
@@ -92,7 +91,7 @@ pub struct Meta {
     pub mask: u32,
     /// `[UNK]`
     pub unk: u32,
-    /// Tokens that a random one is drawn from.
+    /// The tokens from which a random token is drawn.
     pub words: Range<u32>,
 }
 
@@ -130,13 +129,13 @@ impl Meta {
     /// Refuses a model with fewer tokens.
     ///
     /// # Errors
-    /// If one of the tokens lies outside of a vocabulary of this size.
+    /// If one of the tokens lies outside a vocabulary of this size.
     pub fn check(&self, vocabulary: usize) -> Result<()> {
         let largest =
             [self.cls, self.sep, self.mask, self.unk, self.words.end - 1].into_iter().max();
         match largest {
             Some(token) if token as usize >= vocabulary => {
-                let expected = format!("tokens of a model with {vocabulary}");
+                let expected = format!("tokens of a model with {vocabulary} tokens");
                 Err(Error::invalid("meta.json", expected, format!("token {token}")))
             }
             _ => Ok(()),
@@ -147,13 +146,13 @@ impl Meta {
 /// Sentences of a split: text k describes image `pairs.image_of(k)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Texts {
-    /// In the order of `id2len.json`.
+    /// Ids of the sentences, in the order of `id2len.json`.
     pub ids: Vec<String>,
-    /// Word pieces of each, without `[CLS]` and `[SEP]`. A sentence may have none: it is read as `[CLS] [SEP]`.
+    /// Word pieces of each sentence, without `[CLS]` and `[SEP]`. A sentence without pieces is read as `[CLS] [SEP]`.
     pub pieces: Vec<Vec<u32>>,
-    /// Phrases of each.
+    /// Phrases of each sentence.
     pub phrases: Vec<Option<Phrases>>,
-    /// Images in the order of their first sentence. An image without a sentence is not among them.
+    /// Images in the order of their first sentence, without images that have no sentence.
     pub images: Vec<String>,
     /// Which sentence describes which image.
     pub pairs: Pairs,
@@ -213,7 +212,7 @@ impl TextDatabase {
         Ok(())
     }
 
-    /// Tokens that are no words.
+    /// Tokens that are not words.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
@@ -223,7 +222,7 @@ impl TextDatabase {
         self.lengths.len()
     }
 
-    /// Whether it has no sentence.
+    /// Whether the database has no sentence.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
@@ -271,10 +270,10 @@ impl TextDatabase {
         Ok(Texts { ids, pieces, phrases, images: images.into_iter().collect(), pairs })
     }
 
-    /// What no negative of an image may bring in: the pieces of all its sentences, however long they are.
+    /// The protected words of an image: the pieces of all its sentences, however long they are.
     ///
     /// # Errors
-    /// If the image has no sentence here, or one cannot be read.
+    /// If the image has no sentence here, or a sentence cannot be read.
     pub fn protected(&self, image: &str) -> Result<Protected> {
         let Some(ids) = self.texts.get(image) else {
             let place = self.folder.join("img2txts.json");

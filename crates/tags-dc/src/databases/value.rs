@@ -12,15 +12,15 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use zip::ZipArchive;
 
-/// The most bytes that a value may unpack to, whatever length it claims: the regions of an image are a megabyte.
+/// The most bytes that a value may unpack to, whatever length it claims. The regions of an image have about a megabyte.
 const MOST: u64 = 1 << 26;
 
-/// A whole LZ4 frame.
+/// Unpacks a whole LZ4 frame.
 pub(super) fn unpacked(place: &str, value: &[u8]) -> Result<Vec<u8>> {
     bounded(place, "an LZ4 frame", FrameDecoder::new(value))
 }
 
-/// All that a reader gives, at most [`MOST`] bytes.
+/// Everything that a reader gives, at most [`MOST`] bytes.
 fn bounded(place: &str, what: &str, from: impl Read) -> Result<Vec<u8>> {
     let mut bytes = vec![];
     from.take(MOST + 1).read_to_end(&mut bytes).map_err(|e| Error::invalid(place, what, e))?;
@@ -30,7 +30,7 @@ fn bounded(place: &str, what: &str, from: impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A MessagePack map.
+/// Reads a MessagePack map.
 pub(super) fn message<'a, T: Deserialize<'a>>(
     place: &str,
     what: &str,
@@ -40,7 +40,7 @@ pub(super) fn message<'a, T: Deserialize<'a>>(
     read.map(|map| map.0).map_err(|e| Error::invalid(place, what, e))
 }
 
-/// A struct that is written as a map: derived readers take a list of values too, which would be read by position.
+/// A struct that is written as a map. A derived reader would also take a list, and would read its values by position.
 pub(super) struct FromMap<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for FromMap<T> {
@@ -108,7 +108,7 @@ fn floats(place: &str, kind: &str, data: &[u8]) -> Result<Vec<f32>> {
         other => return Err(Error::invalid(place, "numbers of type <f2, <f4 or <f8", other)),
     };
     values.ok_or_else(|| {
-        let expected = format!("whole numbers of type {kind}");
+        let expected = format!("complete numbers of type {kind}");
         Error::invalid(place, expected, format!("{} bytes", data.len()))
     })
 }
@@ -118,7 +118,7 @@ pub(super) fn is_archive(value: &[u8]) -> bool {
     value.starts_with(b"PK")
 }
 
-/// A member of an NPZ archive; none if there is no such member.
+/// A member of an NPZ archive; `None` if there is no such member.
 pub(super) fn member(place: &str, archive: &[u8], name: &str) -> Result<Option<Array>> {
     let place = &format!("{place} {name}");
     let refused = |e: &dyn fmt::Display| Error::invalid(place, "an NPZ archive", e);

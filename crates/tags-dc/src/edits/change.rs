@@ -1,4 +1,4 @@
-//! A sentence put together again with some of its words changed.
+//! Rebuilds a sentence with some of its words changed.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::record::Kind;
 /// Ranges of words, ascending and disjoint, with their new words.
 pub(super) type Changes = Vec<(Range<usize>, Vec<String>)>;
 
-/// The edit; `None` where the text stays as it was.
+/// The edit; `None` if the text changes at most in case.
 pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<Edit> {
     let mut pieces: Vec<(String, usize)> = Vec::new(); // a word, and the old word whose gap comes before it
     let mut at = 0;
@@ -39,7 +39,7 @@ pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<
     })
 }
 
-/// Some words, by their positions in ascending order, exchanged for others. `None` where the text stays as it was.
+/// Exchanges the words at some positions, in ascending order, for other words. `None` if the text changes at most in case.
 ///
 /// ```
 /// use tags_dc::edits::exchanged;
@@ -51,13 +51,13 @@ pub(super) fn edit(sentence: &Sentence, kind: Kind, changes: Changes) -> Option<
 /// ```
 ///
 /// # Panics
-/// If a position is no word of the sentence, or positions do not ascend.
+/// If a position is outside the sentence, or positions do not ascend.
 pub fn exchanged(sentence: &Sentence, kind: Kind, words: Vec<(usize, String)>) -> Option<Edit> {
     assert!(words.is_sorted_by(|a, b| a.0 < b.0), "positions that ascend");
     edit(sentence, kind, words.into_iter().map(|(k, word)| (k..k + 1, vec![word])).collect())
 }
 
-/// The words of a range, as they stand inside a sentence: a capital of the first word goes.
+/// The words of a range, as written inside a sentence: the sentence's first word loses its capital.
 pub(super) fn words(sentence: &Sentence, range: Range<usize>) -> Vec<String> {
     let inside = |k: usize| {
         let text = &sentence.words[k].text;
@@ -68,7 +68,7 @@ pub(super) fn words(sentence: &Sentence, range: Range<usize>) -> Vec<String> {
     range.map(inside).collect()
 }
 
-/// A blank where the old word had one before it; between new words everywhere but before a comma.
+/// Joins the pieces. A blank comes where the old word had one before it, and between new words except before a comma.
 fn joined(sentence: &Sentence, pieces: &[(String, usize)]) -> String {
     let mut text = String::new();
     for (number, (word, old)) in pieces.iter().enumerate() {
@@ -86,7 +86,7 @@ fn joined(sentence: &Sentence, pieces: &[(String, usize)]) -> String {
     text
 }
 
-/// The word with a capital, if the word that stood there has one.
+/// The new word, with a capital if the old word has one.
 fn cased_like(old: &str, new: &str) -> String {
     let mut letters = new.chars();
     match letters.next() {

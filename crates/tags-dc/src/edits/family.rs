@@ -1,4 +1,4 @@
-//! Nouns that may name one thing, and nouns that name no thing to be seen.
+//! Nouns that may name the same thing, and nouns that name nothing visible.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ const FAMILIES: &str = include_str!("families.txt");
 /// Nouns that a picture does not show as things.
 const NON_VISUAL: &str = include_str!("non_visual.txt");
 
-/// Words of no number: `a snow` and `two snows` are no sentences.
+/// Uncountable nouns: nobody says `a snow` or `two snows`.
 const MASS: &str = "snow sand water grass ice air dirt mud gravel hay food clothing equipment \
 makeup rain hair fur luggage furniture jewelry traffic scenery tennis soccer football basketball \
 baseball hockey music wood metal concrete dust smoke fire sunlight shade bmx surf beer wine brick";
@@ -23,7 +23,7 @@ static FAMILIES_OF: LazyLock<HashMap<&'static str, Vec<usize>>> = LazyLock::new(
     families
 });
 
-/// Whether two nouns, in the singular, may name one thing.
+/// Whether two nouns, in the singular, may name the same thing.
 pub(super) fn related(a: &str, b: &str) -> bool {
     match (FAMILIES_OF.get(a), FAMILIES_OF.get(b)) {
         (Some(a), Some(b)) => a.iter().any(|family| b.contains(family)),
@@ -31,7 +31,7 @@ pub(super) fn related(a: &str, b: &str) -> bool {
     }
 }
 
-/// Whether a noun, in the singular, is not counted.
+/// Whether a noun, in the singular, is uncountable.
 pub(super) fn mass(noun: &str) -> bool {
     MASS.split_whitespace().any(|word| word == noun)
 }

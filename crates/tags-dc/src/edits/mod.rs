@@ -7,7 +7,7 @@
 //! | relation | two noun chunks change places, or a preposition becomes another | `relations.rs` |
 //! | order | the words are shuffled | `order.rs` |
 //!
-//! After VSE-C (Shi et al., COLING 2018), without WordNet: what may replace a noun is learnt from captions of the same images.
+//! The rules follow VSE-C (Shi et al., COLING 2018), but without WordNet: captions of the same images teach which nouns may replace a noun.
 
 mod change;
 mod family;
@@ -36,8 +36,8 @@ pub use write::{Counts, Wanted, each, write_all};
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// Good sentences that are false of the image: a noun stays singular or plural, and articles fit its sound. No number is taken with which
-    /// the caption would stay true, nothing changes places across a symmetric word, and only prepositions that contradict are taken.
+    /// Good sentences that are false of the image. A noun stays singular or plural, and articles fit its sound. A number that would keep the
+    /// caption true is not used, chunks do not change places across a symmetric word, and a new preposition must contradict the old one.
     #[default]
     Fitting,
     /// What VSE-C's program emits: any candidate noun, `a` and `an` alike, every number, every preposition of every other group.
@@ -49,13 +49,13 @@ pub enum Rules {
 pub struct Edit {
     /// What is changed.
     pub kind: Kind,
-    /// Positions of the words that go.
+    /// Positions of the replaced words.
     pub positions: Vec<usize>,
-    /// Those words.
+    /// The replaced words.
     pub old: Vec<String>,
-    /// What stands there instead; they may be more or fewer words.
+    /// The new words; there may be more or fewer of them.
     pub new: Vec<String>,
-    /// The sentence after it.
+    /// The sentence after the change.
     pub text: String,
 }
 
@@ -77,7 +77,7 @@ impl Told {
     }
 }
 
-/// The rules, with what was learnt from training captions.
+/// The rules, with the nouns learnt from training captions.
 ///
 /// ```
 /// use rand::SeedableRng;
@@ -102,7 +102,7 @@ pub struct Edits {
 impl Edits {
     /// All variants of a sentence, each with one change: nouns, numerals, relations, one shuffle.
     ///
-    /// `told` is of all captions of the image, the sentence's own included. Only the shuffle draws.
+    /// `told` must come from all captions of the image, also from the sentence itself. Only the shuffle draws from `rng`.
     pub fn of(&self, sentence: &Sentence, told: &Told, rng: &mut impl RngExt) -> Vec<Edit> {
         let mut all = nouns::edits(sentence, told, &self.nouns, self.rules);
         all.extend(numerals::edits(sentence, told, self.rules));
@@ -112,8 +112,8 @@ impl Edits {
     }
 }
 
-/// Draws one variant and gives its place: first a kind, uniformly among the kinds with a variant, then one of its variants, uniformly.
-/// `None` where there is no variant.
+/// Draws one variant and returns its place: first a kind, uniformly among the kinds with a variant, then one of its variants, uniformly.
+/// `None` if there is no variant.
 pub fn choose(edits: &[Edit], rng: &mut impl RngExt) -> Option<usize> {
     let of = |kind| -> Vec<usize> { (0..edits.len()).filter(|&k| edits[k].kind == kind).collect() };
     let kinds: Vec<Vec<usize>> =
@@ -130,7 +130,7 @@ fn lemma(word: &str) -> String {
     singular(&word.to_lowercase())
 }
 
-/// Whether a noun as written stands for more than one.
+/// Whether a noun, as written, is in the plural.
 fn is_plural(noun: &str) -> bool {
     let noun = noun.to_lowercase();
     singular(&noun) != noun

@@ -1,4 +1,4 @@
-//! Another noun: what may replace a noun, learnt from captions.
+//! Another noun. Captions teach which nouns may replace a noun.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 use crate::siblings::SiblingStatistics;
 
-/// Captions in which VSE-C's counts were made.
+/// The number of captions in which VSE-C counted.
 const CAPTIONS: usize = 150_000;
-/// The least number of times that a candidate stands in that many captions.
+/// The least count of a candidate in that many captions.
 const COUNT: usize = 200;
 /// The least count, however few captions there are.
 const FLOOR: usize = 20;
 
-/// The nouns that replace, and which may not replace which.
+/// The candidate nouns, and which candidates may replace a noun.
 ///
 /// ```text
 /// x is a candidate:    #x ≥ max(20, 200 · captions / 150,000), x is seen in pictures
@@ -23,7 +23,7 @@ const FLOOR: usize = 20;
 /// ```
 ///
 /// # Departures
-/// The published program asks WordNet whether two nouns share a sense, and for hypernyms. Here captions of one image answer that.
+/// The published program asks WordNet whether two nouns share a sense, and for hypernyms. Here the captions of one image answer this question.
 #[derive(Debug, Clone, Default)]
 pub struct NounTable {
     candidates: Vec<String>,
@@ -76,7 +76,7 @@ impl NounTable {
         &self.candidates
     }
 
-    /// The candidates that may replace a noun, in alphabetical order; none for a noun that is no candidate.
+    /// The candidates that may replace a noun, in alphabetical order; none for a noun that is not a candidate.
     pub fn replacements(&self, w: &str) -> impl Iterator<Item = &str> {
         let numbers = self.replacements.get(w).into_iter().flatten();
         numbers.map(|&x| self.candidates[x].as_str())
@@ -93,8 +93,8 @@ impl NounTable {
     }
 }
 
-/// The last noun of each chunk becomes each candidate that no caption of the image has. `Rules::Fitting` takes the nouns before it along:
-/// `a soccer ball` becomes `a cup`.
+/// Replaces the last noun of each chunk by each candidate that no caption of the image has. `Rules::Fitting` also drops the nouns before the
+/// last one: `a soccer ball` becomes `a cup`.
 pub(super) fn edits(
     sentence: &Sentence,
     told: &Told,
@@ -129,7 +129,7 @@ fn is_article(word: &str) -> bool {
     ["a", "an"].iter().any(|article| word.eq_ignore_ascii_case(article))
 }
 
-/// The nouns, and the article right before them if the sound changes.
+/// Replaces the nouns, and also the article right before them if the new noun needs the other article.
 fn with_article(
     sentence: &Sentence,
     nouns: Range<usize>,
@@ -143,7 +143,7 @@ fn with_article(
     }
 }
 
-/// The article by sound: `an owl`, `a uniform`, `an hour`.
+/// The article that fits the sound of a word: `an owl`, `a uniform`, `an hour`.
 fn article(word: &str) -> &'static str {
     let consonant = ["uni", "use", "usu", "uti", "eu", "one", "ufo"];
     let silent = ["hour", "heir", "honest", "honor"];
@@ -161,7 +161,7 @@ mod tests {
     use super::super::testing::sentence;
     use super::*;
 
-    /// 20 images of a dog, of a cat, of an owl, of a bus and a boat; `mutt` names each dog a second time.
+    /// 20 images of each thing. A second caption calls each cup a goblet.
     fn table() -> NounTable {
         let mut images = Vec::new();
         for thing in ["dog", "cat", "owl", "boat", "cup", "tree", "cups"] {
@@ -227,7 +227,7 @@ mod tests {
         let words = new_words("a/D dog", &[], Rules::VseC);
         assert!(words.contains(&"owl".into()), "VSE-C leaves the article");
         let words = new_words("a/D brown/A dog", &[], Rules::Fitting);
-        assert!(words.contains(&"owl".into()), "the article belongs to the sound of `brown`");
+        assert!(words.contains(&"owl".into()), "the article fits the sound of `brown`");
     }
 
     #[test]

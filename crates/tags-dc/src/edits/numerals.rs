@@ -1,4 +1,4 @@
-//! Another number, and the noun in the number that goes with it.
+//! Another number, with its noun in the singular or the plural to match.
 
 use super::{Edit, Rules, Told, change, family, is_plural};
 use crate::inflect::{plural, singular};
@@ -35,14 +35,14 @@ const NUMBERS: [(&str, u8); 26] = [
     ("eighty", 80),
 ];
 
-/// The largest number of `Rules::Fitting`: in a picture nobody tells larger numbers apart at a glance.
+/// The largest number that `Rules::Fitting` puts in place of a smaller one: nobody tells larger numbers in a picture apart at a glance.
 const LARGEST: u8 = 6;
 
 /// Names of groups: `a group of people` does not become `two groups of people`.
 const COLLECTIVE: &str = "group bunch pair couple crowd row herd flock lot number variety set pile \
 line stack team band piece body field bit kind sort type";
 
-/// Every number of another value in the place of each number before a noun.
+/// Replaces each number before a noun by every number of another value.
 pub(super) fn edits(sentence: &Sentence, told: &Told, rules: Rules) -> Vec<Edit> {
     let mut all = Vec::new();
     for at in 0..sentence.words.len() {
@@ -71,7 +71,7 @@ fn value(word: &str) -> Option<u8> {
     }
 }
 
-/// The last noun of the run that follows the number, with adjectives and conjunctions between.
+/// The last noun of the run of nouns after the number. Adjectives and conjunctions may come between.
 fn noun_after(sentence: &Sentence, at: usize) -> Option<usize> {
     let tag = |k: usize| sentence.words.get(k).map(|word| word.tag);
     let mut k = at + 1;
@@ -85,7 +85,7 @@ fn noun_after(sentence: &Sentence, at: usize) -> Option<usize> {
     (k > first).then(|| k - 1)
 }
 
-/// A noun in the number of the new value; it stays between two numbers above 1.
+/// The noun in the singular or plural that the new value needs. It stays as it is if both values are above 1.
 fn with_number(noun: &str, old: u8, new: u8) -> String {
     match (old, new) {
         (_, 1) => singular(noun),
@@ -94,7 +94,7 @@ fn with_number(noun: &str, old: u8, new: u8) -> String {
     }
 }
 
-/// `a` in the place of a larger number would stay true. So may a number that another caption has.
+/// Whether the new number may be used. `a` in the place of a larger number would stay true, and a number that another caption has may, too.
 fn fits(name: &str, new: u8, old: u8, told: &Told) -> bool {
     let article = name == "a" || name == "an";
     !article && (new <= LARGEST || new < old) && !told.has(name)
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(texts("five/# apes eat/V", Rules::Fitting).len(), 5, "1, 2, 3, 4, 6");
     }
 
-    /// A line that ends with a number, in which VSE-C's program scans for ever.
+    /// A line that ends with a number makes VSE-C's program scan forever.
     #[test]
     fn a_number_without_a_noun_stays() {
         for rules in [Rules::Fitting, Rules::VseC] {

@@ -7,10 +7,10 @@ use super::{Edit, change};
 use crate::phrases::{Sentence, Tag};
 use crate::record::Kind;
 
-/// Shuffles that are tried until one reads differently: of two words every second one does.
+/// The most shuffles that are tried until one changes the text. Of two words every second shuffle does.
 const TRIES: usize = 64;
 
-/// All words change places at random; punctuation stays. `None` where no other order reads differently.
+/// Shuffles all words; punctuation stays. `None` if no shuffle that was tried changes the text.
 pub(super) fn edit(sentence: &Sentence, rng: &mut impl RngExt) -> Option<Edit> {
     let places: Vec<usize> =
         (0..sentence.words.len()).filter(|&k| sentence.words[k].tag != Tag::Punctuation).collect();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use itm_core::{Error, Result};
 
-/// The longest line that is read, in bytes.
+/// The longest line that is accepted, in bytes.
 const LONGEST: u64 = 1 << 16;
 
 /// The captions of one image.
@@ -19,10 +19,10 @@ pub struct Captions {
     pub texts: Vec<String>,
 }
 
-/// Reads lines of `image_id<TAB>caption`. Images stand in the order of their first lines; empty lines are left out.
+/// Reads lines of `image_id<TAB>caption`. Images are in the order of their first lines; empty lines are skipped.
 ///
 /// # Errors
-/// If the file cannot be read; names file and line of a line without a tab or an id, with other bytes than UTF-8, or of more than 64 KiB.
+/// If the file cannot be read, or a line has no tab, no id, bytes that are not UTF-8, or more than 64 KiB. The error names file and line.
 pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
     let mut lines = BufReader::new(File::open(path).map_err(Error::io(path))?);
     let mut images: Vec<Captions> = Vec::new();
@@ -42,7 +42,7 @@ pub fn read_captions(path: &Path) -> Result<Vec<Captions>> {
             return refused("more than 64 KiB");
         }
         let Ok(text) = std::str::from_utf8(line.trim_ascii_end()) else {
-            return refused("bytes that are no UTF-8");
+            return refused("bytes that are not UTF-8");
         };
         if text.is_empty() {
             continue;
@@ -90,7 +90,7 @@ mod tests {
         for (bad, said) in [
             (&b"no caption"[..], "no tab"),
             (b"\tno id", "no id"),
-            (b"a\t\xff", "no UTF-8"),
+            (b"a\t\xff", "not UTF-8"),
             (long.as_bytes(), "64 KiB"),
         ] {
             let error = read(&[b"a\tA dog.\n", bad].concat()).unwrap_err().to_string();

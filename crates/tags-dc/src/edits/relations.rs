@@ -27,7 +27,7 @@ const GROUPS: [&[&str]; 17] = [
     &["about", "within"],
 ];
 
-/// What contradicts a preposition: the right side is false wherever the left side is true of the same two things.
+/// What contradicts a preposition: where the left side is true of two things, the right side is false of them.
 const CONTRARY: [(&[&str], &[&str]); 9] = [
     (&["on", "upon", "atop", "onto", "on top of"], &["under", "behind"]),
     (&["over", "above"], &["under", "below"]),
@@ -53,11 +53,11 @@ const LONG: [&[&str]; 9] = [
     &["far", "from"],
 ];
 
-/// What `Rules::Fitting` reads the same in both directions.
+/// Words that `Rules::Fitting` takes as symmetric.
 const SYMMETRIC: [&str; 11] =
     ["with", "near", "beside", "by", "to", "of", "and", "or", ",", "alongside", "from"];
 
-/// Chunks after which a place is a time or a state: `at night`, `in motion`.
+/// Nouns that name a time, a state or clothes, not a place: `at night`, `in motion`.
 const NO_PLACE: &str = "night day morning evening afternoon sunset sunrise dusk dawn winter summer \
 time motion air midair mid-air progress front background foreground middle distance way uniform \
 costume love line row circle group pose mouth hand hands arm arms side top bottom back color black \
@@ -95,7 +95,7 @@ fn swaps(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
     all
 }
 
-/// Whether the words between two chunks make one group of them.
+/// Whether the words between two chunks put both chunks into one group.
 fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
     let text = |k: usize| sentence.words[k].text.to_lowercase();
     match (rules, between.len()) {
@@ -107,7 +107,8 @@ fn joined(sentence: &Sentence, between: Range<usize>, rules: Rules) -> bool {
     }
 }
 
-/// Whether the sentence stays a good one after two chunks change places: both are singular or both plural, and a picture shows both.
+/// Whether the sentence stays good after two chunks change places: both are singular or both plural, a picture shows both, and the second
+/// one does not begin with a possessive.
 fn alike(sentence: &Sentence, first: &Chunk, second: &Chunk) -> bool {
     let head = |chunk: &Chunk| sentence.words[chunk.nouns.end - 1].text.to_lowercase();
     let (a, b) = (head(first), head(second));
@@ -127,7 +128,7 @@ fn prepositions(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
         if words.len() == 1 && !is_tag(sentence, words.start, Tag::Preposition) {
             continue;
         }
-        // `helped by`: no place
+        // `helped by` names no place
         let agent = old == "by" && at > 1 && is_tag(sentence, words.start - 1, Tag::Verb);
         if rules == Rules::Fitting && (agent || !says_where(sentence, words.end)) {
             continue;
@@ -140,7 +141,7 @@ fn prepositions(sentence: &Sentence, rules: Rules) -> Vec<Edit> {
     all
 }
 
-/// Words of the preposition at `at`: more than 1 for `in front of`; 1 for whatever is no preposition, too.
+/// The number of words of the preposition at `at`: 3 for `in front of`. A word that is not a preposition counts as 1, too.
 fn length(sentence: &Sentence, at: usize) -> usize {
     let here = |long: &&&[&str]| {
         let words = sentence.words[at..].iter();
@@ -150,7 +151,7 @@ fn length(sentence: &Sentence, at: usize) -> usize {
     LONG.iter().find(here).map_or(1, |long| long.len())
 }
 
-/// Whether a thing follows, and no time or state.
+/// Whether the chunk at `at` is a thing, not a time or a state.
 fn says_where(sentence: &Sentence, at: usize) -> bool {
     let chunk = sentence.chunks.iter().find(|chunk| chunk.words.start == at);
     chunk.is_some_and(|chunk| {
@@ -159,7 +160,7 @@ fn says_where(sentence: &Sentence, at: usize) -> bool {
     })
 }
 
-/// What may stand in the place of a preposition.
+/// The prepositions that may replace `old`.
 fn replacements(old: &str, rules: Rules) -> Vec<&'static str> {
     if rules == Rules::Fitting {
         let contrary = CONTRARY.iter().find(|(left, _)| left.contains(&old));
@@ -207,7 +208,7 @@ mod tests {
         }
     }
 
-    /// man–dog–girl are one group by closure; each of them changes places with the ball.
+    /// man–dog–girl are one group by closure; each of the three changes places with the ball.
     #[test]
     fn groups_are_closed_transitively() {
         let tagged = "a/D man with/P a/D dog and/C a/D girl throw/V a/D ball";
@@ -236,7 +237,7 @@ mod tests {
         assert!(!variants.contains(&"a dog over grass".into()), "one group");
     }
 
-    /// `beside` is in the groups of `with` and of `near`: no word of either replaces it.
+    /// `beside` is in the groups of `with` and of `near`: no word of either group replaces `beside`.
     #[test]
     fn a_word_of_several_groups_keeps_the_words_of_all_from_being_used() {
         let variants = texts("a/D dog beside/P grass", Rules::VseC, prepositions);

@@ -1,4 +1,4 @@
-//! Sentences put together by hand: the rules are tested apart from the parser.
+//! Sentences built by hand, to test the rules without the parser.
 
 use crate::phrases::{Chunk, Sentence, Tag, Word};
 

@@ -39,7 +39,7 @@ fn written(rules: Rules, seed: u64, images: &[Captions]) -> (String, Counts) {
     (String::from_utf8(bytes).unwrap(), counts)
 }
 
-/// No order of these words reads differently once case is left out; the search ends.
+/// No order of these words reads differently if case is ignored, and the search ends.
 #[test]
 fn words_that_differ_in_case_alone_are_not_shuffled() {
     for text in ["é É", "a A", "a", ""] {
@@ -65,7 +65,7 @@ fn one_seed_gives_one_file_and_another_seed_another() {
     assert_ne!(written(Rules::VseC, 1, &captions()).0, written(Rules::Fitting, 1, &captions()).0);
 }
 
-/// Streams go by caption: what stands after an image does not change its negatives.
+/// Each caption has its own random stream, so that later images do not change the negatives of earlier ones.
 #[test]
 fn a_longer_set_begins_with_the_negatives_of_a_shorter_one() {
     let all = written(Rules::Fitting, 1, &captions()).0;
@@ -73,7 +73,7 @@ fn a_longer_set_begins_with_the_negatives_of_a_shorter_one() {
     assert!(few.len() > 1000 && all.starts_with(&few));
 }
 
-/// Every variant, rebuilt from its record: the words at the positions go, the new ones come, nothing else changes.
+/// Every variant changes only the words at its positions; a relation or an order with as many new words only permutes the words.
 #[test]
 fn every_variant_differs_in_exactly_one_place() {
     let table = NounTable::fit(&parsed());
@@ -113,7 +113,7 @@ fn texts(sentence: &Sentence) -> Vec<String> {
     sentence.words.iter().map(|word| word.text.to_lowercase()).collect()
 }
 
-/// Places of words that differ, of sentences of one length.
+/// Places of the words that differ between two sentences of one length.
 fn changed(old: &[String], new: &[String]) -> Vec<usize> {
     assert_eq!(old.len(), new.len(), "{old:?} {new:?}");
     (0..old.len()).filter(|&k| old[k] != new[k]).collect()
@@ -151,7 +151,7 @@ fn a_shuffle_keeps_the_words_and_the_full_stop() {
     }
 }
 
-/// Three kinds with 1, 2 and 6 variants: each kind has a third of the draws.
+/// Three kinds with 1, 2 and 6 variants: each kind gets a third of the draws.
 #[test]
 fn a_kind_is_drawn_before_a_variant() {
     let edit = |kind| Edit { kind, positions: vec![], old: vec![], new: vec![], text: "".into() };

@@ -11,7 +11,7 @@ use crate::phrases::{Sentence, parse};
 use crate::random::{Purpose, Streams};
 use crate::record::{Kind, Record, Writer};
 
-/// What was written.
+/// Counts of captions and records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of all captions.
@@ -27,9 +27,9 @@ pub struct Counts {
 pub struct Wanted {
     /// Seed of all draws.
     pub seed: u64,
-    /// Negatives of a caption, all of them different; fewer where it has fewer variants.
+    /// Negatives per caption, all different; fewer if the caption has fewer variants.
     pub per_caption: usize,
-    /// Kinds among which one is drawn.
+    /// Kinds from which one is drawn for each negative.
     pub kinds: Vec<Kind>,
 }
 
@@ -40,13 +40,13 @@ impl Wanted {
     }
 }
 
-/// Hands over the negatives of each caption, caption after caption.
+/// Gives the negatives of each caption to `take`, caption after caption.
 ///
-/// A kind is drawn uniformly among those with a variant left, then one of its variants. A caption draws from a stream of its own, by its number
-/// in the whole set.
+/// First a kind is drawn uniformly among the kinds with a variant left, then one of its variants. Each caption has its own random stream,
+/// which depends on the caption's number in the whole set.
 ///
 /// # Errors
-/// Of `take`.
+/// The errors of `take`.
 pub fn each(
     images: &[Captions],
     edits: &Edits,
@@ -84,10 +84,10 @@ pub fn each(
     Ok(counts)
 }
 
-/// Writes what [`each`] hands over.
+/// Writes the records of [`each`].
 ///
 /// # Errors
-/// Of the writer.
+/// The errors of the writer.
 pub fn write_all(
     images: &[Captions],
     edits: &Edits,

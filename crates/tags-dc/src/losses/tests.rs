@@ -29,7 +29,7 @@ fn golden_hinges_and_their_gradient() {
     }
 }
 
-/// Trap 16: no negative is a loss of 0 that has a gradient of 0.
+/// Trap 16: without negatives the loss is 0, and its gradient is 0.
 #[test]
 fn no_negative_is_no_loss() {
     let scores = rows(&[0.9], [1]).require_grad();
@@ -47,7 +47,7 @@ fn no_target_is_no_loss() {
     assert_eq!(value(discrimination(logits, &[], &[], [1.0, 0.11]).unwrap()), 0.0);
 }
 
-/// By hand: of 0 and ln 3 the latter has probability 3/4. Anchors of one and of two rows count alike.
+/// By hand: of the logits 0 and ln 3, the second has probability 3/4. Anchors of one and of two rows have equal weight.
 #[test]
 fn golden_means_are_within_an_anchor_first() {
     let three = 3f32.ln();
@@ -55,14 +55,14 @@ fn golden_means_are_within_an_anchor_first() {
     let [rare, often] = [4f64.ln(), (4.0f64 / 3.0).ln()];
     let loss = masked_words(logits.clone(), &[0, 1, 0], &[1, 2]).unwrap();
     close(value(loss), (rare + (often + rare) / 2.0) / 2.0);
-    // Eq. 8: weights of their own, and a mean that is not divided by them. Trap 21.
+    // Eq. 8: each class has a weight, and the mean is not divided by the weights. Trap 21.
     let loss = discrimination(logits.clone(), &[0, 1, 1], &[3], [1.0, 0.11]).unwrap();
     close(value(loss), (rare + 0.11 * 2.0 * often) / 3.0);
     let loss = correction(logits, &[0, 1, 0], &[3]).unwrap();
     close(value(loss), (2.0 * rare + often) / 3.0);
 }
 
-/// Below 1e-10 there is no gradient, above it there is.
+/// A probability below 1e-10 gives no gradient, a probability above it does.
 #[test]
 fn a_hopeless_word_has_a_bounded_loss_without_a_gradient() {
     for (logit, want) in [(900.0f32, 1e10f64.ln()), (20.0, 20.0)] {
@@ -83,7 +83,7 @@ fn scores_and_logits_that_are_no_numbers_are_refused() {
         let scores = rows(&[0.5, bad], [2]);
         let want = format!("score 1: expected a finite number, got {said}");
         assert_eq!(line(hinges(scores, &[[0, 1]], &[1], 0.2).unwrap_err()), want);
-        // The bound of Eq. 8 and 9 would make a finite loss of them.
+        // The bound of Eq. 8 and 9 would turn such values into a finite loss.
         let logits = || rows(&[0.0, 1.0, 0.0, bad], [2, 2]);
         let want = "logits of target 1: expected numbers whose softmax gives the target a finite log-probability, got NaN";
         let all = [
@@ -113,7 +113,7 @@ fn rows_targets_and_weights_must_fit() {
             hinge(&[[0, 1]], &[1], margin).starts_with("margin: expected a number of at least 0")
         );
     }
-    let few = "targets: expected 2, one a row of logits, got 1";
+    let few = "targets: expected 2, one per row of logits, got 1";
     assert_eq!(line(correction(logits(), &[0], &[1])), few);
     assert_eq!(line(masked_words(logits(), &[0, 3], &[2])), "target 1: expected below 3, got 3");
     let wide = discrimination(logits(), &[0, 1], &[2], [1.0, 1.0]);

@@ -1,10 +1,10 @@
-//! How probable a phrase is, and a label: closed forms.
+//! Closed forms of the probabilities of phrases and of labels.
 
 use itm_core::Result;
 
 use super::{check_rate, checked};
 
-/// The probability of each phrase, of those that [`checked`] gives: the mean over its positions of `rate / freq(p)`.
+/// The probability of each phrase from [`checked`]: the mean over its positions of `rate / freq(p)`.
 pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64> {
     let end = phrases.iter().flatten().max().map_or(0, |&last| last + 1);
     let mut freq = vec![0.0f64; end];
@@ -23,11 +23,11 @@ pub(super) fn phrase_probabilities(phrases: &[Vec<usize>], rate: f64) -> Vec<f64
 /// P(p labelled) = 1 − Π_{s ∋ p} (1 − P_s) + Z · #{s ∋ p} / #phrases        Z = Π_s (1 − P_s)
 /// ```
 ///
-/// The last term is the fallback: where no phrase was chosen, one is, uniformly. Phrases are read as
-/// [`Masker::maskings`](crate::Masker::maskings) reads them: empty ones are left out, and without any phrase each word is one.
+/// The last term is the fallback: if no phrase was chosen, one phrase is drawn uniformly. Phrases are read as
+/// [`Masker::maskings`](crate::Masker::maskings) reads them: empty phrases are left out, and without phrases each word is one.
 ///
 /// # Errors
-/// Names a rate outside (0, 1], and a position that is no word.
+/// If the rate is outside (0, 1], or a position is not a word.
 ///
 /// ```
 /// let p = tags_dc::label_probabilities(&[vec![0], vec![1]], 3, 0.15)?;

@@ -25,7 +25,7 @@ fn assert_near(what: &str, hits: usize, n: usize, p: f64) {
     assert!((share - p).abs() <= bound, "{what}: {share} of {n}, probability {p}");
 }
 
-/// §3.2 by counting every outcome: each subset of phrases; the empty one once for each phrase that can come first.
+/// §3.2 by counting every outcome: each subset of phrases, and for the empty subset each phrase that can come first.
 fn enumerated(phrases: &[Vec<usize>], words: usize, rate: f64) -> Vec<f64> {
     let freq = |at: usize| phrases.iter().filter(|s| s.contains(&at)).count() as f64;
     let chance = |s: &Vec<usize>| s.iter().map(|&at| rate / freq(at)).sum::<f64>() / s.len() as f64;
@@ -113,7 +113,7 @@ fn kept_and_randomised_positions_are_targets_too() {
     }
 }
 
-/// Rule 4, with a rate at which nothing else is ever chosen.
+/// Rule 4, at a rate so small that no phrase is chosen otherwise.
 #[test]
 fn one_phrase_is_taken_where_none_was_chosen() {
     let rare = Masker::new(MaskBy::Phrases, 1e-12, MASK, 200..300).unwrap();
@@ -127,7 +127,7 @@ fn one_phrase_is_taken_where_none_was_chosen() {
     }
 }
 
-/// "w/ WM": 15 % a token; where there is none the first token, always as `[MASK]`.
+/// "w/ WM": 15 % per token. If no token is drawn, the first token becomes `[MASK]`.
 #[test]
 fn word_masking_falls_back_on_the_first_token() {
     let n = 100_000;
@@ -138,7 +138,7 @@ fn word_masking_falls_back_on_the_first_token() {
         let hits = rows.iter().filter(|row| row.labels[at].is_some()).count();
         assert_near(&format!("token {at}"), hits, n, p);
     }
-    // kept with 10 % where the first token was drawn, never where it is the fallback
+    // a drawn first token is kept with 10 %; the fallback never keeps it
     let kept = rows.iter().filter(|row| row.labels[1].is_some() && row.ids[1] == 10).count();
     assert_near("first token kept", kept, n, 0.015);
     assert!(rows.iter().all(|row| row.labels[0].is_none() && row.labels[5].is_none()));
@@ -151,7 +151,7 @@ fn a_sentence_without_a_phrase_has_one_for_each_token() {
     assert_eq!(rows, each);
 }
 
-/// Departure 18: a list that is there twice changes the draw.
+/// Departure 18: a list that occurs twice changes the draw.
 #[test]
 fn a_phrase_listed_twice_is_another_distribution() {
     let (once, twice) = ([vec![0], vec![1]], [vec![0], vec![0], vec![1]]);
@@ -159,7 +159,8 @@ fn a_phrase_listed_twice_is_another_distribution() {
     assert!((p(&once) - p(&twice)).abs() > 0.05, "{} {}", p(&once), p(&twice));
 }
 
-/// The closed form reads lists as the draw does: empty ones go, a position counts once in a list, and without a list each word is one.
+/// The closed form reads lists as the draw does: empty lists are dropped, a position counts once in a list, and without lists each word is a
+/// list.
 #[test]
 fn the_closed_form_is_of_the_lists_that_are_drawn() {
     let of = |phrases: &[Vec<usize>]| label_probabilities(phrases, 2, 0.15).unwrap();
@@ -186,7 +187,7 @@ fn bad_input_is_named_in_one_line() {
 }
 
 proptest! {
-    /// A label is the original token, a token without a label is itself, and something is always masked.
+    /// A label is the original token, a token without a label stays, and at least one token is a target.
     #[test]
     fn what_is_no_target_stays(seed in 0u64..1000, lists in prop::collection::vec(prop::collection::vec(0usize..8, 0..4), 0..6)) {
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);

@@ -1,4 +1,4 @@
-//! A model beside one image: words for masked captions, and how well sentences match.
+//! A model beside one image: words for masked captions, and match scores of sentences.
 
 use burn::module::Module;
 use itm_core::encoders::TokenBatch;
@@ -8,12 +8,12 @@ use itm_kernels::Noise;
 use super::{At, EmbeddedRegions, RegionBatch, Uniter};
 use crate::{Generator, Masked, Scores};
 
-/// Sentences of a pass.
+/// Sentences per pass.
 const ROWS: usize = 32;
 
-/// A UNITER that looks at one image: what [`Tailor`](crate::Tailor) asks. No dropout, no gradient.
+/// A UNITER that looks at one image, for [`Tailor`](crate::Tailor). It has no dropout and no gradient.
 ///
-/// The regions are embedded once. Scores are the match logits, which rank as the probabilities do and do not saturate.
+/// The regions are embedded once. Scores are the match logits, which rank as the probabilities do but do not saturate.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

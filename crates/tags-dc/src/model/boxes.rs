@@ -1,4 +1,4 @@
-//! Seven numbers of a region's box.
+//! The seven numbers that describe a region's box.
 
 use itm_core::data::Bounds;
 use itm_core::{Error, Result};
@@ -6,7 +6,7 @@ use itm_core::{Error, Result};
 /// How many numbers describe a box.
 pub const BOX_NUMBERS: usize = 7;
 
-/// x1, y1, x2, y2, w, h and w·h of a box in shares of its picture.
+/// x1, y1, x2, y2, w, h and w·h of a box, as shares of its picture.
 ///
 /// ```
 /// use itm_core::data::Bounds;
@@ -21,7 +21,7 @@ pub fn box_numbers(bounds: &Bounds) -> [f32; BOX_NUMBERS] {
     [x1, y1, x2, y2, w, h, w * h]
 }
 
-/// The seven numbers of a stored `norm_bb` row, which has the first six of them as a detector wrote them.
+/// The seven numbers of a stored `norm_bb` row. The row holds the first six, as the detector wrote them.
 pub fn box_numbers_of_six([x1, y1, x2, y2, w, h]: [f32; 6]) -> [f32; BOX_NUMBERS] {
     [x1, y1, x2, y2, w, h, w * h]
 }
@@ -29,7 +29,7 @@ pub fn box_numbers_of_six([x1, y1, x2, y2, w, h]: [f32; 6]) -> [f32; BOX_NUMBERS
 /// The seven numbers of a box in pixels, x1, y1, x2, y2, in a picture of this width and height.
 ///
 /// # Errors
-/// If the picture has no area, or the box does not lie in it.
+/// If the picture has no area, or the box does not lie inside the picture.
 ///
 /// ```
 /// use tags_dc::model::box_numbers_of_pixels;
@@ -63,7 +63,8 @@ pub fn box_numbers_of_pixels(
 mod tests {
     use super::*;
 
-    /// By hand: width is a share of the width, height of the height, and the last number is their product.
+    /// By hand: the box's width is a share of the picture's width, its height a share of the picture's height, and the last number is their
+    /// product.
     #[test]
     fn golden_a_box_in_pixels() {
         let got = box_numbers_of_pixels([20.0, 30.0, 120.0, 90.0], [200.0, 120.0]).unwrap();

@@ -1,4 +1,4 @@
-//! Published files and ours, by the names that UNITER's files have.
+//! Published files and our own files, both with the tensor names of UNITER's files.
 
 use std::path::Path;
 
@@ -64,15 +64,15 @@ const CLS_DECODER: &str = "cls.predictions.decoder.weight";
 const CORRECTION_DECODER: &str = "correction_output.predictions.decoder.weight";
 
 impl Uniter {
-    /// Loads one `.safetensors` or PyTorch file, or a folder with one, and says what became of its tensors.
+    /// Loads one `.safetensors` or PyTorch file, or a folder with one, and reports what became of its tensors.
     ///
-    /// A head that the file has is read and stays as it is. Where the file lacks `rank_output`, the head begins as row 1 of
-    /// `itm_output`, the class of a match. The heads of phase 2 are there if the file has them; else
+    /// A head that the file has is read and stays as it is. If the file lacks `rank_output`, the head begins as row 1 of
+    /// `itm_output`, the class of a match. If the file lacks the heads of phase 2, the model has none until
     /// [`with_word_heads`](Self::with_word_heads) makes them.
     ///
     /// # Errors
-    /// What cannot be read; a tensor that is missing, misshaped or unknown: all of them are named; a decoder that is not the
-    /// table of the word embedding.
+    /// If the file cannot be read; if tensors are missing, misshaped or unknown (the error names all of them); or if a decoder
+    /// is not the word embedding table.
     pub fn open(
         path: impl AsRef<Path>,
         shape: &UniterShape,
@@ -100,15 +100,15 @@ impl Uniter {
         Ok((Self { rank: heads::output(&model.pair, 1), ..model }, report))
     }
 
-    /// Writes one `.safetensors` file that [`open`](Self::open) reads: all heads that are there, `itm_output` among them.
+    /// Writes one `.safetensors` file that [`open`](Self::open) reads, with all heads that the model has, also `itm_output`.
     ///
     /// # Errors
-    /// What the operating system refuses.
+    /// If the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         save_file(self, path.as_ref(), &NAMES, &|_| None)
     }
 
-    /// Refuses a file in which a decoder is a table of its own: it would be read as another model.
+    /// Refuses a file whose decoder differs from the word table, because it would be read as another model.
     fn check_decoders(&self, files: &WeightFiles) -> Result<()> {
         let found = [CLS_DECODER, CORRECTION_DECODER].into_iter();
         let found: Vec<_> = found.filter(|name| files.shape(name).is_some()).collect();
@@ -119,7 +119,7 @@ impl Uniter {
         for name in found {
             if files.f32s(name)? != words {
                 let place = format!("{}: {name}", files.place());
-                let expected = "the word embedding once more";
+                let expected = "a copy of the word embedding";
                 return Err(Error::invalid(place, expected, "another table"));
             }
         }

@@ -1,11 +1,11 @@
-//! The four heads: does the text match, what word stands here, does this word match, what word should stand here.
+//! The four heads. Does the text match? Which word is here? Does this word match? Which word should be here?
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::host;
 use itm_kernels::{LayerNorm, Linear, gelu, random};
 
-/// Rows to a logit for each word piece; the decoder is the table of the word embedding.
+/// Maps rows to one logit per word piece. The decoder is the word embedding table.
 ///
 /// ```text
 /// logits = norm(gelu(W x + b)) Eᵀ + c
@@ -15,7 +15,7 @@ use itm_kernels::{LayerNorm, Linear, gelu, random};
 /// |---|---|---|
 /// | W, b | `dense` | d → d |
 /// | c | `bias` | `[vocabulary]` |
-/// | E | the word table, handed in: it is no part of the head | `[vocabulary, d]` |
+/// | E | the word embedding table, an argument and not part of the head | `[vocabulary, d]` |
 #[derive(Module, Debug)]
 pub struct WordHead {
     /// d → d
@@ -47,7 +47,7 @@ impl WordHead {
         rows.matmul(words.transpose()) + self.bias.val().unsqueeze()
     }
 
-    /// The same values as parameters of their own.
+    /// A copy with the same values in new parameters.
     pub(super) fn copied(&self) -> Self {
         let norm = LayerNorm {
             gamma: fresh(&self.norm.gamma),
@@ -58,12 +58,12 @@ impl WordHead {
     }
 }
 
-/// The same values as parameters of their own.
+/// A copy with the same values in new parameters.
 pub(super) fn copied(linear: &Linear) -> Linear {
     Linear::new(fresh(&linear.weight), fresh(&linear.bias))
 }
 
-/// One output of a linear map as a map of its own.
+/// One output of a linear map, as a new linear map.
 pub(super) fn output(linear: &Linear, number: usize) -> Linear {
     let [d, _] = linear.weight.dims();
     let device = linear.weight.val().device();
@@ -75,7 +75,7 @@ pub(super) fn output(linear: &Linear, number: usize) -> Linear {
     )
 }
 
-/// A clone of a parameter is the same parameter to an optimiser: this one is another.
+/// A new parameter with the same value. An optimiser takes a clone of a parameter for the same parameter.
 fn fresh<const D: usize>(param: &Param<Tensor<D>>) -> Param<Tensor<D>> {
     let value = param.val();
     let (shape, device) = (value.dims(), value.device());

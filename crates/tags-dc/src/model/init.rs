@@ -1,10 +1,10 @@
-//! Weights of a model that nobody has trained.
+//! Random weights of an untrained model.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Tensor, TensorData};
 use itm_kernels::random;
 
-/// The module with matrices and tables normal with this deviation, and without biases; norms stay as they are.
+/// Draws all matrices and tables from a normal distribution with this deviation. Biases become 0; norms stay as they are.
 pub(super) fn normal<M: Module>(module: M, deviation: f64, seed: u64) -> M {
     module.map(&mut Normal { deviation: deviation as f32, seed, part: 0, name: String::new() })
 }
@@ -13,7 +13,7 @@ struct Normal {
     deviation: f32,
     seed: u64,
     part: u64,
-    /// Of the parameter that is visited.
+    /// The name of the parameter that is visited.
     name: String,
 }
 
@@ -39,7 +39,7 @@ impl ModuleMapper for Normal {
     }
 }
 
-/// A number of the standard normal distribution: Box and Muller's transform of two uniform ones.
+/// A number of the standard normal distribution: the Box–Muller transform of two uniform numbers.
 fn gaussian(seed: u64, position: u64) -> f32 {
     let uniform = |part| f64::from(random::unit(seed, 2 * position + part));
     let (u, v) = (1.0 - uniform(0), uniform(1)); // u is never 0
@@ -50,7 +50,7 @@ fn gaussian(seed: u64, position: u64) -> f32 {
 mod tests {
     use super::*;
 
-    /// Mean 0, variance 1, kurtosis 3; four standard errors of a million numbers.
+    /// Mean 0, variance 1 and kurtosis 3, within four standard errors of a million numbers.
     #[test]
     fn moments_are_those_of_the_normal_distribution() {
         let n = 1_000_000;

@@ -28,10 +28,10 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of these texts, row k beside image `images[k]`, as wide as its longest row or wider.
+    /// The layout of these texts: row k is text k beside image `images[k]`. The layout has `width` positions, or as many as its longest row.
     ///
     /// # Panics
-    /// If there is not one image for each text, one is not there, or a row is longer than `width`.
+    /// If there is not one image for each text, an image does not exist, or a row is longer than `width`.
     pub(super) fn new(
         texts: &TokenBatch,
         counts: &[usize],
@@ -64,12 +64,12 @@ impl Layout {
         Self { ids, keys, tokens: texts.lengths.clone(), width }
     }
 
-    /// Fills a row with the second token of its text, of texts padded to `l`.
+    /// Fills a row with the second token of its text. The texts are padded to `l` positions.
     pub(super) fn repeat_second_token(&mut self, row: usize, l: usize) {
         self.ids[row * self.width..(row + 1) * self.width].fill((row * l + 1) as u32);
     }
 
-    /// Texts `[b, l, d]` and regions to `[b, width, d]`.
+    /// Joins texts `[b, l, d]` and regions into `[b, width, d]`.
     pub(super) fn gather(&self, texts: Tensor<3>, regions: &EmbeddedRegions) -> Tensor<3> {
         let [b, l, d] = texts.dims();
         let table = Tensor::cat(vec![texts.reshape([b * l, d]), regions.rows.clone()], 0);
@@ -81,14 +81,14 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// By hand: texts of 3 and 1 tokens, padded to 3; images of 1 and 2 regions stand at 6, 7 and 8.
+    /// By hand: texts of 3 and 1 tokens, padded to 3. The images have 1 and 2 regions, in rows 6, 7 and 8.
     #[test]
     fn golden_two_rows_and_their_padding() {
         let texts = TokenBatch::new(&[&[5, 6, 7][..], &[8]]);
         let layout = Layout::new(&texts, &[1, 2], &[0, 1], None);
         assert_eq!(layout.ids, [0, 1, 2, 6, 3, 7, 8, 0]);
         assert_eq!((layout.keys, layout.tokens), (vec![4, 3], vec![3, 1]));
-        // Both beside the second image, wider than needed.
+        // Both texts beside the second image, in a layout that is wider than needed.
         let layout = Layout::new(&texts, &[1, 2], &[1, 1], Some(6));
         assert_eq!(layout.ids, [0, 1, 2, 7, 8, 0, 3, 7, 8, 0, 0, 0]);
     }

@@ -3,12 +3,12 @@
 //! | step | here |
 //! |---|---|
 //! | regions and their boxes | [`RegionBatch`], [`box_numbers`] |
-//! | regions embedded, once an image | [`Uniter::embed_regions`] |
+//! | regions embedded, once per image | [`Uniter::embed_regions`] |
 //! | texts beside them, through the blocks | [`Uniter::join`] |
 //! | does the text match the image | [`Uniter::match_logits`] |
-//! | which word stands here | [`Uniter::word_logits`] |
+//! | which word is here | [`Uniter::word_logits`] |
 //! | does this word match the image | [`Uniter::discrimination_logits`] |
-//! | which word should stand here | [`Uniter::correction_logits`] |
+//! | which word should be here | [`Uniter::correction_logits`] |
 //! | scores of all pairs | [`UniterScores`] |
 //! | one image: words for masks, scores of sentences | [`Beside`] |
 //! | published files | [`Uniter::open`], [`Uniter::save`] |
@@ -63,22 +63,22 @@ use joint::Layout;
 /// | W_d, b_d | `discrimination` | d → 2 |
 /// | H_WoC | `correction` | d → vocabulary |
 ///
-/// Both word heads decode by the table of the word embedding, which is one parameter. `pair` is the two-way head of the
-/// pretraining: no output of it is used, and every file keeps it, because the other heads begin as parts of it.
+/// Both word heads decode with the word embedding table, which is one parameter. `pair` is the two-way head of pretraining.
+/// Its outputs are not used, but every file keeps it, because the other heads begin as parts of it.
 ///
 /// # Departures
-/// The released program adds −10,000 to the scores of padding. Here padding is no key at all: no number is added that an f16
+/// The released program adds −10,000 to the scores of padding. Here padding is not a key at all: no number is added that an f16
 /// cannot hold beside a score, and no mask of the size of the scores exists. Dropout of the embeddings is drawn after text and
-/// regions stand side by side, one number for each value as there.
+/// regions are joined, one number for each value as in the released program.
 #[derive(Module, Debug)]
 pub struct Uniter {
     /// Embedding of texts, and the blocks.
     pub bert: Bert,
     /// Embedding of regions.
     pub regions: RegionEmbedding,
-    /// d → d, of the first position.
+    /// d → d, on the first position.
     pub pooler: Linear,
-    /// d → 2: pretraining's, class 1 is a match.
+    /// d → 2: the head of pretraining; class 1 is a match.
     pub pair: Linear,
     /// d → 1
     pub rank: Linear,
@@ -105,8 +105,9 @@ pub struct Joint {
 }
 
 impl Uniter {
-    /// Random weights, a function of the seed: matrices and tables normal with the deviation
-    /// [`initializer_range`](UniterShape::initializer_range), biases 0, norms 1 and 0; without the heads of phase 2. `rank` begins as class 1 of `pair`, as from a file.
+    /// Random weights, a function of the seed, without the heads of phase 2. Matrices and tables are normal with the deviation
+    /// [`initializer_range`](UniterShape::initializer_range), biases are 0, norms 1 and 0. `rank` begins as class 1 of `pair`, as in a model
+    /// from a file without this head.
     ///
     /// # Panics
     /// If [`UniterShape::check`] refuses the sizes.
@@ -116,7 +117,7 @@ impl Uniter {
         Self { rank: heads::output(&model.pair, 1), ..model }
     }
 
-    /// A model of this shape whose weights are still to come.
+    /// A model of this shape whose weights are not set yet.
     fn unset(shape: &UniterShape, device: &Device) -> Self {
         if let Err(e) = shape.check() {
             panic!("{e}");
@@ -142,9 +143,9 @@ impl Uniter {
         Self { bert: self.bert.with_precision(precision), ..self }
     }
 
-    /// The model with the heads of phase 2: what is missing is made, what is there stays as it is.
+    /// The model with the heads of phase 2: missing heads are made, existing heads stay as they are.
     ///
-    /// `discrimination` begins as both rows of `pair`, `correction` as a copy of `cls` as it is now.
+    /// `discrimination` begins as both rows of `pair`, `correction` as a copy of the current `cls`.
     pub fn with_word_heads(self) -> Self {
         let discrimination = self.discrimination.or_else(|| Some(heads::copied(&self.pair)));
         let correction = self.correction.or_else(|| Some(self.cls.copied()));
@@ -156,7 +157,7 @@ impl Uniter {
         Self { discrimination: None, correction: None, ..self }
     }
 
-    /// Rows of all regions. Without noise: [`join`](Self::join) drops for each text anew.
+    /// Rows of all regions, without dropout: [`join`](Self::join) draws dropout for each text.
     ///
     /// # Panics
     /// If the features have another width.
@@ -164,7 +165,7 @@ impl Uniter {
         self.regions.forward(regions, self.bert.kinds.val().narrow(0, 1, 1))
     }
 
-    /// Texts beside images through the blocks: text k beside image `images[k]` of `regions`.
+    /// Encodes texts beside images: text k beside image `images[k]` of `regions`.
     ///
     /// ```
     /// # #[cfg(feature = "flex")] {
@@ -188,8 +189,8 @@ impl Uniter {
     /// ```
     ///
     /// # Panics
-    /// If there is not one image for each text or one is not there, a token is not in the vocabulary, or a text is longer
-    /// than there are positions.
+    /// If there is not one image for each text, an image does not exist, a token is not in the vocabulary, or a text is longer
+    /// than the position table.
     pub fn join(
         &self,
         texts: &TokenBatch,
@@ -200,7 +201,7 @@ impl Uniter {
         self.encode(Layout::new(texts, &regions.counts, images, None), texts, regions, noise)
     }
 
-    /// As [`join`](Self::join), with rows as the released program has its positives: every position holds the second token (departure 4).
+    /// As [`join`](Self::join), but every position of the rows `positives` holds the second token, as in the released program (departure 4).
     pub(crate) fn join_as_released(
         &self,
         texts: &TokenBatch,
@@ -214,8 +215,8 @@ impl Uniter {
         self.encode(layout, texts, regions, noise)
     }
 
-    /// [`match_logits`](Self::match_logits) of texts beside images, without noise, in a batch this wide or as wide as its longest row: the
-    /// last block makes the first position alone.
+    /// [`match_logits`](Self::match_logits) of texts beside images, without noise. The batch has `width` positions, or as many as its longest
+    /// row. The last block computes only the first position.
     fn match_logits_of(
         &self,
         texts: &TokenBatch,
@@ -241,7 +242,7 @@ impl Uniter {
         Joint { states, tokens: layout.tokens, keys: layout.keys }
     }
 
-    /// `s`, `[b]`: what pairs are ranked by.
+    /// `s`, `[b]`: the scores that rank pairs.
     pub fn match_logits(&self, joint: &Joint) -> Tensor<1> {
         let [b, _, d] = joint.states.dims();
         self.logits_of_first(joint.states.clone().narrow(1, 0, 1).reshape([b, d]))
@@ -253,12 +254,12 @@ impl Uniter {
         self.rank.forward(pooled).squeeze_dim(1)
     }
 
-    /// `σ(s)`, `[b]`, in (0, 1): what the triplet losses compare.
+    /// `σ(s)`, `[b]`, in (0, 1): the scores that the triplet losses compare.
     pub fn match_scores(&self, joint: &Joint) -> Tensor<1> {
         sigmoid(self.match_logits(joint))
     }
 
-    /// `a`, `[asked, vocabulary]`, at these positions alone.
+    /// `a`, `[asked, vocabulary]`, only at these positions.
     ///
     /// # Panics
     /// If a position is not a token's position.
@@ -266,19 +267,19 @@ impl Uniter {
         self.cls.forward(joint.rows(asked), self.bert.words.val())
     }
 
-    /// `d`, `[asked, 2]`, at these positions alone; all of them are [`Joint::every_token`].
+    /// `d`, `[asked, 2]`, only at these positions. [`Joint::every_token`] gives all of them.
     ///
     /// # Panics
-    /// If the head was not made yet, [`with_word_heads`](Self::with_word_heads), or a position is not a token's position.
+    /// If [`with_word_heads`](Self::with_word_heads) has not made the head yet, or a position is not a token's position.
     pub fn discrimination_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         let head = self.discrimination.as_ref().expect("a model with the heads of phase 2");
         head.forward(joint.rows(asked))
     }
 
-    /// `c`, `[asked, vocabulary]`, at these positions alone.
+    /// `c`, `[asked, vocabulary]`, only at these positions.
     ///
     /// # Panics
-    /// If the head was not made yet, or a position is not a token's position.
+    /// If [`with_word_heads`](Self::with_word_heads) has not made the head yet, or a position is not a token's position.
     pub fn correction_logits(&self, joint: &Joint, asked: &[At]) -> Tensor<2> {
         let head = self.correction.as_ref().expect("a model with the heads of phase 2");
         head.forward(joint.rows(asked), self.bert.words.val())
@@ -286,7 +287,7 @@ impl Uniter {
 }
 
 impl Joint {
-    /// The positions of all tokens, text after text, `[CLS]` and `[SEP]` among them.
+    /// The positions of all tokens, text after text, also of `[CLS]` and `[SEP]`.
     pub fn every_token(&self) -> Vec<At> {
         let of =
             |(row, &tokens): (usize, &usize)| (0..tokens).map(move |position| At { row, position });
@@ -296,7 +297,7 @@ impl Joint {
     /// States at these positions, `[asked, d]`.
     ///
     /// # Panics
-    /// If a position is not a token's position: regions begin right behind a text.
+    /// If a position is not a token's position: regions begin right after a text.
     fn rows(&self, asked: &[At]) -> Tensor<2> {
         let [b, s, d] = self.states.dims();
         let id = |at: &At| {

@@ -1,4 +1,4 @@
-//! Regions of images: what goes in, and how it is embedded.
+//! Regions of images, and their embedding.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -8,7 +8,7 @@ use itm_kernels::{LayerNorm, Linear, random};
 
 use super::boxes::{BOX_NUMBERS, box_numbers};
 
-/// Regions of some images, one after another without padding. No tensor: any thread can make it.
+/// Regions of some images, one after another without padding. The batch holds no tensor, so any thread can make it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegionBatch {
     counts: Vec<usize>,
@@ -21,7 +21,7 @@ impl RegionBatch {
     /// Features `[Σ counts, width]` and boxes `[Σ counts, 7]` of images with these numbers of regions.
     ///
     /// # Errors
-    /// If values and counts do not fit, an image has no region, or a value is not finite: image and region are named.
+    /// If values and counts do not fit, an image has no region, or a value is not finite (the error names image and region).
     pub fn new(
         width: usize,
         counts: Vec<usize>,
@@ -54,10 +54,10 @@ impl RegionBatch {
     /// These images of a split, with their boxes.
     ///
     /// # Errors
-    /// If a region cannot be read, or the data do not say where it lies.
+    /// If a region cannot be read, or has no box.
     ///
     /// # Panics
-    /// If an image is not there.
+    /// If an image does not exist.
     pub fn of(regions: &Regions, images: &[usize]) -> Result<Self> {
         let rows = regions.rows(images)?;
         let mut boxes = Vec::with_capacity(rows.counts.iter().sum::<usize>() * BOX_NUMBERS);
@@ -96,7 +96,7 @@ fn place(counts: &[usize], mut row: usize) -> (usize, usize) {
     (image, row)
 }
 
-/// Regions embedded: once for an image, however many texts it meets.
+/// Embedded regions. An image is embedded once for all its texts.
 #[derive(Debug, Clone)]
 pub struct EmbeddedRegions {
     /// `[Σ counts, d]`
@@ -105,7 +105,7 @@ pub struct EmbeddedRegions {
     pub counts: Vec<usize>,
 }
 
-/// Features and box of a region to a row.
+/// Maps features and box of a region to a row.
 ///
 /// ```text
 /// v = norm( norm_f(W_f f + b_f) + norm_p(W_p p + b_p) + T[1] )
@@ -117,7 +117,7 @@ pub struct EmbeddedRegions {
 /// | W_p, b_p, norm_p | `boxes`, `box_norm` | 7 → d |
 /// | `T[1]` | the second row of the text's kinds | `[1, d]` |
 ///
-/// Dropout comes later, on rows and texts side by side, so that each text meets its own mask.
+/// Dropout comes later, on texts and regions together, so that each text draws its own mask.
 #[derive(Module, Debug)]
 pub struct RegionEmbedding {
     /// x → d
@@ -144,7 +144,7 @@ impl RegionEmbedding {
         }
     }
 
-    /// Rows of all regions, `kind` being T[1] as `[1, d]`.
+    /// Rows of all regions. `kind` is T[1], `[1, d]`.
     ///
     /// # Panics
     /// If the features have another width.

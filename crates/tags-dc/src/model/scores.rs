@@ -1,4 +1,4 @@
-//! Scores of all pairs: each a pass of its own through the blocks, many at a time.
+//! Scores of all pairs. Each pair is a separate row of a batch through the blocks.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use itm_core::{Error, Result, ScoreMatrix, host};
 
 use super::{EmbeddedRegions, RegionBatch, Uniter};
 
-/// Pairs of a batch: few, because the last batch of a length is filled up.
+/// Pairs per batch: few, because the last batch of each width is filled up.
 const BATCH: usize = 16;
-/// Positions of a batch are a multiple of this: a pair is padded by three positions at most.
+/// The width of a batch is a multiple of this, so that a pair is padded by at most three positions.
 const STEP: usize = 4;
 /// Images whose regions are embedded at once.
 const IMAGES: usize = 128;
@@ -21,11 +21,10 @@ const IMAGES: usize = 128;
 /// Images and texts of a split, compared by the match logit: scores by blocks.
 ///
 /// Regions are embedded once per image. A block's pairs are sorted by their number of positions, then by image, so that a batch
-/// mixes images and texts and has next to no padding. Every batch has the same number of pairs, the last one of its length being
-/// filled with a pair of its own, and its width depends on its own pairs alone: the partners of a pair in a block do not depend on what
-/// else is scored, so a score has the same bits in every block.
+/// mixes images and texts and has almost no padding. Every batch has the same number of pairs: the last batch of each width is filled
+/// up with copies of its last pair. The width of a batch depends only on its own pairs. So a score has the same bits in every block.
 ///
-/// The logit ranks as its sigmoid does and has no ties where the latter is 1 in f32.
+/// The logit ranks as its sigmoid does, but has no ties where the sigmoid is 1 in f32.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -56,18 +55,18 @@ impl UniterScores {
     /// Images in the order of the batches, and texts as pieces with `[CLS]` and `[SEP]`.
     ///
     /// # Errors
-    /// If features have another width than the model's, a text is empty or longer than there are positions, or a piece is not
-    /// in the vocabulary: the text is named.
+    /// If features have another width than the model's; if a text is empty or longer than the position table, or has a piece that
+    /// is not in the vocabulary (the error names the text).
     pub fn new(model: &Uniter, images: &[RegionBatch], texts: Vec<Vec<u32>>) -> Result<Self> {
         let mut new = Self::of_texts(model, texts)?;
         images.iter().try_for_each(|batch| new.add(batch))?;
         Ok(new)
     }
 
-    /// All images of a split, read some at a time.
+    /// All images of a split, read in parts.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and if a region cannot be read or the data do not say where it lies.
+    /// As [`new`](Self::new), and if a region cannot be read or has no box.
     pub fn of_split(model: &Uniter, regions: &Regions, texts: Vec<Vec<u32>>) -> Result<Self> {
         let mut new = Self::of_texts(model, texts)?;
         let images: Vec<usize> = (0..regions.len()).collect();
@@ -135,7 +134,7 @@ impl UniterScores {
         Ok(out)
     }
 
-    /// One pass of a batch whose pairs have one width; pairs of an image stand together.
+    /// One pass of a batch. All pairs have the same width, and pairs of an image are adjacent.
     fn logits(&self, batch: &[Pair]) -> Vec<f32> {
         let d = self.model.shape.text.width;
         let (mut images, mut of): (Vec<usize>, Vec<usize>) = (vec![], vec![]);

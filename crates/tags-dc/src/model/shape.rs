@@ -22,8 +22,8 @@ pub struct UniterShape {
     pub text: BertShape,
     /// Width of a region's features.
     pub features: usize,
-    /// Standard deviation of random matrices and tables. Published: 0.02 for widths of 768 and 1,024. A narrow model needs more: a
-    /// block multiplies by deviation · √width, and with little of it hardly changes its input.
+    /// Standard deviation of random matrices and tables. Published: 0.02 for widths of 768 and 1,024. A narrow model needs a larger
+    /// deviation: a block multiplies by deviation · √width, and hardly changes its input where this product is small.
     pub initializer_range: f64,
 }
 
@@ -38,7 +38,7 @@ impl UniterShape {
         Self::of_width(1024, 16, 24, 28_996)
     }
 
-    /// Width, heads, blocks and number of word pieces; the rest as published.
+    /// A shape of this width and these numbers of heads, blocks and word pieces. Everything else is as published.
     pub fn of_width(width: usize, heads: usize, layers: usize, vocabulary: usize) -> Self {
         let text = BertShape {
             vocabulary,
@@ -56,7 +56,7 @@ impl UniterShape {
     }
 
     /// # Errors
-    /// If a size is 0, the heads do not divide the width, there is no second kind, or a share or ε is out of range.
+    /// If a size is 0, the heads do not divide the width, there is no second kind, or a dropout, the deviation or ε is out of range.
     pub fn check(&self) -> Result<()> {
         let t = &self.text;
         let sizes = [t.vocabulary, t.positions, t.width, t.layers, t.heads, t.mlp, self.features];

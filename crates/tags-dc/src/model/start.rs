@@ -1,4 +1,4 @@
-//! Closed-form CCA as weights to begin with.
+//! Initial weights from closed-form CCA.
 
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
@@ -8,16 +8,16 @@ use itm_kernels::{LayerNorm, TransformerBlock};
 
 use super::Uniter;
 
-/// How much of its random direction a word keeps beside CCA's: words that say nothing of images would be one vector otherwise, and could not be
-/// distinguishable where they are masked.
+/// How much of its random direction a word keeps beside CCA's direction. Otherwise all words that say nothing about images would be one
+/// vector, and nothing could tell them apart where they are masked.
 const OWN_SHARE: f32 = 0.5;
-/// How much larger a word's numbers are than random ones, so that positions, which are random, do not drown it.
+/// How much longer a word's vector is than a random one, so that the random vectors of positions do not drown the word.
 const LARGER: f32 = 3.0;
-/// What the norm of the boxes is multiplied by: what a region shows counts for more than where it lies.
+/// The factor on the norm of the boxes: the content of a region counts for more than its place.
 const BOX_SHARE: f32 = 0.3;
 
 impl Uniter {
-    /// The model with CCA's maps in it; all that no map gives stays as it is.
+    /// Puts CCA's maps into the model. All other weights stay as they are.
     ///
     /// ```text
     /// E[w]      = 3 σ √d · unit( unit(W′y[w] + b′y) + 0.5 unit(r_w) )
@@ -27,14 +27,14 @@ impl Uniter {
     ///
     /// | symbol | here | shape |
     /// |---|---|---|
-    /// | W′y, b′y | the start's `text`, a row for each number of a word | `[≤ vocabulary, d]`, `[d]` |
+    /// | W′y, b′y | the start's `text`, one row per word id | `[≤ vocabulary, d]`, `[d]` |
     /// | W′x, b′x | the start's `image` | `[x, d]`, `[d]` |
     /// | E, r_w | table of words after and before | `[vocabulary, d]` |
     /// | σ | [`initializer_range`](super::UniterShape::initializer_range) | |
     ///
-    /// CCA gives a word and the regions that it names one direction. Equal W_q and W_k make the product of a query and a key a scalar
-    /// product of the two states, so that such a word and region attend to each other before the first step. A row of zeros is a word
-    /// without a known stem: it keeps its random vector, and so do marks, whose numbers lie behind the words.
+    /// CCA gives a word and the regions that the word names the same direction. Equal W_q and W_k make the product of a query and a key a
+    /// scalar product of the two states, so that such a word and region attend to each other before the first step. A row of zeros is a
+    /// word without a known stem. This word keeps its random vector, and so do the marks, whose ids come after the words.
     ///
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
@@ -82,7 +82,7 @@ fn unit(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(|x| x / norm).collect()
 }
 
-/// A parameter of other values in the place of one.
+/// A new parameter with these values and the shape of `of`.
 fn parameter<const D: usize>(values: Vec<f32>, of: &Param<Tensor<D>>) -> Param<Tensor<D>> {
     let (shape, device) = (of.val().dims(), of.val().device());
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), &device))
@@ -136,7 +136,7 @@ mod tests {
     fn golden_weights() {
         let (before, after) = (model(), model().with_start(&start()).unwrap());
         let [old, new] = [&before, &after].map(|m| host(m.bert.words.val()));
-        // By hand, σ = 0.02: (3, 4, 0, 0) / 5 and (1, 0, 0, 0) beside half of the random direction, made 0.06 · 2 long.
+        // By hand, σ = 0.02: (3, 4, 0, 0) / 5 and (1, 0, 0, 0) plus half of the random direction, at length 0.06 · 2.
         for (word, of_map) in [(2, [0.6, 0.8, 0.0, 0.0]), (3, [1.0, 0.0, 0.0, 0.0])] {
             let [own, row] = [&old, &new].map(|table| &table[word * D..][..D]);
             let norm = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -154,7 +154,7 @@ mod tests {
             let [w, before] = [block, own].map(|b| host(b.attention.qkv.weight.val()));
             for (row, before) in w.chunks(3 * D).zip(before.chunks(3 * D)) {
                 assert_eq!((&row[..D], &row[D..2 * D]), (&before[..D], &before[..D]));
-                assert_eq!(row[2 * D..], before[2 * D..], "values are their own");
+                assert_eq!(row[2 * D..], before[2 * D..], "values stay as they are");
             }
         }
         assert!(
@@ -163,7 +163,7 @@ mod tests {
         );
     }
 
-    /// A word of CCA's direction of a region attends to it: the state of that pair differs from the random model's, and a score does.
+    /// A word attends to a region of its own CCA direction, so that the score differs from the random model's.
     #[test]
     fn scores_change() {
         let image = RegionBatch::new(2, vec![2], vec![0.5, 0.1, -0.2, 0.9], vec![0.5; 14]).unwrap();

@@ -1,4 +1,4 @@
-//! Against `tests/reference/uniter.py`: an independent model in double precision.
+//! Comparison with `tests/reference/uniter.py`, an independent model in double precision.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ mod padding;
 mod parity;
 mod scores;
 
-/// The texts of the golden; piece 0 of the first is no padding.
+/// The texts of the golden. Piece 0 in the first text is a token, not padding.
 const TEXTS: [&[u32]; 3] = [&[2, 17, 0, 31, 44, 8, 3], &[2, 9, 17, 3], &[2, 3]];
 /// The image of each text.
 const IMAGES: [usize; 3] = [0, 1, 1];
@@ -82,14 +82,14 @@ fn logits(model: &Uniter) -> Vec<f32> {
     host(model.match_logits(&joint(model, Noise::Off)))
 }
 
-/// Largest distance of two lists, in units of the wanted value where that is above 1.
+/// The largest difference between two lists, relative to the wanted value where that value is above 1.
 fn off(got: &[f32], want: &[f32]) -> f32 {
     assert_eq!(got.len(), want.len());
     let far = |(g, w): (&f32, &f32)| (g - w).abs() / w.abs().max(1.0);
     got.iter().zip(want).map(far).fold(0.0, f32::max)
 }
 
-/// Gradients in the place of weights, to be saved under the weights' names.
+/// Puts gradients in the place of weights, to save them under the weights' names.
 struct InPlace<'a>(&'a Gradients);
 
 impl ModuleMapper for InPlace<'_> {
@@ -101,7 +101,7 @@ impl ModuleMapper for InPlace<'_> {
     }
 }
 
-/// The gradient of every weight is the golden's `d.NAME` to 1e-5; but pretraining's own head has none.
+/// Checks that the gradient of every weight is the golden's `d.NAME` to 1e-5, and that pretraining's own head has none.
 pub(crate) fn check_gradients(model: &Uniter, grads: &Gradients, g: &BTreeMap<String, Vec<f32>>) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("gradients.safetensors");

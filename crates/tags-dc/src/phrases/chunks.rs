@@ -1,4 +1,4 @@
-//! Noun chunks: what comes before a noun, and the nouns.
+//! Noun chunks: the nouns, and the words that belong to them before.
 
 use super::{Chunk, Tag, Word};
 
@@ -27,7 +27,7 @@ pub(super) fn chunks(words: &[Word]) -> Vec<Chunk> {
     chunks
 }
 
-/// Where the words of a chunk go on after the modifier at `at`, if there is one.
+/// The position after the modifier at `at`, if there is one.
 fn modifier(words: &[Word], at: usize, start: usize) -> Option<usize> {
     let tag = |k: usize| words.get(k).map(|word| word.tag);
     match tag(at)? {

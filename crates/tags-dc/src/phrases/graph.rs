@@ -1,6 +1,6 @@
 //! Objects, attributes and relations of a tagged sentence with its chunks.
 //!
-//! One walk from left to right. It remembers who acts (`subject`), the noun phrase just left (`left`), and the verb of the clause.
+//! One walk goes from left to right. It remembers who acts (`subject`), the last noun phrase (`left`), and the verb of the clause.
 
 mod nouns;
 mod prepositions;
@@ -8,7 +8,7 @@ mod verbs;
 
 use super::{Attribute, Chunk, Object, Relation, Sentence, Tag, Word};
 
-/// Reads the graph off.
+/// Reads the graph of a sentence.
 pub(super) fn read(sentence: &mut Sentence) {
     let mut walk = Walk::new(&sentence.words, &sentence.chunks);
     walk.run();
@@ -22,9 +22,9 @@ pub(super) fn read(sentence: &mut Sentence) {
 #[derive(Clone)]
 struct Verb {
     words: Vec<usize>,
-    /// Who does it.
+    /// The objects that act.
     subjects: Vec<usize>,
-    /// Whether a relation has taken its words.
+    /// Whether a relation or an attribute already has the verb's words.
     used: bool,
 }
 
@@ -37,7 +37,7 @@ struct Walk<'a> {
     at: usize,
     /// Who acts in the clause.
     subject: Vec<usize>,
-    /// The noun phrase just left.
+    /// The last noun phrase.
     left: Vec<usize>,
     verb: Option<Verb>,
     /// Whether the clause has a finite verb.
@@ -140,11 +140,11 @@ impl<'a> Walk<'a> {
         if !clause && self.chunk_at(self.at + 1).is_some()
             || matches!(&word[..], "while" | "as" | "when" | "because")
         {
-            self.begin_clause(); // its own subject comes, or this one goes on
+            self.begin_clause(); // a new subject follows, or this one goes on
         }
     }
 
-    /// An adjective outside of chunks: of the subject after `be`, of the noun before elsewhere.
+    /// Takes an adjective outside chunks. After `be` it describes the subject, elsewhere the last noun phrase.
     fn take_adjective(&mut self) {
         let of = if self.linked { self.subject.clone() } else { self.left.clone() };
         for object in of {

@@ -1,4 +1,4 @@
-//! What a word can be: closed classes whole, and the open words that captions of photographs use most.
+//! What a word can be: all words of the closed classes, and the open words that captions of photographs use most.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -55,7 +55,7 @@ impl Lexicon {
         self.closed.get(word).copied()
     }
 
-    /// Whether it is a known noun, or the plural of one.
+    /// Whether the word is a known noun or its plural.
     pub(super) fn noun(&self, word: &str) -> bool {
         self.nouns.contains(word) || self.nouns.contains(&singular(word)[..])
     }
@@ -64,12 +64,12 @@ impl Lexicon {
         self.adjectives.contains(word)
     }
 
-    /// Whether it follows a verb as a part of it.
+    /// Whether the word can follow a verb as its particle.
     pub(super) fn particle(&self, word: &str) -> bool {
         self.particles.contains(word)
     }
 
-    /// Whether it names somebody who can act.
+    /// Whether the word names somebody who can act.
     pub(super) fn animate(&self, word: &str) -> bool {
         self.animate.contains(word) || self.animate.contains(&singular(word)[..])
     }
@@ -79,7 +79,7 @@ impl Lexicon {
         lemmas(word).into_iter().find(|(lemma, _)| self.verbs.contains(&lemma[..]))
     }
 
-    /// Whether a participle before a noun describes it: `smiling`, not `wearing`.
+    /// Whether a participle before a noun describes the noun: `smiling`, not `wearing`.
     pub(super) fn stands_alone(&self, word: &str) -> bool {
         self.verb(word).is_some_and(|(lemma, _)| self.intransitive.contains(&lemma[..]))
     }

@@ -11,14 +11,14 @@ use super::Sentence;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
-    /// It is kept once: the default.
+    /// The list is kept once: the default.
     #[default]
     Once,
-    /// It is kept as often as it occurs, as in the released program: each position's rate is halved, and it has two chances.
+    /// The list is kept as often as it occurs, as in the released program. Each position then has half the rate and two chances.
     Kept,
 }
 
-/// The position lists of a sentence, one list a phrase, without empty ones.
+/// The position lists of a sentence: one list per phrase, and no empty lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Phrases {
     /// The lists of objects.
@@ -54,7 +54,7 @@ impl Sentence {
 }
 
 impl Duplicates {
-    /// The lists of one caption; of identical lists one or all, as `self` says.
+    /// The lists of one caption. `self` decides whether identical lists are kept once or all.
     ///
     /// ```
     /// use tags_dc::phrases::Duplicates;
@@ -86,11 +86,11 @@ impl Phrases {
         Self::of(self.kinds().map(|lists| unseen(lists, &mut seen)))
     }
 
-    /// From words to word pieces: `pieces[w]` are the pieces of word `w`. A word without a piece leaves its phrases; a phrase without one
-    /// goes.
+    /// Turns positions of words into positions of word pieces: `pieces[w]` are the pieces of word `w`. A word without pieces is dropped, and
+    /// so is a phrase without pieces.
     ///
     /// # Panics
-    /// If a position is no word of `pieces`.
+    /// If a position lies outside `pieces`.
     ///
     /// ```
     /// use tags_dc::phrases::Phrases;
@@ -109,7 +109,7 @@ impl Phrases {
         }))
     }
 
-    /// The lists of all three kinds. Where there is none, each of the `tokens` positions is a phrase of its own.
+    /// The lists of all three kinds. If there are none, each of the `tokens` positions is its own phrase.
     pub fn lists(&self, tokens: usize) -> Vec<Vec<usize>> {
         let all = self.clone().kinds().concat();
         if all.is_empty() { (0..tokens).map(|at| vec![at]).collect() } else { all }

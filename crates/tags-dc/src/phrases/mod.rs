@@ -18,7 +18,7 @@ pub use lists::{Duplicates, Phrases};
 
 /// Reads one English caption: words, tags, noun chunks, objects, attributes, relations.
 ///
-/// Any text can be read; a text that is no English sentence has few phrases. The same text always gives the same graph.
+/// Any text can be read; a text that is not an English sentence has few phrases. The same text always gives the same graph.
 ///
 /// ```
 /// let sentence = tags_dc::phrases::parse("Two women in red coats talk near a bus stop.");
@@ -79,7 +79,7 @@ pub enum Tag {
 pub struct Word {
     /// The word as it is written.
     pub text: String,
-    /// Its bytes in the sentence.
+    /// The bytes of the word in the sentence.
     pub span: Range<usize>,
     /// What the word does.
     pub tag: Tag,
@@ -90,14 +90,14 @@ pub struct Word {
 pub struct Chunk {
     /// From the determiner to the last noun.
     pub words: Range<usize>,
-    /// The nouns at its end: the object's mask.
+    /// The nouns at the end of the chunk, which are masked as the object.
     pub nouns: Range<usize>,
 }
 
 /// A thing that the sentence names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Object {
-    /// Head noun as written, for reading.
+    /// Head noun as written, for human readers.
     pub name: String,
     /// Head noun with the nouns that belong to it.
     pub words: Vec<usize>,
@@ -108,7 +108,7 @@ pub struct Object {
 pub struct Attribute {
     /// Number of the object.
     pub object: usize,
-    /// For reading.
+    /// The modifying words as text, for human readers.
     pub name: String,
     /// The modifying words.
     pub words: Vec<usize>,
@@ -117,28 +117,28 @@ pub struct Attribute {
 /// What one object does with another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Relation {
-    /// Number of the subject's object.
+    /// Number of the object that is the subject.
     pub subject: usize,
-    /// For reading.
+    /// The predicate as text, for human readers.
     pub name: String,
     /// Number of the other object.
     pub object: usize,
-    /// The predicate's words; none for a possessive `'s`.
+    /// The predicate's words; empty for a possessive `'s`.
     pub words: Vec<usize>,
 }
 
-/// A sentence, read.
+/// A sentence after reading: words and graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sentence {
-    /// In order.
+    /// Words in order.
     pub words: Vec<Word>,
-    /// Noun chunks in order, not overlapping.
+    /// Noun chunks in order, without overlap.
     pub chunks: Vec<Chunk>,
-    /// In order of their head nouns.
+    /// Objects in order of their head nouns.
     pub objects: Vec<Object>,
-    /// In order of their words.
+    /// Attributes in order of their words.
     pub attributes: Vec<Attribute>,
-    /// In order of their words.
+    /// Relations in order of their words.
     pub relations: Vec<Relation>,
 }
 

@@ -1,4 +1,4 @@
-//! Phrases beside captions: a file of JSON lines, one caption a line.
+//! Phrases of captions in a file of JSON lines, one caption per line.
 //!
 //! ```text
 //! {"id": "1000268201_0", "node": [[2], [7]], "attribute": [[1], [6]], "relation": [[3, 4]]}
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Phrases;
 
-/// Longest line that is read, in bytes: a caption has some dozen phrases.
+/// The longest line that is accepted, in bytes. A caption has about a dozen phrases.
 const LONGEST: usize = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +31,7 @@ struct Line {
 /// Writes a line.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the line cannot be written.
 pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Result<()> {
     let some = |lists: &[Vec<usize>]| lists.iter().cloned().map(Some).collect();
     let Phrases { node, attribute, relation } = phrases;
@@ -44,19 +44,19 @@ pub fn write(id: &str, phrases: &Phrases, out: &mut impl Write) -> std::io::Resu
     writeln!(out, "{}", serde_json::to_string(&line)?)
 }
 
-/// Reads the phrases of captions: `captions` names each with its number of tokens, and the result has their order. `null` and empty lists
-/// are dropped.
+/// Reads the phrases of `captions`, each given by its id and its number of tokens. The result has the order of `captions`. `null` and empty
+/// lists are dropped, and lines of other captions are skipped.
 ///
 /// # Errors
-/// If the file cannot be read, a line is too long or no such object, a caption occurs twice or is missing, or a position lies outside
-/// of its caption. Lines of other captions are skipped.
+/// If the file cannot be read, a line is too long or is not such an object, a caption occurs twice or is missing, or a position lies
+/// outside its caption.
 pub fn read(path: impl AsRef<Path>, captions: &[(&str, usize)]) -> Result<Vec<Phrases>> {
     let path = path.as_ref();
     let file = File::open(path).map_err(Error::io(path))?;
     parse(&path.display().to_string(), BufReader::new(file), captions)
 }
 
-/// The phrases of captions from any source of lines; `name` stands in error lines.
+/// The phrases of captions from any source of lines. Errors give `name` as the place.
 ///
 /// # Errors
 /// As [`read`].

@@ -22,9 +22,9 @@ pub(super) fn tags(words: &[String]) -> Vec<Tag> {
 }
 
 struct Tagger<'a> {
-    /// In lower case.
+    /// The words, in lower case.
     words: &'a [String],
-    /// Of the words so far.
+    /// The tags of the words so far.
     tags: Vec<Tag>,
 }
 
@@ -37,7 +37,7 @@ impl Tagger<'_> {
         self.tags.last().copied()
     }
 
-    /// The last tag but adverbs.
+    /// The last tag that is not an adverb.
     fn governor(&self) -> Option<Tag> {
         self.tags.iter().rev().find(|&&tag| tag != Tag::Adverb).copied()
     }
@@ -59,7 +59,7 @@ impl Tagger<'_> {
         }
     }
 
-    /// `'s` is a possessive between a noun and a noun, `is` elsewhere.
+    /// `'s` is a possessive if a noun or an adjective follows and no pronoun stands before. Elsewhere it is `is`.
     fn apostrophe(&self, at: usize) -> Tag {
         let next = can(self.word(at + 1));
         let possessed = next.noun || next.adjective;
@@ -86,13 +86,13 @@ impl Tagger<'_> {
         }
     }
 
-    /// Whether the word stands before a noun, after something that begins a chunk.
+    /// Whether the word describes a noun: a chunk goes on after it, and no verb, noun or pronoun stands before it.
     fn describes(&self, at: usize) -> bool {
         self.chunk_goes_on(at + 1)
             && !matches!(self.before(), Some(Tag::Verb | Tag::Noun | Tag::Pronoun))
     }
 
-    /// Whether the words from here can end a noun chunk: adjectives and then a noun.
+    /// Whether a noun chunk can go on with the word at `at`: a noun, an adjective, or a participle before a noun.
     fn chunk_goes_on(&self, at: usize) -> bool {
         let word = self.word(at);
         if word.is_empty() || LEXICON.closed(word).is_some() {
@@ -109,7 +109,7 @@ impl Tagger<'_> {
         matches!(can_be, Some(VerbForm::Ing | VerbForm::Past)) && can(self.word(at + 1)).noun
     }
 
-    /// Whether the word stands where a chunk has begun and is not ended.
+    /// Whether the words before have begun a chunk and not ended it.
     fn in_chunk(&self) -> bool {
         matches!(
             self.before(),

@@ -1,4 +1,4 @@
-//! The captions of the specification, and what holds of every text.
+//! The captions of the specification, and laws for every text.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ type Read = (
     &'static [&'static [usize]],
 );
 
-/// Section 9 of the specification, by hand. A list stands once for each object, attribute or relation; an empty one is a possessive.
+/// Section 9 of the specification, by hand. Each object, attribute or relation has its own list; an empty list is a possessive.
 const CAPTIONS: [Read; 18] = [
     ("A brown dog jumps over a fallen log .", &[&[2], &[7]], &[&[1], &[6]], &[&[3, 4]]),
     (
@@ -103,7 +103,7 @@ fn golden_captions() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Who does what: the numbers of subject and object.
+/// Who does what: subject, words and object of each relation.
 #[test]
 fn golden_subjects() {
     let ends = |caption: &str| -> Vec<(String, String, String)> {
@@ -134,7 +134,7 @@ fn golden_subjects() {
     }
 }
 
-/// Long texts of one pattern: no deep calls, no hours.
+/// Long texts of one pattern need no deep recursion and no hours.
 #[test]
 fn long_texts_are_read() {
     for pattern in ["dog 's ", "a dog , ", "a dog and ", "red , ", "of ", "runs "] {
@@ -147,7 +147,7 @@ fn long_texts_are_read() {
 }
 
 proptest! {
-    /// Any text is read; positions are words, chunks do not overlap, the same text gives the same graph.
+    /// Any text is read: positions are words, chunks do not overlap, and the same text gives the same graph.
     #[test]
     fn any_text_is_read(text in "(\\PC|[ a-z,.'-]){0,60}") {
         let sentence = parse(&text);
@@ -163,7 +163,7 @@ proptest! {
         prop_assert!(lists.iter().flatten().all(|&at| at < n));
     }
 
-    /// The same of words that a caption has.
+    /// Any row of caption words is read: relations and attributes name existing objects.
     #[test]
     fn any_row_of_words_is_read(words in prop::collection::vec(
         prop::sample::select(vec!["a", "the", "dog", "man", "red", "and", ",", "of", "in", "on", "next", "to", "is", "running",

@@ -1,9 +1,9 @@
-//! Words and punctuation of a sentence, with their bytes.
+//! Words and punctuation of a sentence, with their byte ranges.
 
 use std::ops::Range;
 
-/// Splits a sentence: runs of letters and digits are words, with hyphens and apostrophes inside; a possessive `'s` is a word of its own, and
-/// so is every other sign.
+/// Splits a sentence. Runs of letters and digits are words, with hyphens and apostrophes inside. A possessive `'s` and every other sign are
+/// separate words.
 pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
     let chars: Vec<(usize, char)> = text.char_indices().collect();
     let end = |k: usize| chars.get(k).map_or(text.len(), |&(at, _)| at);
@@ -30,7 +30,7 @@ pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Whether the sign joins what stands on both of its sides: `graffiti-covered`, `isn't`, `3.5`.
+/// Whether the sign joins the characters on both sides: `graffiti-covered`, `isn't`, `3.5`.
 fn joins(chars: &[(usize, char)], k: usize) -> bool {
     let digit = |k: usize| chars.get(k).is_some_and(|(_, c)| c.is_ascii_digit());
     match chars.get(k) {

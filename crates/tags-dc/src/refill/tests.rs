@@ -27,7 +27,7 @@ fn assert_near(what: &str, hits: usize, n: usize, p: f64) {
     assert!((share - p).abs() <= bound, "{what}: {share} of {n}, probability {p}");
 }
 
-/// Rows k·L + l; logits row after row, ascending within a row.
+/// Refill l of masking k is row k·L + l. Logits are in the order of the rows, and of the positions within a row.
 #[test]
 fn refills_stand_in_order_at_the_targets_only() {
     let logits = [only(6, 9), only(7, 9), only(8, 9)].concat();
@@ -54,8 +54,8 @@ fn temperature_changes_the_shares() {
     }
 }
 
-/// One token has half of the weight and comes first; the other 28,995 share the rest. A sum in f32 loses terms
-/// of 1.7e-5 beside 0.5 in part, and steps of the draw in f32 (6e-8) favour some tokens by 0.3 %.
+/// The first token has half of the weight; the other 28,995 tokens share the rest. A sum in f32 loses part of each term of
+/// 1.7e-5 beside 0.5, and steps of the draw in f32 (6e-8) favour some tokens by 0.3 %.
 #[test]
 fn the_tail_of_a_whole_vocabulary_is_not_biased() {
     let v = 28_996;
@@ -73,7 +73,7 @@ fn the_tail_of_a_whole_vocabulary_is_not_biased() {
     }
 }
 
-/// The cumulative sum itself, where many small terms follow one large: 28,995 additions of f64 err by at most 4e-12.
+/// The cumulative sum itself, where many small terms follow a large one. 28,995 additions in f64 err by at most 4e-12.
 #[test]
 fn small_terms_after_a_large_one_are_all_counted() {
     let mut logits = vec![-20.0f32; 28_996];
@@ -97,7 +97,7 @@ fn forbidden_tokens_are_never_drawn() {
 fn the_ends_of_the_draw_are_tokens_with_weight() {
     let sums = [0.0, 0.0, 1.0, 1.0, 3.0, 3.0]; // tokens 2 and 4 have weight
     assert_eq!([0.0, 0.33, 0.34, 1.0 - f64::EPSILON / 2.0].map(|u| token(&sums, u)), [2, 2, 4, 4]);
-    assert_eq!(token(&sums, 1.0), 4, "should rounding reach the total");
+    assert_eq!(token(&sums, 1.0), 4, "rounding may reach the total");
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn bad_logits_and_settings_are_named() {
 fn labels_and_tokens_are_as_many() {
     let short = Masked { labels: vec![None, Some(2), None, None, None, Some(6)], ..row(&[]) };
     let line = draw(&refill(1, 1.5), &[row(&[1]), short], &[0.0; 9], 3).unwrap_err();
-    assert_eq!(line.to_string(), "row 1: expected 5 labels, one a token, got 6");
+    assert_eq!(line.to_string(), "row 1: expected 5 labels, one per token, got 6");
 }
 
-/// A generator that gives each target the token after its own.
+/// A generator that predicts the original token plus one at each target.
 struct Next;
 
 impl Generator for Next {

@@ -1,4 +1,4 @@
-//! The negatives that a model makes of captions after training, and what its heads say of the words. Nothing is trained here.
+//! The negatives that a model makes from captions after training, and the outputs of its word heads. Nothing is trained here.
 
 use burn::module::Module;
 use itm_core::data::Regions;
@@ -18,20 +18,20 @@ use crate::{Purpose, Streams};
 /// A sentence beside an image, as a model sees both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// With `[CLS]` and `[SEP]`.
+    /// Tokens, with `[CLS]` and `[SEP]`.
     pub tokens: Vec<u32>,
-    /// σ(s): how probable it is that sentence and image match.
+    /// σ(s): the probability that sentence and image match.
     pub score: f32,
-    /// What the heads of words say of each token; `None` where the model has none.
+    /// What the word heads say about each token; `None` if the model has no word heads.
     pub words: Option<Vec<JudgedWord>>,
 }
 
-/// What the heads of words say of a token.
+/// What the word heads say about a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedWord {
-    /// How probable it is that the token matches the image.
+    /// The probability that the token matches the image.
     pub matches: f32,
-    /// The token that should stand there.
+    /// The token that should be in its place.
     pub correction: u32,
 }
 
@@ -45,11 +45,11 @@ pub struct JudgedPool {
 }
 
 impl TagsDc {
-    /// What the model says of sentences beside an image of a split. The sentences have `[CLS]` and `[SEP]`.
+    /// What the model says about sentences beside an image of a split. The sentences have `[CLS]` and `[SEP]`.
     ///
     /// # Errors
-    /// If the images are no regions of the model's width, or a region cannot be read; names an image that is not there, and a sentence
-    /// that is empty, has more tokens than the model has positions, or a token that the model does not have.
+    /// If the images are not regions of the model's width, a region cannot be read, or the image does not exist. Also if a sentence is empty,
+    /// has more tokens than the model has positions, or has a token that the model does not have.
     pub fn judged(&self, items: &Items, image: usize, sentences: &[&[u32]]) -> Result<Vec<Judged>> {
         let regions = items.images.regions(self.model().shape.features)?;
         if image >= regions.len() {
@@ -63,12 +63,12 @@ impl TagsDc {
         judge(&self.model().valid(), regions, image, sentences)
     }
 
-    /// The negatives of a text of a split as training makes them, but without noise: masked as the configuration says, refilled, filtered,
-    /// the best of them. `phrases` are positions of the text's words; without a phrase each word is one. With `filter = "siblings"` a model
-    /// that was loaded and has made no step since then needs [`with_siblings_of`](Self::with_siblings_of).
+    /// Makes the negatives of a text of a split as training does, but without noise: the text is masked as the configuration says, refilled
+    /// and filtered, and the best sentences stay. `phrases` are positions of the text's words; without phrases each word is its own phrase.
+    /// With `filter = "siblings"` a loaded model that has made no step since needs [`with_siblings_of`](Self::with_siblings_of).
     ///
     /// # Errors
-    /// As [`judged`](Self::judged); if the text is not there, or a phrase names no word of it.
+    /// As [`judged`](Self::judged); also if the text does not exist, or a phrase has a position outside the text.
     pub fn negatives(
         &self,
         items: &Items,

@@ -1,15 +1,15 @@
-//! Tokens that are no words.
+//! Tokens that are not words.
 
 use std::ops::Range;
 
 use itm_core::{Error, Result};
 
-/// The tokens of a vocabulary that are no words, and which tokens are.
+/// The tokens of a vocabulary that are not words, and the tokens that are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
     /// `[PAD] [UNK] [CLS] [SEP] [MASK]`
     special: [u32; 5],
-    /// The first word and the end of all.
+    /// The first word, and the end of the words.
     words: [u32; 2],
     tokens: usize,
     /// Whether texts come with `[CLS]` and `[SEP]`.
@@ -17,7 +17,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` is 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come behind
+    /// Captions as numbers of a vocabulary of words: `[PAD]` is 0, `[UNK]` is 1, words follow, and `[CLS]`, `[SEP]` and `[MASK]` come after
     /// the words.
     pub const fn of_words(vocabulary: u32) -> Self {
         let special = [0, 1, vocabulary, vocabulary + 1, vocabulary + 2];
@@ -25,13 +25,13 @@ impl Marks {
         Self { special, words: [2, vocabulary], tokens, given: false }
     }
 
-    /// Captions as word pieces with `[CLS]` and `[SEP]` around them, of a vocabulary of `tokens` pieces: `special` are the numbers of `[PAD] [UNK] [CLS]
-    /// [SEP] [MASK]`, `words` those that may come for a word (`v_range`; cased BERT: 106..28996).
+    /// Captions as word pieces of a vocabulary of `tokens` pieces, with `[CLS]` and `[SEP]` around them. `special` are the numbers of
+    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`. `words` are the pieces that may replace a word (`v_range`; cased BERT: 106..28996).
     pub const fn of_pieces(special: [u32; 5], words: Range<u32>, tokens: usize) -> Self {
         Self { special, words: [words.start, words.end], tokens, given: true }
     }
 
-    /// Tokens in all.
+    /// The number of all tokens.
     pub fn tokens(self) -> usize {
         self.tokens
     }
@@ -59,7 +59,7 @@ impl Marks {
     ///
     /// assert_eq!(Marks::of_words(10).around(&[4, 7]), [10, 4, 7, 11]);
     /// let pieces = Marks::of_pieces([0, 100, 101, 102, 103], 106..28996, 28996);
-    /// assert_eq!(pieces.around(&[101, 7592, 102]), [101, 7592, 102]); // there already
+    /// assert_eq!(pieces.around(&[101, 7592, 102]), [101, 7592, 102]); // has both already
     /// # }
     /// ```
     pub fn around(self, text: &[u32]) -> Vec<u32> {
@@ -70,7 +70,7 @@ impl Marks {
     }
 
     /// # Errors
-    /// The first mark, or the words, if they are not among the tokens.
+    /// If a mark or a word is not among the tokens.
     pub(super) fn check(self) -> Result<()> {
         let below = format!("a number below {}, the number of tokens", self.tokens);
         for (name, token) in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].iter().zip(self.special)
@@ -88,7 +88,7 @@ impl Marks {
         }
     }
 
-    /// Tokens that [`around`](Self::around) adds.
+    /// The number of tokens that [`around`](Self::around) adds.
     pub(super) fn added(self) -> usize {
         if self.given { 0 } else { 2 }
     }

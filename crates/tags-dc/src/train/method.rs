@@ -1,4 +1,4 @@
-//! What a training loop asks of TAGS-DC.
+//! TAGS-DC as the method of a training loop.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::model::UniterScores;
 
 impl Method for TagsDc {
     /// # Errors
-    /// If the images are no regions, or regions of another width.
+    /// If the images are not regions, or are regions of another width.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()> {
         train.images.regions(self.model().shape.features)?;
         self.learner.begin_epoch(epoch);
@@ -22,7 +22,7 @@ impl Method for TagsDc {
     ///
     /// # Errors
     /// If the loss or the norm of its gradients is not finite, the batch has no split behind it, a region has no box, or a caption has no
-    /// word or more than there are positions.
+    /// word or too many words for the position table.
     fn step(&mut self, batch: &Batch, seed: u64, _: Observe) -> Result<Step> {
         self.step_by(batch, seed)
     }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | a model in training | [`TagsDc`] |
 //! | texts with `[CLS]` and `[SEP]`, where captions are words | [`Marks`] |
-//! | negatives out of the training split, the hardest of those drawn | `retrieval` |
-//! | synthetic sentences: refilled, filtered, the best | `synthetic` |
+//! | negatives from the training split: drawn, scored, the hardest kept | `retrieval` |
+//! | synthetic sentences: refilled, filtered, scored, the best kept | `synthetic` |
 //! | sentences and words judged after training | [`Judged`], [`JudgedPool`] |
 //! | Eq. 1 to 5 and 7 to 10 | `objective` |
 
@@ -43,7 +43,7 @@ use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig
 use crate::model::Uniter;
 use crate::{MaskBy, Masker, Purpose, SiblingStatistics, Streams};
 
-/// Seeds of a step: parts of its own.
+/// The streams that the seed of a step is split into.
 mod stream {
     pub(super) const PAIRS: u64 = 1;
     pub(super) const WORDS: u64 = 2;
@@ -51,11 +51,11 @@ mod stream {
     pub(super) const HEADS: u64 = 4;
 }
 
-/// Some captions of a step, whose losses are computed at once.
+/// Some captions of a step, whose losses are computed together.
 struct Part<'a> {
-    /// Which part of the step it is.
+    /// The number of this part in the step.
     number: usize,
-    /// Number in the step of the first caption.
+    /// The number of the first caption in the step.
     first: usize,
     captions: &'a [usize],
     train: Items<'a>,
@@ -79,9 +79,9 @@ impl Part<'_> {
 /// ```
 ///
 /// Each loss is the mean over the anchors of a step. A loss with weight 0 is not computed. TAGS has `wod = woc = 0`; TAGS-DC begins with the
-/// weights of TAGS and has all five losses. At that start the heads of words are made of these weights, once.
+/// weights of TAGS and has all five losses. At that start the word heads are made from these weights, once.
 ///
-/// Masks, negatives and dropout are random by the seed of a step. The same batches in the same order give the same weights.
+/// Masks, negatives and dropout are drawn from the seed of a step. The same batches in the same order give the same weights.
 #[derive(Debug, Clone)]
 pub struct TagsDc {
     config: TagsDcConfig,
@@ -92,20 +92,20 @@ pub struct TagsDc {
     updates: u64,
     /// Position lists of each training caption's phrases.
     phrases: Option<Arc<Vec<Vec<Vec<usize>>>>>,
-    /// Learnt from the training captions, where the filter asks for it.
+    /// Learnt from the training captions, if the filter needs it.
     siblings: Arc<SiblingStatistics>,
     /// The static generator.
     generator: Option<Uniter>,
 }
 
 impl TagsDc {
-    /// Captions as words of a vocabulary, weights that are random, a function of the seed; `updates` is what a whole run makes of them, which
-    /// the rate depends on.
+    /// A model for captions as words of a vocabulary. Its weights are random, a function of the seed. `updates` is the number of updates of
+    /// the whole run, which the learning rate depends on.
     ///
-    /// `device` is one without autodiff or with; the step differentiates by itself.
+    /// `device` may be with or without autodiff; the model adds autodiff if it is missing.
     ///
     /// # Errors
-    /// If the config holds a value nothing can be trained with, or the vocabulary has no word.
+    /// If the config has a value that cannot be trained with, or the vocabulary has no word.
     pub fn new(
         config: &TagsDcConfig,
         region_dim: usize,
@@ -113,18 +113,18 @@ impl TagsDc {
         updates: usize,
         device: &Device,
     ) -> Result<Self> {
-        let most = u32::MAX - 3; // [CLS], [SEP] and [MASK] come behind the words
+        let most = u32::MAX - 3; // [CLS], [SEP] and [MASK] come after the words
         let Some(words) = u32::try_from(vocabulary).ok().filter(|&words| words <= most) else {
             return Err(Error::invalid("vocabulary", format!("at most {most} words"), vocabulary));
         };
         Self::of(config, region_dim, Marks::of_words(words), updates, device)
     }
 
-    /// The same of other tokens. Where `model.published` names a file, its weights are what training begins with.
+    /// As [`new`](Self::new), but with other tokens. If `model.published` names a file, training begins with its weights.
     ///
     /// # Errors
-    /// As [`new`](Self::new); if a mark or a word is not among the tokens, the file cannot be read, its tensors have other sizes than
-    /// the config and the tokens, or the device cannot compute in `train.precision`.
+    /// As [`new`](Self::new); also if a mark or a word is not among the tokens, the file cannot be read, its tensors have other sizes than
+    /// the config and the tokens require, or the device cannot compute in `train.precision`.
     pub fn of(
         config: &TagsDcConfig,
         region_dim: usize,
@@ -158,15 +158,15 @@ impl TagsDc {
         Ok(new.begun(model))
     }
 
-    /// The same model with the phrases of each training caption, as lists of positions of its words: what is masked by phrases needs them.
-    /// A caption without a phrase has one for each word. Of identical lists as many stay as `masking.duplicates` says.
+    /// The same model with the phrases of each training caption, as lists of word positions. Masking by phrases needs them. In a caption
+    /// without phrases each word is a phrase. `masking.duplicates` says whether identical lists are kept once or all.
     pub fn with_phrases(self, phrases: impl IntoIterator<Item = Vec<Vec<usize>>>) -> Self {
         let duplicates = self.config.masking.duplicates;
         let phrases = phrases.into_iter().map(|lists| duplicates.of(lists)).collect();
         Self { phrases: Some(Arc::new(phrases)), ..self }
     }
 
-    /// The same model with the weights of closed-form CCA, [`Uniter::with_start`]; before the first step.
+    /// The same model with the weights of closed-form CCA ([`Uniter::with_start`]), before the first step.
     ///
     /// # Errors
     /// If a map is of another shape, or a value is not finite.
@@ -175,15 +175,15 @@ impl TagsDc {
         Ok(self.begun(model))
     }
 
-    /// The same model, which has learnt from these training captions which words name one thing, if `filter = "siblings"` asks for it. A step
-    /// learns it too; only a model that is loaded and makes no step needs this call.
+    /// The same model, after it has learnt from these training captions which words name the same thing, if `filter = "siblings"` needs it.
+    /// A step learns this too, so that only a loaded model that makes no step needs this call.
     pub fn with_siblings_of(mut self, train: &Items) -> Self {
         self.learn_siblings(train);
         self
     }
 
-    /// Before the first step, with these weights: heads that the losses need are made of them unless they are there, heads that no loss
-    /// needs go, and a static generator keeps them.
+    /// The model before its first step, with these weights. Missing heads that the losses need are made from them, heads that no loss needs
+    /// are dropped, and a static generator keeps the weights.
     fn begun(self, model: Uniter) -> Self {
         let synthetic = self.config.loss.synthetic();
         let kept = synthetic && self.config.synthetic.generator == GeneratorKind::Static;
@@ -195,7 +195,7 @@ impl TagsDc {
         Self { learner: self.learner.begun(model), generator, ..self }
     }
 
-    /// The config it was made with.
+    /// The config of the model.
     pub fn config(&self) -> &TagsDcConfig {
         &self.config
     }
@@ -253,7 +253,7 @@ impl TagsDc {
         Ok(Step { loss: last, grad_norm, active, numbers, draws: None, candidates: None })
     }
 
-    /// The losses of some of a step's captions, each the mean over these.
+    /// The losses of a part of a step. Each loss is the mean over the part's captions.
     fn losses(&self, anchors: Anchors, part: &Part, seed: u64) -> Result<Losses> {
         let (mut losses, model) = (Losses::default(), self.model());
         let TagsDcConfig { loss, retrieval, .. } = &self.config;
@@ -269,7 +269,7 @@ impl TagsDc {
         Ok(losses)
     }
 
-    /// The regions of the split, and the captions of the batch as anchors.
+    /// Checks a batch. Returns the regions of the split, and the batch's captions as anchors.
     fn check<'a>(&self, batch: &Batch, train: &Items<'a>) -> Result<(&'a Regions, Vec<usize>)> {
         let regions = train.images.regions(self.model().shape.features)?;
         check_texts(batch.texts, Some(self.config.model.positions - self.marks.added()))?;
@@ -317,7 +317,7 @@ impl TagsDc {
         losses.synthetic(model, &pools, regions, loss, ways, noise)
     }
 
-    /// The maskings of these captions. The first caption has this number in its step.
+    /// The maskings of these captions. `first` is the number of the first caption in its step.
     fn maskings(
         &self,
         train: &Items,
@@ -346,7 +346,7 @@ impl TagsDc {
         (first as u64..).zip(captions).map(masked).collect()
     }
 
-    /// Learns once which words name one thing, if the filter asks for it.
+    /// Learns once which words name the same thing, if the filter needs it.
     fn learn_siblings(&mut self, train: &Items) {
         let asked = self.config.synthetic.filter == FilterKind::Siblings;
         if asked && self.config.loss.synthetic() && self.siblings.is_empty() {
@@ -360,8 +360,9 @@ impl TagsDc {
     }
 }
 
-/// Names of what does not decay: biases, and factors of all norms but two, a region's features' and its box's. The released
-/// program leaves out names with `bias` or `LayerNorm.weight`, and calls these two `img_layer_norm` and `pos_layer_norm`.
+/// Names of the parameters without weight decay: biases, and the factors of all norms except the norms of a region's features and of its
+/// box. The released program exempts names with `bias` or `LayerNorm.weight`, and calls these two norms `img_layer_norm` and
+/// `pos_layer_norm`.
 const FREE: &[&str] = &[
     "bias",
     "beta",

@@ -15,7 +15,7 @@ use crate::config::LossConfig;
 use crate::model::{At, Joint, RegionBatch, Uniter};
 use crate::{Corrected, Negative, accuracy, losses, stayed};
 
-/// What a step adds up.
+/// The weighted sum of a step's losses, and its numbers.
 #[derive(Default)]
 pub(super) struct Losses {
     pub(super) value: Option<Tensor<1>>,
@@ -35,7 +35,7 @@ impl Losses {
         });
     }
 
-    /// Eq. 5: the mean hinge of each anchor, added up over both kinds, the mean over the anchors of a kind.
+    /// Eq. 5: the mean hinge of each anchor, averaged over the anchors of a kind, and summed over both kinds.
     ///
     /// ```text
     /// L_ITM = 1/b Σ_anchors 1/h Σ_h max(a − s(I,T) + s(I,T⁻_h), 0) + the same with images,     s = σ(logit)
@@ -65,13 +65,13 @@ impl Losses {
         let scores = model.match_scores(&joint);
         let both = losses::hinges(scores, &triplets, &per_anchor, config.margin);
         let (mean, active) = both.map_err(within("loss.itm"))?;
-        let loss = mean * 2.0; // of each kind there are half as many anchors
+        let loss = mean * 2.0; // each kind has half of the anchors
         self.active = active;
         self.add("itm", config.itm, loss);
         Ok(())
     }
 
-    /// Eq. 1: the mean over all targets of a caption, the mean over the captions. Returns the logits, `[targets, tokens]`.
+    /// Eq. 1: the mean over all targets of a caption, then over the captions. Returns the logits, `[targets, tokens]`.
     ///
     /// ```text
     /// L_MLM = 1/b Σ_captions 1/Σ_k|P_k| Σ_{k, p ∈ P_k} −log softmax(a_{k,p})_{y_p}
@@ -95,7 +95,7 @@ impl Losses {
         Ok(values)
     }
 
-    /// Eq. 7 to 9: each the mean over a pool, the mean over the captions; a caption whose pool is empty counts 0.
+    /// Eq. 7 to 9: each is the mean over a pool, then over the captions. A caption whose pool is empty counts as 0.
     ///
     /// ```text
     /// L_ISTM = 1/b Σ_captions 1/m Σ_t max(a − s(I,T) + s(I,T⁻_t), 0)
@@ -103,7 +103,7 @@ impl Losses {
     /// L_WoC  = 1/b Σ_captions 1/#targets Σ_{t,j} −max(log softmax(c_tj)_{T_j}, log 1e-10)
     /// ```
     ///
-    /// With `share` one pass serves all three; else the word losses have their own, with the second noise.
+    /// With `share` one pass serves all three losses. Without it the word losses have their own pass, with the second noise.
     pub(super) fn synthetic(
         &mut self,
         model: &Uniter,
@@ -115,7 +115,7 @@ impl Losses {
     ) -> Result<()> {
         let rows = PoolRows::new(pools);
         if rows.texts.is_empty() {
-            return Ok(()); // no survivor: no loss, and no NaN
+            return Ok(()); // without survivors: no loss, and no NaN
         }
         let (images, of) = numbered(&rows.images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
@@ -142,7 +142,7 @@ impl Losses {
         Ok(())
     }
 
-    /// Eq. 8 and 9 of the negatives' rows.
+    /// Eq. 8 and 9 for the rows of the negatives.
     fn words(
         &mut self,
         model: &Uniter,
@@ -206,14 +206,14 @@ pub(super) fn word_logits(
 /// Positions of the wanted words, the right answers, and the number of answers per pool.
 type Asked = (Vec<At>, Vec<u32>, Vec<usize>);
 
-/// The rows of a batch: each caption that has negatives, and these behind it.
+/// The rows of a batch: each caption that has negatives, followed by its negatives.
 struct PoolRows<'a> {
     texts: Vec<&'a [u32]>,
-    /// Of each row.
+    /// The image of each row.
     images: Vec<usize>,
-    /// The captions' rows.
+    /// The rows of the captions.
     positives: Vec<usize>,
-    /// Pool and first negative's row of each of these.
+    /// The pool of each caption, and the row of its first negative.
     of: Vec<(usize, usize)>,
 }
 
@@ -232,7 +232,7 @@ impl<'a> PoolRows<'a> {
         new
     }
 
-    /// The caption's row and a negative's of each triplet, and how many triplets each pool has.
+    /// The rows of caption and negative of each triplet, and the number of triplets per pool.
     fn triplets(&self, pools: &[Pool]) -> (Vec<[usize; 2]>, Vec<usize>) {
         let of = |(&positive, &(number, first)): (&usize, &(usize, usize))| {
             (0..pools[number].negatives.len()).map(move |k| [positive, first + k])
@@ -241,7 +241,7 @@ impl<'a> PoolRows<'a> {
         (triplets, pools.iter().map(|pool| pool.negatives.len()).collect())
     }
 
-    /// Every token of the negatives, its class, and how many tokens each pool has.
+    /// Every token of the negatives, its class, and the number of tokens per pool.
     fn discriminated(&self, pools: &[Pool]) -> Result<Asked> {
         let (mut asked, mut classes, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
         for &(number, first) in &self.of {
@@ -255,7 +255,7 @@ impl<'a> PoolRows<'a> {
         Ok((asked, classes, per_anchor))
     }
 
-    /// The tokens of the negatives that are corrected, the caption's there, and how many each pool has.
+    /// The corrected tokens of the negatives, the caption's tokens at their positions, and the number of tokens per pool.
     fn corrected(&self, pools: &[Pool], which: Corrected) -> Result<Asked> {
         let (mut asked, mut words, mut per_anchor) = (vec![], vec![], vec![0; pools.len()]);
         for &(number, first) in &self.of {

@@ -1,10 +1,10 @@
-//! Errors of a step: where they are, and texts that the model cannot read.
+//! Errors of a step: their places, and texts that the model cannot read.
 
 use itm_core::{Error, Result};
 
 use crate::model::Uniter;
 
-/// An error whose place lies within another one.
+/// Puts the place of an error inside an outer place.
 pub(super) fn within(outer: impl std::fmt::Display) -> impl FnOnce(Error) -> Error {
     move |error| match error {
         Error::Invalid { place, expected, got } => {
@@ -18,10 +18,11 @@ pub(super) fn of_caption(caption: usize) -> impl FnOnce(Error) -> Error {
     within(format!("caption {caption}"))
 }
 
-/// Refuses texts, with `[CLS]` and `[SEP]`, that the model has no positions or no rows of its table for.
+/// Refuses texts, with `[CLS]` and `[SEP]`, that are empty, that need more positions than the model has, or that have a token outside its
+/// table.
 ///
 /// # Errors
-/// Names the text by `place`.
+/// The error names the text by `place`.
 pub(super) fn check_tokens<C: AsRef<[u32]>>(
     model: &Uniter,
     texts: &[C],

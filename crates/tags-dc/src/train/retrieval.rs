@@ -1,4 +1,4 @@
-//! Negatives out of the training split: some are drawn, all of these are scored, the best learn (§3.8).
+//! Negatives from the training split: some are drawn and scored, and the best are kept (§3.8).
 
 use itm_core::data::Regions;
 use itm_core::learn::Items;
@@ -11,7 +11,7 @@ use crate::config::{ImageAnchors, RetrievalConfig};
 use crate::model::{RegionBatch, Uniter, UniterScores};
 use crate::{Purpose, Streams, draw_images, draw_texts, hardest};
 
-/// A true pair, and items of one kind that it is compared with.
+/// A true pair, and the items of one kind that it is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Anchor {
     pub(super) image: usize,
@@ -22,9 +22,9 @@ pub(super) struct Anchor {
 /// Negatives of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Others {
-    /// Of a text.
+    /// The negatives of a text.
     Images(Vec<usize>),
-    /// Of an image.
+    /// The negatives of an image.
     Texts(Vec<usize>),
 }
 
@@ -45,15 +45,15 @@ impl Anchor {
     }
 }
 
-/// The anchors of a step: each caption as one, then as many images.
+/// The anchors of a step: first each caption, then an equal number of images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Anchors(pub(super) Vec<Anchor>);
 
 impl Anchors {
-    /// Draws for these captions; a set that is too small is taken whole.
+    /// Draws negatives for these captions. A set that is too small is taken whole.
     ///
     /// # Errors
-    /// If a caption is not of the split.
+    /// If a caption is not in the split.
     pub(super) fn new(
         captions: &[usize],
         config: &RetrievalConfig,
@@ -80,15 +80,15 @@ impl Anchors {
         anchors.map(Self)
     }
 
-    /// The anchors of `count` captions from the `first` on, and as many images.
+    /// The anchors of `count` captions from the `first` on, and of the images with the same numbers.
     pub(super) fn some(&self, first: usize, count: usize) -> Self {
         let (texts, images) = self.0.split_at(self.0.len() / 2);
         let range = first..first + count;
         Self([&texts[range.clone()], &images[range]].concat())
     }
 
-    /// The same with the `kept` best of each anchor's negatives, by the model without noise and without a gradient. Where all are kept
-    /// nothing is scored.
+    /// The same anchors with only the `kept` best negatives of each anchor. The model scores them without noise and without a gradient. If
+    /// all are kept, nothing is scored.
     ///
     /// # Errors
     /// If a region cannot be read, or a score is NaN.
@@ -133,7 +133,7 @@ fn any_pair(pairs: &Pairs, rng: &mut impl RngExt) -> (usize, usize) {
     (with_texts, texts[rng.random_range(0..texts.len())])
 }
 
-/// Distinct items in ascending order, and the row among them of each item.
+/// The distinct items in ascending order, and for each item its row among them.
 pub(super) fn numbered(items: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut distinct = items.to_vec();
     distinct.sort_unstable();

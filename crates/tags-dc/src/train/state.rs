@@ -9,13 +9,13 @@ use itm_core::learn::Saved;
 use super::TagsDc;
 use crate::model::Uniter;
 
-/// In the kinds of the files.
+/// The method's name in the kinds of the files.
 const METHOD: &str = "tags-dc";
 const MODULE: &str = "uniter";
 const GENERATOR: &str = "generator";
 
 impl TagsDc {
-    /// All that the next step depends on, each file by name and contents.
+    /// Writes all that the next step depends on. `write` gets each file's name and contents.
     pub(super) fn write(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let model = |model: &mut Writer| {
             model.module(MODULE, self.model());
@@ -38,7 +38,7 @@ impl TagsDc {
         Ok(Self { learner, generator, ..self.clone() })
     }
 
-    /// A model before its first step with the weights that [`write`](Self::write) wrote, of a row that may lack the heads of words.
+    /// A model before its first step, with the weights that [`write`](Self::write) wrote for a row that may lack the word heads.
     pub(super) fn begun_from(&self, folder: &Path) -> Result<Self> {
         let Saved { model: file, .. } = Saved::open(METHOD, folder)?;
         let model = |module: &str| -> Result<Uniter> {
@@ -53,7 +53,7 @@ impl TagsDc {
         };
         let weights = model(MODULE)?;
         if file.has(&format!("{GENERATOR}.rank.weight"))? {
-            model(GENERATOR)?; // that row's own, and not this one's
+            model(GENERATOR)?; // the generator of that row, which this row does not use
         }
         file.nothing_else()?;
         Ok(self.clone().begun(weights))

@@ -1,4 +1,4 @@
-//! Synthetic sentences of a step's captions: refilled, filtered, the best of them (§3.3 to §3.5).
+//! Synthetic sentences of a step's captions: refilled, filtered, scored, the best kept (§3.3 to §3.5).
 
 use itm_core::Result;
 use itm_core::data::Regions;
@@ -18,7 +18,7 @@ use crate::{
 /// A caption's maskings, beside its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MaskedText {
-    /// In its step: what is drawn for it depends on this.
+    /// The caption's number in its step, which its random stream depends on.
     pub(super) number: u64,
     pub(super) image: usize,
     pub(super) text: usize,
@@ -26,7 +26,7 @@ pub(super) struct MaskedText {
 }
 
 impl MaskedText {
-    /// How many tokens all its maskings hide.
+    /// The number of targets of all its maskings.
     pub(super) fn targets(&self) -> usize {
         self.rows.iter().map(|masked| masked.targets().count()).sum()
     }
@@ -40,7 +40,7 @@ pub(super) struct Pool {
     pub(super) negatives: Vec<Negative>,
 }
 
-/// What makes pools.
+/// Makes pools.
 pub(super) struct Maker<'a> {
     config: &'a SyntheticConfig,
     refill: Refill,
@@ -65,11 +65,11 @@ impl<'a> Maker<'a> {
         Self { config, refill, filter, marks }
     }
 
-    /// The pool of each caption, by the scores of a model without noise; `logits` are of all targets, `[targets, tokens]`. Beside
-    /// them the shares of the sentences that are distinct, and that survive.
+    /// The pool of each caption, by the scores of a model without noise, and the shares of sentences that are distinct and that
+    /// survive. `logits` are the logits of all targets, `[targets, tokens]`.
     ///
     /// # Errors
-    /// If no token has a chance at a target, a region cannot be read, or a score is NaN.
+    /// If no token can be drawn at a target, a region cannot be read, or a score is NaN.
     pub(super) fn pools(
         &self,
         captions: &[MaskedText],

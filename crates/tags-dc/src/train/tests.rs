@@ -100,7 +100,7 @@ impl Split {
         Self::with_first_box(0.0)
     }
 
-    /// The box of the first image's region begins here.
+    /// The split whose first region has a box that begins at `first`.
     fn with_first_box(first: f32) -> Self {
         let counts = vec![1, 3, 2, 1, 2];
         let rows: usize = counts.iter().sum();
@@ -141,7 +141,7 @@ fn step(
     model.step(&rows.with_images((&regions).into()), seed, Observe::Off)
 }
 
-/// The logit of a pair by itself, without padding, other rows or noise.
+/// The logit of a single pair, without padding, other rows or noise.
 fn alone(model: &TagsDc, split: &Split, image: usize, text: usize) -> f64 {
     let regions = RegionBatch::of(&split.regions, &[image]).unwrap();
     let regions = model.model().embed_regions(&regions);
@@ -180,7 +180,8 @@ fn retrieved_pairs_are_compared_by_their_own_probabilities() {
     assert!((got - want).abs() < 1e-6, "{got}, by hand {want}");
 }
 
-/// Eq. 1 of two anchors of two lengths is the mean of both alone: padding is no target, and no anchor counts by its targets. Trap 5.
+/// Eq. 1 of two anchors of two lengths is the mean of their single losses: padding is no target, and an anchor with more targets has no more
+/// weight. Trap 5.
 #[test]
 fn masked_words_are_averaged_within_their_anchor_first() {
     let mut often = config();
@@ -200,7 +201,7 @@ fn masked_words_are_averaged_within_their_anchor_first() {
     assert!((loss(&masked) - want).abs() < 1e-6, "{} and {want}", loss(&masked));
 }
 
-/// The best of those drawn stay, and none belongs to its anchor's image. Trap 20.
+/// The best of the drawn negatives stay, and no negative belongs to its anchor's image. Trap 20.
 #[test]
 fn the_hardest_of_those_drawn_learn() {
     let (split, model) = (Split::new(), model(&config()));
@@ -226,7 +227,7 @@ fn the_hardest_of_those_drawn_learn() {
     }
 }
 
-/// Trap 13: scoring of negatives leaves neither noise nor its absence behind; scores are the same every time.
+/// Trap 13: scoring negatives does not turn noise on or off for later passes; scores are the same every time.
 #[test]
 fn scores_are_without_noise_before_and_after_a_step() {
     let (split, mut model) = (Split::new(), model(&config()));
@@ -293,7 +294,7 @@ fn bf16_is_near_f32() {
     assert_eq!(plain != rounded, Precision::Bf16.here() == Precision::Bf16);
 }
 
-/// Trap 18, after the published names: with no gradient but zeros what decays shrinks by 1 − η · 0.01, all else stays.
+/// Trap 18, by the published names: with zero gradients, the weights that decay shrink by 1 − η · 0.01, and all others stay.
 #[test]
 fn decay_goes_by_the_published_names() {
     #[derive(Default)]
@@ -322,7 +323,7 @@ fn decay_goes_by_the_published_names() {
         values
     };
     let model = model(&config()).model().clone().with_word_heads();
-    // Nothing is 0 at first, or it could not shrink.
+    // No weight is 0 at first, because a 0 cannot shrink.
     let model = {
         struct Add;
         impl ModuleMapper for Add {
@@ -335,7 +336,7 @@ fn decay_goes_by_the_published_names() {
     let before = values(&model);
     let (model, _) = AdamW::new(options(&config())).step(model, before.zeros, 1.0);
     for ((name, before), (_, after)) in before.all.iter().zip(&values(&model).all) {
-        // The released program: no `bias`, no `LayerNorm.weight`; `img_layer_norm.weight` and `pos_layer_norm.weight` are neither.
+        // The released program exempts `bias` and `LayerNorm.weight`; `img_layer_norm.weight` and `pos_layer_norm.weight` are neither.
         let of_norm = name.contains("norm");
         let (factor, shift) = (name.ends_with("gamma"), name.ends_with("beta"));
         let of_a_region = name.contains("feature_norm") || name.contains("box_norm");
@@ -352,7 +353,7 @@ fn decay_goes_by_the_published_names() {
     );
 }
 
-/// Trap 19, and by hand: of 20 updates the first two rise, the others fall to 1e-8.
+/// Trap 19, by hand: in 20 updates the rate rises over the first two, then falls to 1e-8.
 #[test]
 fn golden_rates() {
     let rate = |n| config().train.rate(n, 20);
@@ -361,7 +362,7 @@ fn golden_rates() {
     }
 }
 
-/// A set smaller than Q is taken whole; one image alone has no negative, and its pair no loss but the loss of the words.
+/// A set smaller than Q is taken whole. A single image has no negatives, so that its pairs have only the loss of the words.
 #[test]
 fn small_sets_train() {
     let mut split = Split::new();

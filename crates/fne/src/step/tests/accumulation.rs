@@ -5,7 +5,7 @@ use crate::model::{ImageEncoder, TextEncoder};
 
 const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Four steps of eight pairs, a part of them at a time: losses, norms of the gradients, weights.
+/// Four steps of eight pairs, in parts of `micro_batch` pairs: losses, norms of the gradients, weights.
 fn trained(config: &FneConfig, micro_batch: usize) -> (Vec<f64>, Vec<f32>) {
     let mut config = config.clone();
     config.train.micro_batch = micro_batch;
@@ -20,8 +20,8 @@ fn trained(config: &FneConfig, micro_batch: usize) -> (Vec<f64>, Vec<f32>) {
     (numbers, values(fne.online()))
 }
 
-/// The loss compares all pairs with each other and the bank, and its gradient is the gradient of the whole batch: warm-up, bank and
-/// batch as the pool, in parts that divide the batch and that do not.
+/// The loss compares all pairs with each other and with the bank, and its gradient is the gradient of the whole batch. This holds
+/// in the warm-up, with the bank, and with the batch as the pool, for parts that divide the batch and parts that do not.
 #[test]
 fn a_batch_in_parts_is_the_large_batch() {
     for (preset, bank) in [(Preset::Default, 12), (Preset::Paper, 12), (Preset::Default, 0)] {
@@ -42,7 +42,7 @@ fn a_batch_in_parts_is_the_large_batch() {
     }
 }
 
-/// With dropout the second pass drops what the first did: the gradient equals the gradient of one graph over all parts.
+/// With dropout the second pass drops the same values as the first, so the gradient is the gradient of one graph over all parts.
 #[test]
 fn the_second_pass_has_the_noise_of_the_first() {
     let (data, online) = (data(), fne(&tiny(Preset::Default)).online().clone());

@@ -1,10 +1,10 @@
-//! Steps that are refused because something is not finite: encoders, momentum encoders, bank, statistics, moments and counts are, bit for
-//! bit, as they were.
+//! Steps that are refused because a value is not finite. Encoders, momentum encoders, bank, statistics, moments and counts keep
+//! their bits.
 
 use super::*;
 use crate::model::ImageEncoder;
 
-/// A step of two pairs whose images have these features.
+/// The error of a step of two pairs. All features of the first image are `feature`.
 fn refused(fne: &mut Fne, feature: f32) -> String {
     let features = [[feature; DIM], [1.0; DIM]].concat();
     let batch = Batch {
@@ -24,7 +24,7 @@ fn after(mut fne: Fne) -> (Vec<u64>, Vec<(String, Vec<u8>)>) {
     (losses.collect(), files(&fne))
 }
 
-/// After two steps: the batch before the bank and after it, a bank shorter than the batch, none, and the warm-up.
+/// Models after two steps: enqueue after and before the loss, a bank shorter than the batch, no bank, and the warm-up.
 fn trained() -> Vec<(&'static str, Fne)> {
     let with = |preset, bank_size, warmup_epochs| {
         let mut config = tiny(preset);
@@ -55,7 +55,7 @@ fn a_feature_that_is_not_finite_changes_nothing_at_all() {
     }
 }
 
-/// The same with another image map: weights and biases of `change`.
+/// Changes the image map of both encoders. The optimiser starts again.
 fn with_map(fne: &mut Fne, change: impl Fn(&mut burn::nn::Linear)) {
     let mut online = fne.online().clone();
     let ImageEncoder::Features(image) = &mut online.image else { panic!("features") };
@@ -64,7 +64,7 @@ fn with_map(fne: &mut Fne, change: impl Fn(&mut burn::nn::Linear)) {
     fne.learner = Learner::new(online, options(&fne.config));
 }
 
-/// Finite features and weights, but so large that their product is not: refused twice, with no trace of either.
+/// Features and weights are finite, but so large that their product is not. Both steps are refused and leave no trace.
 #[test]
 fn a_loss_that_is_not_finite_leaves_the_next_step_as_it_was() {
     for (name, mut fne) in trained() {
@@ -93,7 +93,7 @@ fn a_loss_that_is_not_finite_leaves_the_next_step_as_it_was() {
     }
 }
 
-/// A finite loss of an infinite slope: rows of length 1e-9 before they get unit length, made of features of 1e34.
+/// The loss is finite, but its gradient is not: the rows have length 1e-9 before normalisation, and the features are 1e34.
 #[test]
 fn gradients_that_are_not_finite_leave_the_next_step_as_it_was() {
     for (name, mut fne) in trained() {

@@ -1,9 +1,9 @@
-//! Every option of bank, statistics, weights and optimiser changes what a run gives; and batches that are hard to train on.
+//! Every option of bank, statistics, weights and optimiser changes the output of a run. Also batches that are hard to train on.
 
 use super::*;
 use crate::{Reset, Variance};
 
-/// Twenty-four steps in three epochs of batches with two captions of one image.
+/// Twenty-four steps in three epochs. Some batches have two captions of one image.
 fn run(config: &FneConfig) -> (Vec<f64>, Vec<Snapshot>, Vec<f32>) {
     let mut fne = fne(config);
     let (mut losses, mut seen) = (vec![], vec![]);
@@ -19,7 +19,7 @@ fn run(config: &FneConfig) -> (Vec<f64>, Vec<Snapshot>, Vec<f32>) {
     (losses, seen, values(fne.online()))
 }
 
-/// One epoch of warm-up, a posterior that is soon in use and has something to say.
+/// One epoch of warm-up, then a posterior that is soon in use and has an effect.
 fn base() -> FneConfig {
     let mut config = tiny(Preset::Default);
     let sampler = &mut config.sampler;
@@ -64,7 +64,8 @@ fn every_option_of_the_memory_changes_the_output() {
     }
 }
 
-/// A bank shorter than the batch keeps its last pairs; they are all that a later batch finds, or with `before` the pool.
+/// A bank shorter than the batch keeps the batch's last pairs. Only these are in the bank for a later batch; with `before` they
+/// are the pool.
 #[test]
 fn a_bank_shorter_than_the_batch_holds_its_last_pairs() {
     for (enqueue, candidates) in [(Enqueue::After, 4 + 3), (Enqueue::Before, 3)] {
@@ -84,8 +85,8 @@ fn a_bank_shorter_than_the_batch_holds_its_last_pairs() {
     }
 }
 
-/// A batch of one image: the batch holds no negative, the bank does. Without a bank there is nothing to learn from: loss and
-/// gradient are 0 and no weight moves.
+/// A batch of one image has negatives only in the bank. Without a bank there is nothing to learn: loss and gradient are 0, and
+/// no weight changes.
 #[test]
 fn a_batch_of_one_image_has_its_negatives_in_the_bank_alone() {
     let one = [0, 1, 0, 1];
@@ -104,8 +105,8 @@ fn a_batch_of_one_image_has_its_negatives_in_the_bank_alone() {
     assert_eq!(values(alone.online()), before);
 }
 
-/// With the truth of the annotation nothing changes; of more, images and captions that match are chosen no more, each pair
-/// by its own numbers; in the batch alone too.
+/// If the truth equals the annotation, nothing changes. If more pairs are true, none of them is chosen as a negative, with a bank
+/// or without one.
 #[test]
 fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
     // Image 1 also matches captions 4 and 6, image 2 also 0; captions 2k and 2k + 1 are image k's own.
@@ -134,7 +135,7 @@ fn true_pairs_are_no_negatives_where_the_truth_is_left_out() {
             let pairs = [[0, 2, 4, 6], [2, 5, 6, 0], [0, 3, 4, 6]][s as usize % 3];
             let [a, b, c] =
                 [&mut plain, &mut same, &mut known].map(|m| step(m, &pairs, s).unwrap());
-            assert_eq!(a.loss, b.loss, "{negatives:?}: the annotation alone");
+            assert_eq!(a.loss, b.loss, "{negatives:?}: only the annotation");
             differs |= a.loss != c.loss;
             let seen = c.observation.unwrap();
             for (o, image_first) in [(&seen.image_to_text, true), (&seen.text_to_image, false)] {
@@ -164,7 +165,7 @@ fn the_truth_must_be_told_before_it_is_left_out() {
     assert!(line.starts_with("sampler.exclude: expected \"same_image\" with"), "{line}");
 }
 
-/// Statistics that never pass `min_count` leave every negative easy: then nothing of the posterior decides anything.
+/// If the statistics never exceed `min_count`, every negative stays easy, and no option of the posterior has an effect.
 #[test]
 fn statistics_that_stay_small_leave_the_posterior_out() {
     let mut config = base();

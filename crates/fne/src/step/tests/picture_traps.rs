@@ -1,4 +1,4 @@
-//! ViT and BERT end to end: the traps that need them, parts and memory, and what is refused.
+//! ViT and BERT end to end: the traps that need them, parts and memory, and refused batches.
 
 use super::pictures::*;
 use super::*;
@@ -7,7 +7,8 @@ use crate::model::{ImageEncoder, TextEncoder};
 use crate::{Memory, PiecePool};
 use itm_kernels::Precision;
 
-/// Trap 16 with BERT's own dropout: without it and with θᵐ = θ both encoders say the same; with it each has its own mask.
+/// Trap 16 with BERT's own dropout. Without dropout and with θᵐ = θ both encoders give the same embeddings. With dropout each
+/// encoder has its own mask.
 #[test]
 fn trap_16_momentum_drops_what_bert_says() {
     let positives = |dropout| {
@@ -39,7 +40,7 @@ fn trap_02_and_09_with_vit_and_bert() {
     assert!(far(&values(fne.momentum()), &want) < 1e-6 && far(&want, &start) > 1e-5);
 }
 
-/// Trap 22: two steps, a checkpoint, two more, are four steps; dropout on, `all`, projections.
+/// Trap 22: two steps, a checkpoint and two more steps equal four steps, with dropout, `all` and projections.
 #[test]
 fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
     for preset in [Preset::Official, Preset::Paper] {
@@ -68,7 +69,7 @@ fn trap_22_vit_and_bert_are_resumed_bit_for_bit() {
     }
 }
 
-/// A batch in parts is the whole one, padding included: with `all` every part is as wide as the batch.
+/// A batch in parts equals the whole batch, including padding: with `all` every part is as wide as the batch.
 #[test]
 fn pictures_in_parts_are_the_large_batch() {
     for pool in [PiecePool::Masked, PiecePool::All] {
@@ -91,7 +92,7 @@ fn pictures_in_parts_are_the_large_batch() {
     }
 }
 
-/// Activations made again change no bit of the losses or the weights, dropout included.
+/// Recomputed activations change no bit of the losses or the embeddings, even with dropout.
 #[test]
 fn recomputed_activations_change_nothing() {
     let run = |memory| {
@@ -110,7 +111,8 @@ fn recomputed_activations_change_nothing() {
     assert!(run(Memory::Keep) == run(Memory::Recompute));
 }
 
-/// In bf16, losses and embeddings are near f32's. They do not depend on the number of threads. Where the processor has bf16, they differ from f32's.
+/// In bf16, losses and embeddings are near the f32 values, and do not depend on the number of threads. If the processor has bf16,
+/// they differ from the f32 values.
 #[test]
 fn bf16_is_near_f32_and_the_same_with_any_threads() {
     let run = |precision| {
@@ -129,7 +131,7 @@ fn bf16_is_near_f32_and_the_same_with_any_threads() {
     assert!(one.install(|| run(Precision::Bf16)) == rounded, "one thread");
 }
 
-/// In training and in evaluation.
+/// Training and evaluation both refuse images of the wrong kind.
 #[test]
 fn features_are_no_pictures_and_pictures_no_features() {
     let refused = |fne: &mut Fne, images: Images| {
@@ -158,7 +160,7 @@ fn features_are_no_pictures_and_pictures_no_features() {
     assert_eq!(line, "images: expected features of width 5, got regions");
 }
 
-/// A caption without a word (cleaned to nothing, and nothing put in its place) and one of more pieces than positions.
+/// A caption without a word (cleaning left nothing), and a caption with more pieces than BERT has positions.
 #[test]
 fn captions_that_no_encoder_can_read_are_refused() {
     let mut config = small(Preset::Default, 0.0);
@@ -181,7 +183,7 @@ fn captions_that_no_encoder_can_read_are_refused() {
         refused(&[5; 11]),
         "caption 1 of the batch: expected at most 10 word pieces, got 11"
     );
-    // What is cut in training too (P3) may be as long as it likes.
+    // A caption that is cut in training too (P3) may have any length.
     bert(&mut config).train_truncate = TrainTruncate::On;
     let mut fne = new(&config);
     let batch = Batch {
@@ -194,8 +196,8 @@ fn captions_that_no_encoder_can_read_are_refused() {
     assert!(fne.step(&batch, 1, Observe::Off).unwrap().loss.is_finite());
 }
 
-/// A step copies neither the banks nor a weight: all stay where they are. (The first step separates the momentum encoders
-/// from the online ones, which they are copies of.)
+/// A step copies neither the banks nor a weight: all keep their addresses. (The momentum encoders start as copies of the online
+/// encoders; the first step separates the two.)
 #[test]
 fn a_step_works_in_place() {
     use burn::backend::Flex;
@@ -232,7 +234,7 @@ fn a_step_works_in_place() {
     }
 }
 
-/// Parts have masks of their own: two equal pairs in two parts are dropped out differently.
+/// Each part has its own masks: dropout differs for two equal pairs in two parts.
 #[test]
 fn parts_have_noise_of_their_own() {
     let config = small(Preset::Default, 0.5).model;

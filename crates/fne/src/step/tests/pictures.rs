@@ -1,4 +1,4 @@
-//! ViT and BERT end to end: what each of their options changes.
+//! ViT and BERT end to end: what each of their options changes in the output.
 
 use itm_core::vision::PictureBatch;
 
@@ -160,7 +160,7 @@ fn trap_15_padding_counts_with_all_alone() {
     }
 }
 
-/// P3. Evaluation always cuts; training does with `on`: then the last pieces before `[SEP]` get no gradient.
+/// P3. Evaluation always cuts. Training cuts with `on`: then the last pieces before `[SEP]` get no gradient.
 #[test]
 fn captions_are_cut_in_training_too_unless_told_otherwise() {
     for (truncate, learns) in [(TrainTruncate::On, false), (TrainTruncate::Off, true)] {
@@ -171,7 +171,7 @@ fn captions_are_cut_in_training_too_unless_told_otherwise() {
             TextEncoder::Bert(bert) => host(bert.bert.words.val())[24 * 8..25 * 8].to_vec(),
             other => panic!("{other:?}"),
         };
-        let before = word(&fne); // piece 24 stands at place 6 of the last caption
+        let before = word(&fne); // piece 24 is the sixth of the last caption
         picture_step(&mut fne, &PAIRS, 1).unwrap();
         assert_eq!(word(&fne) != before, learns, "{truncate:?}");
         let cut: &[u32] = &[2, 20, 21, 22, 23, 3];
@@ -180,7 +180,8 @@ fn captions_are_cut_in_training_too_unless_told_otherwise() {
     }
 }
 
-/// P4. The layers are part of the encoders: a momentum copy, a gradient, ±1/√8 at first, and banks of their width.
+/// P4. The projections are part of the encoders: they have a momentum copy and a gradient, start within ±1/√8, and give the bank
+/// its width.
 #[test]
 fn projections_belong_to_the_encoders() {
     let config = small(Preset::Paper, 0.0);
@@ -206,9 +207,9 @@ fn projections_belong_to_the_encoders() {
     assert!(far(&weight(fne.momentum()), &before) < 1e-6, "trap 9");
 }
 
-/// P24, by hand. Epochs of 6 steps are validated after steps 2, 4, 6, 8, …; epochs of 7 too, so the second, of steps 8 to 14,
-/// loses its dropout after its first step. Where nothing is dropped, the seed decides nothing: neither the loss nor, with the
-/// momentum encoder's embeddings, the bank.
+/// P24, by hand. Epochs of 6 steps are validated after steps 2, 4, 6, 8, … Epochs of 7 steps are too, so the second epoch (steps
+/// 8 to 14) loses its dropout after its first step. Without dropout the seed changes neither the loss nor the bank, which holds
+/// embeddings of the momentum encoders.
 #[test]
 fn dropout_ends_with_the_first_validation_of_an_epoch() {
     let on = |steps: usize, mode| {
@@ -233,7 +234,7 @@ fn dropout_ends_with_the_first_validation_of_an_epoch() {
     };
     assert_eq!(on(6, DropoutAfterValidation::Off), "++----++----");
     assert_eq!(on(7, DropoutAfterValidation::Off), "++-----+------");
-    assert_eq!(on(2, DropoutAfterValidation::Off), "++++", "too short for a validation in it");
+    assert_eq!(on(2, DropoutAfterValidation::Off), "++++", "too short for a validation within it");
     assert_eq!(on(3, DropoutAfterValidation::On), "++++++");
 
     let mut config = small(Preset::Default, 0.5);

@@ -46,7 +46,7 @@ fn config(name: &str) -> FneConfig {
     config
 }
 
-/// Pixel k of image i, as the script's rule.
+/// Pixel k of image i, by the script's rule.
 fn pixels(images: &[i64]) -> Vec<f32> {
     let pixel = |i: i64, k: i64| {
         (((7919 * i + 104_729 * (k / 64) * (i + 1)) % 1009) as f64 / 252.25 - 2.0) as f32
@@ -58,7 +58,7 @@ pub(super) fn pictures(images: &[i64]) -> PictureBatch {
     PictureBatch { images: images.len(), size: 32, values: pixels(images) }
 }
 
-/// The model at the script's start: its bank, and its projections if it has any.
+/// The model as the script starts it, with the script's bank and, if there are any, its projections.
 pub(super) fn start(name: &str, golden: &Value) -> Fne {
     let config = seeded(&config(name), 1);
     let mut fne = Fne::new(&config, 0, 50, &Device::flex()).unwrap().with_epochs_of(2);
@@ -179,7 +179,7 @@ pub(super) fn ids(caption: &Value) -> Vec<u32> {
     integers(caption).into_iter().map(|id| id as u32).collect()
 }
 
-/// The variants are what their names say.
+/// The variants have the options that their names say.
 #[test]
 fn the_variants_differ_as_the_presets_do() {
     let of = |name| {
@@ -191,14 +191,14 @@ fn the_variants_differ_as_the_presets_do() {
     assert_eq!(of("paper"), (PiecePool::Words, Density::LogOdds, Enqueue::Before));
 }
 
-/// A folder of another size than the configuration, of too few positions or pieces, or none at all: one line that says so.
+/// A missing folder, or one of another size than the configuration, or one with too few positions or pieces, gives a one-line error.
 #[test]
 fn weights_that_do_not_fit_are_named() {
     let refused = |change: &dyn Fn(&mut FneConfig), vocabulary| {
         let mut config = config("drawn");
         change(&mut config);
         let e = Fne::new(&config, 0, vocabulary, &Device::flex()).unwrap_err().to_string();
-        // Known before any weight is read, but for the vocabulary.
+        // Known before any weight is read, except for the vocabulary.
         match config.model.check_weights() {
             Err(early) => assert_eq!(early.to_string(), e),
             Ok(()) => assert_eq!(vocabulary, 51),

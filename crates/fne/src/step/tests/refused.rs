@@ -1,11 +1,11 @@
-//! What a stranger may hand over by mistake: one line with place, expected and got, and a model that is as it was.
+//! Wrong inputs of a caller: the error is one line with place, expected and got, and the model does not change.
 
 use itm_core::start::InputStatistics;
 
 use super::pictures::{new, pictures, small};
 use super::*;
 
-/// The line that refuses a batch; nothing has changed then.
+/// The error that refuses a batch. Checks that the model did not change.
 fn refused(fne: &mut Fne, batch: &Batch) -> String {
     let before = files(fne);
     let line = fne.step(batch, 1, Observe::Off).unwrap_err().to_string();
@@ -73,7 +73,7 @@ fn pictures_that_do_not_fit_are_refused() {
     assert_eq!(refused(&mut model, &of(Images::Features(&[0.5; 10]))), line);
 }
 
-/// A NaN among features would come out as a row that no score can be made of, or, under the root, as a 0.
+/// A NaN among the features would give an embedding without valid scores.
 #[test]
 fn features_to_evaluate_must_be_finite_and_words_known() {
     let model = fne(&tiny(Preset::Default));

@@ -3,7 +3,7 @@ use super::*;
 fn noisy(preset: Preset) -> FneConfig {
     let mut config = tiny(preset);
     config.sampler.warmup_epochs = 1;
-    config.sampler.min_count = 0; // the posterior takes part from the first pair on
+    config.sampler.min_count = 0; // the posterior is used after the first pair
     config.train.dropout = 0.2;
     config.train.word_dropout = 0.2;
     config.train.weight_decay = 0.01;
@@ -16,7 +16,7 @@ fn run(fne: &mut Fne, steps: std::ops::Range<u64>) -> Vec<u64> {
             if s < 2 {
                 begin(fne, s as usize);
             }
-            // A pair alone is the best of its batch: it feeds the statistics.
+            // A pair that is alone in its batch is the best of the batch, so it enters the statistics.
             let pairs = if s % 2 == 0 { &[0, 3, 5, 6, 1][..] } else { &[2] };
             let report = step(fne, pairs, 100 + s).unwrap();
             report.loss.to_bits()
@@ -28,7 +28,7 @@ fn bits(values: Vec<f32>) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// Eight steps against five, a checkpoint in the middle of an epoch, a fresh model, three more.
+/// Eight steps equal five steps, a checkpoint in the middle of an epoch, a fresh model and three more steps.
 #[test]
 fn trap_22_resume_equals_an_uninterrupted_run() {
     for preset in [Preset::Default, Preset::Paper] {
@@ -110,7 +110,7 @@ fn another_model_is_named() {
     assert!(e.contains("online.text.words"), "{e}");
     let e = refused(&|c| c.sampler.bank_size = 13, DIM, 12);
     assert!(e.contains("state.safetensors: bank.images"), "{e}");
-    // Files of two moments do not go together.
+    // Files of different steps do not go together.
     let mut later = fne(&config);
     run(&mut later, 0..4);
     let other = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn another_model_is_named() {
     std::fs::copy(other.path().join(name), folder.path().join(name)).unwrap();
     let e = refused(&|_| (), DIM, 12);
     assert!(e.contains("progress") && e.contains("step 3") && e.contains("step 4"), "{e}");
-    // One kind of file is not the other.
+    // A model file cannot replace a state file.
     std::fs::copy(folder.path().join("model.safetensors"), folder.path().join(name)).unwrap();
     let e = refused(&|_| (), DIM, 12);
     assert!(e.contains(name) && e.contains("fne model 1"), "{e}");

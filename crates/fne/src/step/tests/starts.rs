@@ -1,4 +1,4 @@
-//! Options of a model that begins with given maps: each changes what a run gives.
+//! Options of a model that begins with given maps: each option changes the output of a run.
 
 use itm_core::contrastive::{ContrastiveOptions, Learnt};
 use itm_core::encoders::ResidualShape;

@@ -1,4 +1,4 @@
-//! Rows before they are pooled: against `tests/reference/fne_maps.py`, and against the embeddings that are their means.
+//! Rows before pooling, compared with `tests/reference/fne_maps.py`, and with the embeddings, which are their means.
 
 use itm_core::encoders::{Places, word_patches};
 use itm_core::learn::{PictureItems, Word, WordPairs};
@@ -10,7 +10,7 @@ use super::reference::{ids, pictures as reference_pictures, start, training};
 use super::*;
 use crate::{ImagePool, PiecePool};
 
-/// PyTorch, double precision, with projections and without.
+/// The goldens are from PyTorch in double precision, with and without projections.
 #[test]
 fn golden_maps() {
     let golden: Vec<Value> =
@@ -21,7 +21,7 @@ fn golden_maps() {
         let states = fne.states().unwrap();
         assert_eq!((states.grid().side, states.grid().patch, states.grid().size), (4, 8, 32));
         let captions: Vec<_> = golden.iter().map(|pair| ids(&pair["caption"])).collect();
-        let pieces = states.pieces(&captions).unwrap(); // side by side: one padded to the other
+        let pieces = states.pieces(&captions).unwrap(); // in one batch: the shorter is padded
         for (pair, pieces) in golden.iter().zip(pieces) {
             let image = pair["image"].as_i64().unwrap();
             let patches = states.patches(&reference_pictures(&[5, image]));
@@ -37,7 +37,7 @@ fn golden_maps() {
     }
 }
 
-/// An embedding is the mean of the rows in the joint space, of unit length: with and without a projection.
+/// An embedding is the normalised mean of the rows in the joint space, with and without a projection.
 #[test]
 fn embeddings_are_means_of_the_rows() {
     for preset in [Preset::Default, Preset::Paper] {
@@ -81,8 +81,8 @@ fn album(images: &[usize]) -> PictureBatch {
     pictures(&images.iter().map(|i| 2 * i).collect::<Vec<_>>(), 16)
 }
 
-/// Every piece between `[CLS]` and `[SEP]` is a word. Pairs in any order, an image twice; the words of a caption that is cut
-/// are left out where their pieces are.
+/// Every piece between `[CLS]` and `[SEP]` is a word. The pairs are in no order, and one image occurs twice. In a cut caption,
+/// words whose pieces were cut have no map.
 #[test]
 fn maps_are_those_of_each_pair_alone() {
     let config = small(Preset::Paper, 0.0);
@@ -101,7 +101,7 @@ fn maps_are_those_of_each_pair_alone() {
     for (maps, (image, text)) in maps.iter().zip(pairs) {
         let (patches, pieces) =
             (states.patches(&album(&[image])), states.pieces(&[CAPTIONS[text]]));
-        let kept = CAPTIONS[text].len().min(6) - 2; // `max_pieces` and its two ends
+        let kept = CAPTIONS[text].len().min(6) - 2; // `max_pieces` without `[CLS]` and `[SEP]`
         assert_eq!(maps.places, Places::Patches(states.grid()));
         assert_eq!(maps.words.len(), kept);
         let ranges: Vec<_> = (1..1 + kept).map(|k| k..k + 1).collect();

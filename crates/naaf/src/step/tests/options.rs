@@ -1,4 +1,4 @@
-//! Each key of a config, changed, changes what a run gives.
+//! Each change of a key of a config changes the output of a run.
 
 use itm_core::start::{LinearMap, StartOptions};
 
@@ -24,7 +24,7 @@ fn run(config: &NaafConfig) -> (Vec<f64>, Vec<Boundary>, Vec<f32>) {
     (losses, boundaries, scores)
 }
 
-/// A warm-up of an epoch, a decay after each, and a boundary that has something to say.
+/// A warm-up of one epoch, a decay after each epoch, and a boundary that has an effect.
 fn base() -> NaafConfig {
     let mut config = tiny();
     config.train.decay_every = 1;
@@ -148,9 +148,9 @@ fn every_key_of_mining_changes_the_result() {
         ],
     );
     let mut few = base();
-    (few.mining.min_words, few.train.decay_every) = (7, 10); // it learns to rank more captions than a batch's first
+    (few.mining.min_words, few.train.decay_every) = (7, 10); // more than a batch's first caption is ranked right
     all_differ(&few, &[("reset_below_min_words", |c| c.mining.reset_below_min_words = true)]);
-    // So dear a mismatch that the solution lies above 1.
+    // A mismatch costs so much that the solution is above 1.
     let mut high = base();
     (high.mining.alpha, high.mining.negative_word_pool) = (1e30, WordPool::Mean);
     all_differ(&high, &[("above_one", |c| c.mining.above_one = AboveOne::Keep)]);
@@ -184,7 +184,7 @@ fn a_start_is_where_training_begins() {
     assert_eq!(line, "a start: expected a table of words, got a recurrent unit");
 }
 
-/// Without the number of steps of an epoch a cosine has no end.
+/// The schedule `cosine` needs the number of steps per epoch.
 #[test]
 fn a_cosine_asks_for_the_length_of_an_epoch() {
     let mut config = tiny();
@@ -194,7 +194,7 @@ fn a_cosine_asks_for_the_length_of_an_epoch() {
     assert!(line.starts_with("train.schedule: expected the number of steps"), "{line}");
 }
 
-/// Batches and models that cannot be are refused in one line, and nothing moves.
+/// Impossible batches and models are refused in one line.
 #[test]
 fn what_cannot_be_trained_with_is_refused() {
     let at = |dim, vocabulary| {

@@ -36,7 +36,8 @@ fn run(naaf: &mut Naaf, steps: std::ops::Range<usize>) -> Vec<u64> {
         .collect()
 }
 
-/// Eight steps of three epochs against five, a checkpoint in the middle of an epoch, a fresh model of another seed, three more.
+/// Eight steps in three epochs equal five steps, a checkpoint in the middle of an epoch, a fresh model with another seed and three
+/// more steps.
 #[test]
 fn trap_12_resume_equals_an_uninterrupted_run() {
     let mut frozen = bigru();
@@ -49,7 +50,7 @@ fn trap_12_resume_equals_an_uninterrupted_run() {
         let mut again = run(&mut first, 0..5);
         write(&files(&first), folder.path());
         let mut other = config.clone();
-        other.train.seed += 1; // other weights, until they are read
+        other.train.seed += 1; // other weights, until the load
         let mut second = Naaf::new(&other, DIM, VOCABULARY, &Device::flex()).unwrap();
         second.load(folder.path()).unwrap();
         assert_eq!(second.boundary(), first.boundary());
@@ -60,7 +61,7 @@ fn trap_12_resume_equals_an_uninterrupted_run() {
     }
 }
 
-/// The boundary is state: it was moved, it is in the file of the model, and a file without it is refused by its name.
+/// The boundary is state: it has moved, it is in the file of the model, and the error for a file without it names it.
 #[test]
 fn trap_12_a_checkpoint_without_its_boundary_is_refused() {
     let folder = tempfile::tempdir().unwrap();

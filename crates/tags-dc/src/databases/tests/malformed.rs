@@ -1,4 +1,4 @@
-//! What is refused, each in one line that names the place.
+//! Malformed input. Each error is one line that names the place.
 
 use std::io::Write;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Writes values into an environment of its own.
+/// Writes values into a new environment.
 fn environment(folder: &Path, values: &[(&str, &[u8])]) {
     fs::create_dir_all(folder).unwrap();
     let mut options = EnvOpenOptions::new();
     options.map_size(1 << 20);
-    // SAFETY: nobody else has the folder.
+    // SAFETY: nobody else has the folder open.
     #[allow(unsafe_code)]
     let env = unsafe { options.open(folder) }.unwrap();
     let mut transaction = env.write_txn().unwrap();
@@ -40,7 +40,7 @@ fn text(value: &Value) -> Vec<u8> {
     compressed(&packed(value))
 }
 
-/// The line of a refused sentence, without its place.
+/// The error of a refused sentence.
 fn refused_text(value: &[u8]) -> String {
     one_line(Text::decode("sentence", value).unwrap_err())
 }
@@ -88,7 +88,7 @@ fn sentences_of_another_compression_type_or_shape() {
     );
 }
 
-/// Four thousand million numbers, a map of as many entries, and a text of four gigabytes: nothing is allocated on a value's word.
+/// Values that claim four billion numbers, map entries or bytes: no memory is allocated for a claim.
 #[test]
 fn lengths_that_lie_cost_nothing() {
     let ids = b"\x81\xa9input_ids\xdd\xff\xff\xff\xff\x07";
@@ -104,7 +104,7 @@ fn lengths_that_lie_cost_nothing() {
     assert_eq!(refused_text(&bomb), "sentence: expected at most 67108864 bytes, got more");
 }
 
-/// An image of regions with two numbers each, as maps of arrays; bytes are lists of numbers here.
+/// An image as maps of arrays. The bytes of an array are a text here.
 #[derive(serde::Serialize)]
 struct Image {
     features: Stored,
@@ -160,8 +160,8 @@ fn regions_of_another_type_or_shape() {
         "image features: expected numbers of shape [2, 4], got 6 numbers"
     );
     assert!(other(|f| f.shape = vec![usize::MAX, usize::MAX]).ends_with("got 6 numbers"));
-    assert!(other(|f| f.data.push('a')).contains("whole numbers of type <f4, got 25 bytes"));
-    // 0x7f7f7f7f is a box far outside of the picture.
+    assert!(other(|f| f.data.push('a')).contains("complete numbers of type <f4, got 25 bytes"));
+    // 0x7f7f7f7f is a box far outside the picture.
     let mut outside = zeros(&[2, 6]);
     outside.data.replace_range(24..28, "\x7f\x7f\x7f\x7f");
     let line = refused_image(&stored(zeros(&[2, 3]), Some(outside)));
@@ -172,7 +172,7 @@ fn regions_of_another_type_or_shape() {
     );
 }
 
-/// A text database whose files one can change.
+/// A text database with changed JSON files.
 fn texts(
     change: impl Fn(&mut BTreeMap<&str, Value>),
 ) -> (tempfile::TempDir, itm_core::Result<TextDatabase>) {
@@ -193,7 +193,7 @@ fn texts(
     (folder, opened)
 }
 
-/// The line of a refused database without its folder.
+/// The error of a refused database, with `T` for its folder.
 fn line(folder: &tempfile::TempDir, error: itm_core::Error) -> String {
     one_line(error).replace(&format!("{}", folder.path().display()), "T")
 }
@@ -254,7 +254,7 @@ fn sentences_that_are_not_what_the_files_say() {
     );
     assert!(database.meta().check(9).is_ok());
     let small = database.meta().check(8).unwrap_err();
-    assert_eq!(one_line(small), "meta.json: expected tokens of a model with 8, got token 8");
+    assert_eq!(one_line(small), "meta.json: expected tokens of a model with 8 tokens, got token 8");
 
     let (folder, opened) = texts(|f| *f.get_mut("id2len").unwrap() = json!({"1": 2}));
     let short = opened.unwrap().read(Some(1)).unwrap_err();

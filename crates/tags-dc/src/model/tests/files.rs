@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A file in the safetensors format with the tensors of another, changed.
+/// A file in the safetensors format with the changed tensors of another file.
 fn changed(
     from: &str,
     change: impl Fn(&mut BTreeMap<String, (Vec<usize>, Vec<f32>)>),
@@ -24,7 +24,7 @@ fn refused(path: &Path) -> String {
     message.replace(&*path.display().to_string(), "FILE")
 }
 
-/// An archive of today and consecutive pickles of before, `bert.`, gamma and beta: one model.
+/// A new PyTorch file (an archive) and an old one (consecutive pickles, with `bert.`, gamma and beta) hold the same model.
 #[test]
 fn old_and_new_pytorch_files_score_the_same() {
     let (device, g) = (Device::flex(), golden());
@@ -39,7 +39,7 @@ fn old_and_new_pytorch_files_score_the_same() {
     }
     let [new, old] = ["new.pt", "old.pt"].map(|file| logits(&open(file, &device)));
     assert_eq!(new, old);
-    // And without any prefix.
+    // The same file without any prefix.
     let (_kept, path) = changed("new.pt", |tensors| {
         let all = std::mem::take(tensors);
         tensors.extend(all.into_iter().map(|(name, t)| (name.replace("uniter.", ""), t)));
@@ -52,7 +52,7 @@ fn old_and_new_pytorch_files_score_the_same() {
 fn every_missing_misshaped_and_unknown_tensor_is_named() {
     let (_kept, path) = changed("full.safetensors", |tensors| {
         tensors.remove("uniter.pooler.dense.bias");
-        tensors.remove("rank_output.bias"); // half a head is no head that may be missing
+        tensors.remove("rank_output.bias"); // only a whole head may be missing
         tensors.remove("itm_output.weight");
         tensors.get_mut("disc_output.weight").unwrap().0 = vec![16, 2];
         tensors.insert("uniter.something.weight".into(), (vec![1], vec![0.0]));
@@ -88,12 +88,12 @@ fn a_decoder_of_its_own_is_refused() {
     let (_kept, path) = changed("new.pt", |tensors| {
         tensors.get_mut("cls.predictions.decoder.weight").unwrap().1[7] += 1.0;
     });
-    let want = "FILE: cls.predictions.decoder.weight: expected the word embedding once more, got \
+    let want = "FILE: cls.predictions.decoder.weight: expected a copy of the word embedding, got \
                 another table";
     assert_eq!(refused(&path), want);
 }
 
-/// A cut file is one line of error, wherever it was cut.
+/// A cut file gives an error of one line, wherever it is cut.
 #[test]
 fn cut_files_are_refused() {
     let kept = TempDir::new().unwrap();

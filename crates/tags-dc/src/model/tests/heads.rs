@@ -4,7 +4,7 @@ use itm_core::checkpoint::{Reader, Writer};
 
 use super::*;
 
-/// All outputs as the reference has them for heads that have just been made.
+/// New heads give the outputs of the reference.
 #[test]
 fn heads_begin_as_parts_of_the_pretrained_ones() {
     let g = golden();
@@ -33,13 +33,13 @@ fn the_rank_head_begins_as_row_1() {
     assert_eq!(rank, pair.iter().skip(1).step_by(2).copied().collect::<Vec<_>>());
 }
 
-// Trap 1: what is in a file is never made again, in either phase.
+// Trap 1: a head that the file has is never made again, in either phase.
 #[test]
 fn a_saved_model_scores_the_same() {
     let (folder, device) = (TempDir::new().unwrap(), Device::flex());
     let path = folder.path().join("model.safetensors");
     let g = golden();
-    // The file's rank head is another than row 1 of its `itm_output`.
+    // The file's rank head differs from row 1 of its `itm_output`.
     let full = open("full.safetensors", &device);
     assert!(off(&logits(&full), &g["logits"]) < 1e-5);
     assert!(off(&logits(&full), &g["made.logits"]) > 0.1);
@@ -54,7 +54,7 @@ fn a_saved_model_scores_the_same() {
     assert_eq!(outputs(&again.clone().with_word_heads()), outputs(&full));
     assert_eq!(host(again.pair.weight.val()), host(full.pair.weight.val()));
 
-    // After phase 1 the file has a trained rank head, no heads of phase 2, and `itm_output` still.
+    // After phase 1 the file has a trained rank head, still has `itm_output`, and has no heads of phase 2.
     let mut first = open("new.pt", &device);
     first.rank.bias = first.rank.bias.map(|b| b + 0.25);
     first.cls.bias = first.cls.bias.map(|b| b + 0.5);
@@ -67,7 +67,7 @@ fn a_saved_model_scores_the_same() {
     assert_eq!(logits(&second), logits(&first));
     let second = second.with_word_heads();
     let correction = second.correction.as_ref().unwrap();
-    assert_eq!(host(correction.bias.val()), host(first.cls.bias.val())); // the trained one
+    assert_eq!(host(correction.bias.val()), host(first.cls.bias.val())); // the trained bias
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn heads_that_are_there_are_not_made_again() {
     assert_eq!(host(after.bias.val()), before);
 }
 
-// Trap 17: one table reads and decodes, and both word heads decode by it; their transforms are apart.
+// Trap 17: one table embeds words and decodes for both word heads; each head has its own transform.
 #[test]
 fn decoders_are_the_word_table_and_transforms_are_apart() {
     let device = Device::flex().autodiff();
@@ -90,7 +90,7 @@ fn decoders_are_the_word_table_and_transforms_are_apart() {
     let correction = |m: &Uniter| values(m.correction_logits(&joint(m, Noise::Off), &asked));
     assert_eq!(words(&model), correction(&model));
 
-    // A word that no text has: its row learns from either decoder alone.
+    // A word that is in no text: its row gets a gradient from the decoder only.
     let unread = 40 * 16..41 * 16;
     let gradient = |logits: Tensor<2>| {
         let grads = (logits.clone() * logits).sum().backward();
@@ -98,14 +98,14 @@ fn decoders_are_the_word_table_and_transforms_are_apart() {
         let (cls, other) = (of(&model.cls.dense), of(&model.correction.as_ref().unwrap().dense));
         (host(model.bert.words.val().grad(&grads).unwrap())[unread.clone()].to_vec(), [cls, other])
     };
-    // A graph is walked once: each has its own.
+    // A graph allows one backward pass, so each head has its own graph.
     let batch = || joint(&model, Noise::Off);
     let (first, learns) = gradient(model.word_logits(&batch(), &asked));
     assert!(first.iter().any(|d| *d != 0.0) && learns == [true, false]);
     let (second, learns) = gradient(model.correction_logits(&batch(), &asked));
     assert!(first == second && learns == [false, true]);
 
-    // Another table moves both heads, another transform its own.
+    // Another table changes both heads; another transform changes only its own head.
     let mut other = model.clone();
     let doubled = |w: Tensor<2>| Tensor::from_inner(w.inner() * 2.0).require_grad();
     other.bert.words = other.bert.words.map(doubled);

@@ -1,10 +1,10 @@
-//! What padding and neighbours may not change.
+//! What padding and the other rows of a batch must not change.
 
 use itm_core::data::Bounds;
 
 use super::*;
 
-/// Outputs of one text of the golden by itself: logit, states of its own positions.
+/// The outputs of one text of the golden without the other texts: its logit, and the states of its row.
 fn alone(model: &Uniter, row: usize) -> (Vec<f32>, Vec<f32>) {
     let g = golden();
     let (image, n) = (IMAGES[row], REGIONS[IMAGES[row]]);
@@ -16,7 +16,7 @@ fn alone(model: &Uniter, row: usize) -> (Vec<f32>, Vec<f32>) {
     (host(model.match_logits(&joint)), host(joint.states))
 }
 
-// Trap 5: a batch of several lengths gives each row what it gives alone.
+// Trap 5: a row has the same outputs alone and in a batch of several lengths.
 #[test]
 fn a_row_does_not_depend_on_its_batch() {
     let model = open("full.safetensors", &Device::flex());
@@ -31,15 +31,15 @@ fn a_row_does_not_depend_on_its_batch() {
     }
 }
 
-// Trap 7: outputs of tokens are the outputs of the first tokens, however long the longest text is; other regions change none of
-// them in number or order.
+// Trap 7: token outputs come from a row's first positions, however long the longest text is. Regions change neither their number
+// nor their order.
 #[test]
 fn token_outputs_end_where_the_text_ends() {
     let model = open("full.safetensors", &Device::flex());
     let batch = joint(&model, Noise::Off);
     let got = host(model.discrimination_logits(&batch, &batch.every_token()));
     assert_eq!(got.len(), 2 * TEXTS.iter().map(|text| text.len()).sum::<usize>());
-    // The second text alone: its outputs stand behind the outputs of the first.
+    // The second text alone: in the batch its outputs come after the outputs of the first text.
     let g = golden();
     let second =
         RegionBatch::new(6, vec![5], g["features"][18..].to_vec(), g["boxes"][21..].to_vec());
@@ -49,7 +49,7 @@ fn token_outputs_end_where_the_text_ends() {
     assert!(off(&got[2 * 7..][..own.len()], &own) < 1e-5);
 }
 
-// Trap 7, once more: a region's position is refused where the call wants a token.
+// Trap 7 again: a region's position is refused where the call wants a token.
 #[test]
 #[should_panic(expected = "position 4 of a text of 4")]
 fn a_region_is_no_token() {
@@ -58,7 +58,7 @@ fn a_region_is_no_token() {
     model.word_logits(&batch, &[At { row: 1, position: 4 }]);
 }
 
-// Trap 8: positions that are padding stay finite, and so do gradients through a batch that has them.
+// Trap 8: padded positions stay finite, and so do gradients through a batch with padding.
 #[test]
 fn padded_positions_are_finite() {
     let model = open("full.safetensors", &Device::flex().autodiff());
@@ -71,7 +71,7 @@ fn padded_positions_are_finite() {
 }
 
 // Trap 23: no number is added to the scores of padding, so nothing can overflow in f16 and nothing leaks where scores are
-// larger than such a number. Here they are in the tens of thousands.
+// larger than such a number. Here the scores are in the tens of thousands.
 #[test]
 fn padding_is_no_key_whatever_the_scores() {
     let mut model = open("full.safetensors", &Device::flex());

@@ -22,7 +22,7 @@ fn golden_outputs_of_all_heads() {
     }
 }
 
-/// Of every weight but pretraining's own head, which no output uses.
+/// Gradients of every weight except pretraining's own head, which no output uses.
 #[test]
 fn golden_gradients_of_every_weight() {
     let (g, device) = (golden(), Device::flex().autodiff());
@@ -36,7 +36,7 @@ fn golden_gradients_of_every_weight() {
     check_gradients(&model, &loss.backward(), &g);
 }
 
-// Trap 9: 1e-5 as ε is another model, and the golden sees it.
+// Trap 9: ε = 1e-5 is another model, and the golden detects it.
 #[test]
 fn another_epsilon_is_told_apart() {
     let (g, device) = (golden(), Device::flex());
@@ -49,7 +49,7 @@ fn another_epsilon_is_told_apart() {
     assert!(off(&logits(&model), &g["epsilon.logits"]) < 1e-6);
 }
 
-// Trap 10: the tanh form of GELU is another model, and the golden sees it.
+// Trap 10: the tanh form of GELU is another model, and the golden detects it.
 #[test]
 fn another_gelu_is_told_apart() {
     let (g, device) = (golden(), Device::flex());

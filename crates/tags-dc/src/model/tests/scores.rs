@@ -41,7 +41,7 @@ fn golden_scores_of_pairs() {
     assert_eq!(scores.pairs(&[0, 1, 1], &[0, 1, 2]).unwrap(), got);
 }
 
-/// The golden's first text beside its image: two masked words, and the match.
+/// The golden's first text beside its image: two masked words, and the match score.
 #[test]
 fn golden_words_and_scores_beside_an_image() {
     let (g, model) = (golden(), open("full.safetensors", &Device::flex().autodiff()));
@@ -49,7 +49,7 @@ fn golden_words_and_scores_beside_an_image() {
     let (features, boxes) = (g["features"][..n * 6].to_vec(), g["boxes"][..n * 7].to_vec());
     let image = RegionBatch::new(6, vec![n], features, boxes).unwrap();
     let mut beside = Beside::new(&model, &image).unwrap();
-    // More sentences than a pass takes.
+    // More sentences than one pass takes.
     let scores = beside.scores(&[TEXTS[0]; 40]).unwrap();
     assert!(off(&scores, &[g["logits"][0]; 40]) < 1e-5, "{scores:?}");
     let mut labels = vec![None; TEXTS[0].len()];

@@ -10,11 +10,11 @@ const COLLECTIVES: [&str; 12] = [
     "variety",
 ];
 
-/// Most members of a list that are read as one phrase: the relations of two lists are their product.
+/// The most members that a list has as one phrase. The limit bounds the relations of two lists, one per pair of members.
 const MOST_LISTED: usize = 32;
 
 impl Walk<'_> {
-    /// A noun phrase from here on: chunks with `and`, `or` or commas between them, possessives, collectives.
+    /// Reads a noun phrase from here on: chunks with `and`, `or` or commas between them, possessives, collectives.
     pub(super) fn noun_phrase(&mut self) -> Vec<usize> {
         let mut group = vec![self.member()];
         while group.len() < MOST_LISTED {
@@ -55,7 +55,7 @@ impl Walk<'_> {
         false
     }
 
-    /// Whether a chunk after `and` is the subject of a clause of its own: a finite verb follows, and this clause has one.
+    /// Whether a chunk after `and` is the subject of a new clause: a finite verb follows, and this clause already has one.
     fn begins_clause(&self, chunk: &Chunk) -> bool {
         let finite = match self.tag(chunk.words.end) {
             Some(Tag::Auxiliary) => true,
@@ -65,7 +65,8 @@ impl Walk<'_> {
         finite && self.finite
     }
 
-    /// One chunk with its attributes, what it possesses, or what it is a collective of: the number of its object.
+    /// Reads a chunk, or a collective with its members, and the possessions that follow. Returns the number of the last object: the bike
+    /// in `a boy 's bike`.
     fn member(&mut self) -> usize {
         let mut object = self.single();
         while matches!(&self.lower(self.at)[..], "'s" | "’s" | "'")
@@ -79,9 +80,9 @@ impl Walk<'_> {
         object
     }
 
-    /// One chunk, or a collective with its members.
+    /// Reads one chunk, or a collective with its members. Returns the number of its object.
     fn single(&mut self) -> usize {
-        let chunk = self.chunk_at(self.at).expect("it was looked for");
+        let chunk = self.chunk_at(self.at).expect("a chunk begins here");
         let of = self.chunk_at(chunk.words.end + 1);
         let collective = COLLECTIVES.contains(&&singular(&self.lower(chunk.nouns.end - 1))[..]);
         let (object, end) = match (collective, &self.lower(chunk.words.end)[..], of) {

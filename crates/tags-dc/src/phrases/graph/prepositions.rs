@@ -1,9 +1,9 @@
-//! Prepositions, of one word or several, and what they relate.
+//! Prepositions of one or several words, and what they relate.
 
 use super::Walk;
 use crate::phrases::Tag;
 
-/// Prepositions of several words; the longest first.
+/// Prepositions of several words, the longest first.
 const MULTI_WORD: [&[&str]; 18] = [
     &["on", "the", "other", "side", "of"],
     &["on", "the", "side", "of"],
@@ -26,7 +26,7 @@ const MULTI_WORD: [&[&str]; 18] = [
 ];
 
 impl Walk<'_> {
-    /// Words of a preposition here, if there is one.
+    /// The number of words of the preposition at `at`, if there is one.
     pub(super) fn preposition(&self, at: usize) -> Option<usize> {
         let matches = |of: &&&[&str]| of.iter().enumerate().all(|(k, w)| self.lower(at + k) == *w);
         let length = MULTI_WORD.iter().find(matches).map(|of| of.len());

@@ -1,4 +1,4 @@
-//! Clauses: who acts, on what, and what a verb without either says.
+//! Clauses: who acts, on what, and what a verb without an object says.
 
 use super::{Verb, Walk};
 use crate::phrases::Tag;
@@ -9,7 +9,7 @@ const LINKING: [&str; 9] =
     ["look", "looks", "looking", "seem", "seems", "appear", "appears", "looked", "seemed"];
 
 impl Walk<'_> {
-    /// A noun phrase that no preposition leads in: what the verb acts on, or who acts.
+    /// Takes a noun phrase without a preposition: the object of the verb, or the subject.
     pub(super) fn take_phrase(&mut self, group: Vec<usize>) {
         match self.verb.clone() {
             Some(verb) if !verb.used => {
@@ -40,7 +40,7 @@ impl Walk<'_> {
         (self.finite, self.linked) = (false, false);
     }
 
-    /// A verb that nothing followed says something of its subject.
+    /// A verb that is in no relation becomes an attribute of its subject.
     pub(super) fn end_verb(&mut self) {
         if let Some(verb) = self.verb.take()
             && !verb.used
@@ -61,7 +61,7 @@ impl Walk<'_> {
         matches!(self.tag(at), Some(Tag::Auxiliary | Tag::Verb))
     }
 
-    /// `hit it`: the verb has its object, which is none of the objects.
+    /// `hit it`: the pronoun is the verb's object but not an [`Object`](crate::phrases::Object), so the verb becomes an attribute.
     pub(super) fn mark_used_by_pronoun(&mut self) {
         if let Some(verb) = self.verb.as_mut().filter(|verb| !verb.used) {
             verb.used = true;
@@ -79,7 +79,7 @@ impl Walk<'_> {
         (self.finite, self.linked) = (true, true);
     }
 
-    /// A verb with its particles; whose, depends on what came before.
+    /// Takes a verb with its particles. The words before decide who its subject is.
     pub(super) fn take_verb(&mut self) {
         let at = self.at;
         let word = self.lower(at);
@@ -101,7 +101,8 @@ impl Walk<'_> {
         self.verb = Some(Verb { words, subjects, used: false });
     }
 
-    /// Who does the verb at `at`: the noun that a participle follows, if it can act or no better subject is there; else the subject.
+    /// The subjects of the verb at `at`. A participle right after a noun belongs to that noun if the noun can act or there is no better
+    /// subject; otherwise the verb belongs to the subject of the clause.
     fn actors(&self, at: usize) -> Vec<usize> {
         let follows = at.checked_sub(1).and_then(|k| self.tag(k)) == Some(Tag::Noun);
         let participle = !self.linked && (self.lower(at).ends_with("ing") || self.finite);

@@ -1,4 +1,4 @@
-//! What a word can be, by itself.
+//! What a word can be, without its neighbours.
 
 use crate::inflect::VerbForm;
 use crate::phrases::lexicon::LEXICON;
@@ -11,7 +11,7 @@ pub(super) struct Can {
     pub(super) verb: Option<VerbForm>,
 }
 
-/// By the lexicon; a word that it does not know by its ending.
+/// What a word can be according to the lexicon, or to its ending if the lexicon does not know the word.
 pub(super) fn can(word: &str) -> Can {
     let verb = LEXICON.verb(word).map(|(_, form)| form);
     let known = Can { noun: LEXICON.noun(word), adjective: LEXICON.adjective(word), verb };

@@ -1,4 +1,4 @@
-//! Words of the closed classes, which can be more than one thing: `to`, `her`, `that`, `down`.
+//! Words of the closed classes. Some can have several tags: `to`, `her`, `that`, `down`.
 
 use super::Tagger;
 use super::can::can;
@@ -68,7 +68,7 @@ impl Tagger<'_> {
         }
     }
 
-    /// Whether the word stands between a noun or `be` and a verb.
+    /// Whether the word stands after a noun or an auxiliary, and before a participle or a preposition.
     fn acts_next(&self, at: usize) -> bool {
         let next = self.word(at + 1);
         let verb = matches!(can(next).verb, Some(VerbForm::Ing | VerbForm::Past));
@@ -76,7 +76,7 @@ impl Tagger<'_> {
             && (verb || LEXICON.closed(next) == Some(Tag::Preposition))
     }
 
-    /// Whether a bare verb follows, after adverbs.
+    /// Whether a bare verb follows, possibly after adverbs.
     fn infinitive(&self, at: usize) -> bool {
         let at =
             (at..self.words.len()).find(|&k| LEXICON.closed(self.word(k)) != Some(Tag::Adverb));
@@ -85,7 +85,7 @@ impl Tagger<'_> {
         })
     }
 
-    /// Whether a word that can be a noun or a verb is a noun after `to`: nothing that a verb would act on follows.
+    /// Whether a word that can be a noun or a verb is a noun after `to`: `to school`.
     fn nominal(&self, at: usize) -> bool {
         matches!(self.word(at), "work" | "school" | "water" | "land" | "shore" | "side" | "front")
     }

@@ -7,7 +7,7 @@ use crate::phrases::Tag;
 use crate::phrases::lexicon::LEXICON;
 
 impl Tagger<'_> {
-    /// A word that can be a present verb.
+    /// The tag of a word that can be a present verb.
     pub(super) fn finite(&self, at: usize, own: Can, form: VerbForm) -> Tag {
         let other = own.noun || own.adjective;
         let next = self.word(at + 1);
@@ -84,7 +84,7 @@ impl Tagger<'_> {
         }
     }
 
-    /// Whether the last verb takes another one without `to`.
+    /// Whether the last verb takes another verb without `to`.
     fn lets(&self) -> bool {
         let verb = self.tags.iter().rposition(|&tag| tag == Tag::Verb);
         let lemma = verb.and_then(|k| LEXICON.verb(self.word(k)));
@@ -93,7 +93,7 @@ impl Tagger<'_> {
         })
     }
 
-    /// Whether two nouns with `and` between them stand before.
+    /// Whether the words before are two nouns joined by `and`.
     fn coordinated(&self) -> bool {
         let back = self.tags.iter().rev().skip(1).take(4);
         back.zip((0..self.tags.len().saturating_sub(1)).rev())
@@ -101,7 +101,7 @@ impl Tagger<'_> {
             .any(|(tag, k)| *tag == Tag::Conjunction && self.word(k) == "and")
     }
 
-    /// Whether a finite verb stands in the clause so far.
+    /// Whether the clause has a finite verb so far.
     fn clause_has_verb(&self) -> bool {
         let start = self.tags.iter().rposition(|&tag| tag == Tag::Conjunction).map_or(0, |k| k + 1);
         let verb = |k: usize| match self.tags[k] {

@@ -45,7 +45,7 @@ impl Tagger<'_> {
         }
     }
 
-    /// Whether the word at `at` is more likely the verb of the one before it: `an adult plays outside`, `a man in red sits down`.
+    /// Whether the word at `at` is probably the verb of the word before: `an adult plays outside`, `a man in red sits down`.
     fn verb_follows(&self, at: usize) -> bool {
         let noun = at
             .checked_sub(1)
@@ -53,7 +53,7 @@ impl Tagger<'_> {
         noun && can(self.word(at)).verb == Some(VerbForm::Third) && self.acts_on(at + 1)
     }
 
-    /// Whether what stands here can follow a verb: the end, a determiner, a preposition, an adverb.
+    /// Whether the word at `at` can follow a verb: the end, punctuation, or a word of a closed class other than a conjunction.
     fn acts_on(&self, at: usize) -> bool {
         let word = self.word(at);
         let open = word.chars().any(char::is_alphanumeric);

@@ -85,8 +85,8 @@ impl Tagger<'_> {
         Tag::Verb
     }
 
-    /// Whether the noun before stands in a chunk that a determiner or a preposition began right before it, and the noun after this
-    /// word has no determiner: `a snow covered hill`, not `a dog jumped over`.
+    /// Whether the noun before this word names something that covers, such as snow, and the next word can be a noun:
+    /// `a snow covered hill`, not `a dog jumped over`.
     fn chunk_is_open(&self, at: usize) -> bool {
         let noun = at.checked_sub(1).map(|k| self.word(k));
         let next = self.word(at + 1);

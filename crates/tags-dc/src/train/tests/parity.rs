@@ -22,7 +22,7 @@ fn anchors() -> Anchors {
     ])
 }
 
-/// A text, and the words that stood at some of its positions.
+/// A masked text, with the original words at some of its positions.
 fn masked(words: &[u32], labels: &[(usize, u32)]) -> Masked {
     let ids = MARKS.around(words);
     let label = |at| labels.iter().find(|(position, _)| *position == at).map(|&(_, word)| word);
@@ -61,7 +61,7 @@ fn weights() -> LossConfig {
     LossConfig { itm: 1.0, mlm: 0.7, istm: 0.5, wod: 0.3, woc: 0.2, ..config().loss }
 }
 
-/// Each loss by itself, as logged, and their weighted sum.
+/// Each loss, as logged, and the weighted sum of all losses.
 fn losses(
     model: &Uniter,
     config: &LossConfig,
@@ -99,7 +99,7 @@ fn golden_losses_and_gradients() {
     }
 }
 
-/// Departures 4, 6 and 7. Trap 21: weights of 1 are the plain mean, others are not divided by their sum.
+/// Departures 4, 6 and 7. Trap 21: weights of 1 give the plain mean, and the mean is not divided by the sum of the weights.
 #[test]
 fn golden_options_of_the_losses() {
     let (g, device) = (golden_of("losses.safetensors"), Device::flex());
@@ -118,7 +118,7 @@ fn golden_options_of_the_losses() {
     close(of(weights(), true, "istm"), g["istm.released"][0], "istm.released");
 }
 
-/// Trap 16: pools without a sentence are no loss, and no NaN.
+/// Trap 16: pools without sentences give no loss, and no NaN.
 #[test]
 fn empty_pools_are_no_loss() {
     let model = open("full.safetensors", &Device::flex());

@@ -30,7 +30,7 @@ fn what_cannot_be_trained_on_is_refused_in_one_line() {
     assert_eq!(bad.check().unwrap_err().to_string(), "model.heads: expected a divisor of 8, got 3");
 }
 
-/// Negatives come from the whole split, so a caption of it that the model cannot read is named, though it is not in the batch.
+/// Negatives come from the whole split, so an error can name a caption that is not in the batch.
 #[test]
 fn a_caption_that_does_not_fit_is_named_where_it_is_drawn() {
     let mut whole = config();
@@ -75,7 +75,7 @@ fn judging_what_is_not_there_is_an_error() {
     assert_eq!(none, "text: expected a number below 10, got 10");
 }
 
-/// A step on a box that is no box is refused, and leaves all that the next step depends on as it was, to the bit.
+/// A step on a box that is not finite is refused. It changes no bit of the state that the next step depends on.
 #[test]
 fn a_refused_step_changes_nothing() {
     let state = |model: &TagsDc| {

@@ -4,16 +4,17 @@ use super::*;
 use crate::train::synthetic::Pool;
 use crate::{Filter, Protected, Verdict};
 
-/// All five losses. The words of a text are phrases of two, the last one alone and twice.
+/// All five losses, with masking by phrases.
 fn all() -> TagsDcConfig {
     let mut config = config();
-    config.model.initializer_range = 0.5; // or noise would hardly be seen
+    config.model.initializer_range = 0.5; // large enough for noise to have an effect
     config.masking.by = MaskBy::Phrases;
     config.loss = LossConfig { istm: 0.5, wod: 0.4, woc: 0.3, ..config.loss };
     config.synthetic = SyntheticConfig { refills: 4, kept: 3, ..config.synthetic };
     config
 }
 
+/// Each two neighbouring words of a text are a phrase. The last word is a phrase by itself, twice.
 fn phrases(split: &Split) -> Vec<Vec<Vec<usize>>> {
     let of = |text: &Vec<u32>| -> Vec<Vec<usize>> {
         let last = text.len() - 1;
@@ -67,7 +68,7 @@ fn options_of_synthetic_sentences_change_the_step() {
             c.synthetic.kept = 8;
         }),
         ("repeat", |c| {
-            // Targets that stayed are another's where the last of equal sentences stays.
+            // The last of equal sentences may have other targets than the first.
             (c.synthetic.repeat, c.synthetic.refills, c.masking.maskings) = (Repeat::Last, 30, 8);
         }),
         ("kept", |c| c.synthetic.kept = 1),
@@ -92,7 +93,7 @@ fn options_of_synthetic_sentences_change_the_step() {
     }
 }
 
-/// Without noise a step by parts is the step at once, to rounding: of unequal parts too, as each caption has its own draws.
+/// Without noise a step in parts equals the whole step, to rounding, also with unequal parts, because each caption has its own draws.
 #[test]
 fn parts_of_a_batch_add_up() {
     let split = Split::new();
@@ -115,7 +116,7 @@ fn parts_of_a_batch_add_up() {
     }
 }
 
-/// The pools of a step of these captions, by the loss' logits.
+/// The pools that a step makes for these captions, from the logits of the loss.
 fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) -> Vec<Pool> {
     let (model, items) = (made(config, split), split.items());
     let masked = model.maskings(&items, captions, 0, seed).unwrap();
@@ -126,8 +127,8 @@ fn pools(config: &TagsDcConfig, split: &Split, captions: &[usize], seed: u64) ->
     maker.pools(&masked, &logits, model.model(), data, seed).unwrap().0
 }
 
-/// What learns is false by the captions of its image, distinct, and the best of all that were made; scores equal the scores of pairs alone.
-/// Traps 14 and 15.
+/// The sentences of a pool are false by the captions of the image, distinct, and the best of all that were made. Their scores equal the
+/// scores of single pairs. Traps 14 and 15.
 #[test]
 fn a_pool_is_of_the_best_sentences_that_pass() {
     let mut config = all();
@@ -166,8 +167,8 @@ fn a_pool_is_of_the_best_sentences_that_pass() {
     }
 }
 
-/// Phase 2 begins with the weights of phase 1 and makes its heads of them; a head that is there stays (trap 1). What was learnt before
-/// does not reach a static generator that begins later.
+/// Phase 2 begins with the weights of phase 1 and makes its heads from them; a head that exists stays (trap 1). A static generator keeps
+/// the weights with which its row began.
 #[test]
 fn a_second_phase_begins_with_the_first() {
     let (split, folder) = (Split::new(), tempfile::tempdir().unwrap());
@@ -190,7 +191,7 @@ fn a_second_phase_begins_with_the_first() {
     let bias = |model: &TagsDc| host(model.model().cls.bias.val().inner());
     let head = second.model().correction.as_ref().unwrap();
     assert_eq!(host(head.bias.val().inner()), bias(&first), "a copy of the trained head");
-    // A third begins with the second: its heads stay as they were trained.
+    // A third model begins with the second: the trained heads stay.
     for seed in 0..3 {
         step(&mut second, &split, &[3, 4], seed).unwrap();
     }
@@ -202,7 +203,7 @@ fn a_second_phase_begins_with_the_first() {
         host(head.weight.val().inner())
     };
     assert_eq!(trained(&third), trained(&second));
-    // A static generator is what its row began with, and is kept beside what learns.
+    // A static generator has the weights with which its row began, and is saved beside the trained model.
     let mut config = phase_1.clone();
     config.synthetic.generator = GeneratorKind::Static;
     let mut fixed = made(&config, &split);
@@ -218,7 +219,7 @@ fn a_second_phase_begins_with_the_first() {
     assert_eq!(words(again.generator.as_ref().unwrap()), words(generator));
 }
 
-/// Probabilities and corrections come from the heads, sentence by sentence; training without noise would make the same negatives.
+/// Probabilities and corrections come from the heads, sentence by sentence. One seed always gives the same negatives.
 #[test]
 fn sentences_and_words_are_judged_by_the_heads() {
     let (split, config) = (Split::new(), all());
@@ -264,7 +265,7 @@ fn phrases_that_are_asked_for_must_be_there() {
     assert_eq!(line(outside), "caption 3, phrase 0: expected positions below 4, got 9");
 }
 
-/// The captions of an image have every word: no sentence passes, and where nothing else learns that is an error, not an update of nothing.
+/// The captions of an image have every word, so that no sentence passes. If there is no other loss, the step is an error and makes no update.
 #[test]
 fn without_a_survivor_nothing_learns() {
     let mut split = Split::new();
@@ -285,7 +286,7 @@ fn without_a_survivor_nothing_learns() {
     assert!(with_words.loss.is_finite());
 }
 
-/// Word pieces come with their marks, and training begins with the weights of a file; another vocabulary than the file's is refused.
+/// Word pieces already have their marks, and training begins with the weights of a file. A vocabulary of another size is refused.
 #[test]
 fn published_weights_are_what_training_begins_with() {
     let (split, folder) = (Split::new(), tempfile::tempdir().unwrap());
