@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares two report.json files and prints every path that differs: `compare_reports.py BEFORE AFTER`.
 
-Reports of `itm` and of `hubness`, and the `summary.json` of several; whatever is JSON, in fact. Exit code 0: the same; 1: not
-the same; 2: a file cannot be read. `--ignore PATH` passes over one more path, with `[]` for any place of a list.
+The files can be reports of `itm` or `hubness`, a `summary.json`, or any other JSON. Exit code 0: the same; 1: not
+the same; 2: a file cannot be read. `--ignore PATH` ignores one more path, with `[]` for any place of a list.
 `--self-test` runs the examples below.
 
-Numbers are compared as they are written, so that the last bit counts, and -0.0 is not 0.0:
+Numbers are compared as text, so the last bit counts, and -0.0 is not 0.0:
 
 >>> before = {"seconds": 1.5, "rows": [{"name": "Full", "measured": {"rsum": 412.25, "seconds": 3.0}}]}
 >>> after = {"seconds": 9.5, "rows": [{"name": "Full", "measured": {"rsum": 412.25, "seconds": 8.0}}]}
@@ -16,7 +16,7 @@ Numbers are compared as they are written, so that the last bit counts, and -0.0 
 ['rows[0 Full].measured.rsum: 412.25, then 412.25000000000006']
 >>> differences({"a": 0.0, "b": 1, "c": [1, 2], "d": None}, {"a": -0.0, "b": 1.0, "c": [1], "e": None})
 ['a: 0.0, then -0.0', 'b: 1, then 1.0', 'c[1]: 2, then nothing', 'd: null, then nothing', 'e: nothing, then null']
->>> differences({"seconds": 1.0}, {})  # a key that goes is a difference, whatever its value
+>>> differences({"seconds": 1.0}, {})  # a removed key is a difference, whatever its value
 ['seconds: 1.0, then nothing']
 >>> differences({"rows": [{"name": "a"}]}, {"rows": {"name": "a"}})
 ['rows: [{"name": "a"}], then {"name": "a"}']
@@ -36,10 +36,10 @@ IGNORED = {
     "peak_memory_bytes": "of the process",
     "commit": "the program's version is what the comparison is about",
     "command": "names the folder of the run",
-    "settings.command": "the same, in a report of hubness",
+    "settings.command": "names the folder of the run, in a report of hubness",
 }
 NOTHING = object()
-LONGEST = 200  # characters of a value that is printed
+LONGEST = 200  # characters of a printed value
 
 
 def differences(before, after, ignored=()):
@@ -48,7 +48,7 @@ def differences(before, after, ignored=()):
 
 
 def walk(before, after, path, pattern, ignored):
-    """`path` is for the reader, `pattern` is the same without the places in lists."""
+    """`path` is for the reader; `pattern` is the path without the places in lists."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
             dot = "." if path else ""
@@ -64,7 +64,7 @@ def walk(before, after, path, pattern, ignored):
 
 
 def name(value):
-    """What a list calls its part, for the reader."""
+    """The name of a list's element, for the reader."""
     names = [value[key] for key in ("name", "row", "method") if key in value] if isinstance(value, dict) else []
     return f" {names[0]}" if names else ""
 

@@ -1,4 +1,4 @@
-"""Golden of self-attention in double precision, from the equations; gradients by central differences checked against the formulas.
+"""Golden of self-attention in double precision, from the equations. Central differences check the formulas of the gradients.
 
     python tests/reference/attention.py > crates/itm-kernels/tests/golden/attention.json
 """

@@ -2,7 +2,7 @@
 
     python tests/reference/bigru.py    writes crates/itm-kernels/tests/golden/bigru.json
 
-Weights stand in PyTorch's layout ([3h, i], [3h, h]) under PyTorch's names. The loss is sum(c * output) over real steps.
+Weights are in PyTorch's layout ([3h, i], [3h, h]) under PyTorch's names. The loss is sum(c * output) over real steps.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""Golden of the regularised CCA baseline, in double precision and by another route than the crate's.
+"""Golden of the regularised CCA baseline, in double precision, with another method than the crate.
 
     python tests/reference/cca.py        (numpy, scipy; writes crates/itm-core/tests/golden/cca.json)
 
 Two small random problems, one with fewer image than text dimensions and one the other way round. The crate decomposes
-both covariances and scales; here every grid point is solved by Cholesky factors and a full SVD, which gives the same
-scores (vectors differ by sign). Text features, selection and ranks are written out anew, with sorting instead of counting.
+both covariances and scales; here Cholesky factors and a full SVD solve every grid point, which gives the same
+scores (vectors differ by sign). Text features, selection and ranks are implemented again, with sorting instead of counting.
 """
 
 import json

@@ -2,8 +2,8 @@
 
     python tests/reference/contrastive.py    writes crates/itm-core/tests/golden/contrastive.json
 
-Each loss is written entry by entry as its equation reads, with the maximum taken out of the sum of exponentials. Its terms are summed
-with a fixed weight each, so that a wrong axis shows. Gradients come from complex steps, d f/d p = Im f(p + i e) / e, e = 1e-200.
+Each loss follows its equation entry by entry, with the maximum subtracted in the sum of exponentials. Each term has a fixed
+weight in the sum, so that a wrong axis shows. Gradients come from complex steps, d f/d p = Im f(p + i e) / e, e = 1e-200.
 """
 
 import json
@@ -21,7 +21,7 @@ def others(masked):
 
 
 def info_nce(p, masked):
-    """Images as anchors, then texts as anchors. Past its bound the scale reads as the bound, and learns as at it."""
+    """Images as anchors, then texts as anchors. A scale above its bound has the value and the gradient at the bound."""
     log_scale = p["log_scale"][0]
     z = p["scores"] * np.exp(log_scale - max(log_scale.real - BOUND, 0))
     mask, both = others(masked), []

@@ -1,10 +1,10 @@
-"""Golden values of captions and features to the triplet loss, with all gradients, in double precision.
+"""Golden values from captions and features to the triplet loss, with all gradients, in double precision.
 
     python tests/reference/encoders.py    writes crates/itm-core/tests/golden/encoders.json
 
 Word vectors, gated recurrent unit, mean over the real words (FNE Eq. 1) or last state, unit length; a linear map of features,
 unit length; cosine; triplet loss with all in-batch negatives, both directions, summed (FNE Eq. 3). Gradients come from complex
-steps, d f/d p = Im f(p + i e) / e with e = 1e-200: no backward pass to get wrong. Norms are sqrt(sum of x * x), which is analytic.
+steps, d f/d p = Im f(p + i e) / e with e = 1e-200, without a backward pass that could be wrong. Norms are sqrt(sum of x * x), which is analytic.
 """
 
 import json

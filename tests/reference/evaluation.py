@@ -1,7 +1,7 @@
 """Reference for ranks, recalls, protocols, metrics with several true items, and significance.
 
-Nothing here counts: positions come from sorted lists, the mean over orders of tied items from enumerating where the true ones
-may stand, p-values from evaluating every exchange of images anew, all in exact fractions.
+This script does not rank by counting, as the crate does. Positions come from sorted lists, the mean over orders of tied items from
+enumerating the places of the true items, p-values from evaluating every exchange of images. All values are exact fractions.
 
 `python tests/reference/evaluation.py` writes crates/itm-core/tests/golden/evaluation.json.
 """
@@ -20,7 +20,7 @@ POLICIES = ("index", "optimistic", "pessimistic", "expected")
 
 
 def orders(scores, true, policy):
-    """Ranks of the best true item in every order of the items that the policy looks at."""
+    """Ranks of the best true item, in every order of the items that the policy considers."""
     best = max(scores[t] for t in true)
     above = sum(s > best for s in scores)
     tied = [t for t, s in enumerate(scores) if s == best]
@@ -140,7 +140,7 @@ def rsum(table):
 
 
 def exchange(a, b, image_of_text, folds):
-    """Exact p: the rSum of both systems anew for every exchange of images."""
+    """Exact p: the rSum of both systems for every exchange of images."""
     a, b = (hit_table(s, image_of_text, folds) for s in (a, b))
     places = [(f, i) for f, fold in enumerate(a) for i in range(len(fold)) if fold[i] != b[f][i]]
     observed = rsum(a) - rsum(b)
@@ -156,7 +156,7 @@ def exchange(a, b, image_of_text, folds):
 
 
 def holm(p):
-    """Largest level-wise product over all hypotheses that are no less significant."""
+    """Largest level-wise product over all hypotheses that are at least as significant."""
     ranked = sorted(range(len(p)), key=lambda i: p[i])
     return [max(min(1.0, (len(p) - j) * p[ranked[j]]) for j in range(ranked.index(i) + 1)) for i in range(len(p))]
 
@@ -177,7 +177,7 @@ def main():
     add("constant", np.zeros((6, 12), int), [t // 2 for t in range(12)])
     add("five captions, no ties", rng.permutation(13 * 65).reshape(13, 65) - 400, [t // 5 for t in range(65)])
     add("three folds", rng.integers(-4, 5, (12, 60)), [t // 5 for t in range(60)], (3, 4))
-    owner = [0, 0, 1, 2, 2, 2, 3, 3, 3, 4, 5, 5, 6, 7, 7, 7]  # 9 and 7 a fold
+    owner = [0, 0, 1, 2, 2, 2, 3, 3, 3, 4, 5, 5, 6, 7, 7, 7]  # 9 and 7 per fold
     add("folds of unequal captions", rng.integers(-2, 3, (8, 16)), rng.permutation(owner).tolist(), (2, 4))
 
     tests = []

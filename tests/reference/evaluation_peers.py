@@ -1,18 +1,18 @@
-"""NumPy's and faiss-cpu's time for what `benches/evaluation.rs` times: retrieval both ways from embeddings.
+"""NumPy's and faiss-cpu's time for the task of `benches/evaluation.rs`: retrieval both ways from embeddings.
 
     python tests/reference/evaluation_peers.py            # needs numpy and faiss-cpu; about a minute on two cores, 2 GB
 
-Sizes as there (1,000 × 5,000 and 5,000 × 25,000, d = 512, five texts per image, unit rows, a text = its image and noise),
-other random numbers. One round that is not counted, then the median of three. What each row computes:
+The same sizes (1,000 × 5,000 and 5,000 × 25,000, d = 512, five texts per image, unit rows, a text = its image plus noise),
+but other random numbers. One uncounted round, then the median of three. The rows compute:
 
-* NumPy, ranks: the dense product, then for every query the number of strictly greater scores, both directions, row by row
-  and for the other direction on the transpose: the rank of the true item (of an image's best text), hence R@K, median and
-  mean rank. Ties are not resolved (the Rust side counts them too).
-* NumPy, ranks by sorting: the same from `argsort` of every row, the way of the papers' evaluation programs; the i2t
-  direction and the smaller size alone, since it takes an order of magnitude longer.
-* faiss, recalls: `IndexFlatIP` and the 10 nearest for both directions, hence R@1, R@5 and R@10 only: a flat index gives no
-  ranks beyond k, and a search with k = all items is a sort. It is the smaller answer, so its time is a lower bound. Adding
-  the items to the index is counted, as the Rust side's checks are.
+* NumPy, ranks: the dense product, then for every query the number of strictly greater scores, row by row, for the
+  other direction on the transpose. This gives the rank of the true item (of an image's best text), and so R@K, median and
+  mean rank. Ties are not resolved (the Rust side also counts ties).
+* NumPy, ranks by sorting: the same ranks from `argsort` of every row, as in the papers' evaluation programs; only the i2t
+  direction and the smaller size, because this takes an order of magnitude longer.
+* faiss, recalls: `IndexFlatIP` and the 10 nearest for both directions, so only R@1, R@5 and R@10: a flat index gives no
+  ranks beyond k, and a search with k = all items is a sort. Recalls need less work than ranks, so the time is a lower bound. The
+  time includes adding the items to the index, as the Rust side's time includes its checks.
 """
 
 import os
@@ -91,7 +91,7 @@ def main():
         print(f"    i2t {recalls(i2t)}, t2i {recalls(t2i)}")
         if n <= 1_000:
             sorted_i2t = timed("NumPy, i2t ranks by sorting", lambda: i2t_ranks_by_sorting(v, w))
-            assert np.array_equal(sorted_i2t, i2t) or np.abs(sorted_i2t - i2t).max() <= 1  # a tie may shift one
+            assert np.array_equal(sorted_i2t, i2t) or np.abs(sorted_i2t - i2t).max() <= 1  # a tie may shift a rank by one
         if faiss:
             found_texts, found_images = timed("faiss, recalls at 10 (no ranks)", lambda: faiss_top10(v, w))
             images, texts = np.arange(n), np.arange(m) // CAPTIONS

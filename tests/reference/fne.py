@@ -1,6 +1,6 @@
 """Double-precision reference of FNE (ACM MM 2023), Eq. 3-15 and sections 3.1-3.3 of the specification.
 
-Written from the equations alone. Inputs are rounded to f32 first, so that both sides start from equal numbers.
+Written only from the equations. Inputs are rounded to f32 first, so that both sides start from equal numbers.
 
     python tests/reference/fne.py        # writes crates/fne/tests/golden/fne.json
 """
@@ -156,7 +156,7 @@ def weight_cases():
         anchors = np.array([3, 8, 3, 5])
         candidates = np.array([3, 8, 3, 5, -100, 8, 1, 2, 3, -100, 9])
         if name == "rows without weight":
-            S[2] = f32(rng.uniform(-0.6, -0.3, n_columns))  # no active hinge either
+            S[2] = f32(rng.uniform(-0.6, -0.3, n_columns))  # also no active hinge
         X = anchors[:, None] == candidates[None]
         seen = (n, mp, 0.11), (2 * n, 0.27, 0.09)
         rho, f = weights(S, pos, X, seen, {"official": OFFICIAL, "paper": PAPER}[preset])
@@ -174,7 +174,7 @@ def weight_cases():
 
 
 def warmup(v, w, margin, total, X):
-    """Value and gradients of the in-batch loss; X marks pairs passed over beside the own ones."""
+    """Value and gradients of the in-batch loss; X marks pairs that are ignored in addition to each row's own pair."""
     b = len(v)
     S = v @ w.T
     d = np.diag(S)
@@ -244,7 +244,7 @@ def bank_cases():
     out = []
     b, d, k = 4, 5, 6
     for name in ["official", "paper", "no bank"]:
-        # everything lies in a cone and pairs close together, so that hinges are a mix of active and not
+        # all rows are in a cone and pairs are close together, so that some hinges are active and some are not
         cone = unit(1, d)
         norm = lambda x: f32(x / np.linalg.norm(x, axis=1, keepdims=True))
         v = norm(cone + 0.9 * unit(b, d))

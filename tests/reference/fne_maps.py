@@ -3,8 +3,8 @@
     python tests/reference/fne_maps.py          # writes crates/fne/tests/golden/maps.json
 
 Encoders of `transformers`, read from the folders that `fne_training.py` wrote; projections from its `training.json`. For each
-pair the last hidden states of the patches (without the class token) and of the word pieces, projected or not; a word's state
-is the mean of its pieces'; a map is the cosines of one word with all patches.
+pair: the last hidden states of the patches (without the class token) and of the word pieces, projected or not. The state of a
+word is the mean of the states of its pieces. A map is the cosines of one word with all patches.
 """
 
 import json
@@ -18,7 +18,7 @@ from fne_training import CAPTIONS, ROOT, cut, pixels, rounded
 PAIRS = [  # image, caption, and the pieces [from, to) of each of its words
     (0, 1, [(1, 2), (2, 4), (4, 5)]),
     (3, 6, [(1, 3), (3, 4), (4, 6)]),
-    (2, 3, [(1, 5), (5, 6)]),  # a caption that is cut
+    (2, 3, [(1, 5), (5, 6)]),  # a truncated caption
 ]
 
 

@@ -7,12 +7,12 @@
                      gradients, the statistics, the weights and the columns drawn; at the end the embeddings of all pairs
 
 The encoders are `transformers`' own, with plain ("eager") attention; everything after their last hidden state is written
-here from the equations of the paper and section 3 of the specification. Batches of 4, a bank of 12 which they fill and begin
-to overwrite, two steps of the epoch 0, then four of the epoch 1. Nothing is dropped out. Pixel `k` of image `i` is
-((7919 i + 104729 (i + 1) ⌊k/64⌋) mod 1009) / 252.25 − 2, taken to f32.
+here from the equations of the paper and section 3 of the specification. Batches of 4, and a bank of 12 that they fill and begin
+to overwrite; two steps of epoch 0, then four of epoch 1. No dropout. Pixel `k` of image `i` is
+((7919 i + 104729 (i + 1) ⌊k/64⌋) mod 1009) / 252.25 − 2, rounded to f32.
 
-Variants: `hardest` and `drawn` are the default preset, with the most violating columns and with drawn ones; `official` and
-`paper` those presets; `no bank` the row "w/o MMM". All have a margin of 0.4, a momentum of 0.9, a clip of 1, a prior
+Variants: `hardest` and `drawn` are the default preset, with the hardest columns and with drawn columns. `official` and
+`paper` are these presets; `no bank` is the row "w/o MMM". All variants have a margin of 0.4, a momentum of 0.9, a clip of 1, a prior
 of 0.05 and a minimum count of 1, so that within six steps every part of a step matters.
 """
 
@@ -26,10 +26,10 @@ from transformers import BertConfig, BertModel, ViTConfig, ViTModel
 
 ROOT = Path(__file__).parents[2] / "crates/fne/tests/golden/training"
 MARGIN, MOMENTUM, CLIP, RATE, PRIOR, ALPHA, MIN_COUNT, BANK, MOST = 0.4, 0.9, 1.0, 3e-3, 0.05, 0.5, 1, 12, 7
-SEEDS = 28, 128  # of the weights: those whose pairs are the best of their batch oftener than most
+SEEDS = 28, 128  # of the weights: with these seeds, pairs are the best of their batch more often than with most seeds
 
 CLS, SEP = 2, 3
-CAPTIONS = [  # of images 0, 0, 1, 2, 3, 3, 4, 5; the fourth is longer than MOST, the sixth cleaned to nothing
+CAPTIONS = [  # of images 0, 0, 1, 2, 3, 3, 4, 5; the fourth is longer than MOST, cleaning leaves nothing of the sixth
     [CLS, 7, 21, SEP],
     [CLS, 7, 30, 31, 8, SEP],
     [CLS, 9, 12, SEP],
@@ -88,7 +88,7 @@ def pixels(images):
 
 
 class Side(torch.nn.Module):
-    """An encoder, its mean, perhaps a linear layer; rows of unit length."""
+    """An encoder, its mean, optionally a linear layer; rows of unit length."""
 
     def __init__(self, model, pool, projection):
         super().__init__()
@@ -173,7 +173,7 @@ def posterior(s, positive, negative, density):
         prior = torch.tensor([PRIOR], dtype=torch.float64)
         odds = prior.log() - (-prior).log1p() + torch.tensor(negative.sigma() / positive.sigma()).log()
         return torch.sigmoid(odds - zp**2 / 2 + zn**2 / 2)
-    p = (torch.exp(-(zp**2) / 2) / positive.sigma()).float()  # √2π is in both
+    p = (torch.exp(-(zp**2) / 2) / positive.sigma()).float()  # both have the factor √2π
     n = (torch.exp(-(zn**2) / 2) / negative.sigma()).float()
     return (p / (p + torch.tensor((1 - PRIOR) / PRIOR).float() * n)).double()
 

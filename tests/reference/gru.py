@@ -3,8 +3,8 @@
     python tests/reference/gru.py    writes crates/itm-kernels/tests/golden/gru.json
 
 The forward pass is written from the equations, one sequence and one step at a time. Gradients of the loss sum(c * states)
-come from complex steps, d f/d p = Im f(p + i e) / e with e = 1e-200: exact to rounding, and no backward pass to get wrong.
-Sizes: no multiple of a vector register; lengths unsorted, with a tie and a single step; c is not zero on padded steps, which
+come from complex steps, d f/d p = Im f(p + i e) / e with e = 1e-200: exact to rounding, and without a backward pass that could be wrong.
+Sizes are not multiples of a vector register. Lengths are unsorted, with a tie and a single step. c is not zero on padded steps, which
 repeat the last real state.
 """
 

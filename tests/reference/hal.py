@@ -1,7 +1,7 @@
 """Double-precision reference of the training losses of HAL: Eq. 2-4 and the later (AAAI) loss.
 
-Written from the equations of the specification (sections 1.1-1.5), entry by entry: every neighbourhood is sorted anew, no closed
-form. Gradients are PyTorch's in double precision, checked here against central differences. Inputs are rounded to f32 first.
+Written from the equations of the specification (sections 1.1-1.5), entry by entry: every neighbourhood is sorted separately, without a
+closed form. Gradients are PyTorch's in double precision; central differences check them here. Inputs are rounded to f32 first.
 
     python tests/reference/hal.py        # writes crates/hubness/tests/golden/hal.json
 """
@@ -54,7 +54,7 @@ def factors(s, k, reweight, exclude, detach):
 
 
 def triplets(s, ids, hardest):
-    """Eq. 2 (sum) or Eq. 3 (max) of a matrix; ids: pairs of one image are no negatives of each other."""
+    """Eq. 2 (sum) or Eq. 3 (max) of a matrix; ids: pairs of one image are not negatives of each other."""
     b = s.shape[0]
     total = s.new_zeros(())
     for side, a in itertools.product([0, 1], range(b)):
@@ -78,7 +78,7 @@ def value_and_gradient(f, s):
 
 
 def checked(f, s, detach=False, ties=False):
-    """Gradients held to central differences, where the loss has a derivative and no weight is held constant."""
+    """Compares gradients with central differences, where the loss has a derivative and no weight is held constant."""
     value, grad = value_and_gradient(f, s)
     if not detach and not ties:
         h = 1e-6
@@ -108,7 +108,7 @@ def hinges():
         ("random", 3, None, cosines(5)),
         ("siblings", 2, [7, 8, 7, 9], cosines(4)),
         ("negative", 2, None, f32(-0.05 - 0.6 * torch.rand(4, 4))),
-        # Dyadic numbers, many equal: in rows, in columns, across the cut after the k-th.
+        # Dyadic numbers with many ties: in rows, in columns, across the cut after the k-th.
         ("ties", 2, None, eighth([[4, 3, 3, 3], [3, 4, 2, 3], [3, 3, 5, 1], [3, 3, 1, 4]])),
         ("one pair", 10, None, f32([[0.3]])),
         ("two pairs", 10, None, f32([[0.5, 0.45], [0.1, 0.2]])),
@@ -142,7 +142,7 @@ def hinges():
 
 
 def both_sums(e, b, g):
-    """(1/g) log(1 + sum over the column) + (1/g) log(1 + sum over the row), of every j."""
+    """(1/g) log(1 + sum over the column) + (1/g) log(1 + sum over the row), for every j."""
     return [(torch.log(1 + e[:, j].sum()) + torch.log(1 + e[j, :].sum())) / g for j in range(b)]
 
 

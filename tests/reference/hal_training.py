@@ -1,7 +1,7 @@
 """Double-precision twin of HAL's training: encoders, losses, clipped Adam, step decay, the memory bank of the AAAI loss.
 
 Encoders and optimiser are PyTorch's (Embedding, GRU, Linear, Adam, clip_grad_norm_), the losses come from hal.py. Each case makes
-three steps: two in epoch 0, one in epoch 1, where the rate is a tenth and the bank, if there is one, is in use.
+three steps: two in epoch 0, one in epoch 1, where the rate is a tenth and the bank, if any, is in use.
 
     python tests/reference/hal_training.py    # writes crates/hubness/tests/golden/hal_training.json
 """
@@ -17,14 +17,14 @@ torch.set_default_dtype(torch.float64)
 WORDS, WIDTH, DIM, D = 9, 3, 4, 5
 RATE, DECAY_EVERY = 0.01, 1
 
-# Seven pairs of five images; a batch of four, one of three (the last of an epoch), and four again.
+# Seven pairs of five images; batches of four, of three (the last of an epoch) and of four again.
 PAIRS = {
     "features": [[((p * 37 + k * 11) % 23 - 11) / 16 for k in range(DIM)] for p in (0, 0, 1, 2, 3, 4, 4)],
     "texts": [[2, 5], [3], [4, 6, 8, 2], [7, 7, 3], [1, 5, 4], [6], [8, 2]],
     "images": [0, 0, 1, 2, 3, 4, 4],
 }
 STEPS = [(0, [0, 1, 2, 3]), (0, [4, 5, 6]), (1, [6, 3, 0, 2])]
-BANK = [[1, 5, 3, 4]]  # batches kept; caption 3 is in the batch of the last step too
+BANK = [[1, 5, 3, 4]]  # kept batches; caption 3 is also in the batch of the last step
 
 
 def start():
@@ -70,7 +70,7 @@ class Model(torch.nn.Module):
 
     def texts(self, pairs):
         rows = []
-        for p in pairs:  # one caption at a time: no padding to go wrong
+        for p in pairs:  # one caption at a time, so that padding cannot be wrong
             states = self.rnn(self.embed(torch.tensor([PAIRS["texts"][p]])))[0][0]
             rows.append({"last": states[-1], "mean": states.mean(0), "max": states.max(0).values}[self.case["text_pool"]])
         return self.finish(torch.stack(rows))

@@ -1,18 +1,18 @@
 """Reference for the crate `hubness`: corrections, relaxed greedy matching, N_k, hub measures, cross-fitting, log Phi.
 
-Everything is read off the equations: corrections in `hubness_methods.py`, greedy matching by sorting the whole matrix, Gini by
-its double sum, hub measures in exact fractions, log Phi by its power series with 900 digits. A direction is always seen as a
-matrix of queries (rows) by items (columns); results are stored images × texts. No rank may hang on the last bits of a sum: where
-the true item and another one come closer than 1e-9, they must be equal score for score, in the matrix and in the banks.
+Everything is written from the equations: corrections in `hubness_methods.py`, greedy matching by sorting the whole matrix, Gini by
+its double sum, hub measures in exact fractions, log Phi by its power series with 900 digits. A direction is always a
+matrix of queries (rows) by items (columns); results are stored images × texts. No rank may depend on the last bits of a sum: if
+the true item and another item are closer than 1e-9, all their scores must be equal, in the matrix and in the banks.
 
-`python tests/reference/hubness.py` writes crates/hubness/tests/golden/hubness.json. Conventions beside the spec:
+`python tests/reference/hubness.py` writes crates/hubness/tests/golden/hubness.json. Conventions in addition to the spec:
 
-* `k` in the parameters is the wanted number; it is clipped to the number of rows or columns there are.
+* `k` in the parameters is the requested number; it is clipped to the number of rows or columns.
 * `bank_t2i` [images, b2], `bank_i2t` [b1, texts], `items_t2i` [images, b1], `items_i2t` [b2, texts], `bank_bank` [b1, b2] (bank
-  images × bank texts: what Sinkhorn with both banks needs), all row by row. For `mp_joint`, bank image l and bank text l match.
+  images × bank texts, for Sinkhorn with both banks), all row by row. For `mp_joint`, bank image l and bank text l match.
 * `is`: beta S − L. `is_exclusive`: Eq. 5 itself. `dual_dis` with `raw_product`: the logarithm of the product.
-* `sinkhorn`: `item_updates` counts the updates of g, the first one (before any f) included: 1 is IS with beta = 1/eps. Each
-  direction is fitted on its own matrix. `sinkhorn_transposed`: fitted in the *other* direction, one further f, u = S + f.
+* `sinkhorn`: `item_updates` counts the updates of g, including the first one (before any f): 1 is IS with beta = 1/eps. Each
+  direction is fitted on its own matrix. `sinkhorn_transposed`: fitted in the *other* direction, with one more f, u = S + f.
 * `mp_empirical`, `mp_joint`: ties of u go to the larger score, then the smaller index; u is integer counts, divided once.
 * `local_scaling`, `nicdm`: u is the rank form negated (larger is better); `full_i2t`, `full_t2i` are the distances d'.
 """
@@ -29,7 +29,7 @@ from scipy.special import log_ndtr, ndtr
 from hubness_methods import METHODS, View, activated, check_identities, mean, top, transposed
 
 CLOSE = 1e-9
-TIES_BY_SCORE = ("mp_empirical", "mp_joint")  # integer counts, so equal is equal
+TIES_BY_SCORE = ("mp_empirical", "mp_joint")  # integer counts, so equality is exact
 SUMS = ("nns", "csls", "nnn")  # exact on the grid
 
 
@@ -141,7 +141,7 @@ class Case:
     def __init__(self, name, s, owner, banks):
         self.name, self.owner = name, owner
         self.s = np.asarray(s, np.float32).astype(float).tolist()
-        banks = ((np.round(b * 1024) / 1024).tolist() for b in banks)  # short in print
+        banks = ((np.round(b * 1024) / 1024).tolist() for b in banks)  # short in the file
         self.bank_t2i, self.bank_i2t, self.items_t2i, self.items_i2t, self.zz = banks
         across = len(self.zz) == len(self.zz[0])
         t = transposed
@@ -164,7 +164,7 @@ class Case:
             entry[direction] = flat(u if direction == "i2t" else transposed(u))
             if len(v.s) == 1 and method in ("is", "sinkhorn"):
                 assert max(u[0]) - min(u[0]) < 1e-12
-                entry[direction + "_ranks"] = [min(self.true[direction][0])]  # all tie but for rounding: rank = index
+                entry[direction + "_ranks"] = [min(self.true[direction][0])]  # all tie except for rounding: rank = index
             else:
                 entry[direction + "_ranks"] = ranks(v, u, self.true[direction], method)
             if method in ("local_scaling", "nicdm") and self.name == "random" and source == "test":
@@ -181,7 +181,7 @@ class Case:
             self.rgm.append(entry | {"stop": stop, "stack": stack})
         whole = self.rgm[-2]["stack"]
         assert stack == whole[: len(stack)], "literal is a prefix"
-        if capacity >= len(u):  # nobody is in another's way
+        if capacity >= len(u):  # no two queries compete
             assert sorted(whole) == sorted((r, q) for r, row in enumerate(u) for q in top(row, k))
 
     def golden(self):
@@ -267,7 +267,7 @@ def hub_case(rng):
     s = np.round(1024 * rng.uniform(0.05, 0.4, (12, 24)) + 150 * np.equal.outer(np.arange(12), owner)) / 1024
     banks = [rng.uniform(0.05, 0.4, shape) for shape in ((12, 14), (8, 24), (12, 8), (14, 24), (8, 14))]
     for x in (s, banks[0], banks[2]):
-        x[3] += 0.1875  # image 3 is near to everything
+        x[3] += 0.1875  # image 3 is near everything
     for x in (s, banks[1], banks[3]):
         x[:, 5] += 0.1875  # and so is text 5
     case = Case("hubs", s, owner, banks)
@@ -298,9 +298,9 @@ def grid_case(rng):
     grid = lambda shape: rng.integers(0, 4, shape) / 4
     s, banks = grid((6, 9)), [grid(shape) for shape in ((6, 8), (8, 9), (6, 8), (8, 9), (8, 8))]
     for x in (s, banks[0], banks[2]):
-        x[4] = x[1]  # two images that nothing tells apart
+        x[4] = x[1]  # two identical images
     for x in (s, banks[1], banks[3]):
-        x[:, 6] = x[:, 2]  # and two texts
+        x[:, 6] = x[:, 2]  # and two identical texts
     case = Case("grid", s, owner, banks)
     some_methods(case)
     case.add("csls", "test", variant="lample", k=2)
@@ -322,7 +322,7 @@ def constant_case(rng):
 
 
 def one_query_case(rng):
-    """Left out: `is_exclusive`, whose sum over the other images is empty. With one query IS and Sinkhorn tie all items."""
+    """Without `is_exclusive`, whose sum over the other images is empty. With one query IS and Sinkhorn tie all items."""
     banks = [rng.uniform(-0.4, 0.7, shape) for shape in ((1, 8), (8, 4), (1, 8), (8, 4), (8, 8))]
     case = Case("one query", rng.permutation([0.125, 0.5, 0.25, 0.375])[None], [0, 0, 0, 0], banks)
     some_methods(case, exclusive=False)
@@ -332,7 +332,7 @@ def one_query_case(rng):
 
 
 def dominated_case(rng):
-    """Text 2 belongs to image 1 alone, image 3 to text 4 alone: 1 − p is about 1e-17 there, so that p is 1 in f32 and in f64."""
+    """Text 2 belongs only to image 1, image 3 only to text 4: 1 − p is about 1e-17 there, so that p is 1 in f32 and in f64."""
     s = rng.uniform(-0.2, 0.2, (5, 6))
     s[1, 2], s[3, 4] = 0.625, 0.6875
     banks = [rng.uniform(-0.4, 0.7, shape) for shape in ((5, 8), (8, 6), (5, 8), (8, 6), (8, 8))]
@@ -348,7 +348,7 @@ def dominated_case(rng):
 
 
 def settled(make):
-    """The first random numbers with which no rank hangs on rounding."""
+    """The first random numbers with which no rank depends on rounding."""
     for seed in range(5000):
         try:
             return make(np.random.default_rng(seed))

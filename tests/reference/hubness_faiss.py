@@ -4,13 +4,13 @@
     python tests/reference/hubness_faiss.py FOLDER --images I.npy --texts T.npy --direction t2i --method is --beta 30
 
 FOLDER holds items.npy (float32 [items, d + 1]), queries.npy (float32 [queries, d + 1]) and expected.npy (int32 [queries, 10]).
-With the raw embeddings the lists are also computed here, from all scores in double precision, and must be the same again:
+With the raw embeddings this script also computes the lists, from all scores in double precision, and they must be equal:
 csls 2 s − r(item), is beta s − log sum exp, nnn s − alpha r(item); the bank is the test queries, or `--bank` (raw queries).
-Rows of raw embeddings are taken as they are unless `--normalise` is given.
+Rows of raw embeddings are used unchanged unless `--normalise` is given.
 
-Prints one line; exit status 1 if lists differ. Items whose scores (double precision, from the exported vectors) are equal may
-change places: faiss does not order ties. A float32 search may also swap items closer than its rounding; `--tolerance` forgives
-such gaps, and the line says how many lists and how large a gap were forgiven.
+Prints one line; exit status 1 if lists differ. Items with equal scores (double precision, from the exported vectors) may
+change places, because faiss does not order ties. A float32 search may also swap items that are closer than its rounding; `--tolerance`
+accepts such gaps, and the line says how many lists had accepted gaps and how large the gaps were.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def corrected(args):
 
 
 def differences(found, expected, score):
-    """Lists that differ, and the largest gap in score between the two items of one place."""
+    """Number of differing lists, and the largest score gap between two items at the same place."""
     rows, places = np.nonzero(found != expected)
     gaps = [abs(score(r, found[r, p]) - score(r, expected[r, p])) for r, p in zip(rows, places)]
     return len(set(rows.tolist())), max(gaps, default=0.0)

@@ -1,7 +1,7 @@
-"""The corrections of the crate `hubness`, each read off its equation; `hubness.py` writes golden values from them.
+"""The corrections of the crate `hubness`, each written from its equation; `hubness.py` makes golden values with them.
 
-A direction is a matrix of queries (rows) by items (columns) as lists of Python floats. Columns are taken whole and sorted whole,
-sums are `math.fsum`, so equal multisets of scores give equal results. Each function gives the corrected matrix, larger is better.
+A direction is a matrix of queries (rows) by items (columns) as lists of Python floats. Whole columns are sorted and
+sums are `math.fsum`, so equal multisets of scores give equal results. Each function returns the corrected matrix; larger is better.
 """
 
 from math import exp, fsum, log, sqrt
@@ -185,7 +185,7 @@ METHODS |= {f.__name__: f for f in (mp_empirical, mp_joint, mp_gaussian, local_s
 
 
 def check_identities():
-    """Identities of the spec's section 0, and what else must come out the same in two ways."""
+    """Identities of the spec's section 0, and other results that two methods must agree on."""
     rng = np.random.default_rng(0)
     s, zq, zg = (rng.uniform(-0.4, 0.7, shape).tolist() for shape in ((9, 14), (11, 14), (8, 14)))
     v = View(s, zq, zg, None, None)
@@ -209,7 +209,7 @@ def check_identities():
     for q, on in enumerate(activated(v, zq, 1)):
         near(program[q], off[q] if on else 20.0 * np.array(s[q]))
         near(common[q], off[q] if on else 20.0 * np.array(s[q]) + np.mean(off - 20.0 * np.array(s)))
-    near(dual_dis(v, "both", 20.0, 10.0, 14, False), dual_is(v, "both", 20.0, 10.0))  # so is every item
+    near(dual_dis(v, "both", 20.0, 10.0, 14, False), dual_is(v, "both", 20.0, 10.0))  # every item is activated too
     near(np.array(dual_is(v, "both", 20.0, 0.0)) + log(8), qbnorm(v, "query_bank", 20.0, 1, False, "program"))
     f, g = potentials(s, 0.05, 400)
     plan = np.exp((np.array(s) + np.array(f)[:, None] + g) / 0.05)
@@ -217,7 +217,7 @@ def check_identities():
     near(plan.sum(axis=0), 1 / 14)
     near(centred(sinkhorn_transposed(v, "test", 0.05, 400)), centred(sinkhorn(v, "test", 0.05, 400)))
     for source in ("test", "query_bank"):
-        for method in (local_scaling, nicdm):  # the rank form orders a row as the distances do
+        for method in (local_scaling, nicdm):  # the rank form orders a row like the distances
             assert np.array_equal(np.argsort(method(v, source, 3, True)), np.argsort(-np.array(method(v, source, 3))))
     queries, items, bank = (rng.normal(size=(n, 6)) for n in (9, 14, 11))
     w = View((queries @ items.T).tolist(), (bank @ items.T).tolist(), zg, None, None)

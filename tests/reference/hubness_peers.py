@@ -1,21 +1,21 @@
-"""Peers of `benches/corrections.rs`: NumPy as the papers' programs do it, the MUSE recipe for CSLS, greedy matching by sorting, faiss.
+"""Peers of `benches/corrections.rs`: NumPy as in the papers' programs, the MUSE recipe for CSLS, greedy matching by sorting, faiss.
 
     python tests/reference/hubness_peers.py                             # 5,000 × 25,000, d = 512: minutes and 4 GB
     python tests/reference/hubness_peers.py --images 1000 --texts 5000 --rounds 1
 
-Unit rows from a seed, each text its image and noise (other numbers than the Rust benchmark's). Each row runs in a process of
-its own, with `--threads` threads for BLAS and faiss, once uncounted and then `--rounds` times: median seconds and the peak
-resident memory of that process (interpreter, libraries and the embeddings included). What each row computes:
+Unit rows from a seed; each text is its image plus noise (not the numbers of the Rust benchmark). Each row runs in a separate
+process, with `--threads` threads for BLAS and faiss, once uncounted and then `--rounds` times. The script prints median seconds and the
+peak resident memory of that process (including interpreter, libraries and embeddings). The rows compute:
 
-* product: the dense float32 product, for scale.
-* numpy recalls: the product, then for every query of both directions the place of its true item (for an image, of the best of
-  its texts) in the `argsort` of its whole row, as the papers' evaluation programs do; one thread after the product.
+* product: the dense float32 product, for comparison.
+* numpy recalls: the product, then for every query of both directions the place of its true item (for an image, of its best
+  text) in the `argsort` of its whole row, as in the papers' evaluation programs; one thread after the product.
 * muse csls: mean similarity of the 10 nearest by `IndexFlatIP` both ways, then the whole matrix 2 s − r − r and the 10 best
   of every row and of every column. MUSE selects with torch; here `argpartition` on blocks of rows, then a sort of 10.
 * rgm sort, rgm loop: the product and `argsort` of all its entries; then the listing's loop over the sorted entries in plain
   Python until every row holds `k` (one loop, without warm-up). i2t, k = 10, capacity 10; `--rgm t2i` for the other way,
   with capacity k × texts / images.
-* faiss top 10: `IndexFlatIP` and the 10 nearest both ways, building the index included; recalls at 10 at most, no ranks.
+* faiss top 10: `IndexFlatIP` and the 10 nearest both ways, including the time to build the index; only recalls up to 10, no ranks.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def nearest(base, queries):
 
 
 def best(rows):
-    """Of every row its 10 largest, best first, a block of rows at a time."""
+    """The 10 largest values of every row, best first, one block of rows at a time."""
     out = np.empty((len(rows), K), int)
     for at in range(0, len(rows), 1000):
         block = rows[at : at + 1000]

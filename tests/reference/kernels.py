@@ -4,8 +4,8 @@
 
 Inputs are rounded to single precision first, so that both sides start from the same numbers. The forward passes are written from
 the equations on PyTorch's double tensors; gradients of the loss sum(c * y) are PyTorch's. The normal distribution comes from
-SciPy. Dropout's hash is written out once more on Python's integers.
-Sizes: no multiple of a vector register (16), more than one register a row.
+SciPy. Dropout's hash is implemented again on Python's integers.
+Sizes are not multiples of a vector register (16), and a row needs more than one register.
 """
 
 import json
@@ -51,14 +51,14 @@ def gelu():
 
 
 def layer_norm():
-    """Rows: plain; offset 10,000; offset -3e6 (steps of 1/4); tiny beside epsilon; huge; plain."""
+    """Rows: plain; offset 10,000; offset -3e6 (steps of 1/4); tiny compared with epsilon; huge; plain."""
     n, d, epsilon = 6, 53, 1e-12
     scale = np.array([1, 1, 3, 1e-7, 1e15, 0.01])[:, None]
     offset = np.array([0, 1e4, -3e6, 0, 0, 1])[:, None]
     x = leaf(rng.normal(size=(n, d)) * scale + offset)
     r = leaf(rng.normal(size=(n, d)) * np.minimum(scale, 3))
     gamma, beta = leaf(1 + 0.3 * rng.normal(size=d)), leaf(rng.normal(size=d))
-    # So that every gradient is of a size that single precision can be compared at.
+    # So that every gradient is large enough for a comparison in single precision.
     c = single(rng.normal(size=(n, d)) * np.minimum(scale, 1))
 
     def norm(x):
@@ -100,7 +100,7 @@ def softmax():
 
 
 def order():
-    """Texts that stick out here and there, one inside every image, one far out."""
+    """Texts that exceed their images in some coordinates; one text inside every image; one far outside."""
     n, m, d = 4, 5, 21
     images, texts = leaf(np.abs(rng.normal(size=(n, d)))), rng.normal(size=(m, d))
     texts[1], texts[3] = -1, np.abs(texts[3]) * 50

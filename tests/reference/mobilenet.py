@@ -29,7 +29,7 @@ def layer(op, source, name, out, inner, k, stride, relu6):
 
 
 def convolve(x, weight, bias, stride, groups):
-    """x [c, h, w]; padding "same": the smaller half before."""
+    """x [c, h, w]; padding "same": the smaller half is before."""
     out, inner, k, _ = weight.shape
     _, h, w = x.shape
     oh, ow = -(-h // stride), -(-w // stride)
@@ -78,7 +78,7 @@ def main():
     a = layer("conv", "input", "conv.00", 8, 3, 3, 2, True)
     a = layer("dw", a, "conv.01", 8, 1, 3, 1, True)
     a = layer("conv", a, "conv.02", 5, 8, 1, 1, False)
-    b = layer("conv", a, "conv.03", 19, 5, 1, 1, True)  # one whole register of channels and three more
+    b = layer("conv", a, "conv.03", 19, 5, 1, 1, True)  # one full register of channels and three more
     b = layer("dw", b, "conv.04", 19, 1, 5, 1, True)
     b = layer("conv", b, "conv.05", 5, 19, 1, 1, False)
     GRAPH.append({"op": "add", "inputs": [a, b], "output": "add.6"})

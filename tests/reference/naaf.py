@@ -1,8 +1,8 @@
-"""Goldens of NAAF's boundary and of its schedule in double precision, from the equations of the paper as corrected.
+"""Goldens of NAAF's boundary and of its schedule in double precision, from the corrected equations of the paper.
 
     python tests/reference/naaf.py > crates/naaf/tests/golden/naaf.json
 
-The boundary is checked by minimising Eq. 3 by brute force, alpha* by feeding it back into Eq. 4.
+A brute-force minimum of Eq. 3 checks the boundary. Inserting alpha* into Eq. 4 checks alpha*.
 """
 
 import json
@@ -133,7 +133,7 @@ def boundaries():
 
 
 class Schedule:
-    """Section 3.1 of the specification as it stands there, with the options of 3.2."""
+    """Section 3.1 of the specification, with the options of section 3.2."""
 
     def __init__(self, t=0.0, t_s=0.0, **options):
         self.t, self.t_s = t, t_s
@@ -193,7 +193,7 @@ class Schedule:
 
 
 def simple_column(s, c, t):
-    """Any score that depends on t will do for the schedule: mean over words of max_j(s - t), and of its negative part."""
+    """The schedule only needs a score that depends on t: mean over words of max_j(s - t), and of its negative part."""
     out = []
     for i in range(len(s)):
         x = s[i][c].max(1) - t
@@ -216,7 +216,7 @@ def unit(seed, position):
 
 
 def made_up_scores(lengths, r):
-    """s[i][c] of [words, regions]: a function of the position alone, so that the test makes the same."""
+    """s[i][c] of [words, regions]: depends only on the position, so the test makes the same values."""
     n = len(lengths)
     s = [[np.zeros((m, r)) for m in lengths] for _ in range(n)]
     for i in range(n):

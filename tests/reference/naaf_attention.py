@@ -1,5 +1,5 @@
-"""Goldens of NAAF's attention, Eq. 6 to 12, in double precision: loops as the equations read, contexts of full width, no
-Gram matrix; gradients by complex steps.
+"""Goldens of NAAF's attention, Eq. 6 to 12, in double precision: loops that follow the equations, contexts of full width, no
+Gram matrix. Gradients come from complex steps.
 
     python tests/reference/naaf_attention.py > crates/itm-kernels/tests/golden/naaf_attention.json
 """
@@ -11,7 +11,7 @@ import numpy as np
 COUNTS = [5, 4, 5]  # regions of the images, padded to 5
 LENGTHS = [4, 2, 1, 6]  # words of the texts, padded to 6
 R, L, D = 5, 6, 7
-T = [0.42, 0.55, 0.3, 0.4]  # a boundary a text
+T = [0.42, 0.55, 0.3, 0.4]  # one boundary per text
 
 
 def unit_rows(x):
@@ -104,7 +104,7 @@ u = rng.normal(size=(len(LENGTHS), L, D))
 u[0] += 0.8 * v[0, 0]
 u[3] += 0.9 * v[2, 1]
 for c in (0, 3):
-    u[c, 2] = u[c, 1] + 0.5 * u[c, 2]  # words alike, one on either side of the boundary: Eq. 9 has something to spread
+    u[c, 2] = u[c, 1] + 0.5 * u[c, 2]  # similar words on both sides of the boundary, so that Eq. 9 spreads something
 u[1] = -np.abs(u[1]) / 3  # scores of one sign for some region: a relevance norm of 0 with ReLU
 v[1, 2] = np.abs(v[1, 2])
 v, u = (unit_rows(x).astype(np.float32).astype(np.float64) for x in (v, u))

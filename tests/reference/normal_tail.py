@@ -3,7 +3,7 @@
     python tests/reference/normal_tail.py    prints the coefficients, highest power first, and the largest relative error
 
 Phi(-a) = exp(-a^2 / 2) r P(u), r = 1 / (a + K), u = (a - K) / (a + K), for 0 <= a <= 12.5. Least squares in the relative error
-on Chebyshev's points, with weights moved to where the error is largest until it is about the same everywhere.
+on Chebyshev points. The weights move to where the error is largest until the error is nearly the same everywhere.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
     python tests/reference/optimizer.py    writes crates/itm-kernels/tests/golden/optimizer.json
 
-Four parameters: a matrix, a vector, one whose first gradient comes with step 3, one without any. Gradients are drawn, not
+Four parameters: a matrix, a vector, one whose first gradient comes at step 3, one without a gradient. Gradients are random, not
 derived. Values are exact in f32, so that both sides start from the same numbers.
 """
 

@@ -1,27 +1,27 @@
-"""PyTorch's time and memory for what `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`,
-`crates/naaf/benches/naaf_step.rs` and `crates/tags-dc/benches/tags_step.rs` time: one row, one variant, one process.
+"""PyTorch's time and memory for the rows of `crates/itm-core/benches/encoders`, `crates/fne/benches/paper_step.rs`,
+`crates/naaf/benches/naaf_step.rs` and `crates/tags-dc/benches/tags_step.rs`: one row, one variant, one process.
 
     python tests/reference/performance.py --list
     python tests/reference/performance.py vit-224 own --threads 2 --seconds 4
     cargo xtask performance --python python          # all rows of both sides, interleaved, one table
 
 Needs torch; the variants `transformers…` need transformers, the compiled ones a C++ compiler. Prints one line of JSON: best
-and median seconds of a step, peak resident memory of the process (getrusage), what was resident before anything was built
-(that is, after the imports), calls, threads, versions; or an `error`.
+and median seconds of a step, peak resident memory of the process (getrusage), resident memory before anything was built
+(after the imports), calls, threads, versions; or an `error`.
 
-Every row is what its name says at the sizes of the Rust side, in float32 (but `bf16-…`), on random numbers, as a user of PyTorch would
-write it; where there are several ways there are several variants, and the fastest of them is the peer:
+Every row has the sizes of the Rust side, in float32 (except `bf16-…`), on random numbers, written as a user of PyTorch would
+write it. Where there are several ways there are several variants, and the fastest variant is the peer:
 
 * `own`: the small modules below: nn.Linear (one for q, k and v), scaled_dot_product_attention, nn.LayerNorm, exact GELU;
 * `transformers`: ViTModel and BertModel with the same attention, without a pooler;
-* `…-adam`: torch.optim.Adam as it comes (one kernel call per operation and tensor), `…-fused`: with fused=True;
+* `…-adam`: torch.optim.Adam with default settings (one kernel call per operation and tensor), `…-fused`: with fused=True;
 * `…compiled…`: torch.compile(fullgraph=True) of the model, the function or the optimiser's step;
-* `contexts…`: NAAF's attention as its authors' program has it, caption by caption, attended vectors 1,024 wide; `gram…`: all
-  pairs at once by the Gram matrices of the regions, words without padding; `padded…`: the same, captions padded;
-* `authors…`, `rules…`: TAGS-DC's micro-step as its authors' program makes it, and with the same rules of efficiency as ours;
-* `bf16-…`: the forward pass under torch.autocast("cpu", dtype=torch.bfloat16), weights and optimiser in float32; of a bare product
-  the weights are in bfloat16 before, the rows become so in each call;
-* `…kept…`: glibc keeps freed memory instead of returning it, as our binary asks it to.
+* `contexts…`: NAAF's attention as in its authors' program, caption by caption, attended vectors 1,024 wide; `gram…`: all
+  pairs at once by the Gram matrices of the regions, words without padding; `padded…`: like `gram…`, with padded captions;
+* `authors…`, `rules…`: TAGS-DC's micro-step as in its authors' program, and with the same rules of efficiency as ours;
+* `bf16-…`: the forward pass under torch.autocast("cpu", dtype=torch.bfloat16), weights and optimiser in float32; in a bare product
+  the weights are already in bfloat16, and each call converts the rows;
+* `…kept…`: glibc keeps freed memory instead of returning it, as in our binary.
 
 Gradients are set to None before each step; the loss is the sum of the output; pixels and words get no gradient, sequences
 and the inputs of single operations do.
@@ -122,7 +122,7 @@ class Bert(nn.Module):
 
 
 class BiGru(nn.Module):
-    """All states, `[b, l, 2h]`, of sequences that are all of full length or have a length each."""
+    """All states, `[b, l, 2h]`, of sequences that all have full length or have individual lengths."""
 
     def __init__(self, lengths):
         super().__init__()
@@ -166,7 +166,7 @@ def mixed(variant):
 
 
 def training(model, x, variant):
-    """Forward and backward, and with `-adam` or `-fused` in the variant an optimiser's step."""
+    """Forward and backward; with `-adam` or `-fused` in the variant also an optimiser step."""
     model.train()
     run = torch.compile(model, fullgraph=True) if "compiled" in variant else model
     optimiser = None
@@ -245,7 +245,7 @@ def operation(shape, function, parameters=()):
 
 
 def matmul(m, k, n, form):
-    """The product of a linear layer of weights `[n, k]` as PyTorch holds them: output, or a gradient."""
+    """The product of a linear layer with weights `[n, k]`, PyTorch's layout: output, or a gradient."""
 
     def build(variant):
         x, w, y = torch.rand(m, k), torch.rand(n, k), torch.rand(m, n)
@@ -296,7 +296,7 @@ MARGIN, MOMENTUM, PRIOR, ALPHA, TAU, LAMBDA, MIN_COUNT = 0.2, 0.995, 1e-4, 0.5, 
 
 
 class Moments:
-    """Count, mean and squares of one class of similarities, on the host as in ours."""
+    """Count, mean and squares of one class of similarities, on the host, as in our code."""
 
     def __init__(self):
         self.n, self.sum, self.squares = 0, 0.0, 0.0
@@ -388,7 +388,7 @@ def fne(size, bank=8192):
 
 
 def fne_tiny(variant):
-    """For trying it out."""
+    """A quick trial run."""
     globals().update(WIDTH=16, HEADS=2, LAYERS=1, WORDS=50)
     return FneStep(32, 12, variant)
 
@@ -448,11 +448,11 @@ ROWS["tags-micro-step"] = (tags_micro_step, MICRO)
 UNLISTED = {"fne-step-tiny": (fne_tiny, WHOLE), "tags-tiny": (tags_tiny, MICRO)}
 
 
-# Measuring: as the Rust side does.
+# Measuring, as on the Rust side.
 
 
 def measure(step, seconds):
-    """Seconds of every call: at least three, and until `seconds` have passed; a warm-up before. A long step is called once."""
+    """Seconds of every call, after a warm-up: at least three calls, and until `seconds` have passed. A long step is called once."""
     start, times = time.perf_counter(), []
     step()
     if time.perf_counter() - start >= 30:
@@ -468,14 +468,14 @@ def measure(step, seconds):
 
 
 def keep_freed_memory():
-    """What `itm` does first: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, so that no step faults its buffers in again."""
+    """As in `itm` at its start: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, so that no step faults its buffers in again."""
     libc = ctypes.CDLL(None)
     if platform.libc_ver()[0] != "glibc" or not (libc.mallopt(-3, 1 << 30) and libc.mallopt(-1, 2**31 - 1)):
         raise OSError("only glibc can be asked to keep memory")
 
 
 def blas():
-    """Whose matrix products these are."""
+    """The library of the matrix products."""
     return "MKL" if torch.backends.mkl.is_available() else "no MKL"
 
 

@@ -1,4 +1,4 @@
-"""NAAF's training step in PyTorch, for `performance.py`: the authors' way, and by Gram matrices."""
+"""NAAF's training step in PyTorch, for `performance.py`: the authors' way, and with Gram matrices."""
 
 import math
 
@@ -23,7 +23,7 @@ def cosines(along, squares):
 
 
 class Contexts:
-    """One caption after another, attended vectors and all."""
+    """One caption after another, with attended vectors."""
 
     def __init__(self, regions, texts, lengths):
         self.regions, self.texts, self.lengths = regions, texts, lengths
@@ -107,7 +107,7 @@ class Gram:
 
 
 class Boundary:
-    """t, and the words sampled of a batch."""
+    """t, and the sampled words of a batch."""
 
     def __init__(self):
         self.t, self.lower, self.words = 0.0, 0.0, ([], [])

@@ -3,11 +3,11 @@
 Its specification, sections 3 and 10: one anchor of each kind, K = L = 20, m = h = 31, Q = 399, five losses, clipped AdamW.
 
     authors    all 401 sentences are scored, regions are embedded for every pair, texts are padded, attention is written out with an
-               additive mask, ISTM and the word losses have a pass each, every part is differentiated by itself
+               additive mask, ISTM and the word losses have one pass each, every part is differentiated separately
     rules      the half that passes the filter is scored, regions are embedded once per image, texts are batched by length, attention is
                scaled_dot_product_attention, one pass serves ISTM and the word losses
 
-Half of the synthetic sentences are said to pass the filter. Random numbers, float32.
+By decision, half of the synthetic sentences pass the filter. Random numbers, float32.
 """
 
 import torch
@@ -75,7 +75,7 @@ class Uniter(nn.Module):
         return self.dropout(self.image_norm(x))
 
     def forward(self, ids, lengths, regions):
-        """Texts `[b, l]` padded behind, lengths or None where there is no padding, embedded regions `[b, r, d]`: `[b, l + r, d]`."""
+        """Texts `[b, l]` padded at the end, lengths or None if there is no padding, embedded regions `[b, r, d]`: `[b, l + r, d]`."""
         b, l = ids.shape
         x = self.words(ids) + self.positions.weight[:l] + self.kinds.weight[0]
         x = torch.cat([self.dropout(self.norm(x)), regions.expand(b, -1, -1)], 1)
@@ -120,7 +120,7 @@ class MicroStep:
         self.texts = [text(WORDS)] + [text(5 + t * 7 % 15) for t in range(1, IMAGES)]
 
     def embedded(self, images):
-        """Of every pair anew in the authors' way, else once per image."""
+        """For every pair again in the authors' way, otherwise once per image."""
         if self.authors:
             return self.model.regions(self.features[images], self.boxes[images])
         distinct, rows = torch.tensor(images).unique(return_inverse=True)
@@ -159,7 +159,7 @@ class MicroStep:
         return rows, targets
 
     def negatives(self, logits, targets):
-        """Refilled sentences, and what was masked in them, in the order of the best."""
+        """Refilled sentences and their masked positions, best first."""
         own = self.texts[0]
         shares = (logits.detach() / TEMPERATURE).double().softmax(-1)
         drawn = shares.multinomial(REPEATS, replacement=True)  # [targets, L]
@@ -175,9 +175,9 @@ class MicroStep:
                 left.append(k)
             seen.add(tuple(row))
         if self.authors:
-            left = list(range(len(rows)))  # scored, and sorted by the scores afterwards
+            left = list(range(len(rows)))  # scored here, sorted by score below
         else:
-            left = left[:: max(len(left) // (len(rows) // 2), 1)][: len(rows) // 2]  # half passes, by decree
+            left = left[:: max(len(left) // (len(rows) // 2), 1)][: len(rows) // 2]  # by decision, half passes
         pool = [rows[k] for k in left]
         if self.authors:
             pool = [own, *pool]
@@ -233,6 +233,6 @@ def tags_micro_step(variant):
 
 
 def tags_tiny(variant):
-    """For trying it out."""
+    """A quick trial run."""
     globals().update(D=16, HEADS=2, LAYERS=1, PIECES=300, IMAGES=40, REGIONS=3, REGION_WIDTH=5, REPEATS=4, KEPT=3, SAMPLED=30)
     return MicroStep(variant)

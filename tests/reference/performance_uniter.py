@@ -2,8 +2,8 @@
 
     python tests/reference/performance_uniter.py        needs torch; some minutes on two cores
 
-    pair       one pair a pass, regions embedded each time; 500 pairs are timed
-    text       one text beside all images a pass, regions embedded each time: the released program's way
+    pair       one pair per pass, regions embedded each time; 500 pairs are timed
+    text       one text with all images per pass, regions embedded each time, as in the released program
     batches    regions embedded once, texts sorted by length, batches of 128 pairs without padding
 """
 

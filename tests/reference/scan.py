@@ -1,5 +1,5 @@
-"""Goldens of SCAN's two scores in double precision: loops as the equations read, attended vectors of full width; gradients by
-complex steps.
+"""Goldens of SCAN's two scores in double precision: loops that follow the equations, attended vectors of full width. Gradients come
+from complex steps.
 
     python tests/reference/scan.py > crates/itm-kernels/tests/golden/scan.json
 """
@@ -26,7 +26,7 @@ def norm(s, kind, axis):
 
 
 def attend(queries, keys, kind, l1):
-    """R of each query: its cosine with what it attends to."""
+    """R of each query: its cosine with its attended vector."""
     s = np.array([[sum(q * k) for k in keys] for q in queries])
     e = norm(s, kind, 0)
     out = []

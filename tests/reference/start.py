@@ -1,10 +1,10 @@
-"""Golden of the CCA start of two linear encoders, in double precision and by another route than the crate's.
+"""Golden of the CCA start of two linear encoders, in double precision, with another method than the crate.
 
     python tests/reference/start.py        (numpy, scipy; writes crates/itm-core/tests/golden/start.json)
 
 Two small random problems, one with fewer image than text dimensions and one the other way round; features are not centred,
-so that the bias of the images is not zero. Both sides are whitened by Cholesky factors before a full SVD, where the crate
-decomposes the smaller covariance and a Gram matrix. A column's sign is free, but it is one sign for both maps.
+so the bias of the images is not zero. Cholesky factors whiten both sides before a full SVD; the crate
+decomposes the smaller covariance and a Gram matrix. The sign of a column is free, but both maps have the same sign.
 """
 
 import json
@@ -59,7 +59,7 @@ def problem(rng, dx, words, images):
             own, other = rng.choice(favourites[topic], 2), rng.choice(words, 2)
             captions.append(" ".join([*own, *other]).capitalize() + ".")
             owner.append(i)
-    captions[-1] = "Unheard-of nothing"  # of no known term
+    captions[-1] = "Unheard-of nothing"  # without a known term
     return features, captions, owner
 
 

@@ -1,10 +1,10 @@
-"""Golden values of the bag of words and of the image map with its perceptron, with all gradients, in double precision.
+"""Golden values of the bag of words and of the image projection with its perceptron, with all gradients, in double precision.
 
     python tests/reference/start_encoders.py    writes crates/itm-core/tests/golden/start_encoders.json
 
 The loss is a fixed weight for each value of the embeddings, summed. Gradients come from complex steps,
-d f/d p = Im f(p + i e) / e with e = 1e-200: no backward pass to get wrong. Dropout's masks are worked out from their hash, written
-out once more on Python's integers.
+d f/d p = Im f(p + i e) / e with e = 1e-200, without a backward pass that could be wrong. Dropout's masks come from their hash,
+implemented again on Python's integers.
 """
 
 import json
@@ -29,7 +29,7 @@ def derive(seed, part):
 
 
 def factors(share, seed, shape):
-    """0 or 1 / (1 - share) at each position; fewer than 1,024 of them: one block."""
+    """0 or 1 / (1 - share) at each position; fewer than 1,024 positions, so one block."""
     key, values = derive(seed, 0), []
     for k in range(int(np.prod(shape))):
         x = (k + key) % 2**32

@@ -1,8 +1,8 @@
-"""Time of a training from a closed-form start in PyTorch, beside `itm reproduce fne-flickr8k --rows InfoNCE`.
+"""Time of a training from a closed-form start in PyTorch, to compare with `itm reproduce fne-flickr8k --rows InfoNCE`.
 
-The sizes of Flickr8k: 1,280 features, 3,268 stems (some ten per caption), width 256, batches of 128, 234 steps per epoch,
-six epochs with a validation of 500 images and 2,500 captions after each. Weights and data are random: the time does not
-depend on them. The text side is an `embedding_bag`, the fastest form there is; Adam is PyTorch's default.
+The sizes of Flickr8k: 1,280 features, 3,268 stems (about ten per caption), width 256, batches of 128, 234 steps per epoch,
+six epochs with a validation of 500 images and 2,500 captions after each. Weights and data are random, because the time does not
+depend on them. The text side is an `embedding_bag`, the fastest form in PyTorch; Adam is PyTorch's default.
 
 python tests/reference/start_step.py [threads]
 """

@@ -1,9 +1,9 @@
-"""Golden of the CCA start of an encoder that reads words in their order, in double precision.
+"""Golden of the CCA start of an encoder that reads words in order, in double precision.
 
     python tests/reference/start_words.py        (numpy, scipy; writes crates/itm-core/tests/golden/start_words.json)
 
-A small random problem, its maps by `start.py`. The vocabulary has numbers without a word, several forms of one stem, a form that
-training does not have while its stem is known, words without a known stem, and a word of two stems.
+A small random problem with maps from `start.py`. The vocabulary has numbers without a word, several forms of one stem, a form that
+does not occur in training although its stem is known, words without a known stem, and a word of two stems.
 """
 
 import json
@@ -17,7 +17,7 @@ from start import problem, start
 
 def spelled(captions):
     tokens = {w for text in captions for w in re.findall("[a-z0-9]+", text.lower())}
-    return ["", "", *sorted(tokens), "jump", "man's", "zebra"]  # of `man's` both stems count
+    return ["", "", *sorted(tokens), "jump", "man's", "zebra"]  # both stems of `man's` count
 
 
 def word_rows(words, captions, stems, idf, wy):

@@ -2,12 +2,12 @@
 
     python tests/reference/tags_dc_losses.py        writes crates/tags-dc/tests/golden/uniter/losses.safetensors
 
-    itm mlm istm wod woc        each loss by itself
+    itm mlm istm wod woc        each loss separately
     wod.plain woc.changed woc.all istm.released        with other options
     d.NAME                      gradients of itm + 0.7 mlm + 0.5 istm + 0.3 wod + 0.2 woc
 
-Written from the equations: every sentence passes the model alone, so nothing is padded, and every mean is a Python loop: within a
-caption first, then over the captions. Needs torch and safetensors.
+Written from the equations. Every sentence passes the model separately, so nothing is padded. Every mean is a Python loop, first within
+a caption, then over the captions. Needs torch and safetensors.
 """
 
 import torch
@@ -20,7 +20,7 @@ IMAGE_OF = [0, 1, 1]
 # (image, text, other images or other texts)
 TEXT_ANCHORS = [(0, 0, [1]), (1, 1, [0])]
 IMAGE_ANCHORS = [(1, 2, [0]), (0, 0, [1, 2])]
-# text -> (tokens, {position: the word that stood there})
+# text -> (tokens, {position: the original word there})
 MASKED = {
     0: [([CLS, MASK, 11, 31, 44, 8, SEP], {1: 17}), ([CLS, 17, MASK, 5, 44, 8, SEP], {2: 11, 3: 31})],
     1: [([CLS, MASK, 17, SEP], {1: 9}), ([CLS, 9, 17, SEP], {2: 17})],
@@ -90,7 +90,7 @@ class Losses:
         return mean(captions)
 
     def released(self, t):
-        """The score of a row whose every position reads the second token."""
+        """The score of a row in which every position reads the second token."""
         tokens, (features, _) = self.text(t), self.images[IMAGE_OF[t]]
         x = self.model.text(torch.tensor([tokens]))[:, 1:2].expand(-1, len(tokens) + len(features), -1)
         bias = torch.zeros(1, 1, 1, x.shape[1], dtype=x.dtype)

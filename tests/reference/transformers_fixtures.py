@@ -1,17 +1,17 @@
 """Tiny random ViT and BERT of `transformers`, with their outputs and gradients in double precision.
 
     python tests/reference/transformers_fixtures.py            writes crates/itm-core/tests/golden/hf/
-    python tests/reference/transformers_fixtures.py --check D  D/vit, D/bert were saved by us: read with `transformers`,
-                                                               outputs compared with the goldens
+    python tests/reference/transformers_fixtures.py --check D  reads D/vit and D/bert, which our code saved, with
+                                                               `transformers` and compares the outputs with the goldens
 
     hf/vit, hf/bert     folders as `save_pretrained` writes them (f32 weights)
-    hf/bert_bin         the same BERT as an old file: pytorch_model.bin, f16, `bert.` before every name, gamma and beta
+    hf/bert_bin         the same BERT in the old format: pytorch_model.bin, f16, `bert.` before every name, gamma and beta
     hf/vit.safetensors  per case: `images`, `out` (last hidden state), at 32 x 32, 48 x 32 and 44 x 36 pixels; the loss
                         sum(c * out) of the case 48 x 32 and its gradients `d.NAME`; position embeddings resized
-    hf/bert.safetensors `ids`, `lengths`, `out` (padded positions too), `c`, `d.NAME`
+    hf/bert.safetensors `ids`, `lengths`, `out` (also at padded positions), `c`, `d.NAME`
     hf/pieces           a vocabulary, captions and their numbers by BertTokenizer
 
-Every weight is random, biases and layer norms too, and exact in f32; a quarter of the range, so that attention is far from
+Every weight is random, also biases and layer norms, and exact in f32; a quarter of the range, so that attention is far from
 uniform. Attention is the plain ("eager") one.
 """
 
@@ -74,7 +74,7 @@ def drawn(g, *shape):
 
 def gradients(model, loss, kept):
     loss.backward()
-    # transformers 5 names its modules otherwise than its files: the files' names count.
+    # In transformers 5 modules and files have different names; the files' names count.
     return {f"d.{file}": dict(model.named_parameters())[ours].grad.float() for file, ours in kept.items()}
 
 
@@ -184,14 +184,14 @@ def write_pieces():
         out[name] = [tokenizer(c)["input_ids"] for c in CAPTIONS]
         out[f"{name}_12"] = [tokenizer(c, truncation=True, max_length=12)["input_ids"] for c in CAPTIONS]
         plain = [pieces(c, vocabulary, lower) for c in CAPTIONS]
-        special = [i for i, c in enumerate(CAPTIONS) if "[" not in c]  # written specials are the library's own affair
+        special = [i for i, c in enumerate(CAPTIONS) if "[" not in c]  # how to read written special tokens is the library's choice
         assert all(out[name][i] == plain[i] for i in special), "not the plain algorithm"
     tokenizer.save_pretrained(folder / "cased")  # tokenizer.json and tokenizer_config.json
     (folder / "pieces.json").write_text(json.dumps(out, ensure_ascii=True, indent=0) + "\n")
 
 
 def pieces(caption, vocabulary, lower):
-    """Word pieces from their definition: clean, part words, then the longest piece first."""
+    """Word pieces from their definition: clean, split into words, then the longest piece first."""
     chars = []
     for c in caption:
         if c in "\t\n\r" or unicodedata.category(c) == "Zs":

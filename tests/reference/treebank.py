@@ -1,4 +1,4 @@
-"""Goldens of the Treebank tokeniser: NLTK's own, without its model of sentences (nltk 3.10).
+"""Goldens of the Treebank tokeniser, from NLTK's tokeniser without its sentence model (nltk 3.10).
 
     python tests/reference/treebank.py > crates/itm-core/tests/golden/treebank.json
 """

@@ -2,15 +2,15 @@
 
     python tests/reference/uniter.py        writes crates/tags-dc/tests/golden/uniter/
 
-    full.safetensors    weights with all heads, as a file of phase 2 (f32, `uniter.` before the backbone's names)
-    new.pt, old.pt      one pretrained model as PyTorch's archive and as its older consecutive pickles: without `rank_output`,
-                        `disc_output` and `correction_output`, with the decoder a second time and pretraining's other heads;
+    full.safetensors    weights with all heads, like a file of phase 2 (f32, `uniter.` before the backbone's names)
+    new.pt, old.pt      one pretrained model in PyTorch's archive format and as its older consecutive pickles: without `rank_output`,
+                        `disc_output` and `correction_output`, with a second copy of the decoder and the other heads of pretraining;
                         old.pt has `bert.` before its names, gamma and beta
-    golden.safetensors  inputs; outputs of full.safetensors with and without padding; those with another epsilon and with the
+    golden.safetensors  inputs; outputs of full.safetensors with and without padding, with another epsilon and with the
                         tanh form of GELU; the loss and its gradients `d.NAME`; logits of the pretrained files
 
 Written from the equations: padded batches, an index that makes each row's valid part contiguous, -10,000 on padded keys,
-layer norms after each sum. The loss is the sum of all outputs times fixed numbers, so every head has a share in every
+layer norms after each sum. The loss is the sum of all outputs times fixed numbers, so every head contributes to every
 gradient that it reaches. Needs torch and safetensors.
 """
 
@@ -22,11 +22,11 @@ from safetensors.torch import save_file
 
 ROOT = Path(__file__).parents[2] / "crates/tags-dc/tests/golden/uniter"
 V, H, HEADS, FFN, LAYERS, POSITIONS, X = 50, 16, 4, 24, 2, 9, 6
-# Token 0 of the first text is real, not padding: its row of the table does not learn from the lookup all the same.
+# Token 0 of the first text is real, not padding, but its row of the table still does not learn from the lookup.
 TEXTS = [[2, 17, 0, 31, 44, 8, 3], [2, 9, 17, 3], [2, 3]]
 IMAGE_OF = [0, 1, 1]
 REGIONS = [3, 5]
-WORDS = [(0, 1), (0, 5), (1, 2), (2, 0)]  # (text, position) of the wanted words
+WORDS = [(0, 1), (0, 5), (1, 2), (2, 0)]  # (text, position) of the target words
 CORRECTIONS = [(0, 4), (1, 1), (1, 3)]
 
 
@@ -76,7 +76,7 @@ def word_head(name):
 
 
 def draw(named_shapes, seed):
-    """Random in f32. Tables and first maps are small, so that the epsilon of a norm shows."""
+    """Random in f32. Tables and first maps are small, so that a norm's epsilon has a visible effect."""
     g = torch.Generator().manual_seed(seed)
     weights = {}
     for name, shape in named_shapes:
@@ -208,7 +208,7 @@ def main():
     golden["epsilon.logits"] = Uniter(full, eps=1e-5).outputs(TEXTS, images)["logits"].detach()
     golden["tanh.logits"] = Uniter(full, tanh=True).outputs(TEXTS, images)["logits"].detach()
 
-    # The heads as they begin: rank is row 1 of itm_output, discrimination both rows, correction the words' head.
+    # The initial heads: rank is row 1 of itm_output, discrimination is both rows, correction is the words' head.
     made = dict(pretrained)
     for part in ["weight", "bias"]:
         made[f"rank_output.{part}"] = pretrained[f"itm_output.{part}"][1:]

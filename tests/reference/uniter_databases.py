@@ -1,10 +1,10 @@
-"""Small databases of the kind that UNITER and TAGS-DC are distributed with, and what stands in them.
+"""Small databases in the format that UNITER and TAGS-DC publish, and their contents.
 
     pip install lmdb lz4 msgpack numpy
     python tests/reference/uniter_databases.py crates/tags-dc/tests/golden/databases
 
 Texts: LZ4 frames of MessagePack maps by sentence id. Images: MessagePack maps of arrays with binary keys, one value with the string keys of
-older files, the same as NPZ archives, and unfiltered values. `expected.json` has the same content as plain numbers.
+older files, the same images as NPZ archives, and unfiltered values. `expected.json` has the same content as plain numbers.
 """
 
 import io
@@ -29,7 +29,7 @@ def environment(folder, entries):
         for key, value in entries.items():
             txn.put(key.encode(), value)
     env.close()
-    (folder / "lock.mdb").unlink()  # published databases often come without one
+    (folder / "lock.mdb").unlink()  # published databases often have no lock file
 
 
 def texts():
@@ -62,7 +62,7 @@ def text_database(folder):
 
 
 def arrays(name, rows):
-    """Values of an image: more rows are stored than count."""
+    """Values of an image: the file stores more rows than are valid."""
     k = np.arange(rows * WIDTH, dtype=np.float64).reshape(rows, WIDTH) + ord(name)
     x1, y1 = np.arange(rows) / (2 * rows), np.arange(rows) / (3 * rows)
     boxes = np.stack([x1, y1, x1 + 0.25, y1 + 0.5, np.full(rows, 0.25), np.full(rows, 0.5)], 1)
@@ -81,7 +81,7 @@ def packed(values, binary):
         key("shape"): list(a.shape),
         key("data"): a.tobytes(),
     }
-    # Older programs wrote byte strings and texts alike.
+    # Older programs wrote byte strings and texts in the same way.
     return msgpack.packb({k: array(a) for k, a in values.items()}, use_bin_type=binary)
 
 

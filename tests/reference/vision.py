@@ -2,9 +2,9 @@
 
     python tests/reference/vision.py     (numpy, pillow; writes crates/itm-core/tests/golden/vision.json)
 
-Resizes and crops are Pillow's own. The ten operations are written from their definitions: geometric ones in exact
-fractions where the angle allows it (shears, translations), in double precision where not (rotation). Equalize is checked
-against Pillow's as well. Pixels are hexadecimal strings, row by row.
+Resizes and crops are Pillow's own. The ten operations are written from their definitions: geometric operations in exact
+fractions where possible (shears, translations), otherwise in double precision (rotation). Pillow's Equalize also checks
+ours. Pixels are hexadecimal strings, row by row.
 """
 
 import io
@@ -20,7 +20,7 @@ BICUBIC = Image.Resampling.BICUBIC
 
 
 def picture(w, h):
-    """Smooth with noise and a few extreme pixels: kernels overshoot on them; the second channel's minimum is above 0."""
+    """Smooth with noise and a few extreme pixels, on which kernels overshoot; the second channel's minimum is above 0."""
     y, x = np.mgrid[:h, :w]
     smooth = np.stack([9 * x + 3 * y, 200 - 8 * x + y, 60 + 5 * x * y / max(w, h)], -1)
     noisy = smooth + rng.normal(0, 12, smooth.shape)
@@ -52,7 +52,7 @@ def resizes():
 
 
 def lookup(a, source, exact):
-    """Bilinear with grey outside; halves up."""
+    """Bilinear with grey outside; halves are rounded up."""
     h, w, _ = a.shape
     out = np.empty_like(a)
 
@@ -79,7 +79,7 @@ def auto_contrast(a, wrap):
         low, high = int(a[..., c].min()), int(a[..., c].max())
         if high > low:
             for v in range(256):
-                # Unsigned bytes turn -low into 256 - low.
+                # As an unsigned byte -low becomes 256 - low.
                 offset = (256 - low) % 256 if wrap else -low
                 level = Fraction(255, high - low) * (v + offset)
                 out[..., c][a[..., c] == v] = min(max(level.__floor__(), 0), 255)
@@ -154,7 +154,7 @@ def chain(a, left, top, width, height, flip, ops, size):
 
 
 def files():
-    """Pictures that are not 8-bit RGB, as files, and what they mean."""
+    """Pictures that are not 8-bit RGB, as files, and their RGB values."""
     base = picture(8, 6)
     smooth = np.asarray(Image.fromarray(base).resize((8, 6), Image.Resampling.BOX, box=(0, 0, 2, 2)))
     rgb = Image.fromarray(smooth)
@@ -169,7 +169,7 @@ def files():
     grey = rgb.convert("L")
     thrice = np.repeat(np.asarray(grey)[..., None], 3, -1)
     def lossy(name, img, **more):
-        """What Pillow reads; decoders may round differently."""
+        """The pixels that Pillow reads; decoders may round differently."""
         data = saved(img, "JPEG", quality=95, **more)
         read = Image.open(io.BytesIO(bytes.fromhex(data))).convert("RGB")
         return {"name": name, "bytes": data, "picture": image(np.asarray(read)), "within": 3}

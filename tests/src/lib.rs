@@ -1,6 +1,6 @@
-//! Tests over all crates: `tests/`. Independent references in Python: `reference/`.
+//! Tests over all crates are in `tests/`, independent references in Python in `reference/`.
 //!
-//! The Rust blocks of README and of the book run as its doctests.
+//! The Rust blocks of the README and of the book run as doctests of this crate.
 
 /// The Rust blocks of a page.
 macro_rules! page {

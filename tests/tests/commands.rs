@@ -1,5 +1,5 @@
-//! Every command line of the documentation is one that its program reads: `itm` behind `cargo xtask`, `hubness`, `phrases`.
-//! What xtask does itself its own test parses.
+//! The programs can parse every command line of the documentation: `itm` behind `cargo xtask`, `hubness`, `phrases`.
+//! A test of xtask parses the commands that xtask runs itself.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory, Parser};
 use pages::{Step, steps};
 
-/// What xtask does itself.
+/// Commands that xtask runs itself.
 const OWN: [&str; 6] = ["tch", "performance", "kills", "options", "book", "tidy"];
 
 fn pages() -> Vec<PathBuf> {
@@ -26,7 +26,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The program's answer to a line of its documentation; `None` for a line that is another program's.
+/// The program's answer to a line of its documentation; `None` for a line of another program.
 fn parse(words: &[&str]) -> Option<Result<(), clap::Error>> {
     Some(match *words {
         ["cargo", "xtask", command, ..] if OWN.contains(&command) => return None,

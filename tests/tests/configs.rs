@@ -1,4 +1,4 @@
-//! Every config in `configs/` is whole: each row reads into its method's configuration, which validates.
+//! Every config in `configs/` is complete: each row reads into its method's configuration and passes its validation.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -43,7 +43,7 @@ fn a_substitute_is_a_target_with_the_same_rows() {
         let Some(substitute) = &config.target.substitute else { continue };
         let other = Config::load(&configs(), substitute).unwrap();
         let known: Vec<_> = other.rows().collect();
-        // What that row leaves out is a file of the data folder, and Scenes have none.
+        // This row exists because the others need a file of the data folder; Scenes has no such file.
         let mut rows = config.rows().filter(|row| *row != "w/o GloVe");
         assert!(rows.all(|row| known.contains(&row)), "{name} and {substitute}");
         assert!(
@@ -53,7 +53,7 @@ fn a_substitute_is_a_target_with_the_same_rows() {
     }
 }
 
-/// The rows of the FNE targets differ in what their names say, and in what validation chose for each: rate and warm-up.
+/// The rows of the FNE targets differ in the key of their name, and in the rate and warm-up that validation chose for each row.
 #[test]
 fn fne_rows_differ_in_one_key() {
     for name in ["fne-flickr", "fne-flickr-features", "fne-flickr8k", "fne-scenes"] {
@@ -78,7 +78,7 @@ fn fne_rows_differ_in_one_key() {
     }
 }
 
-/// The target with patches to look at: the paper's kind of encoders, from scratch on Scenes; rows that differ in the draw.
+/// The target with visible patches: the paper's kind of encoders, from scratch on Scenes; its rows differ only in the draw.
 #[test]
 fn fne_scenes_vit_sees_pictures_without_published_weights() {
     let config = Config::load(&configs(), "fne-scenes-vit").unwrap();
@@ -130,7 +130,7 @@ fn fne_targets_have_the_papers_tables_and_figures() {
         for (figure, whole) in [(4, full.train.batch), (5, full.sampler.bank_size)] {
             let Some(view) = config.view(&Figure(figure)) else { continue };
             let x = |row: &String| config.number(row, view.x.as_ref().unwrap()).unwrap() as usize;
-            // Rounded: the released code's bank has 8,224 rows where the paper prints 8,192.
+            // Rounded: the released code's bank has 8,224 rows; the paper prints 8,192.
             let part = |row: &String| (4.0 * x(row) as f64 / whole as f64).round() as usize;
             let parts: Vec<_> = view.rows.iter().map(part).collect();
             assert_eq!(parts, [4, 3, 2, 1], "{name}, figure {figure}");
@@ -138,7 +138,7 @@ fn fne_targets_have_the_papers_tables_and_figures() {
     }
 }
 
-/// Where nothing was made smaller, the rows of HAL's tables are the paper's: rates by family, k, similarity.
+/// In the full-size targets the rows of HAL's tables have the paper's values: rates by family, k, similarity.
 #[test]
 fn hal_rows_are_the_papers() {
     use hubness::losses::AaaiOptions;
@@ -178,7 +178,7 @@ fn hal_rows_are_the_papers() {
     }
 }
 
-/// Figure 1 is over k, Figure 2 of N_1, text to image; captions have the released code's marks where nothing was made smaller.
+/// Figure 1 is over k, Figure 2 shows N_1, text to image; in the full-size targets captions have the released code's marks.
 #[test]
 fn hal_targets_have_the_papers_figures() {
     use itm_core::text::Marks;
@@ -203,7 +203,7 @@ fn hal_targets_have_the_papers_figures() {
     }
 }
 
-/// The targets that train nothing name rows that another one trains, and the paper's inferences in the paper's order.
+/// The targets that train nothing name rows of a target that trains, and the paper's inferences in the paper's order.
 #[test]
 fn hubs_are_measured_of_rows_that_are_trained() {
     for name in ["hubness-flickr8k", "hubness-flickr8k-fne", "hubness-scenes", "hubness-scenes-fne"]
@@ -225,8 +225,8 @@ fn hubs_are_measured_of_rows_that_are_trained() {
     }
 }
 
-/// Where nothing was made smaller, Full is the preset `default`; in every target a row differs from Full in what its name says, and
-/// all are scored at the same boundary but for the one that says otherwise.
+/// In the full-size targets Full is the preset `default`. In every target a row differs from Full in what its name says, and
+/// all rows are scored at the same boundary, except the row that names another boundary.
 #[test]
 fn naaf_rows_differ_in_what_their_names_say() {
     use naaf::{Attention, InferenceBoundary, Intra, NegativeAware, Preset, Scan, Score, WordPool};
@@ -261,7 +261,7 @@ fn naaf_rows_differ_in_what_their_names_say() {
             }
             let mut want = full.clone();
             change(&mut want);
-            want.train.learning_rate = row(row_name).train.learning_rate; // each row's own
+            want.train.learning_rate = row(row_name).train.learning_rate; // each row has its own rate
             want.loss.warmup_epochs = row(row_name).loss.warmup_epochs;
             assert_eq!(row(row_name), want, "{name}, {row_name}");
         }
@@ -270,7 +270,7 @@ fn naaf_rows_differ_in_what_their_names_say() {
             ("SCAN i-t", Scan::image_to_text(naaf::Pooling::Mean)),
         ] {
             let Attention::Scan(got) = row(row_name).attention else { panic!("{row_name}") };
-            let lambda_lse = got.lambda_lse; // of another pooling
+            let lambda_lse = got.lambda_lse; // for another pooling
             assert_eq!(got, Scan { lambda_lse, ..scan }, "{name}, {row_name}");
         }
         let mut global = row("global triplet");
@@ -286,7 +286,7 @@ fn naaf_rows_differ_in_what_their_names_say() {
         let mut want = Preset::Default.config();
         want.train.batch = batch; // N23
         assert_eq!(target.row::<NaafConfig>("w/o GloVe").unwrap(), want);
-        want.model.word_vectors = naaf::VectorsFrom::Given; // a file, which no preset knows
+        want.model.word_vectors = naaf::VectorsFrom::Given; // a file, which no preset has
         assert_eq!(target.row::<NaafConfig>("Full").unwrap(), want);
     }
 }

@@ -1,4 +1,4 @@
-//! Laws that every row of every method keeps: a method is in them once it is in `itm_run::methods::ALL`.
+//! Laws that every row of every method keeps. They cover each method in `itm_run::methods::ALL`.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 

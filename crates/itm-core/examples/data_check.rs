@@ -1,4 +1,4 @@
-//! Checks a data folder and, where it has features, loads it: `cargo run --release --example data_check -- DIR`.
+//! Checks a data folder and loads it if it has features: `cargo run --release --example data_check -- DIR`.
 #![allow(clippy::print_stdout, reason = "an example for people")]
 
 use std::time::Instant;

@@ -1,7 +1,7 @@
-//! Checkpoint files: named tensors in the safetensors format, checked on the way back.
+//! Checkpoint files: named tensors in the safetensors format, checked when they are read.
 //!
-//! [`Writer`] collects values, modules and optimisers into the bytes of a file; [`Reader`] opens one, refuses what is cut
-//! off, of another kind or of other shapes, and names the entry that is to blame.
+//! [`Writer`] collects values, modules and optimisers into the bytes of a file. [`Reader`] opens a file. It refuses a
+//! truncated file, another kind of file and entries of other shapes, and names the entry at fault.
 
 mod optimizer;
 
@@ -16,7 +16,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::{Error, Result, host};
 
-/// Tensors on their way into a file.
+/// Collects tensors for a file.
 ///
 /// ```
 /// use itm_core::checkpoint::{Reader, Writer};
@@ -41,32 +41,35 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Values of a shape.
+    /// Adds values with a shape.
     pub fn f32s(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.entries.push((name.to_string(), Dtype::F32, shape.to_vec(), bytes));
     }
 
-    /// A row of numbers.
+    /// Adds a row of numbers.
     pub fn f64s(&mut self, name: &str, values: &[f64]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.entries.push((name.to_string(), Dtype::F64, vec![values.len()], bytes));
     }
 
-    /// A row of integers.
+    /// Adds a row of integers.
     pub fn i64s(&mut self, name: &str, values: &[i64]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.entries.push((name.to_string(), Dtype::I64, vec![values.len()], bytes));
     }
 
-    /// All parameters of a module, named by their path under `prefix`.
+    /// Adds all parameters of a module, named by their path under `prefix`.
     pub fn module<M: Module>(&mut self, prefix: &str, module: &M) {
         module.visit(&mut Save { path: vec![prefix.to_string()], writer: self });
     }
 
-    /// The file: what is in it is of this kind.
+    /// The bytes of the file. `kind` is stored in the file; [`Reader::open`] checks it.
     ///
     /// # Errors
+    /// If the values of an entry do not fit its shape.
+    ///
+    /// # Panics
     /// If two entries have one name.
     pub fn contents(&self, kind: &str) -> Result<Vec<u8>> {
         let invalid = |e: &dyn std::fmt::Display| Error::invalid(kind, "tensors", e);
@@ -104,7 +107,7 @@ impl ModuleVisitor for Save<'_> {
     }
 }
 
-/// A file that was read and holds well-formed tensors of the wanted kind.
+/// A file that was read and holds well-formed tensors of the expected kind.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -117,7 +120,7 @@ impl Reader {
     /// Reads a file of this kind.
     ///
     /// # Errors
-    /// If it is missing, cut off, or of another kind.
+    /// If the file is missing, truncated, or of another kind.
     pub fn open(path: &Path, kind: &str) -> Result<Self> {
         let bytes = fs::read(path).map_err(Error::io(path))?;
         let reader = Self { path: path.to_path_buf(), bytes, asked: RefCell::default() };
@@ -164,7 +167,7 @@ impl Reader {
     /// The values of an entry.
     ///
     /// # Errors
-    /// If there is none, or one of another type or shape.
+    /// If there is no such entry, or it has another type or shape.
     pub fn f32s(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let bytes = self.bytes_of(name, Dtype::F32, shape)?;
         Ok(bytes.as_chunks().0.iter().map(|c| f32::from_le_bytes(*c)).collect())
@@ -173,7 +176,7 @@ impl Reader {
     /// The `n` numbers of an entry.
     ///
     /// # Errors
-    /// If there is none, or one of another type or shape.
+    /// If there is no such entry, or it has another type or length.
     pub fn f64s(&self, name: &str, n: usize) -> Result<Vec<f64>> {
         let bytes = self.bytes_of(name, Dtype::F64, &[n])?;
         Ok(bytes.as_chunks().0.iter().map(|c| f64::from_le_bytes(*c)).collect())
@@ -182,7 +185,7 @@ impl Reader {
     /// The `n` integers of an entry.
     ///
     /// # Errors
-    /// If there is none, or one of another type or shape.
+    /// If there is no such entry, or it has another type or length.
     pub fn i64s(&self, name: &str, n: usize) -> Result<Vec<i64>> {
         let bytes = self.bytes_of(name, Dtype::I64, &[n])?;
         Ok(bytes.as_chunks().0.iter().map(|c| i64::from_le_bytes(*c)).collect())
@@ -198,16 +201,16 @@ impl Reader {
         load.failed.map_or(Ok(module), Err)
     }
 
-    /// Refuses a file with an entry that nobody read.
+    /// Refuses a file with an entry that was never read.
     ///
     /// # Errors
-    /// The first such entry, by name.
+    /// Names the first such entry in alphabetical order.
     pub fn nothing_else(&self) -> Result<()> {
         let (tensors, asked) = (self.tensors()?, self.asked.borrow());
         let mut names = tensors.names();
         names.sort_unstable();
         match names.into_iter().find(|name| !asked.contains(*name)) {
-            Some(name) => Err(self.refuse(name, "entries of the model alone", "a foreign one")),
+            Some(name) => Err(self.refuse(name, "only entries of the model", "a foreign entry")),
             None => Ok(()),
         }
     }
@@ -253,7 +256,8 @@ impl ModuleMapper for Load<'_> {
     }
 }
 
-/// Whether a part is named in a path: the variant of an enum is not, so that a module may become one of several kinds.
+/// Whether a container adds a name to a path. A variant of an enum adds none, so that a module can later become an
+/// enum.
 pub(crate) fn is_named(container: &str) -> bool {
     !container.starts_with("Enum:")
 }

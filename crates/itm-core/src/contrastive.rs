@@ -1,4 +1,4 @@
-//! Losses that compare every pair of a batch with all others: InfoNCE and the pairwise sigmoid.
+//! Losses over all pairs of a batch: InfoNCE and the pairwise sigmoid.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::log_sigmoid;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::learn::{above_zero, within};
 use crate::{Block, Result, Siblings, host};
 
-/// The largest 1/τ a learned temperature reaches (CLIP).
+/// The largest 1/τ that a learned temperature reaches (CLIP).
 const LARGEST_SCALE: f64 = 100.0;
 
-/// The temperature τ that scores are divided by: a number, or learnt.
+/// The temperature τ that divides the scores: a fixed number or a learnt parameter.
 ///
 /// ```text
 /// fixed: τ      learnt: 1/τ = exp(min(θ, log 100))
 /// ```
 ///
 /// # Departures
-/// CLIP sets θ itself back to log 100 after each update. Here θ may pass the bound and 1/τ does not; the gradient at the bound
-/// goes on to θ, so that it can come back.
+/// CLIP sets θ itself back to log 100 after each update. Here θ may pass the bound, but 1/τ does not. Past the bound, θ
+/// gets the gradient at the bound, so that θ can come back.
 #[derive(Module, Debug)]
 pub enum Temperature {
     /// τ, above 0.
@@ -30,13 +30,13 @@ pub enum Temperature {
 }
 
 impl Temperature {
-    /// A temperature that is learnt, from τ on. CLIP starts at 0.07.
+    /// A learnt temperature that starts at τ. CLIP starts at 0.07.
     pub fn learned(tau: f64, device: &Device) -> Self {
         let start = Tensor::from_floats([-tau.ln() as f32], device);
         Self::Learned(Param::from_tensor(start))
     }
 
-    /// τ, as it is now.
+    /// The present value of τ.
     pub fn value(&self) -> f64 {
         match self {
             Self::Fixed(tau) => *tau,
@@ -53,14 +53,15 @@ impl Temperature {
     }
 }
 
-/// 1/τ, with the gradient at the bound for all that is past it.
+/// 1/τ. Past the bound, its gradient is the gradient at the bound.
 fn scale(log: &Param<Tensor<1>>) -> Tensor<1> {
     let log = log.val();
     let past = (log.clone().detach() - LARGEST_SCALE.ln()).clamp_min(0.0);
     (log - past).exp()
 }
 
-/// InfoNCE, symmetric: how surprising its own text is for each image and its own image for each text, `[b]` each, not reduced.
+/// Symmetric InfoNCE: the cross-entropy of the own text for each image, and of the own image for each text; `[b]` each,
+/// not reduced.
 ///
 /// ```text
 /// ℓ(a) = log Σ_{c ∈ C(a)} exp(s(a, c) / τ) − s(a, a⁺) / τ
@@ -70,17 +71,19 @@ fn scale(log: &Param<Tensor<1>>) -> Tensor<1> {
 /// |---|---|---|---|
 /// | s | `scores`, images × texts, own pairs on the diagonal; cosines | `[b, b]` | I·T |
 /// | τ | `temperature` | | exp(−t) |
-/// | C(a) | all of the batch, the own pair with them, but for `siblings` that are masked | | all |
+/// | C(a) | all candidates of the batch, the own included, except masked `siblings` | | all |
 /// | ℓ | result: images as anchors, texts as anchors | `[b]` twice | `loss_i`, `loss_t` |
 ///
-/// A term is never below 0. It is 0, with the gradient 0, for an anchor that has no candidate but its own: one pair alone, or
-/// a batch of one image whose siblings are masked. A masked score reaches neither loss nor gradient, whatever it is.
+/// A term is never below 0. The term and its gradient are 0 for an anchor whose only candidate is its own: in a batch
+/// of one pair, or in a batch of one image whose siblings are masked. A masked score reaches neither loss nor gradient,
+/// whatever its value.
 ///
 /// # Panics
 /// If `scores` is not square, or there are not `b` image ids.
 ///
 /// # Departures
-/// CLIP takes the mean over the batch and the mean of both directions, and knows no siblings; both are the caller's.
+/// CLIP takes the mean over the batch and over both directions, and has no siblings. Here the caller reduces and
+/// chooses `siblings`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -103,7 +106,7 @@ pub fn info_nce(
     let (b, device) = (scores.dims()[0], scores.device());
     let masked = siblings.masked(b, &device); // symmetric
     let scores = match &masked {
-        // Before τ too: a product with its gradient would spread what a masked score holds.
+        // Also before τ is applied: the gradient of τ multiplies by the score, which may be infinite or NaN.
         Some(masked) => scores.mask_fill(masked.clone(), 0.0),
         None => scores,
     };
@@ -120,7 +123,8 @@ pub fn info_nce(
     })
 }
 
-/// The pairwise sigmoid loss: each pair of the batch by itself, matching or not, `[b, b]`, not reduced.
+/// The pairwise sigmoid loss: one binary classification (match or no match) per pair of the batch, `[b, b]`, not
+/// reduced.
 ///
 /// ```text
 /// ℓ(i, j) = −log σ(y_ij · (s_ij / τ + β)),   y = 1 on the diagonal, −1 elsewhere
@@ -129,17 +133,18 @@ pub fn info_nce(
 /// | symbol | here | shape | SigLIP |
 /// |---|---|---|---|
 /// | s | `scores`, images × texts, own pairs on the diagonal; cosines | `[b, b]` | x·y |
-/// | 1/τ | `temperature` | | t = exp t′, from 10 on |
-/// | β | `bias`, a parameter's value or a constant | `[1]` | b, from −10 on |
-/// | ℓ | result; 0, with the gradient 0, for `siblings` that are masked | `[b, b]` | |
+/// | 1/τ | `temperature` | | t = exp t′, starts at 10 |
+/// | β | `bias`, a parameter's value or a constant | `[1]` | b, starts at −10 |
+/// | ℓ | result; value and gradient are 0 for masked `siblings` | `[b, b]` | |
 ///
-/// A single pair has only the term of its own match. A masked score never reaches the loss or the gradient, whatever its value.
+/// In a batch of one pair, the only term is the match. A masked score never reaches the loss or the gradient, whatever
+/// its value.
 ///
 /// # Panics
 /// If `scores` is not square, or there are not `b` image ids.
 ///
 /// # Departures
-/// SigLIP sums and divides by b, knows no siblings, and bounds no temperature.
+/// SigLIP sums and divides by b, has no siblings, and does not bound the temperature.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -150,7 +155,7 @@ pub fn info_nce(
 /// let scores = Tensor::<2>::from_floats([[0.5, 0.0], [-0.5, 0.0]], &device);
 /// let (temperature, bias) = (Temperature::Fixed(0.5 / 3f64.ln()), Tensor::zeros([1], &device));
 /// let terms = sigmoid_pairs(scores, &temperature, bias, Siblings::Negatives);
-/// // s / τ: log 3, 0; −log 3, 0. σ(log 3) = 3/4, for the pair that matches and for that which does not; σ(0) = 1/2.
+/// // s / τ: log 3, 0; −log 3, 0. σ(log 3) = 3/4 for the first pair of each row; σ(0) = 1/2 for the second.
 /// let want = [4f32 / 3.0, 2.0, 4.0 / 3.0, 2.0].map(f32::ln);
 /// for (term, want) in terms.into_data().iter::<f32>().zip(want) {
 ///     assert!((term - want).abs() < 1e-6);
@@ -176,31 +181,31 @@ pub fn sigmoid_pairs(
     }
 }
 
-/// Temperature and bias of a contrastive loss, as a configuration says them.
+/// Temperature and bias of a contrastive loss, as a configuration gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContrastiveOptions {
-    /// τ, or where it begins.
+    /// τ, or the start of a learnt τ.
     pub temperature: f64,
-    /// β of the pairwise sigmoid, or where it begins; InfoNCE does not use it.
+    /// β of the pairwise sigmoid, or the start of a learnt β. InfoNCE does not use β.
     pub bias: f64,
     /// Whether both are learnt.
     pub learn: Learnt,
 }
 
-/// Whether a number of a loss is learnt.
+/// Whether temperature and bias are learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Learnt {
-    /// It stays as it is.
+    /// Both stay at the configured values.
     #[default]
     Fixed,
-    /// It is a parameter beside the weights.
+    /// Both are parameters, like the weights.
     Learned,
 }
 
 impl ContrastiveOptions {
-    /// Refuses numbers that no loss can be made with.
+    /// Refuses numbers that no loss can use.
     ///
     /// # Errors
     /// Names the key, its range and its value.
@@ -223,7 +228,7 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// As the options say.
+    /// Builds the loss from its options.
     pub fn new(options: &ContrastiveOptions, device: &Device) -> Self {
         let ContrastiveOptions { temperature, bias, learn } = *options;
         let beta = || Param::from_tensor(Tensor::from_floats([bias as f32], device));
@@ -248,7 +253,7 @@ impl Contrast {
         (i2t.mean() + t2i.mean()) / 2.0
     }
 
-    /// The sum of [`sigmoid_pairs`] over all pairs, divided by the batch.
+    /// The sum of [`sigmoid_pairs`] over all pairs, divided by the batch size.
     ///
     /// # Panics
     /// As [`sigmoid_pairs`].

@@ -2,14 +2,14 @@
 
 use burn::module::Module;
 
-/// Moves every parameter of `target` towards the one of `online`.
+/// Moves every parameter of `target` towards the same parameter of `online`.
 ///
 /// ```text
 /// θᵐ ← m θᵐ + (1 − m) θ        FNE Eq. (14), in f32
 /// ```
 ///
-/// `target` starts as `online.valid()` and stays without gradients. Parameters are matched by their order, which two
-/// modules of one construction share. On the CPU they are averaged in place where nobody else holds them: hand over the
+/// `target` starts as `online.valid()` and never has gradients. Parameters are matched by their order, so both modules
+/// must be built the same way. On the CPU the update is in place if nobody else holds the values of `target`: pass the
 /// module itself, not a clone.
 ///
 /// # Panics
@@ -41,7 +41,7 @@ mod tests {
         all
     }
 
-    /// By hand: 0.75 · 1 + 0.25 · 5 = 2 and so on; `online` itself stays.
+    /// By hand: 0.75 · 1 + 0.25 · 5 = 2 and so on; `online` does not change.
     #[test]
     fn golden_one_update() {
         let online = two([5., 6., 7., 8.], [-4., 0.], &Device::flex().autodiff());
@@ -51,8 +51,9 @@ mod tests {
         assert_eq!(values(&online), [5., 6., 7., 8., -4., 0.]);
     }
 
-    /// θᵐ after k updates towards a constant c is c + mᵏ (θ₀ − c): here m = 0.995, k = 1,000, where half precision would
-    /// have stopped long before. Each update rounds once or twice at 2⁻²⁴; m keeps the last 200 of these errors.
+    /// After k updates towards a constant c, θᵐ is c + mᵏ (θ₀ − c). Here m = 0.995 and k = 1,000; half precision would
+    /// stop long before. Each update rounds once or twice at 2⁻²⁴; with this m, about the last 200 rounding errors add
+    /// up.
     #[test]
     fn a_thousand_updates_follow_the_closed_form() {
         let (start, goal) = ([1., -1., 0.5, 100.], [0.1, 0.3, 0.5, 99.]);

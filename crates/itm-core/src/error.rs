@@ -1,4 +1,4 @@
-//! One error for everything that comes from outside: where, expected, got.
+//! One error type for all data from outside: where, expected, got.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Something was read and is not what it must be.
+    /// The data was read, but it is not what it must be.
     Invalid {
         /// File and line, field or row.
         place: String,
         /// What was expected there.
         expected: String,
-        /// What stood there.
+        /// What was found there.
         got: String,
     },
 }
@@ -30,7 +30,7 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Something was read and is not what it must be.
+    /// The data was read, but it is not what it must be.
     ///
     /// ```
     /// let e = itm_core::Error::invalid("caps.txt line 7", "a caption", "an empty line");

@@ -1,4 +1,4 @@
-//! Reading whole files with limits, and the hashes that say what was read.
+//! Reads whole files with a size limit, and hashes them to record what was read.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, Result};
 
-/// The largest text or JSON file that is read whole: COCO's Karpathy file has 144 MB.
+/// The largest text or JSON file that is read whole. COCO's Karpathy file has 144 MB.
 pub(crate) const LARGEST_TEXT: u64 = 1 << 30;
 
 /// One file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHash {
-    /// Path below the data folder, with `/`.
+    /// Path below the data folder, with `/` as separator.
     pub name: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// SHA-256, hexadecimal.
     pub sha256: String,
@@ -25,12 +25,12 @@ pub struct FileHash {
 /// Every file that was read, and one hash over all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// In the order of reading.
+    /// The files in the order of reading.
     pub files: Vec<FileHash>,
 }
 
 impl Manifest {
-    /// Adds a file. A name below `root` is kept relative to it, so that the hash survives a move of the folder.
+    /// Adds a file. Names below `root` are relative to `root`, so that the hash does not change when the folder moves.
     pub(crate) fn add(&mut self, root: &Path, path: &Path, bytes: &[u8]) {
         self.files.push(FileHash {
             name: relative(root, path),
@@ -39,7 +39,7 @@ impl Manifest {
         });
     }
 
-    /// SHA-256 over the lines `<sha256>  <name>`, sorted by name in bytes: what
+    /// SHA-256 over the lines `<sha256>  <name>`, sorted by the bytes of the name: the hash that
     /// `sha256sum $(LC_ALL=C ls …) | sha256sum` prints inside the folder.
     pub fn combined(&self) -> String {
         let mut files: Vec<_> = self.files.iter().collect();
@@ -52,7 +52,7 @@ impl Manifest {
         hex(&hash.finalize())
     }
 
-    /// Length of all files together.
+    /// Length of all files together, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.bytes).sum()
     }
@@ -75,7 +75,8 @@ fn relative(root: &Path, path: &Path) -> String {
         .join("/")
 }
 
-/// A whole file, at most `limit` bytes: the length is looked at before anything is allocated, and again while reading.
+/// Reads a whole file of at most `limit` bytes. The length is checked before anything is allocated, and again while
+/// reading.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(Error::io(path))?;
     let meta = file.metadata().map_err(Error::io(path))?;
@@ -93,7 +94,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Refuses folders, pipes and devices: they have no length.
+/// Refuses folders, pipes and devices, because they have no length.
 pub(crate) fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
     if meta.is_file() {
         return Ok(());
@@ -102,7 +103,7 @@ pub(crate) fn regular(path: &Path, meta: &fs::Metadata) -> Result<()> {
     Err(Error::invalid(path.display(), "a file", got))
 }
 
-/// The bytes as text without a byte order mark; names the line of the first byte that is not UTF-8.
+/// The bytes as text without a byte order mark. An error names the line of the first byte that is not UTF-8.
 pub(crate) fn utf8(place: &str, bytes: Vec<u8>) -> Result<String> {
     let text = String::from_utf8(bytes).map_err(|e| {
         let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
@@ -116,7 +117,7 @@ pub(crate) fn utf8(place: &str, bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-/// The lines of a text, without line ends; `what` must stand on each of them.
+/// The lines of a text, without line ends. Each line must hold `what`; an empty line is an error.
 pub(crate) fn lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
     let lines = empty_or_lines(place, what, text)?;
     match lines.iter().position(|line| line.trim().is_empty()) {
@@ -128,7 +129,7 @@ pub(crate) fn lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> 
     }
 }
 
-/// The same of a text in which lines may be empty, but not all of it.
+/// The lines of a text, without line ends. Lines may be empty, but an empty text is an error.
 pub(crate) fn empty_or_lines(place: &str, what: &str, text: &str) -> Result<Vec<String>> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
@@ -148,12 +149,12 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The last component of a path in data, which may come with either separator.
+/// The last component of a path that a data file names, with `/` or `\` as separator.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The beginning of a text, for error lines: one line in quotes, at most 60 characters, `…` where there are more.
+/// The beginning of a text, for error lines: one line in quotes, at most 60 characters, then `…` if the text is longer.
 ///
 /// ```
 /// use itm_core::data::excerpt;
@@ -170,7 +171,7 @@ pub fn excerpt(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// NIST's own examples.
+    /// NIST's examples.
     #[test]
     fn sha256_of_known_bytes() {
         assert!(sha256_hex(b"").starts_with("e3b0c44298fc1c149afbf4c8996fb924"));

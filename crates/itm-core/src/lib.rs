@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
-//! Feature `burn`: what methods under training share (`learn`), encoders, negatives, the triplet loss, contrastive losses, momentum, checkpoints of
-//! modules and optimisers. Features `weights`, `pytorch`, `hub`, `pieces`: checkpoints and word pieces of Hugging Face folders.
+//! Feature `burn`: the shared parts of methods under training (`learn`), encoders, negatives, the triplet loss,
+//! contrastive losses, momentum encoders, checkpoints of modules and optimisers. Features `weights`, `pytorch`, `hub`,
+//! `pieces`: checkpoints and word pieces of Hugging Face folders.
 
 mod error;
 mod files;

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-/// Scores of `b` anchors against `n` candidates, as a loss and a sampler see them: one direction.
+/// Scores of `b` anchors against `n` candidates in one direction: the input of a loss and a sampler.
 ///
 /// | field | shape | |
 /// |---|---|---|
@@ -20,7 +20,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block of its parts.
+    /// Builds a block from its parts.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -31,7 +31,7 @@ impl Block {
         Self { positive, scores, excluded }
     }
 
-    /// Anchors and candidates of one batch, pair `i` on the diagonal: excluded there and nowhere else.
+    /// Anchors and candidates of one batch. Pair `i` is on the diagonal; only the diagonal is excluded.
     ///
     /// # Panics
     /// If `scores` is not square.
@@ -49,15 +49,16 @@ impl Block {
 /// Whether another pair of the same image is a negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Siblings<'a> {
-    /// It is: only the own pair is left out (HAL's released code).
+    /// The other pair is a negative: only the own pair is excluded (HAL's released code).
     #[default]
     Negatives,
-    /// It is not (`mask_same_image`): the image id of each pair, `[b]`.
+    /// The other pair is no negative (`mask_same_image`). Holds the image id of each pair, `[b]`.
     Masked(&'a [i64]),
 }
 
 impl Siblings<'_> {
-    /// Which of `b` × `b` pairs are masked: true off the diagonal where two are of one image. None if none can be.
+    /// Which of the `b` × `b` pairs are masked: true off the diagonal where both pairs have one image. `None` for
+    /// [`Siblings::Negatives`].
     ///
     /// # Panics
     /// If there are not `b` image ids.
@@ -72,7 +73,7 @@ impl Siblings<'_> {
 
 /// Chooses negatives. `&mut` because a sampler may learn or draw.
 pub trait NegativeSampler {
-    /// `[b, n]`, true: a negative of this anchor. Never where the block excludes it.
+    /// `[b, n]`, true where the candidate is a negative of this anchor. Never true for an excluded candidate.
     fn select(&mut self, block: &Block) -> Tensor<2, Bool>;
 }
 
@@ -86,9 +87,10 @@ impl NegativeSampler for AllNegatives {
     }
 }
 
-/// The candidate with the largest score among those not excluded, the first of equals.
+/// The candidate with the largest score among the candidates that are not excluded; among equals, the first.
 ///
-/// The hinge grows with the score, so this is also a largest hinge. An anchor whose candidates are all excluded has none.
+/// The hinge grows with the score, so this candidate also has the largest hinge. An anchor whose candidates are all
+/// excluded has no negative.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hardest;
 
@@ -98,7 +100,7 @@ impl NegativeSampler for Hardest {
         let scores =
             block.scores.clone().detach().mask_fill(block.excluded.clone(), f32::NEG_INFINITY);
         let [b, n] = scores.dims();
-        // "Not smaller" and not "equal": a NaN is selected and reaches the loss, where it is seen.
+        // The test is "not smaller", not "equal". So a NaN is selected and becomes visible in the loss.
         let smaller = scores.clone().lower(scores.clone().max_dim(1).expand([b, n]));
         let passed_over = smaller.bool_or(block.excluded.clone());
         let columns = Tensor::<1, burn::tensor::Int>::arange(0..n as i64, &scores.device());
@@ -128,7 +130,8 @@ mod tests {
     const O: bool = false;
     const X: bool = true;
 
-    /// By hand: the tie of row 0 goes to the first, row 1's largest is excluded, row 2 has nothing left.
+    /// By hand: the tie of row 0 goes to the first candidate, the largest score of row 1 is excluded, row 2 has no
+    /// candidate left.
     #[test]
     fn golden_hardest() {
         let scores = [0.1, 0.9, 0.9, /**/ 0.3, 0.2, 0.8, /**/ 0.5, 0.5, 0.5];
@@ -176,8 +179,8 @@ mod tests {
     }
 
     proptest! {
-        /// Hardest: at most one, exactly one where something is left, not excluded, and nothing left is larger or as
-        /// large and earlier.
+        /// Hardest selects one candidate if any candidate is left, else none. The selected candidate is not excluded.
+        /// No candidate that is left has a larger score, or an equal score and a smaller index.
         #[test]
         fn hardest_is_the_first_largest(scores in vec(0u8..4, 20), excluded in vec(any::<bool>(), 20)) {
             let scores: Vec<f32> = scores.into_iter().map(f32::from).collect();

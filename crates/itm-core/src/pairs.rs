@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// The annotated pairs of a split: every text belongs to one image, an image has any number of texts.
+/// The annotated pairs of a split: every text belongs to one image, and an image has any number of texts.
 ///
 /// ```
 /// use itm_core::Pairs;
@@ -24,7 +24,7 @@ impl Pairs {
     /// Pairs from the image of each text.
     ///
     /// # Errors
-    /// If a text names an image that is not there. Images without a text are allowed: protocols refuse them.
+    /// If a text names an image that does not exist. Images without a text are allowed here, but protocols refuse them.
     pub fn new(images: usize, image_of_text: Vec<usize>) -> Result<Self> {
         if let Some(text) = image_of_text.iter().position(|&i| i >= images) {
             let (place, bound) =

@@ -10,7 +10,7 @@ pub struct Relevance {
 }
 
 impl Relevance {
-    /// From the true texts of each image, in any order.
+    /// Takes the true texts of each image, in any order.
     ///
     /// # Panics
     /// If a text is not below `texts`.
@@ -24,7 +24,7 @@ impl Relevance {
         Self { texts_of_image, images_of_text }
     }
 
-    /// What is true within a part: consecutive images, and texts by their ascending numbers, both counted from 0 afterwards.
+    /// The true pairs of a part: consecutive images, and texts in ascending order. Both are numbered from 0 in the result.
     ///
     /// ```
     /// use itm_core::Relevance;
@@ -56,7 +56,7 @@ impl Relevance {
         self.texts_of_image[image].binary_search(&(text as u32)).is_ok()
     }
 
-    /// Whether a caption is true of an image, both by the ids of a batch: what an audit asks.
+    /// Whether a caption is true of an image, as a function of the ids in a batch; audits take this function.
     pub fn by_id(&self) -> impl Fn(i64, i64) -> bool {
         |image, caption| self.contains(image as usize, caption as usize)
     }

@@ -1,4 +1,4 @@
-//! The score matrix in which every method meets: rows are images, columns are texts.
+//! The score matrix that all methods share: rows are images, columns are texts.
 
 use crate::{Error, Result};
 
@@ -23,7 +23,7 @@ impl ScoreMatrix {
     /// A matrix from row-major values.
     ///
     /// # Errors
-    /// If the number of values is not `images · texts`, or one of them is NaN (its row and column are named).
+    /// If the number of values is not `images · texts`, or a value is NaN (the error names its image and text).
     pub fn new(images: usize, texts: usize, values: Vec<f32>) -> Result<Self> {
         if values.len() != images * texts {
             let expected = format!("{images} × {texts} = {} values", images * texts);
@@ -36,7 +36,7 @@ impl ScoreMatrix {
         Ok(Self { images, texts, values })
     }
 
-    /// A small matrix written out, for examples and tests.
+    /// A small matrix from literal rows, for examples and tests.
     ///
     /// # Panics
     /// If a value is NaN.
@@ -64,7 +64,7 @@ impl ScoreMatrix {
         &self.values
     }
 
-    /// The same, given away.
+    /// Gives all values away, row-major.
     pub fn into_values(self) -> Vec<f32> {
         self.values
     }
@@ -78,7 +78,7 @@ impl ScoreMatrix {
         order
     }
 
-    /// Texts become rows: for code written for one direction.
+    /// Texts become rows: for code that is written for one direction.
     pub fn transpose(&self) -> Self {
         const BLOCK: usize = 32; // both sides stay in the first-level cache
         let mut values = vec![0.0; self.values.len()];
@@ -94,7 +94,7 @@ impl ScoreMatrix {
         Self { images: self.texts, texts: self.images, values }
     }
 
-    /// The mean of several matrices: an ensemble, as the papers report "two seeds".
+    /// The mean of several matrices: an ensemble, such as the "two seeds" of the papers.
     ///
     /// The sum is taken in the given order, in f32, and multiplied by 1/n.
     ///

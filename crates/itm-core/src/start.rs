@@ -1,5 +1,5 @@
-//! Where a training begins: weights of two linear encoders that closed-form CCA gives, and what encoders know of the
-//! training data besides.
+//! The start of a training: initial weights of two linear encoders from closed-form CCA, and the statistics of the
+//! training data that encoders use.
 
 mod form;
 #[cfg(feature = "weights")]
@@ -13,18 +13,18 @@ use crate::{Error, Result};
 
 pub use form::{BagPooling, TextForm};
 
-/// What the weights of a model are before the first step.
+/// The weights of a model before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartFrom {
-    /// Each encoder's own: published ones, or random ones by the seed.
+    /// The encoder's usual start: published weights, or random weights from the seed.
     #[default]
     Random,
     /// Closed-form CCA of the training pairs: a [`Start`].
     Cca,
 }
 
-/// Which CCA the weights come from, and what fills the width it leaves.
+/// The CCA that gives the weights, and the fill of the remaining width.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartOptions {
@@ -32,11 +32,11 @@ pub struct StartOptions {
     pub ridge_image: f64,
     /// `ry`: ridge of the texts.
     pub ridge_text: f64,
-    /// `p`: power of a correlation as the weight of its dimension.
+    /// `p`: the weight of a dimension is its correlation to this power.
     pub power: f64,
-    /// `k`: columns of the maps that are CCA's.
+    /// `k`: number of columns of the maps that come from CCA.
     pub dims: usize,
-    /// Standard deviation of all other columns, relative to the deviation of CCA's entries.
+    /// Standard deviation of all other columns, relative to the standard deviation of the entries from CCA.
     pub fill: f64,
 }
 
@@ -65,7 +65,7 @@ impl StartOptions {
     /// Checks the width of the model against the width of CCA.
     ///
     /// # Errors
-    /// If CCA has more dimensions than the model, or fewer and nothing fills the rest.
+    /// If CCA has more dimensions than the model, or fewer dimensions and `fill` is 0.
     pub fn fits(&self, width: usize) -> Result<()> {
         let dims = self.dims;
         if dims > width {
@@ -103,14 +103,15 @@ pub struct LinearMap {
 ///
 /// | symbol | here                                                         | shape     |
 /// |--------|--------------------------------------------------------------|-----------|
-/// | x      | the features as the encoder takes them in                    | `[dx]`    |
+/// | x      | the features as the encoder gets them                        | `[dx]`    |
 /// | y      | idf of the distinct terms of a caption, at unit length       | `[dy]`    |
 /// | Wx, Wy | as in `cca::Cca`, columns times `sᵖ`                | `[·, k]`  |
 /// | W′, b′ | [`Start::image`], [`Start::text`]                            | `[·, d]`, `[d]` |
 ///
-/// The scale makes outputs of about unit length: how fast a unit vector turns under a step depends on it. Where `d > k`,
-/// the columns after `k` are drawn normal with [`StartOptions::fill`] times the deviation of the entries of the `k`, without
-/// bias, and scores are no longer CCA's.
+/// The scale gives outputs of about unit length. The scale matters because it decides how far an update turns the
+/// normalised output. Where `d > k`, the columns after the first `k` are drawn from a normal distribution and have no
+/// bias. Their standard deviation is [`StartOptions::fill`] times the deviation of the entries of the first `k`
+/// columns. The scores then differ from the scores of CCA.
 ///
 /// ```
 /// # #[cfg(feature = "cca")] {
@@ -128,7 +129,7 @@ pub struct LinearMap {
 /// let inputs = StartInputs { features: &features, captions: &captions, pairs: &pairs, terms: &terms };
 /// let Start { image, .. } = Start::solve(&inputs, 1, 0, &options)?;
 /// let mapped = 0.6 * image.weight[0] - 0.2 * image.weight[1] + image.bias[0];
-/// assert!((mapped.abs() - 1.0).abs() < 1e-6); // of unit length, as all images here
+/// assert!((mapped.abs() - 1.0).abs() < 1e-6); // unit length, like all images here
 /// # }
 /// # Ok::<(), itm_core::Error>(())
 /// ```
@@ -136,21 +137,21 @@ pub struct LinearMap {
 pub struct Start {
     /// Map of the images.
     pub image: LinearMap,
-    /// Map of the texts, of terms or in another [form](TextForm).
+    /// Map of the texts: from terms, or in another [form](TextForm).
     pub text: LinearMap,
 }
 
-/// What encoders know of the training data and do not learn.
+/// Statistics of the training data that encoders use but do not learn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputStatistics {
     /// Standard deviation of all values of the image features; 0 without features.
     pub deviation: f64,
-    /// Inverse document frequencies of the terms, where captions are sets of these.
+    /// Inverse document frequencies of the terms, where captions are sets of terms.
     pub idf: Option<Vec<f32>>,
 }
 
 impl InputStatistics {
-    /// The statistics of the **training** split, its features as the encoder takes them in.
+    /// The statistics of the **training** split. `features` are the features as the encoder gets them.
     pub fn of(features: &Features, terms: Option<&Terms>) -> Self {
         let n = features.values.len().max(1) as f64;
         let values = || features.values.iter().map(|&x| f64::from(x));
@@ -161,7 +162,8 @@ impl InputStatistics {
     }
 }
 
-/// The mean region of each image, in double precision: what stands in for a global feature where an encoder sees regions.
+/// The mean region of each image, computed in double precision. It replaces the global feature where an encoder reads
+/// regions.
 ///
 /// # Errors
 /// If a region cannot be read.
@@ -184,7 +186,7 @@ pub fn mean_regions(regions: &Regions) -> Result<Features> {
 mod tests {
     use super::*;
 
-    /// By hand, images of two regions and of one: (1 + 3) / 2, (2 + 6) / 2; and the region itself.
+    /// By hand: for an image of two regions (1 + 3) / 2 and (2 + 6) / 2; for an image of one region the region itself.
     #[test]
     fn golden_means_of_regions() {
         let regions = Regions::new(2, vec![2, 1], vec![1.0, 2.0, 3.0, 6.0, -5.0, 7.0]).unwrap();

@@ -16,19 +16,19 @@ pub use terms::Terms;
 pub use treebank::{treebank, treebank_line};
 pub use vocabulary::{Marks, OutOfVocabulary, Vocabulary, VocabularyOptions};
 
-/// A word of a caption, and where its pieces are: which of the caption's numbers stand for it.
+/// A word of a caption, and the positions of its pieces among the caption's numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// As a person reads it.
+    /// The word as a person reads it.
     pub text: String,
-    /// Places in the caption's numbers; with BERT counted from `[CLS]`, 0.
+    /// Positions in the caption's numbers; with BERT, `[CLS]` is position 0.
     pub pieces: Range<usize>,
 }
 
 /// The `max_words` of [`clean_caption`] in the FNE program.
 pub const CLEANED_WORDS: usize = 30;
 
-/// Caption cleaning of the FNE program, in its order. That program has [`CLEANED_WORDS`] as `max_words`.
+/// Caption cleaning of the FNE program, in that program's order. The program uses [`CLEANED_WORDS`] for `max_words`.
 ///
 /// ```text
 /// lower-case → delete , . ' ! ? " ( ) * # : ; ~ → '-', '/' to space → <person> to person
@@ -36,7 +36,7 @@ pub const CLEANED_WORDS: usize = 30;
 /// → split at single spaces, keep the first max_words
 /// ```
 ///
-/// A single tab or newline inside stays, and does not part words.
+/// A single tab or newline inside the caption stays, and does not separate words.
 ///
 /// ```
 /// use itm_core::text::{CLEANED_WORDS, clean_caption};
@@ -71,12 +71,12 @@ fn collapse(text: &str) -> String {
     out
 }
 
-/// White space as the original's regular expressions see it: Unicode's, and four separators that only Python counts.
+/// White space as in the original's regular expressions: Unicode's, and four separators that only Python counts.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// Lower-case runs of `[a-z0-9]`: an apostrophe parts words (`dog's` → `dog`, `s`).
+/// Lower-case runs of `[a-z0-9]`: an apostrophe separates words (`dog's` → `dog`, `s`).
 ///
 /// ```
 /// assert_eq!(itm_core::text::words("A dog's T-shirt."), ["a", "dog", "s", "t", "shirt"]);
@@ -87,7 +87,7 @@ pub fn words(caption: &str) -> Vec<String> {
     runs.filter(|w| !w.is_empty()).map(str::to_string).collect()
 }
 
-/// Lower-case runs of `[a-z0-9]` that apostrophes may join (`dog's` is one word), as the `tokens` of Karpathy's files.
+/// Lower-case runs of `[a-z0-9]` that apostrophes may join (`dog's` is one word), like the `tokens` of Karpathy's files.
 ///
 /// ```
 /// use itm_core::text::words_with_apostrophes;
@@ -99,7 +99,7 @@ pub fn words_with_apostrophes(caption: &str) -> Vec<String> {
     let runs = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '\'');
     let mut words = Vec::new();
     for run in runs {
-        // Of two apostrophes in a row neither stands inside a word.
+        // Two apostrophes in a row are not inside a word.
         for word in run.split("''") {
             let word = word.trim_matches('\'');
             if !word.is_empty() {

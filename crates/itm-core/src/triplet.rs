@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use crate::{Block, NegativeSampler};
 
-/// Triplet ranking loss of `b` anchors against `n` candidates: one direction, not reduced.
+/// Triplet ranking loss of `b` anchors against `n` candidates, in one direction, not reduced.
 ///
 /// ```text
 /// ℓ(a, c) = [ α − s(a, a⁺) + s(a, c) ]₊   for c ∈ N(a),   0 for every other c
@@ -18,14 +18,14 @@ use crate::{Block, NegativeSampler};
 /// | α        | `margin`         |          | α            | γ        | α         | margin   |
 /// | equation |                  |          | (2), (3)     | (15)     | (4)       | (15)     |
 ///
-/// Returns `ℓ`, `[b, n]`. For both directions add the loss of the transposed scores. An inactive hinge has the gradient
-/// zero, exactly; so has one that is just zero.
+/// Returns `ℓ`, `[b, n]`. For both directions, add the loss of the transposed scores. The gradient of an inactive hinge
+/// is exactly zero, also where the hinge is just zero.
 ///
 /// # Panics
-/// If `negatives` selects in another shape than `[b, n]`.
+/// If the selection of `negatives` does not have the shape `[b, n]`.
 ///
 /// # Departures
-/// The papers sum over the batch (FNE in its code); here the caller writes `.sum()` or `.mean()`.
+/// The papers (for FNE, its code) sum over the batch; here the caller writes `.sum()` or `.mean()`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -46,7 +46,7 @@ pub fn triplet(block: &Block, negatives: &mut impl NegativeSampler, margin: f64)
     let (got, want) = (selected.dims(), scores.dims());
     assert_eq!(got, want, "negatives of shape {got:?} for scores of shape {want:?}");
     let hinge = scores - positive + margin;
-    // A mask, and no product with zero: an excluded score may be infinite.
+    // A mask instead of a product with zero, because an excluded score may be infinite.
     let inactive = hinge.clone().lower_equal_elem(0.0).bool_or(selected.bool_not());
     hinge.mask_fill(inactive, 0.0)
 }
@@ -71,7 +71,7 @@ mod tests {
         (i2t + t2i).into_scalar::<f32>()
     }
 
-    /// Worked by hand from HAL Eq. (2) and (3), α = 0.2. The matrix is not symmetric, so a wrong axis shows.
+    /// Worked by hand from HAL Eq. (2) and (3), α = 0.2. The matrix is not symmetric, so that a wrong axis fails.
     #[test]
     fn golden_three_pairs() {
         #[rustfmt::skip]
@@ -89,7 +89,8 @@ mod tests {
         }
     }
 
-    /// Gradient of the sum: +1 at each active negative, −1 each at its positive; none for a hinge below or at zero.
+    /// Gradient of the sum: each active negative adds +1 at itself and −1 at its positive. A hinge at or below zero
+    /// adds nothing.
     #[test]
     fn golden_gradient() {
         // Margin 0.25; row 0: hinges 0.125 and exactly 0; row 1: −0.5 and 0.5; row 2: both negative.

@@ -1,5 +1,6 @@
-//! A bag of words, forward and backward: this crate's, the same composed of burn's gather and scatter, and as a product with the dense
-//! matrix of term weights. All in one run, interleaved, best of many.
+//! Times of a bag of words, forward and backward: this crate's operation, the same composed of burn's gather and
+//! scatter, and a product with the dense matrix of term weights. The three alternate in one process; each time is the
+//! best of many runs.
 //!
 //! ```text
 //! MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967295 cargo bench -p itm-kernels --features flex --bench bag
@@ -15,13 +16,13 @@ use itm_kernels::{bag, uniform};
 
 struct Size {
     captions: usize,
-    /// Terms of a caption.
+    /// Terms per caption.
     terms: usize,
     vocabulary: usize,
     width: usize,
 }
 
-/// Those of Scenes, of Flickr8k and of a vocabulary as large as COCO's.
+/// The sizes of Scenes, of Flickr8k and of a vocabulary as large as COCO's.
 #[rustfmt::skip]
 const SIZES: [Size; 3] = [
     Size { captions: 128, terms: 8, vocabulary: 150, width: 128 },
@@ -69,7 +70,7 @@ fn row(size: &Size) {
     println!("{name:36} {ours:9.3} {composed:9.3} {dense:9.3}  {:.2}", ours / composed);
 }
 
-/// Rows gathered, times their weights, added up where their caption stands.
+/// Gathers rows, multiplies them by their weights and adds them up per caption.
 fn composed(table: &Tensor<2>, entries: &[Vec<(u32, f32)>]) -> Tensor<2> {
     let (device, [_, width]) = (table.device(), table.dims());
     let all = || entries.iter().flatten();
@@ -86,7 +87,7 @@ fn composed(table: &Tensor<2>, entries: &[Vec<(u32, f32)>]) -> Tensor<2> {
     zeros.select_assign(0, numbers(owners), rows, IndexingUpdateOp::Add)
 }
 
-/// The captions as a matrix of mostly zeros.
+/// The captions as a dense matrix of mostly zeros.
 fn dense(table: &Tensor<2>, entries: &[Vec<(u32, f32)>]) -> Tensor<2> {
     let [vocabulary, _] = table.dims();
     let mut weights = vec![0.0; entries.len() * vocabulary];

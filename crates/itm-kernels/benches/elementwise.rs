@@ -1,13 +1,15 @@
-//! Element-wise and row operations at the sizes of ViT-B/16, batch 4: GB/s of the vector half beside a copy's, and the time of one
-//! training pass on burn tensors beside the same composed of burn's operations. All in one run, interleaved, best of many.
+//! Element-wise and row operations at the sizes of ViT-B/16, batch 4. The first table gives GB/s of the vector half
+//! beside GB/s of a copy. The second table gives the time of one training pass on burn tensors, beside the same pass
+//! composed of burn's operations. The candidates of a row alternate in one process; each time is the best of many
+//! runs.
 //!
 //! ```text
 //! MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967295 cargo bench -p itm-kernels --features flex
 //! ```
 //!
-//! The two variables keep freed memory, as `itm` does; without them every pass faults its buffers in again. Bytes are what an
-//! operation must read and write: 2 values forward, 3 backward (softmax and norm read a row again, from the cache), one less
-//! for dropout.
+//! The two variables keep freed memory, as `itm` does. Without them every pass pays the page faults of its buffers
+//! again. The bytes count the values that an operation must read and write, per element: 2 forward and 3 backward
+//! (softmax and norm read a row again, but from the cache). Dropout has 2 backward; a sum needs 1 or 2 more forward.
 
 #![allow(clippy::print_stdout)] // a benchmark prints its table
 
@@ -34,7 +36,7 @@ fn main() {
 
 type Run<'a> = Box<dyn FnMut() -> Duration + 'a>;
 
-/// Best time of each, in milliseconds, interleaved for some seconds.
+/// The best time of each run in milliseconds. The runs alternate for some seconds.
 fn best<const N: usize>(mut runs: [Run; N]) -> [f64; N] {
     let (start, mut best) = (Instant::now(), [Duration::MAX; N]);
     while start.elapsed() < Duration::from_secs(4) {
@@ -55,7 +57,7 @@ fn numbers(n: usize, seed: u64) -> Vec<f32> {
     (0..n as u64).map(|k| 4.0 * random::unit(seed, k) - 2.0).collect()
 }
 
-/// A line of the first table: `forward` makes or changes values, `backward` changes the gradient that it is given.
+/// Prints two lines of the first table. `forward` makes or changes values; `backward` changes its gradient in place.
 fn vector_row(
     name: &str,
     n: usize,
@@ -149,7 +151,7 @@ fn vectors() {
     );
 }
 
-/// A line of the second table: one training pass of each.
+/// Prints a line of the second table: the time of one training pass of each candidate.
 fn tensor_row<const D: usize>(
     name: &str,
     shape: [usize; D],
@@ -181,7 +183,7 @@ fn tensors() {
         "norm of a sum 788 × 768",
         [788, 768],
         |x| norm.forward_sum(x, r.clone()),
-        |x| norm.forward(x + r.clone()), // what the one pass is worth
+        |x| norm.forward(x + r.clone()), // two passes
     );
 
     tensor_row(
@@ -207,6 +209,6 @@ fn tensors() {
         "sum, dropout 788 × 768",
         [788, 768],
         |x| dropout.forward_sum(x, r.clone(), noise),
-        |x| r.clone() + dropout.forward(x, noise), // what the one pass is worth
+        |x| r.clone() + dropout.forward(x, noise), // two passes
     );
 }

@@ -1,11 +1,12 @@
-//! A gated recurrent unit, one training pass: this crate's, the same composed of burn's operations, burn's own layer, and the
-//! time that the matrix products alone need. All in one run, interleaved, best of many.
+//! Times of a gated recurrent unit, for a training pass and for a forward pass: this crate's unit, the same unit
+//! composed of burn's operations, burn's own layer, and only the matrix products. The four alternate in one process;
+//! each time is the best of many runs.
 //!
 //! ```text
 //! MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967295 cargo bench -p itm-kernels --features flex
 //! ```
 //!
-//! The two variables keep freed memory, as `itm` does; without them every pass faults its buffers in again.
+//! The two variables keep freed memory, as `itm` does. Without them every pass pays for page faults of its buffers.
 
 #![allow(clippy::print_stdout)] // a benchmark prints its table
 
@@ -22,7 +23,7 @@ struct Size {
     steps: usize,
     input: usize,
     hidden: usize,
-    /// Shortest and longest sequence: lengths are spread evenly.
+    /// Shortest and longest length; the lengths are spread evenly between the two.
     lengths: [usize; 2],
     units: Units,
 }
@@ -115,7 +116,7 @@ fn row(size: &Size, pass: Pass) {
     );
 }
 
-/// The unit in burn's operations, gates packed, one input product; lengths are ignored.
+/// The unit in burn's operations, with packed gates and one input product for all steps. It ignores the lengths.
 fn composed(gru: &Gru, x: Tensor<3>) -> Tensor<3> {
     let [b, l, i] = x.dims();
     let [h, _] = gru.w_hh.dims();
@@ -137,9 +138,9 @@ fn composed(gru: &Gru, x: Tensor<3>) -> Tensor<3> {
     Tensor::stack(states, 1)
 }
 
-/// The same multiplications as one large product each: what no implementation on this gemm can beat.
+/// The same multiplications, each as one large product. No implementation on this gemm can be faster.
 struct Products {
-    /// (m, k, n) and the left, the right and the result.
+    /// (m, k, n), and the values of the left operand, the right operand and the result.
     all: Vec<([usize; 3], [Vec<f32>; 3])>,
 }
 
@@ -149,8 +150,8 @@ impl Products {
         let mut sizes = vec![[rows, input, wide], [rows, hidden, wide]];
         if pass == Pass::Train {
             for width in [input, hidden] {
-                sizes.push([width, rows, wide]); // of the weights
-                sizes.push([rows, wide, width]); // of the input or state
+                sizes.push([width, rows, wide]); // gradient of the weights
+                sizes.push([rows, wide, width]); // gradient of the input or state
             }
         }
         let ones = |n: usize| vec![1.0; n];

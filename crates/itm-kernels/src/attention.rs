@@ -14,8 +14,9 @@
 //! | y | the result | `[b, l, d]` |
 //! | G | `grad` | `[b, l, d]` |
 //!
-//! A row's head is one task: scores of some queries at a time, in memory that stays in the cache. The backward pass makes
-//! them again from `qkv`, so what is kept grows with the length, not its square. The order of each sum is fixed.
+//! One head of one row is one task. It computes the scores of a block of queries at a time, in memory that stays in
+//! the cache. The backward pass recomputes the scores from `qkv`, so the saved memory grows with the length and not
+//! with its square. The order of each sum is fixed.
 
 use crate::blocks::written;
 use crate::dispatch::multiversion;
@@ -26,12 +27,12 @@ use crate::random;
 /// Queries of one block: their scores stay in the second-level cache.
 const QUERIES: usize = 128;
 
-/// What attention needs to know beside `qkv`.
+/// The settings of attention.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heads {
     /// Number of heads.
     pub heads: usize,
-    /// Keys of each row, `[b]`: how many positions, from the first, are attended to.
+    /// Number of keys of each row, `[b]`: queries attend to this number of positions, from the first on.
     pub keys: Vec<usize>,
     /// Share of the weights that is dropped, and the seed of the mask.
     pub dropout: Option<(f32, u64)>,
@@ -53,7 +54,7 @@ impl Heads {
         (l, d)
     }
 
-    /// Multipliers of the weights of some queries; position: pair, query, key.
+    /// Multipliers of the weights of some queries. A position of the mask is (pair, query, key).
     fn mask(&self, pair: usize, l: usize, first: usize, n: usize, mask: &mut [f32]) {
         let Some((rate, seed)) = self.dropout else { return };
         for (query, row) in mask.chunks_exact_mut(n).enumerate() {
@@ -92,7 +93,7 @@ pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
     side_by_side(&parts, l, w, heads.heads, 1)
 }
 
-/// Gradient of `qkv` for the gradient of `y`.
+/// Gradient of `qkv` from the gradient of `y`.
 ///
 /// # Panics
 /// If the shapes do not fit, or a row's number of keys is 0 or more than `l`.
@@ -112,11 +113,11 @@ pub fn backward(qkv: &[f32], d: usize, grad: &[f32], heads: &Heads) -> Vec<f32> 
 struct Pair<'a> {
     qkv: &'a [f32],
     pair: usize,
-    /// Steps, width of all heads, of one.
+    /// Steps, width of all heads, width of one head.
     l: usize,
     d: usize,
     w: usize,
-    /// Where the row's values begin in `qkv`, and the head's in a position.
+    /// First position of the row in `qkv`, and first column of the head in a position.
     row: usize,
     column: usize,
     keys: usize,
@@ -191,7 +192,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Parts of every pair, `[b, heads, parts, l, w]`, to `[b, l, parts, heads, w]`.
+/// Reorders the parts of every pair, from `[b, heads, parts, l, w]` to `[b, l, parts, heads, w]`.
 fn side_by_side(from: &[f32], l: usize, w: usize, heads: usize, parts: usize) -> Vec<f32> {
     written(from.len(), parts * heads * w, |k, to| {
         let (row, step) = (k / l, k % l);
@@ -204,7 +205,7 @@ fn side_by_side(from: &[f32], l: usize, w: usize, heads: usize, parts: usize) ->
 }
 
 multiversion! {
-    /// Rows of `n` scores to their softmax, in place.
+    /// Softmax of rows of `n` scores, in place.
     fn softmax[FMA](scores: &mut [f32], n: usize, scale: f32) {
         for row in scores.chunks_exact_mut(n) {
             let mut highest = [f32::NEG_INFINITY; LANES];

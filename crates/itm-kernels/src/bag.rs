@@ -4,14 +4,14 @@
 //! y_r = Σ_{k in bag r} a_k T[id_k];   dT[t] = Σ_{k: id_k = t} a_k g_{r(k)}, in the order of k
 //! ```
 //!
-//! The work is proportional to the entries; the rest of `dT` is zeros. Products are rounded before they are added: every instruction
-//! set gives the same bits.
+//! The work is proportional to the number of entries; the other rows of `dT` are zeros. Products are rounded before
+//! they are added, so every instruction set gives the same bits.
 
 use crate::blocks::written;
 use crate::dispatch::multiversion;
 use crate::embedding::scattered;
 
-/// Numbers of rows and their weights, bag by bag.
+/// Ids of rows and their weights, bag by bag.
 ///
 /// ```
 /// use itm_kernels::bag::{Bags, forward};
@@ -27,12 +27,12 @@ pub struct Bags {
     ids: Vec<u32>,
     /// a_k
     weights: Vec<f32>,
-    /// Entries up to the end of each bag.
+    /// Number of entries up to the end of each bag.
     ends: Vec<usize>,
 }
 
 impl Bags {
-    /// One more bag, which may be empty.
+    /// Adds a bag, which may be empty.
     pub fn push(&mut self, entries: impl IntoIterator<Item = (u32, f32)>) {
         for (id, weight) in entries {
             self.ids.push(id);
@@ -61,7 +61,7 @@ impl Bags {
         &self.weights
     }
 
-    /// The weights, to be changed in place: dropout.
+    /// The weights, to change them in place: dropout.
     pub fn weights_mut(&mut self) -> &mut [f32] {
         &mut self.weights
     }
@@ -88,7 +88,7 @@ impl Bags {
 /// The sum of each bag: a table `[v, d]` to `[bags, d]`; 0 for an empty bag.
 ///
 /// # Panics
-/// If a number is not a row's number.
+/// If an id is not a row of the table.
 pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
     written(bags.len() * width, width, |bag, to| {
         for (id, weight) in bags.entries(bag) {
@@ -100,7 +100,7 @@ pub fn forward(table: &[f32], width: usize, bags: &Bags) -> Vec<f32> {
 /// The gradient of a table of `rows` rows from the gradient of the sums.
 ///
 /// # Panics
-/// If the gradient is not a row for each bag, or a number is not a row's number.
+/// If the gradient does not have one row per bag, or if an id is not a row of the table.
 pub fn backward(grad: &[f32], width: usize, bags: &Bags, rows: usize) -> Vec<f32> {
     assert_eq!(grad.len(), bags.len() * width, "gradients of {} bags of {width}", bags.len());
     let owners = bags.owners();
@@ -111,7 +111,7 @@ pub fn backward(grad: &[f32], width: usize, bags: &Bags, rows: usize) -> Vec<f32
 
 multiversion! {
     fn add_scaled[FMA](to: &mut [f32], from: &[f32], weight: f32) {
-        let _ = FMA; // not one multiply-add: see above
+        let _ = FMA; // never fused: see the module
         to.iter_mut().zip(from).for_each(|(to, x)| *to += weight * x);
     }
 }
@@ -139,7 +139,7 @@ mod tests {
         });
     }
 
-    /// Several tasks and odd widths, against the sums as they read; bags of every length from 0.
+    /// Several tasks and an odd width, against the plain sums; bags of every length from 0 to 11.
     #[test]
     fn large_tables_are_the_plain_sums() {
         let (rows, width, count) = (200usize, 37, 90);

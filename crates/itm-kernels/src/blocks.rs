@@ -4,13 +4,13 @@ use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
 
-/// Values of one block: in the first cache, and no function of the thread count.
+/// Values per block: they fit in the first-level cache. The number does not depend on the thread count.
 pub(crate) const BLOCK: usize = 1024;
 
-/// Fewest blocks that are worth handing to another thread.
+/// Smallest number of blocks that is worth another thread.
 const AT_LEAST: usize = 4;
 
-/// A changed copy: `change(index of the block, its values)`.
+/// A copy, changed by `change(index of the block, its values)`.
 pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
     written(from.len(), BLOCK, |k, to| {
         to.copy_from_slice(&from[k * BLOCK..][..to.len()]);
@@ -18,10 +18,10 @@ pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -
     })
 }
 
-/// `n` new values in blocks of `block`: `write(index of the block, its values)`, which are 0 before.
+/// `n` new values in blocks of `block`, filled by `write(index of the block, its values)`. Before the call they are 0.
 ///
-/// The zeros are written where the block is, in the cache of the thread that fills it: `vec![0.0; n]` goes through memory
-/// once more, on one thread.
+/// The thread that fills a block also writes its zeros, in its own cache. `vec![0.0; n]` would go through memory once
+/// more, on one thread.
 #[allow(unsafe_code)] // memory that is written before it is read
 pub(crate) fn written(
     n: usize,
@@ -50,7 +50,7 @@ pub(crate) fn change(values: &mut [f32], change: impl Fn(usize, &mut [f32]) + Sy
 /// [`change`] with the values of `beside` at the same places.
 ///
 /// # Panics
-/// If there are not as many.
+/// If the lengths differ.
 pub(crate) fn change_beside(
     values: &mut [f32],
     beside: &[f32],
@@ -65,11 +65,11 @@ pub(crate) fn change_beside(
 mod tests {
     use super::*;
 
-    /// Blocks are handed out whole, in their places and as zeros, whatever stood in the memory before.
+    /// Every block is whole, in its place, and zero at first, even in memory that was used before.
     #[test]
     fn new_values_are_zero_until_they_are_written() {
         for (n, block) in [(0, 3), (1, 3), (10, 3), (100_000, 7), (5, 0)] {
-            drop(vec![f32::NAN; n]); // what an allocator may hand out again
+            drop(vec![f32::NAN; n]); // memory that the allocator may give out again
             let got = written(n, block, |k, values| {
                 assert!(values.iter().all(|v| v.to_bits() == 0));
                 values[0] = k as f32 + 1.0;

@@ -1,4 +1,4 @@
-//! One body, compiled once for each instruction set, chosen at run time.
+//! One function body, compiled once per instruction set. The copy is chosen at run time.
 
 /// Defines a function whose body is compiled for AVX-512, for AVX2 with FMA, and for the target's baseline.
 ///
@@ -39,7 +39,7 @@ macro_rules! multiversion {
 }
 pub(crate) use multiversion;
 
-/// The instruction sets that have a copy of their own.
+/// The instruction sets with a separate copy.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
@@ -50,7 +50,7 @@ pub(crate) enum Level {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 thread_local! {
-    /// A test sees the slower copies through this; it can only lower the level.
+    /// A test runs the slower copies with this; it can only lower the level.
     pub(crate) static FORCED: std::cell::Cell<Option<Level>> = const { std::cell::Cell::new(None) };
 }
 

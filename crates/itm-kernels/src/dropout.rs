@@ -1,11 +1,11 @@
-//! Dropout whose mask is a function of (seed, position): it is computed again, not stored.
+//! Dropout whose mask is a function of (seed, position). The mask is recomputed, not stored.
 //!
 //! ```text
 //! y = x / (1 − rate) where bits(seed, position) ≥ rate · 2³², else 0
 //! ```
 //!
-//! The bits: a key of 64 bits of each block of 1,024 positions from the seed by SplitMix64; within the block three rounds of
-//! multiplication and shift in 32 bits, which every instruction set has in vectors.
+//! SplitMix64 makes a key of 64 bits from the seed for each block of 1,024 positions. Within a block, the bits come
+//! from three rounds of multiplication and shift in 32 bits, for which every instruction set has vector instructions.
 
 use crate::blocks;
 use crate::dispatch::multiversion;
@@ -13,11 +13,11 @@ use crate::lanes::{Lanes, LanesMut, step};
 use crate::math::LANES;
 use crate::random;
 
-/// A mask: which positions stay.
+/// A mask: the positions that stay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mask {
     seed: u64,
-    /// Bits below it are dropped.
+    /// A position with bits below this is dropped.
     threshold: u32,
     scale: f32,
 }
@@ -41,7 +41,7 @@ impl Mask {
         blocks::changed(x, |k, block| drop_some(block, self, self.key(k)))
     }
 
-    /// [`Mask::applied`] in place. The gradient is the same function of the gradient.
+    /// [`Mask::applied`] in place. The backward pass applies the same function to the gradient.
     pub fn apply(&self, x: &mut [f32]) {
         blocks::change(x, |k, block| drop_some(block, self, self.key(k)));
     }
@@ -63,7 +63,7 @@ impl Mask {
     }
 }
 
-/// Random bits of a position within a block of that key.
+/// Random bits of a position within the block with this key.
 #[inline(always)]
 fn bits(key: u64, position: u32) -> u32 {
     let mut x = position.wrapping_add(key as u32);
@@ -113,7 +113,7 @@ multiversion! {
                 step();
                 let (mut x, r, factors) = (*values, *r, factors(mask, key, at));
                 for k in 0..LANES {
-                    x[k] = x[k] * factors[k] + r[k]; // two roundings everywhere: as dropout, then sum
+                    x[k] = x[k] * factors[k] + r[k]; // never fused: the two roundings of dropout, then sum
                 }
                 *values = x;
                 at += LANES;

@@ -1,4 +1,4 @@
-//! Rows of a table by their numbers: word vectors.
+//! Rows of a table by index, such as word vectors.
 //!
 //! ```text
 //! y_k = T[id_k];   dT[r] = Σ_{k: id_k = r} g_k, in the order of k
@@ -6,13 +6,13 @@
 
 use crate::blocks::written;
 
-/// Rows of the table of one task.
+/// Rows of the table per task.
 const ROWS: usize = 64;
 
 /// `T[id_k]` for every k: `[v, d]` to `[n, d]`.
 ///
 /// # Panics
-/// If a number is not a row's number.
+/// If an id is not a row of the table.
 pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
     written(ids.len() * width, width, |k, row| {
         let first = ids[k] as usize * width;
@@ -20,10 +20,10 @@ pub fn forward(table: &[f32], width: usize, ids: &[u32]) -> Vec<f32> {
     })
 }
 
-/// The gradient of a table of `rows` rows from the gradient of the rows taken. Positions whose number is `frozen` pass none on.
+/// The gradient of a table of `rows` rows from the gradient of the rows taken. Positions with id `frozen` add nothing.
 ///
 /// # Panics
-/// If the gradient is not a row for each number, or a number is not a row's number.
+/// If the gradient does not have one row per id, or if an id is not a row of the table.
 pub fn backward(
     grad: &[f32],
     width: usize,
@@ -38,10 +38,11 @@ pub fn backward(
     })
 }
 
-/// A table of zeros to which each `k` of `taken` adds its part, `add(k, row ids[k])`; parts of one row in their order.
+/// A table of zeros to which each `k` of `taken` adds its part by `add(k, row ids[k])`. The parts of one row are
+/// added in the order of `taken`.
 ///
 /// # Panics
-/// If a number is not a row's number.
+/// If an id is not a row of the table.
 pub(crate) fn scattered(
     ids: &[u32],
     taken: Vec<usize>,
@@ -49,7 +50,7 @@ pub(crate) fn scattered(
     add: impl Fn(usize, &mut [f32]) + Sync,
 ) -> Vec<f32> {
     let mut order = taken;
-    order.sort_by_key(|&k| ids[k]); // stable: equal numbers stay in their order
+    order.sort_by_key(|&k| ids[k]); // stable: equal ids keep their order
     let last = order.last().map_or(0, |&k| ids[k] as usize + 1);
     assert!(last <= rows, "row {} of a table of {rows}", last - 1);
     let before = |row: usize| order.partition_point(|&k| (ids[k] as usize) < row);
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(backward(&grad, 2, &[2, 0, 2], 3, Some(0)), [0., 0., 0., 0., 101., 202.]);
     }
 
-    /// A table of several tasks, every row taken up to four times, against the sum as it reads.
+    /// A table of several tasks, with repeated rows, against the plain sum.
     #[test]
     fn large_tables_are_the_plain_sum() {
         let (rows, width) = (3 * ROWS + 5, 3);

@@ -4,7 +4,7 @@
 //! y = x Φ(x) = max(x, 0) − |x| Φ(−|x|)          dy/dx = Φ(x) + x φ(x)
 //! ```
 //!
-//! with the distribution function Φ and the density φ of the normal distribution. Written with the tail Φ(−|x|), y has no
+//! with the distribution function Φ and the density φ of the normal distribution. The form with the tail Φ(−|x|) has no
 //! cancellation for negative x.
 
 use crate::blocks;
@@ -12,10 +12,10 @@ use crate::dispatch::multiversion;
 use crate::lanes::{Lanes, LanesMut, step};
 use crate::math::{LANES, normal};
 
-/// Largest |x| at which the tail is still computed, as [`normal`] does: beyond it |y − max(x, 0)| < 1e-31.
+/// Largest |x| for which the tail is computed, as in [`normal`]. Beyond it |y − max(x, 0)| < 1e-31.
 const LIMIT: f32 = 12.0;
 
-/// `x Φ(x)`; error below 3e-7, of the larger of 1 and |y|.
+/// `x Φ(x)`, with an error below 3e-7 · max(1, |y|).
 pub fn forward(x: &[f32]) -> Vec<f32> {
     blocks::changed(x, |_, block| forward_block(block))
 }
@@ -65,7 +65,7 @@ multiversion! {
                     let a = x[k].abs();
                     let (tail, density) = normal::<FMA>(a);
                     let a = if a > LIMIT { LIMIT } else { a };
-                    let negative = tail - a * density; // dy/dx at −|x|; at |x| it is one minus that
+                    let negative = tail - a * density; // dy/dx at −|x|; at |x| it is 1 minus this
                     g[k] *= if x[k] > 0.0 { 1.0 - negative } else { negative };
                 }
                 *grad = g;
@@ -82,7 +82,7 @@ mod tests {
         f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
     };
 
-    /// Values and derivatives in double precision, from `tests/reference/kernels.py`: a tail of 5 values past a register.
+    /// Values and derivatives in double precision, from `tests/reference/kernels.py`; the last register is not full.
     #[test]
     fn golden_on_every_instruction_set() {
         let g = golden("kernels");

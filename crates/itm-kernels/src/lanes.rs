@@ -1,15 +1,15 @@
-//! Slices as whole registers, the last one filled up.
+//! Slices as whole registers; the last register is padded.
 //!
-//! A loop over both parts has one body, and plain loads and stores: a branch or a choice of pointers at each would keep the
-//! compiler from using vectors.
+//! A loop over both parts has one body with plain loads and stores. A branch or a choice of pointers at each step
+//! would keep the compiler from using vectors.
 
 use std::hint::black_box;
 use std::slice;
 
-/// A slice in arrays of `N`.
+/// A slice as arrays of `N` values.
 pub(crate) struct Lanes<'a, const N: usize> {
     whole: &'a [[f32; N]],
-    /// What is left over, then the filling.
+    /// The remaining values, then the padding.
     last: [f32; N],
     has_last: bool,
 }
@@ -28,7 +28,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
     }
 }
 
-/// [`Lanes`] that can be changed. What is left over is written back by [`LanesMut::finish`].
+/// [`Lanes`] that can be changed. [`LanesMut::finish`] writes the remaining values back.
 pub(crate) struct LanesMut<'a, const N: usize> {
     whole: &'a mut [[f32; N]],
     rest: &'a mut [f32],
@@ -67,14 +67,14 @@ fn filled<const N: usize>(rest: &[f32], fill: f32) -> [f32; N] {
     last
 }
 
-/// Called once per step: the compiler then makes vectors of the values of a step, not of the k-th values of many steps, which it
-/// would have to gather.
+/// A loop calls this once per step, so that the compiler makes vectors of the values of one step. Otherwise it may
+/// make vectors of the k-th values of many steps, which it must gather.
 #[inline(always)]
 pub(crate) fn step() {
     black_box(0u8);
 }
 
-/// The sum, halves added to halves: a fixed order. `N` is a power of two.
+/// The sum in a fixed order: halves are added to halves. `N` must be a power of two.
 #[inline(always)]
 pub(crate) fn sum<const N: usize>(mut values: [f32; N]) -> f32 {
     let mut half = N / 2;
@@ -91,7 +91,7 @@ pub(crate) fn sum<const N: usize>(mut values: [f32; N]) -> f32 {
 mod tests {
     use super::*;
 
-    /// Every length: what is read is the slice and then the filling; what is written back is the slice alone.
+    /// For every length, reading gives the slice and then the padding, and writing changes only the slice.
     #[test]
     fn a_slice_is_read_and_written_whole() {
         for n in 0..50usize {

@@ -5,9 +5,9 @@
 //! dx = (γ g − mean(γ g) − x̂ · mean(γ g x̂)) / √(σ² + ε),   dγ = Σ g x̂,   dβ = Σ g
 //! ```
 //!
-//! Without cancellation: μ is the sum of a first mean and of the mean of what is left after subtracting it, and σ² is the variance of
-//! the rest. So ε = 1e-12 is safe on rows whose mean is a million times their spread. Where σ² is beyond the range of `f32`
-//! (values above 1e19) a row gives β and the gradient 0.
+//! The sums avoid cancellation: the rest is x minus a first mean, μ is the first mean plus the mean of the rest, and
+//! σ² is the variance of the rest. So ε = 1e-12 is safe on rows whose mean is a million times their spread. If σ² is
+//! beyond the range of `f32` (values above 1e19), the result of the row is β and its gradient is 0.
 
 use rayon::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::math::{LANES, mul_add};
 /// Statistics saved for a row: two parts of the mean, then 1 / √(σ² + ε).
 pub const SAVED: usize = 3;
 
-/// Values of a step of the sums: two registers side by side hide the latency of an addition.
+/// Values per step of the sums: two registers side by side hide the latency of an addition.
 const WIDE: usize = 2 * LANES;
 
 /// Scale, shift and ε of a norm.
@@ -32,10 +32,10 @@ pub struct Norm<'a> {
     pub epsilon: f32,
 }
 
-/// Rows of `x` normalised, and their statistics, `[n, SAVED]`.
+/// The normalised rows of `x`, and their statistics, `[n, SAVED]`.
 ///
 /// # Panics
-/// If `x` is not a number of rows of d values, or β has another width.
+/// If `x` does not consist of whole rows of d values, or if γ and β differ in width.
 pub fn forward(x: &[f32], norm: Norm) -> (Vec<f32>, Vec<f32>) {
     let (width, block) = sizes(x.len(), norm.gamma, norm.beta);
     let (mut y, mut saved) = (vec![0.0; x.len()], vec![0.0; x.len() / width * SAVED]);
@@ -72,7 +72,7 @@ pub fn backward(x: &[f32], gamma: &[f32], saved: &[f32], grad: &mut [f32]) -> (V
     let (width, block) = sizes(x.len(), gamma, gamma);
     assert_eq!(x.len(), grad.len(), "values of the gradient");
     assert_eq!(saved.len(), x.len() / width * SAVED, "statistics");
-    // A block's sums over its rows: dγ, then dβ. Added up below in the order of the blocks.
+    // Per block, the sums over its rows: dγ, then dβ. Below, they are added in the order of the blocks.
     let mut partial = vec![0.0; (x.len() / width).div_ceil(block) * 2 * width];
     grad.par_chunks_mut(block * width)
         .zip(x.par_chunks(block * width))
@@ -88,7 +88,8 @@ pub fn backward(x: &[f32], gamma: &[f32], saved: &[f32], grad: &mut [f32]) -> (V
     (d_gamma, d_beta)
 }
 
-/// Width, and rows of a block: 16 thousand values or more, at most 64 blocks; no function of the thread count.
+/// The width, and the rows per block: about 16 thousand values or more, in at most 64 blocks. The thread count
+/// changes neither.
 fn sizes(values: usize, gamma: &[f32], beta: &[f32]) -> (usize, usize) {
     let width = gamma.len();
     assert_eq!(width, beta.len(), "widths of γ and β");
@@ -150,7 +151,7 @@ multiversion! {
     }
 }
 
-/// Three passes over a row, which stays in the first cache.
+/// Three passes over a row, which stays in the first-level cache.
 #[inline(always)]
 fn row<const FMA: bool>(
     x: &[f32],
@@ -243,7 +244,7 @@ multiversion! {
                     *d_beta = to_beta;
                 }
             }
-            // The subtrahends, already times the scale.
+            // The two subtracted terms, negated and multiplied by the scale.
             let (shift, tilt) = (-sum(sums) * each * scale, -sum(along) * each * scale);
             for ((x, grad), gamma) in x.parts().into_iter().zip(grad.parts()).zip(gamma.parts()) {
                 for ((x, grad), gamma) in x.iter().zip(grad).zip(gamma) {

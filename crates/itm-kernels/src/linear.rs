@@ -1,4 +1,4 @@
-//! A linear map of rows: products with the bias inside.
+//! A linear map of rows: matrix products that include the bias.
 //!
 //! ```text
 //! y = x W + b;   dx = g Wᵀ,   dW = xᵀ g,   db = Σ_rows g
@@ -25,11 +25,11 @@ pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
 
 /// The gradient of the input, `g Wᵀ`.
 ///
-/// A weight that is wider than high is turned first: read across its rows, which lie far apart, often by a power of two, the
-/// product takes up to twice as long.
+/// A weight that is at least as wide as high is transposed first. Without this, the product reads across rows whose
+/// distance is large and often a power of two, and takes up to twice as long.
 ///
 /// # Panics
-/// If the gradient is not a number of rows as wide as the weight's.
+/// If the gradient or the weight does not consist of whole rows of `o` values.
 pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
     let (n, i) = (grad.len() / o, weight.len() / o);
     let grad = Matrix::new(grad, n, o);
@@ -43,7 +43,7 @@ pub fn input_gradient(grad: &[f32], weight: &[f32], o: usize) -> Vec<f32> {
 /// The gradient of the weight, `xᵀ g`.
 ///
 /// # Panics
-/// If the two have other numbers of rows.
+/// If the rows of the gradient do not divide the values of the input evenly.
 pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
     let n = grad.len() / o;
     let i = x.len().checked_div(n).unwrap_or(0);
@@ -53,16 +53,16 @@ pub fn weight_gradient(x: &[f32], grad: &[f32], o: usize) -> Vec<f32> {
 /// The gradient of the bias: sums of the columns, in a fixed order.
 ///
 /// # Panics
-/// If the gradient is not a number of rows.
+/// If the gradient does not consist of whole rows of `o` values.
 pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
     assert!(o > 0 && grad.len().is_multiple_of(o), "{} values in rows of {o}", grad.len());
-    // Sums of blocks of rows, then of the blocks: errors grow with the blocks' number, not the rows'.
+    // Sums within blocks of rows, then over the blocks: errors grow with the number of blocks, not of rows.
     const ROWS: usize = 32;
     let blocks: Vec<Vec<f32>> = grad.par_chunks(ROWS * o).map(|rows| add_rows(rows, o)).collect();
     add_rows(&blocks.concat(), o)
 }
 
-/// [`forward`] with both operands rounded to bf16: [`crate::bf16`].
+/// [`forward`] with both operands rounded to bf16; see [`crate::bf16`].
 ///
 /// # Panics
 /// If a shape does not fit the others.
@@ -72,7 +72,7 @@ pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     rounded_product(Start::Row(bias), &x, &weight)
 }
 
-/// The operands of a map, rounded to bf16 and packed for its gradients: half the bytes of f32.
+/// The operands of a linear map, rounded to bf16 and packed for its gradients. They take half the bytes of f32.
 #[derive(Debug, Clone)]
 pub struct Rounded {
     /// `xᵀ`
@@ -82,7 +82,7 @@ pub struct Rounded {
 }
 
 impl Rounded {
-    /// [`forward_bf16`], and what [`gradients`](Self::gradients) needs. Each operand is read once for both.
+    /// [`forward_bf16`], and the packed operands for [`gradients`](Self::gradients). Each operand is read only once.
     ///
     /// # Panics
     /// If a shape does not fit the others.
@@ -98,7 +98,7 @@ impl Rounded {
         self.x.lanes()
     }
 
-    /// `g Wᵀ` and `xᵀ g` where they are wanted, with every operand rounded to bf16.
+    /// `g Wᵀ` and `xᵀ g`, each only if it is wanted, with every operand rounded to bf16.
     ///
     /// # Panics
     /// If the gradient is not as long as the output.
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(d, [1., 4., 5., 0., 2., 1.]);
     }
 
-    /// The golden example has no number that bf16 cannot hold: the same to the bit, with one gradient wanted or both.
+    /// bf16 holds every number of the golden example, so the results have the same bits, with one gradient or both.
     #[test]
     fn bf16_keeps_small_whole_numbers() {
         let (x, w, b) = ([1., 2., 3., 4., 5., 6.], [1., 0., 2., 0., 1., 3.], [10., 20., 30.]);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!((kept.inputs(), kept.gradients(&g, [false; 2])), (2, [None, None]));
     }
 
-    /// What bf16 rounds: 257 has nine significant bits, so input, weight and gradient count as 256; the bias is not rounded.
+    /// 257 has nine significant bits, so bf16 rounds it to 256 in input, weight and gradient. The bias is not rounded.
     #[test]
     fn bf16_rounds_operands_and_no_bias() {
         let (y, kept) = Rounded::forward(&[257.], &[1.], &[257.]);
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(forward_bf16(&[1.], &[257.], &[0.5]), [256.5]);
     }
 
-    /// Several blocks of sums.
+    /// Sums over several blocks of rows.
     #[test]
     fn many_rows_are_as_few() {
         const ROWS: usize = 2048;

@@ -1,12 +1,12 @@
 //! Branch-free `f32` functions that the compiler turns into vector code.
 //!
-//! With `FMA` the multiply-adds are single instructions: pass `true` only where the target has them, elsewhere each
-//! becomes a library call. NaN gives NaN.
+//! With `FMA` the multiply-adds are single instructions. Pass `true` only if the target has these instructions;
+//! otherwise each multiply-add becomes a library call. NaN gives NaN.
 
-/// Steps of a vector loop: one AVX-512 register, two of AVX2.
+/// Values per step of a vector loop: one AVX-512 register or two AVX2 registers.
 pub(crate) const LANES: usize = 16;
 
-/// `1 / (1 + e^−x)`; relative error below 3e-7 for `x > −80`, absolute below 1e-38 under it.
+/// `1 / (1 + e^−x)`; relative error below 3e-7 for `x > −80`, absolute error below 1e-38 for smaller x.
 #[inline(always)]
 pub fn sigmoid<const FMA: bool>(x: f32) -> f32 {
     let (scale, p) = split_exp::<FMA>(clamp(-x, -87.0, 88.0));
@@ -41,14 +41,14 @@ pub fn erf<const FMA: bool>(x: f32) -> f32 {
     mul_add::<FMA>(-2.0, tail, 1.0).copysign(x)
 }
 
-/// Tail and density of the normal distribution at `a ≥ 0`, the values of 12 beyond it: `(Φ(−a), φ(a))`.
+/// Tail and density of the normal distribution at `a ≥ 0`: `(Φ(−a), φ(a))`. Beyond 12 they are the values at 12.
 ///
 /// ```text
 /// Φ(−a) = e^(−a²/2) · r · P(u)   with   r = 1 / (a + k),   u = (a − k) / (a + k)
 /// ```
 ///
-/// Absolute error below 1.5e-7, relative error of the tail below 6e-6. P was fitted to the smallest relative error (1.2e-7):
-/// `tests/reference/normal_tail.py`.
+/// Absolute error below 1.5e-7, relative error of the tail below 6e-6. `tests/reference/normal_tail.py` fits P for
+/// the smallest relative error (1.2e-7).
 #[inline(always)]
 pub(crate) fn normal<const FMA: bool>(a: f32) -> (f32, f32) {
     const K: f32 = 4.25;
@@ -83,7 +83,7 @@ fn split_exp<const FMA: bool>(x: f32) -> (f32, f32) {
     let n = shifted - ROUND;
     let r = mul_add::<FMA>(n, -LN2_LO, mul_add::<FMA>(n, -LN2_HI, x));
     let scale = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
-    // Taylor: the next term, r⁸/8!, is 1.5e-8 of the value at most.
+    // Taylor: the next term, r⁸/8!, is at most 1.5e-8 of the value.
     let mut q = 1.0 / 5040.0;
     for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5] {
         q = mul_add::<FMA>(q, r, c);

@@ -1,10 +1,10 @@
-//! What becomes of freed memory.
+//! Keeping freed memory in the process.
 
-/// Keeps freed memory for the next allocation instead of handing it back to the system. To be called first in `main`.
+/// Keeps freed memory for the next allocation and does not return it to the system. Call this first in `main`.
 ///
-/// A training step allocates and frees the same large buffers again and again. glibc maps each anew, and the system clears
-/// every page of it: a fifth of a step's time. From here on memory is taken from one heap, by all threads, which does not
-/// shrink: what is resident stays at its peak. Elsewhere than on Linux with glibc nothing changes.
+/// Every training step allocates and frees the same large buffers. glibc maps each buffer anew, and the system clears
+/// all its pages, which takes a fifth of a step's time. After this call all threads allocate from one heap that does
+/// not shrink, so the resident memory stays at its peak. On systems other than Linux with glibc nothing changes.
 pub fn keep_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     glibc::keep_freed();
@@ -14,15 +14,16 @@ pub fn keep_freed() {
 mod glibc {
     #[allow(unsafe_code)] // settings of the allocator
     pub(super) fn keep_freed() {
-        // One heap: the heaps of other threads hold 64 MiB at the most, are unmapped when empty, and what is larger is mapped.
+        // One heap, because the heaps of other threads hold at most 64 MiB and are unmapped when empty. Larger
+        // buffers are mapped.
         let settings = [
             (libc::M_ARENA_MAX, 1),
             (libc::M_MMAP_THRESHOLD, 1 << 30),
             (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
         ];
         for (name, value) in settings {
-            // SAFETY: `mallopt` takes two numbers, may be called at any time from any thread, and answers 0 for what it
-            // does not know, which is then as it was.
+            // SAFETY: `mallopt` takes two numbers and may be called at any time from any thread. For a setting that
+            // it does not know, it returns 0 and changes nothing.
             unsafe { libc::mallopt(name, value) };
         }
     }
@@ -33,7 +34,7 @@ mod glibc {
 mod tests {
     use std::process::Command;
 
-    /// 16 MiB, 40 times over, in a thread of its own: each time some 4,096 pages if they are handed back.
+    /// 16 MiB, 40 times: each time some 4,096 pages if they are returned to the system.
     const BYTES: usize = 16 << 20;
     const TIMES: usize = 40;
     const CHILD: &str = "ITM_KERNELS_KEEP_FREED";
@@ -44,7 +45,7 @@ mod tests {
         rest.split_whitespace().nth(7).unwrap().parse().unwrap() // minflt, the tenth field
     }
 
-    /// Faults of the allocations after the first, in a process of their own: settings stay for good.
+    /// Page faults of the allocations after the first, in a separate process, because the settings are permanent.
     fn faults_of_a_process(keeps: &str) -> u64 {
         let name = "memory::tests::child";
         let output = Command::new(std::env::current_exe().unwrap())
@@ -64,7 +65,7 @@ mod tests {
             super::keep_freed();
         }
         let touch = || std::hint::black_box(vec![1u8; BYTES + 8192]);
-        drop((touch(), touch())); // two at once, so that the one on top does not keep the other
+        drop((touch(), touch())); // two at once, so that the upper buffer does not keep the lower
         let before = faults();
         for _ in 0..TIMES {
             drop((touch(), touch()));

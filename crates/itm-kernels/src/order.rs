@@ -1,10 +1,10 @@
-//! Similarity of order embeddings: how far texts stick out of images.
+//! Similarity of order embeddings: minus the amount by which a text exceeds an image.
 //!
 //! ```text
 //! s(i, t) = − √( Σ_k o_k² ),  o_k = max(0, t_k − i_k)          di = g o / √(Σ o²),  dt = −g o / √(Σ o²)
 //! ```
 //!
-//! A text that sticks out nowhere has the score 0, and no gradient: the root has none there.
+//! A text that exceeds its image nowhere has score 0. Its gradient is 0, because the root has no derivative there.
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
@@ -28,10 +28,10 @@ pub fn forward(images: &[f32], texts: &[f32], width: usize) -> Vec<f32> {
     scores
 }
 
-/// Gradients of the images and of the texts for the gradient of the `scores`.
+/// Gradients of the images and of the texts from the gradient of the `scores`.
 ///
 /// # Panics
-/// If the embeddings are not rows of `width`, or scores or gradient have another size.
+/// If the embeddings are not rows of `width`, or if the scores or the gradient do not have n · m values.
 pub fn backward(
     [images, texts]: [&[f32]; 2],
     scores: &[f32],
@@ -41,7 +41,7 @@ pub fn backward(
     let [n, m] = rows([images, texts], width);
     assert_eq!(scores.len(), n * m, "scores");
     assert_eq!(grad.len(), n * m, "values of the gradient");
-    // A NaN is no zero: it is not hidden.
+    // A score of NaN is not 0, so it reaches the gradient.
     let slope = |s: f32, g: f32| if s == 0.0 { 0.0 } else { -g / s };
     let slopes: Vec<f32> = scores.iter().zip(grad).map(|(&s, &g)| slope(s, g)).collect();
     let turned: Vec<f32> = (0..m).flat_map(|t| slopes[t..].iter().step_by(m)).copied().collect();
@@ -60,7 +60,7 @@ pub fn backward(
     [to_images, to_texts]
 }
 
-/// Rows of each side.
+/// Number of rows of each side.
 fn rows(sides: [&[f32]; 2], width: usize) -> [usize; 2] {
     sides.map(|values| {
         let n = values.len();
@@ -143,7 +143,7 @@ mod tests {
         });
     }
 
-    /// By hand: 3-4-5, a text inside its image, and what lies on the edge.
+    /// By hand: the triangle 3-4-5, a text inside its image, and a text on the edge.
     #[test]
     fn a_text_inside_its_image_scores_zero_and_pulls_nothing() {
         on_every_instruction_set(|| {

@@ -1,17 +1,18 @@
-//! Products of few rows with one large matrix, again and again: the matrix is written out once in the order of use.
+//! Repeated products of few rows with one large matrix. The matrix is packed once, in the order of use.
 //!
-//! A step of a recurrent unit multiplies some dozens of rows with all weights. A general product would spend as long on
-//! rearranging the weights as on multiplying; here they lie in panels that are read front to back, step after step.
+//! A step of a recurrent unit multiplies some dozens of rows with all weights. A general product would spend as long
+//! on packing the weights as on multiplying. Here the weights are packed in panels, and every step reads them front
+//! to back.
 
 #![allow(clippy::needless_range_loop)] // registers are counted
 
 use rayon::prelude::*;
 
-/// Columns of a panel: three AVX-512 registers, six of AVX2.
+/// Columns of a panel: three AVX-512 registers or six AVX2 registers.
 pub(crate) const WIDTH: usize = 48;
-/// Rows of a block of the left operand; with a panel's width, 24 registers of sums.
+/// Rows per block of the left operand: with the width of a panel this makes 24 AVX-512 registers of sums.
 pub(crate) const ROWS: usize = 8;
-/// Depth of one pass: a panel's part (192 KiB) and the left operand's stay in the second-level cache.
+/// Depth of one pass: the parts of the panel (192 KiB) and of the left operand stay in the second-level cache.
 const DEPTH: usize = 1024;
 
 /// One row of a panel.
@@ -26,7 +27,7 @@ pub(crate) struct Panels {
 }
 
 impl Panels {
-    /// `fill` is called with the number of each panel and its rows, all zero.
+    /// Calls `fill` with the number of each panel and its rows, which are all zero.
     pub(crate) fn new(
         depth: usize,
         panels: usize,
@@ -147,7 +148,7 @@ mod x86 {
         }
     }
 
-    /// Four times 4 rows × 3 registers of sums, as there are 16 registers.
+    /// Four times 4 rows × 3 registers of sums, because AVX2 has 16 registers.
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn add_tile_avx2(tile: &mut Tile, left: &[[f32; ROWS]], panel: &[Row]) {
         for first in [0, WIDTH / 2] {
@@ -186,13 +187,13 @@ mod tests {
     use crate::random::unit;
     use crate::testing::on_every_instruction_set;
 
-    /// Small whole numbers: every sum is exact, whatever its order.
+    /// Small whole numbers: every sum is exact in any order.
     fn whole(n: usize, seed: u64) -> Vec<f32> {
         (0..n as u64).map(|k| (unit(seed, k) * 9.0).floor() - 4.0).collect()
     }
 
-    /// Against sums in `i64`, each depth around a pass's end, rows that do not fill a block, columns that do not fill a
-    /// panel; what is beyond them is zero.
+    /// Compares with sums in `i64`, for depths around the end of a pass, rows that do not fill a block and columns
+    /// that do not fill a panel. The padding must be zero.
     fn check() {
         for (rows, depth, cols) in
             [(1, 1, 1), (11, 5, 50), (8, 1024, 48), (3, 1025, 100), (17, 2051, 7)]

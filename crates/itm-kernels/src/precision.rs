@@ -7,19 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::bf16;
 
-/// How a linear map rounds the operands of its products. Weights, sums, bias and all other functions are f32 in any case.
+/// How a linear map rounds the operands of its products. Weights, sums, bias and all other functions are always f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "burn", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Precision {
-    /// Not at all.
+    /// No rounding.
     #[default]
     F32,
-    /// To bf16, with sums in f32: [`crate::bf16`]. It needs the CPU backend. A processor without AVX512-BF16 computes in f32.
+    /// To bf16, with sums in f32: [`crate::bf16`]. This needs the CPU backend. A processor without AVX512-BF16
+    /// computes in f32.
     Bf16,
 }
 
 impl Precision {
-    /// The precision that this processor uses: f32 where it cannot multiply bf16 numbers.
+    /// The precision that this processor uses: f32 if it has no instructions for bf16 products.
     pub fn here(self) -> Self {
         if self == Self::Bf16 && !bf16::supported() { Self::F32 } else { self }
     }
@@ -34,13 +35,13 @@ impl Precision {
         self == Self::F32 || cpu
     }
 
-    /// Whether it is f32: a config file need not say so.
+    /// Whether this is f32, which a config file may leave out.
     pub fn is_f32(&self) -> bool {
         *self == Self::F32
     }
 
     /// # Panics
-    /// If it is not f32.
+    /// If the precision is not f32.
     #[cfg(feature = "burn")]
     pub(crate) fn only_f32(self) {
         assert!(self == Self::F32, "precision bf16: expected the CPU backend, got another");

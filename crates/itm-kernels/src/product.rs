@@ -2,7 +2,7 @@
 
 use gemm::Parallelism;
 
-/// A matrix in a slice, as it lies or transposed; its rows may lie apart.
+/// A matrix in a slice, plain or transposed, with or without gaps between its rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     data: &'a [f32],
@@ -22,7 +22,7 @@ impl<'a> Matrix<'a> {
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
-    /// `cols` values from each `stride`-th one on: columns of a wider row-major matrix.
+    /// Rows of `cols` values, one row every `stride` values: columns of a wider row-major matrix.
     ///
     /// # Panics
     /// If `data` ends before the last row does, or rows would overlap.
@@ -36,26 +36,26 @@ impl<'a> Matrix<'a> {
         Self { data, rows, cols, row_stride: stride, col_stride: 1 }
     }
 
-    /// Rows become columns; nothing moves.
+    /// The transpose; no value moves.
     pub(crate) fn t(self) -> Self {
         let Self { data, rows, cols, row_stride, col_stride } = self;
         Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
     }
 }
 
-/// What becomes of the values that stand in the destination.
+/// Whether a product replaces the values in the destination or is added to them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Into {
     Replace,
     Add,
 }
 
-/// Who computes a product.
+/// The threads that compute a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Threads {
-    /// The calling thread, itself one of many.
+    /// Only the calling thread, which is one of many.
     This,
-    /// All threads of the current pool. Their number changes no bit: none of them splits a sum.
+    /// All threads of the current pool. Their number changes no bit, because no sum is split.
     All,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn product_new(a: Matrix, b: Matrix) -> Vec<f32> {
         return vec![0.0; n];
     }
     let mut to = Vec::with_capacity(n);
-    // SAFETY: the pointer is valid for n values; with `Replace` none is read and each is written, so n are initialised.
+    // SAFETY: the pointer is valid for n values; with `Replace` no value is read and all n values are written.
     unsafe {
         product_at(Threads::All, to.as_mut_ptr(), Into::Replace, a, b);
         to.set_len(n);
@@ -93,15 +93,15 @@ pub(crate) fn product(threads: Threads, to: &mut [f32], how: Into, a: Matrix, b:
 }
 
 /// # Safety
-/// `to` must be valid for writes of `a.rows × b.cols` values, which with `Into::Add` must be initialised.
+/// `to` must be valid for writes of `a.rows × b.cols` values. With `Into::Add` these values must be initialised.
 #[allow(unsafe_code)] // gemm takes pointers
 unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Matrix) {
     assert_eq!(a.cols, b.rows, "product of {} × {} and {} × {}", a.rows, a.cols, b.rows, b.cols);
     let add = how == Into::Add;
-    // SAFETY: a `Matrix` can only be made by `new` and `strided`, which check that `data` holds its rows, and turned by
-    // `t`, which swaps counts together with strides: (rows − 1)·row_stride + (cols − 1)·col_stride is inside `data`. `to`
-    // is valid for a.rows × b.cols values with strides b.cols and 1, by this function's contract, and as a place for
-    // writing it overlaps neither operand, which are borrowed. All values read are initialised f32.
+    // SAFETY: only `new` and `strided` make a `Matrix`, and they check that `data` holds its rows. `t` swaps counts
+    // together with strides. So (rows − 1)·row_stride + (cols − 1)·col_stride is inside `data`. By the contract of
+    // this function, `to` is valid for writes of a.rows × b.cols values with strides b.cols and 1. So it overlaps no
+    // operand, because operands are borrowed. All values read are initialised f32.
     unsafe {
         gemm::gemm(
             a.rows,
@@ -130,7 +130,7 @@ unsafe fn product_at(threads: Threads, to: *mut f32, how: Into, a: Matrix, b: Ma
     }
 }
 
-/// The transpose of a matrix, written out, on the calling thread.
+/// A copy of the transpose of a matrix, made on the calling thread.
 pub(crate) fn transposed_here(from: Matrix) -> Vec<f32> {
     let mut to = vec![0.0; from.rows * from.cols];
     for (j, to) in to.chunks_exact_mut(from.rows.max(1)).enumerate() {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::transpose::transposed;
 
-    /// [1 2; 3 4; 5 6] · [1 0 2; 0 1 3] by hand, and each operand transposed in place or written out.
+    /// [1 2; 3 4; 5 6] · [1 0 2; 0 1 3] by hand, with each operand also as a transposed view.
     #[test]
     fn golden_and_transposes() {
         let (a, b) = ([1., 2., 3., 4., 5., 6.], [1., 0., 2., 0., 1., 3.]);

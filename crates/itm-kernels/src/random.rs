@@ -3,7 +3,7 @@
 /// The number in `[0, 1)` at a position of the stream of `seed`: SplitMix64, 24 bits.
 #[inline(always)]
 pub fn unit(seed: u64, position: u64) -> f32 {
-    // Seeds go through the mixer too: the streams of 1 and 2 must not be shifted copies of each other.
+    // Seeds go through the mixer too, because the streams of 1 and 2 must not be shifted copies of each other.
     let bits = mix(mix(seed).wrapping_add(position.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     (bits >> 40) as f32 * (1.0 / (1 << 24) as f32)
 }
@@ -14,26 +14,26 @@ pub fn keep(seed: u64, position: u64, rate: f32) -> f32 {
     if unit(seed, position) < rate { 0.0 } else { 1.0 / (1.0 - rate) }
 }
 
-/// A seed for a part of something that has a seed: layers, steps.
+/// A seed for a part of something with a seed, such as a layer or a step.
 #[inline]
 pub fn derive(seed: u64, part: u64) -> u64 {
     mix(mix(seed) ^ mix(part.wrapping_add(0x6A09_E667_F3BC_C909)))
 }
 
-/// Where a layer's dropout takes its randomness from.
+/// The source of randomness for the dropout of a layer.
 ///
-/// A mask is a function of the seed, the layer and the position: a forward pass that is run again for the gradient, or on
-/// another number of threads, drops the same values.
+/// A mask depends only on the seed, the layer and the position. So a forward pass that runs again for the gradient,
+/// or on another number of threads, drops the same values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
-    /// Nothing is dropped: evaluation.
+    /// No value is dropped: evaluation.
     Off,
     /// A seed of a training step, or of a part of the step.
     Seeded(u64),
 }
 
 impl Noise {
-    /// The noise of a part: a layer of a model, a function of a layer.
+    /// The noise of a part, such as a layer of a model or a function of a layer.
     pub fn part(self, part: u64) -> Self {
         match self {
             Self::Off => Self::Off,
@@ -65,7 +65,7 @@ mod tests {
         );
     }
 
-    /// χ² over 64 bins, 63 degrees of freedom: above 120 in one stream of a hundred thousand; neighbours uncorrelated.
+    /// χ² over 64 bins, 63 degrees of freedom: one stream in a hundred thousand exceeds 120. Neighbours are uncorrelated.
     #[test]
     fn streams_are_uniform_and_unrelated() {
         let n = 1 << 16;

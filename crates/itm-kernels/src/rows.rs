@@ -5,15 +5,15 @@ use rayon::prelude::*;
 use crate::blocks::{BLOCK, written};
 use crate::dispatch::multiversion;
 
-/// Below this length a row counts as zero.
+/// A row of at most this length counts as zero.
 pub const SHORTEST: f64 = 1e-12;
 
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`. Also the norms, `[n]`.
 ///
-/// Norms are summed in double precision: no row of finite numbers overflows.
+/// Norms are summed in double precision, so no row of finite numbers overflows.
 ///
 /// # Panics
-/// If `x` is not a number of rows of `width`.
+/// If `x` does not consist of whole rows of `width`.
 pub fn normalize(x: &[f32], width: usize) -> (Vec<f32>, Vec<f32>) {
     assert!(width > 0 && x.len().is_multiple_of(width), "{} values in rows of {width}", x.len());
     let block = block(width);
@@ -45,7 +45,7 @@ pub fn normalize_backward(y: &[f32], norms: &[f32], grad: &[f32]) -> Vec<f32> {
 /// Mean over the real steps: `[b, l, width]` to `[b, width]`. Padded steps are never read.
 ///
 /// # Panics
-/// If a length is 0 or more than the steps, or `x` has another size.
+/// If there is no sequence, a length is 0 or more than the steps, or `x` has another size.
 pub fn masked_mean(x: &[f32], lengths: &[usize], width: usize) -> Vec<f32> {
     let steps = steps(x.len(), lengths, width);
     let mut mean = vec![0.0; lengths.len() * width];
@@ -63,7 +63,7 @@ pub fn masked_mean(x: &[f32], lengths: &[usize], width: usize) -> Vec<f32> {
 /// Gradient of [`masked_mean`] for sequences padded to `steps`; zero on padded steps.
 ///
 /// # Panics
-/// If a length is 0 or more than the steps, or `grad` has another size.
+/// If there is no sequence, a length is 0 or more than the steps, or `grad` has another size.
 pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Vec<f32> {
     let width = grad.len() / lengths.len().max(1);
     let mut d = vec![0.0; lengths.len() * steps * width];
@@ -78,7 +78,7 @@ pub fn masked_mean_backward(grad: &[f32], lengths: &[usize], steps: usize) -> Ve
     d
 }
 
-/// Steps of a padded batch, after its sizes were checked.
+/// Checks the sizes of a padded batch, and returns its number of steps.
 fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
     assert!(!lengths.is_empty() && width > 0, "{} sequences of width {width}", lengths.len());
     let steps = values / (lengths.len() * width);
@@ -89,7 +89,7 @@ fn steps(values: usize, lengths: &[usize], width: usize) -> usize {
     steps
 }
 
-/// Rows of a block: no function of the thread count.
+/// Rows per block, independent of the thread count.
 fn block(width: usize) -> usize {
     (4 * BLOCK / width.max(1)).max(1)
 }
@@ -103,7 +103,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Rows over their norms.
+    /// Rows divided by their norms.
     fn scaled[FMA](x: &[f32], norms: &[f64], width: usize, y: &mut [f32]) {
         for ((x, y), norm) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)).zip(norms) {
             let scale = 1.0 / norm.max(SHORTEST);
@@ -113,12 +113,12 @@ multiversion! {
 }
 
 multiversion! {
-    /// What of the gradient does not lie along its row, over the norm.
+    /// The part of the gradient that is orthogonal to its row, divided by the norm.
     fn across[FMA](y: &[f32], norms: &[f32], grad: &[f32], width: usize, d: &mut [f32]) {
         let rows = y.chunks_exact(width).zip(grad.chunks_exact(width));
         for ((d, (y, grad)), &norm) in d.chunks_exact_mut(width).zip(rows).zip(norms) {
             if f64::from(norm) <= SHORTEST {
-                continue; // zeros, as they are; a NaN is not hidden
+                continue; // `d` stays zero; a NaN norm goes on
             }
             let (along, scale) = (dot(y, grad), 1.0 / f64::from(norm));
             for ((d, &y), &g) in d.iter_mut().zip(y).zip(grad) {
@@ -128,7 +128,7 @@ multiversion! {
     }
 }
 
-/// In double precision; eight sums side by side, so that it runs in vectors in a fixed order.
+/// The dot product in double precision. Eight sums side by side give vector code with a fixed order.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0f64; 8];
@@ -192,7 +192,7 @@ mod tests {
         assert!(y[4].is_nan(), "a NaN is not hidden");
     }
 
-    /// By hand; what stands in the padding does not matter.
+    /// By hand; the padding does not matter.
     #[test]
     fn golden_masked_mean() {
         let x = [1., 2., 3., 4., f32::NAN, f32::NAN, 5., 6., f32::NAN, 0., f32::NAN, 0.];

@@ -1,11 +1,11 @@
-//! Softmax of rows. In a row, only the first entries may count.
+//! Softmax of rows. A count can limit a row to its first entries.
 //!
 //! ```text
 //! y = e^(x − max x) / Σ e^(x − max x)          dx = y (g − Σ g y)
 //! ```
 //!
-//! Sums and the maximum go over the entries that count. The others are never read: their weight and their gradient are zero,
-//! and so are the values of a row in which nothing counts.
+//! Sums and the maximum go over the entries that count. The other entries are never read: their weights and gradients
+//! are zero. If no entry of a row counts, all its weights are zero.
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
@@ -15,7 +15,7 @@ use crate::dispatch::multiversion;
 use crate::lanes::{Lanes, LanesMut, step, sum};
 use crate::math::{LANES, exp, mul_add};
 
-/// Rows of a matrix, and how many entries of each count, from its start.
+/// Rows of a matrix, and the number of entries that count in each row, from its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     width: usize,
@@ -28,7 +28,8 @@ impl<'a> Rows<'a> {
     /// `values` in rows of `width`. Without counts all entries count; each count holds for the same number of consecutive rows.
     ///
     /// # Panics
-    /// If there are no whole rows, the counts do not divide them, or a count is more than the width.
+    /// If the values are not whole rows, if the number of counts does not divide the number of rows, or if a count is
+    /// more than the width.
     pub fn new(values: usize, width: usize, counts: Option<&'a [usize]>) -> Self {
         assert!(width > 0 && values.is_multiple_of(width), "{values} values in rows of {width}");
         let (rows, counts) = (values / width, counts.unwrap_or(&[]));
@@ -47,7 +48,7 @@ impl<'a> Rows<'a> {
         if self.counts.is_empty() { self.width } else { self.counts[row / self.shared] }
     }
 
-    /// Rows of one task: no function of the thread count.
+    /// Rows per task, independent of the thread count.
     fn block(&self) -> usize {
         (8192 / self.width).max(1)
     }
@@ -56,7 +57,7 @@ impl<'a> Rows<'a> {
 /// Turns the values of `rows` into weights.
 ///
 /// # Panics
-/// If these are not the rows' values.
+/// If `x` does not consist of whole rows.
 pub fn forward(x: &mut [f32], rows: Rows) {
     assert!(x.len().is_multiple_of(rows.width), "{} values in rows of {}", x.len(), rows.width);
     let block = rows.block();
@@ -189,7 +190,8 @@ mod tests {
         });
     }
 
-    /// What does not count is not read: NaN there changes nothing, and the rest is the softmax of the shorter row.
+    /// An entry that does not count is not read: NaN there changes nothing, and the others are the softmax of the
+    /// shorter row.
     #[test]
     fn a_masked_entry_is_not_read() {
         for (width, count) in [(40, 0), (40, 1), (40, 16), (40, 17), (40, 39), (40, 40)] {

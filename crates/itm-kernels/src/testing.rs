@@ -9,7 +9,7 @@ use crate::random::unit;
 
 pub(crate) type Golden = BTreeMap<String, Vec<f64>>;
 
-/// Values of `tests/golden/<name>.json`, written by the script of that name in `tests/reference`.
+/// Values of `tests/golden/<name>.json`, written by the script of the same name in `tests/reference`.
 pub(crate) fn golden(name: &str) -> Golden {
     let path = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -28,14 +28,14 @@ pub(crate) fn random(n: usize, seed: u64) -> Vec<f32> {
     (0..n as u64).map(|k| unit(seed, k) - 0.5).collect()
 }
 
-/// Largest error beside the size of what is wanted (absolute below 1).
+/// Largest error relative to the wanted value; absolute for wanted values below 1.
 pub(crate) fn worst(got: &[f32], want: &[f64]) -> f64 {
     assert_eq!(got.len(), want.len());
     let error = |(&g, &w): (&f32, &f64)| (f64::from(g) - w).abs() / w.abs().max(1.0);
     got.iter().zip(want).map(error).fold(0.0, |worst, e| if e <= worst { worst } else { e })
 }
 
-/// Runs the check with each copy of the kernels that this CPU can run; blocks stay on the calling thread.
+/// Runs the check with each copy of the kernels that this CPU can run, on one thread.
 pub(crate) fn on_every_instruction_set(check: impl Fn() + Sync) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -70,7 +70,7 @@ pub(crate) fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
     x.into_data().try_to_vec().unwrap()
 }
 
-/// Equal to 1e-5, and not because both are zero.
+/// Asserts that `got` equals `want` to 1e-5, and that `want` is not all zero.
 #[cfg(feature = "flex")]
 pub(crate) fn close<const D: usize>(name: &str, got: Tensor<D>, want: Tensor<D>) {
     assert_eq!(got.dims(), want.dims(), "{name}");

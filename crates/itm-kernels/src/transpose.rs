@@ -1,4 +1,4 @@
-//! Transposes written out: some products take up to twice their time with an operand read across its rows.
+//! Copies of transposes: some products take up to twice as long if they read an operand across its rows.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::blocks::written;
 
-/// The transpose of a row-major `rows × cols` matrix, written out, on all threads.
+/// A copy of the transpose of a row-major `rows × cols` matrix, made on all threads.
 ///
 /// # Panics
 /// If `data` has another length.
@@ -17,7 +17,7 @@ pub(crate) fn transposed(data: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     })
 }
 
-/// Calls `f` with the transpose, laid out in memory that the thread keeps for the next one.
+/// Calls `f` with a copy of the transpose, in memory that the thread keeps for the next call.
 ///
 /// # Panics
 /// If `data` has another length.
@@ -51,10 +51,10 @@ fn assert_fits(data: &[f32], rows: usize, cols: usize) {
 /// Side of a tile: one cache line.
 const TILE: usize = 16;
 
-/// Columns of one task: some neighbouring cache lines of each row, so that one page is visited once for all.
+/// Columns per task: some neighbouring cache lines of each row, so that each page is visited once.
 const COLUMNS: usize = 4 * TILE;
 
-/// Columns from `j0` on of a row-major matrix as the rows of `to`.
+/// Writes the columns of a row-major matrix, from `j0` on, as the rows of `to`.
 fn columns(data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if crate::dispatch::level() == crate::dispatch::Level::Avx512 {
@@ -65,7 +65,7 @@ fn columns(data: &[f32], cols: usize, j0: usize, rows: usize, to: &mut [f32]) {
     tiles(data, cols, j0, rows, to, turn);
 }
 
-/// [`columns`], tile by tile; `turn(from, from_stride, to, to_stride)` transposes a whole one.
+/// [`columns`], tile by tile; `turn(from, from_stride, to, to_stride)` transposes a whole tile.
 #[inline(always)]
 fn tiles(
     data: &[f32],
@@ -115,8 +115,8 @@ mod avx512 {
         tiles(data, cols, j0, rows, to, |from, cols, to, rows| turn(from, cols, to, rows));
     }
 
-    /// Compilers do not find these shuffles, and values one by one take twice as long. Plain loops: a closure that
-    /// `array::map` calls is compiled as one without AVX-512, and not inlined.
+    /// Compilers do not find these shuffles, and a copy value by value takes twice as long. The loops are plain,
+    /// because a closure for `array::map` is compiled without AVX-512 and not inlined.
     #[inline]
     #[target_feature(enable = "avx512f")]
     #[allow(unsafe_code)] // loads and stores of registers
@@ -138,7 +138,7 @@ mod avx512 {
         }
     }
 
-    /// Of each two rows and in each block of four columns, the values side by side: columns 0 and 1, then 2 and 3.
+    /// Interleaves each two rows, within each block of four columns: first columns 0 and 1, then 2 and 3.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn pairs(from: Registers) -> Registers {
@@ -150,7 +150,7 @@ mod avx512 {
         to
     }
 
-    /// The same of each two pairs: register `4 q + k` holds column `k` of each block for rows `4 q` to `4 q + 3`.
+    /// Interleaves each two pairs: register `4 q + k` then holds column `k` of each block for rows `4 q` to `4 q + 3`.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn fours(from: Registers) -> Registers {
@@ -165,8 +165,8 @@ mod avx512 {
         to
     }
 
-    /// The even blocks of two registers `APART` in the first, the odd ones in the second. Done for 4 and for 8, column
-    /// `4 b + k` of the tile stands in register `4 b + k`.
+    /// Moves the even blocks of two registers at distance `APART` to the first register, and the odd blocks to the
+    /// second. After this for 4 and for 8, register `4 b + k` holds column `4 b + k` of the tile.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn blocks<const APART: usize>(from: Registers) -> Registers {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::testing::on_every_instruction_set;
 
-    /// Whole tiles, parts of tiles to the right and below, several tasks; every value is another one.
+    /// Whole tiles, parts of tiles to the right and below, several tasks; all values differ.
     #[test]
     fn rows_become_columns() {
         on_every_instruction_set(|| {
@@ -198,7 +198,7 @@ mod tests {
         });
     }
 
-    /// Memory of a larger one is used for a smaller.
+    /// The memory of a larger matrix is used again for a smaller matrix.
     #[test]
     fn kept_memory_shows_no_former_values() {
         with_transposed(&[1.0; 600], 20, 30, |_| ());

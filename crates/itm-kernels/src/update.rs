@@ -1,15 +1,15 @@
 //! One-pass updates of parameters: Adam, the moving average, and the sum of squares that clipping needs.
 //!
-//! Each works on blocks of a fixed size, so no result depends on the number of threads.
+//! Each function works on blocks of a fixed size, so no result depends on the number of threads.
 
 use rayon::prelude::*;
 
 use crate::dispatch::multiversion;
 
-/// Values of one task: 64 KiB of each operand.
+/// Values per task: 64 KiB of each operand.
 const BLOCK: usize = 16384;
 
-/// Factors of one Adam update, all but the rates of decay worked out in double precision and rounded once.
+/// Factors of one Adam update, computed in double precision and rounded once.
 ///
 /// ```text
 /// m ← m + (1−β₁)(c g − m),   v ← β₂ v + (1−β₂)(c g)²
@@ -27,7 +27,7 @@ const BLOCK: usize = 16384;
 /// | ε | `epsilon` |
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamStep {
-    /// What every gradient is multiplied by: 1, or less where their norm was clipped.
+    /// Factor of every gradient: 1, or less if the norm was clipped.
     pub scale: f32,
     /// Share of the gradient in the first moment.
     pub rest_1: f32,
@@ -41,12 +41,12 @@ pub struct AdamStep {
     pub rate: f32,
     /// Correction of the root of a second moment that began at 0: a factor, not a divisor.
     pub bias_2: f32,
-    /// Keeps a second moment of 0 from dividing.
+    /// Prevents a division by a second moment of 0.
     pub epsilon: f32,
 }
 
 impl AdamStep {
-    /// The factors of a parameter's update number `t`, counted from 1.
+    /// The factors of update number `t` of a parameter, counted from 1.
     pub fn new(betas: [f64; 2], epsilon: f64, decay: f64, rate: f64, scale: f64, t: u64) -> Self {
         let t = i32::try_from(t).unwrap_or(i32::MAX); // βᵗ is 0 long before
         let bias = betas.map(|beta| 1.0 - beta.powi(t));
@@ -64,7 +64,7 @@ impl AdamStep {
 }
 
 impl AdamStep {
-    /// The same with ε beside the root before its correction, and decay of what the update leaves.
+    /// The same factors, but ε is added to the root before its correction, and decay comes after the update.
     ///
     /// ```text
     /// θ ← (1 − η λ)(θ − η/(1−β₁ᵗ) · m / ((√v + ε) / √(1−β₂ᵗ)))
@@ -77,7 +77,7 @@ impl AdamStep {
 /// One update in place of a parameter and its moments; see [`AdamStep`].
 ///
 /// # Panics
-/// If the four differ in length.
+/// If the four slices differ in length.
 pub fn adam(
     theta: &mut [f32],
     grad: &[f32],
@@ -100,7 +100,7 @@ pub fn adam(
 /// Moving average in place: `target ← m target + (1 − m) online`.
 ///
 /// # Panics
-/// If the two differ in length.
+/// If the two slices differ in length.
 pub fn ema(target: &mut [f32], online: &[f32], m: f64) {
     assert_eq!(target.len(), online.len(), "values of a parameter and of its average");
     target.par_chunks_mut(BLOCK).zip(online.par_chunks(BLOCK)).for_each(|(target, online)| {
@@ -108,7 +108,7 @@ pub fn ema(target: &mut [f32], online: &[f32], m: f64) {
     });
 }
 
-/// `Σ x²` in double precision: blocks first, then the blocks in their order.
+/// `Σ x²` in double precision: first within blocks, then over the blocks in their order.
 pub fn sum_of_squares(values: &[f32]) -> f64 {
     let block = |values: &[f32]| {
         let mut sums = [0.0; 8];
@@ -127,7 +127,7 @@ multiversion! {
         second: &mut [f32],
         step: crate::update::AdamStep,
     ) {
-        let _ = FMA; // not one multiply-add: memory is the limit, and every instruction set gives the same bits
+        let _ = FMA; // never fused: memory is the limit, and so every instruction set gives the same bits
         let all = theta.iter_mut().zip(grad).zip(first.iter_mut().zip(second.iter_mut()));
         for ((x, &g), (m, v)) in all {
             let g = g * step.scale;
@@ -146,7 +146,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Adds to eight sums, side by side; a product of two `f32` is exact in `f64`.
+    /// Adds to eight sums side by side. A product of two `f32` is exact in `f64`.
     fn squares_block[FMA](values: &[f32], sums: &mut [f64; 8]) {
         let _ = FMA;
         let (eights, tail) = values.as_chunks::<8>();
@@ -180,7 +180,7 @@ mod tests {
         assert!(want.iter().all(|(got, want)| (got - want).abs() < 1e-6), "{want:?}");
     }
 
-    /// First step by hand, ε beside √v = √0.001 and decay last: 0.98 · (3 − 0.1 · 1 / ((√0.001 + 1) / √0.001)).
+    /// First step by hand, with ε added to √v = √0.001 and decay last: 0.98 · (3 − 0.1 · 1 / ((√0.001 + 1) / √0.001)).
     #[test]
     fn golden_first_step_of_bert() {
         let step = AdamStep::new([0.9, 0.999], 1.0, 0.2, 0.1, 0.5, 1).of_bert();
@@ -202,7 +202,7 @@ mod tests {
         assert!(sum_of_squares(&[1.0, f32::NAN]).is_nan());
     }
 
-    /// What threads and instruction sets there are changes no bit.
+    /// Neither the number of threads nor the instruction set changes a bit.
     #[test]
     fn threads_and_instruction_sets_change_no_bit() {
         let n = 3 * BLOCK + 77;

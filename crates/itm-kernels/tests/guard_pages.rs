@@ -1,4 +1,4 @@
-//! Packing and products in bf16 touch no value outside of their slices: the slices touch pages that may not be read or written.
+//! Packing and products in bf16 access no value outside of their slices. Each slice borders a page without access rights.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(unsafe_code)] // memory with forbidden pages comes from the system
@@ -27,12 +27,12 @@ enum Touch {
 
 impl Guarded {
     fn new(values: &[f32], touch: Touch) -> Self {
-        // SAFETY: a question about the system.
+        // SAFETY: this only asks the system for a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let room = size_of_val(values).next_multiple_of(page);
         let bytes = room + 2 * page;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: fresh memory of its own; nothing else is there.
+        // SAFETY: the map is fresh memory that nothing else uses.
         let map = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
         assert!(map != libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
         let begin = map.wrapping_byte_add(page);
@@ -50,14 +50,15 @@ impl Guarded {
     }
 
     fn values(&mut self) -> &mut [f32] {
-        // SAFETY: `len` values lie inside the open pages, aligned, zeros at first; only this borrow reaches them.
+        // SAFETY: `len` values are inside the open pages, aligned and initialised with zeros; only this borrow
+        // reaches them.
         unsafe { slice::from_raw_parts_mut(self.first, self.len) }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the map is this value's own, and no borrow of it is left.
+        // SAFETY: this value owns the map, and no borrow of the map is left.
         unsafe { libc::munmap(self.map, self.bytes) };
     }
 }
@@ -66,7 +67,7 @@ fn random(n: usize, seed: u64) -> Vec<f32> {
     (0..n as u64).map(|k| itm_kernels::random::unit(seed, k) - 0.5).collect()
 }
 
-/// The process dies where a value outside is touched. What lies between rows of the destination stays.
+/// An access outside of a slice ends the process. Values between rows of the destination must stay.
 #[test]
 fn nothing_outside_the_slices_is_touched() {
     let sizes = [1, 2, 7, 8, 15, 16, 17, 31, 33, 47, 48, 49, 95, 130];

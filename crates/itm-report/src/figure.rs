@@ -4,27 +4,27 @@ use maud::{Markup, html};
 
 use crate::plot::{Axis, GREY, Ink, Plot, Point, drawable, finite, padded};
 
-/// A figure, what stands above it, and what its legend says.
+/// A figure with its caption and its legend.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Stands above it.
+    /// The title above the picture.
     pub title: String,
-    /// Numbers that belong to it; may be empty.
+    /// Numbers below the title; may be empty.
     pub detail: String,
     /// The picture.
     pub svg: Markup,
-    /// What its colours mean.
+    /// The meaning of the colours.
     pub legend: Vec<Key>,
 }
 
 impl Figure {
-    /// A picture of some width and height under its title, which is also read out.
+    /// A picture of this width and height under its title. Screen readers read the title.
     pub fn new(title: impl Into<String>, size: (u32, u32), plot: &Plot) -> Self {
         let title = title.into();
         Self { svg: plot.svg(&title, size), title, detail: String::new(), legend: vec![] }
     }
 
-    /// The same with a legend.
+    /// This figure with a legend.
     #[must_use]
     pub fn with(self, legend: impl IntoIterator<Item = Key>) -> Self {
         Self { legend: legend.into_iter().collect(), ..self }
@@ -76,22 +76,23 @@ impl Key {
 /// Size of a figure with both axes.
 pub const SIZE: (u32, u32) = (1200, 740);
 
-/// A number of a row, with what is known of its spread.
+/// A number of a row, with its spread.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// The row.
     pub name: String,
-    /// Number of its colour.
+    /// Number of the row's colour.
     pub series: u8,
     /// The number.
     pub value: f64,
-    /// Its interval.
+    /// The interval of the number.
     pub interval: Option<[f64; 2]>,
-    /// What it is the mean of; may be empty.
+    /// The values whose mean the number is; may be empty.
     pub parts: Vec<f64>,
 }
 
-/// Numbers below each other under their names: a dot, its interval, a tick for each part; `level` is a broken line beside each.
+/// Numbers below each other, each under its name: a dot, its interval, and a tick for each part. `level` is a dashed
+/// line beside each number. `None` if no number can be drawn.
 pub fn estimates(
     title: impl Into<String>,
     x: &str,
@@ -107,7 +108,7 @@ pub fn estimates(
     for (i, row) in rows.iter().enumerate() {
         let (y, ink) = (n - i as f64 - 0.66, Ink::solid(row.series));
         plot.text((start, y + 0.54), row.name.clone());
-        // Beside each interval, not through the names between them.
+        // The level is drawn beside each interval, not through the names between the intervals.
         level
             .iter()
             .for_each(|&at| plot.line(&[(at, y - 0.24), (at, y + 0.14)], Ink::level(GREY), 4));
@@ -124,11 +125,11 @@ pub fn estimates(
 pub struct Recalls {
     /// The row.
     pub name: String,
-    /// Number of its colour.
+    /// Number of the row's colour.
     pub series: u8,
     /// The three values.
     pub values: [f64; 3],
-    /// Their intervals.
+    /// The intervals of the values.
     pub intervals: Option<[[f64; 2]; 3]>,
 }
 
@@ -156,20 +157,20 @@ pub fn recalls(title: impl Into<String>, rows: &[Recalls]) -> Option<Figure> {
     Some(Figure::new(title, (SIZE.0, 90 + 150 * rows.len() as u32), &plot).with(legend))
 }
 
-/// What one line of [`courses`] goes through.
+/// One line of [`courses`].
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its colour.
+    /// The colour.
     pub ink: Ink,
-    /// By ascending x.
+    /// The points by ascending x.
     pub points: Vec<Point>,
-    /// Radius of a dot at each point; none if 0.
+    /// Radius of the dot at each point; 0 draws no dots.
     pub dots: i32,
-    /// `(x, [lo, hi])`, where it is known.
+    /// The known intervals, `(x, [lo, hi])`.
     pub intervals: Vec<(f64, [f64; 2])>,
-    /// Thin lines below it, such as those that it is the mean of.
+    /// Thin lines behind this line, such as the lines whose mean it is.
     pub thin: Vec<Vec<Point>>,
 }
 
@@ -179,14 +180,14 @@ impl Course {
         Self { name: name.into(), ink, points, dots: 0, intervals: vec![], thin: vec![] }
     }
 
-    /// The same with dots.
+    /// This line with dots.
     #[must_use]
     pub fn dotted(self, dots: i32) -> Self {
         Self { dots, ..self }
     }
 }
 
-/// Lines over a number, and broken `levels` across all of it; `None` without any point.
+/// Lines over an x axis, and `levels` as dashed lines across the figure. `None` if no point can be drawn.
 pub fn courses(
     title: impl Into<String>,
     [x, y]: [&str; 2],

@@ -1,13 +1,13 @@
-//! How numbers are written, everywhere the same: with a true minus sign.
+//! One format for numbers in all reports, with a true minus sign.
 
 use std::time::Duration;
 
 use indicatif::{FormattedDuration, HumanBytes, HumanCount};
 
-/// Stands where there is no number.
+/// The text for a missing number.
 pub const NONE: &str = "–";
 
-/// Fixed decimals, no `−0.0`; [`NONE`] for what is no number.
+/// Fixed decimals, no `−0.0`; [`NONE`] for NaN and infinity.
 pub fn decimals(x: f64, places: usize) -> String {
     if !x.is_finite() {
         return NONE.into();
@@ -30,7 +30,7 @@ pub fn signed(difference: f64) -> String {
     signed_to(difference, 1)
 }
 
-/// The same with `places` decimals: `+0.75`.
+/// A difference with its sign and `places` decimals: `+0.75`.
 pub fn signed_to(difference: f64, places: usize) -> String {
     let text = decimals(difference, places);
     let plus = difference > 0.0 && text != NONE && text != decimals(0.0, places);
@@ -42,7 +42,7 @@ pub fn interval(ends: [f64; 2]) -> String {
     interval_to(ends, 1)
 }
 
-/// The same with `places` decimals.
+/// An interval with `places` decimals.
 pub fn interval_to(ends: [f64; 2], places: usize) -> String {
     ends.map(|end| decimals(end, places)).join(" to ")
 }
@@ -69,7 +69,7 @@ pub fn p_phrase(p: f64) -> String {
     }
 }
 
-/// A share of `[0, 1]` in percent: `3.1 %`; one below a percent keeps a digit that counts.
+/// A share of `[0, 1]` in percent: `3.1 %`. A share below one percent has two decimals, except 0.
 pub fn share(x: f64) -> String {
     let percent = 100.0 * x;
     match decimals(percent, if percent == 0.0 || percent.abs() >= 1.0 { 1 } else { 2 }) {
@@ -78,7 +78,7 @@ pub fn share(x: f64) -> String {
     }
 }
 
-/// A score: `0.812`; large ones, such as logits, have fewer decimals.
+/// A score: `0.812`; large scores, such as logits, have fewer decimals.
 pub fn score(x: f64) -> String {
     decimals(x, if x.abs() < 10.0 { 3 } else { 1 })
 }
@@ -91,7 +91,7 @@ pub fn rank(x: f64) -> String {
     }
 }
 
-/// A count with thousands apart: `29,783`.
+/// A count with separated thousands: `29,783`.
 pub fn count(n: u64) -> String {
     HumanCount(n).to_string()
 }
@@ -105,7 +105,7 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
 pub fn duration(seconds: f64) -> String {
     match Duration::try_from_secs_f64(seconds.round()) {
         Err(_) => NONE.into(),
-        // Whole seconds would say nothing of a small run.
+        // Whole seconds are too coarse for a small run.
         Ok(_) if seconds < 59.95 => format!("{} s", points(seconds)),
         Ok(length) => FormattedDuration(length).to_string(),
     }
@@ -116,30 +116,30 @@ pub fn bytes(n: u64) -> String {
     HumanBytes(n).to_string()
 }
 
-/// What `text` makes of a number; [`NONE`] where there is none.
+/// A number formatted by `text`, or [`NONE`] if there is no number.
 pub fn or_none<T>(x: Option<T>, text: impl FnOnce(T) -> String) -> String {
     x.map_or_else(|| NONE.into(), text)
 }
 
-/// A name's index set low, for text without markup: `N₁₀`.
+/// `N` with a subscript, for text without markup: `N₁₀`.
 pub fn n_of(k: u64) -> String {
     let low = |c: char| c.to_digit(10).and_then(|d| char::from_u32(0x2080 + d)).unwrap_or(c);
     "N".to_owned() + &k.to_string().chars().map(low).collect::<String>()
 }
 
-/// A sentence whose lines end neither before `%` nor within `p < 0.05`.
+/// The text with fixed blanks, so that no line ends before `%` or within `p < 0.05`.
 pub fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
         .replace("p < ", "p\u{a0}<\u{a0}")
         .replace("p = ", "p\u{a0}=\u{a0}")
 }
 
-/// The same in ASCII: minus signs, dashes and arrows.
+/// The text with minus signs, dashes and arrows in ASCII.
 pub fn ascii(text: &str) -> String {
     text.replace(['−', '–'], "-").replace('→', "->")
 }
 
-/// The text without what could move a cursor or turn a line around.
+/// The text without characters that move the cursor or reverse the direction of a line.
 pub fn clean(text: &str) -> String {
     let harmless = |c: char| match c {
         '\t' | '\n' | '\r' => ' ',
@@ -149,7 +149,7 @@ pub fn clean(text: &str) -> String {
     text.chars().map(harmless).collect()
 }
 
-/// Whether a character moves the cursor or turns the line around.
+/// Whether a character moves the cursor or reverses the direction of a line.
 pub(crate) fn is_harmful(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}');
     turns || c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,6 +1,6 @@
-//! One HTML file that needs nothing else: no script, no network, light and dark.
+//! One self-contained HTML file: no script, no network, light and dark.
 //!
-//! Text is escaped by `maud`'s templates, and the whole page is cleaned of what could turn a line around.
+//! The templates of `maud` escape text. The whole page is cleaned of characters that reverse the direction of a line.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -10,7 +10,7 @@ use crate::table::{Column, Role, Side, Table};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page: `content` stands in its `main`.
+/// The page, with `content` in its `main`.
 pub fn page(title: &str, content: Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -29,17 +29,17 @@ pub fn page(title: &str, content: Markup) -> String {
     page.into_string().chars().map(harmless).chain(['\n']).collect()
 }
 
-/// The first sentence of a page: whether it is `above`, `unsure` or `below`, in words, and why.
+/// The first sentence of a page: the verdict in words, and the reason. `class` is `above`, `unsure` or `below`.
 pub fn verdict(class: &str, words: &str, text: &str) -> Markup {
     html! { p class={ "verdict " (class) } { strong { (words) } " " (unbroken(text)) } }
 }
 
-/// A part of the page under a heading; nothing without content.
+/// A part of the page under a heading; empty without content.
 pub fn section(title: &str, content: Markup) -> Markup {
     html! { @if !content.0.is_empty() { section { h2 { (title) } (content) } } }
 }
 
-/// What is folded away until a reader opens it.
+/// Content that is hidden until a reader opens it.
 pub fn details(summary: &str, content: Markup) -> Markup {
     html! { details { summary { (summary) } (content) } }
 }
@@ -56,7 +56,7 @@ pub fn facts<K: AsRef<str>>(class: &str, facts: impl IntoIterator<Item = (K, Str
     }
 }
 
-/// A term and what it means, for a `dl.terms`.
+/// A term and its meaning, for a `dl.terms`.
 pub fn term(term: impl maud::Render, what: impl maud::Render) -> Markup {
     html! { div { dt { (term) } dd { (what) } } }
 }
@@ -70,7 +70,7 @@ pub fn again(command: &str) -> Markup {
 pub fn prose(text: &str) -> Markup {
     let parts: Vec<_> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        return html! { (text) }; // an odd backquote is only a character
+        return html! { (text) }; // an unpaired backquote is only a character
     }
     html! {
         @for (i, part) in parts.iter().enumerate() {
@@ -79,7 +79,7 @@ pub fn prose(text: &str) -> Markup {
     }
 }
 
-/// What scrolls inside a box of its own where it is wider than the page.
+/// Content that scrolls inside a box if it is wider than the page.
 pub fn scroll(label: &str, content: Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(label) { (content) } }
 }
@@ -94,7 +94,7 @@ pub fn table(t: &Table) -> Markup {
     listing(t, "", |i| html! { (t.lines[i].0) }, |_| html! {})
 }
 
-/// The same with `name` in the place of a line's name and the row `below` it; `class` may be empty.
+/// A table and its note. `name` gives the name of a line, and `below` the row below the line; `class` may be empty.
 pub fn listing(
     t: &Table,
     class: &str,
@@ -119,7 +119,7 @@ pub fn listing(
     }
 }
 
-/// The heads that neighbours share; nothing where none is shared.
+/// The heads that neighbouring columns share; empty if no head is shared.
 fn groups(columns: &[Column]) -> Markup {
     html! {
         @if columns.iter().any(|c| !c.group.is_empty()) {
@@ -170,12 +170,12 @@ fn class(side: Side, is_best: bool) -> Option<&'static str> {
 
 fn text(side: Side, text: &str) -> Markup {
     match side {
-        // A letter is a mark that a note explains.
+        // A single letter is a mark that a note explains.
         Side::Left if text.chars().count() == 1 => html! { abbr { (text) } },
         Side::Left => html! {
             @for (k, line) in text.split('\n').enumerate() { @if k > 0 { br; } (line) }
         },
-        // The star hangs, or the digits of marked and unmarked lines would not be below each other.
+        // The star hangs, so that the digits of marked and unmarked lines are below each other.
         Side::Right => match text.strip_suffix('*') {
             Some(number) => html! { (number) span.star { "*" } },
             None => html! { (text.trim_end()) },
@@ -183,7 +183,7 @@ fn text(side: Side, text: &str) -> Markup {
     }
 }
 
-/// Figures side by side where there is room; `class` says how wide they want to be.
+/// Figures side by side if there is room; `class` decides their width.
 pub fn grid(class: &str, figures: &[Figure]) -> Markup {
     html! {
         @if !figures.is_empty() {
@@ -203,7 +203,7 @@ pub fn grid(class: &str, figures: &[Figure]) -> Markup {
     }
 }
 
-/// A line of keys; nothing without any.
+/// A line of legend entries; empty without entries.
 pub fn legend(keys: &[crate::figure::Key]) -> Markup {
     html! { @if !keys.is_empty() { p.legend { @for key in keys { (key.markup()) " " } } } }
 }

@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 
-/// The table under a heading, its note below it.
+/// The table under a heading, with its note below.
 pub fn table(t: &Table) -> String {
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let heads = t.columns.iter().map(|c| escape(&c.head()));
@@ -19,7 +19,7 @@ pub fn table(t: &Table) -> String {
     out + &format!("\n{}\n\n", escape(&t.note))
 }
 
-/// One line, whatever stood in the data.
+/// The text on one line, with each run of white space as one blank.
 pub fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -29,7 +29,7 @@ pub fn prose(text: &str) -> String {
     let text = line(text);
     let parts: Vec<_> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        return escape(&text); // an odd backquote is only a character
+        return escape(&text); // an unpaired backquote is only a character
     }
     let code = |(i, part): (usize, &&str)| match i % 2 {
         1 => format!("`{part}`"),
@@ -38,7 +38,7 @@ pub fn prose(text: &str) -> String {
     parts.iter().enumerate().map(code).collect()
 }
 
-/// Text that stays text: no markup, no line and no table cell of its own.
+/// Escaped text, which makes no markup, no new line and no new table cell.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();

@@ -13,13 +13,13 @@ use plotters::coord::ranged1d::{
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-/// A place in the coordinates of the axes.
+/// A point in the coordinates of the axes.
 pub type Point = (f64, f64);
 
-/// Size of letters; a figure is shown at a little under half its size.
+/// Font size. A page shows a figure at a little less than half its size.
 const TEXT: f64 = 36.0;
 
-/// The grey series: what others are compared with.
+/// The grey series, with which other series are compared.
 pub const GREY: u8 = 6;
 
 /// A colour of the page.
@@ -39,22 +39,22 @@ impl Ink {
         Self { kind: 1, series, alpha: 1.0 }
     }
 
-    /// The same in the dash pattern of the series.
+    /// The colour and the dash pattern of a series.
     pub const fn dashed(series: u8) -> Self {
         Self { kind: 2, series, alpha: 1.0 }
     }
 
-    /// The same with short gaps: a level, not a measured course.
+    /// The colour of a series with short gaps, for a level that is not a measured line.
     pub const fn level(series: u8) -> Self {
         Self { kind: 3, series, alpha: 1.0 }
     }
 
-    /// The same, less opaque.
+    /// This ink with another opacity.
     pub const fn faint(self, alpha: f64) -> Self {
         Self { alpha, ..self }
     }
 
-    /// The same without a dash pattern.
+    /// This ink without a dash pattern.
     pub const fn undashed(self) -> Self {
         Self { kind: 1, ..self }
     }
@@ -63,7 +63,7 @@ impl Ink {
         RGBColor(0xFE, self.kind, self.series).mix(self.alpha)
     }
 
-    /// As a style of the property `name`, `fill` or `stroke`.
+    /// The CSS style of the property `name`, which is `fill` or `stroke`.
     pub(crate) fn style(self, name: &str) -> String {
         let dash = match self.kind {
             2 => ["none", "24 10", "6 9", "30 9 6 9", "none", "18 8", "5 7", "12 6"]
@@ -74,7 +74,7 @@ impl Ink {
         format!("{name}:var(--s{});stroke-dasharray:{dash}", self.series)
     }
 
-    /// As a style, with its opacity.
+    /// The CSS style of a fill, with its opacity.
     pub(crate) fn filled(self) -> String {
         format!("{};fill-opacity:{}", self.style("fill"), self.alpha)
     }
@@ -96,7 +96,7 @@ impl Axis {
         Self { name: name.into(), range, ticks, label: tick }
     }
 
-    /// An axis of decimal logarithms: ticks stand at powers of ten, at most six, and `label` writes a logarithm.
+    /// An axis of decimal logarithms. Ticks are at powers of ten, at most six, and `label` formats a logarithm.
     pub fn decades(name: impl Into<String>, range: Range<f64>, label: fn(f64) -> String) -> Self {
         let every = ((range.end - range.start) / 5.5).ceil().max(1.0);
         let whole = (range.start.ceil() as i32..=range.end.floor() as i32).map(f64::from);
@@ -109,7 +109,7 @@ impl Axis {
         Self { name: String::new(), range, ticks: vec![], label: tick }
     }
 
-    /// The same with ticks in percent.
+    /// This axis with ticks in percent.
     #[must_use]
     pub fn percent(self) -> Self {
         Self { label: |v| tick(v) + " %", ..self }
@@ -151,7 +151,7 @@ enum Mark {
     Text(Point, String),
 }
 
-/// A figure in the making.
+/// A figure under construction.
 pub struct Plot {
     x: Axis,
     y: Axis,
@@ -165,43 +165,43 @@ impl Plot {
         Self { x, y, right: None, marks: vec![] }
     }
 
-    /// The same with a second axis on the right.
+    /// This figure with a second axis on the right.
     #[must_use]
     pub fn with_right(self, right: Axis) -> Self {
         Self { right: Some(right), ..self }
     }
 
-    /// A line of some width through the drawable points.
+    /// Adds a line of this width through the drawable points.
     pub fn line(&mut self, points: &[Point], ink: Ink, width: u32) {
         let style = ink.colour().stroke_width(width);
         self.marks.push(Mark::Line(finite(points), style));
     }
 
-    /// The same by the axis on the right.
+    /// Adds a line that belongs to the axis on the right.
     pub fn right_line(&mut self, points: &[Point], ink: Ink, width: u32) {
         let style = ink.colour().stroke_width(width);
         self.marks.push(Mark::RightLine(finite(points), style));
     }
 
-    /// A dot at each drawable point.
+    /// Adds a dot at each drawable point.
     pub fn dots(&mut self, points: &[Point], ink: Ink, radius: i32) {
         self.marks.extend(finite(points).into_iter().map(|p| Mark::Dot(p, ink, radius)));
     }
 
-    /// A filled polygon.
+    /// Adds a filled polygon.
     pub fn area(&mut self, outline: Vec<Point>, ink: Ink) {
         self.marks.push(Mark::Area(outline, ink));
     }
 
-    /// A text that starts at a point, below it.
+    /// Adds a text below a point, which starts at the point.
     pub fn text(&mut self, at: Point, text: impl Into<String>) {
         self.marks.push(Mark::Text(at, text.into()));
     }
 
-    /// The figure as SVG; `label` is read out.
+    /// The figure as SVG. Screen readers read `label`.
     ///
     /// # Panics
-    /// If a point that is not drawable was given by [`Plot::area`] or [`Plot::text`].
+    /// If [`Plot::area`] or [`Plot::text`] added a point that is not drawable.
     pub fn svg(&self, label: &str, size: (u32, u32)) -> Markup {
         let mut svg = String::new();
         self.draw(&mut svg, size).expect("drawing into a string does not fail");
@@ -265,12 +265,12 @@ impl Plot {
     }
 }
 
-/// Replaces placeholder colours by the page's, the fixed size by a flexible one, and names it.
+/// Replaces placeholder colours by the colours of the page and the fixed size by a flexible size, and adds the label.
 fn themed(svg: &str, label: &str, (w, h): (u32, u32)) -> Markup {
     let mut rest = svg.split_once('>').map_or("", |(_, body)| body).trim_end();
     rest = rest.strip_suffix("</svg>").unwrap_or(rest);
     let mut body = String::with_capacity(rest.len());
-    // Every placeholder stands as ` fill="#FEkkss"` or ` stroke="#FEkkss"`.
+    // Every placeholder has the form ` fill="#FEkkss"` or ` stroke="#FEkkss"`.
     while let Some(at) = rest.find("=\"#FE") {
         let name_at = rest[..at].rfind(' ').map_or(0, |i| i + 1);
         let digits = |from: usize| u8::from_str_radix(&rest[from..from + 2], 16).unwrap_or(0);
@@ -308,13 +308,13 @@ pub fn finite(points: &[Point]) -> Vec<Point> {
     points.iter().copied().filter(|p| drawable(p.0) && drawable(p.1)).collect()
 }
 
-/// Not NaN, and not so large (a diverged loss) that an axis to hold it says nothing: `plotters` searches the ticks of such an axis
-/// without end.
+/// Whether a value is not NaN and not too large, like a diverged loss. `plotters` searches forever for the ticks of
+/// an axis with such a value.
 pub fn drawable(v: f64) -> bool {
     v.abs() <= 1e12
 }
 
-/// A tick's label: no more digits than it needs.
+/// The label of a tick, with no more digits than it needs.
 pub fn tick(v: f64) -> String {
     let text = format!("{v:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(ticks(-7.0..0.0), [-6.0, -4.0, -2.0, 0.0]);
     }
 
-    /// A line of two points rises; its colour and dash are the page's. What is no number is not drawn.
+    /// A line of two points rises, in the colour and dash pattern of the page. NaN and infinity are not drawn.
     #[test]
     fn a_line_is_where_it_should_be() {
         let axis = |name, end| Axis::new(name, 0.0..end);

@@ -1,53 +1,53 @@
-//! A table as text: built once, laid out by `html`, `markdown` and `terminal`.
+//! A table as text: built once, formatted by `html`, `markdown` and `terminal`.
 
 use crate::format::or_none;
 
-/// Lines, named by the first column, and the columns beside it.
+/// Named lines, and the columns beside their names.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What it shows.
+    /// The title of the table.
     pub title: String,
-    /// What a reader must know to read it; may be empty.
+    /// A note that a reader needs to read the table; may be empty.
     pub note: String,
-    /// Heads the names of the lines.
+    /// The head of the names of the lines.
     pub stub: String,
     /// Name and role of each line.
     pub lines: Vec<(String, Role)>,
-    /// The columns, one cell a line each.
+    /// The columns, each with one cell per line.
     pub columns: Vec<Column>,
 }
 
-/// What a line is to the others.
+/// The role of a line among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// What the others are compared with.
+    /// The line with which the others are compared.
     Baseline,
-    /// What none of the others can pass: never marked as the best.
+    /// A bound that no other line can pass. It is never marked as the best.
     Bound,
-    /// What the report is about.
+    /// The subject of the report.
     Method,
     /// Any other line.
     Other,
 }
 
-/// A column; neighbours of one non-empty `group` share a head above theirs.
+/// A column. Neighbours with the same non-empty `group` share a head above their own heads.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// The shared head, where there is room for two lines.
+    /// The shared head, if there is room for two lines.
     pub group: &'static str,
-    /// The same in front of `label`, where a head is one text.
+    /// The shared head in front of `label`, if a head is one text.
     pub short: &'static str,
-    /// Its own head.
+    /// The head of this column.
     pub label: String,
-    /// The higher, the sooner a narrow terminal leaves it out; 0 always stays.
+    /// A narrow terminal leaves out the columns of the highest rank first; rank 0 always stays.
     pub rank: u8,
-    /// Whether it holds words, which stand on the left, or numbers.
+    /// Whether the column holds words, which are aligned left, or numbers.
     pub side: Side,
-    /// One per line.
+    /// One cell per line.
     pub cells: Vec<Cell>,
 }
 
-/// Where a column's text stands.
+/// The alignment of a column's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Words.
@@ -59,14 +59,14 @@ pub enum Side {
 /// Text of a line in a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// What stands there. On a page a `*` at its end hangs, and words may have several lines.
+    /// The text. On a page a `*` at the end of the text hangs, and words may have several lines.
     pub text: String,
-    /// Whether no line has a better value in this column, as far as the printed digits tell.
+    /// Whether no line has a better value in this column, by the printed digits.
     pub best: bool,
 }
 
 impl Table {
-    /// A table without columns yet.
+    /// A table without columns.
     pub fn new<N: Into<String>>(
         title: impl Into<String>,
         stub: impl Into<String>,
@@ -76,13 +76,13 @@ impl Table {
         Self { title: title.into(), note: String::new(), stub: stub.into(), lines, columns: vec![] }
     }
 
-    /// The same with what a reader must know.
+    /// This table with a note.
     #[must_use]
     pub fn noted(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
 
-    /// Adds a column of text, a cell for each line in order.
+    /// Adds a column of text, with one cell for each line in order.
     ///
     /// # Panics
     /// If there are more or fewer cells than lines.
@@ -100,7 +100,7 @@ impl Table {
         self.columns.push_mut(column)
     }
 
-    /// Adds a column of numbers, as `text` writes them.
+    /// Adds a column of numbers, formatted by `text`.
     ///
     /// # Panics
     /// As [`Table::column`].
@@ -113,7 +113,7 @@ impl Table {
         self.column(label, values.into_iter().map(|x| or_none(x, &text)))
     }
 
-    /// The same, the largest marked with all that print the same. One number alone is no best.
+    /// Adds a column of numbers and marks the largest, and all that print the same. A single number is not marked.
     ///
     /// # Panics
     /// As [`Table::column`].
@@ -139,7 +139,7 @@ impl Table {
 }
 
 impl Column {
-    /// Puts it under a head shared with its neighbours, `short` where a head is one text.
+    /// Puts the column under a head shared with its neighbours; `short` is this head if a head is one text.
     pub fn under(&mut self, group: &'static str, short: &'static str) -> &mut Self {
         (self.group, self.short) = (group, short);
         self
@@ -151,13 +151,13 @@ impl Column {
         self
     }
 
-    /// Sets it on the left.
+    /// Aligns the column left.
     pub fn words(&mut self) -> &mut Self {
         self.side = Side::Left;
         self
     }
 
-    /// Its head as one text.
+    /// The head of the column as one text.
     pub fn head(&self) -> String {
         format!("{}{}", self.short, self.label)
     }
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(marked([None; 3]), []);
     }
 
-    /// The bound prints the same as the best, and is not marked.
+    /// A bound that prints the same as the best is not marked.
     #[test]
     fn a_bound_is_never_the_best() {
         let roles = [Role::Bound, Role::Other, Role::Bound, Role::Baseline];

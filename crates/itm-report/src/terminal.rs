@@ -7,10 +7,10 @@ use comfy_table::{Attribute, CellAlignment, Color, TableComponent, presets};
 use crate::format::clean;
 use crate::table::{Cell, Column, Role, Side, Table};
 
-/// Whether to colour.
+/// Whether text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
-    /// Text alone: pipes and files.
+    /// Only text: pipes and files.
     Plain,
     /// ANSI bold, dim and colours.
     Ansi,
@@ -23,7 +23,7 @@ impl Palette {
         if stream.is_terminal() && !refused { Self::Ansi } else { Self::Plain }
     }
 
-    /// The text under an ANSI code such as `1;32`; no code, no colour.
+    /// The text with an ANSI code such as `1;32`; an empty code gives no colour.
     pub fn paint(self, code: &str, text: &str) -> String {
         match self {
             Self::Ansi if !code.is_empty() && !text.is_empty() => {
@@ -34,11 +34,11 @@ impl Palette {
     }
 }
 
-/// Between columns: a blank of padding and the one that stands where a vertical line would.
+/// Blanks between columns: one of padding, and one in the place of a vertical line.
 const GAP: usize = 2;
 
-/// The table as lines, the first of them its heads and a rule: names and words cut to `words` columns, and what does not fit in
-/// `width` left out by rank.
+/// The table as lines; the first lines are the heads and a rule. Names and words are cut to `words` columns. Columns
+/// that do not fit in `width` are left out by rank.
 pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<String> {
     let names: Vec<_> = t.lines.iter().map(|line| fit(&clean(&line.0), words)).collect();
     let mut columns: Vec<Column> = t.columns.clone();
@@ -85,7 +85,7 @@ pub fn table(t: &Table, width: usize, words: usize, palette: Palette) -> Vec<Str
     table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// What columns beside a name take, with the blanks in front of each.
+/// The width of columns beside a name, with the blanks in front of each column.
 pub fn taken(columns: &[Column]) -> usize {
     let own = |c: &Column| {
         let cells = c.cells.iter().map(|cell| width_of(&cell.text));
@@ -104,18 +104,18 @@ fn styled(cell: &Cell, role: Role) -> comfy_table::Cell {
     }
 }
 
-/// Columns that a text without line breaks takes.
+/// The width of a text without line breaks, in columns of the terminal.
 pub fn width_of(text: &str) -> usize {
     if text.bytes().all(|b| (b' '..0x7f).contains(&b)) {
         return text.len();
     }
-    // The table knows wide and combining characters.
+    // `comfy_table` knows wide and combining characters.
     let mut table = comfy_table::Table::new();
     table.add_row([text]);
     table.column_max_content_widths().first().map_or(0, |&w| w.into())
 }
 
-/// The text cut to `width` columns, the cut marked.
+/// The text cut to `width` columns, with a mark at the cut.
 pub fn fit(text: &str, width: usize) -> String {
     if text.len() <= width || width_of(text) <= width {
         return text.to_owned();
@@ -134,14 +134,14 @@ fn head(text: &str, width: usize) -> &str {
         let Some(rest) = left.checked_sub(width_of(&text[at..at + c.len_utf8()])) else { break };
         (end, left) = (at + c.len_utf8(), rest);
     }
-    // Joined characters may take more than each by itself.
+    // Joined characters may take more columns than the single characters.
     while width_of(&text[..end]) > width {
         end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
     }
     &text[..end]
 }
 
-/// Lines of at most `width` columns, all but the first indented by two.
+/// Lines of at most `width` columns. All lines except the first are indented by two.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
@@ -163,12 +163,12 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The text with blanks in front of it.
+/// The text with blanks in front, at least `width` columns.
 pub fn pad_left(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(width_of(text))) + text
 }
 
-/// The text with blanks behind it.
+/// The text with blanks behind, at least `width` columns.
 pub fn pad_right(text: &str, width: usize) -> String {
     text.to_owned() + &" ".repeat(width.saturating_sub(width_of(text)))
 }

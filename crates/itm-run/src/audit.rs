@@ -1,14 +1,14 @@
-//! What was drawn against the truth, as the log and the reports say it.
+//! Drawn negatives compared with the truth, in the form of the log and the reports.
 
 use itm_core::audit::Candidates;
 
 use crate::log::Line;
 use crate::report::{DetectionAt, EpochDraws};
 
-/// Thresholds λ of "this is a false negative": the released code's, the paper's Table 5.
+/// Thresholds λ of "this is a false negative", from the released code and the paper's Table 5.
 const THRESHOLDS: [f64; 5] = [1e-3, 1e-2, 0.1, 0.3, 0.5];
 
-/// The audit's lines of a log.
+/// The audit lines of a log.
 pub(crate) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
     let draws = |line: &Line| match line {
         Line::Draws { epoch, drawn_true, uniform_true, hardest_true, others_true, detection } => {
@@ -26,7 +26,7 @@ pub(crate) fn of_log(log: &[Line]) -> Vec<EpochDraws> {
     log.iter().filter_map(draws).collect()
 }
 
-/// Of the candidates of an epoch: at the configured prior, and at the rate of true pairs among them.
+/// Detection among the candidates of an epoch: at the configured prior, and at the rate of true pairs among the candidates.
 pub(crate) fn of_candidates(all: &Candidates, prior: Option<f64>) -> Vec<DetectionAt> {
     let Some(prior) = prior else { return vec![] };
     let mut priors = vec![(format!("p = {prior:e}"), prior)];
@@ -35,7 +35,7 @@ pub(crate) fn of_candidates(all: &Candidates, prior: Option<f64>) -> Vec<Detecti
     detection(all, &priors)
 }
 
-/// Precision and recall at every threshold under some priors.
+/// Precision and recall at every prior and threshold.
 pub(crate) fn detection(all: &Candidates, priors: &[(String, f64)]) -> Vec<DetectionAt> {
     let at = |(name, prior): &(String, f64), threshold: f64| {
         let found = all.detection(*prior, threshold)?;
@@ -55,7 +55,7 @@ pub(crate) fn detection(all: &Candidates, priors: &[(String, f64)]) -> Vec<Detec
 mod tests {
     use super::*;
 
-    /// Two candidates at ratio ±20: at every threshold and prior the true one is flagged alone.
+    /// Two candidates at ratio ±20: at every threshold and prior only the true candidate is flagged.
     #[test]
     fn every_prior_has_every_threshold() {
         let mut all = Candidates::default();

@@ -1,4 +1,4 @@
-//! What models are trained on: a configuration, its data as the rows read them, and where it computes.
+//! What models are trained with: a configuration, its data as the rows read them, and the device.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::split::{Split, Splits};
 use crate::starts::{StartAsked, Starts};
 use crate::train::{self, Plan};
 
-/// What there is to train on: a configuration, its data, and where it computes.
+/// What models are trained with: a configuration, its data, and the device.
 pub(crate) struct Bench {
     /// The target in use.
     pub(crate) config: Config,
@@ -31,7 +31,7 @@ pub(crate) struct Bench {
     features: Splits<Features>,
     /// The captions in each way in which a row reads them.
     pub(crate) readings: Vec<Reading>,
-    /// Where a row's words begin with ready vectors, and the target's file is there.
+    /// Ready word vectors, if a row's words begin with them and the target's file exists.
     vectors: Option<WordVectors>,
     starts: Starts,
     cca: Mutex<Option<Arc<Cca>>>,
@@ -39,7 +39,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Checks every row against the data, and makes the data ready as the rows read them.
+    /// Checks every row against the data, and prepares the data as the rows read them.
     ///
     /// # Errors
     /// If a row's configuration is wrong, or captions cannot be read.
@@ -65,10 +65,10 @@ impl Bench {
     pub(crate) fn reading(&self, row: &str) -> Result<&Reading> {
         let captions = captions(&self.config, row)?;
         let found = self.readings.iter().find(|reading| reading.captions == captions);
-        Ok(found.expect("each row's was made"))
+        Ok(found.expect("every row has a reading"))
     }
 
-    /// Refuses a row that trains with the truth where there is none.
+    /// Refuses a row that trains with the truth if there is none.
     ///
     /// # Errors
     /// If the row needs the truth and the data have none.
@@ -83,7 +83,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The precision of a row's products; `None` where it has no blocks.
+    /// The precision of a row's products; `None` if the row has no blocks.
     ///
     /// # Errors
     /// If there is no such row.
@@ -94,14 +94,14 @@ impl Bench {
     /// Refuses a row whose precision the device does not have.
     ///
     /// # Errors
-    /// If it is bf16, and the device is not the processor.
+    /// If the precision is bf16, and the device is not the processor.
     pub(crate) fn check_precision(&self, row: &str) -> Result<()> {
         let precision = self.precision(row)?.unwrap_or_default();
         precision_of("train.precision", precision, &self.device)
             .map_err(self.config.inside(&format!("row.{row}")))
     }
 
-    /// Refuses a row whose words begin with ready vectors where there are none.
+    /// Refuses a row whose words begin with ready vectors if there are none.
     ///
     /// # Errors
     /// If the row needs them and the target names no file, or the data folder has no such file.
@@ -119,7 +119,8 @@ impl Bench {
         Err(Error::invalid(place, expected, "none"))
     }
 
-    /// Refuses a row that begins with one whose weights are more or fewer. Others that do not fit show when they are read.
+    /// Refuses a row that begins with a row of another number of weights. Other weights that do not fit are refused when they are
+    /// read.
     ///
     /// # Errors
     /// If the weights differ in number.
@@ -138,7 +139,7 @@ impl Bench {
         Err(Error::invalid(place, expected, format!("`{from}` of {other}")))
     }
 
-    /// What a row's training takes in memory.
+    /// The memory of a row's training.
     ///
     /// # Errors
     /// As [`Recipe::memory`].
@@ -179,7 +180,7 @@ impl Bench {
     /// # Errors
     /// As [`Cca::fit`].
     pub(crate) fn cca(&self) -> Result<Arc<Cca>> {
-        let mut known = self.cca.lock().expect("nobody panics with it");
+        let mut known = self.cca.lock().expect("no panic under this lock");
         if let Some(cca) = &*known {
             return Ok(cca.clone());
         }
@@ -187,7 +188,7 @@ impl Bench {
         Ok(known.insert(cca).clone())
     }
 
-    /// A fresh model of a row and seed; `folder` keeps the closed form that it begins with.
+    /// A fresh model of a row and seed; `folder` keeps the closed form that the model begins with.
     ///
     /// # Errors
     /// As [`Recipe::build`] and [`Starts::get`].
@@ -218,7 +219,7 @@ impl Bench {
 }
 
 impl Bench {
-    /// The closed form that a recipe begins with, if it does.
+    /// The closed form that a recipe begins with, if any.
     fn start(
         &self,
         recipe: &dyn Recipe,
@@ -233,8 +234,8 @@ impl Bench {
         self.starts.get(&asked, &of, folder, solve).map(Some)
     }
 
-    /// Solves a closed form between what a row sees of the training images, of regions the mean, and the stems of their
-    /// captions.
+    /// Solves a closed form between the training images as a row sees them and the stems of their captions. The regions of an
+    /// image are replaced by their mean.
     fn solve(&self, asked: &StartAsked, sees: Sees, reading: &Reading) -> Result<Start> {
         let words = match (asked.form, reading.terms(), reading.words_by_number()) {
             (TextForm::Stems(_), Some(_), _) => vec![],
@@ -258,8 +259,8 @@ impl Bench {
     }
 }
 
-/// The ready word vectors that rows of a target begin with, if it has such rows and its file is there. What is found of the words is
-/// data: it changes the hash, and the report names it.
+/// The ready word vectors that rows of a target begin with, if the target has such rows and its file exists. The vectors of found words
+/// are data: they change the hash, and a note of the report names the file.
 fn ready_vectors(
     config: &Config,
     source: &mut Source,
@@ -274,12 +275,12 @@ fn ready_vectors(
     let file = source.word_vectors.clone().filter(|file| file.is_file());
     let (Some(captions), Some(file)) = (asking, file) else { return Ok(None) };
     let reading = readings.iter().find(|reading| reading.captions == captions);
-    let vectors = reading.expect("each row's was made").vectors(&file)?;
+    let vectors = reading.expect("every row has a reading").vectors(&file)?;
     source.add_vectors(&file, &vectors);
     Ok(Some(vectors))
 }
 
-/// Refuses a row whose configuration is wrong by itself or for the data.
+/// Refuses a row whose configuration is wrong or does not fit the data.
 fn check(config: &Config, row: &str, source: &Source) -> Result<()> {
     let place = format!("row.{row}");
     let (recipe, inside) = (methods::recipe(config, row)?, || config.inside(&place));
@@ -322,7 +323,7 @@ fn training_plan(
     }
 }
 
-/// How a row reads captions, with the marks that its target asks for.
+/// How a row reads captions, with the marks of its target.
 fn captions(config: &Config, row: &str) -> Result<Captions> {
     let place = format!("row.{row}");
     let wanted = methods::recipe(config, row)?.captions().map_err(config.inside(&place))?;
@@ -334,7 +335,7 @@ fn captions(config: &Config, row: &str) -> Result<Captions> {
     })
 }
 
-/// A model of a row and seed, with the data that it is asked about.
+/// A model of a row and seed, with its data.
 pub(crate) struct Model<'a> {
     pub(crate) row: String,
     pub(crate) seed: u64,
@@ -345,7 +346,7 @@ pub(crate) struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// Row and seed as lines name them.
+    /// Row and seed, as lines name the model.
     pub(crate) fn name(&self) -> String {
         format!("{}, seed {}", self.row, self.seed)
     }

@@ -1,9 +1,9 @@
 //! Checkpoints that are either whole or not there.
 //!
-//! A checkpoint is a folder `step-<number>` with the method's files and a manifest of their hashes, itself hashed. It is
-//! written under a temporary name, every file and the folder synced, then renamed and the parent synced, and only then
-//! are older ones removed: a kill or a full disk leaves the last one as it was. Two are kept, so that a newest one that
-//! the disk has damaged since costs some steps and not the run.
+//! A checkpoint is a folder `step-<number>` with the method's files, a manifest of their hashes, and the manifest's hash.
+//! The folder is written under a temporary name, and every file and the folder are synced. Then the folder is renamed, and
+//! its parent is synced. Only then are older checkpoints removed, so a kill or a full disk leaves the last checkpoint as it
+//! was. Two checkpoints are kept: if the disk damages the newest, the run loses some steps, but not everything.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -23,21 +23,21 @@ const MANIFEST: &str = "manifest.json";
 /// Hash of the manifest, as `sha256sum` writes and checks it.
 const MANIFEST_HASH: &str = "manifest.sha256";
 
-/// What a checkpoint says of itself.
+/// The manifest of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest<P> {
-    /// What was trained: target, row, seed, hashes of configuration and data. Another one is not resumed from.
+    /// What was trained: row, seed, hashes of configuration and data, backend. No other training may resume from it.
     pub identity: String,
-    /// Where training stood.
+    /// The progress of the training.
     pub progress: P,
     /// SHA-256 of each of the method's files.
     pub files: BTreeMap<String, String>,
 }
 
-/// Where training stood: it may need another checkpoint besides its own.
+/// The progress of a training, which may need another checkpoint besides its own.
 pub trait Progress: Serialize + DeserializeOwned {
-    /// The step of that other checkpoint (the best so far).
+    /// The step of the other checkpoint (the best so far).
     fn needs(&self) -> Option<u64>;
 }
 
@@ -48,9 +48,9 @@ pub struct Found<P> {
     pub folder: PathBuf,
     /// Its step.
     pub step: u64,
-    /// Where training stood.
+    /// The progress of the training.
     pub progress: P,
-    /// What is wrong with the newest checkpoint, if this is an older one; names both.
+    /// What is wrong with the newest checkpoint, if this checkpoint is an older one. The line names both.
     pub notice: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct Checkpoints {
     disk: Rc<dyn Disk>,
 }
 
-/// Takes the files of a checkpoint, one by one.
+/// Writes the files of a checkpoint, one by one.
 #[derive(Debug)]
 pub struct Files<'a> {
     disk: &'a dyn Disk,
@@ -74,7 +74,7 @@ impl Files<'_> {
     /// Writes a file of the checkpoint, durably.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn add(&mut self, name: &str, contents: &[u8]) -> Result<()> {
         write_file(self.disk, &self.folder.join(name), contents)?;
         self.hashes.insert(name.to_owned(), sha256_hex(contents));
@@ -84,9 +84,9 @@ impl Files<'_> {
 
 /// Why a checkpoint cannot be resumed from.
 enum Flaw {
-    /// Cut off, changed or gone: an older one may still be whole.
+    /// It is cut off, changed or missing: an older checkpoint may still be whole.
     Damaged(Error),
-    /// Of another run, or the system refuses to show it: nothing to fall back from.
+    /// It belongs to another run, or the system refuses to read it: there is no fallback.
     Other(Error),
 }
 
@@ -97,7 +97,7 @@ impl Flaw {
         }
     }
 
-    /// A file that is not there or not text is damage; a missing permission or too many open files are not.
+    /// A file that is missing or not text is damage; a missing permission or too many open files are not.
     fn of_file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| {
             let damaged = [ErrorKind::NotFound, ErrorKind::InvalidData, ErrorKind::UnexpectedEof];
@@ -117,7 +117,7 @@ impl Checkpoints {
         Self::on(Rc::new(SystemDisk), folder, identity)
     }
 
-    /// The same on another disk.
+    /// [`Checkpoints::new`] on another disk.
     ///
     /// # Errors
     /// If the folder cannot be made.
@@ -126,15 +126,15 @@ impl Checkpoints {
         Ok(Self { folder, identity, disk })
     }
 
-    /// Where they are written, and the log with them.
+    /// The disk of the checkpoints and of the log.
     pub fn disk(&self) -> Rc<dyn Disk> {
         self.disk.clone()
     }
 
-    /// Writes the checkpoint of a step, `fill` adding the method's files; returns its path.
+    /// Writes the checkpoint of a step and returns its path; `fill` adds the method's files.
     ///
     /// # Errors
-    /// If anything cannot be written (a full disk): earlier checkpoints are as they were.
+    /// If anything cannot be written (a full disk). Earlier checkpoints stay as they were.
     pub fn write<P: Progress>(
         &self,
         step: u64,
@@ -147,12 +147,12 @@ impl Checkpoints {
         let written = self.write_folder(&temporary, progress, fill).and_then(|()| {
             if last.exists() {
                 self.remove_if_there(&old)?;
-                apply(disk, Effect::Rename(&last, &old))?; // never half of it under its name
+                apply(disk, Effect::Rename(&last, &old))?; // never half a checkpoint under its name
             }
             apply(disk, Effect::Rename(&temporary, &last))
         });
         if written.is_err() {
-            // Back as it was; the first error is the one to tell.
+            // Restores the old state; the first error is reported.
             _ = self.remove_if_there(&temporary);
             if old.exists() && !last.exists() {
                 _ = apply(disk, Effect::Rename(&old, &last));
@@ -188,8 +188,9 @@ impl Checkpoints {
         if path.exists() { apply(&*self.disk, Effect::Remove(path)) } else { Ok(()) }
     }
 
-    /// Removes what a run that stands at `step` has no use for: every checkpoint but the newest `keep` and those that
-    /// they need, newer ones (damaged, or it would not stand here), and what a kill has left half written.
+    /// Removes what a run at `step` does not need. It keeps the newest `keep` checkpoints up to `step`, and the checkpoints
+    /// that these need. It removes older checkpoints, newer checkpoints (they are damaged, or the run would have resumed from
+    /// them), and what a kill has left half written.
     ///
     /// # Errors
     /// If a folder cannot be removed.
@@ -199,7 +200,7 @@ impl Checkpoints {
         let mut kept: Vec<u64> =
             steps.iter().rev().map(|&(s, _)| s).filter(|&s| s <= step).collect();
         kept.truncate(keep);
-        // One without a readable manifest needs nothing: it cannot be resumed from.
+        // A checkpoint without a readable manifest needs nothing, because no run can resume from it.
         let needed = |&step: &u64| self.manifest::<P>(step).ok()?.progress.needs();
         kept.extend(kept.iter().filter_map(needed).collect::<Vec<_>>());
         let old = steps.iter().filter(|(step, _)| !kept.contains(step)).map(|&(_, name)| name);
@@ -209,11 +210,11 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The newest whole checkpoint; whole means that the one it needs is whole too.
+    /// The newest whole checkpoint. A checkpoint is whole only if the checkpoint that it needs is whole too.
     ///
     /// # Errors
-    /// If the newest belongs to another run or cannot be read, or if there are some and none is whole: the file and what
-    /// is wrong with it.
+    /// If the newest belongs to another run or cannot be read, or if there are checkpoints and none is whole. The error names
+    /// the file and the fault.
     pub fn latest<P: Progress>(&self) -> Result<Option<Found<P>>> {
         let names = file_names(&self.folder)?;
         let mut damage: Option<Error> = None;
@@ -231,10 +232,10 @@ impl Checkpoints {
         damage.map_or(Ok(None), Err)
     }
 
-    /// The newest checkpoint, whole or not.
+    /// The newest checkpoint, without a fallback to an older one.
     ///
     /// # Errors
-    /// If it is damaged or of another run: the file and what is wrong with it.
+    /// If it is damaged or of another run. The error names the file and the fault.
     pub fn newest<P: Progress>(&self) -> Result<Option<Found<P>>> {
         let names = file_names(&self.folder)?;
         let Some(&(step, _)) = steps(&names).last() else { return Ok(None) };
@@ -244,7 +245,7 @@ impl Checkpoints {
     /// The checkpoint of a step, checked.
     ///
     /// # Errors
-    /// If it is not there, damaged or of another run: the file and what is wrong with it.
+    /// If it is missing, damaged or of another run. The error names the file and the fault.
     pub fn read<P: Progress>(&self, step: u64) -> Result<Found<P>> {
         self.check(step).map_err(Flaw::error)
     }
@@ -293,7 +294,7 @@ impl Checkpoints {
 /// SHA-256 of a checkpoint's manifest, which holds the SHA-256 of every file of the checkpoint.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the manifest cannot be read.
 pub(crate) fn hash(folder: &Path) -> Result<String> {
     let path = folder.join(MANIFEST);
     Ok(sha256_hex(&fs::read(&path).map_err(Error::io(&path))?))

@@ -20,7 +20,7 @@ pub struct Cli {
 /// The runner's commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The targets: paper, table, whether their data are here.
+    /// List the targets: their papers, tables and figures, and whether their data are here.
     List {
         /// Folder of the data sets.
         #[arg(long, default_value = "data", value_name = "DIR")]
@@ -28,27 +28,27 @@ pub enum Command {
     },
     /// Train and evaluate the rows of a paper's table, and write a report.
     Reproduce(Reproduce),
-    /// What a trained row takes for matches that nobody annotated, with probabilities; which patches of a picture its words
-    /// are close to, or which regions they attend to and what they do to a score.
+    /// Show the unannotated pairs that a trained row takes for matches, with probabilities. Show also which patches of a picture
+    /// its words are close to, or which regions they attend to and how they change a score.
     Explain(Explain),
-    /// Which files of Flickr30K, Flickr8k and COCO go where; `data check DIR` examines a folder.
+    /// Say where the files of Flickr30K, Flickr8k and COCO belong; `data check DIR` checks a folder.
     Data {
         /// What to do.
         #[command(subcommand)]
         command: Option<DataCommand>,
     },
-    /// Write negative captions: sentences that are false of their image, each by one change of a true caption.
+    /// Write negative captions: sentences that are false of their image, each made by one change of a true caption.
     Negatives(Negatives),
     /// Write the built-in world as an ordinary data set or as two files of embeddings, or draw a contact sheet of it.
     Scenes(ScenesArgs),
-    /// Turn a folder of pictures into features of MobileNetV2: global ones, and a grid of regions.
+    /// Turn a folder of pictures into features of MobileNetV2: global features, and a grid of regions.
     Features(FeaturesArgs),
 }
 
 /// `itm data …`
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Names the layout found, counts, hashes, and every mismatch.
+    /// Name the layout of a folder, counts, hashes, and every mismatch.
     Check {
         /// The folder.
         dir: PathBuf,
@@ -60,15 +60,15 @@ pub enum DataCommand {
 pub struct Reproduce {
     /// The target, as `itm list` names it.
     pub target: String,
-    /// What of it.
+    /// Which part of the target.
     #[command(flatten)]
     pub what: What,
-    /// On what, and where to.
+    /// With which data and machine, and into which folder.
     #[command(flatten)]
     pub how: How,
 }
 
-/// What of a target is made; all of its own table by default.
+/// Which part of a target is made; by default, all rows of its own table.
 #[derive(Debug, Clone, Default, Args)]
 pub struct What {
     /// Table of the paper by its number, or of the target by its name: the rows of `[table.N]`; the target's own table by default.
@@ -80,7 +80,7 @@ pub struct What {
     /// Only these rows, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     pub rows: Option<Vec<String>>,
-    /// Corrections for hubs, separated by commas: csls, is, rgm, csls+rgm, …: every trained row under each of them too.
+    /// Corrections for hubs, separated by commas: csls, is, rgm, csls+rgm, … Every trained row is also measured under each of them.
     #[arg(long, value_delimiter = ',', value_name = "METHODS")]
     pub rescore: Option<Vec<String>>,
     /// Number of seeds, from 0.
@@ -88,7 +88,7 @@ pub struct What {
     pub seeds: Option<u64>,
 }
 
-/// On what it is made, and where it goes.
+/// With which data and machine a target is made, and into which folder.
 #[derive(Debug, Clone, Args)]
 pub struct How {
     /// Folder of the data set.
@@ -97,8 +97,8 @@ pub struct How {
     /// `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]` or `cuda[:i]`; `i` counts devices from 0.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
-    /// `f32`, or `bf16`: the blocks of ViT, BERT and UNITER round the operands of their products to bf16, sums stay f32. Only the
-    /// backend `cpu` has it; processors without AVX512-BF16 compute in f32. By default as the file says.
+    /// `f32`, or `bf16`: the blocks of ViT, BERT and UNITER round the operands of their products to bf16, and sums stay f32. Only
+    /// the backend `cpu` has bf16; processors without AVX512-BF16 compute in f32. By default as the file says.
     #[arg(long, value_parser = precision)]
     pub precision: Option<Precision>,
     /// Run directory; a new one below `runs` by default.
@@ -107,17 +107,17 @@ pub struct How {
     /// Print every table of the report, not only the recalls.
     #[arg(long)]
     pub verbose: bool,
-    /// Go on with an interrupted run: the one in `--out`, or the newest of this target.
+    /// Resume an interrupted run: the run in `--out`, or the newest run of this target.
     #[arg(long)]
     pub resume: bool,
-    /// Say what it would take, and train nothing.
+    /// Say what the run would take, and train nothing.
     #[arg(long)]
     pub plan: bool,
-    /// Trainings at a time, each with an equal part of the threads. The results are the same. By default one per thread on the
-    /// processor, at most four and as many as fit into the memory: small models leave threads idle.
+    /// Trainings at a time, each with an equal part of the threads. The results stay the same. By default one per thread on the
+    /// processor, but at most four, and only as many as fit into memory: small models leave threads idle.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Bytes that it may take in all, instead of what the machine has left.
+    /// Bytes that the run may take in all, instead of the machine's available memory.
     #[arg(long, value_name = "BYTES")]
     pub memory_limit: Option<u64>,
 }
@@ -145,19 +145,19 @@ pub struct Explain {
     /// The seed.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Where queries and candidates are from.
+    /// The split of the queries and candidates.
     #[arg(long, value_enum, default_value_t = ExplainedSplit::Test)]
     pub split: ExplainedSplit,
     /// Queries of each kind, spread evenly.
     #[arg(long, default_value_t = 6, value_name = "N")]
     pub queries: usize,
-    /// Instead: these images, numbers from 0.
+    /// Instead of spread queries: these images, by numbers from 0.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub images: Option<Vec<usize>>,
-    /// Instead: these captions, numbers from 0.
+    /// Instead of spread queries: these captions, by numbers from 0.
     #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
     pub captions: Option<Vec<usize>>,
-    /// Instead: this image, by name or by number from 0, with the text beside it; may be repeated.
+    /// Instead of spread queries: this image, by name or by number from 0, with a `--text`; may be repeated.
     #[arg(long, value_name = "IMAGE", requires = "text", conflicts_with_all = ["images", "captions"])]
     pub image: Vec<String>,
     /// A text, by its words or by number from 0: one for every `--image`, or one for all.
@@ -169,7 +169,7 @@ pub struct Explain {
     /// Folder of the data set.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// As of `reproduce`.
+    /// As in `reproduce`.
     #[arg(long, default_value = "cpu")]
     pub backend: String,
 }
@@ -177,9 +177,9 @@ pub struct Explain {
 /// Splits that can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExplainedSplit {
-    /// What was trained on.
+    /// The training data.
     Train,
-    /// What is reported.
+    /// The data of the reported numbers.
     Test,
 }
 
@@ -192,7 +192,7 @@ pub struct ScenesArgs {
     /// Draw a contact sheet (PNG); `scenes.png` without a name.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "scenes.png")]
     pub sheet: Option<PathBuf>,
-    /// Write the test split as two files of embeddings, image.npy and text.npy, which closed-form CCA of the training split makes.
+    /// Write two files of embeddings of the test split, image.npy and text.npy, by closed-form CCA of the training split.
     #[arg(long, value_name = "DIR")]
     pub embeddings: Option<PathBuf>,
     /// Seed of the world.
@@ -218,30 +218,30 @@ pub struct Negatives {
     /// Lines of an image's id, a tab and a caption; `scenes` for the built-in world, whose truth is known.
     #[arg(long, value_name = "FILE")]
     pub captions: PathBuf,
-    /// Training captions, of the same form: what several captions of an image call a thing may not replace it. The captions
-    /// themselves by default.
+    /// Training captions, in the same form. They teach which nouns may replace a noun: nouns from other captions of the same images
+    /// may not. By default the captions themselves.
     #[arg(long, value_name = "FILE")]
     pub train: Option<PathBuf>,
-    /// Where to; a new folder below `runs` by default.
+    /// Output folder; a new folder below `runs` by default.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Kinds of change, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "noun,numeral,relation,order")]
     pub kinds: Vec<EditKind>,
-    /// Good sentences that are false, or what VSE-C's program emits.
+    /// Good sentences that are false, or the output of VSE-C's program.
     #[arg(long, value_enum, default_value_t = EditRules::Fitting)]
     pub rules: EditRules,
     /// Seed of all draws.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Negatives of a caption at most.
+    /// Largest number of negatives per caption.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub per_caption: usize,
-    /// A finished run whose model masks words of each caption, fills in others, and keeps the sentences that match the image best.
-    /// Instead of edits. Captions are of images that the run knows.
+    /// A finished run whose model makes the negatives, instead of edits: it masks words of each caption, fills in other words, and
+    /// keeps the sentences that match the image best. The captions must be of images that the run knows.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kinds", "rules", "train"])]
     pub run: Option<PathBuf>,
-    /// The model that fills in.
+    /// The model that fills in words.
     #[command(flatten)]
     pub model: RefillArgs,
     /// Captions that the page shows.
@@ -250,7 +250,7 @@ pub struct Negatives {
 }
 
 impl Negatives {
-    /// The command line that repeats it.
+    /// The command line that repeats the command.
     pub(crate) fn command(&self) -> String {
         let how = match &self.run {
             Some(run) => self.model.command(run),
@@ -275,7 +275,7 @@ impl Negatives {
     }
 }
 
-/// Of `itm negatives --run`.
+/// Options of `itm negatives --run`.
 #[derive(Debug, Clone, Args)]
 pub struct RefillArgs {
     /// Row of the run; the file's first by default.
@@ -284,13 +284,13 @@ pub struct RefillArgs {
     /// Seed of the row.
     #[arg(long, default_value_t = 0, requires = "run", value_name = "SEED")]
     pub row_seed: u64,
-    /// Independent maskings of a caption.
+    /// Independent maskings per caption.
     #[arg(long, default_value_t = 20, requires = "run", value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     pub maskings: u32,
-    /// Refills of a masking.
+    /// Refills per masking.
     #[arg(long, default_value_t = 20, requires = "run", value_name = "L", value_parser = clap::value_parser!(u32).range(1..))]
     pub refills: u32,
-    /// Above 1 the model takes unlikely words more often.
+    /// Temperature of the draws: above 1, the model takes unlikely words more often.
     #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
     pub temperature: f64,
     /// Only the first images of the captions.
@@ -299,7 +299,7 @@ pub struct RefillArgs {
     /// Folder of the run's data set.
     #[arg(long, requires = "run", value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// As of `reproduce`.
+    /// As in `reproduce`.
     #[arg(long, default_value = "cpu", requires = "run")]
     pub backend: String,
 }
@@ -322,12 +322,12 @@ impl RefillArgs {
     }
 }
 
-/// What is changed.
+/// Kinds of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EditKind {
     /// The last noun of a chunk becomes another noun.
     Noun,
-    /// A number becomes another one.
+    /// A number becomes another number.
     Numeral,
     /// Two chunks change places, or a preposition becomes another.
     Relation,
@@ -340,12 +340,12 @@ pub enum EditKind {
 pub enum EditRules {
     /// Good sentences, false of the image.
     Fitting,
-    /// What VSE-C's program emits.
+    /// The output of VSE-C's program.
     VseC,
 }
 
 impl EditRules {
-    /// As the command line names them.
+    /// The name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fitting => "fitting",
@@ -366,19 +366,19 @@ pub struct FeaturesArgs {
     /// Write `<name>_ims.npy` and `<name>_ids.txt` here.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// How the files' names begin: the split.
+    /// The beginning of the file names: the split.
     #[arg(long, default_value = "train", value_name = "NAME")]
     pub name: String,
-    /// File names to take, one per line, in this order; all pictures of the folder, sorted, by default.
+    /// A list of the pictures to take, one file name per line, in this order; by default all pictures of the folder, sorted.
     #[arg(long, value_name = "FILE")]
     pub ids: Option<PathBuf>,
-    /// Write `<name>_grid.npy` too, with `grid_scale.npy` (kept if it is there) and `grid_boxes.npy`.
+    /// Write `<name>_grid.npy` too, with `grid_scale.npy` (an existing file is kept) and `grid_boxes.npy`.
     #[arg(long)]
     pub grid: bool,
     /// Pictures in memory at a time.
     #[arg(long, default_value_t = 64, value_name = "N")]
     pub batch: usize,
-    /// List pictures that cannot be read and go on without them; the first one is an error by default.
+    /// List pictures that cannot be read and continue without them; by default the first is an error.
     #[arg(long)]
     pub skip_bad: bool,
 }

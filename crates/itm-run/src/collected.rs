@@ -1,5 +1,5 @@
-//! What the models of a row gave, seed after seed, each alone and several together, of one row or of several: by the mean of their score
-//! matrices.
+//! Results of the models of a row, seed by seed: of each model alone, and of the mean score matrix of several models, from one row
+//! or from several rows.
 
 use itm_core::{Result, ScoreMatrix};
 
@@ -9,11 +9,11 @@ use crate::report::Figures;
 use crate::results::{Results, RowResult, SeedRun};
 use crate::word_maps;
 
-/// A row, seed after seed.
+/// The results of a row, seed by seed.
 pub(crate) struct Collected {
     alone: RowResult,
     together: RowResult,
-    /// Seeds whose scores wait to be averaged with others.
+    /// Seeds and scores that are not averaged yet.
     group: Vec<(u64, ScoreMatrix)>,
 }
 
@@ -24,10 +24,10 @@ impl Collected {
         Self { alone, together, group: vec![] }
     }
 
-    /// Takes in the model of the next seed.
+    /// Adds the results of the next seed's model.
     ///
     /// # Errors
-    /// As the evaluation of scores.
+    /// If the evaluation of scores fails.
     pub(crate) fn take(&mut self, job: &Job, measured: Measured, all: &mut Figures) -> Result<()> {
         let Measured { run, figures, scores } = measured;
         let Figures { curves, similarities, examples, false_negatives, word_maps } = figures;
@@ -61,10 +61,10 @@ impl Collected {
     }
 }
 
-/// The row that others of a table are together, seed by seed, if it asks for one.
+/// The row that averages several rows of a table, seed by seed, if the table has one.
 ///
 /// # Errors
-/// As the evaluation of scores.
+/// If the evaluation of scores fails.
 pub(crate) fn joined(job: &Job, all: &mut [Collected]) -> Result<Option<RowResult>> {
     let view = &job.asked.view;
     if view.together.is_empty() {

@@ -27,7 +27,7 @@ pub use self::hubs::{HubsConfig, HubsTarget};
 pub(crate) use self::read::{names, parse, section, within};
 pub use self::views::{ClaimConfig, Shown, View};
 
-/// What the runner reads of a target, `[target]`: the rest of the file belongs to the method.
+/// The runner's part of a target, `[target]`; the rest of the file belongs to the method.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
@@ -35,56 +35,58 @@ pub struct Target {
     pub method: String,
     /// Title and venue of the paper.
     pub paper: String,
-    /// The file of the paper's tables, `papers/<tables>.toml`, where it does not bear the method's name.
+    /// The file of the paper's tables, `papers/<tables>.toml`, if it does not have the method's name.
     pub tables: Option<String>,
-    /// The table of the paper that is made where the command line names none: its section `[table.N]`, or all rows.
+    /// The table of the paper that is made by default: its section `[table.N]`, or all rows.
     pub table: u32,
     /// Where the data come from.
     pub dataset: DatasetName,
     /// How the test split is evaluated.
     pub protocol: Protocol,
-    /// Validation and test are the first images of their splits, this number, with all their captions; all images without this key.
+    /// Validation and test use only this number of images, the first of their splits, with all their captions; without this key, all
+    /// images.
     pub images: Option<usize>,
-    /// How the scores of rows that see an image and a text together are kept.
+    /// The precision of kept scores, for rows that see an image and a text together.
     #[serde(default)]
     pub scores: ScorePrecision,
-    /// Such rows score only this number of candidates of each query, the best by closed-form CCA; all pairs without this key.
+    /// Rows that see an image and a text together score only this number of candidates per query, the best by closed-form CCA;
+    /// without this key, all pairs.
     pub candidates: Option<usize>,
-    /// Whether notes tell the recalls of texts as the released programs of UNITER and TAGS-DC count them,
-    /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i), too.
+    /// Whether notes also give the text-to-image recalls as the released programs of UNITER and TAGS-DC count them,
+    /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i).
     #[serde(default)]
     pub released_t2i_count: bool,
-    /// Whether every row scores test captions with one change, Table 4 of TAGS-DC.
+    /// Whether every row also scores edited test captions, as in Table 4 of TAGS-DC.
     #[serde(default)]
     pub edits: bool,
-    /// Target to run instead when the data are not there.
+    /// Target to run instead if the data are missing.
     pub substitute: Option<String>,
     /// Number of seeds, from 0, unless the command line says otherwise.
     pub seeds: u64,
-    /// What is done to the image features first.
+    /// The transform of the image features.
     pub features: ImageFeatures,
-    /// Which region features are read beside the global ones; none where it is left out.
+    /// Which region features are read beside the global features; without this key, none.
     pub regions: Option<RegionSource>,
-    /// What is done to region features first.
+    /// The transform of the region features.
     #[serde(default)]
     pub region_transform: RegionTransform,
-    /// Only the first captions of the validation files, this number, where they hold more.
+    /// The largest number of validation captions: the first captions of the validation files.
     pub val_captions: Option<usize>,
-    /// How words are found.
+    /// How a caption is split into words.
     #[serde(default)]
     pub tokens: Tokens,
-    /// A file of the data folder with the vocabulary; without one it is built of the training captions.
+    /// A file in the data folder with the vocabulary; without this key, the vocabulary is built from the training captions.
     pub vocabulary: Option<PathBuf>,
-    /// A file of the data folder with ready word vectors, such as GloVe's, for rows whose words begin with them.
+    /// A file in the data folder with ready word vectors, such as GloVe's, for rows whose word embeddings begin with them.
     pub word_vectors: Option<PathBuf>,
-    /// Words that occur in fewer training captions become `<unk>`, where the vocabulary is built.
+    /// Words that occur less often in the training captions become `<unk>`, if the vocabulary is built from these captions.
     pub min_word_count: u64,
     /// Captions are cut to this many words.
     pub max_words: usize,
-    /// What stands around the words of a caption, beside what their encoder needs.
+    /// The marks around the words of a caption, besides the marks that the encoder needs.
     #[serde(default)]
     pub marks: Marks,
-    /// Steps from one checkpoint to the next, besides the one at each epoch's end.
+    /// Steps from one checkpoint to the next, besides the checkpoint at each epoch's end.
     pub checkpoint_steps: usize,
     /// Steps from one line of the log to the next.
     pub log_steps: usize,
@@ -128,18 +130,18 @@ impl Target {
     }
 }
 
-/// How the scores of a model that sees an image and a text together are kept.
+/// The precision of kept scores, for a model that sees an image and a text together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScorePrecision {
-    /// As it was computed.
+    /// As computed.
     #[default]
     F32,
-    /// In half precision, as the released program of TAGS-DC does: close scores become ties.
+    /// In half precision, as in the released program of TAGS-DC: close scores become ties.
     Half,
 }
 
-/// What is done to the image features before a method sees them.
+/// The transform of image features before a method sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageFeatures {
@@ -147,7 +149,7 @@ pub enum ImageFeatures {
     Given,
     /// Roots, centred by the training split, of unit length: [`itm_core::data::CentredRoots`].
     CentredRoots,
-    /// The same without the last step: lengths differ as they do after the mean is gone.
+    /// As `centred_roots`, but without unit length: the lengths stay as they are after centring.
     CentredRootsFree,
     /// No features: a method sees the pictures themselves.
     Pictures,
@@ -169,7 +171,7 @@ impl AnyConfig {
     /// Reads `<folder>/<name>.toml`.
     ///
     /// # Errors
-    /// If there is no such file (the targets that exist are named), if it is not TOML, or if a key is unknown or missing.
+    /// If there is no such file (the error names all targets), if it is not TOML, or if a key is unknown or missing.
     pub fn load(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(format!("{name}.toml"));
         if !path.is_file() {
@@ -180,12 +182,12 @@ impl AnyConfig {
         Self::parse(name, path, text)
     }
 
-    /// Reads a text as if it stood in a file.
+    /// Reads a text as if it were in a file.
     pub(crate) fn parse(name: &str, path: PathBuf, mut text: String) -> Result<Self> {
         let mut root = parse(&path, &text)?;
         if root.contains_key("extends") {
             root = whole(&path, root)?;
-            // A run directory's copy needs no other file, and its hash is the run's.
+            // The copy in a run directory then needs no other file, and its hash is the run's hash.
             text = toml::to_string(&root).expect("the tables were TOML");
         }
         if root.get("target").is_some_and(|target| target.get("source").is_some()) {
@@ -194,7 +196,7 @@ impl AnyConfig {
         Config::parse(name, path, text, root).map(Box::new).map(Self::Trained)
     }
 
-    /// Where it comes from.
+    /// Where the target comes from.
     pub(crate) fn origin(&self) -> Origin<'_> {
         match self {
             Self::Trained(config) => config.origin(),
@@ -213,7 +215,7 @@ impl AnyConfig {
     }
 }
 
-/// A target's file, and what it says of its paper.
+/// A target's file, and what the file says about its paper.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
     pub(crate) path: &'a Path,
@@ -229,7 +231,7 @@ pub struct Config {
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// The text, as it goes into the run directory; where the file extends another, the text of both merged.
+    /// The text, as it goes into the run directory; if the file extends another, the merged text of both.
     pub text: String,
     /// SHA-256 of the text.
     pub sha256: String,
@@ -245,8 +247,8 @@ impl Config {
     /// Reads `<folder>/<name>.toml`.
     ///
     /// # Errors
-    /// If there is no such file (the targets that exist are named), if it is not TOML, if a key is unknown or missing, or
-    /// if it is a target that trains nothing.
+    /// If there is no such file (the error names all targets), if it is not TOML, if a key is unknown or missing, or if the
+    /// target trains nothing.
     pub fn load(folder: &Path, name: &str) -> Result<Self> {
         match AnyConfig::load(folder, name)? {
             AnyConfig::Trained(config) => Ok(*config),
@@ -291,16 +293,16 @@ impl Config {
         Ok(Self { name, path, text, sha256, target, method, rows, from, views })
     }
 
-    /// Where it comes from.
+    /// Where the target comes from.
     pub(crate) fn origin(&self) -> Origin<'_> {
         let Target { method, tables, .. } = &self.target;
         Origin { path: &self.path, tables: tables.as_deref(), method }
     }
 
-    /// Refuses a method that is none of those that are known.
+    /// Refuses an unknown method.
     ///
     /// # Errors
-    /// If it is none of them: they are named.
+    /// If the method is not in `known`; the error names all of `known`.
     pub fn check_method(&self, known: &[&str]) -> Result<()> {
         check_method(&self.path, &self.target.method, known)
     }
@@ -310,7 +312,7 @@ impl Config {
         format!("{}, {section}", self.path.display())
     }
 
-    /// Adapter for `map_err`: says in which section of the file a wrong value stands.
+    /// Adapter for `map_err`: adds the section of the file that has the wrong value.
     pub(crate) fn inside(&self, section: &str) -> impl FnOnce(Error) -> Error + use<> {
         let outer = self.place(section);
         move |error| match error {
@@ -331,7 +333,7 @@ impl Config {
         self.from.get(row).map(String::as_str)
     }
 
-    /// The tables and figures that can be made, sorted: the target's own table, and what the file has sections for.
+    /// The tables and figures that can be made, sorted: the target's own table, and all sections of the file.
     pub fn shown(&self) -> Vec<Shown> {
         let sections = self.views.iter().map(|(shown, _)| shown.clone());
         let mut all: Vec<_> = sections.chain([Shown::Table(self.target.table)]).collect();
@@ -340,7 +342,7 @@ impl Config {
         all
     }
 
-    /// The rows of a table or a figure; `None` if the file has no such section, and it is not the target's own table.
+    /// The rows of a table or a figure; `None` if the file has no such section, unless it is the target's own table.
     pub fn view(&self, shown: &Shown) -> Option<View> {
         let found = self.views.iter().find(|(other, _)| other == shown);
         let own = *shown == Shown::Table(self.target.table);
@@ -348,10 +350,10 @@ impl Config {
         found.map(|(_, view)| view.clone()).or_else(|| own.then(all))
     }
 
-    /// The points of a figure: each of its rows with the number on the x axis, ascending; none of a table.
+    /// The points of a figure: each of its rows with the number on the x axis, ascending; empty for a table.
     ///
     /// # Errors
-    /// If the key of the axis is no number in a row.
+    /// If the key of the axis is not a number in a row.
     pub fn points(&self, shown: &Shown, view: &View) -> Result<Vec<(String, f64)>> {
         let (Shown::Figure(n), Some(key)) = (shown, &view.x) else { return Ok(vec![]) };
         let point = |row: &String| {

@@ -20,13 +20,13 @@ pub const BUILT: &[&str] = &[
     "cuda",
 ];
 
-/// What `--backend` may be.
+/// The values of `--backend`.
 const NAMES: &str = "cpu, wgpu[:i], tch, tch-cuda[:i] or cuda[:i]";
 
 /// The device of a backend's name: `cpu`, `wgpu[:i]`, `tch`, `tch-cuda[:i]`, `cuda[:i]`.
 ///
-/// `i` counts the devices that the backend finds, from 0; without it the driver's preference is taken (`wgpu`) or the
-/// first. A GPU has done a small sum before it is returned, so that what is missing is missed here and not in a run.
+/// `i` counts the devices that the backend finds, from 0; without it the device is the driver's preference (`wgpu`) or the
+/// first. A GPU must compute a small sum before it is returned, so that a missing driver or library fails here and not in a run.
 ///
 /// # Errors
 /// If the name is unknown, the backend is not in this build, it has no driver, or there is no such device: the line
@@ -55,7 +55,7 @@ pub fn device(name: &str) -> Result<Device> {
         #[cfg(feature = "cuda")]
         "cuda" => probe::find(&probe::CUDA, index),
         unbuilt => {
-            let _ = index; // a build of `cpu` alone has no use for it
+            let _ = index; // a build with only `cpu` has no use for it
             let feature = if unbuilt == "tch-cuda" { "tch" } else { unbuilt };
             let expected = format!(
                 "a build with it (`cargo xtask reproduce … --backend {unbuilt}`, or cargo's \
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// One that is built gives a device, or says what it lacks; index 999 exists nowhere.
+    /// A backend of this build gives a device, or an error that says what is missing; no machine has index 999.
     #[test]
     fn a_missing_driver_or_device_is_one_line() {
         for name in BUILT {

@@ -1,4 +1,4 @@
-//! What a run does to the file system, one effect at a time: a test can record it, let it fail, or end it anywhere.
+//! What a run does to the file system, one effect at a time. A test can record effects, make one fail, or end the run at any of them.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -10,11 +10,11 @@ use itm_core::{Error, Result};
 /// One change of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect<'a> {
-    /// Makes a folder; its parent is there.
+    /// Makes a folder; its parent exists.
     MakeFolder(&'a Path),
-    /// Makes a file, or empties the one that is there.
+    /// Makes a file, or empties an existing file.
     Create(&'a Path),
-    /// Writes behind the end of a file.
+    /// Writes at the end of a file.
     Append(&'a Path, &'a [u8]),
     /// Cuts a file to this length in bytes.
     Cut(&'a Path, u64),
@@ -39,12 +39,12 @@ impl<'a> Effect<'a> {
     }
 }
 
-/// Where effects go.
+/// Something that carries out effects.
 pub trait Disk: Debug {
-    /// Carries one out.
+    /// Carries out one effect.
     ///
     /// # Errors
-    /// What the operating system says: a full disk, no permission.
+    /// The error of the operating system: a full disk, no permission.
     fn apply(&self, effect: Effect<'_>) -> io::Result<()>;
 }
 
@@ -74,7 +74,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Elsewhere a folder is no file that could be opened and synced.
+/// Other systems cannot open and sync a folder like a file.
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
@@ -88,14 +88,14 @@ pub(crate) fn apply(disk: &dyn Disk, effect: Effect<'_>) -> Result<()> {
 /// Bytes handed to the disk at once.
 const CHUNK: usize = 1 << 24;
 
-/// Writes a whole file and makes its contents durable. Its name is not, before the folder is synced.
+/// Writes a whole file and makes its contents durable. Its name is durable only after the folder is synced.
 pub(crate) fn write_file(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
     apply(disk, Effect::Create(path))?;
     contents.chunks(CHUNK).try_for_each(|chunk| apply(disk, Effect::Append(path, chunk)))?;
     apply(disk, Effect::SyncFile(path))
 }
 
-/// Makes a folder and those above it that are missing, durably.
+/// Makes a folder and its missing parents, durably.
 pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
     let there = |path: &&Path| path.as_os_str().is_empty() || path.is_dir();
     let mut missing: Vec<_> = path.ancestors().take_while(|path| !there(path)).collect();
@@ -129,13 +129,13 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
     replace(&SystemDisk, path, contents)
 }
 
-/// The same on any disk.
+/// [`write_atomically`] on any disk.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<()> {
     let temporary = temporary(path);
     let written = write_file(disk, &temporary, contents)
         .and_then(|()| apply(disk, Effect::Rename(&temporary, path)));
     if written.is_err() {
-        _ = apply(disk, Effect::Remove(&temporary)); // the first error is the one to tell
+        _ = apply(disk, Effect::Remove(&temporary)); // the first error is reported
     }
     written?;
     sync_parent(disk, path)
@@ -144,12 +144,12 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, contents: &[u8]) -> Result<(
 #[cfg(test)]
 pub(crate) mod fakes;
 
-/// Where a file is written before it gets its name: `.tmp` behind it.
+/// The path of a file until it gets its name: the final path with `.tmp` appended.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     path.with_added_extension("tmp")
 }
 
-/// The names in a folder, sorted; names that are not UTF-8 are none of ours.
+/// The names in a folder, sorted. Names that are not UTF-8 are skipped: no run writes them.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(disk.lines(), ["make a", "sync folder .", "make a/b", "sync folder a"]);
     }
 
-    /// Makes each folder a moment before it is asked to.
+    /// Makes each folder just before it carries out the request to make it.
     #[derive(Debug)]
     struct Rival;
 

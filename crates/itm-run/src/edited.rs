@@ -1,10 +1,10 @@
-//! Test captions with one change that makes them false of their image, against the captions themselves: Table 4 of TAGS-DC, of any model.
+//! Compares test captions with edits of them that are false of their image: Table 4 of TAGS-DC, for any model.
 //!
 //! ```text
 //! below = #{edits with s(image, edit) < s(image, caption)} / #{edits}          a tie counts against the model
 //! ```
 //!
-//! Edits are VSE-C's: a noun, a number or a relation becomes another. One is drawn for a caption, its kind first.
+//! The edits are VSE-C's: they replace a noun, a number or a relation. One edit is drawn per caption, its kind first.
 
 use std::collections::BTreeMap;
 
@@ -18,21 +18,21 @@ use crate::report::{EditedCaptions, Fluency};
 use crate::source::Source;
 use crate::split::Split;
 
-/// Counts of each test image, of one trained row and seed.
+/// Counts per test image, for one trained row and seed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OfImages {
-    /// Of the edits that were drawn.
+    /// Counts over the drawn edits.
     below: Vec<Counts>,
-    /// Of the edits of each kind.
+    /// Counts over the edits of each kind.
     by_kind: BTreeMap<&'static str, Vec<Counts>>,
     ties: u64,
     /// Captions that no rule changes.
     without: u64,
-    /// Of the captions, and of the edits that were drawn.
+    /// Fluency of the captions, and of the drawn edits.
     fluency: [Option<Fluency>; 2],
 }
 
-/// Scores one edit of every test caption; `None` where the target does not ask for it.
+/// Scores edits of the test captions; `None` unless the target has this measure on.
 ///
 /// # Errors
 /// If an edit cannot be read as the row reads captions, or an item cannot be read.
@@ -80,7 +80,7 @@ pub(crate) fn measure(source: &Source, model: &Model, asked: bool) -> Result<Opt
     Ok(Some(counts))
 }
 
-/// The shares over all seeds of a row; `None` where nothing was measured.
+/// The shares over all seeds of a row; `None` if nothing was measured.
 pub(crate) fn summarise(runs: &[&OfImages]) -> Option<EditedCaptions> {
     let first = runs.first()?;
     let share = |of: &dyn Fn(&OfImages) -> Option<&Vec<Counts>>| {

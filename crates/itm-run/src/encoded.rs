@@ -1,4 +1,4 @@
-//! The splits as a method takes them in: transformed features, captions as numbers of words, word pieces or stems.
+//! The splits in the form that a method reads: transformed features, and captions as numbers of words, word pieces or stems.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -19,19 +19,19 @@ use crate::split::{Split, Splits};
 /// How a method reads captions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Captions {
-    /// As words of the target's vocabulary. Marks around them are for an encoder that cannot do without, as a BERT of random weights,
-    /// which has no vocabulary of its own.
+    /// As words of the target's vocabulary. Marks around the words are for an encoder that needs them, such as a BERT with random
+    /// weights, which has no vocabulary of its own.
     Words(Marks),
-    /// As the word pieces of a BERT whose vocabulary lies in this folder; none is cut off here.
+    /// As the word pieces of a BERT whose vocabulary is in this folder; captions are not cut off here.
     Pieces(PathBuf, Cleaning),
-    /// As the set of its stems that the training captions have: for a bag of words. A caption may have none.
+    /// As a set of stems, for a bag of words. Stems that the training captions do not have are left out, so the set may be empty.
     Stems,
 }
 
 /// What happens to a caption before it becomes word pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleaning {
-    /// Nothing: case, signs and accents stay for the tokenizer.
+    /// Nothing: case, punctuation and accents stay for the tokenizer.
     Raw,
     /// [`clean_caption`], as FNE does.
     Cleaned,
@@ -47,7 +47,7 @@ impl Cleaning {
 }
 
 impl Captions {
-    /// With what a target wants around the words; `None` where captions have marks already, or no order.
+    /// Adds the marks that a target wants around the words; `None` if captions already have marks, or have no order.
     pub(crate) fn marked(self, marks: Marks) -> Option<Self> {
         match (marks, self) {
             (Marks::Off, captions) => Some(captions),
@@ -57,9 +57,9 @@ impl Captions {
     }
 }
 
-/// The features of all splits as a method takes them in: a mean is of the training split alone.
+/// The transformed features of all splits; a mean is the mean of the training split.
 ///
-/// Features are of width 0 where a method sees pictures.
+/// The features have width 0 if a method sees pictures.
 pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
     let parts = Splits { train: &data.train, val: &data.val, test: &data.test };
     let train = &data.train.features;
@@ -72,9 +72,9 @@ pub(crate) fn features(data: &Dataset, target: &Target) -> Splits<Features> {
     parts.map(|part| centred.apply(&part.features))
 }
 
-/// The captions of all splits as numbers, in one of the ways; a vocabulary is of the training split alone, or of a file.
+/// The captions of all splits as numbers. The vocabulary comes from the training split only, or from a file.
 pub(crate) struct Reading {
-    /// The way.
+    /// How the captions are read.
     pub(crate) captions: Captions,
     /// Number of words, word pieces or stems.
     pub(crate) vocabulary: usize,
@@ -86,8 +86,8 @@ impl Reading {
     /// Reads all splits.
     ///
     /// # Errors
-    /// If the folder of the word pieces holds none, a caption has none, no stem of the training captions is frequent enough, the
-    /// file of the vocabulary cannot be read, or a caption is empty that has no marks.
+    /// If the folder has no word pieces, a caption has no word pieces, no stem of the training captions is frequent enough, the
+    /// vocabulary file cannot be read, or a caption without marks is empty.
     pub(crate) fn new(source: &Source, target: &Target, captions: Captions) -> Result<Self> {
         let reader = Reader::new(source, target, &captions)?;
         let read = |split: Split| -> Result<Vec<Vec<u32>>> {
@@ -104,12 +104,12 @@ impl Reading {
         self.texts.of(split)
     }
 
-    /// How many numbers all texts are.
+    /// How many numbers all texts have together.
     pub(crate) fn numbers(&self) -> usize {
         self.texts.all().into_iter().flatten().map(Vec::len).sum()
     }
 
-    /// The stems, of captions that are read as these.
+    /// The stems, if captions are read as stems.
     pub(crate) fn terms(&self) -> Option<&Terms> {
         if let Reader::Stems(terms) = &self.reader { Some(terms) } else { None }
     }
@@ -117,12 +117,12 @@ impl Reading {
     /// A caption as numbers.
     ///
     /// # Errors
-    /// If it says nothing and has no marks, or has no word pieces.
+    /// If the caption is empty and has no marks, or if it has no word pieces.
     pub(crate) fn read(&self, caption: &str) -> Result<Vec<u32>> {
         self.reader.read(&|| format!("caption \"{caption}\""), caption)
     }
 
-    /// The word of each number, nothing for what is no word; `None` where captions are not read as words.
+    /// The word of each number, empty for a number that is no word; `None` if captions are not read as words.
     pub(crate) fn words_by_number(&self) -> Option<Vec<&str>> {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().collect()),
@@ -130,7 +130,7 @@ impl Reading {
         }
     }
 
-    /// The word or the word piece of each number, nothing for what is neither; `None` where a caption is a set of stems.
+    /// The word or word piece of each number, empty for a number that is neither; `None` if a caption is a set of stems.
     pub(crate) fn spelled_by_number(&self) -> Option<Vec<String>> {
         match &self.reader {
             Reader::Words(vocabulary, _) => Some(vocabulary.spelled().map(str::to_owned).collect()),
@@ -139,10 +139,10 @@ impl Reading {
         }
     }
 
-    /// Ready vectors for the words, of a file.
+    /// Ready vectors for the words, from a file.
     ///
     /// # Errors
-    /// If captions are not read as words, or as [`WordVectors::read`].
+    /// If captions are not read as words, or if [`WordVectors::read`] fails.
     pub(crate) fn vectors(&self, file: &Path) -> Result<WordVectors> {
         match &self.reader {
             Reader::Words(vocabulary, _) => WordVectors::read(file, vocabulary),
@@ -152,7 +152,7 @@ impl Reading {
         }
     }
 
-    /// What a reader of a report must know of a vocabulary that is not built of the training captions.
+    /// What a reader of a report must know about a vocabulary that is not built from the training captions.
     pub(crate) fn note(&self, source: &Source) -> Option<String> {
         let (Reader::Words(vocabulary, _), Some(file)) = (&self.reader, &source.vocabulary) else {
             return None;
@@ -164,10 +164,10 @@ impl Reading {
         ))
     }
 
-    /// The words of a caption as a method reads it; none where a caption is a set of stems.
+    /// The words of a caption as a method reads it; empty if a caption is a set of stems.
     ///
     /// # Errors
-    /// If it has no word pieces.
+    /// If the caption has no word pieces.
     pub(crate) fn words(&self, caption: &str) -> Result<Vec<Word>> {
         match &self.reader {
             Reader::Words(vocabulary, most) => {
@@ -183,7 +183,7 @@ impl Reading {
 }
 
 enum Reader {
-    /// The most words of a caption.
+    /// The vocabulary, and the largest number of words of a caption.
     Words(Vocabulary, usize),
     Pieces(Box<WordPieces>, Cleaning),
     Stems(Terms),
@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    /// Whether a caption that says nothing is something all the same.
+    /// Whether captions have marks, so that an empty caption still has numbers.
     fn has_marks(&self) -> bool {
         match self {
             Self::Words(vocabulary, _) => vocabulary.options().marks == Marks::StartEnd,
@@ -227,7 +227,7 @@ impl Reader {
 
     fn read(&self, place: &dyn Fn() -> String, caption: &str) -> Result<Vec<u32>> {
         if caption.trim().is_empty() && !self.has_marks() {
-            let expected = "a caption, where no marks stand around it";
+            let expected = "a caption that is not empty, because it has no marks";
             return Err(Error::invalid(place(), expected, "an empty line"));
         }
         match self {
@@ -247,7 +247,7 @@ pub(crate) fn stems(data: &Dataset) -> Result<Terms> {
     let terms = Terms::fit(&data.train.captions, min_captions, max_terms);
     if terms.is_empty() {
         let place = format!("{}, training captions", data.name);
-        let expected = format!("a word that stands in {min_captions} of them");
+        let expected = format!("a word that occurs in {min_captions} of them");
         return Err(Error::invalid(place, expected, "none"));
     }
     Ok(terms)

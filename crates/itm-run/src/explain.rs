@@ -1,6 +1,8 @@
-//! `itm explain`: reads a finished run, asks one row, writes pages with pictures: which items it takes for matches that nobody
-//! annotated, which patches its words are close to, which regions they attend to and what they do to a score, or which words do not match
-//! an image and what should stand there.
+//! `itm explain`: reads a finished run and writes pages with pictures about one row. Depending on the row, they show
+//! - items that the row takes for matches that nobody annotated,
+//! - patches that its words are close to,
+//! - regions that its words attend to, and how the words change a score,
+//! - words that do not match an image, and their corrections.
 
 mod asked;
 mod judged;
@@ -19,11 +21,11 @@ use crate::run::{Finished, Run};
 use crate::split::Split;
 use crate::{cli, progress, word_maps};
 
-/// Shows the most probable false negatives of some queries, and maps of words where there are patches or regions. If the command
-/// names pairs, it shows their maps alone. Returns the folder with pages and pictures.
+/// Shows the most probable false negatives of some queries, and maps of words where there are patches or regions. If
+/// the command names pairs, shows only the maps of these pairs. Returns the folder with pages and pictures.
 ///
 /// # Errors
-/// If the run or the row is missing, if there is neither a posterior nor a map, or a file cannot be written: one line.
+/// If the run or the row is missing, if there is neither posterior nor map, or if a file cannot be written: one line.
 pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
     let run = open(args, configs)?;
     let source = &run.bench.source;
@@ -84,7 +86,7 @@ pub(crate) fn explain(args: &cli::Explain, configs: &Path) -> Result<PathBuf> {
         }
         None => {
             let place = run.dir.folder(&row, args.seed);
-            let expected = "a row with a posterior: one that draws by it, with enough pairs seen";
+            let expected = "a row that draws negatives by a posterior and has seen enough pairs";
             let error = Error::invalid(place.display(), expected, "none");
             if maps.is_none() {
                 return Err(error);
@@ -112,7 +114,7 @@ fn open(args: &cli::Explain, configs: &Path) -> Result<Run> {
     })
 }
 
-/// The page with its pictures inside, and the pictures as files.
+/// Writes the page, with its pictures inside, and also the pictures as files.
 fn write(folder: &Path, row: &str, seed: u64, prior: f64, examples: &[Example]) -> Result<()> {
     let pictures = folder.join("pictures");
     fs::create_dir_all(&pictures).map_err(Error::io(&pictures))?;

@@ -1,4 +1,4 @@
-//! `itm features`: a folder of pictures becomes features of MobileNetV2, in the files that the loaders read.
+//! `itm features`: writes MobileNetV2 features of a folder of pictures, as files that the loaders read.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use crate::disk::temporary;
 use crate::npy::{array, header};
 use crate::progress;
 
-/// Global feature and, where `--grid` asks for it, the grid of a picture.
+/// Global feature of a picture and, with `--grid`, its grid.
 type Row = (Vec<f32>, Option<Vec<f32>>);
 
 pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
@@ -38,7 +38,7 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
     let file = |end: &str| args.out.join(format!("{}_{end}", args.name));
     let mut ims = Rows::create(file("ims.npy"), "<f2", &[net.channels()])?;
     let mut grid = match &pca {
-        // Real values first: their scale is known at the end.
+        // Real values first, because their scale is known only at the end.
         Some(pca) => Some(Rows::create(file("grid_real.npy"), "<f4", &[GRID * GRID, pca.width()])?),
         None => None,
     };
@@ -94,7 +94,7 @@ pub(crate) fn features(args: &FeaturesArgs) -> Result<()> {
     Ok(())
 }
 
-/// The names of a list, none of them twice.
+/// The names of a list; refuses a name that occurs twice.
 fn listed(file: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(file).map_err(Error::io(file))?;
     let mut seen = HashSet::new();
@@ -113,7 +113,7 @@ fn listed(file: &Path) -> Result<Vec<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The pictures of a folder by their endings, sorted by name.
+/// The files of a folder that end like pictures, sorted by name.
 fn found(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
@@ -135,8 +135,8 @@ fn found(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Real grids → int8 and a scale a dimension: the folder's own where there is one (so that all splits share one), otherwise
-/// the greatest magnitude / 127.
+/// Real grids → int8 and one scale per dimension. If the folder has scales, they are used, so that all splits share them;
+/// otherwise a scale is the greatest magnitude / 127.
 fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
     let values = Npy::open(real)?;
     let width = values.shape()[2];
@@ -177,7 +177,7 @@ fn quantised(real: &Path, to: PathBuf, out: &Path, side: usize) -> Result<()> {
     fs::remove_file(real).map_err(Error::io(real))
 }
 
-/// A `.npy` file whose number of rows is known when it is finished; until then it has another name.
+/// A `.npy` file whose number of rows is known only at the end; until then the file has a temporary name.
 struct Rows {
     path: PathBuf,
     temporary: PathBuf,
@@ -211,7 +211,7 @@ impl Rows {
         self.file.write_all(&self.buffer).map_err(Error::io(&self.temporary))
     }
 
-    /// Writes the shape, and the file under its own name; says how many rows it has.
+    /// Writes the shape, gives the file its final name, and returns the number of rows.
     fn finish(mut self) -> Result<usize> {
         self.shape[0] = self.rows;
         let header = header(self.kind, &self.shape);
@@ -228,7 +228,7 @@ impl Rows {
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        _ = fs::remove_file(&self.temporary); // nothing is left of what was not finished
+        _ = fs::remove_file(&self.temporary); // an unfinished file leaves nothing behind
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the HTML report draws beside its numbers: curves of the log, and retrieved examples.
+//! What the HTML report draws beside its numbers: curves of the log, retrieved examples, and similarities.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::report::{
 use crate::source::Source;
 use crate::split::Split;
 
-/// Queries of each direction, and answers of a query.
+/// Queries of each direction.
 const QUERIES: usize = 6;
 
-/// Images whose scores are looked at together.
+/// Images per block of scores.
 const BAND: usize = 256;
 
-/// Other pairs in a histogram, about.
+/// Approximate number of other pairs in a histogram.
 const OTHERS: usize = 20_000;
 
 /// The course of a training, from its log.
@@ -54,7 +54,7 @@ pub(crate) fn curve(row: &str, seed: u64, log: &[Line], epoch_steps: usize) -> C
 /// A dozen queries spread evenly over the test split, with their first answers.
 ///
 /// # Errors
-/// As the scores.
+/// If a score cannot be computed.
 pub(crate) fn examples(row: &str, scored: &dyn Scored, source: &Source) -> Result<Vec<Example>> {
     let test = &source.dataset.test;
     let queries = Queries::spread(source, Split::Test, QUERIES);
@@ -105,10 +105,10 @@ fn example(
     }
 }
 
-/// Similarities of the test split by kind of pair, with the posterior that the sampler ended with.
+/// Similarities of the test split by kind of pair, with the final posterior of the sampler.
 ///
 /// # Errors
-/// As the scores.
+/// If a score cannot be computed.
 pub(crate) fn similarities(
     row: &str,
     seed: u64,
@@ -145,7 +145,7 @@ pub(crate) fn similarities(
     Ok(Similarities { row: row.into(), seed, groups, posteriors })
 }
 
-/// About every how many-th pair; coprime to the texts of a row, or whole columns would be passed over.
+/// The stride that takes about [`OTHERS`] pairs; coprime to the texts of a row, because otherwise it would skip whole columns.
 fn stride(pairs: usize, texts: usize) -> usize {
     let coprime = |a: usize, b: usize| {
         let (mut a, mut b) = (a, b);
@@ -177,7 +177,7 @@ mod tests {
         testing::small_scenes([8, 4, 12]).1
     }
 
-    /// 3 for true pairs that nobody annotated, 2 for annotated ones, 1 for the rest.
+    /// Scores of 3 for true pairs that nobody annotated, 2 for annotated pairs, and 1 for all others.
     fn by_truth(source: &Source) -> ScoreMatrix {
         let (test, truth) = (&source.dataset.test.pairs, &source.truth.as_ref().unwrap().test);
         let score = |k: usize| match (k / test.texts(), k % test.texts()) {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(images, want, "spread over the split");
         for example in &examples {
             assert_eq!(example.answers.len(), 5);
-            // Before the first annotated answer stand those that are true all the same.
+            // Only true answers without annotation come before the first annotated answer.
             let first = example.answers.iter().position(|a| a.mark == Mark::Annotated);
             assert!(first.is_none_or(|first| example.annotated_rank == Some(first + 1)));
             for Answer { score, mark, .. } in &example.answers {

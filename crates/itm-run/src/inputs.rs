@@ -1,4 +1,4 @@
-//! What a method takes in: the items of each split, and the batches of an epoch.
+//! The inputs of a method: the items of each split, and the batches of an epoch.
 
 use itm_core::data::{Features, RegionRows};
 use itm_core::learn::{Batch, ImageItems, Images, Items, Rows};
@@ -21,12 +21,12 @@ pub enum Sees {
     Pictures(View),
 }
 
-/// The items of all splits, and what a training is audited with.
+/// The items of all splits, and the true pairs for audits of a training.
 pub struct Inputs<'a> {
     parts: Splits<Part<'a>>,
-    /// If the method sees pictures.
+    /// `None` unless the method sees pictures.
     pictures: Option<Pictures>,
-    /// True pairs of the training split, for audits alone.
+    /// True pairs of the training split, only for audits.
     truth: Option<&'a Relevance>,
 }
 
@@ -47,10 +47,10 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// What a method sees of the images of a data set, and the texts; `features` are the transformed ones.
+    /// The images of a data set as a method sees them, and the texts; `features` are the transformed features.
     ///
     /// # Errors
-    /// If there is no file for a picture, or the data were read without regions.
+    /// If a picture has no file, or if the method sees regions and the data were read without regions.
     pub(crate) fn new(
         source: &'a Source,
         features: &'a Splits<Features>,
@@ -84,19 +84,19 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// True pairs of the training split, where they are known.
+    /// True pairs of the training split, if they are known.
     pub(crate) fn truth(&self) -> Option<&'a Relevance> {
         self.truth
     }
 
-    /// Begins to make ready what these steps will take: captions and seed of each, in order.
+    /// Begins to prepare the pictures of these steps: captions and seed of each step, in order.
     pub(crate) fn ahead<'s>(&mut self, steps: impl Iterator<Item = (&'s [usize], u64)>) {
         let pairs = self.parts.train.pairs;
         let Some(pictures) = &mut self.pictures else { return };
         pictures.ahead(steps.map(|(captions, seed)| (images_of(pairs, captions), seed)).collect());
     }
 
-    /// What a step takes.
+    /// The batch of a step.
     ///
     /// # Errors
     /// If a picture or a region cannot be read.
@@ -123,19 +123,19 @@ pub(crate) struct Ready<'a> {
 }
 
 enum Made {
-    /// They are in the rows.
+    /// The images are in the rows.
     Features,
     Regions(RegionRows),
     Pictures(PictureBatch),
 }
 
 impl Ready<'_> {
-    /// As a step takes it.
+    /// The batch in the form that a step takes.
     pub(crate) fn batch(&self) -> Batch<'_> {
         match &self.images {
             Made::Features => self.rows.batch(),
             Made::Regions(regions) => self.rows.with_images(Images::from(regions)),
-            // The split behind them is decoded batch after batch: a step cannot look into it.
+            // Pictures are decoded batch by batch, so a step cannot look into the whole split.
             Made::Pictures(pictures) => {
                 Batch { train: None, ..self.rows.with_images(Images::from(pictures)) }
             }
@@ -145,7 +145,7 @@ impl Ready<'_> {
 
 #[cfg(test)]
 impl<'a> Inputs<'a> {
-    /// The same part for all splits, without a truth or with one.
+    /// The same part for all splits, with or without a truth.
     pub(crate) fn of_part(part: Part<'a>, truth: Option<&'a Relevance>) -> Self {
         Self { parts: Splits { train: part, val: part, test: part }, pictures: None, truth }
     }
@@ -179,7 +179,7 @@ mod tests {
         assert!(values[..one] == values[2 * one..] && values[..one] != values[one..2 * one]);
         let all = source.dataset.train.regions.as_ref().unwrap();
         assert_eq!(values[..one], all.rows(&[6]).unwrap().values);
-        // Centred over the training regions; the given ones are of another kind.
+        // Centred over the training regions, unlike the given regions.
         let rows = all.rows(&(0..7).collect::<Vec<_>>()).unwrap().values;
         let mean: f32 = rows.iter().step_by(width).sum::<f32>() / (7.0 * 12.0);
         assert!(mean.abs() < 1e-5 && rows.iter().any(|&x| x < 0.0), "{mean}");

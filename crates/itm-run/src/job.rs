@@ -1,4 +1,4 @@
-//! What a command asks to train: which rows of a target, on which data, and where its files go.
+//! A command to train: which rows of a target, on which data, and where the files go.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ use crate::paper::Paper;
 use crate::rescore::Rescoring;
 use crate::run::Run;
 
-/// What a command asks for.
+/// What the command line requests.
 pub(crate) struct Asked {
-    /// The target as named. The bench has the target in use, which is another where data are missing.
+    /// The target that the command names. The bench has the target in use, which is the substitute if data are missing.
     pub(crate) target: Config,
     pub(crate) kind: &'static Kind,
     pub(crate) paper: Paper,
@@ -36,7 +36,7 @@ impl Asked {
     }
 }
 
-/// What a command asks for, and where it is made.
+/// What the command line requests, and the run that makes it.
 pub(crate) struct Job {
     pub(crate) asked: Asked,
     pub(crate) run: Run,
@@ -45,8 +45,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Where the reports go: into the run's folder. Another table or a figure has a folder of its own below it, so that
-    /// rows are trained once and no report replaces another's.
+    /// The folder of the reports: the run's folder for the target's own table, and a folder below it for another table or a
+    /// figure. So rows are trained only once, and no report replaces another.
     pub(crate) fn folder(&self) -> PathBuf {
         let path = self.run.dir.path();
         match &self.asked.shown {
@@ -58,7 +58,7 @@ impl Job {
     }
 }
 
-/// The name of a row whose models answer together, `size` at a time.
+/// The name of a row that averages the scores of `size` models at a time.
 pub(crate) fn together(row: &str, size: u64) -> String {
     format!("{row}, {size} together")
 }

@@ -1,11 +1,11 @@
-//! Trainings that are killed again and again and must end as if nothing had been.
+//! Trainings that are killed many times and must end with the same files as an uninterrupted training.
 //!
-//! This test binary runs itself: [`child`] is a small training, with the rows that it begins with as phases of their own, that dies at a named point, or whenever its parent likes.
-//! Nothing of this is in the library or the program: the points stand in a [`Disk`](crate::disk::Disk) and a
-//! [`Method`](itm_core::learn::Method) around the real ones.
+//! This test binary runs itself: [`child`] is a small training that dies at a named point, or when its parent kills it. The rows
+//! that it begins with are phases of the training. The library and the program have no such points: they are in a
+//! [`Disk`](crate::disk::Disk) and a [`Method`](itm_core::learn::Method) around the real ones.
 //!
-//! `ITM_KILLS` is the number of kills (`cargo xtask kills --count N --seed S --method NAME`), `ITM_KILLS_SEED` chooses them,
-//! `ITM_KILLS_METHOD` names the one method that dies; without it all methods share the kills.
+//! `ITM_KILLS` is the number of kills (`cargo xtask kills --count N --seed S --method NAME`), `ITM_KILLS_SEED` is their seed, and
+//! `ITM_KILLS_METHOD` names the only method that dies; by default all methods share the kills.
 
 mod mortal;
 
@@ -49,16 +49,16 @@ const SIZES: Sizes = Sizes {
     pictures: 0,
 };
 
-/// The row of a target with the largest checkpoint, the first of equals.
+/// The row of a target with the largest checkpoint; the first such row, if several are equal.
 fn most_to_remember(target: &str) -> String {
     let config = Config::load(&testing::configs(), target).unwrap();
     let checkpoint = |row: &&str| recipe(&config, row).unwrap().memory(&SIZES).unwrap().checkpoint;
     let mut rows: Vec<&str> = config.rows().collect();
-    rows.reverse(); // of equals `max_by_key` takes the last
+    rows.reverse(); // of equal rows, `max_by_key` takes the last
     rows.into_iter().max_by_key(checkpoint).unwrap().to_owned()
 }
 
-/// The training of a killed process. Without the variable of its folder there is nothing to do.
+/// The training of a killed process. Without the environment variable of its folder, it does nothing.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -93,7 +93,7 @@ fn child() {
             continue;
         }
         score(&method, &model.inputs, &folder, checkpoints.disk());
-        // What training leaves behind in memory, for the comparison.
+        // The state in memory at the end of the training, for the comparison.
         let end = Checkpoints::new(folder.join("end"), IDENTITY.into()).unwrap();
         end.write(0, &progress, |files| {
             method.alive().save(&mut |name, contents| files.add(name, contents))
@@ -103,7 +103,7 @@ fn child() {
     life.write_trace(&folder.with_extension("points"));
 }
 
-/// The rows that a row begins with, the first of all first, and the row itself: phases of one training.
+/// The phases of a training: the rows that a row begins with, in the order of their training, and then the row itself.
 fn phases(config: &Config, row: &str) -> Vec<String> {
     let mut phases: Vec<String> =
         std::iter::successors(Some(row), |row| config.from(row)).map(str::to_owned).collect();
@@ -137,14 +137,14 @@ fn score(method: &dyn Method, inputs: &Inputs, folder: &Path, disk: Rc<dyn Disk>
 /// How a process dies.
 #[derive(Debug)]
 enum Death {
-    /// At the so-many-th time that it passes a point.
+    /// The n-th time that it passes a point.
     At(String, usize),
-    /// So long after its start.
+    /// This long after its start.
     After(Duration),
     Never,
 }
 
-/// Runs the child on a folder; its end, and how long it took.
+/// Runs the child on a folder; returns its exit status and its running time.
 fn run(training: usize, folder: &Path, death: &Death) -> (ExitStatus, Duration) {
     let out = fs::File::create(folder.with_extension("out")).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -189,7 +189,7 @@ fn passed_in(folder: &Path) -> Vec<(String, usize)> {
     text.lines().map(|line| split(line).unwrap()).collect()
 }
 
-/// A checkpoint that was durable is there, whole, and so is every older one that a later kill may need; of each phase.
+/// Checks for each phase that the newest checkpoint is at least as new as every checkpoint that was durable.
 fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
     let text = fs::read_to_string(folder.with_extension("saved")).unwrap_or_default();
     let mut saved = BTreeMap::<usize, u64>::new();
@@ -240,7 +240,7 @@ fn killed_runs(training: usize, count: usize, seed: u64) {
     let want = tree(&whole);
     let mut points = passed_in(&whole);
     let fresh: BTreeSet<_> = points.iter().map(|(point, _)| point.clone()).collect();
-    // A resumed process passes points of its own.
+    // A resumed process passes points that a fresh process does not.
     for point in ["step: before", "rename new checkpoint: before"] {
         let resumed = dir.path().join("resumed");
         fs::create_dir(&resumed).unwrap();
@@ -264,7 +264,7 @@ fn killed_runs(training: usize, count: usize, seed: u64) {
         fs::create_dir(&folder).unwrap();
         let mut kills = 0;
         loop {
-            // Up to five kills in a run, half of them at points: each point once before any comes again.
+            // Up to five kills per run, half of them at points. Each point comes once before any point repeats.
             let death = if kills == 5 || named + random == count {
                 Death::Never
             } else if named <= random {
@@ -273,12 +273,13 @@ fn killed_runs(training: usize, count: usize, seed: u64) {
                     waiting.shuffle(&mut rng);
                 }
                 let at = waiting.iter().rposition(|(point, _)| kills > 0 || fresh.contains(point));
-                // What waits for a resumed process waits on: a point of a fresh one, which `points` begins with, makes the next resume.
+                // If all waiting points need a resumed process, a point of a fresh process, with which `points` begins,
+                // makes the next process a resumed one.
                 let (point, times) = match at {
                     Some(at) => waiting[at].clone(),
                     None => points[rng.random_range(0..fresh.len())].clone(),
                 };
-                // A resumed process passes fewer times: near its start there are always some.
+                // A resumed process may pass a point fewer times, so it dies within the first three.
                 let most = if kills == 0 { times } else { times.min(3) };
                 Death::At(point, rng.random_range(1..=most))
             } else {
@@ -296,7 +297,7 @@ fn killed_runs(training: usize, count: usize, seed: u64) {
                     named += 1;
                 }
                 (Death::After(_), None) => random += 1,
-                (Death::Never, None) => panic!("it died by itself: {}", failed()),
+                (Death::Never, None) => panic!("it died without a kill: {}", failed()),
             }
             kills += 1;
         }
@@ -310,7 +311,7 @@ fn killed_runs(training: usize, count: usize, seed: u64) {
             assert!(got == want, "{} differs after {kills} kills", name.display());
         }
         fs::remove_dir_all(&folder).unwrap();
-        // A run that ended before its kill leaves the point waiting; another is tried first.
+        // A run that ended before its kill leaves the point waiting; after the shuffle another point may come first.
         waiting.shuffle(&mut rng);
     }
     eprintln!(

@@ -65,7 +65,7 @@ use config::AnyConfig;
 /// Runs a command line.
 ///
 /// # Errors
-/// Whatever the user has to mend, as one line: the binary exits with 2.
+/// What the user must fix, as one line; the binary then exits with 2.
 pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::List { data } => progress::say(list::list(&cli.configs, &data)?),
@@ -89,7 +89,7 @@ fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The report in any case; problems are an error too, so that a script notices them.
+/// Prints the report in any case. Problems are also an error, so that a script notices them.
 fn data_check(dir: &Path) -> Result<()> {
     let spinner = progress::spinner("reading and hashing");
     let report = check(dir)?;

@@ -6,7 +6,7 @@ use itm_core::Result;
 
 use crate::config::{AnyConfig, Config, DatasetName, Shown};
 
-/// One line a target.
+/// One line per target.
 pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
     let mut lines = vec![["target", "paper", "makes", "data"].map(str::to_owned)];
     for name in Config::names(configs)? {
@@ -14,7 +14,7 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
         let makes = made(&config.shown());
         let (target, paper) = match config {
             AnyConfig::Trained(config) => (config.target.clone(), config.target.paper),
-            // It has the data of the target whose models it measures.
+            // This target has the data of the target whose models it measures.
             AnyConfig::Hubs(hubs) => {
                 (Config::load(configs, &hubs.target.source)?.target, hubs.target.paper)
             }
@@ -28,7 +28,10 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
                 format!("{title}: not in {}, runs {other} instead", folder.display())
             }
             (_, None) => {
-                format!("{title}: not in {}; `itm data` says how to get it", folder.display())
+                format!(
+                    "{title}: not in {}; `cargo xtask data` says how to get it",
+                    folder.display()
+                )
             }
         };
         lines.push([name, paper, makes, present]);
@@ -41,7 +44,7 @@ pub(crate) fn list(configs: &Path, data: &Path) -> Result<String> {
     Ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// `tables 1 3 scratch, figure 4`: what `--table` and `--figure` take.
+/// `tables 1 3 scratch, figure 4`: the values of `--table` and `--figure`.
 fn made(all: &[Shown]) -> String {
     let kind = |name: &str, taken: fn(&Shown) -> Option<String>| {
         let taken: Vec<_> = all.iter().filter_map(taken).collect();

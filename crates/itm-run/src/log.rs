@@ -16,7 +16,7 @@ use crate::report::DetectionAt;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Line {
-    /// Training, averaged over the steps since the line before.
+    /// Training, averaged over the steps since the previous line.
     Train {
         /// Epoch, from 0.
         epoch: usize,
@@ -28,36 +28,36 @@ pub enum Line {
         grad_norm: f64,
         /// Share of drawn negatives with a positive hinge.
         active: f64,
-        /// What the method tells besides, by name: means over the steps that told it.
+        /// Other numbers of the method, by name: means over the steps that gave them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         numbers: BTreeMap<String, f64>,
     },
-    /// A look of validation: at an epoch's end or between, and at step 0 of a start that is ready.
+    /// A validation: at an epoch's end, between two ends, or at step 0 if the start is ready.
     Validation {
         /// Epoch, from 0.
         epoch: usize,
         /// Steps done, over all epochs.
         step: usize,
-        /// Sum of the six recalls; of the three of texts where `among` is given.
+        /// Sum of the six recalls; with `among`, of the three recalls whose queries are texts.
         rsum: f64,
-        /// How many images each text ranked its own among.
+        /// The number of images among which each text ranked its own image.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         among: Option<usize>,
     },
-    /// What was drawn, against the truth: sums over the observed steps of an epoch.
+    /// Drawn negatives compared with the truth, over the observed steps of an epoch.
     Draws {
         /// Epoch, from 0.
         epoch: usize,
         /// Share of drawn negatives that are true pairs.
         drawn_true: f64,
-        /// What drawing uniformly from the same candidates would give.
+        /// The same share for uniform draws from the same candidates.
         uniform_true: f64,
-        /// What taking the hardest of the same candidates would give.
+        /// The same share for the hardest of the same candidates.
         hardest_true: f64,
-        /// What other ways to draw from the same candidates would give, by name.
+        /// The same share for other ways to draw from the same candidates, by name.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         others_true: BTreeMap<String, f64>,
-        /// How well the posterior tells the true pairs among the candidates; nothing where there is no posterior.
+        /// How well the posterior detects the true pairs among the candidates; empty without a posterior.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         detection: Vec<DetectionAt>,
     },
@@ -72,16 +72,16 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log and cuts it to its first `bytes` bytes: 0 for a new run, the checkpoint's number on resuming.
+    /// Opens the log and cuts it to its first `bytes` bytes: 0 for a new run, the number in the checkpoint for a resumed run.
     ///
     /// # Errors
-    /// If the file cannot be opened or is shorter than that.
+    /// If the file cannot be opened or is shorter than `bytes`.
     pub fn open(disk: Rc<dyn Disk>, path: &Path, bytes: u64) -> Result<Self> {
         let length = match fs::metadata(path) {
             Ok(found) => found.len(),
             Err(e) if e.kind() == ErrorKind::NotFound && bytes == 0 => {
                 apply(&*disk, Effect::Create(path))?;
-                sync_parent(&*disk, path)?; // or a checkpoint could outlive its log
+                sync_parent(&*disk, path)?; // otherwise a checkpoint could outlive its log
                 0
             }
             Err(e) => return Err(Error::io(path)(e)),
@@ -99,7 +99,7 @@ impl Log {
     /// Appends a line.
     ///
     /// # Errors
-    /// If the disk is full.
+    /// If the line cannot be written.
     pub fn write(&mut self, line: &Line) -> Result<()> {
         let mut text = serde_json::to_string(line)
             .map_err(|e| Error::invalid(self.path.display(), "finite numbers", e))?;
@@ -109,7 +109,7 @@ impl Log {
         Ok(())
     }
 
-    /// Bytes written so far, made durable: what a checkpoint remembers.
+    /// Makes the log durable and returns its length in bytes, which a checkpoint stores.
     ///
     /// # Errors
     /// If the system cannot sync the file.
@@ -121,7 +121,7 @@ impl Log {
     /// Reads a log.
     ///
     /// # Errors
-    /// If it cannot be read or a line is none.
+    /// If the file cannot be read, or has a line that is no line of a log.
     pub fn read(path: &Path) -> Result<Vec<Line>> {
         let text = fs::read_to_string(path).map_err(Error::io(path))?;
         text.lines()
@@ -164,7 +164,7 @@ mod tests {
         assert!(line_of(open(1 << 20)).contains("log.jsonl: expected at least 1048576 bytes"));
     }
 
-    /// A disk that is full in the middle of a line: the line is reported, and cut away on resuming.
+    /// The disk is full in the middle of a line: the write is an error, and resuming cuts the partial line away.
     #[test]
     fn a_line_that_does_not_fit_is_an_error_and_goes() {
         let dir = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         Err(error) if is_help(error.kind()) => error.exit(),
         Err(error) => return refuse(one_line(&error.to_string())),
     };
-    // On a thread of the pool: an operation on all threads then starts here at once, instead of waking others and waiting.
+    // Runs on a thread of the pool, so that a parallel operation starts here at once, without waking another thread and waiting.
     match rayon::scope(|_| itm_run::run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(format!("error: {error}")),
@@ -30,7 +30,7 @@ fn is_help(kind: ErrorKind) -> bool {
     matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
-/// The parser's message without its hints: they begin after an empty line.
+/// The parser's message without its hints, which begin after an empty line.
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");

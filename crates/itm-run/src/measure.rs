@@ -1,4 +1,4 @@
-//! What a trained model gives: recalls on the test split, the audit, re-scoring, and what a report draws of it.
+//! Measures a trained model: recalls on the test split, the audit, re-scoring, and the figures of a report.
 
 use std::time::Instant;
 
@@ -20,11 +20,11 @@ const FALSE_NEGATIVES: usize = 3;
 /// Captions whose maps a report shows.
 const WORD_MAPS: usize = 4;
 
-/// A model measured.
+/// The measurements of a model.
 pub(crate) struct Measured {
     pub(crate) run: SeedRun,
     pub(crate) figures: Figures,
-    /// All test scores, where they are averaged with the scores of other models.
+    /// All test scores, if they are averaged with the scores of other models.
     pub(crate) scores: Option<ScoreMatrix>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn measure(
     let test: &dyn Scored = match scored.rows() {
         Some(rows) => rows,
         None => {
-            held = scored.matrix()?; // what looks at both sides at once scores a pair once
+            held = scored.matrix()?; // a model that reads image and text together scores each pair only once
             &held
         }
     };
@@ -77,7 +77,7 @@ pub(crate) fn measure(
     Ok(Measured { run, figures: drawn, scores })
 }
 
-/// Draws what a report shows of the first seed alone.
+/// Draws what a report shows only for the first seed.
 fn draw(job: &Job, model: &Model, test: &dyn Scored, drawn: &mut Figures) -> Result<()> {
     let (row, source) = (&model.row[..], &job.run.bench.source);
     let posterior = model.posterior();

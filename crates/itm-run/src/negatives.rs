@@ -9,11 +9,11 @@ use crate::methods::{self, Trained, TrainedPart};
 use crate::run::{Finished, Run};
 use crate::split::Split;
 
-/// Writes them; returns the folder.
+/// Writes the negatives and returns their folder.
 ///
 /// # Errors
-/// If a file or the run cannot be read, or holds no captions; if the row's model fills in no words, or reads captions otherwise than as
-/// words; if the folder is not empty.
+/// If a file or the run cannot be read, or has no captions; if the row's model cannot fill in words, or does not read captions as
+/// words or word pieces; if the folder is not empty.
 pub(crate) fn negatives(args: &cli::Negatives, configs: &Path) -> Result<PathBuf> {
     let Some(folder) = &args.run else { return methods::negatives(args, None) };
     let cli::RefillArgs { row, data, backend, row_seed, .. } = &args.model;

@@ -1,4 +1,4 @@
-//! The papers' printed numbers, `papers/<tables>.toml` beside the targets: facts to stand beside what was measured.
+//! The papers' printed numbers, from `papers/<tables>.toml` beside the targets: to compare with measured numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,15 @@ use crate::report::{PaperNumbers, PaperRecalls, PaperReference, PaperRow};
 /// The tables of a paper.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paper {
-    /// Their lines.
+    /// The lines of the tables.
     pub lines: Vec<Printed>,
     /// Numbers of the tables that no target makes.
     unmade: Vec<u32>,
 }
 
 impl Paper {
-    /// The paper of a target: the file that its key `tables` names; without the key the file with its method's name, if there is one.
+    /// The paper of a target: the file that the key `tables` names. Without the key: the file with the method's name,
+    /// if it exists.
     ///
     /// # Errors
     /// If the file cannot be read, or has a table that no target makes.
@@ -48,7 +49,7 @@ impl Paper {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, is not TOML, or has a line whose common keys are not of their types.
+    /// If the file cannot be read or is not TOML, or if a common key of a line has the wrong type.
     pub fn read(file: &Path) -> Result<Self> {
         #[derive(Deserialize)]
         struct Lines {
@@ -81,13 +82,14 @@ impl Paper {
         self.lines.iter().filter(move |line| line.table == Number::Of(table))
     }
 
-    /// A line of a table, as it was measured on a data set under a protocol.
+    /// The line of a row in a table, for a data set and a protocol.
     pub fn line(&self, table: u32, on: Measured, row: &str) -> Option<&Printed> {
         self.of_table(table).find(|line| on.is(line) && line.row == row)
     }
 
-    /// The lines of a table, on the data that its paper measured: first the lines of `rows` (our name, the printed one), then
-    /// the other methods'. `None` if the paper prints none of the rows.
+    /// The lines of a table: first the lines of `rows` (our name, the printed name), then the baselines. All lines
+    /// have one data set and protocol: `on` if the paper prints it, else the first that it prints. `None` if the paper
+    /// prints none of the rows.
     pub fn reference(
         &self,
         table: u32,
@@ -117,10 +119,10 @@ impl Paper {
         })
     }
 
-    /// What a table of inferences prints over a model; over the model of its first line if none is named.
+    /// What a table of inferences prints for a model. If none is named: for the model of its first line.
     ///
     /// # Errors
-    /// If the table does not have the model; `place` is where it is named.
+    /// If the table does not have the model. `place` says where the model is named.
     pub fn inferences(
         &self,
         table: u32,
@@ -146,7 +148,7 @@ impl Paper {
     }
 }
 
-/// A line of a file, for an error.
+/// The place of a line in its file, for an error.
 fn place(at: usize) -> String {
     format!("row {}", at + 1)
 }
@@ -165,14 +167,14 @@ fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
     Ok(made)
 }
 
-/// Printed values of rSum over one model.
+/// Printed values of rSum for one model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inferences {
     /// The line of another table that trained the model.
     pub model: String,
     /// `flickr30k` or `mscoco`.
     pub dataset: String,
-    /// rSum by the name that an inference has here, `csls+rgm`.
+    /// rSum by our name of the inference, for example `csls+rgm`.
     pub rsum: BTreeMap<String, f64>,
 }
 
@@ -184,7 +186,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// As the papers have it; `None` for data that none of them measured.
+    /// The data set and the protocol in the papers' terms; `None` for data that no paper measured.
     pub fn new(dataset: DatasetName, protocol: Protocol) -> Option<Self> {
         let (dataset, protocol) = match (dataset, protocol) {
             (DatasetName::Flickr30k, Protocol::Flickr1k) => ("flickr30k", "test_1k"),
@@ -205,7 +207,7 @@ fn title(dataset: &str) -> &'static str {
     if dataset == "mscoco" { "MS-COCO" } else { "Flickr30K" }
 }
 
-/// The number of a table, or a word for what is printed outside of the paper.
+/// The number of a table, or a word for numbers that are printed outside the paper.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
@@ -215,7 +217,7 @@ pub enum Number {
     Word(String),
 }
 
-/// One printed line. A missing number is not printed.
+/// One printed line. A number is `None` if it is not printed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Printed {
     /// Its table.
@@ -231,7 +233,7 @@ pub struct Printed {
     pub protocol: String,
     /// `baseline`, `ablation` or `method`.
     pub kind: Option<String>,
-    /// `single` or `ensemble`; of an inference the line that trained its model.
+    /// `single` or `ensemble`; for an inference, the line that trained its model.
     pub model: Option<String>,
     i2t_r1: Option<f64>,
     i2t_r5: Option<f64>,
@@ -241,13 +243,13 @@ pub struct Printed {
     t2i_r10: Option<f64>,
     /// Sum of the recalls as printed. It can differ by 0.1 from the sum of the rounded recalls.
     pub rsum: Option<f64>,
-    /// Keys that one paper has.
+    /// Keys that only one paper has.
     #[serde(flatten)]
     pub extra: BTreeMap<String, Value>,
 }
 
 impl Printed {
-    /// The line's recalls as a table has them, and their sum where all six are printed.
+    /// The line's recalls, and their sum if all six are printed.
     pub fn numbers(&self, table: u32) -> PaperNumbers {
         let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
         let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
@@ -255,13 +257,13 @@ impl Printed {
         PaperNumbers { table, i2t, t2i, rsum }
     }
 
-    /// A number of one paper, `hs_sum`.
+    /// A number that only one paper has, for example `hs_sum`.
     pub fn number(&self, key: &str) -> Option<f64> {
         let value = self.extra.get(key)?;
         value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
     }
 
-    /// A word of one paper, `loss`.
+    /// A word that only one paper has, for example `loss`.
     pub fn word(&self, key: &str) -> Option<&str> {
         self.extra.get(key)?.as_str()
     }

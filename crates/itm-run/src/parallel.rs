@@ -1,4 +1,4 @@
-//! Several trainings at a time, their results in the order of one after the other.
+//! Several trainings at a time, with their results in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,18 +9,18 @@ use itm_core::{Error, Result};
 use crate::cli;
 use crate::config::within;
 
-/// Beyond it something else is meant.
+/// A larger number is a mistake.
 const MOST_JOBS: u64 = 256;
 
-/// Most trainings at a time without `--jobs`: each holds a model, and the first row's result comes later.
+/// Most trainings at a time without `--jobs`: each training holds a model, and the first row's result comes later.
 const MOST_UNASKED: usize = 4;
 
-/// Trainings at a time: several only where they share the processor.
+/// Number of trainings at a time: several only if they share the processor.
 ///
-/// Without `--jobs` the largest number of at most [`MOST_UNASKED`] and one per thread that `fits`; one if none does.
+/// Without `--jobs`, the largest number that `fits`, but at most [`MOST_UNASKED`] and one per thread; 1 if none fits.
 ///
 /// # Errors
-/// If the number is 0, or the backend has one device for all.
+/// If the number is 0 or above [`MOST_JOBS`], or if the backend has only one device.
 pub(crate) fn jobs(
     how: &cli::How,
     trainings: usize,
@@ -44,14 +44,14 @@ fn share(workers: usize) -> usize {
     (rayon::current_num_threads() / workers).max(1)
 }
 
-/// Makes a result of each of the tasks `0..tasks`, `workers` at a time, and hands them to `take` in the order of the tasks.
+/// Makes the result of each task `0..tasks`, `workers` at a time, and passes the results to `take` in the order of the tasks.
 ///
-/// A worker takes the next task when it has made one, and has an equal part of the pool's threads for its own work. One
-/// worker is the calling thread, with all of them. After an error, of a task or of `take`, no task is begun; those that run
-/// end first.
+/// A worker takes the next task when it has finished one. Each worker has an equal part of the pool's threads. A single
+/// worker is the calling thread, with all threads. After an error of a task or of `take`, no new task begins, but running
+/// tasks end first.
 ///
 /// # Errors
-/// The error of the first task, in their order, that has one; of `take`; if threads cannot be had.
+/// The error of the first failed task in order, or of `take`; or if threads cannot be started.
 pub(crate) fn in_order<T: Send>(
     tasks: usize,
     workers: usize,
@@ -99,7 +99,7 @@ pub(crate) fn in_order<T: Send>(
     })
 }
 
-/// Takes results in the order of their tasks; those that come early wait.
+/// Takes results in the order of their tasks; early results wait.
 fn in_turn<T>(
     made: Receiver<(usize, Result<T>)>,
     take: &mut impl FnMut(usize, T) -> Result<()>,
@@ -198,7 +198,7 @@ mod tests {
         .unwrap();
     }
 
-    /// Task 1 fails while task 0 still runs: task 0 is taken, the error is task 1's, and nothing after those that ran begins.
+    /// Task 1 fails while task 0 still runs: task 0 is taken, the error is task 1's, and no new task begins afterwards.
     #[test]
     fn the_first_error_ends_it_and_what_runs_is_taken() {
         let begun = AtomicUsize::new(0);

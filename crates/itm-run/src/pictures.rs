@@ -1,4 +1,4 @@
-//! Pictures on their way into a model: made ready by threads of their own while the model computes.
+//! Pictures for a model: separate threads prepare them while the model computes.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use itm_kernels::random;
 use crate::source::Source;
 use crate::split::{Split, Splits};
 
-/// Batches that are ready or in work.
+/// Batches that are ready or in preparation.
 pub(crate) const BATCHES_AHEAD: usize = 4;
-/// Pictures of a batch in evaluation.
+/// Pictures per batch in evaluation.
 const EVALUATION_BATCH: usize = 16;
 
 /// How a model sees pictures.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
-    /// In training; `None` where it sees them as in evaluation.
+    /// For training; `None` if training sees pictures as evaluation does.
     pub augment: Option<Augment>,
-    /// In evaluation.
+    /// For evaluation.
     pub transform: Transform,
 }
 
@@ -44,7 +44,7 @@ impl Pictures {
     /// Finds the pictures of every split.
     ///
     /// # Errors
-    /// If one is not there.
+    /// If a picture is missing.
     pub(crate) fn new(source: &Source, view: View) -> Result<Self> {
         let transform = view.transform;
         let of = |split| Ok(OfSplit { transform, all: Arc::new(source.pictures(split)?) });
@@ -58,10 +58,10 @@ impl Pictures {
         self.next = Some(Prefetch::new(steps, reach(), prepare));
     }
 
-    /// The pictures of a step: the next of those made ahead, or else made now.
+    /// The pictures of a step: the next pictures that were made ahead, or else pictures made now.
     ///
     /// # Errors
-    /// If one cannot be read.
+    /// If a picture cannot be read.
     ///
     /// # Panics
     /// If another step was made ahead.
@@ -132,7 +132,7 @@ mod tests {
         Pictures::new(source, View { augment, transform }).unwrap()
     }
 
-    /// Whoever makes them, and whenever: a step's pictures are a function of its images and its seed.
+    /// A step's pictures depend only on its images and its seed, not on when or where they are made.
     #[test]
     fn pictures_made_ahead_are_those_made_now() {
         let source = source();

@@ -1,4 +1,4 @@
-//! What a training will take, from its configuration alone: bytes by what they are for, and whether they fit.
+//! The memory that a training will take, computed before it starts: bytes by their purpose, and whether they fit.
 
 mod data;
 mod memory;
@@ -10,35 +10,35 @@ pub use data::Sizes;
 pub(crate) use data::{closed_form, data, regions};
 pub use memory::available;
 
-/// Bytes of a training, by what they are for.
+/// Bytes of a training, by their purpose.
 ///
 /// ```text
 /// own  = parameters + momentum + optimiser + banks + max(gradients + activations, checkpoint, scores)
 /// peak = data + program + max(closed form, own · trainings at a time)
 /// ```
 ///
-/// Activations are an upper estimate; so is the peak, but for what an allocator keeps.
+/// Activations are an upper estimate. The peak is an upper estimate too, except for memory that an allocator keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// Weights that learn.
+    /// Trainable weights.
     pub parameters: u64,
-    /// A gradient for each.
+    /// One gradient per weight.
     pub gradients: u64,
-    /// Two moments for each (Adam).
+    /// Two moments per weight (Adam).
     pub optimiser: u64,
     /// The moving average of the weights, if the method has one.
     pub momentum: u64,
-    /// Embeddings that are remembered.
+    /// Embeddings in memory banks.
     pub banks: u64,
-    /// The most that a step keeps between its forward and its backward pass, with what either pass needs for a while.
+    /// The most that a step keeps between its forward and its backward pass, with the temporary tensors of both passes.
     pub activations: u64,
-    /// Features and captions, as loaded and as the method takes them in.
+    /// Features and captions, as loaded and as the method reads them.
     pub data: u64,
     /// What a checkpoint holds in memory while it is written.
     pub checkpoint: u64,
     /// The largest matrix of scores in an evaluation.
     pub scores: u64,
-    /// What the closed-form baseline holds before the first training; 0 where there is none.
+    /// What the closed-form baseline holds before the first training; 0 if there is none.
     pub closed_form: u64,
     /// Part of `data` that is in memory already.
     pub loaded: u64,
@@ -58,22 +58,22 @@ impl Bytes {
         Self { parameters, gradients: parameters, optimiser, checkpoint, ..Self::default() }
     }
 
-    /// The largest of the moments: a step, a checkpoint, an evaluation, the closed form.
+    /// The memory at the largest moment: a step, a checkpoint, an evaluation, or the closed form.
     pub fn peak(&self) -> u64 {
         self.peak_of(1)
     }
 
-    /// The peak of `trainings` such trainings at a time, all at their largest moment; data and program are there once.
+    /// The peak of `trainings` such trainings at a time, all at their largest moment; data and program count once.
     pub fn peak_of(&self, trainings: usize) -> u64 {
         let moment = (self.gradients + self.activations).max(self.checkpoint).max(self.scores);
         let own = self.parameters + self.momentum + self.optimiser + self.banks + moment;
         self.data + Self::PROGRAM + (own * trainings as u64).max(self.closed_form)
     }
 
-    /// Refuses `trainings` at a time that do not fit; `place` names what the plan is of.
+    /// Refuses a plan that does not fit with `trainings` at a time; `place` names the row of the plan.
     ///
     /// # Errors
-    /// If the peak is above the limit: all the numbers, in one line.
+    /// If the peak is above the limit. One line has all the numbers.
     pub fn check(&self, place: &str, trainings: usize, limit: Limit) -> Result<()> {
         let peak = self.peak_of(trainings);
         let (needed, most, whose) = match limit {
@@ -122,11 +122,11 @@ impl std::fmt::Display for Bytes {
 /// How much memory there is for a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The system does not say, or a device has memory of its own.
+    /// The system does not report it, or a device has memory of its own.
     Unknown,
-    /// `--memory-limit`: for all of the plan.
+    /// `--memory-limit`: for the whole plan.
     Given(u64),
-    /// What the machine has to give: for what is not loaded yet.
+    /// The machine's available memory: for the part of the plan that is not loaded yet.
     Available(u64),
 }
 
@@ -166,12 +166,12 @@ mod tests {
         assert_eq!(Bytes { scores: 700 << 20, ..PLAN }.peak(), 1224 << 20);
     }
 
-    /// By hand: 1,010 MiB of the 1,124 are each training's own, 114 are data and program.
+    /// By hand: each training has 1,010 MiB of the 1,124 for itself; 114 are data and program.
     #[test]
     fn several_at_a_time_share_data_and_program() {
         assert_eq!(PLAN.peak_of(1), PLAN.peak());
         assert_eq!(PLAN.peak_of(3), (114 + 3 * 1010) << 20);
-        // The closed form is fitted once, before them.
+        // The closed form is fitted once, before the trainings.
         let large = Bytes { closed_form: 2000 << 20, ..PLAN };
         assert_eq!(large.peak_of(1), (114 + 2000) << 20);
         assert_eq!(large.peak_of(3), PLAN.peak_of(3));

@@ -1,4 +1,4 @@
-//! Whether words find what they name, where a truth is known: a number to FNE's Figures 3 and 7, and to NAAF's Figure 4.
+//! Whether words find what they name, on data with a truth: a number for FNE's Figures 3 and 7 and for NAAF's Figure 4.
 //!
 //! ```text
 //! patches:  hit(i, t, j) = [the centre of patch argmax_k m_jk lies in a box that word j of caption t has in image i]
@@ -6,10 +6,11 @@
 //! share     = Σ hit / words,   chance = Σ (patches or regions that would hit / all of them) / words
 //! ```
 //!
-//! over words that have a box, the first of equal places being the largest: of the test split's annotated pairs, and of one
-//! false negative per caption (the next image after its own that it is true of). A word that attends to no region hits nothing.
+//! The sums run over words that have a box, in the annotated pairs of the test split and in one false negative per
+//! caption. The false negative is the next image after the caption's own image that the caption is true of. Among
+//! equal places the first counts as the largest. A word that attends to no region hits nothing.
 //!
-//! Methods whose words have effects are also asked which words an image does not meet: [`mismatch`].
+//! For methods whose words have effects, [`mismatch`] also measures which words do not match an image.
 //!
 //! # Departures
 //! The papers show pictures and print no number.
@@ -28,27 +29,27 @@ use crate::report::{Mismatch, Pointed, Pointing, largest};
 use crate::source::Source;
 use crate::split::Split;
 
-/// Pairs of one call.
+/// Number of pairs per call.
 const BLOCK: usize = 500;
-/// From here on a region is an object's.
+/// The smallest IoU with which a region hits a box.
 const IOU: f32 = 0.5;
 
-/// The words of one image.
+/// Counts over the words of one image.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Points {
     hits: u32,
     words: u32,
-    /// Words that attend to nothing.
+    /// Words that attend to no region.
     idle: u32,
     chance: f64,
 }
 
-/// Every test image of a trained row.
+/// The counts of every test image, for a trained row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfImages {
     annotated: Vec<Points>,
     false_negatives: Vec<Points>,
-    /// Where words have effects: of the own image, of the hardest wrong image and of a random one.
+    /// If words have effects: words with the own image, with the hardest wrong image and with a random wrong image.
     words: Option<[Words; 3]>,
 }
 
@@ -67,7 +68,7 @@ impl Points {
     }
 }
 
-/// Whether a place is where a box is.
+/// Whether a place (a patch or a region) hits a box.
 fn meets(places: &Places, place: usize, b: &Bounds) -> bool {
     match places {
         Places::Patches(grid) => {
@@ -81,18 +82,18 @@ fn meets(places: &Places, place: usize, b: &Bounds) -> bool {
     }
 }
 
-/// The next image after its own that a caption is true of, round and round; `None` if there is no other.
+/// The next image after `own` that a caption is true of, else the first such image; `None` if there is no other image.
 pub(crate) fn false_negative(truth: &Relevance, own: usize, text: usize) -> Option<usize> {
     let images = truth.images_of(text).iter().map(|&i| i as usize);
     let others = || images.clone().filter(|&i| i != own);
     others().find(|&i| i > own).or_else(|| others().next())
 }
 
-/// Points with every word of the test split that has a box, by the maps of pairs; `None` without maps or a truth. Scores say
-/// which wrong image is the hardest.
+/// Points with every word of the test split that has a box. `maps` gives the word maps of pairs. `scored` says which
+/// wrong image is the hardest. `None` without maps or without a truth.
 ///
 /// # Errors
-/// If a picture or a caption cannot be read, or as the scores.
+/// If a picture or a caption cannot be read, or if the scores fail.
 pub(crate) fn measure(
     source: &Source,
     scored: &dyn Scored,
@@ -118,10 +119,10 @@ pub(crate) fn measure(
     Ok(Some(OfImages { annotated: annotated.points, false_negatives, words }))
 }
 
-/// What the words of some pairs do.
+/// What was measured over some pairs.
 #[derive(Default)]
 struct Seen {
-    /// A value an image.
+    /// One value per image.
     points: Vec<Points>,
     words: Words,
 }
@@ -163,7 +164,7 @@ pub(crate) fn summary(runs: &[&OfImages]) -> Option<Pointing> {
     })
 }
 
-/// Which words a score separates, over all seeds of a row; `None` where words have no effects.
+/// How well a row separates mismatched from matched words, over all seeds; `None` where words have no effects.
 pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
     let images = runs.first()?.annotated.len();
     let of_kind = |kind: usize| -> Option<Vec<&Words>> {
@@ -173,7 +174,7 @@ pub(crate) fn mismatches(runs: &[&OfImages]) -> Option<Mismatch> {
     Some(Mismatch { own: detected(0)?, hardest: detected(1)?, random: detected(2)? })
 }
 
-/// Hits over words.
+/// The share of words that hit, with its chance level and interval.
 fn pointed(runs: &[&[Points]]) -> Option<Pointed> {
     let counts = |points: &Points| [u64::from(points.hits), u64::from(points.words)];
     let counts: Vec<Vec<_>> = runs.iter().map(|run| run.iter().map(counts).collect()).collect();

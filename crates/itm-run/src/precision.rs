@@ -1,11 +1,11 @@
-//! What a run says of the precision of its products.
+//! What a run reports about the precision of its products.
 
 use itm_kernels::Precision;
 
 use crate::bench::Bench;
 use crate::job::{Job, together};
 
-/// One sentence about the rows whose configuration says bf16; `None` if there is none.
+/// One sentence about the rows whose configuration says bf16; `None` if there are no such rows.
 pub(crate) fn sentence(bench: &Bench, rows: &[String]) -> Option<String> {
     let rows: Vec<_> = rows.iter().filter(|row| is_bf16(bench, row)).map(String::as_str).collect();
     let rows = (!rows.is_empty()).then(|| rows.join(", "))?;
@@ -21,12 +21,12 @@ pub(crate) fn sentence(bench: &Bench, rows: &[String]) -> Option<String> {
     })
 }
 
-/// The same of a run.
+/// [`sentence`] about the rows of a run.
 pub(crate) fn note(job: &Job) -> Option<String> {
     sentence(&job.run.bench, &job.asked.view.rows)
 }
 
-/// What was used for a row of the report; `None` for f32.
+/// The precision that was used for a row of the report; `None` for f32.
 pub(crate) fn of_row(job: &Job, name: &str) -> Option<String> {
     let view = &job.asked.view;
     let is_named = |row: &&String| *row == name || together(row, view.ensemble) == name;

@@ -1,4 +1,4 @@
-//! What a person sees while something runs: bars on a terminal, nothing where there is none.
+//! What a person sees while a command runs: lines, and bars on a terminal.
 
 use std::io::Write;
 use std::sync::LazyLock;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// All bars there are: several trainings may run at a time.
+/// All bars of the process: several trainings may run at the same time.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// Prints a line, or several, on standard output. Bars make room for it: they would be torn apart.
+/// Prints one or more lines on standard output. Bars make room for the lines; otherwise the lines would tear the bars apart.
 pub(crate) fn say(text: impl std::fmt::Display) {
     // A closed pipe is the reader's wish, not an error.
     BARS.suspend(|| _ = writeln!(std::io::stdout(), "{text}"));
 }
 
-/// A bar with rate and time left, on standard error; hidden where that is no terminal.
+/// A bar with rate and time left, on standard error; hidden if that is no terminal.
 pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
     let template = format!(
         "{{prefix}} {{wide_bar}} {{pos}}/{{len}} {unit}, {{per_sec}}, {{eta}} left {{msg}}"
@@ -26,7 +26,7 @@ pub(crate) fn bar(what: &str, unit: &str) -> ProgressBar {
     bar
 }
 
-/// A spinner with the time passed, for work without steps; hidden where there is no terminal.
+/// A spinner with the elapsed time, for work without steps; hidden if there is no terminal.
 pub(crate) fn spinner(what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}")
         .expect("a template that a test renders");

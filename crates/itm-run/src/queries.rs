@@ -1,5 +1,5 @@
-//! Queries of a split, and the items that a posterior takes for matches which nobody annotated: FNE's Figure 6, for any row
-//! with a posterior.
+//! Queries of a split, and the unannotated items that a posterior takes for matches: FNE's Figure 6, for any row with a
+//! posterior.
 
 use std::cmp::Ordering;
 
@@ -14,18 +14,18 @@ use crate::split::Split;
 /// Items shown for a query.
 pub(crate) const ANSWERS: usize = 5;
 
-/// An item that a query is asked about.
+/// An item that may match a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     /// Its number in the split.
     pub(crate) item: usize,
-    /// To the query.
+    /// Similarity to the query.
     pub(crate) similarity: f64,
     /// P(match | similarity).
     pub(crate) probability: f64,
 }
 
-/// Queries of both kinds.
+/// Image queries and caption queries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Queries {
     /// Numbers of images.
@@ -35,7 +35,7 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    /// So many of each kind, spread evenly over a split.
+    /// `count` queries of each kind, spread evenly over a split.
     pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Self {
         let pairs = &source.part(split).0.pairs;
         let of = |all: usize| {
@@ -145,7 +145,7 @@ mod tests {
         let found = most_probable(&items, &step(0.7), |item| item != 1);
         let seen: Vec<_> = found.iter().map(|c| (c.item, c.probability)).collect();
         assert_eq!(seen, [(2, 0.9), (3, 0.9), (4, 0.1), (0, 0.1)]);
-        // A posterior that falls with the similarity turns it round: it is what is asked.
+        // The posterior decides: one that falls with the similarity reverses the order.
         let falling = MatchProbability { prior: 0.5, of: Box::new(|s| 1.0 - s) };
         let first = most_probable(&items, &falling, |_| true)[0];
         assert_eq!((first.item, first.similarity), (0, 0.0));
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn annotated_items_are_no_answers_and_true_ones_are_marked() {
         let source = testing::small_scenes([8, 4, 12]).1;
-        // Every item in one place: all are as probable, the first numbers come first.
+        // All scores are equal, so all items are equally probable, and the smallest numbers come first.
         let scores = ScoreMatrix::new(12, 60, vec![1.0; 12 * 60]).unwrap();
         let queries = Queries { images: vec![0, 3], captions: vec![7] };
         let found =
@@ -174,7 +174,7 @@ mod tests {
                 assert_eq!(is_true, truth.contains(image, first + k));
             }
         }
-        // Caption 7 is of image 1: images 0, 2, 3, 4, 5.
+        // Caption 7 belongs to image 1, so its answers are images 0, 2, 3, 4, 5.
         let names = found[2].answers.iter().map(|a| match &a.item {
             Item::Image(picture) => picture.name.clone(),
             Item::Caption(_) => panic!("images"),

@@ -4,32 +4,32 @@ use itm_core::significance::{Interval, resample};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Replicates of the bootstrap, and the seed of its draws: the same as for the recalls.
+/// Bootstrap replicates, as many as for the recalls.
 pub(crate) const REPLICATES: usize = 10_000;
-/// Of everything that is drawn for a measure.
+/// Seed of every draw for a measure; bootstrap draws have the same seed for the recalls.
 pub(crate) const SEED: u64 = 0;
 
-/// Of one image: what counts, and all.
+/// Of one image: the number of things that count, and the number of all things.
 pub(crate) type Counts = [u64; 2];
 
 /// A share over all images and seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// What counts over all, `[0, 1]`.
+    /// Things that count / all things, in `[0, 1]`.
     pub value: f64,
     /// 95 % interval `[lo, hi]`: bootstrap over test images and seeds.
     pub ci95: [f64; 2],
-    /// All, summed over seeds.
+    /// Number of all things, summed over seeds.
     pub of: u64,
 }
 
 impl Share {
-    /// Ratio of sums over runs and images; `None` where there is nothing. The interval resamples images and seeds, as the recalls'
-    /// intervals do.
+    /// Ratio of the sums over runs and images; `None` if there is nothing to count. The interval resamples images and seeds, as the
+    /// recalls' intervals do.
     ///
     /// # Panics
-    /// If the runs are of different numbers of images.
+    /// If the runs have different numbers of images.
     pub(crate) fn over(runs: &[&[Counts]]) -> Option<Self> {
         let images = runs.first()?.len();
         assert!(runs.iter().all(|run| run.len() == images), "runs of the same images");
@@ -42,7 +42,7 @@ impl Share {
     }
 }
 
-/// 95 % of what resampled seeds and images give, where they give anything.
+/// 95 % interval of `of` over resampled seeds and images; replicates without a value are left out.
 pub(crate) fn interval(
     replicates: usize,
     groups: [usize; 2],
@@ -50,14 +50,14 @@ pub(crate) fn interval(
 ) -> [f64; 2] {
     let replicate = |r: u64| {
         let drawn = resample(&groups, SEED, r);
-        of(&drawn[0], &drawn[1]) // none if no image that counts was drawn
+        of(&drawn[0], &drawn[1]) // `None` if the drawn images have nothing to count
     };
     let values = (0..replicates as u64).into_par_iter().filter_map(replicate);
     let Interval { lo, hi } = Interval::percentile(values.collect());
     [lo, hi]
 }
 
-/// Runs and images counted as often as they were drawn.
+/// The share where each run and image counts as often as it was drawn.
 fn share(runs: &[&[Counts]], times: &[u32], drawn: &[u32]) -> Option<f64> {
     let (mut counted, mut all) = (0, 0);
     for (run, &times) in runs.iter().zip(times) {
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(share(&[run, &[[1, 1], [1, 1]]], &[1, 2], &[1, 1]), Some(0.7));
     }
 
-    /// A hundred images of one thing each; ninety of them count: about 0.90 ± 1.96 · √(0.9 · 0.1 / 100).
+    /// A hundred images with one thing each; ninety of the things count: about 0.90 ± 1.96 · √(0.9 · 0.1 / 100).
     #[test]
     fn an_interval_has_the_width_of_its_images() {
         let images: Vec<Counts> = (0..100).map(|i| [u64::from(i < 90), 1]).collect();

@@ -1,4 +1,4 @@
-//! `itm reproduce`: resolves what was asked, trains the rows, evaluates them beside the baselines, writes the reports.
+//! `itm reproduce`: resolves the command line, trains the rows, evaluates them beside the baselines, and writes the reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,20 +27,20 @@ use crate::summary::Estimate;
 use crate::train::Event;
 use crate::{cli, methods, parallel, precision, progress, report};
 
-/// What a command line comes to, before anything is written.
+/// The plan of a command line, before anything is written.
 struct Planned {
     asked: Asked,
     bench: Bench,
     rescore: Option<Study>,
     /// Steps of all rows and seeds.
     steps: usize,
-    /// What each row will take in memory.
+    /// The memory of each row.
     memory: Vec<Bytes>,
     limit: Limit,
 }
 
 impl Planned {
-    /// What will be trained, and what it takes: printed before it starts.
+    /// What will be trained, and with which resources; printed before the training starts.
     fn summary(&self, out: Option<&Path>) -> String {
         let (asked, source) = (&self.asked, &self.bench.source);
         let data = &source.dataset;
@@ -76,7 +76,7 @@ impl Planned {
         substitution.chain(lines).collect()
     }
 
-    /// The rows, with the row that one begins with.
+    /// The rows, each with the row that it begins with, if any.
     fn rows(&self) -> String {
         let name = |row: &String| match self.bench.config.from(row) {
             Some(from) => format!("{row} (from {from})"),
@@ -85,7 +85,7 @@ impl Planned {
         self.asked.view.rows.iter().map(name).collect::<Vec<_>>().join(" | ")
     }
 
-    /// A line for each plan that is another than the row's before it.
+    /// A line for each row whose memory differs from the row before it.
     fn memory_lines(&self) -> String {
         let (jobs, mut lines, mut last) = (self.asked.jobs, vec![self.limit.to_string()], None);
         for (row, plan) in self.asked.view.rows.iter().zip(&self.memory) {
@@ -116,11 +116,11 @@ impl Planned {
     }
 }
 
-/// Trains what is wanted of a target and writes its reports into the run directory, which is returned: `None` where only the
-/// plan was wanted.
+/// Trains the rows that the command line names, writes their reports into the run directory, and returns the directory; `None` if the
+/// command line wants only the plan.
 ///
 /// # Errors
-/// Whatever is wrong with the command line, the configuration, the data, the memory or the disk: one line.
+/// If the command line, the configuration, the data, the memory or the disk is at fault. The error is one line.
 pub fn reproduce(
     target: Config,
     what: &cli::What,
@@ -149,7 +149,7 @@ pub fn reproduce(
     Ok(Some(job.run.dir.path().to_path_buf()))
 }
 
-/// Trains and measures every row with every seed, row after row; what a row begins with is trained before.
+/// Trains and measures every row with every seed, row by row. A row that another row begins with is trained first.
 fn train_rows(
     job: &Job,
     estimate: &Estimate,
@@ -180,7 +180,7 @@ fn train_rows(
     Ok(())
 }
 
-/// How many of these rows are trained one after the other before a row can be.
+/// How many of these rows must be trained, one after the other, before a row.
 fn depth_of(config: &Config, rows: &[String], row: &str) -> usize {
     let from = config.from(row).filter(|from| rows.iter().any(|row| row == from));
     from.map_or(0, |from| 1 + depth_of(config, rows, from))
@@ -212,7 +212,7 @@ fn train_and_measure(job: &Job, row: &str, seed: u64, estimate: &Estimate) -> Re
     Ok(measured)
 }
 
-/// The closed-form baseline, its parameters chosen on the validation split; none where there are no features.
+/// The closed-form baseline, with parameters chosen on the validation split; `None` without features.
 fn cca(job: &Job) -> Result<Option<RowResult>> {
     if job.run.bench.source.dataset.train.features.dim == 0 {
         return Ok(None);
@@ -242,7 +242,7 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         Some(_) => seeds(what, used.target.seeds)?,
     };
     if !count.is_multiple_of(view.ensemble) {
-        let expected = format!("a multiple of {}: {shown} is of ensembles", view.ensemble);
+        let expected = format!("a multiple of {}: {shown} has ensembles", view.ensemble);
         return Err(Error::invalid("--seeds", expected, count));
     }
     let rescore = what.rescore.as_ref().map(|m| rescore::study(m)).transpose()?;
@@ -251,16 +251,16 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
     }
     view.rows = match what.table.is_none() && what.figure.is_none() && what.rows.is_some() {
-        true => rows(what, &used.rows().collect::<Vec<_>>())?, // without a table any row of the file
+        true => rows(what, &used.rows().collect::<Vec<_>>())?, // no table: any row of the file
         false => rows(what, &view.rows.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     if !view.together.iter().all(|row| view.rows.contains(row)) {
-        view.together.clear(); // rows that the command leaves out
+        view.together.clear(); // the command leaves some of these rows out
     }
     if !how.resume {
         check_sources(&used, &view.rows)?;
     }
-    // As the view says, where the data are those it was written for.
+    // The view's protocol is only for the target's data, not for a substitute's.
     let protocol = view.protocol.filter(|_| !source.substituted()).unwrap_or(used.target.protocol);
     protocol.folds(&source.dataset.test.pairs).map_err(used.inside("test split"))?;
     used.points(&shown, &view)?;
@@ -292,10 +292,10 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     Ok(Planned { asked, bench, rescore, steps, memory, limit })
 }
 
-/// The target with the precision that the command line asks for.
+/// The target with the precision of the command line.
 ///
 /// # Errors
-/// If it is bf16, and a row has no blocks.
+/// If the precision is bf16, and a row has no blocks.
 fn with_precision(config: Config, rows: &[String], how: &cli::How) -> Result<Config> {
     let Some(precision) = how.precision else { return Ok(config) };
     let mut changed = vec![];
@@ -313,7 +313,7 @@ fn with_precision(config: Config, rows: &[String], how: &cli::How) -> Result<Con
     config.with_precision(&changed, precision)
 }
 
-/// Refuses a row that begins with one that is not trained. In a run that is resumed it may have been trained before.
+/// Refuses a row that begins with a row outside this training. A resumed run may have trained that row before.
 fn check_sources(config: &Config, rows: &[String]) -> Result<()> {
     for row in rows {
         let Some(from) = config.from(row).filter(|from| !rows.iter().any(|row| row == from)) else {
@@ -345,7 +345,7 @@ fn view(what: &cli::What, asked: &Config) -> Result<(Shown, View)> {
     Err(Error::invalid(place, format!("one of {}: {}", asked.name, known.join(", ")), got))
 }
 
-/// The memory that counts: the machine's, where the backend computes in it.
+/// The memory limit: the command line's, or the machine's if the backend computes in its memory.
 fn limit(how: &cli::How) -> Limit {
     let of_the_machine = ["cpu", "tch"].contains(&how.backend.as_str());
     match how.memory_limit {
@@ -355,7 +355,7 @@ fn limit(how: &cli::How) -> Limit {
     }
 }
 
-/// The run directory that the command line names: a new one, or with `--resume` one that is there.
+/// The run directory that the command line names: a new one, or with `--resume` an existing one.
 pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
     let target = &identity.target;
     if how.resume {
@@ -371,14 +371,14 @@ pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Resul
     RunDir::create(how.out.clone().unwrap_or_else(|| new_path(target)), identity, config)
 }
 
-/// Number of seeds: the command line's, else the target's.
+/// Number of seeds: from the command line, or else from the target.
 pub(crate) fn seeds(what: &cli::What, default: u64) -> Result<u64> {
     let count = what.seeds.unwrap_or(default);
     within("--seeds".into(), count, 1..=MOST_SEEDS)?;
     Ok(count)
 }
 
-/// The command line again, without what only one machine has.
+/// The command line that repeats the run, without the options that fit only one machine.
 pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
     let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
     let figure = what.figure.map(|n| n.to_string());
@@ -394,7 +394,7 @@ pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64
         command += &format!(" --rescore {}", methods.join(","));
     }
     if how.data.is_some() {
-        command += " --data DIR"; // the folder is the reader's own
+        command += " --data DIR"; // the reader has another folder
     }
     if let Some(precision) = how.precision {
         command += if precision.is_f32() { " --precision f32" } else { " --precision bf16" };
@@ -405,7 +405,7 @@ pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64
     command
 }
 
-/// The rows that the command line names, in the target's order; all without it.
+/// The rows that the command line names, in the target's order; by default all rows.
 pub(crate) fn rows(what: &cli::What, known: &[&str]) -> Result<Vec<String>> {
     let Some(wanted) = &what.rows else {
         return Ok(known.iter().map(|row| (*row).to_owned()).collect());

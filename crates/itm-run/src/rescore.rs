@@ -23,7 +23,7 @@ pub(crate) use self::summary::{MethodSummary, row_of};
 /// The paper's recipe for the methods that a command line names; nearest neighbours come first.
 ///
 /// # Errors
-/// If a name is unknown or comes twice.
+/// If a name is unknown or is given twice.
 pub(crate) fn study(names: &[String]) -> Result<Study> {
     let place = "--rescore";
     let mut methods: Vec<Method> = vec![];
@@ -42,22 +42,22 @@ pub(crate) fn study(names: &[String]) -> Result<Study> {
     Ok(Study { methods, curves: true, ..Study::default() })
 }
 
-/// What every row and seed is re-scored with.
+/// Re-scores every row and seed of some data.
 #[derive(Debug)]
 pub(crate) struct Rescoring {
     study: Study,
     val: Pairs,
-    /// What is ranked within itself: the test split, or its folds.
+    /// The sets that are ranked separately: the test split, or its folds.
     sets: Vec<Set>,
 }
 
-/// A fold of the test split.
+/// The test split or a fold of it.
 #[derive(Debug)]
 struct Set {
     fold: Fold,
-    /// File name and first caption of each image; captions.
+    /// For each image the file name and the first caption; for each text the caption.
     names: Names,
-    /// The texts true of each image, counted within the fold, where that is known.
+    /// The texts that are true of each image, numbered within the fold, if they are known.
     truth: Option<Relevance>,
 }
 
@@ -89,10 +89,10 @@ fn one_line(text: &str) -> String {
 }
 
 impl Rescoring {
-    /// Of the test split of some data.
+    /// For the test split of `source`.
     ///
     /// # Errors
-    /// If the test split is not the protocol's.
+    /// If the test split does not fit the protocol.
     pub(crate) fn new(study: Study, source: &Source, protocol: Protocol) -> Result<Self> {
         let folds = protocol.folds(&source.dataset.test.pairs)?;
         Ok(Self::of_folds(study, source, folds))
@@ -103,11 +103,11 @@ impl Rescoring {
         Self { study, val: source.dataset.val.pairs.clone(), sets }
     }
 
-    /// Measures a model by its scores of the validation and the test split, fold by fold as its recalls are: a report each,
-    /// which the folder gets as `report.html` and `report.json`.
+    /// Measures a model by its scores of the validation split and the test split, fold by fold like its recalls.
+    /// Writes a report per fold into the folder, as `report.html` and `report.json`.
     ///
     /// # Errors
-    /// What the study refuses, or if a file cannot be written.
+    /// If the study refuses its input, or if a file cannot be written.
     pub(crate) fn measure(
         &self,
         folder: &Path,
@@ -144,8 +144,8 @@ fn write(folder: &Path, report: &Report) -> Result<()> {
     write_atomically(&folder.join("report.html"), page.as_bytes())
 }
 
-/// Scores of a fold: rows of unit length where their similarity is the cosine, whose products are never held whole; all scores
-/// where it is another.
+/// Scores of a fold. If the similarity is the cosine: rows of unit length, whose products are never held as a whole.
+/// Otherwise: all scores.
 enum Held {
     Rows { dim: usize, images: Vec<f32>, texts: Vec<f32> },
     Matrix(ScoreMatrix),
@@ -174,7 +174,7 @@ impl Held {
         })
     }
 
-    /// What may be wrong with the embeddings.
+    /// Warnings about the embeddings.
     fn warnings(&self) -> Vec<String> {
         let Self::Rows { dim, images, texts } = self else { return vec![] };
         let of = |(name, values): (&str, &Vec<f32>)| rows::warnings(name, *dim, values);
@@ -182,7 +182,7 @@ impl Held {
     }
 }
 
-/// One folder for the whole, one within it for each of several.
+/// The folder itself if there is one fold; otherwise a subfolder per fold.
 fn folders(folder: &Path, count: usize) -> impl Iterator<Item = PathBuf> {
     (1..=count).map(move |fold| match count {
         1 => folder.to_path_buf(),
@@ -190,14 +190,14 @@ fn folders(folder: &Path, count: usize) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The lines of a row, one a method, from its reports of each seed and fold.
+/// The lines of a row, one per method, from the row's reports of each seed and fold.
 pub(crate) fn summarise(row: &str, reports: &[Report]) -> Vec<Rescored> {
     let names = reports.first().map_or(&[][..], |report| &report.rows);
     let line = |first: &hubness::report::Row| {
         let summary = MethodSummary::new(&first.method, &Inferences::default(), reports);
         let same = || reports.iter().flat_map(|r| &r.rows).filter(|r| r.method == first.method);
         let of_seeds = same().filter_map(|r| r.difference.as_ref()?.ci95);
-        // The smallest interval that holds every seed's.
+        // The smallest interval that holds every seed's interval.
         let hull = of_seeds.reduce(|[lo, hi], [a, b]| [lo.min(a), hi.max(b)]);
         let known = same().filter_map(|r| r.difference.as_ref()?.p_holm);
         Rescored {
@@ -240,7 +240,7 @@ mod tests {
         assert!(line(&["is", "is"]).contains("`is` twice"));
     }
 
-    /// Each fold is ranked within itself, whatever the similarity: nearest neighbours are the recalls of the fold.
+    /// With either similarity each fold is ranked separately: nearest neighbours give the recalls of the fold.
     #[test]
     fn folds_are_measured_one_by_one() {
         let source = testing::small_scenes([8, 6, 24]).1;
@@ -295,7 +295,7 @@ mod tests {
         let truth = &source.truth.as_ref().unwrap().test;
         assert_eq!(whole.truth.as_ref(), Some(truth));
 
-        // A fold counts its images and texts from 0, and what is true beyond it is not there.
+        // A fold numbers its images and texts from 0, and leaves out true pairs beyond the fold.
         let part = Set::new(&source, Fold::new(&test.pairs, 4..7));
         assert!(part.names.images.unwrap()[0].starts_with("test_000004.png"));
         assert_eq!(part.names.texts.unwrap(), test.captions[20..35]);

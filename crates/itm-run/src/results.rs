@@ -1,4 +1,4 @@
-//! From what the rows gave to what the reports say.
+//! Turns the results of the rows into the content of the reports.
 
 mod comparisons;
 mod epochs;
@@ -35,7 +35,7 @@ const RESAMPLING_SEED: u64 = 0;
 /// All rows of a report.
 pub(crate) struct Results {
     pub(crate) rows: Vec<RowResult>,
-    /// Rows that are computed, not ranked.
+    /// Rows whose recalls are computed, not measured.
     expected: Vec<(&'static str, Measures<f64>)>,
 }
 
@@ -48,7 +48,7 @@ impl Results {
         self.rows.push(row);
     }
 
-    /// Everything the reports are made of.
+    /// Everything that the reports are made of.
     pub(crate) fn report(&self, job: &Job, figures: Figures, seconds: f64) -> Result<ReportInput> {
         let mut rows: Vec<_> =
             self.expected.iter().map(|(name, m)| expected_row(job, name, m)).collect();
@@ -108,7 +108,7 @@ impl Results {
         Ok(ReportInput { report, figures })
     }
 
-    /// What each row's texts find as the released programs count, where the target asks for it.
+    /// Each row's text-to-image recalls as the released programs count them, if the target wants them.
     fn released_t2i(&self) -> impl Iterator<Item = String> {
         self.rows.iter().filter_map(RowResult::released_t2i)
     }
@@ -117,12 +117,12 @@ impl Results {
     fn figure(&self, job: &Job) -> Option<Figure> {
         let (shown, view) = (&job.asked.shown, &job.asked.view);
         let (&Shown::Figure(number), Some(key)) = (shown, &view.x) else { return None };
-        let points = job.run.bench.config.points(shown, view).ok()?; // the plan has made sure of them
+        let points = job.run.bench.config.points(shown, view).ok()?; // the plan has checked them
         let points = points.into_iter().map(|(row, x)| FigurePoint { row, x }).collect();
         Some(Figure { number, x: key.clone(), points })
     }
 
-    /// What a figure of hubs draws.
+    /// The data of a figure of hubs.
     fn distribution(&self, job: &Job) -> Option<Distribution> {
         let Shown::Figure(number) = job.asked.shown else { return None };
         let of = job.asked.view.distribution()?;
@@ -163,7 +163,7 @@ fn protocol(job: &Job) -> String {
     let stages = match job.run.bench.config.target.candidates {
         Some(count) => {
             format!(
-                "; pair by pair only {count} candidates of CCA a query: no number of the paper's protocol"
+                "; pair by pair only {count} CCA candidates per query: not comparable with the paper's protocol"
             )
         }
         None => String::new(),
@@ -171,8 +171,8 @@ fn protocol(job: &Job) -> String {
     format!("{name}: {images} images, {} captions{stages}", test.texts())
 }
 
-/// Ranking at random, of one fold where there are several of the same size; where the truth is known, and not evaluated by folds,
-/// the oracles that it allows.
+/// Recalls of ranking at random; for one fold if there are several folds, which have equal sizes. Also the oracles
+/// that the truth allows, if the truth is known and there is one fold.
 fn expected(job: &Job) -> Result<Vec<(&'static str, Measures<f64>)>> {
     let (part, truth) = job.run.bench.source.part(Split::Test);
     let folds = job.asked.protocol.folds(&part.pairs).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Models trained into a run directory, and read back from it.
+//! Trains models into a run directory, and reads them back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) struct Run {
     pub(crate) dir: RunDir,
 }
 
-/// Which finished run is opened, and on what.
+/// Which finished run is opened, with which data and backend.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Finished<'a> {
     /// Its folder.
@@ -32,11 +32,10 @@ pub(crate) struct Finished<'a> {
 }
 
 impl Run {
-    /// The models of a run, as it was made: its own copy of the configuration, its data. `check` sees the configuration before data are
-    /// read.
+    /// Opens a run with its own copy of the configuration and its data. `check` sees the configuration before the data are read.
     ///
     /// # Errors
-    /// If there is no such run or row, its data are other ones now, and of `check`.
+    /// If there is no such run or row, if the data have changed, or if `check` fails.
     pub(crate) fn open(
         asked: Finished,
         configs: &Path,
@@ -73,7 +72,7 @@ impl Run {
         asked.or_else(|| self.bench.config.rows().next()).unwrap_or_default().to_owned()
     }
 
-    /// Trains a row with one seed, or goes on training it.
+    /// Trains a row with one seed, or resumes its training.
     ///
     /// # Errors
     /// As [`Training::run`].
@@ -94,7 +93,7 @@ impl Run {
         Ok((model, progress))
     }
 
-    /// A row and seed as their training left them, by the checkpoint that validation chose.
+    /// The trained model of a row and seed, from the checkpoint that validation chose.
     ///
     /// # Errors
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
@@ -111,7 +110,7 @@ impl Run {
         chosen(&self.bench.plan(row, seed)?, &checkpoints, &folder)
     }
 
-    /// SHA-256 of the manifest of that checkpoint: of all that is in it.
+    /// SHA-256 of the manifest of the chosen checkpoint, which covers all its files.
     ///
     /// # Errors
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.

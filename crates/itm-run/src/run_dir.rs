@@ -1,4 +1,4 @@
-//! The folder of a run: configuration, and for every row and seed its log and checkpoints; at the end the reports.
+//! The folder of a run: its configuration, the log and checkpoints of every row and seed, and at the end the reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::disk::{file_names, write_atomically};
 const IDENTITY: &str = "run.json";
 const CONFIG: &str = "config.toml";
 
-/// What a run is of. A resumed run must be of the same.
+/// What identifies a run. A resumed run must have the same identity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -30,7 +30,7 @@ impl Identity {
     /// The identity of a run.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder has no identity, or it cannot be read.
     pub fn read(run: &Path) -> Result<Self> {
         let file = run.join(IDENTITY);
         let text = fs::read_to_string(&file).map_err(Error::io(&file))?;
@@ -50,15 +50,15 @@ impl RunDir {
     /// Makes a new run directory.
     ///
     /// # Errors
-    /// If there is something at that path already: nothing is ever overwritten.
+    /// If the path already has files: nothing is ever overwritten.
     pub fn create(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         if path.exists() && !is_empty(&path) {
             let expected = "a new or empty folder (or `--resume`)";
             return Err(Error::invalid(path.display(), expected, "a folder with files"));
         }
         fs::create_dir_all(&path).map_err(Error::io(&path))?;
-        // The identity first: from then on a killed run can be resumed, before it the folder counts as empty.
-        let text = serde_json::to_string_pretty(&identity).expect("strings alone");
+        // The identity comes first: before it the folder counts as empty, and after it a killed run can be resumed.
+        let text = serde_json::to_string_pretty(&identity).expect("only strings");
         write_atomically(&path.join(IDENTITY), text.as_bytes())?;
         write_atomically(&path.join(CONFIG), config.as_bytes())?;
         Ok(Self { path, identity })
@@ -67,7 +67,7 @@ impl RunDir {
     /// Opens an interrupted run.
     ///
     /// # Errors
-    /// If there is none, or it is of another target, configuration, data set or backend.
+    /// If there is no run, or it has another target, configuration, data set or backend.
     pub fn open(path: PathBuf, identity: Identity, config: &str) -> Result<Self> {
         let file = path.join(IDENTITY);
         let found = Identity::read(&path)?;
@@ -93,12 +93,12 @@ impl RunDir {
         &self.path
     }
 
-    /// What the run is of.
+    /// What identifies the run.
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The folder of a row and seed, there or not.
+    /// The folder of a row and seed, which may not exist.
     pub fn folder(&self, row: &str, seed: u64) -> PathBuf {
         self.path.join("rows").join(slug(row)).join(format!("seed-{seed}"))
     }
@@ -120,7 +120,7 @@ impl RunDir {
     }
 }
 
-/// `runs/<target>`, or with a number behind it if that is taken.
+/// `runs/<target>`, or `runs/<target>-<number>` if that is taken.
 pub fn new_path(target: &str) -> PathBuf {
     let path = |n: usize| match n {
         1 => PathBuf::from("runs").join(target),
@@ -146,13 +146,13 @@ pub fn paths(target: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| Path::new("runs").join(name)).collect()
 }
 
-/// Whether a folder holds nothing but, perhaps, the identity that a killed run had begun to write.
+/// Whether a folder is empty, except perhaps for the unfinished identity of a killed run.
 fn is_empty(path: &Path) -> bool {
     let ours = |entry: fs::DirEntry| entry.file_name() == "run.json.tmp";
     fs::read_dir(path).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(ours)))
 }
 
-/// The beginning of a hash, enough to tell it from others.
+/// The beginning of a hash, long enough to be unique.
 pub(crate) fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }

@@ -1,4 +1,4 @@
-//! `itm scenes`: the built-in world as files, and as a sheet to look at.
+//! `itm scenes`: the built-in world as files, and as a contact sheet.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the test split as closed-form CCA embeds it, rows of unit length.
+/// Writes closed-form CCA's embeddings of the test split, as rows of unit length.
 fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
     let spinner = progress::spinner("solving CCA");
     let data = world.dataset(ImageFeature::Global);
@@ -68,7 +68,7 @@ fn embeddings(world: &Scenes, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder with something in it, and what is no folder.
+/// Refuses a folder that is not empty, and a path that is not a folder.
 pub(crate) fn refuse_files(path: &Path) -> Result<()> {
     let got = match path.read_dir().map(Iterator::count) {
         Ok(1..) => "a folder with files",

@@ -1,5 +1,5 @@
-//! Sentences that a model makes of the test captions, against the truth: whether they are false of their images, and whether the model's
-//! heads of words see and mend what was changed.
+//! Sentences that a model makes from the test captions, against the truth: whether they are false of their images, and
+//! whether the model's word heads see and correct the changed words.
 //!
 //! ```text
 //! truly false = #{sentences with a meaning that the image denies} / #{sentences with a meaning}
@@ -25,24 +25,24 @@ use crate::split::Split;
 /// Counts of each test image, of one trained row and seed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OfImages {
-    /// Truly false of sentences with a meaning.
+    /// Truly false sentences among the sentences with a meaning.
     false_: Vec<Counts>,
-    /// The same, by what the only changed word says.
+    /// The same, by the kind of the only changed word.
     by_kind: BTreeMap<&'static str, Vec<Counts>>,
-    /// Without a meaning.
+    /// Sentences without a meaning among all sentences.
     unparsed: Vec<Counts>,
-    /// Of changed words in truly false sentences, those that the head says do not match.
+    /// Changed words of truly false sentences that the head calls mismatched.
     seen: Vec<Counts>,
-    /// Of the other words there, those that it says match.
+    /// Other words of truly false sentences that the head calls matched.
     kept: Vec<Counts>,
     corrected: Vec<Counts>,
-    /// Scored below their captions.
+    /// Sentences that score below their captions.
     below: Vec<Counts>,
-    /// How they read.
+    /// Fluency of the sentences.
     fluency: Option<Fluency>,
 }
 
-/// The words of a sentence, signs left out.
+/// The words of a sentence without punctuation marks.
 fn words(sentence: &Sentence) -> impl Iterator<Item = &JudgedText> {
     sentence.judged.words.iter().filter(|word| word.at.is_some())
 }
@@ -67,8 +67,8 @@ impl OfImages {
         }
     }
 
-    /// Counts a sentence; `denied` is whether the image denies it, nothing where it has no meaning, and `kind` what the only changed word
-    /// says.
+    /// Counts a sentence. `denied` is whether the image denies it, `None` if it has no meaning. `kind` is the kind of
+    /// the only changed word.
     fn add(
         &mut self,
         image: usize,
@@ -88,7 +88,7 @@ impl OfImages {
         if denied {
             for word in words(sentence) {
                 let Some(matches) = word.matches.map(|probability| probability > 0.5) else {
-                    continue; // no heads of words
+                    continue; // no word heads
                 };
                 if word.changed {
                     count(&mut self.seen[image], !matches);
@@ -101,7 +101,7 @@ impl OfImages {
     }
 }
 
-/// Judges the sentences that a trained model makes of every test caption; `None` where it makes none, or there is no truth.
+/// Judges the sentences that a trained model makes from the test captions; `None` if it makes none, or without a truth.
 ///
 /// # Errors
 /// If an item cannot be read.
@@ -177,7 +177,8 @@ mod tests {
     use super::*;
     use crate::report::JudgedCaption;
 
-    /// By hand: of three sentences one has no meaning, one is true and one false, whose one changed word is seen and not mended.
+    /// By hand: of three sentences one has no meaning, one is true and one is false. The changed word of the false
+    /// sentence is seen but not corrected.
     #[test]
     fn golden_counts_of_an_image() {
         let word = |at, changed, (matches, restored)| {
@@ -194,7 +195,7 @@ mod tests {
                 word(Some(0), false, (0.9, true)),
                 word(Some(1), true, (0.5, false)),
                 word(Some(2), false, (0.1, true)),
-                word(None, false, (0.9, true)), // a full stop is no word
+                word(None, false, (0.9, true)), // a full stop is not a word
             ]
         };
         all.add(1, &sentence(three(), true), None, Some("colour"));

@@ -1,4 +1,4 @@
-//! Where a target's data come from: a folder, or the built-in world.
+//! The source of a target's data: a folder, or the built-in world.
 
 mod first;
 
@@ -24,23 +24,23 @@ use crate::progress;
 use crate::report::Picture;
 use crate::split::Split;
 
-/// A data set, the truth where it is known, and its pictures for the report.
+/// A data set, its truth if known, and its pictures.
 pub(crate) struct Source {
     pub(crate) dataset: Dataset,
     pub(crate) truth: Option<Truth>,
-    /// What was missing and how to get it, if this stands in for the target's data.
+    /// If these data replace the target's data: what is missing, and how to get it.
     pub(crate) substitution: Option<String>,
-    /// What a reader must know and the numbers do not say.
+    /// What a reader of a report must know about the data, and the numbers do not show.
     pub(crate) notes: Vec<String>,
     /// The data set's name as a target writes it; `None` for a user's data.
     pub(crate) known: Option<DatasetName>,
-    /// As a reader would call it.
+    /// The data set's name for a reader.
     pub(crate) title: String,
-    /// Images that the test split has, where a target evaluates the first of them alone.
+    /// Number of images of the whole test split, if a target evaluates only the first images.
     pub(crate) first_of: Option<usize>,
-    /// The file of the words, where the target names one.
+    /// The vocabulary file, if the target names one.
     pub(crate) vocabulary: Option<PathBuf>,
-    /// Where the file of ready word vectors is or should be, where the target names one.
+    /// The file of ready word vectors, if the target names one; the file may be missing.
     pub(crate) word_vectors: Option<PathBuf>,
     pictures: Pictures,
 }
@@ -58,9 +58,9 @@ pub(crate) struct Grounded {
     pub(crate) word: String,
     /// Whether it is the name of an object.
     pub(crate) names: bool,
-    /// Whether nothing in the image is so; `None` for words that say nothing of an image.
+    /// Whether the word is false of the image; `None` for words that say nothing about an image.
     pub(crate) mismatched: Option<bool>,
-    /// The objects that it meets; none for words that meet no object.
+    /// Boxes of the objects that the word refers to; empty if there is no such object.
     pub(crate) boxes: Vec<Bounds>,
 }
 
@@ -70,7 +70,8 @@ enum Pictures {
 }
 
 impl Source {
-    /// Opens the data of a target; where they are missing and it names a substitute, that target and its data.
+    /// Opens the data of a target. If they are missing and the target names a substitute, opens the data of the substitute. Returns
+    /// the target that the data belong to.
     pub(crate) fn open(
         asked: &Config,
         data: Option<&Path>,
@@ -107,7 +108,7 @@ impl Source {
         let used = Config::load(configs, substitute)?;
         let mut source = Self::scenes(&used)?.first(&used)?;
         source.substitution =
-            Some(format!("{missing}. Its table runs on Scenes instead, as {substitute} has it."));
+            Some(format!("{missing}. Its table runs on Scenes instead, as in {substitute}."));
         Ok((used, source))
     }
 
@@ -159,7 +160,7 @@ impl Source {
         };
         if known != Some(asked) {
             let asked = asked.title();
-            notes.push(format!("the target is of {asked}; the data call themselves {title}"));
+            notes.push(format!("the target is for {asked}, but the data declare {title}"));
         }
         if features == ImageFeatures::Pictures {
             notes.push("no features: the closed-form CCA row is left out".into());
@@ -179,7 +180,7 @@ impl Source {
         })
     }
 
-    /// Finds the file with the words that a target names; its contents are data, and in their hash.
+    /// Finds the vocabulary file that a target names, and adds its contents to the hash of the data.
     fn take_vocabulary(&mut self, target: &Config, folder: &Path) -> Result<()> {
         let Some(name) = &target.target.vocabulary else { return Ok(()) };
         let path = folder.join(name);
@@ -189,7 +190,7 @@ impl Source {
         Ok(())
     }
 
-    /// Counts ready word vectors among the data: their hash covers what was found of the words, and a note names the file.
+    /// Counts ready word vectors as data: adds the vectors of found words to the hash of the data, and a note that names the file.
     pub(crate) fn add_vectors(&mut self, file: &Path, vectors: &WordVectors) {
         let rows = vectors.rows.iter().flat_map(|(word, row)| {
             word.to_le_bytes().into_iter().chain(row.iter().flat_map(|x| x.to_le_bytes()))
@@ -211,7 +212,7 @@ impl Source {
     /// The pictures of a split as a model sees them.
     ///
     /// # Errors
-    /// If there is no file for one of them.
+    /// If a picture has no file.
     pub(crate) fn pictures(&self, split: Split) -> Result<Vec<PictureSource>> {
         match &self.pictures {
             Pictures::Scenes(scenes) => {
@@ -229,7 +230,7 @@ impl Source {
         }
     }
 
-    /// Bytes that the [`pictures`](Self::pictures) of all splits hold: none where they are files.
+    /// Bytes that the [`pictures`](Self::pictures) of all splits hold: 0 if they are files.
     pub(crate) fn held_by_pictures(&self) -> u64 {
         let Pictures::Scenes(scenes) = &self.pictures else { return 0 };
         let splits = [&scenes.train, &scenes.val, &scenes.test];
@@ -237,7 +238,7 @@ impl Source {
         (one * splits.map(ScenesSplit::len).iter().sum::<usize>()) as u64
     }
 
-    /// A split and its true pairs, where these are known.
+    /// A split and its true pairs, if they are known.
     pub(crate) fn part(&self, split: Split) -> (&Part, Option<&Relevance>) {
         let truth = self.truth.as_ref();
         match split {
@@ -247,16 +248,16 @@ impl Source {
         }
     }
 
-    /// How probable it is that each caption of a split was written for each image, where the world's own odds are known.
+    /// The probability that each caption of a split was written for each image; `None` except in the built-in world.
     pub(crate) fn odds(&self, split: Split) -> Option<Result<ScoreMatrix>> {
         let Pictures::Scenes(scenes) = &self.pictures else { return None };
-        let pairs = &self.part(split).0.pairs; // fewer than the world's, where only the first images are evaluated
+        let pairs = &self.part(split).0.pairs; // fewer than the world's if only the first images are evaluated
         let of_all = of_scenes(scenes, split).posterior();
         Some(of_all.and_then(|all| all.block(0..pairs.images(), 0..pairs.texts())))
     }
 
-    /// What each word of a caption meets in an image of the same split, where a truth is known that says so: in order, also
-    /// for captions of other images.
+    /// What each word of a caption refers to in an image of the same split, in order; the caption may belong to another image.
+    /// Empty if this truth is not known.
     pub(crate) fn grounded(&self, split: Split, image: usize, text: usize) -> Vec<Grounded> {
         let Pictures::Scenes(scenes) = &self.pictures else { return vec![] };
         let split = of_scenes(scenes, split);
@@ -278,13 +279,13 @@ impl Source {
         words(caption).into_iter().zip(met).zip(&parsed.roles).map(word).collect()
     }
 
-    /// Whether an image of the built-in world denies a sentence; `None` if that is no sentence of the world.
+    /// Whether a sentence is false of an image of the built-in world; `None` if the sentence is not one of that world.
     pub(crate) fn denies(&self, split: Split, image: usize, sentence: &str) -> Option<bool> {
         let Pictures::Scenes(scenes) = &self.pictures else { return None };
         Some(!entails(&of_scenes(scenes, split).scenes[image], &parse(sentence)?))
     }
 
-    /// What a word of a caption of that world says, by its number among the words; `None` for words of function.
+    /// What a word of a caption of the built-in world describes, by the word's number; `None` for function words.
     pub(crate) fn says(&self, caption: &str, word: usize) -> Option<&'static str> {
         match analyse(caption)?.roles.get(word)? {
             Role::Function => None,
@@ -298,7 +299,8 @@ impl Source {
         }
     }
 
-    /// The same for the words of a map: each is the next of its name, and what the caption does not have, such as a mark, is `None`.
+    /// [`grounded`](Self::grounded) for the words of a map. Each takes the next equal word of the caption; a word that the caption
+    /// does not have, such as a mark, is `None`.
     pub(crate) fn grounded_words(
         &self,
         split: Split,
@@ -313,7 +315,7 @@ impl Source {
         words.iter().map(&mut next).collect()
     }
 
-    /// An image as a report shows it; without bytes where the file is not at hand.
+    /// An image as a report shows it; without bytes if the file cannot be read.
     pub(crate) fn picture(&self, split: Split, image: usize) -> Picture {
         let name = self.part(split).0.images[image].clone();
         match &self.pictures {
@@ -340,10 +342,10 @@ fn of_scenes(scenes: &Scenes, split: Split) -> &ScenesSplit {
     }
 }
 
-/// Pictures may be missing; one that is there and broken would only show after hours, in the report.
+/// Refuses broken pictures, which would otherwise show only in the report, after hours. Pictures may be missing.
 fn check_pictures(test: &Part, folder: &ImageFolder) -> Result<()> {
     let pictures: Vec<_> = test.images.iter().filter_map(|name| folder.image_path(name)).collect();
-    // The first broken one in order, on any number of threads.
+    // The first broken picture in order, on any number of threads.
     let broken = pictures.par_iter().find_map_first(|path| probe_image(path).err());
     broken.map_or(Ok(()), Err)
 }

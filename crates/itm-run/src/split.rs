@@ -3,16 +3,16 @@
 /// A split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// What is trained on: to be explained, never to be measured.
+    /// For training. The split may be explained, but never measured.
     Train,
-    /// Where epochs are chosen.
+    /// For the choice of an epoch.
     Val,
-    /// What is reported.
+    /// For the reported numbers.
     Test,
 }
 
 impl Split {
-    /// As lines and files name it.
+    /// The split's name in lines and files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -22,7 +22,7 @@ impl Split {
     }
 }
 
-/// One thing for each split.
+/// One value per split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Splits<T> {
     pub(crate) train: T,
@@ -31,20 +31,20 @@ pub(crate) struct Splits<T> {
 }
 
 impl<T> Splits<T> {
-    /// Makes the thing of each split.
+    /// Makes the value of each split.
     ///
     /// # Errors
-    /// The first of `make`.
+    /// The first error of `make`.
     pub(crate) fn try_new<E>(make: impl Fn(Split) -> Result<T, E>) -> Result<Self, E> {
         Ok(Self { train: make(Split::Train)?, val: make(Split::Val)?, test: make(Split::Test)? })
     }
 
-    /// Another thing for each, made of this one.
+    /// Makes another value of each split's value.
     pub(crate) fn map<U>(self, make: impl Fn(T) -> U) -> Splits<U> {
         Splits { train: make(self.train), val: make(self.val), test: make(self.test) }
     }
 
-    /// The part of a split.
+    /// The value of a split.
     pub(crate) fn of(&self, split: Split) -> &T {
         match split {
             Split::Train => &self.train,

@@ -23,11 +23,11 @@ pub struct StartAsked {
     pub form: TextForm,
 }
 
-/// Seed of the columns that the closed form leaves: the same for every seed of a row.
+/// Seed of the columns that the closed form leaves free: the same for every seed of a row.
 const FILL_SEED: u64 = 0;
 
 impl StartAsked {
-    /// Solves it; `words` names the numbers that a caption is read as, where these are words.
+    /// Solves the closed form; `words` has the word of each number, if captions are read as words.
     ///
     /// # Errors
     /// As [`Start::solve`].
@@ -42,17 +42,18 @@ impl StartAsked {
     }
 }
 
-/// The closed forms of a process, by the hash of what they are solved from.
+/// The closed forms of a process, by the hash of their inputs.
 #[derive(Debug, Default)]
 pub(crate) struct Starts(Mutex<BTreeMap<String, Arc<Start>>>);
 
 impl Starts {
-    /// The closed form that a row wants: the one at hand, else the folder's, else a new one, which the folder then holds.
+    /// The closed form that a row needs: from memory, or else from the folder, or else a new one, which is then saved in the
+    /// folder.
     ///
-    /// `of` names all that it is solved from, beside what was asked.
+    /// `of` names all inputs of the closed form besides `asked`.
     ///
     /// # Errors
-    /// If it cannot be solved, read or written, or the folder holds another one under its name.
+    /// If it cannot be solved, read or written, or if the folder has another closed form under its name.
     pub(crate) fn get(
         &self,
         asked: &StartAsked,
@@ -62,7 +63,7 @@ impl Starts {
     ) -> Result<Arc<Start>> {
         let text = serde_json::to_string(asked).expect("numbers and names");
         let hash = sha256_hex(format!("{of}\n{text}").as_bytes());
-        let mut known = self.0.lock().expect("nobody panics with it");
+        let mut known = self.0.lock().expect("no panic under this lock");
         if let Some(start) = known.get(&hash) {
             return Ok(start.clone());
         }
@@ -94,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that goes on with a run takes what the folder holds; other data are solved anew.
+    /// A process that resumes a run reads the closed form from the folder; other data need a new closed form.
     #[test]
     fn a_start_is_solved_once_for_all_rows_and_processes() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
-//! Scores that survive: the scores of a model that sees an image and a text together, kept beside its checkpoints, so that no pair is
-//! scored twice and a kill costs a shard.
+//! Keeps the scores of a model that sees an image and a text together, beside the model's checkpoints. So no pair is
+//! scored twice, and a kill costs at most one shard.
 //!
-//! A store is a folder of shards, each the scores of some consecutive texts with all images: a `.safetensors` file with one
-//! tensor `scores`, `[texts, images]`. Its header says what it is of ([`Identity`]) and how its bytes are hashed.
+//! A store is a folder of shards. A shard has the scores of some consecutive texts with all images: a `.safetensors`
+//! file with one tensor `scores`, `[texts, images]`. The file's header has the [`Identity`] of the scores and the
+//! SHA-256 of their bytes.
 
 mod shard;
 
@@ -22,12 +23,12 @@ use crate::progress;
 use crate::run::Run;
 use crate::split::Split;
 
-/// Pairs of a shard, about: a kill costs no more than these.
+/// Approximate number of pairs per shard: what a kill costs at most.
 const PAIRS: usize = 1 << 14;
-/// Texts of a shard at least, so that a store is no swarm of tiny files.
+/// Minimum number of texts per shard, so that a store does not have many tiny files.
 const LEAST_TEXTS: usize = 8;
 
-/// What scores are of. Those of another model, of other data, or turned round are refused.
+/// What scores were made from. Scores of another model, of other data, or with images and texts exchanged are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Identity {
@@ -40,7 +41,7 @@ pub(crate) struct Identity {
     pub(crate) data: String,
     pub(crate) backend: String,
     pub(crate) precision: ScorePrecision,
-    /// Texts and images of the whole.
+    /// Number of texts and number of images of the whole store.
     pub(crate) shape: [usize; 2],
 }
 
@@ -52,14 +53,15 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// All scores: shards that are there are read, the others scored and written, each durably before the next begins. `tell` gets a
-    /// line about a damaged shard, which is scored again, and `watch` the number of pairs that are done.
+    /// All scores. Reads the shards that exist; scores and writes the others, each durably before the next begins.
+    /// `tell` gets a line about a damaged shard, which is scored again. `watch` gets the number of pairs that are
+    /// done.
     ///
     /// # Errors
-    /// If a shard is of something else: the file and what differs. What the model or the disk refuses.
+    /// If a shard has another identity: the file and what differs. If the model or the disk fails.
     ///
     /// # Panics
-    /// If `scored` has another shape than the identity says.
+    /// If the shape of `scored` is not the shape of the identity.
     pub(crate) fn matrix(
         &self,
         scored: &dyn Scored,
@@ -94,11 +96,11 @@ fn ranges(texts: usize, images: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Run {
-    /// The scores of a trained row on a split: where a score is a pass of its own through a model, from the row's store, which is
-    /// made or completed as need be.
+    /// The scores of a trained row on a split. If every score needs a pass through the model, they come from the row's
+    /// store, which is made or completed if necessary.
     ///
     /// # Errors
-    /// As [`Model::scored`], [`Store::matrix`], and if the row was not trained to its end.
+    /// If [`Model::scored`] or [`Store::matrix`] fails, or if the row was not trained to its end.
     pub(crate) fn scores<'m>(
         &self,
         model: &'m Model,

@@ -1,4 +1,4 @@
-//! How long a training will take, in words.
+//! How long training will take, in words.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -23,20 +23,21 @@ struct Measured {
 }
 
 impl Estimate {
-    /// Steps before the clock starts, and those it then measures: fewer where they take long.
+    /// Number of steps before the clock starts.
     const SKIP: usize = 5;
+    /// Number of steps to measure. After the time `LONG`, `FEW` steps are enough.
     const MEASURE: usize = 40;
     const LONG: Duration = Duration::from_secs(10);
     const FEW: usize = 3;
 
-    /// Of `steps` in all, by `jobs` trainings at a time.
+    /// For `steps` steps in all, with `jobs` trainings at a time.
     pub(crate) fn new(steps: usize, jobs: usize) -> Self {
         Self { measured: Mutex::default(), steps, jobs }
     }
 
-    /// Counts a step of a row that has `row` steps; gives the estimate once, when enough steps are measured.
+    /// Counts a step of a row that has `row` steps. Returns the estimate once, when enough steps are measured.
     pub(crate) fn step(&self, row: usize) -> Option<String> {
-        let mut at = self.measured.lock().expect("nobody panics with it");
+        let mut at = self.measured.lock().expect("no panic while locked");
         at.done += 1;
         if at.done == Self::SKIP {
             at.started = Some(Instant::now());
@@ -48,7 +49,7 @@ impl Estimate {
             .then(|| self.line(time.as_secs_f64() / measured as f64, row))
     }
 
-    /// The line where a step ends every `every` seconds, over all trainings that run.
+    /// The line if a step ends every `every` seconds over all running trainings.
     fn line(&self, every: f64, row: usize) -> String {
         let memory = system::peak_memory_bytes().map_or("unknown".into(), bytes);
         let step = every * self.jobs as f64;
@@ -91,7 +92,7 @@ mod tests {
         }
     }
 
-    /// Steps come twice as often from two trainings at a time: one takes as long, the table half.
+    /// Two trainings at a time end steps twice as often: a row takes the same time, the table half the time.
     #[test]
     fn several_trainings_share_the_table() {
         let line = Estimate::new(1200, 2).line(0.5, 300);

@@ -1,9 +1,9 @@
-//! What the machine says of a run: memory, threads, commit.
+//! What the machine reports about a run: memory, threads, commit.
 
 use std::fs;
 use std::process::Command;
 
-/// Largest resident memory of this process in bytes; `None` where the system does not tell.
+/// Largest resident memory of this process in bytes; `None` if the system does not report it.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

@@ -26,7 +26,7 @@ pub(crate) fn small_scenes([train, val, test]: [usize; 3]) -> (Config, Source) {
     Source::open(&config, None, &configs()).unwrap()
 }
 
-/// What a target has in small: keys that it does not have are passed over.
+/// Small values of a target's keys; keys that the target does not have are skipped.
 const SMALL: [(&str, &str); 20] = [
     ("sampler.warmup_epochs", "1"),
     ("train.batch", "8"),
@@ -56,7 +56,7 @@ pub(crate) fn small_bench(target: &str) -> Bench {
     Bench::new(config, source, Device::flex()).unwrap()
 }
 
-/// The same before it is a bench, with other lines of its file.
+/// The config and the source of [`small_bench`], with some text of the file replaced.
 pub(crate) fn small_target(target: &str, changes: &[(&str, &str)]) -> (Config, Source) {
     let text = std::fs::read_to_string(configs().join(format!("{target}.toml"))).unwrap();
     let line = |line: &str| {

@@ -21,56 +21,56 @@ use crate::split::Split;
 /// How long a method trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Course {
-    /// Passes over all captions at most.
+    /// Largest number of passes over all captions.
     pub epochs: usize,
-    /// Updates at most; without it the epochs alone decide.
+    /// Largest number of updates; without it only the epochs decide.
     pub updates: Option<usize>,
     /// Captions in a batch.
     pub batch: usize,
-    /// What becomes of the captions that do not fill one.
+    /// What happens to captions that do not fill a batch.
     pub last: LastBatch,
     /// What the weights are before the first step.
     pub start: Start,
-    /// When validation looks, and at how much.
+    /// When validation runs, and on how much.
     pub validation: Validation,
 }
 
 impl Course {
-    /// Whole epochs. Each ends in a whole validation.
+    /// Whole epochs. Each ends with a validation over all pairs.
     pub const fn of_epochs(epochs: usize, batch: usize, last: LastBatch, start: Start) -> Self {
         let validation = Validation { every: None, among: None };
         Self { epochs, updates: None, batch, last, start, validation }
     }
 }
 
-/// When validation looks, and at how much. It looks when a training ends in any case.
+/// When validation runs, and on how much. Validation always runs at the end of a training.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Validation {
-    /// Updates from one look to the next; each epoch's end where it is left out.
+    /// Updates from one validation to the next; by default validation runs at each epoch's end.
     pub every: Option<usize>,
-    /// Each text ranks its image among this number of images, [`ranks_among`]; without it all pairs are ranked, both ways.
+    /// Each text ranks its image among this number of images, [`ranks_among`]; by default all pairs are ranked, in both directions.
     pub among: Option<usize>,
 }
 
 /// What the weights are before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Random: they are not evaluated.
+    /// Random weights, which are not evaluated.
     Random,
-    /// Good already: validation judges them as it judges each epoch's end, and they are kept where no epoch is better.
+    /// Weights that are good already: validation judges them too, and they are kept if no epoch is better.
     Ready,
 }
 
-/// What becomes of an epoch's captions that do not fill a batch.
+/// What happens to an epoch's captions that do not fill a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastBatch {
-    /// They are left out: other ones in every epoch.
+    /// They are left out; every epoch leaves out other captions.
     Dropped,
-    /// They are a smaller batch.
+    /// They form a smaller batch.
     Kept,
 }
 
-/// How long and how often; fixed by the configuration, never by the clock.
+/// How long a training takes, and how often it saves, logs and observes. The configuration decides this, never the clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Epochs and batches.
@@ -79,7 +79,7 @@ pub struct Plan {
     pub captions: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// Steps from one checkpoint to the next, besides the one at each epoch's end.
+    /// Steps from one checkpoint to the next, besides the checkpoint at each epoch's end.
     pub checkpoint_steps: usize,
     /// Steps from one line of the log to the next.
     pub log_steps: usize,
@@ -103,7 +103,7 @@ impl Plan {
         self.course.updates.map_or(all, |updates| all.min(updates))
     }
 
-    /// Whether validation looks after this number of steps.
+    /// Whether validation runs after this number of steps.
     fn validates(&self, step: usize) -> bool {
         let every = self.course.validation.every.unwrap_or(self.epoch_steps());
         step.is_multiple_of(every) || step == self.steps()
@@ -112,10 +112,11 @@ impl Plan {
     /// Whether there is anything to train.
     ///
     /// # Errors
-    /// If the training split has no caption, or does not fill one batch where a partial one is dropped; if random weights would stay.
+    /// If the training split has no caption, or does not fill one batch and a partial batch is dropped; if the weights would stay
+    /// random.
     pub fn check(&self) -> Result<()> {
         if self.course.start == Start::Random {
-            let expected = "at least 1, or weights to begin with: another row's, a closed form's";
+            let expected = "at least 1, or weights of another row or a closed form to begin with";
             let lengths = [
                 ("train.epochs", Some(self.course.epochs)),
                 ("train.updates", self.course.updates),
@@ -150,13 +151,13 @@ impl Plan {
     }
 }
 
-/// Where training stands: what a checkpoint remembers besides the method's own state.
+/// The progress of a training: what a checkpoint stores besides the method's state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// Steps done, over all epochs.
     pub step: usize,
-    /// What validation found best so far.
+    /// The best validation so far.
     pub best: Option<Best>,
     /// Drawn negatives compared with the truth, over the whole run.
     pub draws: Draws,
@@ -165,7 +166,7 @@ pub struct Progress {
     log_bytes: u64,
     since_log: Mean,
     epoch_draws: Draws,
-    #[serde(default)] // checkpoints of before have none
+    #[serde(default)] // older checkpoints have none
     epoch_candidates: Candidates,
 }
 
@@ -184,17 +185,17 @@ pub enum Event<'a> {
     Step(&'a Progress),
 }
 
-/// Checkpoints kept: the newest, and the one before in case that is damaged.
+/// Number of checkpoints kept: the newest, and the one before it in case the newest is damaged.
 const KEPT: usize = 2;
 
-/// A look of validation: at an epoch's end or between, or at a start that is ready.
+/// A validation: at an epoch's end, between two ends, or before the first step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// Epochs done then; 0 before the first step.
     pub epochs: usize,
     /// Steps done then.
     pub step: usize,
-    /// Validation rSum; the sum of three recalls where [`Validation::among`] looks at less.
+    /// Validation rSum; with [`Validation::among`], the sum of three recalls.
     pub rsum: f64,
 }
 
@@ -205,7 +206,7 @@ struct Mean {
     loss: f64,
     grad_norm: f64,
     active: f64,
-    #[serde(default)] // checkpoints of before have none
+    #[serde(default)] // older checkpoints have none
     numbers: Numbers,
 }
 
@@ -231,28 +232,28 @@ impl Mean {
     }
 }
 
-/// One training: a method, what it takes in, and where it is written.
+/// One training: a method, its inputs, and where it is saved.
 pub struct Training<'a, 'd> {
-    /// What a line about it begins with: row and seed.
+    /// The beginning of a line about the training: row and seed.
     pub name: &'a str,
     /// How long and how often.
     pub plan: &'a Plan,
     /// What is trained.
     pub method: &'a mut dyn Method,
-    /// What it takes in.
+    /// The inputs of the method.
     pub inputs: &'a mut Inputs<'d>,
-    /// Where it is saved.
+    /// Where the training is saved.
     pub checkpoints: &'a Checkpoints,
-    /// The checkpoint of another training whose weights it begins with.
+    /// The checkpoint of another training whose weights this training begins with.
     pub from: Option<&'a Path>,
 }
 
 impl Training<'_, '_> {
-    /// Trains, or goes on training, and leaves the method as validation found it best. `watch` is called after every
-    /// step.
+    /// Trains, or resumes training, and leaves the method with the weights that validation found best. `watch` is called
+    /// after every step.
     ///
     /// # Errors
-    /// If the loss, the gradient or a weight is not finite (the last checkpoint stays, and it is of finite weights), or if
+    /// If the loss, the gradient or a weight is not finite (the last checkpoint stays, and its weights are finite), or if
     /// something cannot be written or read.
     pub fn run(mut self, log: &Path, mut watch: impl FnMut(Event)) -> Result<Progress> {
         let (plan, checkpoints) = (self.plan, self.checkpoints);
@@ -345,7 +346,7 @@ impl Training<'_, '_> {
         Ok(())
     }
 
-    /// An error of a step, with its row and the first weight that is to blame.
+    /// An error of a step, with the name of the training and the first weight that is not finite.
     fn blamed(&self, error: Error) -> Error {
         let Error::Invalid { place, expected, got } = error else { return error };
         let tensor = self.method.non_finite().map(|name| format!(", first in {name}"));
@@ -356,7 +357,7 @@ impl Training<'_, '_> {
         )
     }
 
-    /// Judges the weights as they are after this number of epochs; `epoch` is what the log calls the moment.
+    /// Validates the weights after this number of epochs; `epoch` is the epoch of the log line.
     fn validate(
         &self,
         epochs: usize,
@@ -380,7 +381,7 @@ impl Training<'_, '_> {
 
     fn save(&self, at: &mut Progress, log: &mut Log) -> Result<()> {
         if let Some(tensor) = self.method.non_finite() {
-            // A step can end in finite loss and gradient and infinite weights: not to be resumed from.
+            // A step can have a finite loss and gradient and leave infinite weights; no training may resume from them.
             let place = format!("{}, step {}", self.name, at.step);
             let got = format!("a NaN or infinity in {tensor}");
             return Err(Error::invalid(place, "finite weights", got));
@@ -394,7 +395,7 @@ impl Training<'_, '_> {
     }
 }
 
-/// What was drawn in an epoch, into the log.
+/// Writes the draws of an epoch into the log.
 fn end_epoch(method: &dyn Method, epoch: usize, at: &mut Progress, log: &mut Log) -> Result<()> {
     at.candidates = std::mem::take(&mut at.epoch_candidates);
     if let Some(shares) = std::mem::take(&mut at.epoch_draws).shares() {
@@ -428,7 +429,7 @@ pub fn restore(
 /// The folder of the checkpoint that validation chose in a finished training.
 ///
 /// # Errors
-/// As [`restore`], and if there is none.
+/// As [`restore`], or if validation chose no checkpoint.
 pub fn chosen(plan: &Plan, checkpoints: &Checkpoints, place: &Path) -> Result<PathBuf> {
     let best = best(checkpoints, &finished(plan, checkpoints, place)?)?;
     best.ok_or_else(|| Error::invalid(place.display(), "a trained row", "nothing"))

@@ -1,5 +1,5 @@
-//! Pictures with the maps of words laid over them, or with the regions that words attend to, rows of a table beside each other:
-//! FNE's Figures 3 and 7, NAAF's Figure 4.
+//! FNE's Figures 3 and 7, NAAF's Figure 4: pictures with the maps of words laid over them, or with the regions that
+//! words attend to. The rows of a table are beside each other.
 
 use itm_core::Result;
 use itm_core::data::Bounds;
@@ -13,10 +13,10 @@ use crate::report::{PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};
 use crate::split::Split;
 
-/// Words shown of a caption where nobody says which.
+/// Number of words shown per caption if the user names none.
 const WORDS: usize = 4;
 
-/// Rows beside each other.
+/// Maximum number of rows beside each other.
 pub(crate) const ROWS: usize = 4;
 
 /// Words that name nothing to look for in a picture.
@@ -35,16 +35,16 @@ pub(crate) struct Pair {
     pub(crate) kind: PairKind,
 }
 
-/// Numbers of images and captions whose maps a method makes.
+/// The numbers of the image and the caption of each pair.
 pub(crate) fn numbers(pairs: &[Pair]) -> Vec<(usize, usize)> {
     pairs.iter().map(|pair| (pair.image, pair.text)).collect()
 }
 
-/// Each caption with its own image, and with a false negative of it: an image that it is true of, where that is known (no
-/// model has a say in which); else with the most similar of the other images by these scores, which may be none.
+/// Each caption with its own image, and with another image. If the truth is known, the other image is a false negative,
+/// whatever the scores are. Otherwise it is the most similar other image by `scored`. There may be no other image.
 ///
 /// # Errors
-/// As the scores.
+/// If the scores fail.
 pub(crate) fn pairs(
     source: &Source,
     split: Split,
@@ -70,7 +70,8 @@ pub(crate) fn pairs(
     Ok(shown)
 }
 
-/// So many captions, spread evenly; where the truth is known, the next after each that is true of a second image.
+/// At most `count` captions, spread evenly. If the truth is known, each gives way to the next caption that is true of a
+/// second image.
 pub(crate) fn spread(source: &Source, split: Split, count: usize) -> Vec<usize> {
     let (part, truth) = source.part(split);
     let texts = part.pairs.texts();
@@ -87,7 +88,7 @@ fn most_similar(scored: &dyn Scored, text: usize, own: usize) -> Result<Option<u
     Ok(column.ranking(0).into_iter().find(|&image| image != own))
 }
 
-/// What these images and captions are to each other.
+/// The pairs with what image and caption are to each other.
 pub(crate) fn asked(source: &Source, split: Split, pairs: &[(usize, usize)]) -> Vec<Pair> {
     let (part, truth) = source.part(split);
     let pair = |&(image, text): &(usize, usize)| {
@@ -101,8 +102,8 @@ pub(crate) fn asked(source: &Source, split: Split, pairs: &[(usize, usize)]) -> 
     pairs.iter().map(pair).collect()
 }
 
-/// What a report shows of the maps of one row and seed: of each pair the words that are wanted, or chosen ones; all of those that
-/// have effects, which add up.
+/// What a report shows of the maps of one row and seed: for each pair the wanted words, or words that `chosen`
+/// selects. If none are wanted, all words with regions are shown, because their effects add up.
 pub(crate) fn shown(
     (row, seed): (&str, u64),
     source: &Source,
@@ -137,11 +138,11 @@ pub(crate) fn shown(
     pairs.iter().zip(maps).map(of_pair).collect()
 }
 
-/// Puts the maps of another row beside those that are there, at most [`ROWS`] of them; not where it has other places or
-/// reads other words.
+/// Puts the maps of another row beside the maps in `all`, up to [`ROWS`] rows per pair. Skips a pair if the row has
+/// other places or other words.
 ///
 /// # Panics
-/// If they are of other pairs.
+/// If the row has another number of pairs.
 pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
     if all.is_empty() {
         *all = row;
@@ -159,8 +160,9 @@ pub(crate) fn beside(all: &mut Vec<PairMaps>, row: Vec<PairMaps>) {
     }
 }
 
-/// Which words to show, ascending: those that are wanted; else at most [`WORDS`], names of objects first, then others with a
-/// box; else, where no word is known to have one, the first that are no function words.
+/// The numbers of the words to show, ascending. If some are wanted: the wanted words. Otherwise at most [`WORDS`]
+/// words: names of objects first, then other words with a box. If no word is known to have a box: the first words that
+/// are not function words.
 fn chosen(
     words: &[WordMap],
     grounded: &[Option<Grounded>],
@@ -219,7 +221,7 @@ mod tests {
             .map(|(n, w)| grounded(&w.word, ["ball", "cup"].contains(&w.word.as_str()), n))
             .collect();
         assert_eq!(chosen(&caption, &truth, None), [1, 2, 3, 8]); // ball, cup; then tiny, red
-        assert_eq!(chosen(&caption, &[], None), [1, 2, 3, 4]); // a, of are no content
+        assert_eq!(chosen(&caption, &[], None), [1, 2, 3, 4]); // no function words
         let wanted = ["Left".to_owned(), "a".to_owned()];
         assert_eq!(chosen(&caption, &truth, Some(&wanted)), [0, 5, 7]);
         assert_eq!(chosen(&words("of the"), &[], None), [] as [usize; 0]);
@@ -231,7 +233,8 @@ mod tests {
         source
     }
 
-    /// Image 5 is the nearest to all captions; without a truth it is shown beside each, but its own, which get image 2.
+    /// Image 5 is nearest to all captions. Without a truth it is shown beside all captions except its own; they get
+    /// image 2.
     fn embedded() -> EmbeddingRows {
         let mut images = vec![0.0; 12];
         (images[5], images[2]) = (1.0, 0.5);
@@ -297,7 +300,7 @@ mod tests {
         assert_eq!(all[0].picture.name, source.dataset.test.images[other]);
     }
 
-    /// Marks and signs that the truth does not know stand between the words; words that say the same twice keep their order.
+    /// Marks and signs that the truth does not know are between the words. Words that occur twice keep their order.
     #[test]
     fn words_of_a_map_find_what_they_meet() {
         let source = source(true);
@@ -316,7 +319,7 @@ mod tests {
         assert_eq!(words, plain);
     }
 
-    /// Of words with effects all are shown, since they add up.
+    /// All words with effects are shown, because effects add up.
     #[test]
     fn effects_of_all_words_are_shown() {
         let source = source(true);

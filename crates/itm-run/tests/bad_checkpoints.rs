@@ -1,5 +1,5 @@
-//! Checkpoints cut, lost and of other runs, full disks, too little memory, numbers that are not finite: one line, and what
-//! was good stays.
+//! Checkpoints that are cut, lost or of other runs, full disks, too little memory, and numbers that are not finite: each gives
+//! one line, and good files stay.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -98,7 +98,7 @@ fn checkpoints_that_are_all_damaged_or_of_other_runs() {
     let check = |spoil: &dyn Fn(&Path), parts: &[&str]| {
         copy(&whole, &broken);
         spoil(&broken);
-        // A start that another configuration asks for may come beside what is there.
+        // A start for another configuration may be added to the existing files.
         let kept = || {
             let mut files = files(&broken);
             files.retain(|(name, _)| !name.starts_with("start-"));
@@ -139,7 +139,7 @@ fn checkpoints_that_are_all_damaged_or_of_other_runs() {
         check(&other, &["broken/run.json", key, "got `other`"]);
     }
 
-    // Another model under manifests that are right: the method itself refuses its shapes.
+    // Another model under correct manifests: the method itself refuses its shapes.
     let small = fs::read_to_string(configs.join("small.toml")).unwrap();
     fs::write(configs.join("small.toml"), set(&small, "embed_dim", "24")).unwrap();
     let line = refused(&configs, &[&SMALL[..], &["--out", "whole", "--resume"]].concat());
@@ -157,7 +157,7 @@ fn checkpoints_that_are_all_damaged_or_of_other_runs() {
     check(&other_model, &["model.safetensors", "[704, 24]", "[704, 16]"]);
 }
 
-/// A rate so large that numbers leave the finite: the run stops at that step and keeps nothing of it.
+/// The learning rate is so large that numbers are not finite: the run stops at that step and keeps nothing of it.
 #[test]
 fn an_absurd_learning_rate() {
     let dir = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ fn an_absurd_learning_rate() {
             &["w/o MMM, seed 0, epoch 0, step ", "expected a finite loss, got NaN", tensor],
         );
         assert_eq!(line.ends_with("NaN"), tensor.is_empty(), "{line}");
-        // What may be left is of before: a checkpoint is due every five steps.
+        // Only checkpoints from before the failed step may be left: a checkpoint is due every five steps.
         let number = |text: &str, before: &str| -> Option<u64> {
             let digits = text.split(before).nth(1)?.chars().take_while(char::is_ascii_digit);
             digits.collect::<String>().parse().ok()
@@ -185,7 +185,7 @@ fn an_absurd_learning_rate() {
     }
 }
 
-/// What a run takes is said before anything is written, and refused where it is too much.
+/// A run's memory is printed before anything is written, and refused if it is too much.
 #[test]
 fn plans_and_too_little_memory() {
     let dir = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ fn plans_and_too_little_memory() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only the configurations");
 }
 
-/// A limit on the size of files stands for the end of the disk: writes fail, the program goes on.
+/// A limit on the size of files simulates a full disk: writes fail, but the signal does not end the program.
 #[cfg(unix)]
 #[test]
 fn full_disks() {
@@ -228,7 +228,7 @@ fn full_disks() {
     assert!(run(&configs, &run_args("whole")).status.success());
     let rows = |run: &str| files(&dir.path().join(run).join("rows"));
 
-    // From the start; at the first checkpoint, after which the run goes on as if nothing had been.
+    // The disk is full at the first file, at the closed form, or at the first checkpoint. A resumed run then ends as usual.
     holds(&limited(0, &run_args("none")), &["none/run.json", "File too large"]);
     assert!(files(&dir.path().join("none")).is_empty());
     holds(&limited(40, &run_args("begun")), &["begun/start-", "File too large"]);
@@ -243,7 +243,7 @@ fn full_disks() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(rows("full") == rows("whole"));
 
-    // At the report: the old one stays, whole.
+    // The disk is full at the report: the old report stays as a whole.
     let page = |run: &str| fs::read(dir.path().join(run).join("report.html")).unwrap();
     let before = page("full");
     let line = limited(40, &[&run_args("full")[..], &["--resume"]].concat());

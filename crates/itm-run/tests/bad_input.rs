@@ -101,7 +101,7 @@ fn configs_with_unknown_missing_and_impossible_keys() {
     ];
     for (broken, parts) in cases {
         fs::write(configs.join("broken.toml"), broken).unwrap();
-        // The command names another row than the broken one. The file is wrong all the same.
+        // The command names another row than the broken one, but the file is refused.
         let line = refused(&configs, &["reproduce", "broken", "--rows", "Full", "--out", "out"]);
         holds(&line, &["broken.toml"]);
         holds(&line, parts);
@@ -129,7 +129,7 @@ fn targets_that_extend_others_and_papers_that_nobody_makes() {
     refused(&["own.toml, extends", "one of other, own, small", "`small-too`"]);
     fs::copy(shipped("hubness-scenes.toml"), configs.join("other.toml")).unwrap();
     extends("own", "other");
-    refused(&["own.toml, extends", "method \"fne\"", "`other`, which is of \"hubness\""]);
+    refused(&["own.toml, extends", "method \"fne\"", "`other`, whose method is \"hubness\""]);
 
     extends("own", "small");
     change(&configs.join("own.toml"), |b| [&b[..], b"tables = \"none\"\n"].concat());
@@ -199,7 +199,11 @@ fn data_folders() {
         ),
         (
             |d| change(&d.join("images/test_000003.png"), |b| b[..b.len() / 2].to_vec()),
-            &["images/test_000003.png", "expected a whole image", "got a file that breaks off"],
+            &[
+                "images/test_000003.png",
+                "expected a whole image",
+                "got a truncated or damaged file",
+            ],
         ),
         (
             |d| fs::write(d.join("images/test_000003.png"), "<html>").unwrap(),
@@ -275,14 +279,14 @@ fn data_folders() {
         holds(&refused(&configs, &args), parts);
         assert!(!dir.path().join("out").exists(), "case {number}");
         if number + 1 < cases.len() {
-            // Without its features the folder is whole to a check: pictures and captions.
+            // The last case is no problem for a check: a folder without features is a folder of pictures and captions.
             let line = refused(&configs, &["data", "check", "broken"]);
             holds(&line, &["broken: expected no problem, got"]);
             holds(&line, parts);
         }
         assert!(files(&broken) == before, "case {number}");
     }
-    // And a protocol that insists on its numbers.
+    // A protocol that needs an exact number of images.
     change(&configs.join("own.toml"), |b| {
         set(&String::from_utf8(b).unwrap(), "protocol", "\"flickr_1k\"").into_bytes()
     });
@@ -291,7 +295,7 @@ fn data_folders() {
     assert!(!dir.path().join("out").exists());
 }
 
-/// A start that cannot be, and a stored one that is another's: one line, nothing overwritten.
+/// An impossible start, and a stored start that is damaged or belongs to other data: one line, nothing overwritten.
 #[test]
 fn starts() {
     let dir = tempfile::tempdir().unwrap();
@@ -316,7 +320,7 @@ fn starts() {
         let text = format!("{}[row.Full]\n", &own[..rows]).replacen(from, to, 1);
         fs::write(configs.join("wrong.toml"), text).unwrap();
         holds(&refused(&configs, &args), &parts);
-        _ = fs::remove_dir_all(dir.path().join("out")); // the rank is known when CCA was solved
+        _ = fs::remove_dir_all(dir.path().join("out")); // the rank is known only after CCA is solved
     }
 
     let args = ["reproduce", "own", "--data", "scenes", "--out", "whole", "--rows", "Full"];
@@ -351,7 +355,7 @@ fn a_whole_folder_runs_and_is_called_what_it_is() {
     let (configs, _) = exported(dir.path());
     let output = run(&configs, &["data", "check", "scenes"]);
     assert!(output.status.success() && text(&output.stdout).contains("no problem found"));
-    // Rows that train with the truth need a world that knows it; the others of the file run all the same.
+    // Rows that train with the truth need a world that knows it; the other rows of the file run without it.
     let args = ["reproduce", "own", "--data", "scenes", "--rows", "Full + truth"];
     let line = refused(&configs, &args);
     holds(&line, &["row.Full + truth", "a complete truth of Scenes", "got none"]);
@@ -361,6 +365,6 @@ fn a_whole_folder_runs_and_is_called_what_it_is() {
     let report = fs::read_to_string(dir.path().join("out/report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["dataset"], "Scenes");
-    let note = "the target is of Flickr8k; the data call themselves Scenes";
+    let note = "the target is for Flickr8k, but the data declare Scenes";
     assert!(report["notes"].as_array().unwrap().contains(&note.into()), "{}", report["notes"]);
 }

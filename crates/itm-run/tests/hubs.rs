@@ -1,4 +1,4 @@
-//! A target that trains nothing, as a user meets it: it trains its source once, then measures what is there.
+//! A target that trains nothing itself, as a user runs it: it trains its source once, and then measures the trained models.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -48,7 +48,7 @@ fn the_source_is_trained_once_and_never_touched() {
     let read = |path: &Path| -> serde_json::Value {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
-    // The embeddings are those the source reported on: nearest neighbours have its rSum.
+    // The embeddings are the ones that the source reported on, so nearest neighbours have its rSum.
     let source = read(&at("runs/small/report.json"));
     let row = source["rows"].as_array().unwrap().iter().find(|r| r["name"] == "Full").unwrap();
     let report = read(&seed.join("report.json"));
@@ -86,7 +86,7 @@ fn the_source_is_trained_once_and_never_touched() {
     refused(&["--out", "fourth"], "runs/small: expected a finished run");
 }
 
-/// Figure 2 of HAL, then Table 3 over the same models: a run that holds another report than its own table's serves too.
+/// Figure 2 of HAL, then Table 3 over the same models: a run that has only the report of a figure is enough.
 #[test]
 fn hubs_of_hal_are_counted_drawn_and_mitigated() {
     let dir = tempfile::tempdir().unwrap();
@@ -165,14 +165,14 @@ fn hubs_of_hal_are_counted_drawn_and_mitigated() {
     let all: f64 = shares.iter().map(|s| s[1].as_f64().unwrap()).sum();
     assert!((all - 1.0).abs() < 1e-9, "zeros are counted: {shares:?}");
 
-    // A row that the run lacks is trained, in a run of its own.
+    // A row that the run does not have is trained in a new run.
     let output = reproduce(&["--rows", "MAX+HAL", "--out", "second"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     for part in ["expected a model of MAX+HAL, seed 0", "Models of runs/small-hal-2"] {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
-    // Order embeddings are no matter of inner products: their scores are what is corrected.
+    // Order embeddings do not score by inner products, so the scores themselves are corrected.
     let order = set(&set(&hubs, "rows", "[\"Order SUM\"]"), "printed", "{}");
     fs::write(configs.join("hubs.toml"), order).unwrap();
     let output = reproduce(&["--out", "third"]);

@@ -1,4 +1,4 @@
-//! The binary as a user meets it: a run; killed at every stage and resumed, the same run.
+//! The binary as a user runs it: a run that is killed at every stage and resumed ends like an uninterrupted run.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -58,7 +58,7 @@ fn trainings_at_a_time_end_with_the_same_bits() {
     };
     assert!(shown("one", &["--jobs", "1"]).contains("jobs  1 at a time"));
     assert!(shown("two", &["--jobs", "2"]).contains("jobs  2 at a time"));
-    // Killed in the middle of two trainings, it goes on with two.
+    // A run that is killed in the middle of two trainings resumes both.
     let two: Kill = |s| s.steps("full") >= 5 && s.steps("w-o-mmm") >= 5;
     assert!(spawn_and_kill(&configs, &out("killed"), &["--jobs", "2"], &two), "it ended too early");
     shown("killed", &["--jobs", "2"]);
@@ -68,7 +68,7 @@ fn trainings_at_a_time_end_with_the_same_bits() {
     }
 }
 
-/// Everything a report measured, but for the time it took.
+/// Everything that a report measured, except the time.
 fn measured(run: &Path) -> serde_json::Value {
     let text = fs::read_to_string(run.join("report.json")).unwrap();
     let mut report: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -80,7 +80,7 @@ fn measured(run: &Path) -> serde_json::Value {
     serde_json::json!([report["rows"], report["comparisons"]])
 }
 
-/// When a run is killed: as soon as this is so.
+/// A run is killed as soon as this is true.
 type Kill = fn(&Stage) -> bool;
 
 const KILLS: [Kill; 9] = [
@@ -92,7 +92,7 @@ const KILLS: [Kill; 9] = [
     |s| s.steps("full") >= 36 && s.writing("full") || s.steps("full") >= 40,
     |s| s.exists("rows/w-o-mmm/seed-0/log.jsonl"),
     |s| s.steps("w-o-mmm") >= 5 && s.writing("w-o-mmm") || s.steps("w-o-mmm") >= 15,
-    |s| s.steps("w-o-mmm") >= LAST, // everything but the report is there
+    |s| s.steps("w-o-mmm") >= LAST, // everything except the report is there
 ];
 
 /// Steps of a row of the small target: 4 epochs of 300 / 16.
@@ -115,12 +115,12 @@ impl Stage<'_> {
         entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect()
     }
 
-    /// A checkpoint is half written.
+    /// Whether a checkpoint is half written.
     fn writing(&self, row: &str) -> bool {
         self.checkpoints(row).iter().any(|name| name.ends_with(".tmp"))
     }
 
-    /// The newest whole checkpoint; 0 without one.
+    /// The step of the newest whole checkpoint; 0 without one.
     fn steps(&self, row: &str) -> u64 {
         let step = |name: &String| name.strip_prefix("step-")?.parse().ok();
         self.checkpoints(row).iter().filter_map(step).max().unwrap_or(0)
@@ -136,7 +136,7 @@ fn arguments(out: &Path) -> Vec<&str> {
     arguments
 }
 
-/// Whether the run was still going when it was killed.
+/// Starts a run and kills it; returns whether it still ran when it was killed.
 fn spawn_and_kill(configs: &Path, out: &Path, more: &[&str], kill: &Kill) -> bool {
     let arguments = [&arguments(out), more].concat();
     let mut child =

@@ -1,4 +1,4 @@
-//! Tables and figures of the paper, ensembles and re-scoring, as a user meets them: rows are trained once.
+//! Tables and figures of the paper, ensembles and re-scoring, as a user runs them: rows are trained only once.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -30,8 +30,8 @@ fn tables_and_figures_share_their_rows() {
     let configs = small_configs(dir.path());
     let file = configs.join("small.toml");
     let small = fs::read_to_string(&file).unwrap();
-    // So few steps learn little: from random weights, with a larger rate and statistics that are kept, there is a posterior at
-    // every epoch's end.
+    // A few steps learn little. With random weights, a larger learning rate and statistics that are never reset, there is a
+    // posterior at every epoch's end.
     let mut learning = small;
     for (key, value) in [
         ("start", "\"random\""),
@@ -45,7 +45,7 @@ fn tables_and_figures_share_their_rows() {
     fs::write(&file, learning).unwrap();
     let out = dir.path().join("out");
 
-    // Table 1: two seeds together stand beside the paper's ensemble, and re-scored beside nearest neighbours.
+    // Table 1 has an ensemble of two seeds beside the paper's ensemble, and re-scored rows beside nearest neighbours.
     let shown = reproduce(
         &configs,
         &["--table", "1", "--seeds", "2", "--rescore", "csls,rgm", "--verbose"],
@@ -87,7 +87,7 @@ fn tables_and_figures_share_their_rows() {
     );
     assert!(rescored[2]["lambda"].as_str().unwrap().contains("i2t"), "chosen on validation");
 
-    // The audit is there epoch by epoch.
+    // The audit has every epoch.
     let truth = &table["rows"][6]["truth"];
     assert_eq!(truth["epochs"].as_array().unwrap().len(), 4, "{truth}");
     for name in ["FNE official", "FNE paper"] {
@@ -110,7 +110,7 @@ fn tables_and_figures_share_their_rows() {
     assert!(page.contains("Figure 5: rSum over") && page.contains("negatives that are false"));
     assert!(!out.join("report.json").exists(), "the command does not name the target's own table");
 
-    // What the row takes for unannotated matches, of both splits; and a row that has no posterior.
+    // The unannotated pairs that the row takes for matches, of both splits; then wrong options.
     let explain =
         |rest: &[&str]| run(&configs, &[&["explain", "fne", "--run", "out"], rest].concat());
     for (split, name) in [("test", "test_"), ("train", "train_")] {
@@ -147,7 +147,7 @@ fn tables_and_figures_share_their_rows() {
     assert!(text(&output.stderr).contains("nowhere/run.json: No such file"));
 }
 
-/// Without its data a target runs the rows that its substitute has for the table: here a row more.
+/// Without its data, a target runs the rows that its substitute has for the table: here one row more.
 #[test]
 fn a_substitute_runs_its_own_rows() {
     let dir = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn a_substitute_runs_its_own_rows() {
     };
     let own = planned(&[]);
     assert!(own.contains("rows  Full | w/o FNE | w/o MMM | w/o MMM+FNE | InfoNCE\n"), "{own}");
-    assert!(own.contains("Its table runs on Scenes instead, as small has it."), "{own}");
+    assert!(own.contains("Its table runs on Scenes instead, as in small."), "{own}");
     for (rest, rows) in [
         (["--table", "4"], "rows  Full | p = 1/1000 | p = 1/5000 | p = 1/50000 | p = 1/100000\n"),
         (["--rows", "InfoNCE"], "rows  InfoNCE\n"),
@@ -171,7 +171,7 @@ fn a_substitute_runs_its_own_rows() {
     }
 }
 
-/// `Again` is `Full` without a step of its own, `More` trains on; both are shown before the row that they begin with.
+/// `Again` is `Full` without a further step, and `More` trains on. The table shows both before the rows that they begin with.
 const BEGUN: &str = r#"
 [row.Again]
 like = "Full"
@@ -225,7 +225,7 @@ fn rows_begin_with_rows_and_answer_together() {
     assert!(joined["rsum"] != full["rsum"] && joined["rsum"] != without["rsum"]);
     assert!(out.join("rows/more/seed-1/checkpoints/step-18").is_dir(), "an epoch of its own");
 
-    // The same again, and with one row that is another: nothing is trained twice.
+    // Another table of the same rows: nothing is trained twice.
     let rows = files(&out.join("rows"));
     reproduce(&configs, &["--table", "same", "--seeds", "2", "--resume"]);
     assert!(files(&out.join("rows")) == rows, "something was trained");
@@ -235,7 +235,7 @@ fn rows_begin_with_rows_and_answer_together() {
     for part in ["i2t", "t2i", "rsum", "ci95"] {
         assert_eq!(joined[part], full[part], "the mean of equal scores: {part}");
     }
-    // Rows that the command leaves out are not together; one that was trained before is enough to begin with.
+    // If the command leaves rows out, no row averages them. A row may begin with a row that was trained before.
     reproduce(&configs, &["--table", "on", "--rows", "Again", "--seeds", "2", "--resume"]);
     assert_eq!(names(&report(&out.join("table-on")))[5..], ["Again"]);
 

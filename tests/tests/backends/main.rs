@@ -1,8 +1,8 @@
-//! The contract of the backends: every operation of `itm-kernels`, a training step and an evaluation give on each
-//! backend of the build what they give on `cpu`, whose kernels have references of their own.
+//! The contract of the backends: every operation of `itm-kernels`, a training step and an evaluation give the same result
+//! on each backend of the build as on `cpu`. The kernels of `cpu` have their own references.
 //!
 //! `cargo test -p itm-tests --features wgpu --test backends -- --nocapture` prints the largest deviations. Without
-//! another backend in the build `cpu` is compared with itself, bit by bit.
+//! another backend in the build, `cpu` is compared with itself, bit by bit.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -16,9 +16,9 @@ use burn::tensor::Device;
 use itm_run::devices::{BUILT, device};
 use values::Values;
 
-/// Backends and their devices: all of the build but `cpu`, or `cpu` alone.
+/// Backends and their devices: all backends of the build except `cpu`, or only `cpu`.
 ///
-/// CUDA may be built and absent, which is said; what else is built must be there.
+/// CUDA may be built without a device; then a message says so. Every other built backend must be present.
 fn backends() -> Vec<(&'static str, Device)> {
     let others: Vec<&str> = BUILT.iter().copied().filter(|&name| name != "cpu").collect();
     let names = if others.is_empty() { vec!["cpu"] } else { others };
@@ -33,7 +33,7 @@ fn backends() -> Vec<(&'static str, Device)> {
     found.collect()
 }
 
-/// Compares what `run` gives on every backend with what it gives on `cpu`; `bound` is of [`values::deviation`].
+/// Compares the values of `run` on every backend with its values on `cpu`; `bound` limits [`values::deviation`].
 fn compare(what: &str, bound: f64, run: impl Fn(&Device) -> Values) {
     let want = run(&device("cpu").unwrap());
     for (name, device) in backends() {
@@ -64,7 +64,7 @@ fn one_training_step() {
     }
 }
 
-/// A model of each method trained on `cpu` and loaded on the backend: the same recalls, scores within the bound.
+/// A model of each method is trained on `cpu` and loaded on the backend: the recalls are equal, the scores are within the bound.
 #[test]
 fn one_evaluation() {
     let mut methods: Vec<common::Row> = common::rows();

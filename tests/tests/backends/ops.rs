@@ -1,4 +1,4 @@
-//! Every operation of `itm-kernels`: an entry each.
+//! One entry for every operation of `itm-kernels`.
 
 use burn::tensor::{Device, Tensor};
 use itm_core::encoders::{BiGruText, BiGruTextShape, TokenBatch};
@@ -12,15 +12,15 @@ use itm_kernels::{
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
 
-/// One operation: what it gives on a device with autodiff, gradients included.
+/// One operation: its values on a device with autodiff, including gradients.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    /// Largest deviation from `cpu`, of [`crate::values::deviation`].
+    /// Largest allowed [deviation](crate::values::deviation) from `cpu`.
     pub(crate) bound: f64,
     pub(crate) run: fn(&Device) -> Values,
 }
 
-/// Widths are odd on purpose: no tile, no vector fits them.
+/// Widths are odd on purpose: they are multiples of no tile and no vector.
 pub(crate) const CASES: &[Case] = &[
     Case {
         name: "gru",
@@ -119,7 +119,7 @@ pub(crate) const CASES: &[Case] = &[
         run: |d| learnt(LayerNorm::new(131, 1e-12, d), x([3, 6, 131], d), |m, x| m.forward(x)),
     },
     Case {
-        // Rows far from zero, where E[x²] − E[x]² has no digit left.
+        // Rows far from zero, where E[x²] − E[x]² loses all digits.
         name: "layer_norm, mean 100",
         bound: 1e-4, // the input itself has 24 bits: 100 ± 1 leaves 17 of the deviation
         run: |d| {
@@ -158,7 +158,7 @@ pub(crate) const CASES: &[Case] = &[
         run: |d| applied(uniform([4, 3, 37], 9.0, 7, d), |x| softmax(x, Some(&[20, 37, 0, 1]))),
     },
     Case {
-        // What does not count is not read, whatever stands there.
+        // Padding is not read, whatever value it holds.
         name: "softmax, NaN in the padding",
         bound: 1e-5,
         run: |d| {
@@ -193,7 +193,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Clipping, decay of matrices alone, and moments that have seen three gradients.
+/// Clipping, decay only for matrices, and moments after three gradients.
 fn adamw(device: &Device) -> Values {
     let (clip, decayed) = (Some(2.0), Decayed::Matrices);
     let options = AdamOptions { weight_decay: 0.1, clip, decayed, ..Default::default() };
@@ -227,7 +227,7 @@ fn block(device: &Device, order: NormOrder, memory: Memory, keys: Option<&[usize
     learnt(block, x([4, 6, 39], device), |m, x| m.forward(x, keys, Noise::Seeded(5)))
 }
 
-/// Captions of unequal lengths; the vectors of their words are read and changed.
+/// Captions of unequal lengths; their word vectors are read and changed.
 fn words(device: &Device) -> Values {
     let shape = BiGruTextShape { vocabulary: 9, word_width: 7, hidden: 19 };
     let captions = TokenBatch::new(&[&[2, 5, 8][..], &[1, 3, 3, 4, 6, 2], &[4], &[7, 7, 1, 5]]);

@@ -16,11 +16,11 @@ use crate::values::Values;
 /// The bound for a step's loss and gradient norm: the bound of cross attention, which is the widest of all operations.
 pub(crate) const BOUND: f64 = 2e-5;
 
-/// Of the weights after it. Adam's first update is the rate times the sign of a gradient, however small: where a gradient is
-/// nothing but rounding, so is its sign, and twice the rate is a hundredth of the largest weight.
+/// The bound for the weights after the step. Adam's first update is the rate times the sign of a gradient, however small the
+/// gradient is. Where a gradient is only rounding, its sign is random, and twice the rate is a hundredth of the largest weight.
 pub(crate) const WEIGHTS: f64 = 2e-2;
 
-/// Images of the evaluation: more than the model can tell apart.
+/// Images of the evaluation: more than the model can distinguish.
 const IMAGES: usize = 60;
 
 /// Loss and norm of the gradients of one step, and all weights after it.
@@ -73,7 +73,7 @@ pub(crate) fn evaluate(row: &Row, folder: &Path, device: &Device) -> (Values, [f
     (vec![("scores".to_owned(), scores)], [a, b, c, d, e, f])
 }
 
-/// Features and captions by a rule: image `i` has two words that others have too.
+/// Features and captions by a rule: image `i` has two words that other images have too.
 fn data() -> Data {
     let value = |k: usize| {
         let (i, j) = (k / DIM, k % DIM);

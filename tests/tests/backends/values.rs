@@ -1,4 +1,4 @@
-//! What an operation gives on a device, by name, and how far two of these are apart.
+//! The named values of an operation on a device, and the deviation between two devices.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -11,7 +11,7 @@ pub(crate) type Values = Vec<(String, Vec<f32>)>;
 /// The largest `|got − want| / max |want|` over all tensors, and the tensor's name.
 ///
 /// # Panics
-/// If the names or sizes differ, something is not finite, or a wanted tensor is all but zero: nothing was compared.
+/// If the names or sizes differ, a value is not finite, or a wanted tensor is nearly zero, so that a comparison says nothing.
 pub(crate) fn deviation(got: &Values, want: &Values) -> (f64, String) {
     let names = |values: &Values| -> Vec<(String, usize)> {
         values.iter().map(|(name, v)| (name.clone(), v.len())).collect()
@@ -22,15 +22,15 @@ pub(crate) fn deviation(got: &Values, want: &Values) -> (f64, String) {
         let finite = |values: &[f32]| values.iter().all(|v| v.is_finite());
         assert!(finite(got) && finite(want), "{name} is not finite");
         let largest = want.iter().fold(0.0f64, |m, &w| m.max(f64::from(w).abs()));
-        // What begins at 0 stays next to it where nothing moves it: the momentum copy of a row that has no momentum, the bias of a head
-        // that has no loss yet, a bias whose gradient is as small as Adam's ε. It is next to 0 on both.
+        // A tensor that begins at 0 stays near 0 if nothing moves it: the momentum copy of a row that has no momentum, the bias of a
+        // head that has no loss yet, a bias whose gradient is as small as Adam's ε. It must be near 0 on both devices.
         let begins_at_zero = ["bias", "beta"].iter().any(|end| name.ends_with(end));
         let next_to_zero = |values: &[f32]| values.iter().all(|v| v.abs() <= 1e-6);
         if (begins_at_zero || name.contains("residual.second")) && next_to_zero(want) {
-            assert!(next_to_zero(got), "{name} is all but zero on one device alone");
+            assert!(next_to_zero(got), "{name} is nearly zero on only one device");
             continue;
         }
-        assert!(largest > 1e-6, "{name} is all but zero: {largest:e}"); // second moments are small
+        assert!(largest > 1e-6, "{name} is nearly zero: {largest:e}"); // second moments are small
         let off = got.iter().zip(want).map(|(&g, &w)| (f64::from(g) - f64::from(w)).abs());
         let off = off.fold(0.0, f64::max) / largest;
         if off > worst.0 {
@@ -42,7 +42,7 @@ pub(crate) fn deviation(got: &Values, want: &Values) -> (f64, String) {
 
 /// Output of `forward`, and the gradients of its input and of the module's parameters for the loss Σ output · weights.
 ///
-/// Input, parameters and weights are uniform and a function of their place alone, the same on every device.
+/// Input, parameters and weights are uniform and depend only on their place, so they are the same on every device.
 pub(crate) fn learnt<M: Module, const N: usize, const D: usize>(
     module: M,
     input: Tensor<N>,

@@ -1,4 +1,4 @@
-//! Every row of every method, made small, and eight pairs that it trains on: image `i` and its caption share a pattern.
+//! Every row of every method at a small size, and eight pairs for training: image `i` and its caption share a pattern.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use itm_run::plan::Sizes;
 pub(crate) const PAIRS: usize = 8;
 pub(crate) const DIM: usize = 12;
 pub(crate) const VOCABULARY: usize = 20;
-/// Of a method that sees regions: an image has its row of features and one that all images have.
+/// Regions per image for a method that sees regions: the image's row of features, and a row that all images share.
 const REGIONS: usize = 2;
 
-/// What the rows of `<method>-scenes` have in small: keys that a method does not have are passed over.
+/// Small values for the keys of `<method>-scenes`. Keys that a method does not have are ignored.
 const SMALL: [(&str, &str); 13] = [
     ("dims", "8"),
     ("embed_dim", "16"),
@@ -34,7 +34,7 @@ const SMALL: [(&str, &str); 13] = [
     ("mb_rate", "1.0"),
     ("mb_k", "3"),
     ("maskings", "2"),
-    ("hidden_dropout", "0.0"), // sixteen numbers are few to lose some
+    ("hidden_dropout", "0.0"), // sixteen values are too few to drop some
 ];
 
 /// A row of a method.
@@ -73,10 +73,11 @@ fn small(text: &str) -> String {
         let few =
             value.and_then(|value| value.trim().parse().ok()).is_some_and(|n| (1..4).contains(&n));
         if last == "epochs" && few {
-            return format!("{key} = 4\n"); // a law trains for four: a rate would fall to nothing before
+            // A law trains for four epochs: with fewer the rate would fall to zero before the end.
+            return format!("{key} = 4\n");
         }
         match SMALL.iter().find(|(name, _)| *name == last) {
-            // A row without a bank, or with another one, stays without or with another one.
+            // A row without a bank stays without a bank, and a row with another size keeps another size.
             Some((name, _)) if *name == "bank_size" && line.contains("= 0") => format!("{line}\n"),
             Some((name, _)) if *name == "bank_size" && key != *name => format!("{key} = 16\n"),
             Some((_, value)) => format!("{key} = {value}\n"),
@@ -91,7 +92,7 @@ pub(crate) fn configs() -> PathBuf {
 }
 
 impl Row {
-    /// The target it is of: one for each method.
+    /// The row's target: one for each method.
     pub(crate) fn target(&self) -> &str {
         &self.config.name
     }
@@ -103,12 +104,12 @@ impl Row {
         recipe
     }
 
-    /// A model, which knows the truth if it trains with it: captions match their own image and no other.
+    /// A model. If it trains with the truth, it gets the truth that captions match only their own image.
     pub(crate) fn model(&self, seed: u64, device: &Device) -> Box<dyn Method> {
         self.model_by(seed, &own(), &Data::new(), device)
     }
 
-    /// The same by another truth, or for other pairs.
+    /// Like [`Row::model`], with another truth or for other pairs.
     pub(crate) fn model_by(
         &self,
         seed: u64,
@@ -140,7 +141,7 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
-    let captions = 100 * PAIRS; // a rate that falls over the run does so over a hundred steps per epoch
+    let captions = 100 * PAIRS; // a rate that falls over the run falls over a hundred steps per epoch
     Sizes {
         features: DIM,
         region_width: DIM,
@@ -152,12 +153,12 @@ pub(crate) fn sizes() -> Sizes {
     }
 }
 
-/// What the terms count.
+/// The idf of the terms.
 pub(crate) fn idf() -> Vec<f32> {
     (0..VOCABULARY).map(|term| 1.0 + (term % 3) as f32).collect()
 }
 
-/// Maps of a width that a start could be: no two entries alike.
+/// Maps of a width that a start could have, with varied entries.
 pub(crate) fn start(width: usize) -> Start {
     let map = |inputs: usize, shift: usize| {
         let value = |k: usize| ((k * 37 + shift) % 101) as f32 / 101.0 - 0.5;
@@ -167,13 +168,13 @@ pub(crate) fn start(width: usize) -> Start {
     Start { image: map(DIM, 3), text: map(VOCABULARY, 50) }
 }
 
-/// The words of a caption, each a number.
+/// The words of a caption: each word is one piece.
 fn words(caption: &str) -> Result<Vec<Word>> {
     let words = caption.split(' ').zip(0..);
     Ok(words.map(|(word, k)| Word { text: word.to_owned(), pieces: k..k + 1 }).collect())
 }
 
-/// Captions match their own image and no other.
+/// Captions match only their own image.
 pub(crate) fn own() -> Relevance {
     Relevance::new(PAIRS, (0..PAIRS as u32).map(|i| vec![i]).collect())
 }
@@ -186,8 +187,8 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// One non-negative row per image, each with its own large value; captions of one to four words; the first word names
-    /// the image.
+    /// One non-negative row per image, each with one large value at its own place. Captions have one to four words, and the
+    /// first word names the image.
     pub(crate) fn new() -> Self {
         let value = |k: usize| if k % DIM == k / DIM { 4.0 } else { ((k * 7) % 5) as f32 / 5.0 };
         let words = |i: u32| (0..=i % 4).map(|j| if j == 0 { 2 + i } else { 11 + j }).collect();
@@ -198,7 +199,7 @@ impl Data {
         }
     }
 
-    /// The texts with a word for each number.
+    /// The texts, with a word for each number.
     fn written(&self) -> Vec<String> {
         let spelled = |text: &Vec<u32>| text.iter().map(|n| format!("w{n}")).collect::<Vec<_>>();
         self.texts.iter().map(|text| spelled(text).join(" ")).collect()
@@ -210,7 +211,7 @@ impl Data {
     }
 }
 
-/// A method that sees regions, given features.
+/// A method that sees regions; this wrapper makes the regions from features.
 struct OfRegions(Box<dyn Method>);
 
 impl OfRegions {
@@ -225,11 +226,11 @@ impl OfRegions {
     }
 
     fn read(items: Items) -> Result<Items> {
-        let ImageItems::Features(features) = items.images else { panic!("features alone") };
+        let ImageItems::Features(features) = items.images else { panic!("only features") };
         let (counts, values) = Self::regions(&features.values);
         let boxes = [0.0, 0.5].map(|x1| Bounds { x1, y1: 0.0, x2: x1 + 0.5, y2: 1.0 });
         let regions = Regions::new(DIM, counts, values)?.with_boxes(boxes.to_vec())?;
-        // For as long as the scores: a few hundred bytes of a test.
+        // The regions must live as long as the scores; a test leaks a few hundred bytes.
         Ok(Items { images: ImageItems::Regions(Box::leak(Box::new(regions))), ..items })
     }
 }
@@ -242,7 +243,7 @@ impl Method for OfRegions {
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step> {
         let (counts, values) = Self::regions(batch.images.values());
         let images = Images::Regions { width: DIM, counts: &counts, values: &values };
-        // A split with a value that is not finite cannot be read; the batch has it too.
+        // Regions with a value that is not finite cannot be read. The batch has the same value.
         let train = batch.train.and_then(|items| Self::read(items).ok());
         self.0.step(&Batch { images, train, ..*batch }, seed, observe)
     }
@@ -268,7 +269,7 @@ impl Method for OfRegions {
     }
 }
 
-/// All that a model saves, by file.
+/// Everything that a model saves, by file.
 pub(crate) fn saved(model: &dyn Method) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let write = &mut |name: &str, contents: &[u8]| {
@@ -279,7 +280,7 @@ pub(crate) fn saved(model: &dyn Method) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Writes what a model saves into a folder.
+/// Writes the saved files of a model into a folder.
 pub(crate) fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) {
     files.iter().for_each(|(name, contents)| fs::write(folder.join(name), contents).unwrap());
 }

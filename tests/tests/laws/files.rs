@@ -1,4 +1,4 @@
-//! Laws of what is saved: it is whole or refused by name, and the plan counts it.
+//! Laws of saved files: a file is whole or refused by name, and the plan counts its weights.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +25,7 @@ fn a_saved_model_is_the_same() {
     }
 }
 
-/// A training that begins with what another has learnt: the same scores, and not a step made.
+/// A training that begins with the learnt weights of another model: the same scores, and no step counted.
 #[test]
 fn a_model_begins_with_what_another_has_learnt() {
     let progress = |model: &dyn Method| {
@@ -55,7 +55,7 @@ fn a_model_begins_with_what_another_has_learnt() {
     }
 }
 
-/// What loading a changed copy of the files says; the model that refused them is as it was.
+/// The error of loading a changed copy of the files. The model that refused them must not change.
 fn refused(model: &mut dyn Method, files: &Files, name: &str, contents: Vec<u8>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut files = files.clone();
@@ -111,7 +111,7 @@ fn a_missing_misshaped_or_foreign_entry_is_refused_by_name() {
     }
 }
 
-/// Each method is given the files of every other one.
+/// Each method gets the files of every other method.
 #[test]
 fn the_files_of_another_model_are_refused() {
     let mut first = rows();
@@ -125,7 +125,7 @@ fn the_files_of_another_model_are_refused() {
     }
 }
 
-/// Weights that learn and their moving average: all numbers of the file of the model.
+/// Trained weights and their moving average are all numbers of the model's file.
 #[test]
 fn the_plan_counts_the_models_weights() {
     for row in rows() {

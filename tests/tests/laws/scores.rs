@@ -1,4 +1,4 @@
-//! Laws of scores: the pairs beside a pair do not change its score.
+//! Laws of scores: other pairs do not change the score of a pair.
 
 use burn::tensor::Device;
 use itm_core::Pairs;
@@ -30,7 +30,7 @@ fn blocks_and_pairs_have_the_bits_of_the_matrix() {
     }
 }
 
-/// Half of the items in reverse: other neighbours in a batch, other padding, another order.
+/// Half of the items in reverse order: other neighbours in a batch, other padding, another order.
 #[test]
 fn a_score_does_not_depend_on_what_stands_beside_it() {
     for row in rows() {
@@ -62,8 +62,8 @@ fn scores_do_not_depend_on_threads() {
     assert!(of(1) == of(3));
 }
 
-/// `cos(Wxᵀ x + bx, Wyᵀ y + by)` in double precision, `y` the idf of a caption's terms at unit length: what a row that begins
-/// with given maps scores before its first step, whatever stands beside the maps.
+/// `cos(Wxᵀ x + bx, Wyᵀ y + by)` in double precision, where `y` is the idf of a caption's terms at unit length. A row that
+/// begins with given maps has this score before its first step, whatever modules it adds to the maps.
 #[test]
 fn a_start_gives_the_scores_of_its_maps() {
     let data = Data::new();
@@ -71,7 +71,7 @@ fn a_start_gives_the_scores_of_its_maps() {
     for row in rows() {
         let Some(asked) = row.recipe(0).start() else { continue };
         if row.name.contains("Order") || matches!(row.recipe(0).sees(), Sees::Regions) {
-            continue; // another similarity; several rows an item
+            continue; // another similarity; several rows per item
         }
         let (start, d) = (start(asked.width), asked.width);
         let mapped = |map: &itm_core::start::LinearMap, inputs: &[(usize, f64)]| -> Vec<f64> {

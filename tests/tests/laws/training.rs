@@ -1,4 +1,4 @@
-//! Laws of a training: finite, seeded, resumable, and nothing is lost to a step that fails.
+//! Laws of a training: it is finite, seeded and resumable, and a failed step changes nothing.
 
 use burn::tensor::Device;
 use itm_core::Relevance;
@@ -27,14 +27,14 @@ fn one_seed_gives_one_result_and_another_seed_another() {
         let ((a, of_a), (b, of_b)) = (trained(&row, 1, 3), trained(&row, 1, 3));
         assert_eq!(of_a, of_b, "{}", row.name);
         assert!(saved(&*a) == saved(&*b), "{}", row.name);
-        // Where all weights are given, seeds differ in the order of the pairs, which a law does not have.
+        // Where all weights are given, seeds only change the order of the pairs; the laws use a fixed order.
         let [first, second] = [1, 2].map(|seed| saved(&*row.model(seed, &Device::flex())));
         let same = scores(&*a) == scores(&*trained(&row, 2, 3).0);
         assert_eq!(same, first == second, "{}", row.name);
     }
 }
 
-/// Stopped in the middle of an epoch or between two, saved, and gone on with by a model of another seed.
+/// A training stops in the middle of an epoch or between two epochs and is saved. A second model loads it and goes on.
 #[test]
 fn a_resumed_training_ends_with_the_same_bits() {
     for row in rows() {
@@ -79,14 +79,14 @@ fn a_step_that_fails_changes_nothing() {
     }
 }
 
-/// The truth is for audits: with it, without it and with another one a training ends in the same bits, but for rows that say
-/// that they train with it.
+/// The truth is only for audits: with the truth, without it and with another truth a training ends with the same bits.
+/// Rows that train with the truth by name are the exception.
 #[test]
 fn the_truth_reaches_no_training_but_by_name() {
     let device = Device::flex();
     let mut by_name = 0;
     for row in rows() {
-        // Every caption is true of the next image too.
+        // Every caption is also true of the next image.
         let next = |i: u32| vec![i, (i + 1) % PAIRS as u32];
         let other = Relevance::new(PAIRS, (0..PAIRS as u32).map(next).collect());
         let [plain, audited, misled] = [None, Some(&own()), Some(&other)].map(|truth| {
@@ -101,7 +101,7 @@ fn the_truth_reaches_no_training_but_by_name() {
     assert!(by_name > 0, "some row leaves true pairs out");
 }
 
-/// Rows whose loss does not ask for more: the AAAI losses let a pair be once its negatives are below e = 0.3.
+/// Rows whose loss needs no more: the AAAI losses ignore a pair once its negatives are below e = 0.3.
 const SATISFIED: [&str; 2] = ["AAAI local", "AAAI bank"];
 
 /// Each image's own caption comes first, whatever the row's loss and draw.
@@ -110,7 +110,7 @@ fn eight_pairs_are_learnt() {
     let mut short = vec![];
     for row in rows() {
         if row.recipe(0).course().epochs == 0 {
-            continue; // it scores what another row has learnt
+            continue; // it only scores with another row's weights
         }
         let mut model = row.model(0, &Device::flex());
         let losses = train(&mut *model, 0..4, 100, Observe::Off);

@@ -1,4 +1,4 @@
-//! All keys of a configuration, by its types.
+//! All keys of a configuration, from its types.
 
 use serde_json::Value;
 
@@ -7,22 +7,22 @@ use crate::source::{Name, Source};
 /// One key of a file.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Names from the outermost section down.
+    /// Names, from the outermost section inwards.
     pub(crate) path: Vec<String>,
-    /// Keys that must have these values for this one to be there.
+    /// This key exists only if these keys have these values.
     pub(crate) under: Vec<(Vec<String>, String)>,
     pub(crate) says: String,
-    /// What it can be, with the first sentence of each; empty where any number or text will do.
+    /// The allowed values, with the first sentence of each comment; empty if any number or text is allowed.
     pub(crate) choices: Vec<(String, String)>,
 }
 
 impl Key {
-    /// With dots.
+    /// The path, joined with dots.
     pub(crate) fn name(&self) -> String {
         self.path.join(".")
     }
 
-    /// What a configuration has here; none where it has no such key.
+    /// The value that a configuration has here; none if it has no such key.
     pub(crate) fn value(&self, config: &Value) -> Option<String> {
         let at =
             |path: &[String]| path.iter().try_fold(config, |value, key| value.get(key)).cloned();
@@ -36,7 +36,7 @@ impl Key {
     }
 }
 
-/// All keys below a type, in the order of its fields.
+/// All keys below a type, in the order of the fields.
 pub(crate) fn keys(source: &Source, root: &Name) -> Vec<Key> {
     let mut keys = Vec::new();
     let (path, under) = (&mut Vec::new(), &mut Vec::new());
@@ -89,7 +89,7 @@ fn first_sentence(text: &str) -> String {
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_owned()
 }
 
-/// As a file has it, without the quotes.
+/// The value as a file has it, without the quotes.
 fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -110,7 +110,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// By hand.
+/// Expected texts written by hand.
 #[test]
 fn values_are_written_as_in_a_file() {
     use serde_json::json;

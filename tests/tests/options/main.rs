@@ -1,5 +1,5 @@
-//! `docs/options.md`, the map of all options: what the papers print, what the released programs have, what is used here. It is made of the
-//! presets' values, the configurations' types and their comments, and must be what the code says.
+//! `docs/options.md`, the list of all options: the values of the papers, of the released programs, and here. The page is made from the
+//! presets' values and from the configurations' types and comments, and it must agree with the code.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -17,17 +17,17 @@ use source::{Name, Source};
 /// Crates whose types occur in a configuration.
 const CRATES: [&str; 6] = ["fne", "hubness", "itm-core", "itm-kernels", "naaf", "tags-dc"];
 
-/// Says that the page is to be written, not compared: `cargo xtask options`.
+/// If this variable is set, the test writes the page instead of comparing it: `cargo xtask options`.
 const WRITE: &str = "ITM_WRITE_OPTIONS";
 
 fn of<T: Serialize>(presets: [T; 3]) -> [serde_json::Value; 3] {
     presets.map(|preset| serde_json::to_value(preset).unwrap())
 }
 
-/// Every configuration: its type, its presets in the order paper, program, here, and the keys about which the first two say nothing.
+/// Every configuration: its type, its presets in the order paper, program, here, and the keys on which each source is silent.
 fn parts() -> Vec<Part> {
     let part = |title, about, package: &str, root: &str, values, silent| {
-        let file = (root == "Settings").then(|| "study/settings.rs".to_owned()); // there is another one in reports
+        let file = (root == "Settings").then(|| "study/settings.rs".to_owned()); // reports have another `Settings`
         let root = Name { package: package.to_owned(), file, name: root.to_owned() };
         Part { title, about, root, columns: Columns { values, silent }, then: vec![] }
     };
@@ -101,7 +101,7 @@ fn the_page_is_what_the_code_says() {
     );
 }
 
-/// Each key that a source leaves open is a key, and every value of a preset stands on the page: no key of a configuration is forgotten.
+/// Each key that a source leaves open exists, and the page has every value of a preset: no key of a configuration is forgotten.
 #[test]
 fn silence_and_values_are_about_keys() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -112,12 +112,12 @@ fn silence_and_values_are_about_keys() {
         let names: Vec<_> = keys.iter().map(keys::Key::name).collect();
         for value in &part.columns.values {
             for (at, _) in page::leaves(value) {
-                // A value may have a part of its own: `alpha_star = { from_epoch = 15 }`.
+                // A value may have parts: `alpha_star = { from_epoch = 15 }`.
                 let known = |name: &String| at == *name || at.starts_with(&format!("{name}."));
                 assert!(names.iter().any(known), "{}: no key {at} in its type", part.title);
             }
         }
-        // The two parts of one crate share their list.
+        // Two parts of one crate share one list of keys.
         let package = &part.root.package;
         let of_crate =
             || parts.iter().zip(&all).filter(|(other, _)| other.root.package == *package);

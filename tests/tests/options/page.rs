@@ -1,11 +1,11 @@
-//! The page: a table for each section of each configuration.
+//! The page: one table for each section of each configuration.
 
 use serde_json::Value;
 
 use crate::keys::{Key, keys};
 use crate::source::{Name, Source};
 
-/// What stands for no value, or for a source that says nothing.
+/// The sign for no value, or for a source that says nothing.
 const NOTHING: &str = "–";
 
 /// A configuration.
@@ -14,11 +14,11 @@ pub(crate) struct Part {
     pub(crate) about: &'static str,
     pub(crate) root: Name,
     pub(crate) columns: Columns,
-    /// Other configurations. The page shows only what differs.
+    /// Other configurations. The page shows only their differing keys.
     pub(crate) then: Vec<(&'static str, [Value; 3])>,
 }
 
-/// Paper, released program, here.
+/// The columns: paper, released program, here.
 pub(crate) struct Columns {
     pub(crate) values: [Value; 3],
     pub(crate) silent: [&'static [&'static str]; 3],
@@ -26,17 +26,17 @@ pub(crate) struct Columns {
 
 const HEAD: &str = "# Every option of every method
 
-Written by `cargo xtask options` out of the code: the values of the presets, and the comments of the configurations. A test fails where this page and the
+`cargo xtask options` writes this page from the code: the values of the presets, and the comments of the configurations. A test fails if this page and the
 code differ.
 
 | column | what it holds |
 |---|---|
-| paper | what is printed, `Preset::Paper` |
-| program | what the authors have released, `Preset::Official` |
-| here | what is used unless a file says otherwise, `Preset::Default` |
+| paper | the printed value, `Preset::Paper` |
+| program | the value of the authors' released program, `Preset::Official` |
+| here | the value that is used unless a file says otherwise, `Preset::Default` |
 
-A value in **bold** differs from the value here. A dash means that the source says nothing, or that the preset needs no such key; where the preset still has to have a value, and
-not the value here, it stands in brackets. `kind = x` before a line: the key is there where that key has that value.
+A value in **bold** differs from the value here. A dash means that the source says nothing, or that the preset needs no such key. If the preset still needs a value, and that value
+differs from the value here, it is in brackets. `kind = x` before a line means that the key exists only if `kind` has the value `x`.
 ";
 
 /// The whole page.
@@ -76,7 +76,7 @@ fn table(head: &str) -> String {
     format!("\n{head}\n{}|\n", "|---".repeat(head.matches('|').count() - 1))
 }
 
-/// What each column has for a key.
+/// The cells of a key, one per column.
 fn cells(key: &Key, values: &[Value; 3], silent: &[&[&str]; 3]) -> [String; 3] {
     let here = key.value(&values[2]);
     std::array::from_fn(|k| {
@@ -92,7 +92,7 @@ fn cells(key: &Key, values: &[Value; 3], silent: &[&[&str]; 3]) -> [String; 3] {
     })
 }
 
-/// The comment of a key, where it is there, and what it can be.
+/// The comment of a key, with its conditions and its allowed values.
 fn says(key: &Key) -> String {
     let under = key.under.iter().map(|(path, value)| {
         let name = path.last().unwrap();
@@ -109,7 +109,7 @@ fn says(key: &Key) -> String {
     line.replace('|', "\\|")
 }
 
-/// Every key with a value that is no section, with dots.
+/// Every key whose value is not a section, with dots.
 pub(crate) fn leaves(value: &Value) -> Vec<(String, &Value)> {
     let Value::Object(section) = value else { return vec![] };
     let below = section.iter().flat_map(|(key, value)| {

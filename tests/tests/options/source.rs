@@ -1,11 +1,11 @@
-//! What the sources say of configurations: fields with their types and comments, and the names of an enum's values.
+//! What the sources say about configurations: fields with their types and comments, and the names of an enum's values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// A type by its crate, its name, and the file that names it without an import: there it is looked for first.
+/// A type by its crate, its name, and the file that names it without an import. The search begins in that file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) package: String,
@@ -18,7 +18,7 @@ pub(crate) struct Name {
 pub(crate) struct Type {
     pub(crate) fields: Vec<Field>,
     pub(crate) values: Vec<Value>,
-    /// The key that holds the name of a value, where a file writes the value's own keys beside it.
+    /// The key that holds the name of a value, if a file writes the value's own keys next to this key.
     pub(crate) tag: Option<String>,
 }
 
@@ -27,19 +27,19 @@ pub(crate) struct Type {
 pub(crate) struct Field {
     pub(crate) key: String,
     pub(crate) says: String,
-    /// Its type; of an `Option` what is inside. `None` for a type with parameters.
+    /// The field's type; for an `Option` the inner type. `None` for a type with parameters.
     pub(crate) of: Option<Name>,
-    /// Whether a file has the keys of its type beside it, without its own.
+    /// Whether a file has the keys of the field's type at the same level, without the field's own key.
     pub(crate) flat: bool,
 }
 
 /// A value of an enum.
 #[derive(Debug)]
 pub(crate) struct Value {
-    /// As a file writes it.
+    /// The value's name in a file.
     pub(crate) key: String,
     pub(crate) says: String,
-    /// The type of what it holds.
+    /// The type that the value holds.
     pub(crate) holds: Option<Name>,
 }
 
@@ -87,7 +87,7 @@ impl Source {
         let tokens: Vec<_> = text.parse::<TokenStream>().unwrap().into_iter().collect();
         let mut imports = BTreeMap::new();
         let (mut attributes, mut at) = (Vec::new(), 0);
-        // Modules of the file itself stand before what it imports from them.
+        // A file declares its modules before it imports from them.
         let mut roots = ["crate", "self", "super"].map(str::to_owned).to_vec();
         while at < tokens.len() {
             match &tokens[at] {
@@ -98,7 +98,7 @@ impl Source {
                     }
                 }
                 TokenTree::Ident(word) if word == "mod" => roots.push(tokens[at + 1].to_string()),
-                // And not the `use<…>` of a return type.
+                // Skips the `use<…>` of a return type.
                 TokenTree::Ident(word) if word == "use" && !is_mark(&tokens[at + 1], '<') => {
                     let end = tokens[at..].iter().position(|t| is_mark(t, ';')).unwrap() + at;
                     import(&tokens[at + 1..end], None, (package, &roots), &mut imports);
@@ -137,7 +137,7 @@ fn ends_item(token: &TokenTree) -> bool {
     is_mark(token, ';') || matches!(token, TokenTree::Group(group) if brace(group))
 }
 
-/// The names that a `use` brings from other crates of the repository: `name → (crate, its name there)`.
+/// The names that a `use` imports: `name → (crate, its name there)`.
 fn import(
     tree: &[TokenTree],
     from: Option<&str>,
@@ -165,7 +165,7 @@ fn import(
     }
 }
 
-/// The type that a path names; of `Option<T>` it is `T`, of other types with parameters nothing.
+/// The type that a path names: `T` for `Option<T>`, nothing for other types with parameters.
 fn resolve(
     path: &[TokenTree],
     (package, file): (&str, &str),
@@ -221,7 +221,7 @@ fn enumeration(attributes: &[Group], body: &Group, resolve: Resolve<'_>) -> Type
     Type { values: values.collect(), tag: serde(attributes, "tag"), ..Type::default() }
 }
 
-/// The fields or values between braces: attributes, and what follows them.
+/// The fields or values between braces: attributes, and the tokens after them.
 fn parts(body: &Group) -> Vec<(Vec<Group>, Vec<TokenTree>)> {
     let mut parts = vec![(Vec::new(), Vec::new())];
     let (mut depth, mut hash) = (0, false);
@@ -245,7 +245,7 @@ fn parts(body: &Group) -> Vec<(Vec<Group>, Vec<TokenTree>)> {
     parts
 }
 
-/// What `#[serde(key = "…")]` says; a word without a value says nothing, but says it.
+/// The value of `#[serde(key = "…")]`; an empty text for a key without a value.
 fn serde(attributes: &[Group], key: &str) -> Option<String> {
     for attribute in attributes {
         let Some(inner) = serde_part(attribute.stream()) else { continue };
@@ -259,7 +259,7 @@ fn serde(attributes: &[Group], key: &str) -> Option<String> {
     None
 }
 
-/// What stands in the brackets of `serde(…)`, which may be inside `cfg_attr(…)`.
+/// The group in the brackets of `serde(…)`, which may be inside `cfg_attr(…)`.
 fn serde_part(attribute: TokenStream) -> Option<Group> {
     let tokens: Vec<_> = attribute.into_iter().collect();
     tokens.windows(2).find_map(|pair| match pair {
@@ -271,7 +271,7 @@ fn serde_part(attribute: TokenStream) -> Option<Group> {
     })
 }
 
-/// The first paragraph of a comment, in one line, without its links.
+/// The first paragraph of a comment as one line, without links.
 fn comment(attributes: &[Group]) -> String {
     let lines = attributes.iter().filter_map(|attribute| {
         let tokens: Vec<_> = attribute.stream().into_iter().collect();

@@ -1,13 +1,15 @@
-//! Encoders, their operations and their matrix products: one row in a process of its own, one line of JSON.
+//! Times encoders, their operations and their matrix products. One process measures one row and prints one line of
+//! JSON.
 //!
 //! ```text
 //! cargo bench -p itm-core --bench encoders --features burn,itm-kernels/flex -- --list
 //! cargo bench -p itm-core --bench encoders --features burn,itm-kernels/flex -- vit-224 ours --threads 2 --seconds 4
 //! ```
 //!
-//! `cargo xtask performance` runs all of them beside PyTorch's, which `tests/reference/performance.py` measures in the same
-//! way. Variants: `ours`; `ours-bf16`, whose products have bf16 operands, on processors that have them; and what the row cannot do without, by itself:
-//! `products`, its matrix products, or `traffic`, a copy of the bytes that the operation reads and writes.
+//! `cargo xtask performance` runs all rows beside the same rows in PyTorch, which `tests/reference/performance.py`
+//! measures in the same way. The variants are `ours`, `ours-bf16` and a floor. `ours-bf16` has products with bf16
+//! operands, on processors that support bf16. The floor is the work that the row cannot avoid: `products`, only its
+//! matrix products, or `traffic`, a copy of the bytes that the operation reads and writes.
 
 #[path = "../process/mod.rs"]
 mod process;

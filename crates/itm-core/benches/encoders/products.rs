@@ -1,4 +1,5 @@
-//! The matrix products of a step by themselves, right operands that are transposes written out before: what no step on this `gemm` can beat.
+//! Only the matrix products of a step: no step on this `gemm` can be faster. Right operands that are transposes are
+//! written out beforehand.
 
 #![allow(unsafe_code)] // gemm takes pointers
 
@@ -14,7 +15,7 @@ pub(crate) enum Layout {
 }
 use Layout::{RowMajor, Transposed};
 
-/// `[m, k] · [k, n]`, for each of `batch` pairs, `times` over.
+/// `[m, k] · [k, n]` for each of `batch` pairs, repeated `times` times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Product {
     sizes: [usize; 3],
@@ -37,7 +38,7 @@ impl Product {
     }
 }
 
-/// Output, gradient of the input and gradient of the weights of `rows` through a linear map `i → o`.
+/// The products of a linear map `i → o` on `rows`: output, gradient of the input and gradient of the weights.
 pub(crate) fn linear(rows: usize, i: usize, o: usize) -> [Product; 3] {
     [
         Product::new([rows, i, o], [RowMajor, RowMajor]),
@@ -66,7 +67,8 @@ pub(crate) fn transformer(b: usize, l: usize) -> Vec<Product> {
     all.into_iter().map(|product| product.times(12 * product.times)).collect()
 }
 
-/// All products of a bidirectional gated recurrent unit; the recurrent ones step by step, as they depend on each other.
+/// All products of a bidirectional gated recurrent unit. The recurrent products are one per step, as each depends on
+/// the last.
 pub(crate) fn bigru(lengths: &[usize], input: usize, hidden: usize) -> Vec<Product> {
     let (rows, wide) = (lengths.iter().sum(), 3 * hidden);
     let mut all = linear(rows, input, wide).to_vec();
@@ -79,7 +81,7 @@ pub(crate) fn bigru(lengths: &[usize], input: usize, hidden: usize) -> Vec<Produ
     all.into_iter().map(|product| product.times(2)).collect()
 }
 
-/// One pass over all of them, on the same warm operands: a lower bound.
+/// One pass over all products, on the same warm operands: a lower bound.
 pub(crate) fn step(products: &[Product]) -> Box<dyn FnMut()> {
     let products = products.to_vec();
     let largest = |size: fn([usize; 3]) -> usize| {
@@ -98,7 +100,7 @@ pub(crate) fn step(products: &[Product]) -> Box<dyn FnMut()> {
     })
 }
 
-/// A single product takes all threads; of several, each takes one.
+/// A single product uses all threads; in a batch, each product uses one.
 fn multiply(product: &Product, [a, b, c]: &mut [Vec<f32>; 3]) {
     let ([m, k, n], batch) = (product.sizes, product.batch);
     let (a, b, c) = (&a[..m * k * batch], &b[..k * n * batch], &mut c[..m * n * batch]);
@@ -114,7 +116,7 @@ fn multiply(product: &Product, [a, b, c]: &mut [Vec<f32>; 3]) {
 fn multiply_one(product: &Product, a: &[f32], b: &[f32], c: &mut [f32], threads: Parallelism) {
     let [m, k, n] = product.sizes;
     assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "{product:?}");
-    // (column stride, row stride) of a matrix by its rows and columns
+    // (column stride, row stride) of a matrix with these rows and columns
     let strides = |layout, rows: usize, cols: usize| match layout {
         RowMajor => (1, cols as isize),
         Transposed => (rows as isize, 1),

@@ -1,4 +1,4 @@
-//! The rows: what is timed, and what it cannot do without. `tests/reference/performance.py` has the same sizes and names.
+//! The rows: each is timed work and its floor. `tests/reference/performance.py` has the same sizes and names.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -17,14 +17,14 @@ type Step = Box<dyn FnMut()>;
 
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Builds everything and gives one step.
+    /// Builds everything and returns one step.
     pub(crate) ours: Box<dyn Fn() -> Step>,
-    /// The same with bf16 operands, where the row has products that can have them.
+    /// The same step with bf16 operands, where the row has products that support them.
     pub(crate) bf16: Option<Box<dyn Fn() -> Step>>,
     pub(crate) floor: Floor,
 }
 
-/// What a row cannot do without.
+/// The work that a row cannot avoid.
 pub(crate) enum Floor {
     Products(Vec<Product>),
     Traffic(Traffic),
@@ -53,12 +53,12 @@ enum Update {
     Adam,
 }
 
-/// Sequences of a batch of 4 images of 224 px and of 8 captions of 32 words.
+/// Rows of the sequences in a batch of 4 images of 224 px, and in a batch of 8 captions of 32 words.
 const ROWS_224: usize = 4 * 197;
 const ROWS_BERT: usize = 8 * 32;
 const WIDTH: usize = 768;
 const WORDS: usize = 30_522;
-/// Vocabulary and width of a bag of words, Flickr8k's.
+/// Vocabulary and width of a bag of words, as on Flickr8k.
 const TERMS: usize = 3268;
 const BAG_WIDTH: usize = 256;
 const VIT_PARAMETERS: usize = 85_798_656; // of ViT-B/16 without a head
@@ -81,8 +81,8 @@ pub(crate) fn rows() -> Vec<Row> {
     for (name, lengths) in ["bigru", "bigru-lengths"].into_iter().zip(lengths) {
         all.push(row(name, products::bigru(&lengths, 300, 1024), move || bigru(lengths.clone())));
     }
-    // Forward and backward cannot do without writing a gradient of all rows; the update reads it for the norm, then p, g, m, v,
-    // and writes p, m, v.
+    // Forward and backward must write a gradient of all rows. The update reads the gradient for the norm, then reads p,
+    // g, m, v and writes p, m, v.
     for (name, passes, update) in [("bag", 1, Update::No), ("bag-adam", 9, Update::Adam)] {
         let floor = Floor::Traffic(Traffic { values: TERMS * BAG_WIDTH, passes });
         let ours = Box::new(move || bag(update));
@@ -120,7 +120,7 @@ fn row_of_two(
     Row { bf16, ..row(name, floor, move || ours(Precision::F32)) }
 }
 
-/// Operations at the sizes of ViT-B/16, 4 images of 224 px; unit rows at the size of 36 regions of 64 images.
+/// Operations at the sizes of ViT-B/16 on 4 images of 224 px; `l2-norm` at the size of 36 regions per image, 64 images.
 fn operations() -> Vec<Row> {
     let row = |name: &str, values, passes, ours: Box<dyn Fn() -> Step>| Row {
         name: name.to_owned(),
@@ -128,7 +128,7 @@ fn operations() -> Vec<Row> {
         bf16: None,
         floor: Floor::Traffic(Traffic { values, passes }),
     };
-    // Forward reads x and writes y; backward reads what it needs (x or y) and the gradient and writes one.
+    // Forward reads x and writes y. Backward reads x or y and the gradient of y, and writes the gradient of x.
     let (wide, narrow, scores) = (ROWS_224 * 4 * WIDTH, ROWS_224 * WIDTH, 4 * 12 * 197 * 197);
     vec![
         row("gelu", wide, 5, Box::new(|| operation([ROWS_224, 4 * WIDTH], gelu))),
@@ -172,7 +172,7 @@ fn operation(shape: [usize; 2], mut f: impl FnMut(Tensor<2>) -> Tensor<2> + 'sta
     })
 }
 
-/// A step of a model: the loss is the sum of the output.
+/// A training step of a model; the loss is the sum of the output.
 fn training<M: Module + 'static, const D: usize>(
     model: M,
     update: Update,
@@ -247,7 +247,7 @@ fn bag(update: Update) -> Step {
     })
 }
 
-/// The products of a linear layer, by the functions that the layer calls.
+/// The products of a linear layer, computed by the functions that the layer calls.
 fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     let [x, w, y, bias] = [rows * i, i * o, rows * o, o].map(random);
     Box::new(move || {
@@ -259,7 +259,8 @@ fn matmul(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     })
 }
 
-/// The same with bf16 operands. A weight is packed before, as it is once per step; the other operands are packed each time.
+/// The same products with bf16 operands. The weight is packed beforehand, because a step packs it once; the other
+/// operands are packed in each call.
 fn matmul_bf16(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     let [x, w, y] = [rows * i, i * o, rows * o].map(random);
     let weight = View::new(&w, i, o);
@@ -279,13 +280,13 @@ fn matmul_bf16(rows: usize, i: usize, o: usize, form: &'static str) -> Step {
     })
 }
 
-/// Random values, the same for the same number.
+/// `n` random values; the same `n` gives the same values.
 fn random(n: usize) -> Vec<f32> {
     let values = uniform([n], 1.0, n as u64, &Device::flex()).into_data();
     values.try_into_vec::<f32>().expect("32-bit values")
 }
 
-/// A gradient for every parameter, to be handed out again and again.
+/// A gradient for every parameter, which every step registers again.
 #[derive(Default)]
 struct Gradients(Vec<Register>);
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-/// Tensors of `values` numbers. An operation reads or writes `passes` of them.
+/// Tensors of `values` numbers. An operation reads or writes `passes` such tensors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Traffic {
     pub(crate) values: usize,
@@ -10,7 +10,8 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// A copy is a read and a write: half as many values as the operation touches, in buffers of a tensor's size.
+    /// Copies half as many values as the operation touches, because a copy is a read and a write. The buffers have the
+    /// size of a tensor.
     pub(crate) fn step(self) -> Box<dyn FnMut()> {
         const BLOCK: usize = 1 << 14;
         let (from, mut to) = (vec![1.0f32; self.values], vec![0.0f32; self.values]);

@@ -1,12 +1,13 @@
-//! One row in a process of its own, one line of JSON: what the benchmarks of `cargo xtask performance` share.
+//! The part that all benchmarks of `cargo xtask performance` share: one process measures one row and prints one line of
+//! JSON.
 //!
 //! ```text
 //! … --list                                       rows, each with its variants
 //! … ROW VARIANT --threads N --seconds S          one measurement
 //! ```
 //!
-//! `tests/reference/performance.py` measures in the same way. Freed memory is kept and steps run on a thread of the pool, as
-//! `itm` does. Without an argument, as `cargo test --benches` starts it, something tiny is tried out.
+//! `tests/reference/performance.py` measures in the same way. As in `itm`, freed memory is kept and steps run on a
+//! thread of the pool. Without an argument, as under `cargo test --benches`, the program only tries out something tiny.
 
 #![allow(clippy::print_stdout)] // a benchmark prints its result
 
@@ -18,20 +19,20 @@ use serde_json::json;
 /// One call is one step.
 pub(crate) type Step = Box<dyn FnMut() -> Result<(), String>>;
 
-/// A row by its name, and the variants that are measured.
+/// The name of a row and the variants that are measured.
 pub(crate) type Listed = (String, Vec<&'static str>);
 
-/// A step as long as this is its own warm-up, and is not repeated.
+/// A step that takes at least this long has no separate warm-up and is not repeated.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Reads the arguments, measures or lists. `step_of` builds everything of a row and variant, also of such as are not listed.
+/// Reads the arguments, then measures or lists. `step_of` builds a row in a variant, also a row that is not listed.
 pub(crate) fn main(
     rows: &[Listed],
     step_of: impl Fn(&str, &str) -> Result<Step, String> + Send,
     try_out: impl FnOnce() -> Result<(), String>,
 ) -> ExitCode {
     itm_kernels::memory::keep_freed();
-    // `cargo bench` adds a flag of its own; `cargo test --benches` has no use for timings.
+    // `cargo bench` adds the flag `--bench`; `cargo test --benches` needs no timings.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words[..] {
@@ -82,7 +83,8 @@ fn run(
     Ok(())
 }
 
-/// Seconds of every call: at least three, and until `time` has passed; a warm-up before. A long step is called once.
+/// Seconds of every call. After a warm-up there are at least three calls, and more until `time` has passed. A long step
+/// is called once.
 fn measure(step: &mut Step, time: Duration) -> Result<Vec<f64>, String> {
     let start = Instant::now();
     step()?;
@@ -101,7 +103,7 @@ fn measure(step: &mut Step, time: Duration) -> Result<Vec<f64>, String> {
     Ok(times)
 }
 
-/// Largest resident memory of this process; `None` where the system does not tell.
+/// Largest resident memory of this process; `None` where the system does not report it.
 fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

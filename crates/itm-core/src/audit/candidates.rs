@@ -1,7 +1,7 @@
-//! How good the posterior is, against the truth: AUC, Brier skill and reliability from counts that add up over steps.
+//! Quality of the posterior against the truth: AUC, Brier skill and reliability, from counts that add up over steps.
 //!
-//! Counts are kept over the log-likelihood ratio `ln f(s|c) − ln f(s|c̄)`, which no prior enters: any prior's posterior is
-//! a shift of it, so one pass over training serves them all.
+//! Candidates are counted by the log-likelihood ratio `ln f(s|c) − ln f(s|c̄)`, which does not depend on the prior. The
+//! log-odds of a posterior are this ratio plus a constant of the prior, so one pass over training serves all priors.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const BINS: usize = 1600;
 const LIMIT: f64 = 40.0;
 
-/// Numbers of candidates by log-likelihood ratio, true and false ones apart.
+/// Numbers of candidates by log-likelihood ratio, true and false ones separately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Candidates {
@@ -31,16 +31,16 @@ pub struct ReliabilityBin {
     pub predicted: f64,
     /// Share of true pairs among them.
     pub observed: f64,
-    /// How many there are.
+    /// Number of candidates.
     pub count: u64,
 }
 
-/// How well "its posterior exceeds λ" tells the true pairs among the candidates.
+/// How well "the posterior exceeds λ" detects the true pairs among the candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Detection {
     /// Share of candidates that are flagged.
     pub flagged: f64,
-    /// Share of true pairs among those flagged; `None` if none is.
+    /// Share of true pairs among flagged candidates; `None` if none is flagged.
     pub precision: Option<f64>,
     /// Share of true pairs that are flagged; `None` without true pairs.
     pub recall: Option<f64>,
@@ -77,7 +77,7 @@ impl Candidates {
 
     /// Probability that a true pair has a larger posterior than a false one, ties counting half; the prior does not matter.
     ///
-    /// `None` if one of the kinds is missing.
+    /// `None` without true pairs or without false pairs.
     pub fn auc(&self) -> Option<f64> {
         let (trues, falses) = (self.trues() as f64, self.false_pairs.iter().sum::<u64>() as f64);
         if trues == 0.0 || falses == 0.0 {
@@ -92,9 +92,9 @@ impl Candidates {
         Some(area / (trues * falses))
     }
 
-    /// `1 − Brier / (r (1 − r))` at a prior: 1 is perfect, 0 is no better than always saying the base rate `r`.
+    /// `1 − Brier / (r (1 − r))` at a prior: 1 is perfect, 0 is no better than always predicting the base rate `r`.
     ///
-    /// `None` if one of the kinds is missing.
+    /// `None` without true pairs or without false pairs.
     pub fn brier_skill(&self, prior: f64) -> Option<f64> {
         let rate = self.base_rate().filter(|&r| r > 0.0 && r < 1.0)?;
         let brier: f64 = self
@@ -107,13 +107,13 @@ impl Candidates {
         Some(1.0 - brier / self.count() as f64 / (rate * (1.0 - rate)))
     }
 
-    /// Precision and recall of "this is a false negative" where that is said of posteriors above `threshold`, at a prior.
+    /// Precision and recall of the flag "false negative", set where the posterior at `prior` exceeds `threshold`.
     ///
     /// ```text
     /// P(c|s) > λ   ⇔   ln f(s|c) − ln f(s|c̄) > ln λ/(1−λ) − ln p/(1−p)
     /// ```
     ///
-    /// The bins of the ratio are 0.05 wide: a candidate closer than that to the threshold may fall on its other side.
+    /// The bins of the ratio are 0.05 wide: a candidate closer than that to the threshold may count on the wrong side.
     /// `None` without candidates.
     pub fn detection(&self, prior: f64, threshold: f64) -> Option<Detection> {
         let cut = log_odds(threshold) - log_odds(prior);
@@ -173,7 +173,7 @@ mod tests {
         c
     }
 
-    /// Two true and two false pairs; of the four comparisons three are won.
+    /// Two true and two false pairs; three of the four comparisons are won.
     #[test]
     fn auc_by_hand() {
         let c = candidates(&[(3.0, true), (1.0, true), (2.0, false), (-5.0, false)]);
@@ -212,9 +212,9 @@ mod tests {
         assert!(low.iter().all(|bin| bin.observed > bin.predicted), "{low:?}");
     }
 
-    /// By hand. At p = 0.5 a posterior is above 0.5 where the ratio is above 0: 3 and 2 are flagged, one of them true; of
-    /// three true pairs one is found. Above 0.1 the ratio exceeds −ln 9 = −2.2: −1 and −2 too. At p = 1/101 (odds 1/100)
-    /// the ratio must exceed ln 100 = 4.6.
+    /// By hand. At p = 0.5 a posterior is above 0.5 where the ratio is above 0: 3 and 2 are flagged, and one of them is
+    /// true; one of three true pairs is found. A posterior above 0.1 needs a ratio above −ln 9 = −2.2: −1 and −2 are
+    /// flagged, too. At p = 1/101 (odds 1/100) the ratio must exceed ln 100 = 4.6.
     #[test]
     fn detection_by_hand() {
         let c = candidates(&[(3.0, true), (2.0, false), (-1.0, true), (-2.0, false), (-4.0, true)]);

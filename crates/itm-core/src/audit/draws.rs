@@ -32,16 +32,16 @@ pub struct Draws {
     pub others_anchors: f64,
 }
 
-/// Shares in the place of sums.
+/// Shares instead of sums.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shares {
-    /// Of drawn negatives that are true pairs.
+    /// Share of drawn negatives that are true pairs.
     pub drawn: f64,
-    /// A uniform draw's from the same candidates.
+    /// The same share for a uniform draw from the candidates.
     pub uniform: f64,
-    /// The hardest candidate's.
+    /// The same share for the hardest candidates.
     pub hardest: f64,
-    /// Those of other ways to draw.
+    /// The same share for other ways to draw, by name.
     pub others: BTreeMap<String, f64>,
 }
 
@@ -58,7 +58,7 @@ impl Draws {
         }
     }
 
-    /// Sums by anchors; `None` without anchors.
+    /// Sums divided by the number of anchors; `None` without anchors.
     pub fn shares(&self) -> Option<Shares> {
         let Self { anchors, drawn, uniform, hardest, .. } = *self;
         let of_others = |(name, sum): (&String, &f64)| (name.clone(), sum / self.others_anchors);
@@ -82,7 +82,7 @@ fn is_zero(x: &f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Steps before a posterior is there know no other way to draw: its share is of the anchors that do.
+    /// Steps without a posterior have no other way to draw: the share counts only the anchors of the other steps.
     #[test]
     fn others_are_shares_of_their_own_anchors() {
         let mut sum = Draws { anchors: 6.0, uniform: 3.0, ..Draws::default() };
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(Draws::default().shares(), None);
     }
 
-    /// What a checkpoint of an earlier version holds.
+    /// A checkpoint of an earlier version has sums without `others`.
     #[test]
     fn sums_without_others_are_read() {
         let text = r#"{"anchors":4.0,"drawn":1.0,"uniform":0.5,"hardest":2.0}"#;

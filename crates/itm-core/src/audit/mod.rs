@@ -1,7 +1,7 @@
-//! Compares what a method trained on with the ground truth: pure functions over the candidates and choices of a step.
+//! Compares the training pairs of a method with the ground truth: pure functions over the candidates and choices of a step.
 //!
-//! Only data with a known truth (the built-in scenes) can answer them. `truth(image, caption)` says whether a caption is
-//! true of an image. Nothing here may reach a training.
+//! These functions need data with a known truth (the built-in scenes). `truth(image, caption)` says whether a caption is
+//! true of an image. Their results must never influence training.
 
 mod candidates;
 mod draws;
@@ -18,7 +18,7 @@ pub enum Direction {
     TextToImage,
 }
 
-/// One side of a pair: numbers of an image and of a caption.
+/// A pair: the numbers of an image and of a caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
     /// Image id.
@@ -27,7 +27,7 @@ pub struct Pair {
     pub caption: i64,
 }
 
-/// The candidates of one direction in one step, and the choice made.
+/// The candidates of one direction in one step, and the chosen ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// Which side the anchors are on.
@@ -40,9 +40,9 @@ pub struct Observed {
     pub scores: Vec<f32>,
     /// Similarity of each anchor to its partner, `[b]`.
     pub positive: Vec<f32>,
-    /// Whether a candidate is no negative of an anchor, `[b, n]`.
+    /// Whether a candidate is masked as a negative of an anchor, `[b, n]`.
     pub excluded: Vec<bool>,
-    /// The column chosen for each anchor, `[b]`. A loss over several negatives an anchor has none: see
+    /// The column chosen for each anchor, `[b]`. A loss over several negatives per anchor has no such column: see
     /// [`expected_true_share`](Self::expected_true_share).
     pub chosen: Vec<usize>,
 }
@@ -61,7 +61,7 @@ impl Observed {
         })
     }
 
-    /// Sums over this side's anchors: the choice made, a uniform draw, the most violating candidate.
+    /// Sums over the anchors of this direction: for the chosen, a uniformly drawn and the most violating candidate.
     pub fn draws(&self, margin: f64, truth: &impl Fn(i64, i64) -> bool) -> Draws {
         let anchors = self.anchors.len() as f64;
         Draws {
@@ -73,29 +73,29 @@ impl Observed {
         }
     }
 
-    /// Share of rows whose chosen candidate was true, among rows whose choice is not masked.
+    /// Share of rows whose chosen candidate is true, among rows whose choice is not masked.
     pub fn drawn_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
         self.share_of(&self.chosen, truth)
     }
 
-    /// Share of true candidates a uniform draw would meet: the mean over rows of the share among
-    /// the candidates of other images.
+    /// Expected share of true candidates under a uniform draw: the mean over rows of the share among
+    /// the candidates that are not masked.
     pub fn uniform_true_share(&self, truth: &impl Fn(i64, i64) -> bool) -> f64 {
         self.expected_true_share(&vec![1.0; self.scores.len()], truth)
     }
 
-    /// Share of true candidates that drawing by `weights` is expected to meet, `[b, n]`.
+    /// Expected share of true candidates under a draw by `weights`, `[b, n]`.
     ///
     /// ```text
     /// share = mean over rows i of  Σ_j w_ij · true_ij / Σ_j w_ij      j over the candidates that are not masked
     /// ```
     ///
-    /// A row without weight is left out. Weight 1 where a hinge is positive is the audit of a loss that sums over hinges.
+    /// A row without weight is left out. To audit a loss that sums over hinges, give weight 1 where a hinge is positive.
     ///
     /// # Panics
-    /// If there is not one weight a score.
+    /// If there is not one weight per score.
     pub fn expected_true_share(&self, weights: &[f32], truth: &impl Fn(i64, i64) -> bool) -> f64 {
-        assert_eq!(weights.len(), self.scores.len(), "one weight a score");
+        assert_eq!(weights.len(), self.scores.len(), "one weight per score");
         let n = self.candidates.len();
         let share = |i: usize| {
             let (mut all, mut of_true) = (0.0, 0.0);
@@ -114,8 +114,8 @@ impl Observed {
         self.share_of(&self.hardest(margin), truth)
     }
 
-    /// For each anchor the first candidate with the largest hinge `[γ + s − s⁺]₊`, masked ones counting 0; column 0 where
-    /// no hinge is active.
+    /// For each anchor, the first candidate with the largest hinge `[γ + s − s⁺]₊`; the hinge of a masked candidate counts
+    /// as 0. If no hinge is active, column 0.
     pub fn hardest(&self, margin: f64) -> Vec<usize> {
         let n = self.candidates.len();
         let of_row = |i: usize| {
@@ -131,7 +131,7 @@ impl Observed {
         (0..self.anchors.len()).map(of_row).collect()
     }
 
-    /// Scores and truth of the candidates that another image gave and that are more similar than `cut`.
+    /// Score and truth of the candidates that are not masked and are more similar than `cut`.
     pub fn above<'a>(
         &'a self,
         cut: f32,
@@ -159,7 +159,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Images 1 and 2; caption 10 of image 1, 20 of image 2, 30 of image 3, which is true of 1 too.
+    /// Captions 10, 20 and 30 belong to images 1, 2 and 3; caption 30 is true of image 1, too.
     fn truth(image: i64, caption: i64) -> bool {
         image == caption / 10 || (image, caption) == (1, 30)
     }
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// By hand. Row 1 has {20, 30, −}, and 30 is true; row 2 has {10, 30, −}, none true.
+    /// By hand. Row 1 has {20, 30, −}, and 30 is true; row 2 has {10, 30, −}, and none is true.
     #[test]
     fn golden_shares() {
         let o = observed();

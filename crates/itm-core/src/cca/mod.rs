@@ -27,7 +27,7 @@ fn parallel() -> Par {
     Par::rayon(0)
 }
 
-/// What happens to an image's features before they are brought to unit length.
+/// The transform of an image's features before they are scaled to unit length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageTransform {
@@ -35,17 +35,18 @@ pub enum ImageTransform {
     Root,
     /// `sign(x) · √|x|`: for features with both signs.
     SignedRoot,
-    /// `x` as it is.
+    /// `x`, unchanged.
     Identity,
 }
 
 impl ImageTransform {
-    /// [`Root`](Self::Root) where no feature is negative, else [`SignedRoot`](Self::SignedRoot): show it training features only.
+    /// [`Root`](Self::Root) if no feature is negative, else [`SignedRoot`](Self::SignedRoot). Pass only training
+    /// features.
     pub fn suited_to(training: &Features) -> Self {
         if training.values.iter().all(|&x| x >= 0.0) { Self::Root } else { Self::SignedRoot }
     }
 
-    /// Writes the transformed row at unit length; a row of zeros stays.
+    /// Writes the transformed row at unit length; a row of zeros stays zero.
     fn apply(self, row: &[f32], out: &mut [f64]) {
         for (out, &x) in out.iter_mut().zip(row) {
             let x = f64::from(x);
@@ -65,22 +66,23 @@ impl ImageTransform {
     }
 }
 
-/// The grid of [`Cca::fit`], and what precedes it.
+/// The grid of [`Cca::fit`] and the options of its inputs.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CcaOptions {
-    /// `None`: the one [suited to](ImageTransform::suited_to) the training features.
+    /// The image transform; `None` for the transform that is [suited to](ImageTransform::suited_to) the training
+    /// features.
     pub transform: Option<ImageTransform>,
-    /// Captions a term must occur in.
+    /// Least number of captions in which a term must occur.
     pub min_captions: usize,
-    /// Most terms: time grows with the cube of this number, memory with its square.
+    /// Largest number of terms. Time grows with the cube of this number, memory with its square.
     pub max_terms: usize,
     /// `rx`: ridges of the images, relative to their mean variance.
     pub ridge_image: Vec<f64>,
     /// `ry`: ridges of the texts.
     pub ridge_text: Vec<f64>,
-    /// `p`: powers of a correlation as the weight of its dimension.
+    /// `p`: powers; the weight of a dimension is its correlation to this power.
     pub power: Vec<f64>,
-    /// `d`: numbers of dimensions; the rank stands in for those above it.
+    /// `d`: numbers of dimensions; numbers above the rank count as the rank.
     pub dims: Vec<usize>,
 }
 
@@ -98,7 +100,7 @@ impl Default for CcaOptions {
     }
 }
 
-/// The point of the grid with the highest rSum on the validation split; the first of equals.
+/// The point of the grid with the highest rSum on the validation split; among equals, the first.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Chosen {
     /// `rx`.
@@ -131,11 +133,11 @@ pub struct Chosen {
 /// | Wyᵀ y      | [`Cca::text_embeddings`], unit rows        | `[texts, d]` |
 ///
 /// It learns from the training split, chooses `rx, ry, p, d` by the rSum of the validation split, and never reads the
-/// test split: what a trained model does not beat, it did not learn.
+/// test split. It is a baseline: training must give a better rSum to be worth anything.
 ///
 /// # Departures
-/// Hotelling (1936) has no ridge and no weights; the weights come from Gong et al. (IJCV 2014). Above
-/// [`CcaOptions::max_terms`] the rarest terms are dropped, where a truncated SVD of the texts would keep a part of them.
+/// Hotelling (1936) has no ridge and no weights; the weights come from Gong et al. (IJCV 2014). If there are more than
+/// [`CcaOptions::max_terms`] terms, the rarest are dropped; a truncated SVD of the texts would keep a part of them.
 ///
 /// ```
 /// use itm_core::Pairs;
@@ -176,13 +178,16 @@ impl Cca {
     /// values held = dx² + dy² + dx·dy + a² + max(b² + a·b + 2·a², a² + (n + m)·a + threads · (5·a² + 2·(n + m)·d))
     /// ```
     ///
-    /// Memory is about 8 bytes for each of these, beside the data: `a` and `b` are the smaller and the larger of `dx` and
-    /// `dy`, `n` and `m` the images and captions of validation, `d` the widest of the grid; at most as many threads count
-    /// as the smaller side has ridges. Nothing grows with the square of the images.
+    /// Memory is about 8 bytes per value held, plus the data. `a` is the smaller and `b` the larger of `dx` and `dy`;
+    /// `n` and `m` are the numbers of images and captions of validation; `d` is the largest width of the grid.
+    /// `threads` is at most the number of ridges of the smaller side. Nothing grows with the square of the number of
+    /// images.
     ///
     /// # Errors
-    /// If a split has no caption or a feature that is not finite, if the splits differ in width, if no term is frequent
-    /// enough, or if a list of the grid is empty or holds a value that is out of range.
+    /// - If a list of the grid is empty or holds a value that is out of range.
+    /// - If the training or validation split has no caption or a feature that is not finite.
+    /// - If features or captions do not fit the pairs, or the splits differ in width.
+    /// - If no term is frequent enough, or images do not vary together with their captions.
     pub fn fit(data: &Dataset, options: &CcaOptions) -> Result<Self> {
         check_options(options)?;
         let (train, val) = (&data.train, &data.val);
@@ -240,32 +245,33 @@ impl Cca {
         self.chosen.dims
     }
 
-    /// What validation chose.
+    /// The parameters that validation chose.
     pub fn chosen(&self) -> Chosen {
         self.chosen
     }
 
-    /// rSum of the chosen parameters on the validation split: an optimistic figure, they were chosen on it.
+    /// rSum of the chosen parameters on the validation split. It is optimistic, because the parameters were chosen on
+    /// this split.
     pub fn validation_rsum(&self) -> f64 {
         self.validation_rsum
     }
 
-    /// The transform the images went through.
+    /// The transform of the image features.
     pub fn transform(&self) -> ImageTransform {
         self.transform
     }
 
-    /// Number of terms of the texts, `dy`.
+    /// Number of terms, `dy`.
     pub fn terms(&self) -> usize {
         self.terms.len()
     }
 
-    /// Canonical correlations (under the ridges), descending.
+    /// Canonical correlations under the ridges, in descending order.
     pub fn correlations(&self) -> &[f64] {
         &self.correlations
     }
 
-    /// Unit rows, `[rows, dims]` row-major: the score of a pair is a dot product.
+    /// Image embeddings of unit length, `[rows, dims]` row-major. The score of a pair is a dot product.
     ///
     /// # Panics
     /// If the features are not as wide as in training.
@@ -275,7 +281,8 @@ impl Cca {
         self.image.embed(features.rows(), |i| self.transform.row(features.row(i)))
     }
 
-    /// Unit rows, `[texts, dims]` row-major. A text without a known term stands where the mean text stands.
+    /// Text embeddings of unit length, `[texts, dims]` row-major. All texts without a known term have the same
+    /// embedding.
     pub fn text_embeddings(&self, texts: &[String]) -> Vec<f32> {
         self.text.embed(texts.len(), |i| text_row(&self.terms, &texts[i]))
     }
@@ -300,7 +307,7 @@ impl Cca {
     }
 }
 
-/// `sᵖ`: on both sides, so that a dimension counts `s²ᵖ` in a score.
+/// `sᵖ`. Both sides have this weight, so a dimension has the weight `s²ᵖ` in a score.
 fn weights(s: &[f64], power: f64) -> Vec<f64> {
     s.iter().map(|s| s.powf(power)).collect()
 }
@@ -324,7 +331,7 @@ fn check_options(options: &CcaOptions) -> Result<()> {
     Ok(())
 }
 
-/// Pairs whose features have the width; `place` begins every error.
+/// Checks that features and captions fit the pairs and that features have the width. `place` begins every error.
 fn check_pairs(
     place: &str,
     width: usize,

@@ -8,17 +8,17 @@ use super::rows::SparseRow;
 use crate::Pairs;
 use crate::data::Features;
 
-/// What CCA needs to know of the training set: nothing of its size remains.
+/// The statistics of the training set that CCA needs; their size does not depend on the number of pairs.
 pub(super) struct Moments {
     pub(super) mean_x: Vec<f64>, // [dx], over images
     pub(super) mean_y: Vec<f64>, // [dy], over captions
     pub(super) xx: Mat<f64>,     // [dx, dx]
-    pub(super) yy: Mat<f64>, // [dy, dy], over captions: a query is one caption, not a mean of five
-    pub(super) xy: Mat<f64>, // [dx, dy], each image with the mean of its captions
+    pub(super) yy: Mat<f64>,     // [dy, dy], over captions, because a query is a single caption
+    pub(super) xy: Mat<f64>,     // [dx, dy], each image with the mean of its captions
 }
 
 impl Moments {
-    /// Images without a caption are left out; `row` writes one transformed image.
+    /// Computes the statistics without the images that have no caption. `row` writes one transformed image.
     pub(super) fn new(
         features: &Features,
         row: impl Fn(&[f32], &mut [f64]),
@@ -50,7 +50,7 @@ impl Moments {
                 (0..dx).for_each(|k| column[k] = x[k] - mean_x[k]);
                 let texts_of = pairs.texts_of(image);
                 let share = 1.0 / (n * texts_of.len() as f64);
-                // X is centred, so the mean of Y drops out of X ᵀ Y.
+                // X is centred, so the mean of Y drops out of XᵀY.
                 for &(term, value) in texts_of.iter().flat_map(|&t| &texts[t]) {
                     let products = xy.col_as_slice_mut(term).iter_mut().zip(&*column);
                     products.for_each(|(sum, x)| *sum += x * value * share);
@@ -68,7 +68,7 @@ impl Moments {
         Self { mean_x, mean_y, xx, yy, xy }
     }
 
-    /// Which side has fewer dimensions; the images where both have as many.
+    /// Whether the images have at most as many dimensions as the texts.
     pub(super) fn images_are_fewer(&self) -> bool {
         self.mean_x.len() <= self.mean_y.len()
     }

@@ -5,16 +5,17 @@ use rayon::prelude::*;
 
 use super::rows::SparseRow;
 
-/// `x ↦ Wᵀ (x − mean)`; the mean is of training.
+/// `x ↦ Wᵀ (x − mean)` with the mean of the training split.
 #[derive(Debug, Clone)]
 pub(super) struct Projection {
     width: usize,
-    weights: Vec<f64>, // [inputs, width] row-major: a sparse row reads few of its lines
+    weights: Vec<f64>, // [inputs, width] row-major, so that a sparse row reads few lines
     offset: Vec<f64>,  // [width], Wᵀ mean
 }
 
 impl Projection {
-    /// The columns of `w`, each times its weight: `column_weights` says how many are kept.
+    /// Multiplies each column of `w` by its weight. The length of `column_weights` is the number of columns that are
+    /// kept.
     pub(super) fn new(w: MatRef<'_, f64>, mean: &[f64], column_weights: &[f64]) -> Self {
         let width = column_weights.len();
         let row = |i: usize| column_weights.iter().enumerate().map(move |(k, c)| w[(i, k)] * c);

@@ -1,17 +1,18 @@
-//! Recalls of every width of an embedding at once: what the parameters are chosen on.
+//! Computes the recalls of every width of an embedding at once, to choose the parameters.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::Pairs;
 
-/// Queries scored at a time: 128 · 25,000 items are 26 MB.
+/// Number of queries scored at a time: 128 · 25,000 scores are 26 MB.
 const QUERIES: usize = 128;
 
-/// rSum of the cosine of the first `w` columns, for each `w` of `widths` (ascending), both directions.
+/// rSum of both directions for the cosines of the first `w` columns, for each `w` of `widths` (ascending).
 ///
-/// The scores of a width are the scores of the width before plus a product of the new columns. Queries without a true item
-/// do not count; ties go to the smaller index, as everywhere. One thread: the points of the grid have the others.
+/// The scores of a width are the scores of the previous width plus a product of the new columns. Queries without a true
+/// item do not count. Ties go to the smaller index, as everywhere. It runs on one thread, because the other threads
+/// compute other points of the grid.
 pub(super) fn rsum_by_width(
     images: MatRef<'_, f64>, // [n, d]
     texts: MatRef<'_, f64>,  // [m, d]
@@ -51,10 +52,10 @@ fn direction<'a>(
     hits.iter().map(|&hits| 100.0 * hits as f64 / asked as f64).collect()
 }
 
-/// Ranks from here on miss even R@10.
+/// Ranks from this one on (counted from 0) miss even R@10.
 const MISSED: usize = 10;
 
-/// In how many of the top 1, 5 and 10 the best true item stands.
+/// How many of the top 1, top 5 and top 10 contain the best true item.
 fn hits_within(products: &[f64], norms: &[f64], truth: &[usize]) -> usize {
     let score = |item: usize| products[item] * norms[item];
     let better = |a: usize, b: usize| if score(b) > score(a) { b } else { a };
@@ -67,7 +68,7 @@ fn hits_within(products: &[f64], norms: &[f64], truth: &[usize]) -> usize {
     [1, 5, MISSED].iter().filter(|&&k| rank < k).count()
 }
 
-/// How many items pass, or some number from [`MISSED`] on where they are more.
+/// Number of items that pass. Counting may stop at [`MISSED`] or above.
 fn ahead(products: &[f64], norms: &[f64], passes: impl Fn(f64) -> bool) -> usize {
     let mut count = 0;
     for (products, norms) in products.chunks(256).zip(norms.chunks(256)) {
@@ -98,7 +99,7 @@ fn inverse_norms(rows: MatRef<'_, f64>, widths: &[usize]) -> Vec<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// By hand: 2 images, 3 texts; width 1 sees only signs, width 2 the angles.
+    /// By hand: 2 images and 3 texts. At width 1 only signs count, at width 2 angles.
     #[test]
     fn golden_two_widths() {
         let images = Mat::from_fn(2, 2, |i, k| [[1.0, 0.0], [1.0, 2.0]][i][k]);
@@ -107,13 +108,14 @@ mod tests {
         // Width 1, i2t: image 0 → texts 0, 1 tie, its own first: hit. Image 1 → text 1 is second: R@5 only.
         // t2i: texts 0, 1 tie over both images, text 2 ties at −1: image 0 always first, so 1 of 3 at R@1.
         let width_1 = (50.0 + 100.0 + 100.0) + (100.0 / 3.0 + 100.0 + 100.0);
-        // Width 2: everything is nearest to its own.
+        // Width 2: every item is nearest to its own pair.
         let got = rsum_by_width(images.as_ref(), texts.as_ref(), &pairs, &[1, 2]);
         assert!((got[0] - width_1).abs() < 1e-9, "{got:?}, want {width_1}");
         assert!((got[1] - 600.0).abs() < 1e-9, "{got:?}");
     }
 
-    /// By hand: the true item has 300 better ones, or is one of 300 equals; the first of these stands first.
+    /// By hand: up to 599 items are better than the true item, or the true item is one of 300 equals, which rank by
+    /// index.
     #[test]
     fn a_rank_is_counted_over_all_items() {
         let hits = |products: &[f64], truth: usize| {

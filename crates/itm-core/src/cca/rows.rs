@@ -1,4 +1,4 @@
-//! Rows of both sides before the maps: what differs from zero.
+//! Sparse rows of both sides, before the maps.
 
 use crate::text::Terms;
 
@@ -18,7 +18,7 @@ pub(super) fn text_row(terms: &Terms, text: &str) -> SparseRow {
 mod tests {
     use super::*;
 
-    /// By hand: `a` in 3 of 3 captions, `dog` and `run` in 2, `cat` in 1 (dropped).
+    /// By hand: `a` is in 3 of 3 captions, `dog` and `run` are in 2, `cat` is in 1 and is dropped.
     #[test]
     fn golden_unit_rows() {
         let terms = Terms::fit(&["a dog runs, runs", "dogs a", "A cat running"], 2, 10);

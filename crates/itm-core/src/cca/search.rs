@@ -1,4 +1,4 @@
-//! The grid: every pair of ridges, every power and every width, by the rSum of the validation split.
+//! The grid search over ridges, powers and widths by the rSum of the validation split.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
@@ -18,10 +18,11 @@ pub(super) struct Validation<'a> {
     pub(super) pairs: &'a Pairs,
 }
 
-/// The point with the highest rSum, the first of equals in the order of the lists; `None` if a point has no correlation.
+/// The point with the highest rSum; among equals, the first in the order of the lists. `None` if a point has no
+/// correlation.
 ///
-/// The larger side is inverted once for each of its ridges; ridges of the smaller side run side by side, one a thread, so
-/// that memory grows with `min(threads, ridges of the smaller side)` and with nothing else.
+/// The larger side is inverted once per ridge of that side. The ridges of the smaller side run in parallel, one per
+/// thread, so that memory grows only with `min(threads, ridges of the smaller side)`.
 pub(super) fn search(
     problem: &Problem<'_>,
     validation: Validation<'_>,
@@ -69,7 +70,7 @@ fn widest(options: &CcaOptions) -> usize {
     options.dims.iter().copied().max().unwrap_or_default()
 }
 
-/// Higher, or equal and earlier in the lists.
+/// Whether `a` has a higher rSum than `b`, or the same rSum and an earlier place in the lists.
 fn goes_before(a: &(f64, Chosen), b: &(f64, Chosen), options: &CcaOptions) -> bool {
     let at = |ridges: &[f64], ridge: f64| ridges.iter().position(|r| *r == ridge);
     let place = |of: &Chosen| {
@@ -89,7 +90,7 @@ fn on_one_thread(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     c
 }
 
-/// The highest rSum of a pair of ridges, with its power and number of dimensions; the first of equals.
+/// The highest rSum of a pair of ridges, with its power and number of dimensions; among equals, the first.
 fn best_of(
     s: &[f64],
     rows: Sides<Mat<f64>>,
@@ -120,7 +121,7 @@ fn best_of(
 mod tests {
     use super::*;
 
-    /// The lists have the order of the images' ridges, whichever side is the smaller one.
+    /// Among equal points, the order of the images' ridges decides first, whichever side is smaller.
     #[test]
     fn equal_points_keep_the_order_of_the_lists() {
         let (ridge_image, ridge_text) = (vec![3.0, 1.0], vec![0.5, 2.0]);

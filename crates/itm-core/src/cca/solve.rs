@@ -1,5 +1,5 @@
-//! The regularised problem with the larger side inverted for each ridge and the smaller side in its eigenbasis, where a
-//! ridge is a diagonal scaling.
+//! Solves the regularised problem. The larger side is inverted once per ridge. The smaller side is in its eigenbasis,
+//! where a ridge is a diagonal scaling.
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -19,20 +19,20 @@ use crate::{Error, Result};
 /// Correlations below this share of the largest are rounding errors (`s²` carries 1e-16, so `s` 1e-8).
 const RANK: f64 = 1e-6;
 
-/// Variances below this share of the largest are rounding errors: such directions are dropped.
+/// Variances below this share of the largest are rounding errors; such directions are dropped.
 const VARIANCE: f64 = 1e-10;
 
-/// Rows have unit length: a variance below this is the rounding of a constant.
+/// Rows have unit length, so a variance below this is the rounding error of a constant.
 const CONSTANT: f64 = 1e-24;
 
-/// A pair of ridges, or of what belongs to the two sides.
+/// A value for each of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sides<T> {
     pub(super) image: T,
     pub(super) text: T,
 }
 
-/// The covariances, `a` the smaller side and `b` the larger one, with the eigenbasis of `a`.
+/// The covariances and the eigenbasis of side `a`; `a` is the smaller side and `b` the larger side.
 ///
 /// ```text
 /// Caa = Qa · diag(λa) · Qaᵀ     for a ridge of b:  W = (Cbb + rb)⁻¹ · Cba,   G = Qaᵀ · Cab · W · Qa
@@ -40,7 +40,7 @@ pub(super) struct Sides<T> {
 /// Wa = Qa · Aa · U,   Wb = (Cbb + rb)^(−1/2) · V = W · Wa / s
 /// ```
 ///
-/// The larger side needs only one Cholesky factor for each of its ridges.
+/// The larger side needs only one Cholesky factor per ridge.
 pub(super) struct Problem<'a> {
     moments: &'a Moments,
     basis: Basis,
@@ -58,13 +58,13 @@ pub(super) struct Half {
     pub(super) core: Mat<f64>,    // G, [a, a]
 }
 
-/// Canonical correlations, descending, and `Aa · U`, one column per correlation.
+/// Canonical correlations in descending order, and `Aa · U`, one column per correlation.
 pub(super) struct Correlations {
     pub(super) s: Vec<f64>,
     pub(super) directions: Mat<f64>, // [a, k]
 }
 
-/// Canonical correlations, descending, and the two maps, one column per correlation.
+/// Canonical correlations in descending order, and the two maps, one column per correlation.
 pub(super) struct Solution {
     pub(super) s: Vec<f64>,
     pub(super) maps: Sides<Mat<f64>>, // [dx, k], [dy, k]
@@ -94,7 +94,7 @@ impl<'a> Problem<'a> {
         Ok(Half { inverse, core })
     }
 
-    /// The `keep` largest correlations, or fewer where the rank is smaller, under a ridge of the smaller side.
+    /// The `keep` largest correlations under a ridge of the smaller side; fewer if the rank is smaller.
     pub(super) fn correlations(
         &self,
         core: &Mat<f64>,
@@ -110,7 +110,7 @@ impl<'a> Problem<'a> {
         Ok(Correlations { s: s[..rank].to_vec(), directions })
     }
 
-    /// Both maps under a pair of ridges, of the `keep` largest correlations or fewer.
+    /// Both maps under a pair of ridges, for the `keep` largest correlations; fewer if the rank is smaller.
     pub(super) fn solve(&self, ridges: Sides<f64>, keep: usize) -> Result<Solution> {
         let (small, large) = self.small_and_large(ridges);
         let half = self.half(large)?;
@@ -121,7 +121,7 @@ impl<'a> Problem<'a> {
         Ok(Solution { s, maps: self.image_and_text(a, b) })
     }
 
-    /// What belongs to the sides, ordered by their dimensions.
+    /// The values of the smaller and the larger side, in this order.
     pub(super) fn small_and_large<T>(&self, sides: Sides<T>) -> (T, T) {
         let Sides { image, text } = sides;
         if self.moments.images_are_fewer() { (image, text) } else { (text, image) }
@@ -136,7 +136,7 @@ impl<'a> Problem<'a> {
 }
 
 impl Basis {
-    /// `A = (λ + r · mean λ)^(−1/2)`; zero where nothing varies.
+    /// `A = (λ + r · mean λ)^(−1/2)`; zero for directions without variance.
     fn whitening(&self, ridge: f64) -> Vec<f64> {
         let mean = self.values.iter().sum::<f64>() / self.values.len() as f64;
         let floor = self.values.iter().fold(CONSTANT, |floor, value| floor.max(VARIANCE * value));
@@ -148,10 +148,10 @@ impl Basis {
     }
 }
 
-/// `C⁻¹ R` and `Rᵀ C⁻¹ R` of a covariance under a ridge relative to its mean eigenvalue.
+/// `C⁻¹ R` and `Rᵀ C⁻¹ R` for a covariance `C` with a ridge relative to its mean eigenvalue.
 ///
-/// A ridge that lifts all variances above rounding needs a Cholesky factor alone; otherwise the eigenbasis tells which
-/// directions are dropped.
+/// If the ridge lifts all variances above rounding errors, a Cholesky factor is enough. Otherwise the eigenbasis shows
+/// which directions must be dropped.
 fn inverse_times(c: &Mat<f64>, ridge: f64, mut right: Mat<f64>) -> Result<(Mat<f64>, Mat<f64>)> {
     let n = c.nrows();
     let trace: f64 = (0..n).map(|i| c[(i, i)]).sum();
@@ -178,9 +178,9 @@ fn inverse_times(c: &Mat<f64>, ridge: f64, mut right: Mat<f64>) -> Result<(Mat<f
     Ok((right, gram))
 }
 
-/// Ascending eigenvalues and their vectors.
+/// Eigenvalues in ascending order and their eigenvectors.
 ///
-/// On one thread: the products gain from several without changing a bit, this does not.
+/// It runs on one thread, because its bits would depend on the number of threads. The bits of products do not.
 fn eigen(matrix: MatRef<'_, f64>) -> Result<Basis> {
     let n = matrix.nrows();
     let (mut values, mut vectors) = (Diag::zeros(n), Mat::zeros(n, n));
@@ -203,7 +203,7 @@ fn scale_rows(m: &mut Mat<f64>, by: &[f64]) {
     }
 }
 
-/// Each column over its number.
+/// Divides each column by its number.
 pub(super) fn divide_columns(m: &mut Mat<f64>, by: &[f64]) {
     for (k, by) in by.iter().enumerate() {
         m.col_as_slice_mut(k).iter_mut().for_each(|value| *value /= by);

@@ -1,4 +1,4 @@
-//! Initial weights of two linear encoders, so that a training begins where closed-form CCA ends.
+//! Initial weights of two linear encoders, so that a training begins with the scores of closed-form CCA.
 
 use faer::Mat;
 use rand::{RngExt, SeedableRng};
@@ -13,33 +13,37 @@ use crate::start::{LinearMap, Start, StartOptions, place};
 use crate::text::Terms;
 use crate::{Error, Pairs, Result};
 
-/// Training images whose mean length scales the image map.
+/// Number of training images whose mean length scales the image map.
 const SCALED_BY_IMAGES: usize = 2000;
 
-/// Training captions whose mean length scales the text map.
+/// Number of training captions whose mean length scales the text map.
 const SCALED_BY_CAPTIONS: usize = 5000;
 
-/// The training split as the two encoders will see it.
+/// The training split as the two encoders will read it.
 #[derive(Debug, Clone, Copy)]
 pub struct StartInputs<'a> {
-    /// Image features after every transform that stands before the encoder.
+    /// Image features after every transform that precedes the encoder.
     pub features: &'a Features,
     /// Captions.
     pub captions: &'a [String],
     /// Which caption belongs to which image.
     pub pairs: &'a Pairs,
-    /// The inputs of the text encoder, of these captions.
+    /// The terms of the captions: the inputs of the text encoder.
     pub terms: &'a Terms,
 }
 
 impl Start {
-    /// Solves CCA on the training split for a model of a width; `seed` draws the columns that CCA leaves.
+    /// Solves CCA on the training split for a model of the given width. `seed` draws the columns that CCA does not
+    /// fill.
     ///
-    /// Needs the memory of [`Cca::fit`](super::Cca::fit) without validation; results do not depend on the number of threads.
+    /// It needs the memory of [`Cca::fit`](super::Cca::fit) without validation. The result does not depend on the
+    /// number of threads.
     ///
     /// # Errors
-    /// If the options are out of range or do not fit the width, if there are more dimensions than the rank, if there is no
-    /// feature or term, if features and captions do not belong to the pairs, or if images do not vary with their captions.
+    /// - If the options are out of range or do not fit the width, or ask for more dimensions than the rank.
+    /// - If there is no feature or no term, or a feature is not finite.
+    /// - If features or captions do not fit the pairs.
+    /// - If images do not vary with their captions, or the first images or captions do not differ from the mean.
     pub fn solve(
         inputs: &StartInputs<'_>,
         width: usize,
@@ -83,7 +87,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// `W` with its columns times their weights, and `b = −Wᵀ μ`.
+    /// `W`, with each column multiplied by its weight, and `b = −Wᵀ μ`.
     fn of(w: &Mat<f64>, column_weights: &[f64], mean: &[f64]) -> Self {
         let width = column_weights.len();
         let row = |i: usize| column_weights.iter().enumerate().map(move |(k, c)| w[(i, k)] * c);
@@ -95,7 +99,7 @@ impl Columns {
         Self { width, weight, bias }
     }
 
-    /// Divided by the mean length of what the rows map to.
+    /// Divides the map by the mean length of the mapped rows.
     fn scaled(mut self, rows: impl Iterator<Item = SparseRow>, what: &str) -> Result<Self> {
         let lengths: Vec<f64> = rows.map(|row| self.length_of(&row)).collect();
         let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
@@ -116,7 +120,7 @@ impl Columns {
         mapped.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// In single precision, with normal columns up to the width of the model.
+    /// Converts to single precision and adds normally distributed columns up to the width of the model.
     fn filled(self, width: usize, fill: f64, rng: &mut ChaCha8Rng) -> LinearMap {
         let deviation = fill * deviation(&self.weight);
         let mut weight = Vec::with_capacity(self.weight.len() / self.width * width);
@@ -156,7 +160,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
-/// A standard normal number, by Box and Muller.
+/// A standard normal number, by the Box–Muller transform.
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (rng.random(), rng.random());
     (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()

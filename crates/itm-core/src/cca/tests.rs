@@ -1,4 +1,4 @@
-//! The baseline as a whole: against its NumPy twin, and the traps of closed-form CCA.
+//! Tests the whole baseline against its NumPy twin, and the traps of closed-form CCA.
 
 use faer::Mat;
 use rand::{RngExt, SeedableRng};
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::eval::{Protocol, TiePolicy, evaluate};
 
-/// Two small problems, `dx < dy` and `dx > dy`, by Cholesky and SVD: `tests/reference/cca.py`.
+/// Two small problems, `dx < dy` and `dx > dy`, which `tests/reference/cca.py` solved with Cholesky factors and SVD.
 #[test]
 fn golden_two_problems() {
     let golden: Vec<serde_json::Value> =
@@ -48,7 +48,7 @@ fn golden_two_problems() {
     }
 }
 
-/// A trap: centred by the mean of what is embedded, an image would move with its neighbours.
+/// A trap: if the mean of the embedded batch were subtracted, an embedding would depend on its neighbours.
 #[test]
 fn an_embedding_does_not_depend_on_its_batch() {
     let data = dataset(1, 40, 6, 2);
@@ -60,7 +60,7 @@ fn an_embedding_does_not_depend_on_its_batch() {
     assert_eq!(cca.text_embeddings(&data.test.captions[5..6]), all[5 * d..6 * d]);
 }
 
-/// A trap: fewer images than features and no ridge fit anything, and know nothing.
+/// A trap: with fewer images than features and no ridge, CCA fits anything and does not generalise.
 #[test]
 fn without_ridge_it_overfits() {
     let data = dataset(2, 30, 60, 1);
@@ -95,7 +95,7 @@ fn ridges_are_relative() {
     close("correlations", &solve(30.0).s, &solve(1.0).s);
 }
 
-/// By hand: the second feature varies by rounding only, so it gets no weight; the first has correlation 0.5.
+/// By hand: the second feature varies only by rounding, so it gets no weight. The first has correlation 0.5.
 #[test]
 fn what_does_not_vary_has_no_weight() {
     let moments = Moments {
@@ -111,7 +111,7 @@ fn what_does_not_vary_has_no_weight() {
     close("weights", &[maps.image[(0, 0)].abs(), maps.image[(1, 0)]], &[1.0, 0.0]);
 }
 
-/// A trap: a correlation of 1e-8 is rounding, and dividing by it makes noise of unit length.
+/// A trap: a correlation of 1e-8 is a rounding error, and a division by it turns noise into unit length.
 #[test]
 fn dimensions_stop_at_the_rank() {
     let mut data = dataset(3, 40, 6, 2);
@@ -125,7 +125,7 @@ fn dimensions_stop_at_the_rank() {
     assert!(cca.image_embeddings(&data.test.features).iter().all(|x| x.is_finite()));
 }
 
-/// One image and one caption are found whatever the parameters: 600 everywhere.
+/// With one image and one caption, every point of the grid has rSum 600.
 #[test]
 fn the_first_of_equal_points_is_chosen() {
     let mut data = dataset(10, 30, 6, 2);
@@ -238,13 +238,13 @@ fn what_is_refused_is_named() {
     );
 }
 
-/// One point of the grid, weights of power 1.
+/// A grid of one point, with power 1.
 fn single(ridge_image: f64, ridge_text: f64) -> CcaOptions {
     let (ridge_image, ridge_text) = (vec![ridge_image], vec![ridge_text]);
     CcaOptions { ridge_image, ridge_text, power: vec![1.0], dims: vec![4], ..CcaOptions::default() }
 }
 
-/// Images of one of eight topics in noise; each caption says one word of its topic and two others.
+/// Each image is one of eight topics plus noise; each caption has one word of its topic and two others.
 pub(super) fn dataset(seed: u64, train: usize, dim: usize, captions: usize) -> Dataset {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let topics: Vec<Vec<f32>> =

@@ -1,4 +1,4 @@
-//! Moments of an optimiser.
+//! Writes and reads the moments of an optimiser.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
@@ -7,13 +7,13 @@ use itm_kernels::{AdamOptions, AdamW, Moments};
 use super::{Reader, Writer};
 use crate::Result;
 
-/// Updates each parameter has had.
+/// Entry with the number of updates of each parameter.
 const UPDATES: &str = "optimizer.updates";
 
 impl Writer {
-    /// The moments of an optimiser of `module`, parameter by parameter; zeros where there were no updates yet.
+    /// Adds the moments of an optimiser of `module`, parameter by parameter; zeros where there were no updates yet.
     ///
-    /// How many [`steps`](AdamW::steps) it has made belongs to the caller's own counters.
+    /// The caller must store the number of [`steps`](AdamW::steps) itself.
     pub fn optimizer<M: Module>(&mut self, optimizer: &AdamW, module: &M) {
         let mut updates = vec![];
         for (i, (m, n)) in optimizer.moments().zip(sizes(module)).enumerate() {
@@ -38,7 +38,7 @@ impl Reader {
         module: &M,
         steps: u64,
     ) -> Result<AdamW> {
-        // One that has made no update has not seen its parameters.
+        // An optimiser that has made no update does not know its parameters yet.
         let sizes = if steps > 0 { sizes(module) } else { vec![] };
         let updates = self.i64s(UPDATES, sizes.len())?;
         let mut moments = vec![];

@@ -6,7 +6,7 @@ use super::*;
 
 const KIND: &str = "test 1";
 
-/// A map from 2 to 3 after three updates; the bias has had one.
+/// A linear map from 2 to 3 inputs after three updates; only one of them changed the bias.
 fn trained(seed: u64) -> (Linear, AdamW) {
     let device = Device::flex().autodiff();
     let mut layer = Linear::seeded(2, 3, seed, &device);
@@ -59,7 +59,7 @@ fn a_module_and_its_optimiser_come_back_bit_for_bit() {
     assert_eq!(reader.i64s("integers", 1).unwrap(), [i64::MIN]);
 }
 
-/// A file by the rules of the format, written by hand: eight bytes of length, a header, the values.
+/// A file written by hand by the rules of the format: eight bytes of length, a header, the values.
 #[test]
 fn golden_file() {
     let header = concat!(
@@ -95,7 +95,7 @@ fn no_update_is_no_moment_and_an_entry_too_many_is_named() {
     let reader = Reader::open(&path, KIND).unwrap();
     assert_eq!(reader.optimizer(*adam.options(), &layer, 0).unwrap().moments().count(), 0);
     let line = reader.nothing_else().unwrap_err().to_string();
-    let want = "left over: expected entries of the model alone, got a foreign one";
+    let want = "left over: expected only entries of the model, got a foreign entry";
     assert!(line.ends_with(want), "{line}");
     reader.f32s("left over", &[1]).unwrap();
     reader.nothing_else().unwrap();
@@ -146,7 +146,7 @@ fn negative_counts_are_refused() {
     assert!(e.ends_with("optimizer.updates: expected 0 to 3 updates, got -1"), "{e}");
 }
 
-/// One of several kinds of module has the names of that kind alone: files of before there were several go on fitting.
+/// A variant of an enum adds nothing to the names. So old files still fit after a module has become an enum.
 #[test]
 fn the_variant_of_an_enum_is_no_part_of_a_name() {
     use burn::module::Module;

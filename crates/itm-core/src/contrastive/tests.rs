@@ -29,7 +29,7 @@ fn close(name: &str, got: &[f32], want: &[f32], tolerance: f32) {
     }
 }
 
-/// Both losses' terms of a batch, one after the other, and β.
+/// The terms of one loss for a batch, in one row.
 fn terms(
     loss: &str,
     scores: Tensor<2>,
@@ -44,8 +44,8 @@ fn terms(
     }
 }
 
-/// Terms and the gradients of scores, log(1/τ) and β, from `tests/reference/contrastive.py`: warm, cold and past the bound of
-/// τ; siblings as negatives and masked.
+/// Terms and the gradients of scores, log(1/τ) and β match `tests/reference/contrastive.py`: for a warm and a cold τ
+/// and one past its bound, with siblings as negatives and masked.
 #[test]
 fn golden_values_and_gradients() {
     let (g, device) = (golden(), Device::flex().autodiff());
@@ -72,7 +72,7 @@ fn golden_values_and_gradients() {
                 if loss == "sigmoid" {
                     check("bias", bias.grad(&grads).map(host));
                 }
-                // A number in the parameter's place is the same loss.
+                // A fixed τ of the same value gives the same loss.
                 let fixed = Temperature::Fixed(learned.value());
                 let fixed = terms(loss, scores.clone(), &fixed, bias.clone(), siblings);
                 close(&format!("{case}, fixed"), &host(fixed), want, 1e-5);
@@ -81,7 +81,7 @@ fn golden_values_and_gradients() {
     }
 }
 
-/// The goldens of no two options are equal, so none is dead.
+/// Every option changes the goldens, so no option is dead.
 #[test]
 fn every_option_acts() {
     let g = golden();
@@ -104,7 +104,7 @@ fn every_option_acts() {
     assert_ne!(bias(0.0), bias(1.0));
 }
 
-/// τ starts where it was asked to, is never below 1/100, and is the only parameter.
+/// τ starts at the given value, is never below 1/100, and is the only parameter.
 #[test]
 fn a_learned_temperature_has_a_bound() {
     let device = Device::flex();
@@ -115,7 +115,8 @@ fn a_learned_temperature_has_a_bound() {
     assert_eq!(Temperature::Fixed(0.1).value(), 0.1);
 }
 
-/// One pair alone, and pairs that are all of one image: InfoNCE and its gradient are 0; the sigmoid has the own matches.
+/// For a single pair, or pairs that are all of one image, InfoNCE and its gradient are 0; the sigmoid loss has only the
+/// matches.
 #[test]
 fn nothing_to_compare_with_is_nothing_to_learn() {
     let device = Device::flex().autodiff();
@@ -150,7 +151,7 @@ fn nothing_to_compare_with_is_nothing_to_learn() {
     }
 }
 
-/// Logits of ±100 and a score far ahead: no overflow, and a loss that has not vanished keeps its gradient.
+/// Logits of ±100, or a score far ahead, cause no overflow, and a loss above 0 keeps its gradient.
 #[test]
 fn cold_scores_stay_finite() {
     let device = Device::flex().autodiff();
@@ -187,8 +188,8 @@ fn scores_that_are_not_square_are_refused() {
 }
 
 proptest! {
-    /// At least the loss of the hardest negative alone, at most log b more than its hinge; never below 0; fewer candidates,
-    /// less loss.
+    /// The loss is at least the hinge of the hardest negative and at most log b more. It is never below 0. Fewer
+    /// candidates give a smaller loss.
     #[test]
     fn info_nce_is_a_soft_hinge(s in vec(-1.0f32..1.0, 16), tau in 0.02..1.0) {
         let of = |siblings| {

@@ -1,6 +1,6 @@
 //! Which files of the published sets go where, and what a person must sign for them.
 //!
-//! Nothing is downloaded: the photographs belong to their authors, and two of the sets ask for a form.
+//! Nothing is downloaded: the photographs belong to their authors, and two of the sets require a form.
 
 /// A published set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub enum PublishedSet {
 }
 
 impl PublishedSet {
-    /// All of them.
+    /// All published sets.
     pub const ALL: [Self; 3] = [Self::Flickr30k, Self::Flickr8k, Self::Coco];
 
-    /// Its name as it is written.
+    /// The usual spelling of its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flickr30k => "Flickr30K",
@@ -95,7 +95,7 @@ MS-COCO 2014: 123,287 photographs with captions, at least 5 each (the first five
 ";
 
 const CHECK: &str = "\
-DIR is data/flickr30k, data/flickr8k or data/coco below the working folder, or any folder behind `--data`. Then:
+DIR is data/flickr30k, data/flickr8k or data/coco below the working folder, or any folder given by `--data`. Then:
   cargo xtask data check DIR                         names the layout, counts images and captions, hashes every
                                                      file, gives each mismatch a line
   cargo xtask reproduce fne-flickr8k --data DIR      trains on it; `cargo xtask list` names the targets

@@ -17,14 +17,14 @@ pub struct Bounds {
     pub y2: f32,
 }
 
-/// How far an edge may stand outside of the picture: what rounding to f16 moves it.
+/// How far an edge may be outside the picture: this allows for rounding to f16.
 const SLACK: f32 = 1e-3;
 
 impl Bounds {
-    /// A box of x1, y1, x2, y2 that lies in the picture.
+    /// A box with the edges x1, y1, x2, y2, which must be inside the picture.
     ///
     /// # Errors
-    /// If it does not: `place` stands in the line.
+    /// If the box is not inside; the error names `place`.
     pub(super) fn inside(place: impl Fn() -> String, edges: [f32; 4]) -> Result<Self> {
         let [x1, y1, x2, y2] = edges;
         let within = edges.iter().all(|e| (-SLACK..=1.0 + SLACK).contains(e));
@@ -73,7 +73,7 @@ impl Bounds {
         w.max(0.0) * h.max(0.0)
     }
 
-    /// Smallest distance by which this box stays within the other; negative if it sticks out.
+    /// Smallest distance from an edge of this box to the same edge of `outer`; negative if this box sticks out.
     pub fn clearance_in(&self, outer: &Self) -> f32 {
         let x = (self.x1 - outer.x1).min(outer.x2 - self.x2);
         x.min(self.y1 - outer.y1).min(outer.y2 - self.y2)

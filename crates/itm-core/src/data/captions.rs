@@ -2,12 +2,12 @@
 
 use crate::{Error, Result};
 
-/// The captions of an image that a protocol keeps.
+/// Which captions of an image a protocol keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptionRule {
-    /// The first `n`; fewer are an error. The published protocols take 5; some COCO images carry six or seven.
+    /// The first `n`; fewer are an error. The published protocols take 5; some COCO images have six or seven.
     First(usize),
-    /// All there are, at least one.
+    /// All captions; an image must have at least one.
     All,
 }
 
@@ -16,7 +16,7 @@ pub enum CaptionRule {
 pub struct Dropped {
     /// Captions that were dropped.
     pub captions: usize,
-    /// Images they belonged to.
+    /// Images that lost captions.
     pub images: usize,
 }
 

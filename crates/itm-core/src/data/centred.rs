@@ -1,4 +1,4 @@
-//! Image features as a method trained from scratch likes them: roots, centred, of unit length.
+//! Image features for methods that train from scratch: roots, centred, of unit length.
 
 use super::Features;
 
@@ -8,11 +8,11 @@ use super::Features;
 /// r(x) = √max(x, 0) / ‖√max(x, 0)‖,   y = (r(x) − r̄) / ‖r(x) − r̄‖        r̄ = mean of r over the training images
 /// ```
 ///
-/// [`CentredRoots::of_free_length`] leaves the last division out: `y = r(x) − r̄`, as closed-form CCA takes images in.
+/// [`CentredRoots::of_free_length`] omits the last division: `y = r(x) − r̄`, the input of closed-form CCA.
 ///
-/// Pooled rectified features have a few large values and one large common direction: the root tames the former, centring
-/// takes the latter out. Without it a linear map spends its first epochs on the common direction. Both are also the first
-/// steps of the closed-form CCA.
+/// Pooled rectified features have a few large values and one large common direction. The root reduces the large values,
+/// and centring removes the common direction. Without centring, a linear map spends its first epochs on the common
+/// direction. Both are also the first steps of the closed-form CCA.
 ///
 /// ```
 /// use itm_core::data::{CentredRoots, Features};
@@ -35,7 +35,7 @@ enum Length {
 }
 
 impl CentredRoots {
-    /// Takes the mean over the **training** images; no other split may be passed here.
+    /// Takes the mean over the **training** images; never pass another split.
     pub fn of(training: &Features) -> Self {
         let mut mean = vec![0.0; training.dim];
         let mut row = vec![0.0; training.dim];
@@ -46,7 +46,7 @@ impl CentredRoots {
         Self { mean, length: Length::Unit }
     }
 
-    /// The same, and rows keep their distance from the mean as their length.
+    /// As [`of`](Self::of), but the length of a row is its distance from the mean.
     pub fn of_free_length(training: &Features) -> Self {
         Self { length: Length::Free, ..Self::of(training) }
     }
@@ -54,7 +54,7 @@ impl CentredRoots {
     /// The transformed features of any split. A row that is the mean itself becomes zero.
     ///
     /// # Panics
-    /// If the width is another than in training.
+    /// If the width differs from the width in training.
     pub fn apply(&self, features: &Features) -> Features {
         let width = self.mean.len();
         assert_eq!(features.dim, width, "features of width {}, not {width}", features.dim);

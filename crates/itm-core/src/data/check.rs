@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Checks a data folder: which layouts it holds, what is in them, and every mismatch.
 ///
 /// # Errors
-/// If the folder cannot be read or holds none of the layouts. What is wrong inside a layout stands in
+/// If the folder cannot be read or holds none of the layouts. Problems inside a layout are in
 /// [`CheckReport::problems`].
 pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
     check_with(dir, CheckOptions::default())
@@ -135,7 +135,7 @@ mod tests {
         assert!(text.contains("leakage is checked when the problems below are gone"));
     }
 
-    /// What is wrong with regions alone.
+    /// A folder with faults only in its regions.
     #[test]
     fn regions_are_looked_into() {
         let folder = Folder::new();

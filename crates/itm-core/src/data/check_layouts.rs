@@ -20,7 +20,7 @@ use super::{
 use crate::files::{self, FileHash, LARGEST_TEXT, Manifest, file_name};
 use crate::{Pairs, Result};
 
-/// Every JSON file of the folder: Karpathy's, FNE's, or none of ours.
+/// Checks every JSON file of the folder that is Karpathy's or FNE's.
 pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options: CheckOptions) {
     let mut annotations = Vec::new();
     for path in entries.iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
@@ -34,7 +34,7 @@ pub(crate) fn json_files(report: &mut CheckReport, entries: &[PathBuf], options:
         let place = json::place(path);
         let karpathy = file_name(&place).starts_with("dataset_");
         match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-            // A list that differs from the split may be another list.
+            // A list whose name has no split may be some other list.
             Some(b'[') if split_of(&place).is_some() => annotations.push((path.clone(), bytes)),
             _ if karpathy => {
                 report.manifest.add(&report.dir, path, &bytes);
@@ -199,7 +199,7 @@ fn named_part(
     }
 }
 
-/// What the splits share by name and caption; nothing where there is but one split.
+/// Reports what the splits share by name and caption; nothing if there is only one split.
 fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [Part; 3]) {
     if parts.iter().filter(|part| !part.images.is_empty()).count() < 2 {
         return;
@@ -212,7 +212,7 @@ fn leakage(report: &mut CheckReport, found: &mut LayoutReport, parts: [Part; 3])
     }
 }
 
-/// `precomp/` or its like.
+/// Checks `precomp/`, or the folder that holds the features instead.
 pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
     let Ok(folder) = precomp_folder(&report.dir) else { return };
     let dir = report.dir.clone();
@@ -281,13 +281,13 @@ pub(crate) fn precomp(report: &mut CheckReport, options: CheckOptions) {
     report.layouts.push(found);
 }
 
-/// Every row with a value that is not finite.
+/// An error for every row with a value that is not finite.
 fn not_finite(npy: &Npy) -> Vec<crate::Error> {
     let mut row = vec![0.0; npy.row_len()];
     (0..npy.rows()).filter_map(|i| npy.row_into(i, &mut row).err()).collect()
 }
 
-/// Arrays of the split beside the features, such as a grid: one row per image.
+/// Checks the other arrays of the split, such as a grid: one row per image or per caption.
 fn other_arrays(
     report: &mut CheckReport,
     folder: &Path,
@@ -320,7 +320,7 @@ fn other_arrays(
     problems
 }
 
-/// The regions of the split, from wherever they may be read.
+/// Checks the regions of the split, from every source that exists.
 fn regions(
     report: &mut CheckReport,
     folder: &Path,

@@ -1,19 +1,19 @@
-//! What a check of a data folder says.
+//! The report of a check of a data folder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::files::Manifest;
 
-/// Most lines a single kind of problem takes.
+/// The most lines for one kind of problem.
 pub(super) const LINES: usize = 20;
 
-/// How much of a check is wanted.
+/// How thorough a check is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckOptions {
-    /// Captions of an image that the protocol asks for.
+    /// Captions per image that the protocol needs.
     pub captions_per_image: usize,
-    /// How closely pictures are looked at.
+    /// How closely pictures are checked.
     pub images: ImageCheck,
 }
 
@@ -23,12 +23,12 @@ impl Default for CheckOptions {
     }
 }
 
-/// How closely pictures are looked at.
+/// How closely pictures are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageCheck {
     /// Whether every file is whole ([`super::probe_image`]).
     Structure,
-    /// And its pixels can be decoded.
+    /// Also whether its pixels can be decoded.
     #[cfg(feature = "images")]
     Decode,
 }
@@ -68,15 +68,15 @@ pub struct SplitCount {
 /// One layout that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutReport {
-    /// Which.
+    /// Which layout.
     pub layout: Layout,
     /// Its file or folder.
     pub place: PathBuf,
-    /// What it holds.
+    /// The splits that it holds.
     pub splits: Vec<SplitCount>,
-    /// What else there is to say, a line each.
+    /// Further notes, one line each.
     pub notes: Vec<String>,
-    /// Bytes that loading it takes.
+    /// Bytes of memory for its features and captions.
     pub memory: u64,
 }
 
@@ -96,11 +96,11 @@ impl LayoutReport {
 pub struct CheckReport {
     /// The folder.
     pub dir: PathBuf,
-    /// What it holds.
+    /// The layouts that it holds.
     pub layouts: Vec<LayoutReport>,
     /// Every file that was read.
     pub manifest: Manifest,
-    /// Every mismatch, a line each.
+    /// Every mismatch, one line each.
     pub problems: Vec<String>,
 }
 
@@ -154,7 +154,7 @@ fn size(bytes: u64) -> String {
     if bytes < 100_000 { format!("{bytes} bytes") } else { format!("{:.1} MB", bytes as f64 / 1e6) }
 }
 
-/// Hash, name and length of each file; pictures of a folder together.
+/// Hash, name and length of each file; the pictures of a folder are one entry.
 fn listing(manifest: &Manifest) -> Vec<(String, String, u64)> {
     let folder = |name: &str| match name.rsplit_once('/') {
         Some((folder, file)) if is_picture(file) => Some(folder.to_string()),

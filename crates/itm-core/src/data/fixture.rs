@@ -10,7 +10,7 @@ pub(crate) fn npy(shape: &[usize], values: impl IntoIterator<Item = f32>) -> Vec
     npy_of("<f4", shape, values.into_iter().flat_map(f32::to_le_bytes))
 }
 
-/// The same for any dtype.
+/// A `.npy` file of version 1 with any dtype.
 pub(crate) fn npy_of(descr: &str, shape: &[usize], data: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
@@ -92,7 +92,7 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Replaces the first `from` of a text file, which must be there.
+    /// Replaces the first `from` of a text file; the file must contain it.
     pub(crate) fn change(&self, name: &str, from: &str, to: &str) {
         let text = self.read(name);
         assert!(text.contains(from), "{name} has no {from:?}");

@@ -1,4 +1,4 @@
-//! The annotation files of the FNE program: JSON lists, one object a caption (training) or an image (evaluation).
+//! The annotation files of the FNE program: JSON lists, one object per caption (training) or per image (evaluation).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::{Error, Pairs, Result};
 
 /// Images, captions and pairs of one annotation file.
 ///
-/// Images are numbered 0, 1, 2, … by the first appearance of their `image_id` (training) or by their place in the list
-/// (evaluation).
+/// Images are numbered 0, 1, 2, … by the first appearance of their `image_id` (training) or by their position in the
+/// list (evaluation).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FneAnnotations {
     /// Path of each image below the image folder.
@@ -23,7 +23,7 @@ pub struct FneAnnotations {
     pub captions: Vec<String>,
     /// Which captions belong to which image.
     pub pairs: Pairs,
-    /// Captions beyond the rule's number, left out.
+    /// What the caption rule left out.
     pub dropped: Dropped,
 }
 
@@ -50,10 +50,10 @@ enum FneForm {
 }
 
 impl FneAnnotations {
-    /// The lists of a folder whose names say train, val (or dev) or test; `None` if there is none.
+    /// The lists of a folder whose names contain train, val (or dev) or test; `None` if there is no such list.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), and if a split has no list or two.
+    /// As [`parse`](Self::parse), and if a split has no list or two lists.
     pub(crate) fn of_folder(
         dir: &Path,
         rule: CaptionRule,
@@ -87,11 +87,11 @@ impl FneAnnotations {
         }
     }
 
-    /// Reads either form, as the first entry shows: training, to which the rule does not apply, or evaluation.
+    /// Reads the training or the evaluation form; the first entry shows which. The rule applies only to evaluation.
     ///
     /// # Errors
-    /// Bytes that are not of its form, and an image with fewer captions than the rule asks for: names entry and field, or
-    /// line and column. `place` stands in error lines.
+    /// If the bytes do not have the form, or an image has fewer captions than the rule needs. The error names `place`, and
+    /// entry and field, or line and column.
     pub fn parse(place: &str, bytes: &[u8], rule: CaptionRule) -> Result<Self> {
         match form_of(place, bytes)? {
             FneForm::Train => Self::parse_train(place, bytes),
@@ -192,7 +192,7 @@ pub(crate) fn split_of(place: &str) -> Option<Split> {
     }
 }
 
-/// Where a picture lies: COCO's images have their path, Flickr's only their name below `images`.
+/// The path of a picture: COCO's images have a path, Flickr's only a name below `images`.
 pub(crate) fn picture_of(dir: &Path, image: &str) -> PathBuf {
     let whole = dir.join(image);
     if whole.exists() { whole } else { dir.join("images").join(file_name(image)) }
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(a.captions, ["one", "two", "three", "four"]);
     }
 
-    /// Trap 21: the sixth caption must not shift the second image's.
+    /// Trap 21: the sixth caption must not shift the captions of the second image.
     #[test]
     fn six_captions_keep_the_pairs_aligned() {
         let a = FneAnnotations::parse_eval("e", EVAL.as_bytes(), CaptionRule::First(5)).unwrap();

@@ -1,4 +1,4 @@
-//! Where the picture of an image lies.
+//! Finds the picture of an image.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// The pictures below `dir`; a JSON's `filepath` says where they are, otherwise `images` or `dir` itself.
+    /// The pictures below `dir`: where the JSON says, or else in `images` or in `dir` itself.
     pub fn new(dir: impl AsRef<Path>, json: Option<&Karpathy>) -> Self {
         let dir = dir.as_ref();
         let images = json.map(|json| json.images.as_slice()).unwrap_or_default();
         Self::listed(dir, images.iter().map(|i| (i.filename.clone(), i.path(dir))))
     }
 
-    /// Pictures below `dir` whose places are known.
+    /// Pictures below `dir` with known paths.
     pub(crate) fn listed(dir: &Path, listed: impl Iterator<Item = (String, PathBuf)>) -> Self {
         Self { dir: dir.to_path_buf(), listed: listed.collect() }
     }

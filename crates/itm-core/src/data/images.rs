@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::files;
 use crate::{Error, Result};
 
-/// The longest image file that is read: photographs have a few megabytes.
+/// The largest image file that is read: photographs have a few megabytes.
 pub const LARGEST_IMAGE_FILE: u64 = 64 << 20;
-/// The widest and highest picture that is decoded, in pixels.
+/// The largest width and height of a picture, in pixels.
 pub const LARGEST_IMAGE_SIDE: u32 = 16_384;
 
 /// What an image file says about itself.
@@ -15,9 +15,9 @@ pub const LARGEST_IMAGE_SIDE: u32 = 16_384;
 pub struct ImageInfo {
     /// JPEG or PNG.
     pub format: ImageFormat,
-    /// Pixels.
+    /// In pixels.
     pub width: u32,
-    /// Pixels.
+    /// In pixels.
     pub height: u32,
 }
 
@@ -32,11 +32,11 @@ pub enum ImageFormat {
 
 /// Reads a picture's structure from first marker to last, without decoding pixels.
 ///
-/// Decoders fill what a truncated JPEG lacks with grey and report success; here its end marker must be there.
+/// Decoders fill the missing part of a truncated JPEG with grey and report success; here the end marker must exist.
 ///
 /// # Errors
-/// A missing, overlong or truncated file, or one that is neither JPEG nor PNG; sides of 0 or over
-/// [`LARGEST_IMAGE_SIDE`].
+/// If the file is missing, larger than [`LARGEST_IMAGE_FILE`], truncated, or neither JPEG nor PNG, or if a side is 0 or
+/// above [`LARGEST_IMAGE_SIDE`].
 pub fn probe_image(path: impl AsRef<Path>) -> Result<ImageInfo> {
     let path = path.as_ref();
     probe_bytes(&path.display().to_string(), &files::read(path, LARGEST_IMAGE_FILE)?)
@@ -55,7 +55,7 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
     };
     match size {
         None => {
-            let got = format!("a file that breaks off or is damaged ({} bytes)", bytes.len());
+            let got = format!("a truncated or damaged file ({} bytes)", bytes.len());
             Err(Error::invalid(place, "a whole image", got))
         }
         Some((width, height)) => {
@@ -68,7 +68,7 @@ pub(crate) fn probe_bytes(place: &str, bytes: &[u8]) -> Result<ImageInfo> {
     }
 }
 
-/// Width and height, if all segments up to the end marker are there.
+/// Width and height, if all segments up to the end marker exist.
 fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let (mut at, mut size) = (2, None);
     loop {
@@ -104,7 +104,7 @@ fn end_of_scan(bytes: &[u8], from: usize) -> Option<usize> {
     pairs.enumerate().find(|(_, w)| end(w)).map(|(i, _)| from + i)
 }
 
-/// Width and height, if all chunks up to `IEND` are there.
+/// Width and height, if all chunks up to `IEND` exist.
 fn png(bytes: &[u8]) -> Option<(u32, u32)> {
     let (mut at, mut size) = (8, None);
     loop {
@@ -131,7 +131,7 @@ fn be32(bytes: &[u8], at: usize) -> Option<u32> {
 /// Decodes a picture to 8-bit RGB, after [`probe_image`] found it whole.
 ///
 /// # Errors
-/// As [`probe_image`], and pixels that cannot be decoded.
+/// As [`probe_image`], and if the pixels cannot be decoded.
 #[cfg(feature = "images")]
 pub fn decode_image(path: impl AsRef<Path>) -> Result<image::RgbImage> {
     let path = path.as_ref();
@@ -196,11 +196,11 @@ mod tests {
         let line = error(&JPEG[..JPEG.len() - 2]);
         assert_eq!(
             line,
-            "x.jpg: expected a whole image, got a file that breaks off or is damaged (32 bytes)"
+            "x.jpg: expected a whole image, got a truncated or damaged file (32 bytes)"
         );
     }
 
-    /// A thumbnail inside a segment has an end marker of its own, which must not count.
+    /// A thumbnail inside a segment has its own end marker, which must not count.
     #[test]
     fn an_end_inside_a_segment_is_no_end() {
         let thumbnail =
@@ -224,7 +224,7 @@ mod tests {
         );
     }
 
-    /// Compressed data that breaks off decodes to grey in many decoders; a half picture must be an error here.
+    /// Many decoders fill truncated data with grey; here half a picture must be an error.
     #[cfg(feature = "images")]
     #[test]
     fn decoding_refuses_half_a_picture() {

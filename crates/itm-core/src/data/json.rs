@@ -8,7 +8,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, SeqAcce
 
 use crate::{Error, Result};
 
-/// Parses a whole file; the error line has the file, and line and column from serde_json.
+/// Parses a whole file; an error names the file, and the line and column from serde_json.
 pub(crate) fn parse<T: DeserializeOwned>(place: &str, what: &str, bytes: &[u8]) -> Result<T> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     serde_json::from_slice(bytes).map_err(|e| Error::invalid(place, what, e))

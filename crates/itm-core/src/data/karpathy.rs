@@ -11,14 +11,14 @@ use super::{CaptionRule, Dropped};
 use crate::files::{self, LARGEST_TEXT, excerpt};
 use crate::{Error, Result};
 
-/// What an image is for.
+/// The split of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Split {
-    /// Learned from; COCO's `restval` belongs here.
+    /// For training; COCO's `restval` belongs here.
     Train,
-    /// Parameters and epochs are chosen on it; also called `dev`.
+    /// For choosing parameters and epochs; also called `dev`.
     Val,
-    /// Reported.
+    /// For reported results.
     Test,
 }
 
@@ -44,7 +44,7 @@ pub struct Karpathy {
     pub dataset: String,
     /// The images of all splits.
     pub images: Vec<KarpathyImage>,
-    /// Captions beyond the rule's number, left out.
+    /// What the caption rule left out.
     pub dropped: Dropped,
 }
 
@@ -53,20 +53,20 @@ pub struct Karpathy {
 pub struct KarpathyImage {
     /// File name.
     pub filename: String,
-    /// Folder below the folder of the JSON, where the file has one (`val2014` in COCO).
+    /// Folder below the folder of the JSON, if the JSON names one (`val2014` in COCO).
     pub filepath: Option<String>,
-    /// What it is for.
+    /// Its split.
     pub split: Split,
     /// The raw captions.
     pub captions: Vec<String>,
-    /// The file's own number.
+    /// The number in this JSON.
     pub imgid: Option<i64>,
     /// COCO's number.
     pub cocoid: Option<i64>,
 }
 
 impl KarpathyImage {
-    /// Where the image lies below the folder of the JSON. Files without `filepath` (Flickr) have theirs in `images`.
+    /// The path of the image; `dir` is the folder of the JSON. Images without `filepath` (Flickr) are in `images`.
     pub fn path(&self, dir: &Path) -> PathBuf {
         dir.join(self.filepath.as_deref().unwrap_or("images")).join(&self.filename)
     }
@@ -97,13 +97,13 @@ impl Karpathy {
     /// Reads a file.
     ///
     /// # Errors
-    /// A file that cannot be read or is not of this layout: names file, image and field, or line and column.
+    /// If the file cannot be read or does not have this layout. The error names file, image and field, or line and column.
     pub fn read(path: impl AsRef<Path>, rule: CaptionRule) -> Result<Self> {
         let path = path.as_ref();
         Self::parse(&json::place(path), &files::read(path, LARGEST_TEXT)?, rule)
     }
 
-    /// The same for bytes; `place` stands in error lines. A missing `dataset` is the empty string.
+    /// Parses bytes; errors name `place`. A missing `dataset` is the empty string.
     ///
     /// # Errors
     /// As [`Karpathy::read`].

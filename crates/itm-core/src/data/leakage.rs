@@ -10,13 +10,13 @@ use super::{Dataset, Part, Split};
 use crate::text::{Vocabulary, caption_key};
 use crate::{Error, Result};
 
-/// Most offenders listed.
+/// The most shared captions that are listed.
 const SHOWN: usize = 5;
 
 /// What validation and test share with training, and with each other.
 ///
-/// An image that is learned from and reported is an error ([`Leakage::refuse_images`]). A caption may stand in two
-/// splits by chance ("A dog runs through the grass."): such captions are counted and listed, for the report to state.
+/// An image in two splits is an error ([`Leakage::refuse_images`]). A caption may occur in two splits by chance
+/// ("A dog runs through the grass."): such captions are counted and listed for the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leakage {
     /// `val` in training, `test` in training, `test` in `val`.
@@ -26,19 +26,19 @@ pub struct Leakage {
 /// What one split shares with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
-    /// The split held out.
+    /// The held-out split.
     pub held_out: Split,
-    /// Where its content must not be.
+    /// The split that must not contain its images.
     pub seen: Split,
-    /// Images held out with a name that stands in `seen`.
+    /// Held-out images whose name also occurs in `seen`.
     pub images: Vec<String>,
-    /// Images held out under another name than in `seen`, with equal features in every bit.
+    /// Held-out images with the features of an image in `seen`, bit for bit, under another name: both names.
     pub twins: Vec<(String, String)>,
-    /// Captions held out.
+    /// Number of held-out captions.
     pub captions: usize,
-    /// Those whose words stand in `seen`, in the same order.
+    /// Held-out captions with the same words, in the same order, as a caption in `seen`.
     pub shared_captions: usize,
-    /// The most frequent of them: words, times held out, times in `seen`.
+    /// The most frequent shared captions.
     pub shared: Vec<SharedCaption>,
 }
 
@@ -47,9 +47,9 @@ pub struct Overlap {
 pub struct SharedCaption {
     /// Its words.
     pub words: String,
-    /// Times in the split held out.
+    /// How often it occurs in the held-out split.
     pub held_out: usize,
-    /// Times in the other.
+    /// How often it occurs in the other split.
     pub seen: usize,
 }
 
@@ -66,10 +66,11 @@ impl Leakage {
         Self { overlaps }
     }
 
-    /// Itself, if no image is in two splits.
+    /// Returns itself, if no image name is in two splits.
     ///
     /// # Errors
-    /// If one is, by name: gives the number and the first. Twins are only stated: real sets hold a photograph twice.
+    /// If an image name is in two splits: the error gives the number of such images and the first. Twins are not an error,
+    /// because real sets contain some photographs twice.
     pub fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
         for overlap in &self.overlaps {
             let Overlap { held_out, seen, images, .. } = overlap;
@@ -145,16 +146,17 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Equal rows have equal fingerprints; none without features.
+/// Equal rows have equal fingerprints; `None` without features.
 fn fingerprint(part: &Part, row: usize) -> Option<[u8; 32]> {
     let known = part.features.dim > 0;
     known.then(|| Sha256::digest(bytemuck::cast_slice(part.features.row(row))).into())
 }
 
-/// Checks that a vocabulary was built from these captions alone: every word stands in them as often as it was counted.
+/// Checks that a vocabulary was built only from these captions: every word occurs in them as often as it was counted.
 ///
 /// # Errors
-/// Names the first word that does not: a word of a held-out split, or a vocabulary of other data.
+/// If a word does not; the error names the first. The word may come from a held-out split, or the vocabulary from other
+/// data.
 pub fn check_vocabulary(vocabulary: &Vocabulary, training: &[String]) -> Result<()> {
     let own = Vocabulary::build(training, vocabulary.options());
     let count = |word: &String| (vocabulary.count(word), own.count(word));

@@ -11,8 +11,8 @@
 //! | one `.npy` file | [`Npy`] |
 //! | word vectors | [`WordVectors`] |
 //!
-//! [`check`] says what a folder holds and what is wrong with it, [`advice`] where the published sets' files go, and
-//! [`Leakage`] what held-out splits share with training. Every refusal is one line: place, expected, got.
+//! [`check`] reports what a folder holds and what is wrong with it. [`advice`] says where the files of the published sets
+//! go. [`Leakage`] reports what held-out splits share with training. Every error is one line: place, expected, got.
 
 pub mod advice;
 mod bounds;
@@ -88,14 +88,14 @@ impl Features {
     }
 }
 
-/// One split of a data set, over precomputed global features or over pictures alone.
+/// One split of a data set, with precomputed global features or only with pictures.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// One row per image; of width 0 where there are only pictures.
+    /// One row per image; of width 0 if there are only pictures.
     pub features: Features,
-    /// Several rows per image, where the data have them and the caller wants them.
+    /// Several rows per image, if the data have them and the caller wants them.
     pub regions: Option<Regions>,
-    /// Name of each image: its file name, as it stands in the data.
+    /// Name of each image: its file name, as written in the data.
     pub images: Vec<String>,
     /// The texts, raw.
     pub captions: Vec<String>,
@@ -108,18 +108,19 @@ pub struct Part {
 pub struct Dataset {
     /// `flickr8k`, `scenes`, …
     pub name: String,
-    /// What a method may learn from.
+    /// The only split that a method may train on.
     pub train: Part,
-    /// What hyper-parameters and epochs are chosen on.
+    /// The split for choosing hyper-parameters and epochs.
     pub val: Part,
-    /// What is reported.
+    /// The split for reported results.
     pub test: Part,
     /// SHA-256 over everything that was read, in a fixed order (hexadecimal).
     pub sha256: String,
 }
 
 impl Dataset {
-    /// Regions of every split come out transformed from now on; a mean is over the regions of training, in one pass.
+    /// From now on the regions of every split are transformed as they are read. The mean is taken over the training
+    /// regions, in one pass.
     ///
     /// # Errors
     /// If there are no regions to transform, or one cannot be read.

@@ -1,4 +1,4 @@
-//! The images and captions of a `*_precomp` folder against Karpathy's JSON beside it.
+//! Compares the images and captions of a `*_precomp` folder with Karpathy's JSON beside it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,16 +9,16 @@ use crate::files::{self, excerpt};
 use crate::text::caption_key;
 use crate::{Error, Result};
 
-/// The fate of `train_extra_*`: training images that have features and captions, but no picture.
+/// Whether `train_extra_*` is used: training images that have features and captions, but no picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
     /// They follow the images of `train`.
     Included,
-    /// Only `train`.
+    /// Only `train` is used.
     LeftOut,
 }
 
-/// Finds the JSON's entry of an id: by file name or, as in the files of the SCAN program, by number.
+/// Finds the JSON entry of an id: by file name, or by number as in the files of the SCAN program.
 pub(crate) struct Names<'a> {
     json: &'a Karpathy,
     by_filename: HashMap<&'a str, &'a KarpathyImage>,
@@ -39,7 +39,7 @@ impl<'a> Names<'a> {
         Self { json, by_filename }
     }
 
-    /// The file name of each image, after ids, splits and captions have been found to agree with the JSON.
+    /// The file name of each image, if ids, splits and captions agree with the JSON.
     ///
     /// # Errors
     /// The first mismatch of [`Names::compare`].
@@ -115,7 +115,7 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// Without ids the JSON's order decides, if the counts agree.
+    /// Without ids, the order of the JSON decides, if the counts agree.
     fn compare_by_order(&self, caps: &str, part: &PrecompSplit, split: Split) -> Comparison {
         let images: Vec<_> = self.json.images_of(split).collect();
         if images.len() != part.images() {
@@ -142,7 +142,7 @@ impl<'a> Names<'a> {
         ids.iter().filter_map(|id| Some((id.clone(), name(id)?))).collect()
     }
 
-    /// When the counts of a split do not fit, the first caption that stands elsewhere says which line is missing.
+    /// If the counts of a split do not fit, adds the first misplaced caption to the error: it shows which line is missing.
     pub(crate) fn explain(&self, error: Error, folder: &Path, name: &str, split: Split) -> Error {
         let Error::Invalid { place, expected, got } = error else { return error };
         let caps = SplitFiles::of(folder, name).caps;
@@ -170,13 +170,13 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Images without ids that cannot be found by their order either.
+/// The comparison of images that have no ids and cannot be found by their order either.
 fn unchecked(part: &PrecompSplit, why: &str) -> Comparison {
     let notes = vec![format!("{}: no ids, and {why}: unchecked", part.name)];
     Comparison { names: part.numbered(), notes, ..Default::default() }
 }
 
-/// The captions of an image that differ from the JSON in their words; case, punctuation and spacing are free.
+/// The captions of an image whose words differ from the JSON; case, punctuation and spacing may differ.
 fn wrong_captions(caps: &str, part: &PrecompSplit, i: usize, image: &KarpathyImage) -> Vec<Error> {
     let first = i * part.captions_per_image;
     let pairs = image.captions.iter().zip(&part.captions[first..]).enumerate();

@@ -14,8 +14,8 @@ use crate::{Error, Result};
 
 /// An array in a `.npy` file: versions 1–3, C order, little-endian.
 ///
-/// The file stays mapped; nothing is copied until a caller reads a row. Before that the header, the shape's product and
-/// the length of the file have been checked against each other, so that no size in a header is ever trusted.
+/// The file stays mapped; nothing is copied until a caller reads a row. Opening checks the header, the product of the
+/// shape and the length of the file against each other, so no size in a header is ever trusted.
 ///
 /// ```no_run
 /// use itm_core::data::Npy;
@@ -33,7 +33,7 @@ pub struct Npy {
     scale: Option<Vec<f32>>,
 }
 
-/// The bytes of a file, memory-mapped, or bytes that are in memory already (`Vec<u8>::into`).
+/// The bytes of a memory-mapped file, or bytes that are already in memory (`Vec<u8>::into`).
 #[derive(Debug)]
 pub struct FileBytes(Bytes);
 
@@ -47,7 +47,7 @@ impl FileBytes {
     /// Maps a file, read-only.
     ///
     /// # Errors
-    /// A missing file, a folder, a pipe or device (they have no length).
+    /// If the file is missing, or is a folder, a pipe or a device (these have no length).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::open(path).map_err(Error::io(path))?;
@@ -58,9 +58,9 @@ impl FileBytes {
         }
         #[allow(unsafe_code, reason = "region features are larger than memory (COCO: 33 GB)")]
         // SAFETY: the map is read-only, private to this value and dropped with it, and its bytes are only ever read as
-        // `u8`, for which every bit pattern is valid. What is left is another process that shortens the file meanwhile:
-        // the system then ends this program (SIGBUS) rather than hand out wrong values. Data files are not written
-        // while they are read; this is what every reader of mapped files assumes.
+        // `u8`, for which every bit pattern is valid. One risk remains: another process may shorten the file while it is
+        // mapped. The system then ends this program (SIGBUS) instead of returning wrong values. Like every reader of
+        // mapped files, this code assumes that nobody writes the data files while they are read.
         let map = unsafe { Mmap::map(&file) }.map_err(Error::io(path))?;
         Ok(Self(Bytes::Mapped(map)))
     }
@@ -87,13 +87,14 @@ impl Npy {
     /// Maps a file and checks its header.
     ///
     /// # Errors
-    /// A missing or truncated file, trailing bytes, big-endian or Fortran order, a dtype that is not among [`Dtype`].
+    /// If the file is missing or truncated, has trailing bytes, is big-endian or in Fortran order, or has a dtype that is
+    /// not in [`Dtype`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::from_bytes(path.display().to_string(), FileBytes::open(path)?)
     }
 
-    /// The same for bytes that are there already; `place` stands in error lines.
+    /// Takes bytes and checks their header; errors name `place`.
     ///
     /// # Errors
     /// As [`Npy::open`].
@@ -106,10 +107,10 @@ impl Npy {
         Ok(Self { place, bytes, header, scale: None })
     }
 
-    /// Real value = stored value × `scale[dimension]`, over the last dimension; one value serves all.
+    /// Real value = stored value × `scale[dimension]`, over the last dimension; a single value serves all dimensions.
     ///
     /// # Errors
-    /// If `scale` has neither one value nor as many as the last dimension, or one is not finite.
+    /// If `scale` has neither one value nor as many as the last dimension, or a value is not finite.
     pub fn with_scale(mut self, scale: Vec<f32>) -> Result<Self> {
         let width = self.header.shape.last().copied().unwrap_or(1);
         if scale.len() != width && scale.len() != 1 {
@@ -124,17 +125,17 @@ impl Npy {
         Ok(self)
     }
 
-    /// The file's name as it stands in error lines.
+    /// The name of the file in errors.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// The whole file, header included: what a hash is taken of.
+    /// The whole file with its header, for hashes.
     pub fn file_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What a stored number is.
+    /// The type of a stored number.
     pub fn dtype(&self) -> Dtype {
         self.header.dtype
     }
@@ -172,10 +173,10 @@ impl Npy {
     /// Converts a row.
     ///
     /// # Errors
-    /// If a value is NaN or infinite as f32: names row and column.
+    /// If a value is NaN or infinite as f32; the error names row and column.
     ///
     /// # Panics
-    /// If there is no such row, or `out` is not as long as one.
+    /// If there is no such row, or `out` is not as long as a row.
     pub fn row_into(&self, row: usize, out: &mut [f32]) -> Result<()> {
         let bytes = self.row_bytes(row);
         assert_eq!(out.len(), self.row_len(), "out for a row of {:?}", self.shape());
@@ -197,7 +198,7 @@ impl Npy {
     /// The whole array as `[rows, dim]`.
     ///
     /// # Errors
-    /// If it is not of rank 2, has no rows or columns, or a value is not finite.
+    /// If the array is not of rank 2, has no rows or columns, or a value is not finite.
     pub fn to_features(&self) -> Result<Features> {
         self.check_rank(&[2])?;
         let (rows, dim) = (self.rows(), self.row_len());
@@ -208,7 +209,7 @@ impl Npy {
         Ok(Features { dim, values })
     }
 
-    /// All values, whatever the rank: for scales and other small files.
+    /// All values, for any rank: for scales and other small files.
     ///
     /// # Errors
     /// If a value is not finite.
@@ -221,10 +222,11 @@ impl Npy {
         Ok(values)
     }
 
-    /// The values of an integer array of rank 1, none of them negative: row numbers.
+    /// The values of an integer array of rank 1 without negative values: row numbers.
     ///
     /// # Errors
-    /// If rank or dtype differ, or a value is negative: names the row.
+    /// If the rank is not 1, the dtype is not an integer, the array is empty, or a value is negative; then the error names
+    /// the row.
     pub fn to_indices(&self) -> Result<Vec<usize>> {
         self.check_rank(&[1])?;
         let size = self.header.dtype.size();
@@ -247,7 +249,7 @@ impl Npy {
             .collect()
     }
 
-    /// Refuses other ranks, and arrays without a number in them.
+    /// Refuses other ranks, and arrays without numbers.
     pub(crate) fn check_rank(&self, ranks: &[usize]) -> Result<()> {
         let shape = self.shape();
         if !ranks.contains(&shape.len()) {

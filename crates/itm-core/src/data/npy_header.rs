@@ -13,7 +13,7 @@ const HIGHEST_RANK: usize = 32;
 
 const DTYPES: &str = "a dtype among f16, f32, f64, i8, u8, i32, i64";
 
-/// What a number in a `.npy` file is.
+/// The type of the numbers in a `.npy` file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dtype {
     /// Half precision.
@@ -96,7 +96,7 @@ impl Header {
         if fortran && shape.len() > 1 {
             return Err(Error::invalid(place, "C order (rows together)", "Fortran order"));
         }
-        // Zeros aside, so that no product of some of the dimensions overflows later.
+        // Without the zeros, so that no product of some of the dimensions overflows later.
         let nonzero = shape.iter().filter(|&&n| n > 0);
         let bytes = nonzero.copied().try_fold(dtype.size(), usize::checked_mul);
         let bytes = bytes.map(|b| if shape.contains(&0) { 0 } else { b });
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
                 return Err(self.error("a dimension", excerpt(self.rest)));
             };
             self.rest = &self.rest[digits..];
-            self.take("L"); // Python 2 wrote long integers so
+            self.take("L"); // Python 2 wrote long integers like this
             shape.push(n);
             if shape.len() > HIGHEST_RANK {
                 return Err(self.error(format!("rank at most {HIGHEST_RANK}"), "more"));

@@ -1,14 +1,14 @@
-//! Splits put together of files, and cut.
+//! Joining and shortening splits.
 
 use std::path::Path;
 
 use super::{Features, Part, Regions};
 use crate::{Error, Pairs, Result};
 
-/// Refuses a part whose features or regions are not as wide as another's.
+/// Checks that two parts have features of the same width, and regions of the same width.
 ///
 /// # Errors
-/// Names what differs, and both widths.
+/// If a width differs; the error names both widths.
 pub(super) fn same_widths(
     folder: &Path,
     (of, train): (&str, &Part),
@@ -30,7 +30,7 @@ pub(super) fn same_widths(
 /// The first `most` captions of a split, with their images.
 ///
 /// # Errors
-/// If these are no whole images.
+/// If `most` is 0, or does not cover whole images.
 pub(super) fn first_captions(
     mut part: Part,
     most: usize,
@@ -38,7 +38,7 @@ pub(super) fn first_captions(
     notes: &mut Vec<String>,
 ) -> Result<Part> {
     if most == 0 || !most.is_multiple_of(per_image) {
-        let expected = format!("a multiple of {per_image}, the captions of an image, above 0");
+        let expected = format!("a multiple of {per_image}, the captions per image, above 0");
         return Err(Error::invalid("val_captions", expected, most));
     }
     let all = part.captions.len();
@@ -58,7 +58,7 @@ pub(super) fn first_captions(
 /// The images of two training files, one after another.
 ///
 /// # Errors
-/// If features or regions are not of one width.
+/// If features or regions differ in width.
 pub(super) fn join(a: Part, b: Part, folder: &Path) -> Result<Part> {
     same_widths(folder, ("train", &a), ("train_extra", &b))?;
     let offset = a.images.len();

@@ -1,4 +1,4 @@
-//! A folder of pictures and captions becomes a [`Dataset`](super::Dataset), without features.
+//! Loads a folder of pictures and captions as a [`Dataset`](super::Dataset) without features.
 
 use std::fs;
 use std::path::Path;
@@ -16,18 +16,18 @@ use crate::{Error, Pairs, Result};
 ///
 /// ```text
 /// DIR/dataset_NAME.json     Karpathy's captions and splits; or, without it, the lists of the FNE program:
-/// DIR/*train*.json          an object per caption
-/// DIR/*val*.json, *test*    an object per image
+/// DIR/*train*.json          one object per caption
+/// DIR/*val*.json, *test*    one object per image
 /// DIR/images/…              the pictures, or where the JSON says
 /// ```
 ///
-/// Pictures are found and not read. The data's hash is of the JSON and of every picture's name and size: 31,000 files are
-/// not read twice.
+/// Pictures are located but not read. The hash of the data covers the JSON, and the name and size of every picture, so
+/// that 31,000 files are not read twice.
 ///
 /// # Errors
-/// No JSON or a malformed one, a split without an image, an image with fewer captions than `captions_per_image` (in a list of
-/// training, any number), a picture that is not there (the first one is named, all are counted), an image of `val` or `test`
-/// among the training images.
+/// If there is no JSON or a malformed one, a split has no image, an image has fewer captions than `captions_per_image` (in
+/// a training list any number is allowed), a picture is missing (the error counts all such pictures and names the first),
+/// or an image is in two splits.
 pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result<Loaded> {
     let (dir, mut manifest) = (dir.as_ref(), Manifest::default());
     let Listed { declared, parts, names, images, dropped } =
@@ -48,11 +48,11 @@ pub fn load_pictures(dir: impl AsRef<Path>, captions_per_image: usize) -> Result
     Ok(Loaded { dataset, declared, images, manifest, leakage, notes })
 }
 
-/// What a folder's JSON says.
+/// The contents of a folder's JSON.
 struct Listed {
     declared: Option<String>,
     parts: [Part; 3],
-    /// Of every picture, also of a picture in no split.
+    /// Names of the pictures of all splits.
     names: Vec<String>,
     images: ImageFolder,
     dropped: Dropped,
@@ -128,7 +128,7 @@ fn part(karpathy: &Karpathy, split: Split) -> Result<Part> {
     })
 }
 
-/// A line of name and size for every picture.
+/// One line per picture: name and size.
 fn listing(dir: &Path, names: &[String], folder: &ImageFolder) -> Result<String> {
     let (mut lines, mut missing) = (String::new(), vec![]);
     for name in names {
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(train.features.rows(), 0);
         assert!(loaded.notes[1].starts_with("1 captions of 1 images"), "{:?}", loaded.notes);
         assert!(loaded.images.image_path("3.jpg").is_some());
-        // Another picture of the same name is other data; the same folder elsewhere is not.
+        // The hash does not depend on the place of the folder, but on the size of each picture.
         let same = folder(&json(SPLITS), &["1.jpg", "2.jpg", "3.jpg"]);
         assert_eq!(load_pictures(same.path(), 2).unwrap().dataset.sha256, sha256);
         fs::write(same.path().join("images/3.jpg"), "longer").unwrap();
@@ -217,7 +217,7 @@ mod tests {
         assert!(got.contains("expected 3 captions, got 2"), "{got}");
     }
 
-    /// The lists of the FNE program: training by its `image_id`, a picture below a path of its own, a caption too many.
+    /// The lists of the FNE program: training images by `image_id`, a picture with its own path, one caption too many.
     #[test]
     fn lists_of_fne_fill_the_splits() {
         let dir = tempfile::tempdir().unwrap();

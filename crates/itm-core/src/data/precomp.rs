@@ -1,4 +1,4 @@
-//! A folder with precomputed features becomes a [`Dataset`].
+//! Loads a folder with precomputed features as a [`Dataset`].
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ use super::{CaptionRule, Dataset, Karpathy, Leakage, Part, RegionSource, Split};
 use crate::files::{self, LARGEST_TEXT, Manifest};
 use crate::{Error, Result};
 
-/// What [`load`] takes from a folder.
+/// What [`load`] reads from a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Captions of an image: 5 in all published sets.
+    /// Captions per image: 5 in all published sets.
     pub captions_per_image: usize,
-    /// Whether `train_extra` is learned from.
+    /// Whether `train_extra` belongs to the training split.
     pub extra: Extra,
     /// Which files are the test split.
     pub test: TestSet,
-    /// Only the first captions of the validation files, this number, where they hold more.
+    /// The most captions of the validation split: the first ones of the files are kept.
     pub val_captions: Option<usize>,
-    /// Which region features are read beside the global ones.
+    /// Which region features are read in addition to the global ones.
     pub regions: Option<RegionSource>,
 }
 
@@ -43,24 +43,24 @@ impl Default for LoadOptions {
 pub enum TestSet {
     /// `test_*`; COCO: 1,000 images.
     Test,
-    /// `testall_*`, or `test_*` where there is no such file; COCO: 5,000 images.
+    /// `testall_*`, or `test_*` if there is no such file; COCO: 5,000 images.
     TestAll,
 }
 
-/// A data set, and what a report wants to say about it.
+/// A data set, and facts about it for a report.
 #[derive(Debug)]
 pub struct Loaded {
     /// The three splits.
     pub dataset: Dataset,
-    /// What `dataset_*.json` calls the data, if there is one and it says.
+    /// The name of the data in `dataset_*.json`, if there is one.
     pub declared: Option<String>,
-    /// Where the pictures are, for those that have one.
+    /// Finds the pictures; not every image has one.
     pub images: ImageFolder,
     /// Every file that was read.
     pub manifest: Manifest,
-    /// What held-out splits share with training; no image, or loading fails.
+    /// What held-out splits share with training. If they share an image, loading fails.
     pub leakage: Leakage,
-    /// Layout, repetitions, what was not found: one line each.
+    /// Notes on layout, repetitions and missing data, one line each.
     pub notes: Vec<String>,
 }
 
@@ -82,15 +82,16 @@ pub fn load(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Dataset> {
 /// DIR/precomp/train_ids.txt         file names, one per image; optional
 /// DIR/precomp/train_extra_*         more of the same; optional
 /// DIR/precomp/val_* (or dev_*), test_* (or testall_*)
-/// DIR/precomp/…_regions.npy, …_grid.npy, …   regions beside them, if the caller wants them: see [`RegionSource`]
+/// DIR/precomp/…_regions.npy, …_grid.npy, …   region features, if the caller wants them: see [`RegionSource`]
 /// ```
 ///
-/// If the caller wants regions and `train_extra` has none, `train_extra` is left out: all methods learn from the same images.
+/// If the caller wants regions and `train_extra` has none, `train_extra` is left out, so that all methods train on the
+/// same images.
 ///
-/// The features may also lie in `DIR` itself, or in its only folder `*_precomp`.
+/// The features may also be in `DIR` itself, or in its only folder `*_precomp`.
 ///
 /// # Errors
-/// Anything missing, malformed or contradictory, and an image of `val` or `test` among the training images.
+/// If anything is missing, malformed or contradictory, or an image is in two splits.
 pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Loaded> {
     let dir = dir.as_ref();
     let folder = precomp_folder(dir)?;
@@ -165,7 +166,7 @@ pub fn load_precomp(dir: impl AsRef<Path>, options: &LoadOptions) -> Result<Load
     Ok(Loaded { dataset, declared: named, images, manifest, leakage, notes })
 }
 
-/// Where the feature files are.
+/// The folder of the feature files.
 pub(crate) fn precomp_folder(dir: &Path) -> Result<PathBuf> {
     let has = |folder: &Path| SplitFiles::of(folder, "train").ims.exists();
     let named = dir.join("precomp");

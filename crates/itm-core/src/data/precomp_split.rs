@@ -13,30 +13,30 @@ use crate::{Error, Pairs, Result};
 pub enum RowLayout {
     /// One row per image.
     Once,
-    /// One row per caption: the rows of an image are equal in every bit, which was verified.
+    /// One row per caption. The rows of an image are equal, bit for bit; this was verified.
     Repeated,
 }
 
-/// One split as the files hold it: `<name>_ims.npy`, `<name>_caps.txt` and, where there is one, `<name>_ids.txt`.
+/// One split of the files `<name>_ims.npy`, `<name>_caps.txt` and, if it exists, `<name>_ids.txt`.
 ///
-/// Features stay in the mapped file: `features.row_into(split.row_of(image), …)` reads one image's.
+/// Features stay in the mapped file: `features.row_into(split.row_of(image), …)` reads the features of one image.
 #[derive(Debug)]
 pub struct PrecompSplit {
-    /// `train`, `dev`, …: how the files' names begin.
+    /// `train`, `dev`, …: the start of the file names.
     pub name: String,
     /// Global features `[rows, dim]` or regions `[rows, regions, dim]`.
     pub features: Npy,
     /// Whether rows are images or captions.
     pub layout: RowLayout,
-    /// Captions of an image.
+    /// Captions per image.
     pub captions_per_image: usize,
     /// The captions, raw; caption `c` belongs to image `c / captions_per_image`.
     pub captions: Vec<String>,
-    /// One per image, where the file exists.
+    /// One name per image, if the file exists.
     pub ids: Option<Vec<String>>,
 }
 
-/// The folder, the split and where its files lie.
+/// The paths of the files of a split.
 pub(crate) struct SplitFiles {
     pub(crate) ims: PathBuf,
     pub(crate) caps: PathBuf,
@@ -53,11 +53,11 @@ impl SplitFiles {
 }
 
 impl PrecompSplit {
-    /// Opens a split's files and checks them against each other; reads the texts, and the features only where images
-    /// are repeated (to verify it).
+    /// Opens the files of a split and checks them against each other. It reads the texts. It reads the features only if
+    /// images are repeated, to verify the repetition.
     ///
     /// # Errors
-    /// Missing or malformed files, counts that do not fit, repeated rows that differ.
+    /// If files are missing or malformed, counts do not fit, repeated rows differ, or `captions_per_image` is 0.
     pub fn open(folder: impl AsRef<Path>, name: &str, captions_per_image: usize) -> Result<Self> {
         Self::open_hashed(folder.as_ref(), folder.as_ref(), name, captions_per_image, None)
     }
@@ -85,7 +85,7 @@ impl PrecompSplit {
             Ok((place, text))
         };
         let (place, captions) = text(&paths.caps)?;
-        // An empty caption means something to those who read captions between marks; others refuse it.
+        // An empty caption is valid for methods that read captions between marks; other methods refuse it.
         let captions = files::empty_or_lines(&place, "a caption", &captions)?;
         let ids = paths.ids.exists().then(|| text(&paths.ids)).transpose()?;
         let ids =
@@ -113,7 +113,7 @@ impl PrecompSplit {
         }
     }
 
-    /// Rows of an image in another file of this split: 1, or as many as it has captions.
+    /// Rows per image in another file of this split: 1, or one per caption.
     ///
     /// # Errors
     /// If the rows are neither images nor captions, or the rows of an image differ.
@@ -158,10 +158,10 @@ impl PrecompSplit {
         )
     }
 
-    /// One row of global features per image; regions `[r, dim]` become their mean.
+    /// One row of global features per image; regions `[r, dim]` are averaged.
     ///
     /// # Errors
-    /// If a value is not finite: names row and column.
+    /// If a value is not finite; the error names row and column.
     pub fn global_features(&self) -> Result<Features> {
         let dim = *self.features.shape().last().expect("rank 2 or 3 was checked");
         let mut values = vec![0.0; self.images() * dim];
@@ -180,7 +180,7 @@ impl PrecompSplit {
     }
 }
 
-/// Maps a file of features; with its scale, if its numbers are bytes.
+/// Maps a file of features, with its scale if the numbers are bytes.
 pub(super) fn open_scaled(
     root: &Path,
     path: &Path,
@@ -241,7 +241,7 @@ fn row_layout(caps: &str, features: &Npy, captions: usize, per_image: usize) -> 
     Ok(RowLayout::Repeated)
 }
 
-/// A name per line, or each name `per_image` times; no name for two images.
+/// Takes one name per line, or each name `per_image` times. Two images must not have one name.
 fn one_per_image(
     place: &str,
     mut ids: Vec<String>,
@@ -250,7 +250,7 @@ fn one_per_image(
 ) -> Result<Vec<String>> {
     let every = if ids.len() == images { 1 } else { per_image };
     if ids.len() != images * every {
-        let expected = format!("{images} lines, one an image (or {})", images * per_image);
+        let expected = format!("{images} lines, one per image (or {})", images * per_image);
         return Err(Error::invalid(place, expected, format!("{} lines", ids.len())));
     }
     let mut seen = HashSet::new();

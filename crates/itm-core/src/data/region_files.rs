@@ -11,18 +11,18 @@ use crate::{Error, Result};
 
 /// Which region features of a data set are read.
 ///
-/// | here | values `[rows, r, d]` | boxes, where the file is there |
+/// | here | values `[rows, r, d]` | boxes, if the file exists |
 /// |---|---|---|
-/// | `Given` | `<name>_regions.npy`; where there is none, `<name>_ims.npy` | `<name>_boxes.npy`, `[rows, r, 4]` |
+/// | `Given` | `<name>_regions.npy`, or else `<name>_ims.npy` | `<name>_boxes.npy`, `[rows, r, 4]` |
 /// | `Grid`  | `<name>_grid.npy` | `grid_boxes.npy`, `[r, 4]` |
 ///
 /// Rows are images or captions; numbers are f16, f32, f64, or bytes with a scale of d numbers (`grid_scale.npy`,
-/// `regions_scale.npy`, `ims_scale.npy`). Boxes are x1, y1, x2, y2 from 0 to 1. `r` may be any number and another for each split:
-/// 36 in the published files, 12 in Scenes. The built-in Scenes have regions of their own, which are their `Given`.
+/// `regions_scale.npy`, `ims_scale.npy`). Boxes are x1, y1, x2, y2 from 0 to 1. `r` may be any number and may differ
+/// between splits: 36 in the published files, 12 in Scenes. `Given` also selects the built-in regions of Scenes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegionSource {
-    /// Those of a detector.
+    /// Regions of a detector.
     Given,
     /// A grid of windows, as `itm features --grid` writes it.
     Grid,
@@ -35,10 +35,10 @@ struct Files {
 }
 
 impl RegionSource {
-    /// Both.
+    /// Both sources.
     pub(super) const ALL: [Self; 2] = [Self::Given, Self::Grid];
 
-    /// Whether a split has such a file.
+    /// Whether a split has a file of this source.
     pub(super) fn is_there(self, folder: &Path, name: &str) -> bool {
         let values = self.files(folder, name).values;
         match self {
@@ -49,11 +49,12 @@ impl RegionSource {
         }
     }
 
-    /// Maps the regions of a split and checks them against its captions; reads them once, to find values that are not finite.
+    /// Maps the regions of a split and checks them against its captions. Reads them once, to find values that are not
+    /// finite.
     ///
     /// # Errors
-    /// Missing or malformed files, other rows than the split has images or captions, a scale of another width, boxes of another
-    /// number or outside of the picture, values that are not finite.
+    /// If files are missing or malformed, the rows are neither the images nor the captions of the split, the scale has
+    /// another width, boxes have another shape or are outside the picture, or a value is not finite.
     pub(super) fn open(
         self,
         (root, folder): (&Path, &Path),
@@ -74,7 +75,7 @@ impl RegionSource {
         };
         file.check_rank(&[3])?;
         let regions = Regions::mapped(file, every);
-        // Those of features were read for their means.
+        // Regions in the feature file are read for the global features, which checks them.
         if !of_features {
             regions.check()?;
         }

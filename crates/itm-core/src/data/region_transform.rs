@@ -1,4 +1,4 @@
-//! Region features as a method trained from scratch likes them: of unit length, around the mean of training.
+//! Region features for methods that train from scratch: of unit length, minus the mean of training.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// What is done to every region as it is read.
+/// How every region is transformed as it is read.
 ///
 /// ```text
 /// unit_centred    y = x / ‖x‖ − m                        m = mean of x / ‖x‖ over all training regions
 /// centred_roots   y = √max(x, 0) / ‖√max(x, 0)‖ − m      m = mean of the same over all training regions
 /// ```
 ///
-/// A region of zeros has no direction: it comes out as −m.
+/// A region of zeros has no direction: it becomes −m.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegionTransform {
-    /// Nothing.
+    /// Not at all.
     #[default]
     Given,
-    /// Unit length, less the mean: for features of either sign, such as a grid after PCA.
+    /// Unit length, minus the mean: for features of either sign, such as a grid after PCA.
     UnitCentred,
-    /// Roots, unit length, less the mean: for features that are never negative, such as Scenes'.
+    /// Roots, unit length, minus the mean: for features that are never negative, such as the features of Scenes.
     CentredRoots,
 }
 
 impl RegionTransform {
-    /// Takes the mean over the rows, `dim` wide, of the **training** images; no other split may be passed here.
+    /// Takes the mean over the rows, `dim` wide, of the **training** images; never pass another split.
     pub(super) fn fit(
         self,
         dim: usize,
@@ -44,7 +44,7 @@ impl RegionTransform {
         Ok(Arc::new(Fitted { transform: self, mean }))
     }
 
-    /// A row before the mean is taken off.
+    /// A row before the mean is subtracted.
     fn directed(self, row: &[f32]) -> impl Iterator<Item = f64> {
         let value = move |&x: &f32| match self {
             Self::Given | Self::UnitCentred => f64::from(x),

@@ -7,10 +7,10 @@ use super::region_transform::Fitted;
 use super::{Bounds, Npy};
 use crate::{Error, Result};
 
-/// Region features of the images of a split: as many rows of each as it has regions.
+/// Region features of the images of a split: one row per region.
 ///
-/// A file gives every image the same number of regions, and none of them is padding: a row of zeros is a region as any other,
-/// one in which nothing was seen. Splits may differ in that number.
+/// A file gives every image the same number of regions, and no region is padding: a row of zeros is an ordinary region in
+/// which nothing was seen. Splits may have different numbers of regions.
 ///
 /// ```
 /// use itm_core::data::Regions;
@@ -51,9 +51,9 @@ enum Values {
 
 #[derive(Debug, Clone)]
 enum Boxes {
-    /// The same for every image.
+    /// The same boxes for every image.
     Shared(Vec<Bounds>),
-    /// One a region.
+    /// One box per region.
     Own(Vec<Bounds>),
 }
 
@@ -90,7 +90,7 @@ impl Regions {
         Err(Error::invalid(place, "finite values", value))
     }
 
-    /// Regions that stay in their file, `[rows, r, dim]`: every `every`th row is an image.
+    /// Regions that stay in their file, `[rows, r, dim]`: each image takes `every` equal rows.
     ///
     /// # Panics
     /// If the file is not of rank 3.
@@ -110,10 +110,10 @@ impl Regions {
         Self { dim, counts, starts, parts, transform: None }
     }
 
-    /// With a box for each region, or one for each region of an image where all images have the same boxes.
+    /// Adds one box per region, or one box per region of an image if all images have the same boxes.
     ///
     /// # Errors
-    /// If there are as many boxes as neither has regions.
+    /// If the number of boxes is neither the number of all regions nor the number of regions of every image.
     pub fn with_boxes(mut self, boxes: Vec<Bounds>) -> Result<Self> {
         let all = self.starts[self.len()];
         let of_one = self.counts.iter().all(|&count| count == boxes.len());
@@ -121,7 +121,7 @@ impl Regions {
             n if n == all => Boxes::Own(boxes),
             _ if of_one => Boxes::Shared(boxes),
             n => {
-                let expected = format!("{all}, one a region");
+                let expected = format!("{all}, one per region");
                 return Err(Error::invalid("boxes of regions", expected, n));
             }
         });
@@ -144,7 +144,7 @@ impl Regions {
         Ok(self)
     }
 
-    /// The first `images` of them.
+    /// The regions of the first `images` images.
     pub fn first(mut self, images: usize) -> Self {
         self.counts.truncate(images);
         self.starts.truncate(images + 1);
@@ -175,10 +175,10 @@ impl Regions {
         &self.counts
     }
 
-    /// Where the regions of an image lie in its picture, where the data say.
+    /// The boxes of the regions of an image, if the data have boxes.
     ///
     /// # Panics
-    /// If the image is not there.
+    /// If there is no such image.
     pub fn boxes(&self, image: usize) -> Option<&[Bounds]> {
         let part = self.part(image);
         match part.boxes.as_ref()? {
@@ -193,7 +193,7 @@ impl Regions {
     /// If a row holds a value that is not finite.
     ///
     /// # Panics
-    /// If an image is not there.
+    /// If there is no such image.
     pub fn rows(&self, images: &[usize]) -> Result<RegionRows> {
         let counts: Vec<usize> = images.iter().map(|&image| self.counts[image]).collect();
         let mut values = Vec::with_capacity(counts.iter().sum::<usize>() * self.dim);
@@ -236,12 +236,12 @@ impl Regions {
     /// Reads everything once.
     ///
     /// # Errors
-    /// If a value is not finite: its place in the file.
+    /// If a value is not finite; the error names its place in the file.
     pub(super) fn check(&self) -> Result<()> {
         (0..self.len()).try_for_each(|image| self.stored(image).map(|_| ()))
     }
 
-    /// How many, how wide and whether boxes are known, in a few words.
+    /// Number of regions, their width, and whether boxes are known, in a few words.
     pub fn describe(&self) -> String {
         let (least, most) = (self.counts.iter().min(), self.counts.iter().max());
         let each = match (least, most) {
@@ -253,7 +253,7 @@ impl Regions {
         format!("{each} regions per image, {} wide, {boxes}", self.dim)
     }
 
-    /// Bytes that are held in memory: values, unless a file holds them, and boxes.
+    /// Bytes in memory: values that are not in a file, and boxes.
     pub fn held(&self) -> u64 {
         let part = |part: &Part| {
             let values = match &part.values {
@@ -283,7 +283,7 @@ impl Regions {
         &self.parts[self.parts.partition_point(|part| part.first <= image) - 1]
     }
 
-    /// The regions of an image, counted within its part.
+    /// The regions of an image, numbered within its part.
     fn range(&self, part: &Part, image: usize) -> Range<usize> {
         let first = self.starts[part.first];
         self.starts[image] - first..self.starts[image + 1] - first

@@ -1,4 +1,4 @@
-//! Ready word vectors, such as GloVe's, for the words of a vocabulary.
+//! Pretrained word vectors, such as GloVe's, for the words of a vocabulary.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::Npy;
 use crate::text::Vocabulary;
 use crate::{Error, Result};
 
-/// Vectors of some of a [`Vocabulary`]'s words; the others keep what they have.
+/// Vectors for some words of a [`Vocabulary`]; the other words keep the vectors they have.
 ///
 /// ```
 /// use itm_core::data::WordVectors;
@@ -25,27 +25,28 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordVectors {
-    /// Values a word has.
+    /// Values per word.
     pub width: usize,
-    /// Words of the vocabulary, without padding and the like.
+    /// Number of words in the vocabulary, without special entries.
     pub words: usize,
-    /// Numbers of the words that were found, and their vectors, in rising order.
+    /// Numbers of the words that were found, in ascending order, and their vectors.
     pub rows: Vec<(u32, Vec<f32>)>,
 }
 
 impl WordVectors {
-    /// Reads what a vocabulary needs of a file; its name's end says what it is:
+    /// Reads the vectors of a vocabulary's words from a file. The end of the file name gives the format:
     ///
     /// | end | form |
     /// |---|---|
     /// | `.json` | `{"word": [v1, …, vn], …}` |
-    /// | `.npy` | `[V, n]`: a row for each entry of the vocabulary, in its order; what is no word keeps what it has |
-    /// | `.safetensors`, with feature `weights` | the same, f32, named `weight` |
-    /// | any other | GloVe's text: `word v1 … vn`, a word a line; read line by line, and the first of equal words counts |
+    /// | `.npy` | `[V, n]`: a row for each entry of the vocabulary, in its order; rows of special entries are ignored |
+    /// | `.safetensors`, with feature `weights` | the same array, as an f32 tensor named `weight` |
+    /// | any other | GloVe's text: `word v1 … vn`, one word per line; if a word occurs twice, the first line counts |
     ///
     /// # Errors
-    /// A file that cannot be read, a line or word with another number of values than the first, a value that is not
-    /// finite, another number of rows, no vector at all.
+    /// If the file cannot be read or has no vector, a word has another number of values than the first, a value is not
+    /// finite, or an array has another number of rows. In a text file, only the first line and the lines of known words
+    /// are checked.
     pub fn read(path: impl AsRef<Path>, vocabulary: &Vocabulary) -> Result<Self> {
         let path = path.as_ref();
         let mut found = Found { path, vocabulary, width: None, rows: BTreeMap::new() };
@@ -80,7 +81,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Takes a vector in, if its word is known and has none yet.
+    /// Adds a vector, if its word is known and has no vector yet.
     fn add(&mut self, word: &str, place: &dyn fmt::Display, vector: Vec<f32>) -> Result<()> {
         let width = *self.width.get_or_insert(vector.len());
         let place = || format!("{}, {place}", self.path.display());
@@ -102,7 +103,7 @@ impl Found<'_> {
             let line = line.map_err(Error::io(self.path))?;
             let place = format!("line {}", k + 1);
             let (word, values) = line.split_once(' ').unwrap_or((&line, ""));
-            // Of words outside the vocabulary only the number of values matters, and only at the first line.
+            // The line of an unknown word matters only if it is the first line: it gives the number of values.
             if self.width.is_some() && self.vocabulary.number(word).is_none() {
                 continue;
             }
@@ -157,7 +158,7 @@ impl Found<'_> {
         })
     }
 
-    /// Takes a table in that has a row for each entry of the vocabulary.
+    /// Adds a table that has one row per entry of the vocabulary.
     fn table(
         &mut self,
         shape: &[usize],

@@ -1,4 +1,4 @@
-//! Captions as bags of words.
+//! Encodes captions as bags of words.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -10,7 +10,7 @@ use super::given::linear_map;
 use crate::start::{BagPooling, LinearMap};
 use crate::{Error, Result};
 
-/// Captions to the joint space: a linear map of the terms that occur.
+/// Maps captions into the joint space: a linear map of the terms that occur.
 ///
 /// ```text
 /// y_t = idf_t / ‖idf of the caption's terms‖   or   1 / n
@@ -19,14 +19,15 @@ use crate::{Error, Result};
 ///
 /// | symbol | here | shape |
 /// |---|---|---|
-/// | n | terms of the caption | |
+/// | n | number of terms of the caption | |
 /// | idf | [`with_idf`](Self::with_idf) | `[terms]` |
 /// | W, b | `weight`, `bias` | `[terms, d]`, `[d]` |
 /// | w̄ / ‖w̄‖ | result | `[b, d]` |
 ///
-/// A caption is the numbers of its distinct known terms; a number given twice counts twice. A caption without a known term
-/// is `b / ‖b‖`. Dropped values are not scaled to unit length again. The product costs what the terms that occur cost,
-/// forward and backward. An embedding does not depend on the batch it is in, dropout's mask aside.
+/// A caption is given as the numbers of its distinct known terms; a number that is given twice counts twice. A caption
+/// without a known term becomes `b / ‖b‖`. After dropout the values are not scaled to unit length again. The cost of
+/// the product, forward and backward, depends only on the terms that occur. Except for the dropout mask, an embedding
+/// does not depend on its batch.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -51,22 +52,23 @@ pub struct BagOfWords {
     /// `[terms]`, above 0: data, not learnt.
     #[module(skip)]
     idf: Vec<f32>,
-    /// What the terms of a caption count.
+    /// The weights of the terms of a caption.
     #[module(skip)]
     pub pooling: BagPooling,
 }
 
 impl BagOfWords {
-    /// Weight and bias uniform in ±1/√terms, as of any linear map from the terms; every idf 1. A function of the seed alone.
+    /// Draws weight and bias uniformly from ±1/√terms, as for any linear map from the terms. Every idf is 1. The seed
+    /// decides all values.
     pub fn new(terms: usize, d: usize, seed: u64, device: &Device) -> Self {
         let Linear { weight, bias, .. } = Linear::seeded(terms, d, seed, device);
         Self { weight, bias, idf: vec![1.0; terms], pooling: BagPooling::default() }
     }
 
-    /// The encoder with the idf of its terms.
+    /// Sets the idf of the terms.
     ///
     /// # Errors
-    /// If there are not as many, or one is not a number above 0.
+    /// If the number of idf values is not the number of terms, or a value is not a finite number above 0.
     pub fn with_idf(self, idf: &[f32]) -> Result<Self> {
         let (place, [terms, _]) = ("idf of a bag of words", self.weight.dims());
         if idf.len() != terms {
@@ -78,7 +80,7 @@ impl BagOfWords {
         Ok(Self { idf: idf.to_vec(), ..self })
     }
 
-    /// The encoder of a map `[terms, d]`, row by row, its bias and its terms' idf.
+    /// Builds the encoder from a map, `[terms, d]` row-major, its bias and the idf of the terms.
     ///
     /// # Errors
     /// If the sizes do not fit, a weight is not finite, or an idf is not above 0.
@@ -88,10 +90,10 @@ impl BagOfWords {
         Self { weight, bias, idf: vec![], pooling }.with_idf(idf)
     }
 
-    /// The same with another map of the same terms to the same width.
+    /// Replaces the map by a map of the same shape.
     ///
     /// # Errors
-    /// If the map is of another shape, or a value is not finite.
+    /// If the map has another shape, or a value is not finite.
     pub fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.weight.val();
         let place = "map of a bag of words";

@@ -19,23 +19,23 @@ const PADDING: u32 = 0;
 pub struct BertShape {
     /// Number of word pieces.
     pub vocabulary: usize,
-    /// Most word pieces of a caption.
+    /// Largest number of word pieces of a caption.
     pub positions: usize,
-    /// Kinds of text; captions are all of kind 0.
+    /// Number of kinds of text (token types); all captions have kind 0.
     pub kinds: usize,
     /// Width d.
     pub width: usize,
     /// Number of blocks.
     pub layers: usize,
-    /// Heads, which divide d.
+    /// Number of heads, which must divide d.
     pub heads: usize,
-    /// Width between the two linear maps of a block.
+    /// Hidden width between the two linear maps of a block.
     pub mlp: usize,
     /// ε of the layer norms.
     pub epsilon: f64,
-    /// Share dropped of embeddings and of what each block adds.
+    /// Dropout probability of the embeddings and of the outputs that each block adds.
     pub dropout: f64,
-    /// Share dropped of the attention weights.
+    /// Dropout probability of the attention weights.
     pub attention_dropout: f64,
 }
 
@@ -57,7 +57,7 @@ impl BertShape {
     }
 }
 
-/// Captions to a row per word piece.
+/// Encodes captions as one row per word piece.
 ///
 /// ```text
 /// x_j = drop(norm(E[id_j] + P[j] + T[0]));   x ← block(x) for each block;   W = x
@@ -70,8 +70,9 @@ impl BertShape {
 /// | T | `kinds` | `[kinds, d]` |
 /// | W | result | `[b, l, d]` |
 ///
-/// Padded positions are attended to by nobody but have rows of their own, so a caption's real rows do not depend on its
-/// batch. Padding's own row of E gets no gradient, as in PyTorch. What stands for a caption is [`PiecePool`](super::PiecePool)'s affair.
+/// No position attends to padding, so the real rows of a caption do not depend on its batch. Padded positions still
+/// have rows in the result. As in PyTorch, the row of E for padding gets no gradient. [`PiecePool`](super::PiecePool)
+/// turns the rows into one row per caption.
 #[derive(Module, Debug)]
 pub struct Bert {
     /// `[vocabulary, d]`
@@ -80,11 +81,11 @@ pub struct Bert {
     pub positions: Param<Tensor<2>>,
     /// `[kinds, d]`
     pub kinds: Param<Tensor<2>>,
-    /// Of the embeddings.
+    /// Layer norm of the embeddings.
     pub norm: LayerNorm,
-    /// On the embeddings.
+    /// Dropout of the embeddings.
     pub dropout: Dropout,
-    /// Each normalises last.
+    /// The blocks, each with its layer norms last.
     pub blocks: Vec<TransformerBlock>,
     /// Sizes.
     #[module(skip)]
@@ -92,7 +93,8 @@ pub struct Bert {
 }
 
 impl Bert {
-    /// Embeddings uniform in ±0.02, linear maps as [`itm_kernels::Linear::seeded`]: a function of the seed alone.
+    /// Draws embeddings uniformly from ±0.02, and linear maps as [`itm_kernels::Linear::seeded`]. The seed decides all
+    /// values.
     ///
     /// # Panics
     /// If the heads do not divide the width, or a dropout is not in `[0, 1)`.
@@ -121,7 +123,7 @@ impl Bert {
         }
     }
 
-    /// The same precision for the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
+    /// Sets the precision of the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
     /// [`Precision::runs_on`].
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
@@ -130,7 +132,7 @@ impl Bert {
         self
     }
 
-    /// Word pieces to `[b, l, d]`, not pooled.
+    /// Encodes word pieces as `[b, l, d]`, not pooled.
     ///
     /// # Panics
     /// As [`embed`](Self::embed).
@@ -138,10 +140,10 @@ impl Bert {
         self.encode(self.embed(captions, noise), &captions.lengths, noise)
     }
 
-    /// What goes into the first block: `drop(norm(E + P + T[0]))`, `[b, l, d]`.
+    /// The input of the first block: `drop(norm(E + P + T[0]))`, `[b, l, d]`.
     ///
     /// # Panics
-    /// If a piece's number is not in the vocabulary, or a caption is longer than there are positions.
+    /// If the number of a piece is not in the vocabulary, or the captions are wider than the number of positions.
     pub fn embed(&self, captions: &TokenBatch, noise: Noise) -> Tensor<3> {
         let (b, l, d) = (captions.len(), captions.width, self.shape.width);
         captions.check(self.shape.vocabulary);
@@ -153,10 +155,10 @@ impl Bert {
         self.dropout.forward(x, noise.part(0)) // [b, l, d]
     }
 
-    /// The blocks alone, `[b, l, d]` to `[b, l, d]`: a model of other inputs than captions brings its own rows.
+    /// Only the blocks, `[b, l, d]` to `[b, l, d]`, for a model that has other inputs than captions.
     ///
-    /// `lengths` says how many positions of each row, from its start, are attended to. With the noise of
-    /// [`embed`](Self::embed) no mask is drawn twice.
+    /// `lengths` gives the number of leading positions of each sequence that are attended to. The caller can use the
+    /// same noise as for [`embed`](Self::embed): no mask is drawn twice.
     ///
     /// # Panics
     /// If the width or the number of lengths differs, or a length is 0 or more than `l`.
@@ -167,7 +169,8 @@ impl Bert {
         x
     }
 
-    /// The first position of [`encode`](Self::encode) without noise, `[b, d]`: the last block makes that position alone.
+    /// The first position of [`encode`](Self::encode) without noise, `[b, d]`. The last block computes only this
+    /// position.
     ///
     /// # Panics
     /// As [`encode`](Self::encode).

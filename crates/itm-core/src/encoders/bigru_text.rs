@@ -1,4 +1,4 @@
-//! Words, a recurrent unit in both directions, one unit row a word.
+//! A text encoder: word vectors, a bidirectional recurrent unit, one row of unit length per word.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -14,15 +14,15 @@ use crate::data::WordVectors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BiGruTextShape {
-    /// Number of words V, including those for padding and unknown words.
+    /// Number of words V, including the words for padding and unknown words.
     pub vocabulary: usize,
-    /// Width e of a word's vector.
+    /// Width e of a word vector.
     pub word_width: usize,
-    /// Width d of each direction's states and of the rows.
+    /// Width d of the states of each direction and of the rows.
     pub hidden: usize,
 }
 
-/// Captions to the joint space, word by word: NAAF §3.3, SCAN.
+/// Encodes captions into the joint space, word by word: NAAF §3.3, SCAN.
 ///
 /// ```text
 /// u_j = (h→_j + h←_j) / 2,   h→_j = GRU(E[id_1], …, E[id_j]),   h←_j = GRU(E[id_m], …, E[id_j]),   then u_j / (‖u_j‖ + 1e-8)
@@ -42,7 +42,7 @@ pub struct BiGruText {
 }
 
 impl BiGruText {
-    /// Word vectors uniform in ±0.1, the units as [`BiGru::seeded`]: a function of the seed alone.
+    /// Draws word vectors uniformly from ±0.1 and the units as [`BiGru::seeded`]. The seed decides all values.
     pub fn new(shape: &BiGruTextShape, seed: u64, device: &Device) -> Self {
         let words = [shape.vocabulary, shape.word_width];
         Self {
@@ -51,10 +51,10 @@ impl BiGruText {
         }
     }
 
-    /// Ready vectors for the words that have one; the others keep theirs, random as they are.
+    /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
     ///
     /// # Errors
-    /// If the vectors are of another width, or of another vocabulary.
+    /// If the vectors have another width or belong to another vocabulary.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }
@@ -76,14 +76,15 @@ impl BiGruText {
         self.encode_vectors(self.vectors(captions), captions)
     }
 
-    /// Rows of words whose vectors were changed, say by dropout with a mask of your own.
+    /// Rows of words whose vectors the caller has changed, for example by dropout with its own mask.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let states = self.states(vectors, captions);
         let [b, l, d] = states.dims();
         unit_rows(states.reshape([b * l, d])).reshape([b, l, d])
     }
 
-    /// The same before they get unit length: means of both directions' states, `[b, l, d]`, zero beyond a caption's length.
+    /// The rows before they are scaled to unit length, `[b, l, d]`: the mean of the states of both directions, zero
+    /// beyond a caption's length.
     pub fn states(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<3> {
         let (b, l, width) = (captions.len(), captions.width, vectors.dims()[1]);
         let states = self.gru.forward(vectors.reshape([b, l, width]), &captions.lengths);
@@ -93,14 +94,15 @@ impl BiGruText {
             captions.lengths.iter().flat_map(|&n| (0..l).map(move |j| f32::from(u8::from(j < n))));
         let real = TensorData::new(real.collect::<Vec<f32>>(), [b, l, 1]);
         let real = Tensor::<3>::from_data(real, &mean.device());
-        mean * real // states are finite on padding: nothing hides here that a product with 0 would keep
+        mean * real // states are finite on padding, so the product with 0 is 0
     }
 }
 
-/// Rows over their length: `x / (‖x‖ + 1e-8)`, a hair under 1.
+/// Divides rows by their length: `x / (‖x‖ + 1e-8)`. The result is slightly shorter than 1.
 ///
 /// # Departures
-/// The root has no derivative at 0, where programs return NaN: a row of zeros stays one and has a finite gradient.
+/// The root has no derivative at 0, and the released programs return NaN there. Here a row of zeros stays zero and has
+/// a finite gradient.
 pub fn unit_rows(x: Tensor<2>) -> Tensor<2> {
     let squares = (x.clone() * x.clone()).sum_dim(1);
     x / (squares.clamp_min(1e-30).sqrt() + 1e-8)
@@ -124,7 +126,8 @@ mod tests {
         assert!(error < 2e-6, "off by {error:e}");
     }
 
-    /// The equations written down, in f64: the backward unit begins at the last real word, the reset gate stands after the product.
+    /// The equations in f64: the backward unit begins at the last real word, and the reset gate is applied after the
+    /// product.
     #[test]
     fn trap_13_rows_are_the_equations_of_the_unit() {
         let model = model(&Device::flex());
@@ -149,7 +152,7 @@ mod tests {
         }
     }
 
-    /// States of one direction.
+    /// The states of one direction.
     fn by_hand(gru: &itm_kernels::Gru, x: &[&[f32]]) -> Vec<Vec<f64>> {
         let [w_ih, w_hh] = [&gru.w_ih, &gru.w_hh].map(|w| host(w.val()));
         let [b_ih, b_hh] = [&gru.b_ih, &gru.b_hh].map(|b| host(b.val()));

@@ -1,4 +1,4 @@
-//! Weights that are given, not drawn.
+//! Parameters from given weights.
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -7,10 +7,10 @@ use crate::start::LinearMap;
 use crate::{Error, Result};
 
 impl LinearMap {
-    /// Both as parameters of an encoder from and to these widths.
+    /// Weight and bias as parameters of an encoder with this number of inputs and this width.
     ///
     /// # Errors
-    /// If the map is of another shape, or a value is not finite.
+    /// If the map has another shape, or a value is not finite.
     pub fn parameters(
         &self,
         place: &str,
@@ -27,10 +27,10 @@ impl LinearMap {
     }
 }
 
-/// A weight `[inputs, d]`, row by row, and a bias `[d]`, as parameters.
+/// A weight, `[inputs, d]` row-major, and a bias `[d]`, as parameters.
 ///
 /// # Errors
-/// If the weight is not rows as wide as the bias, or a value is not finite.
+/// If the rows of the weight are not as wide as the bias, or a value is not finite.
 pub(super) fn linear_map(
     place: &str,
     weight: &[f32],

@@ -1,12 +1,12 @@
-//! Goldens of `tests/reference/start_encoders.py`, and how a gradient is compared with them.
+//! Reads the goldens of `tests/reference/start_encoders.py` and compares results with them.
 
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-/// Of every mask in the goldens.
+/// Seed of every mask in the goldens.
 pub(super) const SEED: u64 = 5;
-/// Of the inputs' masks in the goldens.
+/// Dropout probability of the inputs in the goldens.
 pub(super) const SHARE: f64 = 0.3;
 
 pub(super) struct Golden(BTreeMap<String, Vec<f32>>);

@@ -1,4 +1,4 @@
-//! Words, a gated recurrent unit, one embedding a caption.
+//! A text encoder: word vectors, a gated recurrent unit, one embedding per caption.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -9,7 +9,7 @@ use super::TokenBatch;
 use crate::data::WordVectors;
 use crate::{Error, Result};
 
-/// What becomes of the states of a caption's words.
+/// How the states of a caption's words become one embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextPool {
@@ -26,17 +26,17 @@ pub enum TextPool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GruTextShape {
-    /// Number of words V, including those for padding and unknown words.
+    /// Number of words V, including the words for padding and unknown words.
     pub vocabulary: usize,
-    /// Width e of a word's vector.
+    /// Width e of a word vector.
     pub word_width: usize,
-    /// Width d of the states and of the caption's embedding.
+    /// Width d of the states and of a caption's embedding.
     pub hidden: usize,
     /// How states become one embedding.
     pub pool: TextPool,
 }
 
-/// Captions to the joint space: word vectors, states, one pooled row of unit length.
+/// Encodes captions into the joint space: word vectors, states, one pooled row of unit length.
 ///
 /// ```text
 /// w_j = GRU(E[id_1], …, E[id_j]),   w̄ = (1/l) Σ_j w_j,  w_l  or  max_j w_j,   then w̄ / ‖w̄‖
@@ -48,8 +48,8 @@ pub struct GruTextShape {
 /// | GRU | `gru` | e → d |
 /// | w̄ | result | `[b, d]` |
 ///
-/// A caption's embedding does not depend on the batch it is in. Whoever drops values of the word vectors does so between
-/// [`vectors`](Self::vectors) and [`encode_vectors`](Self::encode_vectors).
+/// A caption's embedding does not depend on its batch. Dropout of word vectors goes between [`vectors`](Self::vectors)
+/// and [`encode_vectors`](Self::encode_vectors).
 #[derive(Module, Debug)]
 pub struct GruText {
     /// `[V, e]`
@@ -62,7 +62,7 @@ pub struct GruText {
 }
 
 impl GruText {
-    /// Word vectors uniform in ±0.1 (as VSE++), the unit as [`Gru::seeded`]: a function of the seed alone.
+    /// Draws word vectors uniformly from ±0.1 (as VSE++) and the unit as [`Gru::seeded`]. The seed decides all values.
     pub fn new(shape: &GruTextShape, seed: u64, device: &Device) -> Self {
         let words = [shape.vocabulary, shape.word_width];
         Self {
@@ -72,10 +72,10 @@ impl GruText {
         }
     }
 
-    /// The unit with ready vectors for the words that have one; the others keep theirs, random as they are.
+    /// Replaces the vectors of the words that have a ready vector. The other words keep their random vectors.
     ///
     /// # Errors
-    /// If the vectors are of another width, or of another vocabulary.
+    /// If the vectors have another width or belong to another vocabulary.
     pub fn with_vectors(self, vectors: &WordVectors) -> Result<Self> {
         Ok(Self { words: with_rows(self.words, vectors)?, ..self })
     }
@@ -105,7 +105,7 @@ impl GruText {
         self.pooled(self.states(captions), captions)
     }
 
-    /// Embeddings of captions whose word vectors were changed, say by dropout with a mask of your own.
+    /// Embeddings of captions whose word vectors the caller has changed, for example by dropout with its own mask.
     pub fn encode_vectors(&self, vectors: Tensor<2>, captions: &TokenBatch) -> Tensor<2> {
         self.pooled(self.states_of(vectors, captions), captions)
     }
@@ -121,12 +121,12 @@ impl GruText {
         normalize_rows(match self.pool {
             TextPool::Mean => masked_mean(states, &captions.lengths),
             TextPool::Last => states.narrow(1, l - 1, 1).reshape([b, d]),
-            TextPool::Max => states.max_dim(1).reshape([b, d]), // padded steps repeat the last real one
+            TextPool::Max => states.max_dim(1).reshape([b, d]), // padded steps repeat the last real state
         })
     }
 }
 
-/// The table with ready vectors in the rows that have one.
+/// The table with ready vectors in their rows.
 pub(super) fn with_rows(
     words: Param<Tensor<2>>,
     vectors: &WordVectors,

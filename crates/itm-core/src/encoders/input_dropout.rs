@@ -1,20 +1,20 @@
-//! Dropout on what an encoder is given.
+//! Dropout of the inputs of an encoder.
 
 use itm_kernels::dropout::Mask;
 use itm_kernels::{Noise, random};
 
-/// Which inputs of an encoder are set to 0. The others are divided by `1 − share`.
+/// Which inputs of an encoder are set to 0. The other inputs are divided by `1 − share`.
 ///
 /// A mask is a function of the seed and of the position among the inputs of the batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum InputDropout {
-    /// Evaluation: none, and nothing further inside the encoder.
+    /// Evaluation: no dropout of the inputs or inside the encoder.
     Off,
     /// Training.
     On {
-        /// Share that is set to 0, in `[0, 1)`.
+        /// Dropout probability, in `[0, 1)`.
         share: f64,
-        /// Seed of the mask; parts further inside the encoder derive seeds of their own.
+        /// Seed of the mask. Layers inside the encoder derive their own seeds from it.
         seed: u64,
     },
 }
@@ -27,7 +27,7 @@ impl InputDropout {
         }
     }
 
-    /// Dropout of the inputs of a part further inside.
+    /// Dropout of the inputs of a part inside the encoder.
     pub(super) fn inside(self, part: u64, share: f64) -> Self {
         match self {
             Self::Off => Self::Off,
@@ -35,7 +35,7 @@ impl InputDropout {
         }
     }
 
-    /// Noise of a layer further inside.
+    /// Noise of a layer inside the encoder.
     pub(super) fn noise(self, part: u64) -> Noise {
         match self {
             Self::Off => Noise::Off,

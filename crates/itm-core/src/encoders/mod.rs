@@ -1,5 +1,5 @@
-//! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return rows of unit length,
-//! [`BiGruText`] returns a row per word, [`Vit`] and [`Bert`] a row per patch or word piece.
+//! Encoders that several methods share. [`BagOfWords`], [`GruText`] and [`Projection`] return one row of unit length
+//! per item. [`BiGruText`] returns one row per word, [`Vit`] and [`Bert`] one row per patch or word piece.
 
 mod bag_of_words;
 mod bert;
@@ -64,7 +64,7 @@ mod tests {
         GruTextShape { vocabulary: 6, word_width: 3, hidden: 5, pool }
     }
 
-    /// The encoders with the golden's weights.
+    /// The encoders with the weights of the golden file.
     fn models(g: &Golden, pool: TextPool, device: &Device) -> (Projection, GruText) {
         let mut images = Projection::new(4, 5, 0, device);
         images.linear.weight = Param::from_tensor(tensor(&g["weight"], [4, 5], device));
@@ -78,7 +78,8 @@ mod tests {
         (images, texts)
     }
 
-    /// Embeddings, loss and the gradient of every weight, from `tests/reference/encoders.py`: double precision, complex steps.
+    /// Embeddings, loss and the gradient of every weight match `tests/reference/encoders.py` (double precision, complex
+    /// steps).
     #[test]
     fn golden_from_captions_and_features_to_the_loss() {
         let (g, device) = (golden(), Device::flex().autodiff());
@@ -109,7 +110,7 @@ mod tests {
         }
     }
 
-    /// FNE trap 15: a caption's embedding is equal alone and beside a longer one.
+    /// FNE trap 15: a caption has the same embedding alone and beside a longer caption.
     #[test]
     fn padding_changes_no_embedding() {
         let device = Device::flex();
@@ -124,7 +125,8 @@ mod tests {
         }
     }
 
-    /// FNE trap 16: a momentum copy gives the same embedding; trap 9: one update by equal weights is rounding only.
+    /// FNE trap 16: a momentum copy gives the same embedding. Trap 9: an update towards equal weights changes them only
+    /// by rounding.
     #[test]
     fn a_momentum_copy_gives_the_same_embedding() {
         let online = GruText::new(&shape(TextPool::Mean), 3, &Device::flex().autodiff());
@@ -146,7 +148,7 @@ mod tests {
         assert!(image(1).iter().all(|w| w.abs() <= 0.5) && image(1).iter().any(|w| w.abs() > 0.3));
     }
 
-    /// Words 2 and 4 get vectors, the others keep theirs and all still learn.
+    /// Words 2 and 4 get vectors, the other words keep theirs, and all still learn.
     #[test]
     fn ready_vectors_replace_the_random_ones() {
         use crate::data::WordVectors;

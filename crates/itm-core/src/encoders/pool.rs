@@ -1,4 +1,4 @@
-//! One row from the rows of an image or a caption.
+//! Pools the rows of an image or a caption into one row.
 
 use burn::tensor::{Tensor, TensorData};
 use itm_kernels::masked_mean;
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use super::TokenBatch;
 
-/// What stands for an image, FNE Eq. (1).
+/// How the rows of an image become one row, FNE Eq. (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImagePool {
-    /// The mean over class token and patches: FNE's program.
+    /// The mean over class token and patches, as in FNE's program.
     #[default]
     All,
-    /// The mean over the patches: FNE as printed.
+    /// The mean over the patches, as in FNE's paper.
     Patches,
     /// The class token.
     Class,
 }
 
 impl ImagePool {
-    /// `[b, 1 + n, d]`, the class token first, to `[b, d]`.
+    /// Pools `[b, 1 + n, d]`, with the class token first, to `[b, d]`.
     ///
     /// # Panics
     /// If there is no patch to average.
@@ -38,24 +38,26 @@ impl ImagePool {
     }
 }
 
-/// What stands for a caption, FNE Eq. (1).
+/// How the rows of a caption become one row, FNE Eq. (1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PiecePool {
-    /// The mean over all real pieces, `[CLS]` and `[SEP]` among them.
+    /// The mean over all real pieces, including `[CLS]` and `[SEP]`.
     #[default]
     Masked,
-    /// The mean over padding too: FNE's program. The embedding depends on the batch's longest caption.
+    /// The mean over all pieces and the padding, as in FNE's program. The embedding depends on the longest caption of
+    /// the batch.
     All,
-    /// The mean over the real pieces between `[CLS]` and `[SEP]`, FNE as printed; if there is none, over those two.
+    /// The mean over the real pieces between `[CLS]` and `[SEP]`, as in FNE's paper; if there is none, over all real
+    /// pieces.
     Words,
 }
 
 impl PiecePool {
-    /// `[b, l, d]` to `[b, d]`; the first and the last piece of a caption are `[CLS]` and `[SEP]`.
+    /// Pools `[b, l, d]` to `[b, d]`. The first and the last real piece of a caption are `[CLS]` and `[SEP]`.
     ///
     /// # Panics
-    /// If there are not as many captions as states, or they are of another width.
+    /// If the captions differ from the states in their number or their padded width.
     pub fn pool(self, states: Tensor<3>, captions: &TokenBatch) -> Tensor<2> {
         let [b, l, d] = states.dims();
         let (n, width) = (captions.len(), captions.width);
@@ -100,7 +102,7 @@ mod tests {
         assert_eq!(of(ImagePool::Class), [1., 10.]);
     }
 
-    /// By hand: four pieces; two and padding; one.
+    /// By hand: captions of four pieces, two pieces and one piece, padded to four.
     #[test]
     fn golden_captions() {
         let batch = TokenBatch::new(&[&[2, 7, 8, 3][..], &[2, 3], &[2]]);

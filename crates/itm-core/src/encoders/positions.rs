@@ -1,31 +1,32 @@
-//! Position embeddings of a grid, resized to another.
+//! Resizes the position embeddings of a grid to another grid.
 
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-/// How far apart the resized grid's points lie in the old one.
+/// The distance between the points of the new grid, measured in the old grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionStep {
-    /// `old / new`: `interpolate_pos_encoding` of today's Hugging Face programs, which name the size.
+    /// `old / new`: `interpolate_pos_encoding` in present Hugging Face programs, which pass the new size.
     #[default]
     Size,
-    /// `old / (new + 0.1)`: the step of earlier releases, which gave a factor with a tenth added against rounding.
+    /// `old / (new + 0.1)`: the step of earlier releases, which passed a scale factor with 0.1 added against rounding
+    /// errors.
     Factor,
 }
 
-/// Bicubic interpolation of a grid of rows: `[h·w, d]` to `[h'·w', d]`, as PyTorch's (a = −0.75, no antialiasing, pixel
-/// centres at ½, points outside the grid repeat its border).
+/// Bicubic interpolation of a grid of rows, `[h·w, d]` to `[h'·w', d]`, as in PyTorch: a = −0.75, no antialiasing,
+/// pixel centres at ½; points outside the grid repeat its border.
 ///
 /// ```text
 /// P'[y, x] = Σ k(j − v) k(i − u) P[j, i],   v = (y + ½) step_h − ½,   u = (x + ½) step_w − ½
 /// k(t) = (a+2)|t|³ − (a+3)t² + 1   for |t| ≤ 1;   a|t|³ − 5at² + 8a|t| − 4a   for |t| < 2
 /// ```
 ///
-/// One product with a constant matrix `[h'·w', h·w]`, so that the gradient reaches the old grid.
+/// It is one product with a constant matrix `[h'·w', h·w]`, so that the gradient reaches the old grid.
 ///
 /// # Panics
-/// If the rows are not a grid of the size `from`, or a size is 0.
+/// If the number of rows does not fit the grid `from`, or a size is 0.
 pub fn resize_positions(
     positions: Tensor<2>,
     from: [usize; 2],
@@ -80,9 +81,9 @@ mod tests {
     use super::*;
     use burn::tensor::Device;
 
-    /// By hand, two points to four, step ½. The first lies at −¼, its taps at −1¾, −¾, ¼ and 1¼ from it, where k is
-    /// −0.03515625, 0.26171875, 0.87890625, −0.10546875; the border takes the first three. The second lies at ¼, its taps
-    /// at −1¼, −¼, ¾ and 1¾: the border takes two of them, and the last point two.
+    /// By hand: two points to four, step ½. The first new point is at −¼. Its taps are at −1¾, −¾, ¼ and 1¼ from it,
+    /// where k is −0.03515625, 0.26171875, 0.87890625, −0.10546875; the first old point gets the first three. The
+    /// second new point is at ¼. Its taps are at −1¼, −¼, ¾ and 1¾ from it; each old point gets two.
     #[test]
     fn golden_two_points_to_four() {
         let got = weights(2, 4, PositionStep::Size);

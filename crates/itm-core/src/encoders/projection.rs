@@ -1,4 +1,4 @@
-//! A linear map of precomputed features, with or without a perceptron beside it.
+//! A linear map of precomputed features, with or without a parallel perceptron.
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
@@ -10,11 +10,11 @@ use super::{InputDropout, Residual, ResidualShape};
 use crate::Result;
 use crate::start::LinearMap;
 
-/// Seeds of the perceptron's own masks: parts of the seed of the features' mask.
+/// Parts that derive the seeds of the perceptron's masks from the seed of the features' mask.
 const RESIDUAL_INPUTS: u64 = 1;
 const RESIDUAL_HIDDEN: u64 = 2;
 
-/// Features to the joint space: `v̄ = drop(x) W + b + r(x)`, then unit length.
+/// Maps features into the joint space: `v̄ = drop(x) W + b + r(x)`, then scales to unit length.
 ///
 /// | symbol | here | shape |
 /// |---|---|---|
@@ -31,7 +31,8 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Weights and bias uniform in ±1/√dim, as PyTorch: a function of the seed alone. No residual.
+    /// Draws weights and bias uniformly from ±1/√dim, as PyTorch does. The seed decides all values. There is no
+    /// residual.
     pub fn new(dim: usize, d: usize, seed: u64, device: &Device) -> Self {
         let bound = 1.0 / (dim as f32).sqrt();
         let weight = uniform([dim, d], bound, random::derive(seed, 0), device);
@@ -39,19 +40,19 @@ impl Projection {
         Self::of(Param::from_tensor(weight), Param::from_tensor(bias))
     }
 
-    /// A given map `[dim, d]`, row by row, and its bias `[d]`. No residual.
+    /// Uses a given map, `[dim, d]` row-major, and its bias `[d]`. There is no residual.
     ///
     /// # Errors
-    /// If the weight is not rows as wide as the bias, or a value is not finite.
+    /// If the rows of the weight are not as wide as the bias, or a value is not finite.
     pub fn from_map(weight: &[f32], bias: &[f32], device: &Device) -> Result<Self> {
         let (weight, bias) = linear_map("map of image features", weight, bias, device)?;
         Ok(Self::of(weight, bias))
     }
 
-    /// The same with another map of the same features to the same width; the residual stays.
+    /// Replaces the map by a map of the same shape and keeps the residual.
     ///
     /// # Errors
-    /// If the map is of another shape, or a value is not finite.
+    /// If the map has another shape, or a value is not finite.
     pub fn with_map(self, map: &LinearMap) -> Result<Self> {
         let weight = self.linear.weight.val();
         let place = "map of image features";
@@ -59,10 +60,10 @@ impl Projection {
         Ok(Self { linear: Linear { weight, bias: Some(bias) }, ..self })
     }
 
-    /// The same for training features of this standard deviation: their residual is scaled by it.
+    /// Sets the standard deviation of the training features, which scales the inputs of the residual.
     ///
     /// # Errors
-    /// If there is a residual, and the deviation is not above 0.
+    /// If there is a residual and the deviation is not above 0.
     pub fn scaled_to(self, std: f64) -> Result<Self> {
         let residual = self.residual.map(|residual| residual.of_deviation(std)).transpose()?;
         Ok(Self { residual, ..self })
@@ -72,17 +73,17 @@ impl Projection {
         Self { linear: Linear { weight, bias: Some(bias) }, residual: None }
     }
 
-    /// The map with a perceptron that starts at zero; `std` is the standard deviation of all training features.
+    /// Adds a perceptron that starts at zero. `std` is the standard deviation of all training features.
     ///
     /// # Errors
-    /// If `std` is not above 0, or a value of the shape is out of its range.
+    /// If `std` is not above 0, or a value of the shape is out of range.
     pub fn with_residual(self, shape: &ResidualShape, std: f64, seed: u64) -> Result<Self> {
         let weight = self.linear.weight.val();
         let residual = Residual::new(shape, weight.dims(), std, seed, &weight.device())?;
         Ok(Self { residual: Some(residual), ..self })
     }
 
-    /// v̄ of features that lie row by row, rows of unit length.
+    /// v̄ of row-major features, rows of unit length.
     ///
     /// # Panics
     /// If the features are not whole rows.
@@ -90,7 +91,7 @@ impl Projection {
         normalize_rows(self.unscaled(features, dropout))
     }
 
-    /// [`Projection::embed`] before it is scaled to unit length.
+    /// As [`Projection::embed`], but before the rows are scaled to unit length.
     ///
     /// # Panics
     /// If the features are not whole rows.
@@ -104,7 +105,7 @@ impl Projection {
         linear + residual.forward(self.rows(scaled), dropout.noise(RESIDUAL_HIDDEN))
     }
 
-    /// v̄ of rows on the device, rows of unit length; nothing is dropped.
+    /// v̄ of rows on the device, rows of unit length, without dropout.
     ///
     /// # Panics
     /// If the features have another width.

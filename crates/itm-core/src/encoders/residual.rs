@@ -1,4 +1,4 @@
-//! A perceptron beside a linear map.
+//! A perceptron parallel to a linear map.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
@@ -14,18 +14,18 @@ use crate::{Error, Result};
 pub struct ResidualShape {
     /// Width h of the hidden layer.
     pub hidden: usize,
-    /// c: the inputs' standard deviation becomes c.
+    /// c: the standard deviation of the inputs after scaling.
     pub input_scale: f64,
-    /// Share of the inputs that is set to 0 in training.
+    /// Dropout probability of the inputs.
     pub input_dropout: f64,
-    /// Share of the hidden values that is set to 0 in training.
+    /// Dropout probability of the hidden values.
     pub hidden_dropout: f64,
-    /// f: how many times as fast as all other weights these learn, under Adam.
+    /// f: the learning rate of these weights under Adam, as a multiple of the rate of all other weights.
     pub rate_factor: f64,
 }
 
 impl ResidualShape {
-    /// Refuses values that no perceptron has.
+    /// Refuses values out of range.
     ///
     /// # Errors
     /// Names the key below `place`, its range and its value.
@@ -56,17 +56,18 @@ impl ResidualShape {
 ///
 /// | symbol | here | shape |
 /// |---|---|---|
-/// | x | the features, none dropped yet | `[b, dim]` |
+/// | x | the features, before dropout | `[b, dim]` |
 /// | W₁, b₁ | f · `first` | `[dim, h]`, `[h]` |
 /// | W₂, b₂ | f · `second` | `[h, d]`, `[d]` |
 /// | c, σ | `input_scale`, `std` | |
 /// | f | `rate_factor` | |
 ///
-/// Adam's step does not depend on the size of a gradient, so a step of a parameter at the rate η is one of its weight at f·η.
+/// Adam's step does not depend on the size of a gradient. So a step of a parameter at the rate η is a step of its
+/// weight at f·η.
 ///
 /// # Departures
-/// A group of parameters with a rate of its own would give the same steps but for Adam's ε. Clipping sees gradients f times
-/// as long, and decay takes as large a share of these weights as of the others.
+/// A parameter group with its own rate would give the same steps, except for Adam's ε. Here clipping sees gradients
+/// that are f times as long, and weight decay takes the same share of these weights as of all others.
 #[derive(Module, Debug)]
 pub struct Residual {
     /// `[dim, h]`
@@ -79,10 +80,10 @@ pub struct Residual {
     /// σ
     #[module(skip)]
     pub std: f64,
-    /// Share of the inputs that is set to 0.
+    /// Dropout probability of the inputs.
     #[module(skip)]
     pub input_dropout: f64,
-    /// Share of the hidden values that is set to 0.
+    /// Dropout probability of the hidden values.
     #[module(skip)]
     pub hidden_dropout: f64,
     /// f
@@ -91,10 +92,11 @@ pub struct Residual {
 }
 
 impl Residual {
-    /// W₁ and b₁ uniform in ±1/√dim, W₂ and b₂ 0. `std` is σ, the standard deviation of all training features.
+    /// Draws W₁ and b₁ uniformly from ±1/√dim; W₂ and b₂ are 0. `std` is σ, the standard deviation of all training
+    /// features.
     ///
     /// # Errors
-    /// If σ or a value of the shape is not what it must be.
+    /// If σ or a value of the shape is out of range.
     pub(super) fn new(
         shape: &ResidualShape,
         [dim, d]: [usize; 2],
@@ -115,7 +117,7 @@ impl Residual {
             .of_deviation(std)
     }
 
-    /// The same for features of the deviation σ.
+    /// Sets the standard deviation σ of the features.
     ///
     /// # Errors
     /// If σ is not above 0.
@@ -132,7 +134,7 @@ impl Residual {
         (self.input_scale / self.std) as f32
     }
 
-    /// r of inputs that are scaled, and dropped where they are to be, `[b, d]`.
+    /// r, `[b, d]`, of inputs that are already scaled and, in training, dropped.
     pub(super) fn forward(&self, inputs: Tensor<2>, noise: Noise) -> Tensor<2> {
         let f = self.rate_factor;
         let hidden = relu(self.first.forward(inputs) * f); // [b, h]

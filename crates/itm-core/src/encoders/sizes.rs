@@ -1,24 +1,24 @@
-//! Weights and activations of encoders, as functions of their sizes.
+//! Sizes of the weights and activations of encoders.
 //!
-//! Weights are exact. Activations are what one item (an image, a caption) adds to a step: an upper estimate of the values
-//! that stay from its forward pass to its backward pass and of those that either needs for a while. All are in bytes of
-//! f32, but for [`Transformer::weights`] and its like, which count values.
+//! Numbers of weights are exact and count values. Activations are the bytes, in f32, that one item (an image or a
+//! caption) adds to a step. They are an upper estimate of two parts: values that are kept from the forward pass to the
+//! backward pass, and values that either pass needs temporarily.
 
-/// What a step keeps of the blocks of a transformer.
+/// The values that a step keeps from the blocks of a transformer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Everything that the backward pass reads.
+    /// All values that the backward pass reads.
     All,
-    /// The input of each block; the rest is computed again (gradient checkpointing).
+    /// Only the input of each block; the other values are computed again (gradient checkpointing).
     BlockInputs,
 }
 
-/// Whether the scores of attention are ever a tensor.
+/// Whether the attention scores are ever stored as a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scores {
-    /// No: one operation, which keeps a number for each row.
+    /// No: attention is one operation, which keeps a few numbers per row.
     Fused,
-    /// Yes: composed of matrix products and a softmax.
+    /// Yes: attention is composed of matrix products and a softmax.
     Composed,
 }
 
@@ -31,12 +31,12 @@ pub struct Transformer {
     pub layers: u64,
     /// Number h of heads.
     pub heads: u64,
-    /// Width m inside the perceptron.
+    /// Hidden width m of the perceptron.
     pub mlp: u64,
 }
 
 impl Transformer {
-    /// Weights of all blocks.
+    /// Number of weights of all blocks.
     ///
     /// ```text
     /// L · (3d² + 3d   packed q, k, v
@@ -57,8 +57,8 @@ impl Transformer {
     /// block inputs = L · td + 2 · block
     /// ```
     ///
-    /// The last block is counted twice, for the gradients that its backward pass holds; with checkpointing it is the block
-    /// that is computed again.
+    /// The extra block stands for the gradients that the backward pass of a block holds. With checkpointing, the second
+    /// extra block is the block that is computed again.
     pub fn activations(&self, tokens: u64, kept: Kept, scores: Scores) -> u64 {
         let Self { width: d, layers, heads, mlp: m } = *self;
         let scores = match scores {
@@ -91,13 +91,13 @@ impl Vit {
         Self { blocks, pixels, patch: 16 }
     }
 
-    /// Patches and the class token.
+    /// Number of patches plus one for the class token.
     pub fn tokens(&self) -> u64 {
         let side = self.pixels / self.patch;
         side * side + 1
     }
 
-    /// Weights: patches, class token, positions, blocks, last norm.
+    /// Number of weights: patches, class token, positions, blocks, last norm.
     pub fn weights(&self) -> u64 {
         let d = self.blocks.width;
         (3 * self.patch * self.patch + 1) * d
@@ -107,7 +107,7 @@ impl Vit {
             + 2 * d
     }
 
-    /// Bytes of one image: pixels twice (as given, as patches), embedded patches, blocks, last norm.
+    /// Bytes of one image: pixels twice (as an image and as patches), embedded patches, blocks, last norm.
     pub fn activations(&self, kept: Kept, scores: Scores) -> u64 {
         let (t, d) = (self.tokens(), self.blocks.width);
         let ends = 2 * 3 * self.pixels * self.pixels + 3 * t * d;
@@ -133,7 +133,7 @@ impl Bert {
         Self { blocks, vocabulary: 30_522, positions: 512 }
     }
 
-    /// Weights: word pieces, positions, two kinds of text, first norm, blocks.
+    /// Number of weights: word pieces, positions, two kinds of text, first norm, blocks.
     pub fn weights(&self) -> u64 {
         let d = self.blocks.width;
         (self.vocabulary + self.positions + 2) * d + 2 * d + self.blocks.weights()
@@ -150,14 +150,14 @@ impl Bert {
 pub struct GruText {
     /// Number V of words.
     pub vocabulary: u64,
-    /// Width e of a word's vector.
+    /// Width e of a word vector.
     pub word_width: u64,
     /// Width d of the states.
     pub hidden: u64,
 }
 
 impl GruText {
-    /// `V·e + 3d(e + d) + 6d`
+    /// Number of weights: `V·e + 3d(e + d) + 6d`.
     pub fn weights(&self) -> u64 {
         let Self { vocabulary, word_width: e, hidden: d } = *self;
         vocabulary * e + 3 * d * (e + d) + 6 * d
@@ -166,7 +166,7 @@ impl GruText {
     /// Bytes of one text.
     ///
     /// ```text
-    /// l · (6e      vectors, mask, what is left of them, and their gradients
+    /// l · (6e      vectors, mask, masked vectors, and their gradients
     ///    + 17d)    forward: three gates of the input, four kept, states twice; backward: twice three gates, states twice
     /// ```
     pub fn activations(&self, words: u64) -> u64 {
@@ -184,18 +184,19 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// `x·d + d`
+    /// Number of weights: `x·d + d`.
     pub fn weights(&self) -> u64 {
         (self.features + 1) * self.width
     }
 
-    /// Bytes of one image: its features five times (given, transformed, mask, masked, a tensor), the result four times.
+    /// Bytes of one image: its features five times (given, transformed, mask, masked, as a tensor), the result four
+    /// times.
     pub fn activations(&self) -> u64 {
         4 * (5 * self.features + 4 * self.width)
     }
 }
 
-/// A perceptron beside a linear map.
+/// A perceptron parallel to a linear map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residual {
     /// Width x of the features.
@@ -207,7 +208,7 @@ pub struct Residual {
 }
 
 impl Residual {
-    /// `x·h + h + h·d + d`
+    /// Number of weights: `x·h + h + h·d + d`.
     pub fn weights(&self) -> u64 {
         let Self { features: x, hidden: h, width: d } = *self;
         (x + 1) * h + (h + 1) * d
@@ -216,9 +217,9 @@ impl Residual {
     /// Bytes of one image.
     ///
     /// ```text
-    /// 2x      features scaled, a tensor
-    /// + 7h    of both layers: product, times f, above 0, dropped; three gradients
-    /// + 4d    product, times f, sum with the map; a gradient
+    /// 2x      scaled features, as values and as a tensor
+    /// + 7h    hidden layer: product, times f, ReLU, dropped; three gradients
+    /// + 4d    result: product, times f, sum with the map; a gradient
     /// ```
     pub fn activations(&self) -> u64 {
         4 * (2 * self.features + 7 * self.hidden + 4 * self.width)
@@ -235,13 +236,13 @@ pub struct BagOfWords {
 }
 
 impl BagOfWords {
-    /// `V·d + d`
+    /// Number of weights: `V·d + d`.
     pub fn weights(&self) -> u64 {
         (self.terms + 1) * self.width
     }
 
-    /// Bytes of one text with this number of terms: number, value and bag of each twice; sum, with bias, of unit length, and their
-    /// gradients.
+    /// Bytes of one text with this number of terms: for each term, number, value and bag twice; the sum, the sum with
+    /// bias, the row of unit length, and the gradients of these three.
     pub fn activations(&self, terms: u64) -> u64 {
         4 * (6 * terms + 6 * self.width)
     }
@@ -251,9 +252,10 @@ impl BagOfWords {
 mod tests {
     use super::*;
 
-    /// By hand, with the papers' round numbers of 86 and 110 million: a block is 4 · 768² + 4 · 768 + 2 · 768 · 3072 + 3072 +
-    /// 768 + 4 · 768 = 7,087,872. ViT: 769 · 768 = 590,592 … of patches (768 + 1 rows), 768, 197 · 768 = 151,296, 1,536.
-    /// BERT: 31,036 · 768 = 23,835,648, 1,536.
+    /// By hand; the papers round to 86 and 110 million. A block has 4 · 768² + 4 · 768 + 2 · 768 · 3072 + 3072 + 768 +
+    /// 4 · 768 = 7,087,872 weights. ViT also has 769 · 768 = 590,592 for the patches (768 + 1 rows), 768 for the class
+    /// token, 197 · 768 = 151,296 for the positions and 1,536 for the norm. BERT also has 31,036 · 768 = 23,835,648 for
+    /// its tables and 1,536 for its norm.
     #[test]
     fn weights_of_the_papers_models() {
         let vit = Vit::base_16(224);
@@ -263,23 +265,25 @@ mod tests {
         assert_eq!(Bert::base().weights(), 108_891_648);
     }
 
-    /// By hand, ViT-B/16 at 224 pixels, an image: t = 197, td = 151,296, tm = 605,184; a block is 8 · 151,296 + 2 · 605,184 +
-    /// 2 · 197 · 12 = 2,425,464 values, thirteen of them 31,531,032; ends 301,056 + 453,888 = 754,944. In bytes: 129,143,904.
+    /// By hand, for an image of ViT-B/16 at 224 pixels: t = 197, td = 151,296, tm = 605,184. A block has 8 · 151,296 +
+    /// 2 · 605,184 + 2 · 197 · 12 = 2,425,464 values, thirteen blocks have 31,531,032. Pixels, embedded patches and
+    /// last norm add 301,056 + 453,888 = 754,944. In bytes: 129,143,904.
     #[test]
     fn activations_of_an_image_and_a_text() {
         let vit = Vit::base_16(224);
         assert_eq!(vit.activations(Kept::All, Scores::Fused), 129_143_904);
-        // 2 · 12 · 197² − 2 · 197 · 12 = 926,688 values more in each of thirteen blocks.
+        // Each of thirteen blocks has 2 · 12 · 197² − 2 · 197 · 12 = 926,688 more values.
         let more = 4 * 13 * 926_688;
         assert_eq!(vit.activations(Kept::All, Scores::Composed), 129_143_904 + more);
-        // 12 · 151,296 + 2 · 2,425,464 = 6,666,480 values and the same ends.
+        // 12 · 151,296 + 2 · 2,425,464 = 6,666,480 values, plus the same 754,944.
         assert_eq!(vit.activations(Kept::BlockInputs, Scores::Fused), 4 * (6_666_480 + 754_944));
         // 32 tokens: td = 24,576, tm = 98,304; 13 · (196,608 + 196,608 + 768) + 98,304 values.
         let text = Bert::base().activations(32, Kept::All, Scores::Fused);
         assert_eq!(text, 4 * (13 * 393_984 + 98_304));
     }
 
-    /// By hand: 10 · 4 + 3 · 6 · (4 + 6) + 36 = 256; 3 · (24 + 102) = 378 values of three words; 5 · 3 + 3 = 18.
+    /// By hand: 10 · 4 + 3 · 6 · (4 + 6) + 36 = 256 weights, 3 · (24 + 102) = 378 values for three words; 5 · 3 + 3 =
+    /// 18 weights, 25 + 12 = 37 values.
     #[test]
     fn a_small_unit_and_a_projection() {
         let gru = GruText { vocabulary: 10, word_width: 4, hidden: 6 };
@@ -288,7 +292,8 @@ mod tests {
         assert_eq!((map.weights(), map.activations()), (18, 4 * 37));
     }
 
-    /// By hand: 6 · 4 + 5 · 3 = 39, 10 + 28 + 12 = 50 values; 11 · 3 = 33, 24 + 18 = 42 values of four terms.
+    /// By hand: 6 · 4 + 5 · 3 = 39 weights, 10 + 28 + 12 = 50 values; 11 · 3 = 33 weights, 24 + 18 = 42 values for four
+    /// terms.
     #[test]
     fn a_small_perceptron_and_a_bag() {
         let residual = Residual { features: 5, hidden: 4, width: 3 };

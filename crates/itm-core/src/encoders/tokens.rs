@@ -1,6 +1,7 @@
-//! Captions as padded numbers.
+//! Captions as padded word numbers.
 
-/// Captions of a batch as word numbers, padded with 0 to the longest. No tensor: any thread can make it.
+/// The captions of a batch as word numbers, padded with 0 to the longest caption. It is no tensor, so any thread can
+/// make it.
 ///
 /// ```
 /// use itm_core::encoders::TokenBatch;
@@ -13,9 +14,9 @@
 pub struct TokenBatch {
     /// `[b · width]`, row by row.
     pub ids: Vec<u32>,
-    /// `[b]`, at least 1 each.
+    /// Number of words of each caption, `[b]`, each at least 1.
     pub lengths: Vec<usize>,
-    /// Words of the longest caption, or more: padding.
+    /// Padded width: the number of words of the longest caption, or more.
     pub width: usize,
 }
 
@@ -23,7 +24,7 @@ impl TokenBatch {
     /// Pads the captions.
     ///
     /// # Panics
-    /// If there is no caption, or one has no word: text without a known word needs a number for unknown words.
+    /// If there is no caption, or a caption has no word. A text without a known word needs a number for unknown words.
     pub fn new<C: AsRef<[u32]>>(captions: &[C]) -> Self {
         let lengths: Vec<usize> = captions.iter().map(|c| c.as_ref().len()).collect();
         if let Some(row) = lengths.iter().position(|&n| n == 0) {
@@ -33,10 +34,10 @@ impl TokenBatch {
         Self::filled(captions, lengths, width)
     }
 
-    /// Pads the captions to a width of its own: FNE's evaluation pads to 30 always.
+    /// Pads the captions to a given width. FNE's evaluation always pads to 30.
     ///
     /// # Panics
-    /// As [`TokenBatch::new`], and if a caption is longer.
+    /// As [`TokenBatch::new`], and if a caption is longer than the width.
     pub fn padded_to<C: AsRef<[u32]>>(captions: &[C], width: usize) -> Self {
         let batch = Self::new(captions);
         assert!(batch.width <= width, "a caption of {} words padded to {width}", batch.width);
@@ -56,13 +57,15 @@ impl TokenBatch {
         self.lengths.len()
     }
 
-    /// Whether there is no caption; never, by construction.
+    /// Whether there is no caption; always false, because the constructors refuse an empty batch.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
+    /// Checks the word numbers.
+    ///
     /// # Panics
-    /// If a word's number is not in a vocabulary of that many words.
+    /// If a word number is not in a vocabulary of `vocabulary` words.
     pub(super) fn check(&self, vocabulary: usize) {
         for (k, &id) in self.ids.iter().enumerate() {
             let (row, word) = (k / self.width, k % self.width);

@@ -14,7 +14,7 @@ use super::{PositionStep, resize_positions};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VitShape {
-    /// Height and width, in pixels, of the images that the position embeddings are for.
+    /// Height and width in pixels of the images for which the position embeddings are made.
     pub image: [usize; 2],
     /// Side of a patch, in pixels.
     pub patch: usize,
@@ -24,20 +24,20 @@ pub struct VitShape {
     pub width: usize,
     /// Number of blocks.
     pub layers: usize,
-    /// Heads, which divide d.
+    /// Number of heads, which must divide d.
     pub heads: usize,
-    /// Width between the two linear maps of a block.
+    /// Hidden width between the two linear maps of a block.
     pub mlp: usize,
     /// ε of the layer norms.
     pub epsilon: f64,
-    /// Share dropped of embeddings and of what each block adds.
+    /// Dropout probability of the embeddings and of the outputs that each block adds.
     pub dropout: f64,
-    /// Share dropped of the attention weights.
+    /// Dropout probability of the attention weights.
     pub attention_dropout: f64,
 }
 
 impl VitShape {
-    /// ViT-B/16 at 384 px, as FNE takes it: 86 million parameters.
+    /// ViT-B/16 at 384 px, as in FNE: 86 million parameters.
     pub fn base_16_384() -> Self {
         Self {
             image: [384, 384],
@@ -53,13 +53,13 @@ impl VitShape {
         }
     }
 
-    /// Patches down and across; pixels that fill no patch are left out.
+    /// Number of patches down and across. Pixels that do not fill a patch are left out.
     pub fn grid(&self) -> [usize; 2] {
         self.image.map(|side| side / self.patch)
     }
 }
 
-/// Images to a row per patch, and one for the class token before them.
+/// Encodes an image as one row per patch, after one row for the class token.
 ///
 /// ```text
 /// x = [c; patches W + b] + P;   x ← block(x) for each block;   V = norm(x)
@@ -72,8 +72,8 @@ impl VitShape {
 /// | P | `positions` | `[1 + n, d]` |
 /// | V | result | `[b, 1 + n, d]` |
 ///
-/// Images of another size have another number of patches; P is resized to it by [`resize_positions`]. What stands for an
-/// image is [`ImagePool`](super::ImagePool)'s affair.
+/// Images of another size have another number of patches; [`resize_positions`] resizes P to that number.
+/// [`ImagePool`](super::ImagePool) turns the rows into one row per image.
 #[derive(Module, Debug)]
 pub struct Vit {
     /// Channels · patch² → d: channel, then row, then column.
@@ -82,11 +82,11 @@ pub struct Vit {
     pub class: Param<Tensor<1>>,
     /// `[1 + n, d]`: the class token, then the grid row by row.
     pub positions: Param<Tensor<2>>,
-    /// On the embeddings.
+    /// Dropout of the embeddings.
     pub dropout: Dropout,
-    /// Each normalises first.
+    /// The blocks, each with its layer norms first.
     pub blocks: Vec<TransformerBlock>,
-    /// After the last block.
+    /// The layer norm after the last block.
     pub norm: LayerNorm,
     /// Sizes.
     #[module(skip)]
@@ -97,7 +97,8 @@ pub struct Vit {
 }
 
 impl Vit {
-    /// Class token and positions uniform in ±0.02, linear maps as [`Linear::seeded`]: a function of the seed alone.
+    /// Draws class token and positions uniformly from ±0.02, and linear maps as [`Linear::seeded`]. The seed decides
+    /// all values.
     ///
     /// # Panics
     /// If the heads do not divide the width, the image holds no patch, or a dropout is not in `[0, 1)`.
@@ -128,7 +129,7 @@ impl Vit {
         }
     }
 
-    /// The same precision for the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
+    /// Sets the precision of the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
     /// [`Precision::runs_on`].
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
@@ -137,8 +138,8 @@ impl Vit {
         self
     }
 
-    /// `[b, channels, h, w]`, normalised pixels, to `[b, 1 + n, d]`; pixels at the right and the bottom that fill no patch
-    /// are left out.
+    /// Encodes normalised pixels, `[b, channels, h, w]`, as `[b, 1 + n, d]`. Pixels at the right and the bottom that do
+    /// not fill a patch are left out.
     ///
     /// # Panics
     /// If the channels differ, or an image holds no patch.
@@ -156,7 +157,7 @@ impl Vit {
         self.norm.forward(x)
     }
 
-    /// The pixels of each patch as a row, `[b·n, channels · patch²]`: the convolution is one product of these.
+    /// The pixels of each patch as a row, `[b·n, channels · patch²]`, so that the patch convolution is one product.
     fn unfold(&self, images: Tensor<4>) -> Tensor<2> {
         let (dims, p) = (images.dims(), self.shape.patch);
         let [b, c, h, w] = [dims[0], dims[1], dims[2] / p, dims[3] / p];
@@ -166,7 +167,7 @@ impl Vit {
         tiles.reshape([b * h * w, c * p * p])
     }
 
-    /// P for a grid, `[1 + n, d]`.
+    /// P, resized to a grid, `[1 + n, d]`.
     fn positions_of(&self, grid: [usize; 2]) -> Tensor<2> {
         let (own, positions) = (self.shape.grid(), self.positions.val());
         if grid == own {

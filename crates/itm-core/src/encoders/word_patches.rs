@@ -1,31 +1,31 @@
-//! Which patches of a picture the words of a caption are close to.
+//! Similarities between the words of a caption and the patches of a picture.
 
 use std::ops::Range;
 
 use crate::data::Bounds;
 
-/// Where the places of a map lie in a picture.
+/// The positions of a map's places in a picture.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Places {
     /// Patches of a square picture.
     Patches(PatchGrid),
-    /// The box of each region, in shares of the picture; none where nobody knows them.
+    /// The box of each region, in shares of the picture; empty if the boxes are unknown.
     Boxes(Vec<Bounds>),
 }
 
-/// Where the patches of a square picture lie: row by row from its top left.
+/// The patches of a square picture, row by row from the top left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchGrid {
-    /// Patches across, and as many down.
+    /// Number of patches across, which is also the number down.
     pub side: usize,
     /// Side of a patch, in pixels.
     pub patch: usize,
-    /// Side of the picture, in pixels; what is left of it at the right and the bottom has no patch.
+    /// Side of the picture, in pixels. Pixels at the right and the bottom that do not fill a patch have none.
     pub size: usize,
 }
 
 impl PatchGrid {
-    /// The grid of a picture of `size` pixels in patches of `patch`.
+    /// The grid of a picture of `size` pixels with patches of `patch` pixels.
     pub fn new(size: usize, patch: usize) -> Self {
         Self { side: size / patch, patch, size }
     }
@@ -51,7 +51,7 @@ impl PatchGrid {
     }
 }
 
-/// Cosine of each word of a caption with each patch of a picture, from the encoders' states in one space.
+/// Cosine of each word of a caption with each patch of a picture. The states of both encoders are in one space.
 ///
 /// ```text
 /// m_jk = ⟨w_j, v_k⟩ / (‖w_j‖ ‖v_k‖),   w_j = 1/|P_j| Σ_{i ∈ P_j} W_i
@@ -62,20 +62,20 @@ impl PatchGrid {
 /// | v_k | `patches` | `[n, d]` |
 /// | W | `pieces` | `[l, d]` |
 /// | P_j | `words[j]` | pieces of word j |
-/// | m | result | `[words, n]`: a map a word |
+/// | m | result | `[words, n]`: one map per word |
 ///
 /// # Panics
-/// If the states are no whole rows of width `dim`, or a word has no piece or one that is not there.
+/// If the states are not whole rows of width `dim`, or a word has no piece or a piece outside the states.
 ///
 /// # Departures
-/// FNE shows such maps (Figures 3 and 7) as "cross-attention maps" and does not say how they were computed; its model has no
-/// attention between the sides. These are the cosines of the very states that the model pools and compares.
+/// FNE shows such maps (Figures 3 and 7) as "cross-attention maps" and does not say how they were computed. Its model
+/// has no attention between the sides. The maps here are cosines of the same states that the model pools and compares.
 ///
 /// ```
 /// use itm_core::encoders::word_patches;
 ///
 /// let patches = [1.0, 0.0, /**/ 0.0, 2.0];
-/// let pieces = [9.0, 9.0, /**/ 3.0, 4.0, /**/ -1.0, 0.0]; // the first stands for no word
+/// let pieces = [9.0, 9.0, /**/ 3.0, 4.0, /**/ -1.0, 0.0]; // the first belongs to no word
 /// assert_eq!(word_patches(&patches, &pieces, &[1..2, 2..3], 2), [0.6, 0.8, -1.0, 0.0]);
 /// ```
 pub fn word_patches(
@@ -109,7 +109,7 @@ fn mean(rows: &[f32], dim: usize) -> Vec<f64> {
     sum.into_iter().map(|x| x / count).collect()
 }
 
-/// 0 where one of the two is a row of zeros.
+/// Cosine of two rows; 0 if one of them is all zeros.
 fn cosine(a: &[f64], b: &[f32]) -> f32 {
     let (mut product, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
     for (&a, &b) in a.iter().zip(b) {
@@ -126,7 +126,8 @@ fn cosine(a: &[f64], b: &[f32]) -> f32 {
 mod tests {
     use super::*;
 
-    /// By hand: a word of the pieces (3, 0) and (0, 3), whose mean (1.5, 1.5) points to (1, 1), and one of (0, −2).
+    /// By hand: one word has the pieces (3, 0) and (0, 3), whose mean (1.5, 1.5) has the direction (1, 1). The other
+    /// has (0, −2).
     #[test]
     fn golden_two_words_four_patches() {
         let patches = [2.0, 0.0, 0.0, 0.5, 3.0, 3.0, 0.0, 0.0];
@@ -140,7 +141,7 @@ mod tests {
         }
     }
 
-    /// A mean of states of different length is no mean of their directions: (8, 0) and (0, 6) give (4, 3).
+    /// The mean of states is not the mean of their directions: (8, 0) and (0, 6) give (4, 3).
     #[test]
     fn pieces_count_by_their_length() {
         let maps =
@@ -148,7 +149,7 @@ mod tests {
         assert!((maps[0] - 0.8).abs() < 1e-6, "{maps:?}");
     }
 
-    /// 20 px in patches of 8: two across, four pixels left over; centres at 4 and 12 of 20.
+    /// 20 px in patches of 8: two patches across, four pixels left over, centres at 4 and 12 of 20.
     #[test]
     fn patches_lie_row_by_row() {
         let grid = PatchGrid::new(20, 8);

@@ -1,4 +1,4 @@
-//! Recalls and ranks of a direction, and of both.
+//! Recalls and ranks of one direction and of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use super::{CUTS, Ranks, Standing, TiePolicy};
 /// R@K = 100 · mean over queries of (rank < K)     median = ⌊ median of ranks ⌋ + 1     mean = mean of ranks + 1
 /// ```
 ///
-/// Ranks are 0-based; the median of an even number of them is the mean of the middle two. Under
-/// [`TiePolicy::Expected`] a hit is a probability and a rank a mean, as [`Standing`] says.
+/// Ranks are 0-based; the median of an even number of ranks is the mean of the middle two. Under
+/// [`TiePolicy::Expected`] a hit is a probability and a rank is a mean: see [`Standing`].
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirectionMetrics {
     /// R@1 in percent.
@@ -20,14 +20,14 @@ pub struct DirectionMetrics {
     pub r5: f64,
     /// R@10 in percent.
     pub r10: f64,
-    /// Median rank; 1 is best. Over folds the mean of their medians.
+    /// Median rank; 1 is best. Over folds, the mean of the folds' medians.
     pub median: f64,
     /// Mean rank; 1 is best.
     pub mean: f64,
 }
 
 impl DirectionMetrics {
-    /// Of all queries of a direction.
+    /// Metrics of all queries of a direction.
     ///
     /// # Panics
     /// If there is no query.
@@ -41,21 +41,21 @@ impl DirectionMetrics {
         Self { r1, r5, r10, median: median(&mut ranks).floor() + 1.0, mean }
     }
 
-    /// R@1, R@5, R@10 of texts as the released programs of UNITER and TAGS-DC count them, for a look at printed numbers.
+    /// R@1, R@5, R@10 of texts as the released programs of UNITER and TAGS-DC count them, to compare with printed numbers.
     ///
     /// ```text
     /// R@K = 100/M · ( #{t : rank_t < K} + #{t < K : rank_t < 10} )         t = 0 … M − 1
     /// ```
     ///
-    /// They count small numbers among pairs (text, rank), so the number of a text counts as if it were a rank. Recalls above 100 can
-    /// come of it. No other number here is counted so.
+    /// The programs count small numbers in pairs (text, rank), so they count the index of a text as if it were a rank.
+    /// Recalls above 100 are possible. No other metric of this crate is counted in this way.
     ///
     /// ```
     /// use itm_core::eval::{DirectionMetrics, Standing, TiePolicy};
     ///
     /// let at = |greater| Standing { greater, before: 0, equal: 0, own: 1 };
     /// let texts: Vec<_> = [0, 3, 12, 7].into_iter().chain([20; 16]).map(at).collect();
-    /// // Of 20 texts 1, 2 and 3 are found; text 0 counts twice at 1, texts 0, 1 and 3 at 5 and at 10.
+    /// // R@K finds 1, 2 and 3 of 20 texts. The index adds text 0 at 1, and texts 0, 1 and 3 at 5 and at 10.
     /// assert_eq!(DirectionMetrics::released_t2i(&texts, TiePolicy::Index), [10.0, 25.0, 30.0]);
     /// ```
     ///
@@ -98,7 +98,7 @@ fn median(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-/// How many queries of a direction a tie decides: their best and their worst case differ.
+/// How many queries of a direction a tie decides: their best case differs from their worst case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DecidedQueries {
     /// Hit at 1 in the best case only.
@@ -107,11 +107,11 @@ pub struct DecidedQueries {
     pub r5: usize,
     /// Hit at 10 in the best case only.
     pub r10: usize,
-    /// Another item has the score of the best true one.
+    /// An untrue item has the score of the best true item.
     pub rank: usize,
 }
 
-/// How many queries a tie decides, in both directions; over folds their sum.
+/// How many queries a tie decides, in both directions; over folds, the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Decided {
     /// Images as queries.
@@ -120,7 +120,7 @@ pub struct Decided {
     pub t2i: DecidedQueries,
 }
 
-/// What a table shows of one system.
+/// Everything a table shows about one system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Images as queries.
@@ -131,9 +131,9 @@ pub struct Evaluation {
     pub rsum: f64,
     /// How ties were broken.
     pub ties: TiePolicy,
-    /// How many queries a tie decides, whatever the policy.
+    /// How many queries a tie decides; the policy does not matter.
     pub decided: Decided,
-    /// Number of folds that were averaged; 1 if the set was taken whole.
+    /// Number of averaged folds; 1 if the whole set was ranked at once.
     pub folds: usize,
     /// Number of image queries.
     pub images: usize,
@@ -142,10 +142,10 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Metrics of each fold, averaged: recalls, not pooled ranks.
+    /// The metrics of the folds, averaged; ranks are not pooled.
     ///
     /// # Panics
-    /// If there is no fold.
+    /// If there is no fold, or a fold has no query.
     pub fn new(folds: &[Ranks], policy: TiePolicy) -> Self {
         assert!(!folds.is_empty(), "evaluation of no fold");
         let average = |direction: fn(&Ranks) -> &[Standing]| {
@@ -183,7 +183,7 @@ mod tests {
         ranks.iter().map(at).collect()
     }
 
-    /// ⌊1.5⌋ + 1 = 2, ⌊2.5⌋ + 1 = 3: the two conventions of `hubness.md` and `fne.md` in one.
+    /// ⌊1.5⌋ + 1 = 2, ⌊2.5⌋ + 1 = 3: this formula covers the conventions of `hubness.md` and of `fne.md`.
     #[test]
     fn the_median_of_an_even_number() {
         for (ranks, median) in
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((perfect.median, perfect.mean, perfect.r1), (1.0, 1.0, 100.0));
     }
 
-    /// Recalls are averaged over folds, not pooled: folds of different size tell.
+    /// Recalls are averaged over folds, not pooled: folds of different sizes show the difference.
     #[test]
     fn folds_weigh_the_same() {
         let fold = |ranks: &[u32]| {

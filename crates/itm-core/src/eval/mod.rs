@@ -1,8 +1,8 @@
 //! Ranks, recalls and protocols.
 //!
 //! ```text
-//! ScoreMatrix + Pairs ──Protocol──▶ [Ranks], one a fold ──TiePolicy──▶ Evaluation
-//!                 tile engine ──▶ Ranks::from_counts ──┘           └──▶ significance::Hits
+//! ScoreMatrix + Pairs ──Protocol──▶ [Ranks], one per fold ──TiePolicy──▶ Evaluation
+//!                 tile engine ──▶ Ranks::from_counts ────┘           └──▶ significance::Hits
 //! ```
 //!
 //! [`Ranks`] hold counts, so that every tie policy is a view of one pass over the scores.
@@ -38,14 +38,15 @@ pub use ranks::{Ranks, Standing};
 /// The `K` of R@K.
 pub const CUTS: [u32; 3] = [1, 5, 10];
 
-/// Where a true item stands among items of the same score.
+/// How a true item is ranked among items of the same score.
 ///
-/// The position of a true item = number of strictly greater scores + what the policy adds for equal scores of *other* items.
+/// The position of a true item = number of strictly greater scores + what the policy adds for equal scores of *untrue*
+/// items.
 /// [`Standing`] defines each policy for queries with several true items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TiePolicy {
-    /// Equal scores count when their index is smaller (default).
+    /// Equal scores count if their index is smaller (default).
     #[default]
     Index,
     /// No equal score counts: the best case.
@@ -104,7 +105,7 @@ mod tests {
         }
     }
 
-    /// `tests/reference/evaluation.py`: sorted lists and enumerated orders in exact fractions.
+    /// From `tests/reference/evaluation.py`, which sorts lists and enumerates orders, in exact fractions.
     fn golden() -> Vec<Case> {
         let text = include_str!("../../tests/golden/evaluation.json");
         serde_json::from_str::<Golden>(text).unwrap().cases

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::CUTS;
 use crate::{Error, Relevance, Result, ScoreMatrix};
 
-/// One direction with all true items relevant, as ECCV Caption defines it; percent, means over queries.
+/// Metrics of one direction with all true items relevant, as ECCV Caption defines them: means over queries, in percent.
 ///
 /// ```text
 /// mAP@R       = (1/R) Σ_{k ≤ R} prec(k) · rel(k)     rel(k) = 1 if the item at position k is true, else 0
@@ -14,7 +14,7 @@ use crate::{Error, Relevance, Result, ScoreMatrix};
 /// R@K         = 1 if rel(k) = 1 for any k ≤ K        R = number of true items of the query
 /// ```
 ///
-/// Ties: the smaller index first. Queries without a true item (R = 0) are skipped and counted.
+/// On ties the smaller index comes first. Queries without a true item (R = 0) are skipped and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MultiMetrics {
     /// mAP@R in percent.
@@ -23,9 +23,9 @@ pub struct MultiMetrics {
     pub r_precision: f64,
     /// R@1 with every true item relevant, in percent.
     pub r1: f64,
-    /// R@5, the same.
+    /// R@5 with every true item relevant, in percent.
     pub r5: f64,
-    /// R@10, the same.
+    /// R@10 with every true item relevant, in percent.
     pub r10: f64,
     /// Queries that were measured.
     pub queries: usize,
@@ -42,7 +42,7 @@ pub struct MultiEvaluation {
     pub t2i: MultiMetrics,
 }
 
-/// How many of the best items of a query are looked at: `max(R, 10)`.
+/// The number of best items that the metrics of a query need: `max(R, 10)`.
 pub fn ranking_depth(true_items: usize) -> usize {
     true_items.max(CUTS[CUTS.len() - 1] as usize)
 }
@@ -61,7 +61,7 @@ pub fn ranking_depth(true_items: usize) -> usize {
 /// ```
 ///
 /// # Errors
-/// If matrix and relevance differ in shape, or no pair is true.
+/// If `scores` and `relevance` differ in shape, or no pair is true.
 pub fn evaluate_multi(scores: &ScoreMatrix, relevance: &Relevance) -> Result<MultiEvaluation> {
     if (scores.images(), scores.texts()) != (relevance.images(), relevance.texts()) {
         let expected = format!("{} × {} scores", relevance.images(), relevance.texts());
@@ -76,9 +76,10 @@ pub fn evaluate_multi(scores: &ScoreMatrix, relevance: &Relevance) -> Result<Mul
 }
 
 impl MultiMetrics {
-    /// From the best items of each query, best first, that were found elsewhere, tile by tile.
+    /// Takes the best items of each query, found elsewhere (tile by tile).
     ///
-    /// `queries` yields `(top, relevant)`: `top` at least [`ranking_depth`] long or all items there are, `relevant` ascending.
+    /// `queries` yields `(top, relevant)`. `top` holds at least [`ranking_depth`] items, or all items, best first;
+    /// `relevant` is ascending.
     ///
     /// # Errors
     /// If no query has a true item.
@@ -94,7 +95,7 @@ impl MultiMetrics {
     }
 }
 
-/// What one query with a true item contributes.
+/// The contribution of one query that has a true item.
 struct Found {
     average_precision: f64,
     r_precision: f64,
@@ -148,7 +149,7 @@ fn one_query(scores: &[f32], relevant: &[u32]) -> Option<Found> {
     measure(&best_items(scores, ranking_depth(relevant.len())), relevant)
 }
 
-/// Columns are gathered a few at a time, so that rows are read in pieces and the matrix is never transposed whole.
+/// Gathers a few columns at a time: rows are read in pieces, and the whole matrix is never transposed.
 fn text_queries(scores: &ScoreMatrix, relevance: &Relevance) -> Vec<Option<Found>> {
     const BLOCK: usize = 32;
     let texts: Vec<usize> = (0..scores.texts()).collect();
@@ -217,7 +218,7 @@ mod tests {
     }
 
     proptest! {
-        /// Selecting the best is the head of a full ranking, infinities and zeros of both signs among the scores.
+        /// The selected items are the head of a full ranking. Scores include infinities and zeros of both signs.
         #[test]
         fn the_best_items_head_the_ranking(
             row in vec(prop_oneof![
@@ -234,7 +235,8 @@ mod tests {
             prop_assert_eq!(&best[..], &full[..depth.min(row.len())]);
         }
 
-        /// With only the annotated pairs, recalls equal the recalls of the ranks; with one text per image R-precision is R@1.
+        /// With only the annotated pairs, recalls equal the recalls of the ranks. With one text per image, R-precision is
+        /// R@1.
         #[test]
         fn annotated_pairs_give_the_recalls(n in 1usize..90, seed in 1usize..1000) {
             let values = (0..n * n).map(|at| ((at * seed * 7919) % 31) as f32).collect();

@@ -1,4 +1,4 @@
-//! Which images are evaluated together, and what a protocol insists on.
+//! Which images are evaluated together, and what a protocol requires.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,26 +11,26 @@ use crate::{Error, Pairs, Result, ScoreMatrix};
 
 /// How a test set is evaluated.
 ///
-/// | protocol        | images           | captions an image | metrics                    |
-/// |-----------------|------------------|-------------------|----------------------------|
-/// | `full`          | any number       | at least 1        | of the whole set           |
-/// | `flickr_1k`     | 1,000            | 5                 | of the whole set           |
-/// | `coco_1k_folds` | 5,000            | 5                 | mean over 5 folds of 1,000 |
-/// | `coco_first_1k` | 5,000            | 5                 | of the first 1,000         |
-/// | `coco_5k`       | 5,000            | 5                 | of the whole set           |
+/// | protocol        | images           | captions per image | metrics                    |
+/// |-----------------|------------------|--------------------|----------------------------|
+/// | `full`          | at least 1       | at least 1         | of the whole set           |
+/// | `flickr_1k`     | 1,000            | 5                  | of the whole set           |
+/// | `coco_1k_folds` | 5,000            | 5                  | mean over 5 folds of 1,000 |
+/// | `coco_first_1k` | 5,000            | 5                  | of the first 1,000         |
+/// | `coco_5k`       | 5,000            | 5                  | of the whole set           |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Protocol {
-    /// All images against all texts, any number of captions.
+    /// All images against all texts, any number of captions per image.
     #[default]
     #[serde(rename = "full")]
     Full,
     /// The 1,000 test images of Flickr30K or Flickr8k.
     #[serde(rename = "flickr_1k")]
     Flickr1k,
-    /// Five folds of 1,000 consecutive COCO images with their captions, each ranked within itself.
+    /// Five folds of 1,000 consecutive COCO images with their captions; each fold is ranked separately.
     #[serde(rename = "coco_1k_folds")]
     Coco1kFolds,
-    /// The first 1,000 of the COCO images: fold 0 of the five.
+    /// The first 1,000 COCO test images: fold 0 of the five.
     #[serde(rename = "coco_first_1k")]
     CocoFirst1k,
     /// All 5,000 COCO test images.
@@ -50,7 +50,7 @@ impl Protocol {
         }
     }
 
-    /// The number of images it insists on.
+    /// The number of images that the protocol requires.
     pub fn images(self) -> Option<usize> {
         match self {
             Self::Full => None,
@@ -59,10 +59,10 @@ impl Protocol {
         }
     }
 
-    /// The folds this protocol ranks one by one; a single fold if it takes the set whole.
+    /// The folds that this protocol ranks one by one; a single fold if it ranks the whole set.
     ///
     /// # Errors
-    /// If the number of images or the captions of one are not the protocol's.
+    /// If the number of images, or the number of captions of an image, does not fit the protocol.
     pub fn folds(self, pairs: &Pairs) -> Result<Vec<Fold>> {
         let images = self.images();
         self.check_images(pairs, images)?;
@@ -111,7 +111,7 @@ fn within(folds: &[Fold], scores: &ScoreMatrix, pairs: &Pairs) -> Result<Vec<Ran
     if let [fold] = folds
         && fold.images.len() == pairs.images()
     {
-        return Ok(vec![Ranks::new(scores, pairs)?]); // without a copy of the matrix
+        return Ok(vec![Ranks::new(scores, pairs)?]); // the whole set: no copy of the matrix
     }
     check_shape(scores, pairs)?;
     folds.iter().map(|fold| Ranks::new(&fold.scores(scores), &fold.pairs)).collect()
@@ -123,7 +123,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Consecutive images with their texts: a test set of its own, whose scores are ranked (and re-scored) within itself.
+/// Consecutive images with their texts, ranked (and re-scored) as a separate test set.
 ///
 /// ```
 /// use itm_core::eval::folds;
@@ -163,7 +163,7 @@ impl Fold {
     /// The scores of the fold's images and texts, copied from the scores of the whole set.
     ///
     /// # Panics
-    /// If the matrix is smaller than the set.
+    /// If the matrix is smaller than the whole set.
     pub fn scores(&self, scores: &ScoreMatrix) -> ScoreMatrix {
         let mut values = Vec::with_capacity(self.images.len() * self.texts.len());
         for image in self.images.clone() {
@@ -177,7 +177,7 @@ impl Fold {
 /// The first `count · size` images in `count` folds of `size` consecutive images, each with its texts.
 ///
 /// # Errors
-/// If a number is 0, or there are fewer images.
+/// If `count` or `size` is 0, or there are fewer than `count · size` images.
 pub fn folds(pairs: &Pairs, count: usize, size: usize) -> Result<Vec<Fold>> {
     if count == 0 || size == 0 {
         let got = format!("{count} folds of {size} images");
@@ -232,7 +232,7 @@ mod tests {
         );
     }
 
-    /// A caption too many shifts nobody else's index, and is refused where five are asked.
+    /// A sixth caption does not shift the captions of other images, and protocols that need five refuse it.
     #[test]
     fn six_captions_keep_indices_aligned() {
         let mut owner: Vec<usize> = (0..5000).map(|t| t / 5).collect();
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((whole.len(), &whole[0].pairs), (1, &pairs));
     }
 
-    /// One fold of a larger set is ranked alone: the third image's text would beat everything.
+    /// One fold of a larger set is ranked alone: in the whole set, the third image's text beats every other.
     #[test]
     fn one_fold_is_not_the_whole() {
         let pairs = Pairs::uniform(3, 1);

@@ -1,11 +1,11 @@
-//! Ranks by counting: one pass over the scores, nothing is sorted.
+//! Ranks by counting: one pass over the scores, without sorting.
 
 use rayon::prelude::*;
 
 use super::TiePolicy;
 use crate::{Error, Pairs, Result, ScoreMatrix};
 
-/// Where the best true item of one query stands, as counts; a rank is 0-based.
+/// The rank of one query's best true item, as counts; ranks are 0-based.
 ///
 /// Let `s⁺` be the largest score of a true item of the query. No true item scores more, so
 ///
@@ -27,19 +27,19 @@ use crate::{Error, Pairs, Result, ScoreMatrix};
 /// | e      | `equal`   |
 /// | a      | `own`     |
 ///
-/// Other true items of the same score never push the best one back: `a` of them make a random order
-/// kinder, not worse. `Expected` is the mean over all orders of the `e + a` tied items: of the rank of
-/// the first true one, and of the event that one of them is among the first `h` (0 if `h ≤ 0`, 1 if
-/// `h > e`). With one true item these are `g + e / 2` and `h / (e + 1)`.
+/// Other true items of the same score never push the best one back: more of them improve the expected
+/// rank. `Expected` takes the mean over all orders of the `e + a` tied items. Its rank is the mean rank of
+/// the first true item. Its hit is the probability that a true item is among the first `h` (0 if `h ≤ 0`,
+/// 1 if `h > e`). With one true item these are `g + e / 2` and `h / (e + 1)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// Items with a greater score.
     pub greater: u32,
-    /// Items of an equal score that are not true and have a smaller index than every true one of that score.
+    /// Untrue items of an equal score whose index is smaller than the index of every true item of that score.
     pub before: u32,
-    /// Items of an equal score that are not true; `before ≤ equal`.
+    /// Untrue items of an equal score; `before ≤ equal`.
     pub equal: u32,
-    /// True items of that score, the best one included: 1 for a text.
+    /// True items of that score, including the best one: 1 for a text.
     pub own: u32,
 }
 
@@ -55,12 +55,12 @@ impl Standing {
         }
     }
 
-    /// Whether the query hits at `k`, as 0 or 1; under [`TiePolicy::Expected`] with which probability.
+    /// Whether the query hits at `k`, as 0 or 1; under [`TiePolicy::Expected`] the probability of a hit.
     pub fn hit(&self, k: u32, policy: TiePolicy) -> f64 {
         if policy != TiePolicy::Expected {
             return f64::from(u8::from(self.rank(policy) < f64::from(k)));
         }
-        let places = k.saturating_sub(self.greater); // of the tied items, these are shown
+        let places = k.saturating_sub(self.greater); // places among the first k for the tied items
         if places > self.equal {
             return 1.0;
         }
@@ -74,7 +74,7 @@ impl Standing {
     }
 }
 
-/// Where every query of both directions stands: what all metrics of one matrix are computed from.
+/// The [`Standing`] of every query in both directions: all metrics of one matrix are computed from it.
 ///
 /// ```
 /// use itm_core::eval::{Ranks, TiePolicy};
@@ -109,10 +109,10 @@ impl Ranks {
         })
     }
 
-    /// From counts that were made elsewhere, tile by tile: `i2t[i]` of image `i` among the texts, `t2i[t]` of text `t`
-    /// among the images, each as [`Standing`] defines it (`own` of a text is 1).
+    /// Takes counts that were made elsewhere, tile by tile: `i2t[i]` is the standing of image `i` among the texts, and
+    /// `t2i[t]` the standing of text `t` among the images (`own` of a text is 1).
     ///
-    /// The score of the true item must come from the same kernel as the scores it is compared with, or rounding ranks a
+    /// The score of the true item must come from the same kernel as the other scores. Otherwise rounding can rank a
     /// perfect match behind itself.
     ///
     /// # Errors
@@ -143,12 +143,12 @@ impl Ranks {
         &self.pairs
     }
 
-    /// Where the best text of each image stands.
+    /// The standing of each image's best text.
     pub fn i2t(&self) -> &[Standing] {
         &self.i2t
     }
 
-    /// Where the image of each text stands.
+    /// The standing of each text's image.
     pub fn t2i(&self) -> &[Standing] {
         &self.t2i
     }
@@ -178,7 +178,7 @@ fn image_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
         let best = row[first];
         let own = texts.iter().filter(|&&t| row[t] == best).count() as u32;
         let (left, right) = (count(&row[..first], best), count(&row[first..], best));
-        // Everything equal on the left of the first true text is not true.
+        // No equal text on the left of the first true text is true.
         Standing { greater: left.0 + right.0, before: left.1, equal: left.1 + right.1 - own, own }
     };
     (0..pairs.images()).into_par_iter().map(standing).collect()
@@ -192,12 +192,12 @@ fn count(scores: &[f32], target: f32) -> (u32, u32) {
 }
 
 fn text_standings(scores: &ScoreMatrix, pairs: &Pairs) -> Vec<Standing> {
-    const BLOCK: usize = 512; // five arrays of this length stay in the first-level cache; rows are read in pieces
+    const BLOCK: usize = 512; // five arrays of this length fit in the first-level cache
     let texts: Vec<usize> = (0..pairs.texts()).collect();
     texts.par_chunks(BLOCK).flat_map_iter(|block| block_standings(scores, pairs, block)).collect()
 }
 
-/// A block of neighbouring columns, counted row by row: no column is ever walked down on its own.
+/// Counts a block of neighbouring columns row by row, so that memory is read in order.
 fn block_standings(scores: &ScoreMatrix, pairs: &Pairs, block: &[usize]) -> Vec<Standing> {
     let (start, n) = (block[0], block.len());
     let image: Vec<u32> = block.iter().map(|&t| pairs.image_of(t) as u32).collect();

@@ -1,27 +1,28 @@
-//! Embeddings of a split, block by block.
+//! Embeds a split block by block.
 
 use burn::tensor::Tensor;
 
 use crate::data::Features;
 use crate::host;
 
-/// Rows that are encoded at once where an encoder is a layer or two.
+/// Number of rows that a small encoder (one or two layers) encodes together.
 pub const BLOCK: usize = 512;
 
-/// Embeddings of features, `[rows, d]` row-major; `encode` takes some whole rows at a time.
+/// Embeddings of features, `[rows, d]` row-major. `encode` gets at most [`BLOCK`] whole rows per call.
 pub fn embed_features(features: &Features, encode: impl Fn(&[f32]) -> Tensor<2>) -> Vec<f32> {
     let blocks = features.values.chunks(BLOCK * features.dim.max(1));
     blocks.flat_map(|block| host(encode(block))).collect()
 }
 
-/// Embeddings of texts, `[texts, d]` row-major, in the given order; `encode` takes at most `block` at a time, of like length.
+/// Embeddings of texts, `[texts, d]` row-major, in the given order. `encode` gets at most `block` texts of similar
+/// length per call.
 pub fn embed_texts<C: AsRef<[u32]>>(
     texts: &[C],
     block: usize,
     encode: impl Fn(&[&[u32]]) -> Tensor<2>,
 ) -> Vec<f32> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.sort_by_key(|&i| texts[i].as_ref().len()); // little padding in a block
+    order.sort_by_key(|&i| texts[i].as_ref().len()); // so that blocks need little padding
     let mut out = vec![];
     for block in order.chunks(block) {
         let some: Vec<&[u32]> = block.iter().map(|&i| texts[i].as_ref()).collect();
@@ -46,7 +47,7 @@ mod tests {
         Tensor::from_data(TensorData::new(values, shape), &Device::flex())
     }
 
-    /// Each text has its own row wherever its length puts it.
+    /// Each text has its own row, although texts are encoded in the order of their lengths.
     #[test]
     fn texts_come_back_in_their_order() {
         let texts: Vec<Vec<u32>> = (0..7u32).map(|k| vec![k; 1 + (k as usize * 5) % 4]).collect();

@@ -1,4 +1,4 @@
-//! Where a training that has left the finite numbers did so.
+//! Finds the parameter in which a training has become NaN or infinite.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use crate::checkpoint::is_named;
 use crate::host;
 
-/// The first parameter of a module, by its path below `prefix`, that holds a NaN or an infinity.
+/// The path below `prefix` of the first parameter of a module that holds a NaN or an infinity.
 pub fn first_non_finite<M: Module>(prefix: &str, module: &M) -> Option<String> {
     let mut search = Search { path: vec![prefix.to_owned()], found: None };
     module.visit(&mut search);

@@ -1,4 +1,4 @@
-//! What a method takes in: a batch of pairs in training, the items of a split in evaluation.
+//! The inputs of a method: a batch of pairs in training, the items of a split in evaluation.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use crate::data::{Features, RegionRows, Regions};
 use crate::vision::PictureBatch;
 use crate::{Error, Pairs, Result};
 
-/// Pairs of one step: row i of each belongs to pair i.
+/// The pairs of one step: row i of each field belongs to pair i.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     /// Features or pixels.
     pub images: Images<'a>,
-    /// Numbers of the words of each caption.
+    /// The word numbers of each caption.
     pub texts: &'a [&'a [u32]],
     /// Image ids, `[b]`.
     pub image_ids: &'a [i64],
-    /// Caption numbers, `[b]`: what a memory leaves out, and what an audit asks about.
+    /// Caption ids, `[b]`. A memory uses them to leave out the own captions, an audit to identify captions.
     pub caption_ids: &'a [i64],
-    /// The training split behind the batch, its items numbered as these ids: for a method that looks for negatives there. `None` where a
-    /// caller has the batch alone.
+    /// The training split of the batch, with items numbered as in the ids, for a method that searches it for negatives.
+    /// `None` if the caller has only the batch.
     pub train: Option<Items<'a>>,
 }
 
@@ -27,7 +27,7 @@ impl Batch<'_> {
     /// The number b of pairs.
     ///
     /// # Errors
-    /// If a value of an image is NaN or infinite: its row is named.
+    /// If a value of an image is NaN or infinite; names the row.
     ///
     /// # Panics
     /// If there is no pair, or the parts differ in their number of rows.
@@ -48,7 +48,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Where a value stands.
+    /// The place of a value, for error messages.
     fn place(&self, at: usize) -> String {
         let Images::Regions { width, counts, .. } = self.images else {
             let of_one = self.images.values().len() / self.image_ids.len();
@@ -63,10 +63,10 @@ impl Batch<'_> {
     }
 }
 
-/// Refuses texts without a word, and those with more than `most`.
+/// Refuses texts without a word and texts with more than `most` words.
 ///
 /// # Errors
-/// Names the text's place in the batch.
+/// Names the place of the text in the batch.
 pub fn check_texts<C: AsRef<[u32]>>(texts: &[C], most: Option<usize>) -> Result<()> {
     let fits = 1..=most.unwrap_or(usize::MAX);
     let bad = texts.iter().position(|text| !fits.contains(&text.as_ref().len()));
@@ -83,13 +83,13 @@ pub fn check_texts<C: AsRef<[u32]>>(texts: &[C], most: Option<usize>) -> Result<
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Images<'a> {
-    /// Global features, `[b, width]` row-major, as they stand in the data.
+    /// Global features, `[b, width]` row-major, as in the data.
     Features(&'a [f32]),
-    /// Region features as they stand in the data.
+    /// Region features, as in the data.
     Regions {
         /// Width of a region.
         width: usize,
-        /// Regions of each image, `[b]`.
+        /// Number of regions of each image, `[b]`.
         counts: &'a [usize],
         /// `[Σ counts, width]`
         values: &'a [f32],
@@ -113,7 +113,7 @@ impl<'a> Images<'a> {
         }
     }
 
-    /// What they are: `features`, `regions` or `pictures`.
+    /// Kind of the images: `features`, `regions` or `pictures`.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Features(_) => "features",
@@ -158,12 +158,12 @@ impl<'a> From<&'a PictureBatch> for Images<'a> {
     }
 }
 
-/// The items of a split as a method takes them in.
+/// The items of a split: the input of a method in evaluation.
 #[derive(Clone, Copy)]
 pub struct Items<'a> {
     /// The images.
     pub images: ImageItems<'a>,
-    /// Numbers of the words of each text.
+    /// The word numbers of each text.
     pub texts: &'a [Vec<u32>],
     /// Which texts belong to which image.
     pub pairs: &'a Pairs,
@@ -185,13 +185,13 @@ pub enum ImageItems<'a> {
     Features(&'a Features),
     /// Region features.
     Regions(&'a Regions),
-    /// Pictures, made ready on demand.
+    /// Pictures, decoded on demand.
     #[cfg(feature = "images")]
     Pictures(&'a dyn PictureItems),
 }
 
 impl<'a> ImageItems<'a> {
-    /// What they are: `features`, `regions` or `pictures`.
+    /// Kind of the images: `features`, `regions` or `pictures`.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Features(_) => "features",
@@ -204,7 +204,7 @@ impl<'a> ImageItems<'a> {
     /// The features.
     ///
     /// # Errors
-    /// If the images are something else, or features of another width.
+    /// If the images are no features, or features of another width.
     pub fn features(self, width: usize) -> Result<&'a Features> {
         match self {
             Self::Features(features) if features.dim == width => Ok(features),
@@ -216,7 +216,7 @@ impl<'a> ImageItems<'a> {
     /// The regions.
     ///
     /// # Errors
-    /// If the images are something else, or regions of another width.
+    /// If the images are no regions, or regions of another width.
     pub fn regions(self, width: usize) -> Result<&'a Regions> {
         let expected = || format!("regions of width {width}");
         match self {
@@ -233,19 +233,19 @@ pub trait PictureItems {
     /// Number of pictures.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether there are no pictures.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Pictures of a batch, but for the last one.
+    /// Number of pictures per batch; the last batch may have fewer.
     fn batch(&self) -> usize;
 
-    /// These pictures in this order, batch after batch.
+    /// The given pictures in the given order, batch after batch.
     fn some(&self, images: &[usize]) -> Box<dyn Iterator<Item = Result<PictureBatch>> + '_>;
 }
 
-/// A batch that owns its rows of features: the pairs of some captions of a split.
+/// The pairs of some captions of a split, with their own copy of the feature rows.
 ///
 /// ```
 /// use itm_core::Pairs;
@@ -271,10 +271,10 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The pairs of these captions; without features where the images are pictures or regions.
+    /// The pairs of the given captions; without features if the images are pictures or regions.
     ///
     /// # Panics
-    /// If a caption is not there.
+    /// If the split has no such caption.
     pub fn of(items: &Items<'a>, captions: &[usize]) -> Self {
         let images: Vec<usize> = captions.iter().map(|&c| items.pairs.image_of(c)).collect();
         let features = match items.images {
@@ -292,12 +292,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// As a step takes it, with the features.
+    /// The batch for a step, with the features as images.
     pub fn batch(&self) -> Batch<'_> {
         self.with_images(Images::Features(&self.features))
     }
 
-    /// As a step takes it, with other images: pictures or regions made ready for it.
+    /// The batch for a step, with other images: pictures or regions that the caller has prepared.
     pub fn with_images<'b>(&'b self, images: Images<'b>) -> Batch<'b> {
         let Self { items, texts, image_ids, caption_ids, .. } = self;
         Batch { images, texts, image_ids, caption_ids, train: Some(*items) }
@@ -320,7 +320,7 @@ mod tests {
         Images::Regions { width: 2, counts: &[1, 2, 1], values }
     }
 
-    /// Of three images: with one row each, and with 1, 2 and 1 regions of two values.
+    /// Three images: with one row each, then with 1, 2 and 1 regions of two values.
     #[test]
     fn a_value_that_is_not_finite_is_found_where_it_stands() {
         let mut values = [0.5; 8];

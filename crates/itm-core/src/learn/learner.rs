@@ -1,4 +1,4 @@
-//! A module that learns: its update, which is finite or does not happen, and its files.
+//! A module that learns: its updates, which must be finite, and its files.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::{Error, Result, host};
 
 const MODEL: &str = "model.safetensors";
 const STATE: &str = "state.safetensors";
-/// Epoch and steps, in both files; in the state's, a method's own counts follow.
+/// Entry with epoch and steps, in both files. In the state file, the counts of the method follow.
 const PROGRESS: &str = "progress";
 
-/// A module that learns, its optimiser, and how far they have come.
+/// A module that learns, its optimiser, and their progress.
 #[derive(Debug, Clone)]
 pub struct Learner<M> {
-    /// Nothing only while the optimiser has it: what is held twice is not updated in place.
+    /// `None` only while the optimiser has the module: a module with two owners is not updated in place.
     module: Option<M>,
     optimizer: AdamW,
     epoch: usize,
@@ -26,12 +26,12 @@ pub struct Learner<M> {
 }
 
 impl<M: Module> Learner<M> {
-    /// Before the first step.
+    /// A learner before its first step.
     pub fn new(module: M, options: AdamOptions) -> Self {
         Self { module: Some(module), optimizer: AdamW::new(options), epoch: 0, steps: 0 }
     }
 
-    /// Before the first step, with another module and the same options.
+    /// A learner before its first step, with another module and the same optimiser options.
     pub fn begun(&self, module: M) -> Self {
         Self::new(module, *self.optimizer.options())
     }
@@ -41,17 +41,17 @@ impl<M: Module> Learner<M> {
         self.module.as_ref().expect("taken only within an update")
     }
 
-    /// Only the module.
+    /// Gives up the optimiser and returns the module.
     pub fn into_module(self) -> M {
         self.module.expect("taken only within an update")
     }
 
-    /// Epoch of the last [`begin_epoch`](Self::begin_epoch), from 0.
+    /// The epoch of the last [`begin_epoch`](Self::begin_epoch), counted from 0.
     pub fn epoch(&self) -> usize {
         self.epoch
     }
 
-    /// Updates made in all.
+    /// Number of updates so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -61,17 +61,19 @@ impl<M: Module> Learner<M> {
         self.epoch = epoch;
     }
 
-    /// An error of the step to come.
+    /// An error in the next step.
     pub fn refuse(&self, expected: &str, got: f64) -> Error {
         Error::invalid(format!("epoch {}, step {}", self.epoch, self.steps), expected, got)
     }
 
-    /// One update at a rate, in place: the loss before it, and the norm of all gradients before clipping.
+    /// Makes one update in place at a learning rate. Returns the loss before the update, and the norm of all gradients
+    /// before clipping.
     ///
-    /// `gradients` takes what holds the loss' graph: a parameter that a graph holds cannot be updated in place.
+    /// `gradients` must own everything that holds the graph of the loss, because a parameter in a graph cannot be
+    /// updated in place.
     ///
     /// # Errors
-    /// If the loss or the norm is not finite: nothing has changed then.
+    /// If the loss or the norm is not finite. Then nothing has changed.
     pub fn update(
         &mut self,
         rate: f64,
@@ -93,10 +95,12 @@ impl<M: Module> Learner<M> {
         Ok([value, norm])
     }
 
-    /// Hands over the two files of a method's state: what it has learnt, and what else the next step depends on.
+    /// Passes the two files of a method's state to `write`: what the method has learnt, and everything else that the
+    /// next step depends on.
     ///
-    /// `modules` writes the modules into the one; `rest` writes into the other what is the method's own, and gives the
-    /// counts to keep with epoch, steps and updates, in their order.
+    /// `modules` writes the modules into the first file. `rest` writes the other state of the method into the second
+    /// file. It gets the number of updates of the optimiser and returns two counts, which are stored after epoch and
+    /// steps.
     ///
     /// # Errors
     /// The errors of `write`.
@@ -121,10 +125,11 @@ impl<M: Module> Learner<M> {
         write(STATE, &state.contents(&format!("{method} state 1"))?)
     }
 
-    /// The learner as the files say, with a module that was read from them, after `updates` updates of the optimiser.
+    /// The learner that the files describe, with a module that was read from them, after `updates` updates of the
+    /// optimiser.
     ///
     /// # Errors
-    /// If moments are missing or of another size.
+    /// If moments are missing or have another size, or a count of updates is negative.
     pub fn restored(&self, module: M, saved: &Saved, updates: u64) -> Result<Self> {
         let optimizer = saved.state.optimizer(*self.optimizer.options(), &module, updates)?;
         let [epoch, steps, ..] = saved.counts;
@@ -132,31 +137,31 @@ impl<M: Module> Learner<M> {
     }
 }
 
-/// The two files of a state, opened, of one kind and one step.
+/// The two opened files of a state, of the same method and the same step.
 #[derive(Debug)]
 pub struct Saved {
     /// What was learnt.
     pub model: Reader,
-    /// All else that the next step depends on.
+    /// Everything else that the next step depends on.
     pub state: Reader,
-    /// Epoch, steps, and the method's own counts.
+    /// Epoch, steps, and the two counts of the method.
     pub counts: [u64; 4],
 }
 
 impl Saved {
-    /// Refuses files that hold more than was read from them.
+    /// Refuses files with an entry that was never read.
     ///
     /// # Errors
-    /// The first entry that nobody read.
+    /// Names the first such entry.
     pub fn nothing_else(&self) -> Result<()> {
         self.model.nothing_else()?;
         self.state.nothing_else()
     }
 
-    /// Opens what [`Learner::save`] wrote.
+    /// Opens the files that [`Learner::save`] wrote.
     ///
     /// # Errors
-    /// If a file is missing, cut off, of another method, or of another step than the other one.
+    /// If a file is missing, truncated or of another method, or if the two files are of different steps.
     pub fn open(method: &str, folder: &Path) -> Result<Self> {
         let model = Reader::open(&folder.join(MODEL), &format!("{method} model 1"))?;
         let state = Reader::open(&folder.join(STATE), &format!("{method} state 1"))?;
@@ -192,7 +197,7 @@ mod tests {
         update_by(learner, x, 1)
     }
 
-    /// The sum of `times` such losses.
+    /// The loss of [`update`], summed `times` times.
     fn update_by(learner: &mut Learner<Linear>, x: f32, times: usize) -> Result<[f64; 2]> {
         let row = Tensor::<2>::from_floats([[x, 1.0]], &Device::flex().autodiff());
         let loss = learner.module().forward(row.repeat_dim(0, times)).sum();
@@ -216,7 +221,8 @@ mod tests {
         learner.save(method, write, modules, rest).unwrap();
     }
 
-    /// By hand: Adam's first step moves every weight by its rate against the gradient's sign; norm √(2² + 1 + 1).
+    /// By hand: Adam's first step moves every weight by the learning rate against the sign of the gradient. The norm is
+    /// √(2² + 1 + 1).
     #[test]
     fn an_update_works_in_place() {
         let mut learner = learner(1);
@@ -240,7 +246,7 @@ mod tests {
         learner.begin_epoch(2);
         update(&mut learner, 2.0).unwrap();
         let (before, mut twin) = (weights(&learner), learner.clone());
-        // Twice 2e38 is no f32, twice half of it is: an infinite gradient of a finite loss.
+        // Twice 2e38 is above the largest f32, but the loss stays finite: an infinite gradient of a finite loss.
         for (x, times, want) in [
             (f32::NAN, 1, "epoch 2, step 1: expected a finite loss, got NaN"),
             (2e38, 2, "epoch 2, step 1: expected gradients of a finite norm, got inf"),

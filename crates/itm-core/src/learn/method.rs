@@ -1,4 +1,4 @@
-//! The trait that a method's crate implements and a loop calls.
+//! The trait that the crate of a method implements and a training loop calls.
 
 use std::any::Any;
 use std::fmt;
@@ -11,18 +11,19 @@ use crate::scored::Scored;
 use crate::text::Word;
 use crate::{Relevance, Result};
 
-/// A method under training. Whoever calls it writes the loop; whoever knows the method can find it behind the trait, as [`Any`].
+/// A method under training. The caller writes the training loop. As [`Any`], a trait object can be downcast to the
+/// concrete method.
 pub trait Method: Any {
-    /// Called before the first step of an epoch, counted from 0, with the training items.
+    /// Starts an epoch, before its first step. Epochs count from 0; `train` is the training split.
     ///
     /// # Errors
     /// If an item cannot be read.
     fn begin_epoch(&mut self, epoch: usize, train: Items) -> Result<()>;
 
-    /// One training step; all its randomness comes from `seed`.
+    /// Makes one training step; all its randomness comes from `seed`.
     ///
     /// # Errors
-    /// If the loss or the norm of its gradients is not finite: nothing that a next step depends on has changed then.
+    /// If the loss or the norm of its gradients is not finite. Then nothing that a next step depends on has changed.
     fn step(&mut self, batch: &Batch, seed: u64, observe: Observe) -> Result<Step>;
 
     /// The scores of all images of a split against all its texts, in evaluation mode.
@@ -31,39 +32,40 @@ pub trait Method: Any {
     /// If an item cannot be read.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>>;
 
-    /// The first of its weights that holds a NaN or an infinity.
+    /// The first parameter that holds a NaN or an infinity.
     fn non_finite(&self) -> Option<String>;
 
-    /// Hands over the files with all that the next step depends on, each by name and contents.
+    /// Passes the files with everything that the next step depends on to `write`, each with its name and contents.
     ///
     /// # Errors
     /// The errors of `write`.
     fn save(&self, write: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()>;
 
-    /// Takes up from a folder what [`save`](Self::save) wrote.
+    /// Restores the state that [`save`](Self::save) wrote into a folder.
     ///
     /// # Errors
-    /// If a file is missing, damaged or of another model; the method stays as it was then.
+    /// If a file is missing, damaged or of another model. Then the method has not changed.
     fn load(&mut self, folder: &Path) -> Result<()>;
 
-    /// Takes up from such a folder, before the first step, what scores depend on; the optimiser and all counts begin anew.
+    /// Restores from such a folder, before the first step, only the state that scores depend on. The optimiser and all
+    /// counts start anew.
     ///
     /// # Errors
-    /// If a file is missing, damaged or of another model; the method stays as it was then.
+    /// If a file is missing, damaged or of another model. Then the method has not changed.
     fn start_from(&mut self, folder: &Path) -> Result<()>;
 
-    /// P(match | similarity) as the method has learnt it; `None` if it learns none.
+    /// P(match | similarity) as the method has learnt it; `None` if the method does not learn it.
     fn posterior(&self) -> Option<MatchProbability> {
         None
     }
 
-    /// The prior of that, whether or not it has learnt it yet.
+    /// The prior of this probability, also before the method has learnt the probability.
     fn prior(&self) -> Option<f64> {
         None
     }
 
-    /// How close the words of captions are to patches or regions of images, for each pair; `None` if the method compares no words
-    /// with them.
+    /// For each pair, the similarity of each word of the caption to each patch or region of the image; `None` if the
+    /// method does not compare words with patches or regions.
     ///
     /// # Errors
     /// If a picture or a caption cannot be read.
@@ -72,36 +74,36 @@ pub trait Method: Any {
     }
 }
 
-/// Whether a step also tells what it drew.
+/// Whether a step also reports its negatives.
 #[derive(Debug, Clone, Copy)]
 pub enum Observe<'a> {
     /// Only loss, gradient and numbers.
     Off,
-    /// Its negatives beside these true pairs of the training split, numbered as the ids of the batch: for an audit, never for
-    /// the update.
+    /// Loss, gradient, numbers and negatives. The step compares its negatives with these true pairs of the training
+    /// split, numbered as the ids of the batch: for an audit, never for the update.
     Against(&'a Relevance),
 }
 
-/// What a step tells.
+/// The report of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The loss before the update.
     pub loss: f64,
     /// Norm of all gradients before clipping.
     pub grad_norm: f64,
-    /// Share of the negatives that pull.
+    /// Share of the negatives that contribute to the gradient.
     pub active: f64,
-    /// What the method has to say besides, by name.
+    /// Other numbers of the method, by name.
     pub numbers: Numbers,
-    /// What was drawn, if asked.
+    /// The negatives of the step, if they are observed.
     pub draws: Option<Draws>,
-    /// The candidates that a posterior has to tell apart, if asked and if there is one.
+    /// The candidates that a posterior must separate, if they are observed and the method has a posterior.
     pub candidates: Option<Candidates>,
 }
 
-/// How probable it is that two items of a similarity match.
+/// The probability that two items match, given their similarity.
 pub struct MatchProbability {
-    /// Share of matches before looking at the similarity.
+    /// Probability of a match before the similarity is known.
     pub prior: f64,
     /// P(match | s).
     pub of: Box<dyn Fn(f64) -> f64>,
@@ -113,36 +115,37 @@ impl fmt::Debug for MatchProbability {
     }
 }
 
-/// Pairs whose words are to be looked at.
+/// The pairs whose words a caller wants to inspect.
 #[derive(Clone, Copy)]
 pub struct WordPairs<'a> {
     /// The split.
     pub items: Items<'a>,
     /// Image and text of each pair.
     pub pairs: &'a [(usize, usize)],
-    /// The words of a text, and which of its numbers stand for each.
+    /// The words of a text, with the positions of each word's numbers.
     pub words: &'a dyn Fn(usize) -> Result<Vec<Word>>,
 }
 
-/// How close each word of a caption is to each place of an image.
+/// The similarity of each word of a caption to each place of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordMaps {
-    /// Where the places lie.
+    /// The positions of the places in the image.
     pub places: Places,
-    /// The pair's score, where it is made of the effects of words.
+    /// The score of the pair, if it is the sum of the effects of words.
     pub score: Option<f32>,
-    /// The words in order, but for those that the method leaves out; a mark that it reads as a word is one.
+    /// The words in order, except words that the method leaves out. A mark that the method reads as a word counts as a
+    /// word.
     pub words: Vec<WordMap>,
 }
 
-/// How close a word is to each place of an image.
+/// The similarity of a word to each place of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordMap {
     /// The word as the method reads it.
     pub word: String,
     /// Cosines, `[places]`.
     pub values: Vec<f32>,
-    /// What the word does to the score, where it is made of such effects.
+    /// The effect of the word on the score, if the score is made of such effects.
     pub effect: Option<Effect>,
 }
 
@@ -153,19 +156,19 @@ impl WordMap {
     }
 }
 
-/// What a word does to the score of a pair.
+/// The effect of a word on the score of a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// What it takes, as a rule 0 or less; `None` if the method takes nothing for words without a match.
+    /// The penalty, usually 0 or less; `None` if the method has no penalty for words without a match.
     pub negative: Option<f32>,
-    /// What it adds.
+    /// What the word adds.
     pub positive: f32,
-    /// How much it attends to each place, `[places]`; all 0 if to none.
+    /// Attention of the word to each place, `[places]`; all 0 if the word attends to no place.
     pub weights: Vec<f32>,
 }
 
 impl Effect {
-    /// The place that the word attends to most, the first of equal ones; `None` if it attends to none.
+    /// The place that the word attends to most, among equals the first; `None` if the word attends to no place.
     ///
     /// ```
     /// use itm_core::learn::Effect;

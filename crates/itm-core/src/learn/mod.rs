@@ -1,7 +1,7 @@
-//! What every method under training shares: its inputs, a step and what the step tells, its scores, its state.
+//! The parts that every method under training shares: inputs, steps and their reports, scores, state.
 //!
-//! [`Method`] is what a loop calls. A method's crate makes it of a [`Learner`] (the update, the files), of [`embed_features`]
-//! and [`embed_texts`], and of what is its own: encoders, losses, memories.
+//! A training loop calls [`Method`]. The crate of a method implements it with a [`Learner`] (the update, the files),
+//! with [`embed_features`] and [`embed_texts`], and with its own encoders, losses and memories.
 
 mod embed;
 mod finite;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers that a step tells, by name; steps add up to means.
+/// Numbers that a step reports, by name. Several steps can be summed and averaged.
 ///
 /// ```
 /// use itm_core::learn::Numbers;
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 /// sum.add(&Numbers::from([("margin", 0.2)]));
 /// sum.add(&Numbers::from([("margin", 0.4), ("drawn", 1.0)]));
 /// let means: Vec<_> = sum.means().collect();
-/// assert_eq!(means[0], ("drawn", 1.0)); // over the steps that told it
+/// assert_eq!(means[0], ("drawn", 1.0)); // over the steps that reported it
 /// assert!((means[1].1 - 0.3).abs() < 1e-12);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Numbers(BTreeMap<String, (f64, f64)>);
 
 impl Numbers {
-    /// Adds another step's.
+    /// Adds the numbers of another step.
     pub fn add(&mut self, other: &Self) {
         for (name, (sum, steps)) in &other.0 {
             let (all, count) = self.0.entry(name.clone()).or_default();
@@ -29,12 +29,12 @@ impl Numbers {
         }
     }
 
-    /// The mean of each over the steps that told it, by name.
+    /// The mean of each number over the steps that reported it, by name.
     pub fn means(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, (sum, steps))| (name.as_str(), sum / steps))
     }
 
-    /// Whether there are none.
+    /// Whether there are no numbers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

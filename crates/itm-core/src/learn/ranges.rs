@@ -1,4 +1,4 @@
-//! What a configuration's values have to be: each refusal names the key, its range and the value.
+//! Range checks of configuration values. Each error names the key, the range and the value.
 
 use burn::tensor::Device;
 use itm_kernels::Precision;
@@ -13,7 +13,7 @@ pub fn at_least_one(key: &str, value: usize) -> Result<()> {
     if value == 0 { Err(Error::invalid(key, "at least 1", value)) } else { Ok(()) }
 }
 
-/// Refuses what is not above 0.
+/// Refuses values that are not above 0.
 ///
 /// # Errors
 /// Names the key.
@@ -21,7 +21,7 @@ pub fn above_zero(key: &str, value: f64) -> Result<()> {
     within(key, value, "above 0", |x| x > 0.0)
 }
 
-/// Refuses what is below 0.
+/// Refuses values below 0.
 ///
 /// # Errors
 /// Names the key.
@@ -29,7 +29,7 @@ pub fn at_least_zero(key: &str, value: f64) -> Result<()> {
     within(key, value, "at least 0", |x| x >= 0.0)
 }
 
-/// Refuses what is NaN, infinite or outside of a range.
+/// Refuses values that are NaN, infinite or outside a range.
 ///
 /// ```
 /// use itm_core::learn::within;
@@ -46,7 +46,7 @@ pub fn within(key: &str, value: f64, range: &str, holds: impl Fn(f64) -> bool) -
     if value.is_finite() && holds(value) { Ok(()) } else { Err(Error::invalid(key, range, value)) }
 }
 
-/// Refuses products of bf16 operands on a device that has none: only the CPU backend has them.
+/// Refuses bf16 on a device without products of bf16 operands: only the CPU backend has them.
 ///
 /// # Errors
 /// Names the key.

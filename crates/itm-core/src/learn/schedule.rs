@@ -1,10 +1,10 @@
-//! The rate over a run.
+//! The learning rate over a run.
 
 use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-/// How the rate falls over a run.
+/// How the learning rate falls over a run.
 ///
 /// ```text
 /// steps:  η · 0.1ⁿ
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 /// | symbol | here |
 /// |---|---|
 /// | η | `initial` |
-/// | n | `tenths`: how often the rate has been divided by ten, as the method's own keys say |
+/// | n | `tenths`: how often the rate has been divided by ten; the keys of the method decide |
 /// | t, T | `made` of `all` updates |
 ///
-/// The first update has the rate η under both. Under the cosine the last update has a rate just above 0. After the end the
+/// Both schedules start at the rate η. Under the cosine, the last update has a rate just above 0, and after the end the
 /// rate is 0.
 ///
 /// ```
@@ -33,16 +33,16 @@ pub enum Schedule {
     /// Divided by ten at certain epochs.
     #[default]
     Steps,
-    /// Half a wave of the cosine, from the first update to the last.
+    /// Half a period of the cosine, from the first update to the last.
     Cosine,
 }
 
-/// Updates of a run.
+/// The progress of a run in updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Updates {
-    /// The updates made before the one whose rate this is.
+    /// Number of updates before the present one.
     pub made: u64,
-    /// The updates of the whole run.
+    /// Number of updates of the whole run.
     pub all: u64,
 }
 
@@ -63,7 +63,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// The bits of the rates that the methods have had: `η · 0.1.powi(n)`.
+    /// The rates have the same bits as the methods' earlier formula `η · 0.1.powi(n)`.
     #[test]
     fn steps_keep_their_bits() {
         for tenths in 0..4 {

@@ -9,7 +9,7 @@ use super::layout::Relation;
 use super::truth::entails;
 use super::world::{Object, Pattern, Scene, weighted};
 
-/// Captions of one image that all mean something different where the scene has enough to say.
+/// Captions of one image. All have different meanings if the scene offers enough.
 pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Vec<Caption> {
     let mut captions: Vec<Caption> = Vec::with_capacity(count);
     let mut tries = 0;
@@ -25,7 +25,7 @@ pub(super) fn captions(rng: &mut impl RngExt, scene: &Scene, count: usize) -> Ve
     captions
 }
 
-/// What a caption tells of.
+/// The subject of a caption.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Told {
     One,
@@ -35,7 +35,8 @@ pub(super) enum Told {
     Place,
 }
 
-/// What a caption of this scene may tell of, by weight. Where one cannot, the caption tells of one object.
+/// What a caption of this scene may tell of, with weights. If the scene lacks the drawn subject, the caption tells of
+/// one object.
 pub(super) fn telling(scene: &Scene) -> Vec<(Told, f64)> {
     let mut told = vec![(Told::One, 0.34), (Told::Place, 0.012)];
     if scene.objects.len() >= 2 {
@@ -44,7 +45,7 @@ pub(super) fn telling(scene: &Scene) -> Vec<(Told, f64)> {
     told
 }
 
-/// How often a caption of objects tells the place too.
+/// Probability that a caption about objects also names the place.
 pub(super) const PLACE_TOO: f64 = 0.35;
 
 /// A meaning that is true of the scene.
@@ -67,13 +68,13 @@ pub(super) fn tell(rng: &mut impl RngExt, scene: &Scene) -> Meaning {
 /// How much is said of an object.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Detail {
-    Full,  // an object told alone
-    Brief, // one of several
+    Full,  // the only object of the caption
+    Brief, // one of several objects
 }
 
-/// How often a phrase says each thing of an object; without its kind it says the colour.
+/// The probability of each attribute in a phrase. A phrase without the kind always has the colour.
 pub(super) struct Said {
-    pub(super) thing: f64, // instead of its kind
+    pub(super) thing: f64, // "thing" instead of the kind
     pub(super) colour: f64,
     pub(super) size: f64,
     pub(super) pattern: f64,
@@ -99,7 +100,7 @@ fn phrase(rng: &mut impl RngExt, object: &Object, detail: Detail) -> Phrase {
     }
 }
 
-/// How often three objects are listed where there are as many.
+/// Probability of listing three objects instead of two, if the scene has at least three.
 pub(super) const THREE: f64 = 0.3;
 
 fn several(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
@@ -108,7 +109,7 @@ fn several(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     Some(Claim::Exist(told.iter().map(|o| phrase(rng, o, Detail::Brief)).collect()))
 }
 
-/// The relations of a scene by weight: overlaps and nestings strike the eye.
+/// The relations of a scene with weights. Overlaps and nestings weigh more because people notice them first.
 pub(super) fn relations(scene: &Scene) -> Vec<((usize, Relation, usize), f64)> {
     let ids = 0..scene.objects.len();
     let pairs = ids.clone().flat_map(|a| ids.clone().map(move |b| (a, b))).filter(|(a, b)| a != b);
@@ -131,25 +132,26 @@ fn related(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     Some(Claim::Related(phrase(rng, a, Detail::Brief), relation, phrase(rng, b, Detail::Brief)))
 }
 
-/// Phrases that a count is chosen among, each of one object.
+/// Number of phrases drawn for a count, all about one object.
 pub(super) const COUNT_DRAWS: i32 = 12;
 
-/// How often such a phrase says kind, colour, size and pattern.
+/// Probabilities that such a phrase has kind, colour, size and pattern.
 pub(super) const COUNT_SAYS: [f64; 4] = [0.7, 0.5, 0.2, 0.2];
 
-/// How many objects a phrase counts, if it can: "two things" alone would be true of a third of all images.
+/// The number of objects that a phrase counts. A phrase without kind and colour gives `None`, because "two things"
+/// would be true of a third of all images.
 pub(super) fn counts(scene: &Scene, phrase: &Phrase) -> Option<usize> {
     let n = scene.objects.iter().filter(|o| phrase.fits(o)).count();
     let tells = phrase.kind.is_some() || phrase.colour.is_some();
     (tells && (2..=4).contains(&n)).then_some(n)
 }
 
-/// How telling a phrase is: the most telling is said, the last of equals.
+/// How specific a phrase is. The most specific phrase is used; among equals, the last.
 pub(super) fn telling_of(phrase: &Phrase) -> u8 {
     phrase.kind.is_some() as u8 * 2 + phrase.colour.is_some() as u8
 }
 
-/// Counts what the objects like one of them have in common.
+/// Draws an object and counts the objects that share some of its attributes.
 fn counted(rng: &mut impl RngExt, scene: &Scene) -> Option<Claim> {
     let object = scene.objects.choose(rng)?;
     let [kind, colour, size, pattern] = COUNT_SAYS;

@@ -1,4 +1,4 @@
-//! Facts → pixels: background, objects with outline and pattern, and the nuisance of real pictures.
+//! Facts → pixels: background, objects with outline and pattern, and nuisance variation as in real pictures.
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
@@ -21,7 +21,7 @@ impl Image {
     /// The colour of a pixel.
     ///
     /// # Panics
-    /// If it lies outside.
+    /// If the position is outside the buffer.
     pub fn pixel(&self, x: u32, y: u32) -> [u8; 3] {
         let at = 3 * (y * self.side + x) as usize;
         [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
@@ -51,7 +51,7 @@ pub(super) fn png(width: u32, height: u32, pixels: &[u8]) -> Vec<u8> {
 
 type Rgb = [f32; 3]; // 0 to 255
 
-/// Draws a scene. The numbers of `rng` decide the nuisance only: hue, brightness, mirroring, texture, noise.
+/// Draws a scene. `rng` decides only the nuisance variation: hue, brightness, mirroring, texture, noise.
 pub(super) fn draw(scene: &Scene, side: u32, rng: &mut impl Rng) -> Image {
     let mut canvas = Pixmap::new(side, side).expect("a picture has a size");
     background(&mut canvas, scene.background, rng);
@@ -101,7 +101,7 @@ fn draw_object(canvas: &mut Pixmap, object: &Object, rng: &mut impl RngExt) {
             Ink::Fixed(rgb) => rgb.map(f32::from),
         };
         if !matches!(part.ink, Ink::Fixed(_)) {
-            // Half of the line is then covered: no seams where the circles of a tree meet.
+            // The fill then covers half of the line, so no seams show where the circles of a tree meet.
             let stroke = Stroke { width: side * 0.018, ..Stroke::default() };
             canvas.stroke_path(&path, &paint(edge, 0.8), &stroke, Transform::identity(), None);
         }
@@ -113,7 +113,7 @@ fn draw_object(canvas: &mut Pixmap, object: &Object, rng: &mut impl RngExt) {
     }
 }
 
-/// Stripes or dots over a part, and nowhere else.
+/// Draws stripes or dots, clipped to a part.
 fn cover(
     canvas: &mut Pixmap,
     part: &Part,
@@ -129,7 +129,7 @@ fn cover(
     canvas.fill_path(&figure, &paint, FillRule::Winding, Transform::identity(), Some(&mask));
 }
 
-/// Stripes or dots that cover a rectangle; their period goes with the size of the object.
+/// Stripes or dots that cover a rectangle; their period is proportional to the size of the object.
 fn figure(area: Rect, pattern: Pattern, longer: f32, (u, v): (f32, f32)) -> Option<Path> {
     let mut p = PathBuilder::new();
     let (left, top) = (area.left(), area.top());
@@ -140,7 +140,7 @@ fn figure(area: Rect, pattern: Pattern, longer: f32, (u, v): (f32, f32)) -> Opti
             let height = area.height();
             let mut x = left - height - u * period;
             while x < area.right() {
-                // Slanted by 45 degrees: bottom edge at x, top edge a height further right.
+                // Slanted by 45 degrees: the bottom edge is at x, the top edge at x + height.
                 p.move_to(x, area.bottom());
                 p.line_to(x + height, top);
                 p.line_to(x + height + 0.5 * period, top);
@@ -245,7 +245,7 @@ fn background(canvas: &mut Pixmap, background: Background, rng: &mut impl RngExt
     }
 }
 
-/// Light that falls unevenly, and mild noise; then bytes.
+/// Applies uneven light and mild noise, then rounds to bytes.
 fn develop(canvas: &Pixmap, rng: &mut impl Rng) -> Vec<u8> {
     let side = canvas.width();
     let brightness = rng.random_range(0.86..1.1);
@@ -257,7 +257,7 @@ fn develop(canvas: &Pixmap, rng: &mut impl Rng) -> Vec<u8> {
         let along = |v: u32| v as f32 / side as f32 - 0.5;
         let light: f32 = brightness * (1.0 + slope_x * along(x) + slope_y * along(y));
         for (byte, value) in out.iter_mut().zip([pixel.red(), pixel.green(), pixel.blue()]) {
-            // Two four-bit numbers: a triangular law with standard deviation 6.5.
+            // The sum of two four-bit numbers: a triangular distribution with standard deviation 6.5.
             let noise = (*byte & 15) as f32 + (*byte >> 4) as f32 - 15.0;
             *byte = (value as f32 * light + noise).round().clamp(0.0, 255.0) as u8;
         }
@@ -338,7 +338,7 @@ mod tests {
         assert_ne!(with.pixels, other.pixels);
     }
 
-    /// The same facts drawn twice: noise and light differ everywhere, mildly.
+    /// The same facts drawn twice differ everywhere, but mildly, in noise and light.
     #[test]
     fn nuisance_changes_pixels_and_not_what_is_seen() {
         let scene = cube(Colour::Red, Pattern::Plain);

@@ -1,4 +1,5 @@
-//! Scenes as an ordinary data set on disk: images, Karpathy JSON, precomputed features, and the truth beside them.
+//! Writes Scenes as an ordinary data set on disk: images, Karpathy JSON, precomputed features and, in its own file, the
+//! truth.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -11,14 +12,14 @@ use serde_json::{Value, json};
 use super::{Extractor, Regions, Scenes, Split, WIDTH, words};
 use crate::{Error, Result};
 
-/// Writes the world into a folder, which is made if need be; files of the same names are replaced.
+/// Writes the world into a folder. Creates the folder if necessary and replaces files of the same names.
 ///
-/// | file                                  | what                                                                        |
+/// | file                                  | content                                                                     |
 /// |---------------------------------------|-----------------------------------------------------------------------------|
 /// | `images/<split>_000000.png`           | the pictures                                                                |
-/// | `dataset_scenes.json`                 | Karpathy layout: an image is `<filepath>/<filename>`, with `split`, sentences |
+/// | `dataset_scenes.json`                 | Karpathy layout: an image is `<filepath>/<filename>`, with `split` and sentences |
 /// | `precomp/<split>_ims.npy`             | f32 `[n, d]`, global features                                               |
-/// | `precomp/<split>_caps.txt`, `_ids.txt` | five captions an image in image order; file names                           |
+/// | `precomp/<split>_caps.txt`, `_ids.txt` | five captions per image, in image order; file names                         |
 /// | `precomp/<split>_regions.npy`         | f16 `[n, 12, d]`, region features                                           |
 /// | `precomp/<split>_boxes.npy`           | f32 `[n, 12, 4]`: x1, y1, x2, y2 from 0 to 1                                |
 /// | `truth.json`                          | facts, meanings and all true pairs: for measuring, never for training       |
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(truth["train"]["scenes"].as_array().map(Vec::len), Some(4));
     }
 
-    /// Read back by another reader.
+    /// Another `.npy` reader finds the same shapes, types and values.
     #[test]
     fn arrays_have_the_headers_and_values_of_the_world() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!(open("train_ims.npy").0, [0, WIDTH as u64]);
     }
 
-    /// As any other data set: within rounding to f16.
+    /// The ordinary loader reads the same data set back, up to rounding to f16.
     #[test]
     fn what_is_read_back_is_what_the_world_gives() {
         let folder = tempfile::tempdir().expect("a folder");

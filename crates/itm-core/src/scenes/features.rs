@@ -1,4 +1,4 @@
-//! Pixels → global and region features: a fixed descriptor, nothing learned, nothing but pixels read.
+//! Pixels → global and region features. The descriptor is fixed: it learns nothing and reads only pixels.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,12 +13,12 @@ const ANGLES: usize = 8;
 const FIRST: usize = 16;
 const SECOND: usize = 64;
 
-// Scales that give the blocks norms of one order. Constants: no split is looked at.
+// Scales that bring the norms of the blocks to one order of magnitude. They are constants and depend on no split.
 const EDGE: f32 = 16.0;
 const MEAN: f32 = 3.0;
 const MAXIMUM: f32 = 0.5;
 
-/// Width of a feature, global or of a region.
+/// Width of a global feature or a region feature.
 pub const WIDTH: usize = GRID * GRID * (COLOURS + ANGLES) + SECOND * 6;
 
 /// A fixed, seeded descriptor of an image or a part of it; every value is ≥ 0.
@@ -29,23 +29,23 @@ pub const WIDTH: usize = GRID * GRID * (COLOURS + ANGLES) + SECOND * 6;
 /// | edges        | mean gradient in 8 orientations in each cell of the same grid                     | 128   |
 /// | convolutions | two layers of random filters: mean and maximum over all, maxima of four quarters | 384   |
 ///
-/// The filters are drawn once from a constant: every world, split and machine has the same.
+/// The filters are drawn from a constant seed: every world, split and machine has the same filters.
 pub struct Extractor {
-    first: Vec<[f32; FIRST]>,   // [5 · 5 · 3] rows, one weight for each filter
+    first: Vec<[f32; FIRST]>,   // [5 · 5 · 3] rows, one weight per filter
     second: Vec<[f32; SECOND]>, // [3 · 3 · 16]
 }
 
 /// The regions of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regions {
-    /// [`COUNT`](Self::COUNT) boxes: first those given, then a grid.
+    /// [`COUNT`](Self::COUNT) boxes: first the given boxes, then the fill of [`Extractor::regions`].
     pub boxes: Vec<Bounds>,
     /// `COUNT ·` [`WIDTH`] values, row-major.
     pub features: Vec<f32>,
 }
 
 impl Regions {
-    /// Regions of an image.
+    /// Number of regions per image.
     pub const COUNT: usize = 12;
 
     /// The mean of all regions, [`WIDTH`] values.
@@ -65,7 +65,7 @@ impl Default for Extractor {
 }
 
 impl Extractor {
-    /// The one extractor there is.
+    /// The extractor; there is only one.
     pub fn new() -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(0x5ce9e5);
         Self { first: filters(&mut rng, 75), second: filters(&mut rng, 9 * FIRST) }
@@ -76,7 +76,7 @@ impl Extractor {
         self.maps(image).describe(&WHOLE)
     }
 
-    /// One region for each box, then whole picture, centre and a 3 × 3 grid up to [`Regions::COUNT`].
+    /// One region per box, then the whole picture, the centre and a 3 × 3 grid, up to [`Regions::COUNT`] regions.
     ///
     /// # Panics
     /// If there are more boxes than regions.
@@ -109,7 +109,7 @@ const WHOLE: Bounds = Bounds { x1: 0.0, y1: 0.0, x2: 1.0, y2: 1.0 };
 /// Two neighbouring bins and their weights.
 type Bins = [(u8, f32); 2];
 
-/// What an image holds at each pixel; windows pool over it.
+/// The descriptor's values at each pixel of an image; windows pool over them.
 struct Maps {
     side: usize,
     colours: Vec<Bins>,
@@ -187,7 +187,7 @@ fn colours(pixels: &[u8]) -> (Vec<Bins>, Vec<f32>) {
 fn colour(r: f32, g: f32, b: f32) -> (Bins, f32) {
     let (max, min) = (r.max(g).max(b), r.min(g).min(b));
     let (chroma, light) = (max - min, (0.299 * r + 0.587 * g + 0.114 * b) / 255.0);
-    // Nearly grey pixels count as grey; between the two, as a share of each.
+    // Nearly grey pixels count as grey; pixels between grey and vivid count partly as both.
     let vivid = ((chroma / max.max(40.0) - 0.15) / 0.2).clamp(0.0, 1.0);
     let hue = if chroma <= 0.0 {
         0.0
@@ -221,7 +221,7 @@ fn edges(light: &[f32], side: usize) -> Vec<Bins> {
     (0..light.len()).map(edge).collect()
 }
 
-/// Filters of zero mean and unit norm, drawn uniformly: they answer to edges and blobs, not to brightness.
+/// Filters of zero mean and unit norm, drawn uniformly: they respond to edges and blobs, not to brightness.
 fn filters<const OUT: usize>(rng: &mut ChaCha8Rng, inputs: usize) -> Vec<[f32; OUT]> {
     let mut all = vec![[0.0; OUT]; inputs];
     for filter in 0..OUT {
@@ -305,7 +305,7 @@ mod tests {
             edges(&light, 8).iter().flatten().for_each(|&(b, w)| sum[b as usize] += w);
             sum
         };
-        // 16 pixels on either side of a unit step feel it, EDGE times weighted.
+        // 16 pixels beside the step have gradient 1, weighted by EDGE.
         assert_eq!(steps(true), [256.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         assert_eq!(steps(false), [0.0, 0.0, 0.0, 0.0, 256.0, 0.0, 0.0, 0.0]);
     }

@@ -1,11 +1,11 @@
-//! A bitmap font of 5 × 9 for contact sheets: lower case, digits and the little punctuation that captions use.
+//! A 5 × 9 bitmap font for contact sheets: lower case, digits and the punctuation that captions use.
 
 /// Width of a letter.
 pub(super) const WIDE: usize = 5;
 /// Height of a letter with its descender.
 pub(super) const HIGH: usize = 9;
 
-/// The rows of a letter, top first; the highest of five bits is the leftmost pixel. Unknown characters are blank.
+/// The rows of a letter, top first. The highest of the five bits is the leftmost pixel. Unknown characters are blank.
 pub(super) fn letter(character: char) -> [u8; HIGH] {
     let (body, below) = match character.to_ascii_lowercase() {
         'a' => ([0, 0, 0b01110, 0b00001, 0b01111, 0b10001, 0b01111], [0, 0]),

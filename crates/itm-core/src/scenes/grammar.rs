@@ -1,4 +1,4 @@
-//! What a caption means, and how people would write it: sentence forms, synonyms, articles.
+//! The meaning of a caption and its sentences: sentence forms, synonyms, articles.
 
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -8,12 +8,12 @@ use super::layout::Relation;
 use super::lexicon::{self, COUNTS, PICTURES, THINGS, VERBS};
 use super::world::{Background, Colour, Kind, Object, Pattern, Size};
 
-/// What a caption says of one object; `None` says nothing.
+/// What a caption says of one object; a field that is `None` says nothing.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Phrase {
-    /// What it is; `None` is a "thing".
+    /// What it is; `None` is a "thing" or an "object".
     pub kind: Option<Kind>,
     /// Its colour.
     pub colour: Option<Colour>,
@@ -27,22 +27,22 @@ pub struct Phrase {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
-    /// Nothing: the caption names the place alone.
+    /// No claim about objects: the caption names only the place.
     Place,
     /// One to three different objects are there.
     Exist(Vec<Phrase>),
-    /// Two different objects are there, the first so related to the second.
+    /// Two different objects are there, and the first has this relation to the second.
     Related(Phrase, Relation, Phrase),
-    /// Exactly this number of objects is there, two to four.
+    /// Exactly this number of objects (two to four) fits the phrase.
     Count(u8, Phrase),
 }
 
 /// All that a caption asserts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Meaning {
-    /// Of objects.
+    /// What it says about objects.
     pub claim: Claim,
-    /// Of the place; [`Claim::Place`] has one.
+    /// The place, if it names one; a [`Claim::Place`] always does.
     pub place: Option<Background>,
 }
 
@@ -62,7 +62,7 @@ impl Phrase {
 }
 
 impl Claim {
-    /// Its phrases, in its own order, which may differ from the order in a sentence.
+    /// Its phrases in the order of the claim, which may differ from the order in a sentence.
     pub fn phrases(&self) -> Vec<Phrase> {
         match self {
             Self::Place => Vec::new(),
@@ -148,7 +148,7 @@ impl Form {
         }
     }
 
-    /// Writes the meaning in this form; synonyms and the order of adjectives are drawn.
+    /// Writes the meaning in this form. `rng` draws synonyms and the order of adjectives.
     ///
     /// # Panics
     /// If the form [cannot say](Self::can_say) the meaning.
@@ -215,7 +215,7 @@ impl Form {
     }
 }
 
-/// Says a meaning in a form drawn among those that can.
+/// Writes a meaning in a random form among the forms that can say it.
 ///
 /// ```
 /// use itm_core::scenes::{Background, Claim, Colour, Kind, Meaning, Phrase, parse, render};
@@ -228,10 +228,11 @@ impl Form {
 /// ```
 ///
 /// # Panics
-/// If nothing is said: no object, more than three to list, a count not of two to four, or neither claim nor place.
+/// If no sentence can say the meaning: a list of no object or more than three, a count outside two to four, or neither
+/// claim nor place.
 pub fn render(meaning: &Meaning, rng: &mut impl RngExt) -> String {
     assert!(meaning.is_sayable(), "no sentence says {meaning:?}");
-    // The special forms are the rarer ones, yet each is common enough to be learned.
+    // The special forms can say fewer meanings. The higher weight makes each common enough to be learned.
     let special = [Form::Predicate, Form::That, Form::With, Form::Both, Form::Verb];
     let able = Form::ALL.into_iter().filter(|f| f.can_say(meaning));
     let weight = |f: Form| match f {
@@ -256,7 +257,7 @@ impl Meaning {
     }
 }
 
-/// The claim in its plainest words.
+/// The claim without the words of a particular form.
 fn core(claim: &Claim, rng: &mut impl RngExt) -> String {
     match claim {
         Claim::Place => String::new(),
@@ -281,8 +282,8 @@ fn core(claim: &Claim, rng: &mut impl RngExt) -> String {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Number {
-    Single, // with its article
-    Bare,   // singular without one
+    Single, // singular with its article
+    Bare,   // singular without an article
     Plural,
 }
 
@@ -293,7 +294,7 @@ fn single(phrase: &Phrase, rng: &mut impl RngExt) -> String {
 /// "a tiny striped blue ball", "large red cups with dots".
 fn noun_phrase(phrase: &Phrase, rng: &mut impl RngExt, number: Number) -> String {
     let mut phrase = *phrase;
-    // "with dots" behind the noun; before "is" it would read badly.
+    // "with dots" may follow the noun, but not in front of "is", where it would read badly.
     let trimming = phrase.pattern.map(lexicon::trimmings).filter(|t| !t.is_empty());
     let trimming = trimming.filter(|_| number != Number::Bare && rng.random_bool(0.3));
     let trimming = trimming.map(|words| pick(rng, words));
@@ -313,7 +314,7 @@ fn noun_phrase(phrase: &Phrase, rng: &mut impl RngExt, number: Number) -> String
     trimming.map_or(text.clone(), |t| format!("{text} with {t}"))
 }
 
-/// The attributes as adjectives, in an order that is drawn.
+/// The attributes as adjectives, in random order.
 fn adjectives(phrase: &Phrase, rng: &mut impl RngExt) -> Vec<&'static str> {
     let mut words = Vec::with_capacity(3);
     words.extend(phrase.size.map(|s| pick(rng, lexicon::sizes(s))));
@@ -323,7 +324,7 @@ fn adjectives(phrase: &Phrase, rng: &mut impl RngExt) -> Vec<&'static str> {
     words
 }
 
-/// Parts a phrase into what the subject says and what the predicate says (at least one attribute).
+/// Splits a phrase into subject and predicate; the predicate gets at least one attribute.
 fn split(phrase: &Phrase, rng: &mut impl RngExt) -> (Phrase, Phrase) {
     let (mut subject, mut said) = (*phrase, Phrase { kind: None, ..*phrase });
     let mut spare = phrase.attributes() - 1;
@@ -359,7 +360,7 @@ fn pick<T: Copy>(rng: &mut impl RngExt, items: &[T]) -> T {
     *items.choose(rng).expect("a word to choose")
 }
 
-/// The first name three times as often as any other.
+/// Draws the first name three times as often as each other name.
 fn pick_usual<'a, T>(rng: &mut impl RngExt, items: &'a [T]) -> &'a T {
     let weights = items.iter().enumerate().map(|(i, t)| (t, if i == 0 { 3.0 } else { 1.0 }));
     super::world::weighted(rng, weights)

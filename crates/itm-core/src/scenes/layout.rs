@@ -1,4 +1,4 @@
-//! Where objects go: relations that a person sees at a glance, and layouts that leave none in doubt.
+//! Where objects go: relations that a person sees at a glance, and layouts in which every relation is clear.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 use crate::data::Bounds;
 
-/// How one object lies to another.
+/// The position of one object relative to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
@@ -46,7 +46,7 @@ impl Relation {
         self.holds_by(0.0, scene, a, b)
     }
 
-    /// The same with every threshold made harder (positive slack) or easier to meet (negative).
+    /// Whether the relation holds when every threshold is harder (positive slack) or easier (negative slack) to meet.
     fn holds_by(self, slack: f32, scene: &Scene, a: usize, b: usize) -> bool {
         let (p, q) = (&scene.objects[a], &scene.objects[b]);
         let ((px, py), (qx, qy)) = (p.bounds.centre(), q.bounds.centre());
@@ -77,7 +77,7 @@ impl Relation {
         }
     }
 
-    /// Whether the answer is beyond doubt: the same a little stricter and a little looser.
+    /// Whether the answer is beyond doubt: slightly stricter and slightly looser thresholds give the same answer.
     pub fn is_clear(self, scene: &Scene, a: usize, b: usize) -> bool {
         self.holds_by(SLACK, scene, a, b) == self.holds_by(-SLACK, scene, a, b)
     }
@@ -95,7 +95,7 @@ fn nested(inner: &Object, outer: &Object, slack: f32) -> bool {
     hole.is_some_and(|h| inner.bounds.clearance_in(&outer.bounds.scaled(h)) >= slack)
 }
 
-/// Draws a background and one to four objects, every relation among them clear.
+/// Draws a background and one to four objects; every relation among the objects is clear.
 pub(super) fn scene(rng: &mut impl RngExt) -> Scene {
     let background = Background::draw(rng);
     let wanted =
@@ -103,7 +103,7 @@ pub(super) fn scene(rng: &mut impl RngExt) -> Scene {
     let mut scene = Scene { background, objects: Vec::with_capacity(wanted) };
     while scene.objects.len() < wanted {
         let object = draw_object(rng, &scene);
-        // A crowded scene stays as it is: fewer objects, never unclear ones.
+        // If no clear place is found, the scene keeps fewer objects.
         match place(rng, &scene, object) {
             Some(object) => scene.objects.push(object),
             None => break,
@@ -112,7 +112,7 @@ pub(super) fn scene(rng: &mut impl RngExt) -> Scene {
     scene
 }
 
-/// An object without a place; often one like the last, so that there is something to count.
+/// An object without a place. Often it is like the last object, so that captions have something to count.
 fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
     let bounds = Bounds::around(0.5, 0.5, 0.0, 0.0);
     let mut size = Size::draw(rng);
@@ -126,7 +126,7 @@ fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
         _ => {
             let kind = Kind::draw(rng, scene.background);
             if kind.hole().is_some() && rng.random_bool(0.8) {
-                size = Size::Large; // so that others may lie inside
+                size = Size::Large; // so that other objects fit inside
             }
             let colour = Colour::draw(rng, kind);
             Object { kind, colour, size, pattern: Pattern::draw(rng), bounds }
@@ -134,7 +134,7 @@ fn draw_object(rng: &mut impl RngExt, scene: &Scene) -> Object {
     }
 }
 
-/// Finds a place where the object is in a clear relation to every other.
+/// Finds a place where every relation between the object and the other objects is clear.
 fn place(rng: &mut impl RngExt, scene: &Scene, mut object: Object) -> Option<Object> {
     let wished = object.size;
     let empty = |o: &&Object| o.kind.hole().is_some() && o.size == Size::Large;
@@ -142,15 +142,15 @@ fn place(rng: &mut impl RngExt, scene: &Scene, mut object: Object) -> Option<Obj
     for attempt in 0..64 {
         let target = scene.objects.last().filter(|_| attempt < 8 && rng.random_bool(0.3));
         let held = holder.filter(|_| attempt < 12);
-        // A large object makes way for a small one where there is a hole to fill, or no other room.
+        // A large object becomes small to fill a hole, or when half of the attempts found no room.
         object.size = if held.is_some() || attempt >= 32 { Size::Small } else { wished };
         let mut side = rng.random_range(object.size.side());
         if held.is_some() {
-            side = Size::Small.side().start; // the hole of a ring has room for the smallest only
+            side = Size::Small.side().start; // the hole of a ring has room only for the smallest
         }
         let (w, h) = object.kind.aspect();
         let (w, h) = (w * side, h * side);
-        // Towards the last object now and then: into its hole, or before it.
+        // Sometimes the place is near another object: in its hole, or overlapping it.
         let (x, y) = match held.map(|o| (o, 0.03)).or(target.map(|o| (o, 0.3))) {
             Some((last, reach)) => {
                 let (x, y) = last.bounds.centre();
@@ -174,7 +174,7 @@ fn fits(scene: &Scene, object: Object) -> bool {
     (0..new).all(|old| admissible(&scene.objects[old], &object) && clear(&with, old, new))
 }
 
-/// Apart, nested, or overlapping so that both remain recognisable: nothing between.
+/// Whether two objects are clearly apart, clearly nested, or overlap so that both remain recognisable.
 fn admissible(old: &Object, new: &Object) -> bool {
     let (gap_x, gap_y) = gaps(&old.bounds, &new.bounds);
     if gap_x.max(gap_y) >= GAP + SLACK {
@@ -184,7 +184,7 @@ fn admissible(old: &Object, new: &Object) -> bool {
         return old.colour != new.colour;
     }
     let share = old.bounds.overlap(&new.bounds) / old.bounds.area().min(new.bounds.area());
-    // A hole shows what is behind it, and two objects of one colour would melt together.
+    // A hole shows what is behind it, and two overlapping objects of one colour would look like one object.
     let holes = old.kind.hole().is_some() || new.kind.hole().is_some();
     !holes && old.colour != new.colour && (0.25..=0.42).contains(&share)
 }
@@ -230,7 +230,7 @@ mod tests {
         let diagonal = scene_of(&[ball(0.2, 0.2), ball(0.6, 0.6)]);
         assert_eq!(relations(&diagonal, 0, 1), [LeftOf, Above]);
         assert_eq!(relations(&diagonal, 1, 0), [RightOf, Below]);
-        let steep = scene_of(&[ball(0.2, 0.2), ball(0.45, 0.85)]); // apart in x, yet above
+        let steep = scene_of(&[ball(0.2, 0.2), ball(0.45, 0.85)]); // apart in x, but steeply above
         assert_eq!(relations(&steep, 0, 1), [Above]);
         let over = scene_of(&[ball(0.4, 0.5), ball(0.5, 0.55)]); // 0.1 × 0.15 of 0.04
         assert_eq!(relations(&over, 0, 1), [Behind]);
@@ -252,7 +252,7 @@ mod tests {
             assert!((1..=4).contains(&scene.objects.len()));
             for a in 0..scene.objects.len() {
                 for b in (0..scene.objects.len()).filter(|&b| b != a) {
-                    // Move one box by less than the slack: no relation may turn.
+                    // Move one box by less than the slack: no relation may change.
                     let held = relations(&scene, a, b);
                     held.iter().for_each(|&r| seen[r as usize] += 1);
                     for (dx, dy) in [(0.004, 0.0), (-0.004, 0.0), (0.0, 0.004), (0.0, -0.004)] {

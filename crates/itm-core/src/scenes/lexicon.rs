@@ -1,9 +1,9 @@
-//! The words: what the grammar writes and the parser reads stands here once.
+//! The words that the grammar writes and the parser reads, defined once.
 
 use super::layout::Relation;
 use super::world::{Background, Colour, Kind, Pattern, Size};
 
-/// Singular and plural of every name of a kind, the usual name first.
+/// Singular and plural of every name of a kind; the usual name is first.
 pub(super) fn nouns(kind: Kind) -> &'static [(&'static str, &'static str)] {
     match kind {
         Kind::Ball => &[("ball", "balls"), ("sphere", "spheres")],
@@ -28,7 +28,7 @@ pub(super) fn nouns(kind: Kind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Names of an object of whatever kind.
+/// Names of an object of any kind.
 pub(super) const THINGS: &[(&str, &str)] = &[("thing", "things"), ("object", "objects")];
 
 pub(super) fn colours(colour: Colour) -> &'static [&'static str] {
@@ -59,7 +59,7 @@ pub(super) fn patterns(pattern: Pattern) -> &'static [&'static str] {
     }
 }
 
-/// What stands after "with": "a ball with stripes".
+/// Words after "with": "a ball with stripes".
 pub(super) fn trimmings(pattern: Pattern) -> &'static [&'static str] {
     match pattern {
         Pattern::Plain => &[],
@@ -100,7 +100,7 @@ pub(super) const VERBS: &[&str] = &["is", "sits", "lies", "stands", "rests"];
 /// Names of the picture itself.
 pub(super) const PICTURES: &[&str] = &["picture", "image", "photo"];
 
-/// Words that carry no fact, wherever they stand in a fixed phrase.
+/// Words of a fixed phrase that carry no fact, in any position.
 pub(super) fn is_function(word: &str) -> bool {
     matches!(
         word,

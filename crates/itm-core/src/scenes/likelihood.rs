@@ -1,4 +1,5 @@
-//! How probable it is that the world tells a caption of an image: what an oracle would rank by that knows the world's own odds.
+//! The probability that the world gives a caption to an image. An oracle that knows the world's probabilities would
+//! rank by it.
 
 use rayon::prelude::*;
 
@@ -12,17 +13,19 @@ use super::world::{Object, Scene};
 use crate::{Result, ScoreMatrix};
 
 impl Split {
-    /// The posterior of Bayes' rule, `[images, texts]`: how probable it is that a caption was told of an image of this split.
+    /// The posterior of Bayes' rule, `[images, texts]`: the probability that a caption was written for an image of this
+    /// split.
     ///
     /// ```text
     /// S(i, c) = P(m_c | scene_i) / Σ_k P(m_c | scene_k)
     /// ```
     ///
     /// # Departures
-    /// That the captions of one image differ from each other is left out: each counts as if it had been told alone.
+    /// The captions of one image avoid each other's meanings; this formula treats each caption as if it were the only
+    /// one.
     ///
     /// # Errors
-    /// None on a split that was generated: each caption can be told of its own image.
+    /// None on a generated split, because each caption has a positive probability for its own image.
     pub fn posterior(&self) -> Result<ScoreMatrix> {
         let (n, m) = (self.len(), self.captions.len());
         let truth = self.relevance();
@@ -41,7 +44,7 @@ impl Split {
     }
 }
 
-/// P(meaning | scene) of one caption that the world tells.
+/// P(meaning | scene) of one caption.
 pub(super) fn likelihood(scene: &Scene, meaning: &Meaning) -> f64 {
     let background = meaning.place.is_none_or(|place| place == scene.background);
     let place = match (&meaning.claim, meaning.place) {
@@ -53,7 +56,8 @@ pub(super) fn likelihood(scene: &Scene, meaning: &Meaning) -> f64 {
     place * claim(scene, &meaning.claim)
 }
 
-/// P(claim | scene): what a caption tells of, and one object where there is nothing of that to tell.
+/// P(claim | scene), summed over what a caption may tell of. Where the scene has no relation or nothing to count, the
+/// caption tells of one object.
 fn claim(scene: &Scene, claim: &Claim) -> f64 {
     let told = telling(scene);
     let total: f64 = told.iter().map(|(_, weight)| weight).sum();
@@ -105,7 +109,7 @@ fn several(scene: &Scene, claim: &Claim) -> f64 {
     }
 }
 
-/// P(phrases | as many different objects, in any order); `taken` are the objects of those before.
+/// P(phrases | as many different objects, drawn in random order); `taken` are the objects of the earlier phrases.
 fn listed(scene: &Scene, phrases: &[Phrase], taken: &[usize]) -> f64 {
     let Some(next) = phrases.get(taken.len()) else { return 1.0 };
     let left: Vec<_> = (0..scene.objects.len()).filter(|k| !taken.contains(k)).collect();
@@ -153,7 +157,7 @@ fn counted(scene: &Scene, claim: &Claim) -> f64 {
     scene.objects.iter().map(of).sum::<f64>() / scene.objects.len() as f64
 }
 
-/// The sixteen phrases of an object and how often a count draws each.
+/// The sixteen phrases of an object, each with the probability that a count draws it.
 fn counted_phrases(object: &Object) -> impl Iterator<Item = (Phrase, f64)> {
     (0..16).map(|bits: u8| {
         let says = |k: usize| bits >> k & 1 == 1;
@@ -179,8 +183,8 @@ mod tests {
     use super::super::{Scenes, Sizes};
     use super::*;
 
-    /// A hundred thousand captions against the formula: shares within five standard errors, and the formula of all that
-    /// was told sums to nearly 1.
+    /// Compares a hundred thousand captions with the formula. The shares agree within five standard errors, and the
+    /// formula sums to nearly 1 over all meanings that occurred.
     #[test]
     fn the_formula_is_how_often_it_is_told() {
         let world = Scenes::generate(3, Sizes { train: 0, val: 0, test: 12, pixels: 16 });

@@ -1,22 +1,22 @@
 //! Scenes: a built-in world of images and captions in which the truth is known.
 //!
-//! A measuring instrument first and a demo second. The picture, the captions and the truth come from one list of facts,
-//! so it is known which captions are *really* true of an image, annotated or not; which regions meet a word;
-//! which edit makes a sentence false. A [`Dataset`] made of it holds features (from pixels alone),
-//! captions and annotated pairs, nothing else: training cannot read the truth.
+//! Scenes is first a measuring instrument, then a demo. The picture, the captions and the truth come from one list of
+//! facts. So three things are known: which captions are *really* true of an image, annotated or not; which objects
+//! match a word; and which edit makes a sentence false. A [`Dataset`] of Scenes holds only features (computed from
+//! pixels), captions and annotated pairs: training cannot read the truth.
 //!
-//! | file          | what it holds                                                    |
+//! | file          | content                                                          |
 //! |---------------|------------------------------------------------------------------|
-//! | `world.rs`    | kinds, colours, sizes, patterns, backgrounds and their frequency |
-//! | `layout.rs`   | relations, and layouts in which each is beyond doubt             |
+//! | `world.rs`    | kinds, colours, sizes, patterns, backgrounds, their frequencies  |
+//! | `layout.rs`   | relations, and layouts in which every relation is clear          |
 //! | `draw.rs`     | facts → pixels                                                   |
 //! | `grammar.rs`  | meaning → sentence; `parse.rs` is its inverse                    |
-//! | `caption.rs`  | facts → meanings that people would tell                          |
-//! | `likelihood.rs` | how probable a caption of a scene is                          |
+//! | `caption.rs`  | facts → meanings that people would express                       |
+//! | `likelihood.rs` | how probable a caption is, given a scene                       |
 //! | `truth.rs`    | entailment, all true pairs, grounding of words                   |
 //! | `features.rs` | pixels → global and region features                              |
-//! | `export.rs`   | the same as an ordinary data set on disk                         |
-//! | `sheet.rs`    | a contact sheet to look at                                       |
+//! | `export.rs`   | the world as an ordinary data set on disk                        |
+//! | `sheet.rs`    | a contact sheet for people                                       |
 
 mod caption;
 mod draw;
@@ -52,10 +52,10 @@ pub use world::{Background, Colour, Kind, Object, Pattern, Scene, Size};
 
 use crate::data::Dataset;
 
-/// Captions of an image.
+/// Number of captions per image.
 pub const CAPTIONS: usize = 5;
 
-/// How many images, and how large.
+/// Number of images per split, and their resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
@@ -65,7 +65,7 @@ pub struct Sizes {
     pub val: usize,
     /// Test images.
     pub test: usize,
-    /// Side of an image; 96 unless there is a reason, at least 16.
+    /// Side of an image in pixels, at least 16. Use 96 unless you have a reason.
     pub pixels: u32,
 }
 
@@ -75,14 +75,14 @@ impl Default for Sizes {
     }
 }
 
-/// What stands for a whole image.
+/// Which feature represents a whole image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageFeature {
-    /// The descriptor of the whole picture: it tells backgrounds and colours, and hardly kinds of objects.
+    /// The descriptor of the whole picture. It separates backgrounds and colours well, but hardly kinds of objects.
     #[default]
     Global,
-    /// The mean of the descriptors of its [`Regions`], as an object detector's regions are averaged.
+    /// The mean of the descriptors of its [`Regions`], like the average over an object detector's regions.
     MeanOfRegions,
 }
 
@@ -91,28 +91,28 @@ pub enum ImageFeature {
 pub struct Caption {
     /// One sentence.
     pub text: String,
-    /// What it asserts; `parse(text)` gives the same.
+    /// What the sentence asserts; `parse(text)` returns the same meaning.
     pub meaning: Meaning,
 }
 
 /// The three splits of a world.
 #[derive(Debug, Clone)]
 pub struct Scenes {
-    /// What it was made from.
+    /// The seed of the world.
     pub seed: u64,
-    /// How many images, and how large.
+    /// Number of images per split, and their resolution.
     pub sizes: Sizes,
-    /// What a method may learn from.
+    /// The split for training.
     pub train: Split,
-    /// What hyper-parameters and epochs are chosen on.
+    /// The split that hyper-parameters and epochs are chosen on.
     pub val: Split,
-    /// What is reported.
+    /// The split for reported results.
     pub test: Split,
 }
 
 impl Scenes {
-    /// The world of a seed. Image `i` of a split is the same whatever the sizes (but for its resolution), and on every
-    /// number of threads: each has random streams of its own.
+    /// The world of a seed. Image `i` of a split depends neither on the sizes (except for its resolution) nor on the
+    /// number of threads, because each image has its own random streams.
     ///
     /// ```
     /// use itm_core::scenes::{Scenes, Sizes, entails, parse};
@@ -124,7 +124,7 @@ impl Scenes {
     /// ```
     ///
     /// # Panics
-    /// If an image has fewer than 16 pixels a side.
+    /// If images have fewer than 16 pixels per side.
     pub fn generate(seed: u64, sizes: Sizes) -> Self {
         assert!(sizes.pixels >= 16, "{} pixels a side, at least 16 are needed", sizes.pixels);
         let split =
@@ -143,7 +143,7 @@ impl Scenes {
         [&self.train, &self.val, &self.test]
     }
 
-    /// A feature an image, captions and annotated pairs: all that a method may see.
+    /// One feature per image, the captions and the annotated pairs: all that a method may see.
     pub fn dataset(&self, feature: ImageFeature) -> Dataset {
         let [train, val, test] = self.splits().map(|split| split.part(feature));
         let mut hash = Sha256::new();
@@ -158,7 +158,7 @@ impl Scenes {
         Dataset { name: "scenes".to_owned(), train, val, test, sha256 }
     }
 
-    /// The same with the regions of every image, which the hash then covers.
+    /// [`dataset`](Self::dataset) with the regions of every image; the hash then covers the regions too.
     pub fn dataset_with_regions(&self, feature: ImageFeature) -> Dataset {
         let mut data = self.dataset(feature);
         let mut hash = Sha256::new_with_prefix(&data.sha256);
@@ -248,7 +248,7 @@ mod tests {
         assert!(unseen.len() <= 2, "the splits share all but the rarest words: {unseen:?}");
     }
 
-    /// The aims of the world: enough false negatives to matter, too few to make retrieval meaningless.
+    /// The aim of the world: enough false negatives to matter, but not so many that retrieval becomes meaningless.
     #[test]
     fn false_negatives_are_common() {
         let counts = Scenes::generate(0, Sizes::default()).test.false_negatives();
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Facts, captions and boxes do not depend on the resolution; features have one width on all.
+    /// Facts, captions and boxes do not depend on the resolution; features have one width at every resolution.
     #[test]
     fn other_resolutions_show_the_same_scenes() {
         for pixels in [16, 33, 160] {
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// By the definition: the sum over the regions, divided by their number.
+    /// By definition: the sum over the regions, divided by their number.
     #[test]
     fn the_mean_of_regions_is_over_all_of_them() {
         let split = world(6, 0, 3).test;
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Region 0 is a picture of object 0: recolouring another object elsewhere leaves it as it is.
+    /// Region 0 shows object 0: recolouring a distant object does not change region 0.
     #[test]
     fn regions_come_from_the_pixels_of_their_box() {
         let mut split = world(12, 0, 200).test;

@@ -10,7 +10,7 @@ use super::world::{Background, Colour, Kind, Pattern, Size};
 pub enum Role {
     /// Holds the sentence together: the, of, is, sits, there, picture.
     Function,
-    /// Names an object, or is a "thing" (`None`).
+    /// Names an object; `None` for "thing" and "object".
     Kind(usize, Option<Kind>),
     /// Says an object's colour.
     Colour(usize, Colour),
@@ -20,13 +20,13 @@ pub enum Role {
     Pattern(usize, Pattern),
     /// Says how many.
     Count,
-    /// Says how two objects lie.
+    /// Says how two objects are placed.
     Relation,
     /// Says where the scene is.
     Place,
 }
 
-/// A caption taken apart.
+/// A parsed caption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
     /// What it asserts.
@@ -37,13 +37,14 @@ pub struct Parsed {
 
 /// The meaning of a caption; `None` if it is no sentence of the grammar.
 ///
-/// `parse(&render(m)) == Some(m)` for every meaning and every choice of words. Number and articles are not checked, so
-/// that edited sentences ("a umbrella") keep their meaning; a contradiction within one object ("a red blue ball") has none.
+/// `parse(&render(m)) == Some(m)` for every meaning and every choice of words. Grammatical number and articles are not
+/// checked, so that edited sentences ("a umbrella") keep their meaning. A contradiction within one object ("a red blue
+/// ball") gives `None`.
 pub fn parse(text: &str) -> Option<Meaning> {
     analyse(text).map(|parsed| parsed.meaning)
 }
 
-/// The meaning of a caption with the part that each word plays.
+/// The meaning of a caption with the role of each word.
 ///
 /// ```
 /// use itm_core::scenes::{Colour, Kind, Role, analyse};
@@ -73,7 +74,7 @@ pub fn analyse(text: &str) -> Option<Parsed> {
     (reader.at == rest.len()).then_some(Parsed { meaning, roles: reader.roles })
 }
 
-/// The longest place phrase, wherever it stands.
+/// The longest place phrase, anywhere in the caption.
 fn find_place(words: &[String]) -> Option<(Background, std::ops::Range<usize>)> {
     let mut best: Option<(Background, std::ops::Range<usize>)> = None;
     for &background in Background::ALL {
@@ -111,7 +112,7 @@ impl Reader<'_> {
             return Some(Claim::Count(count, phrase));
         }
         if let Some(relation) = self.relation() {
-            // "Next to a cup there is a ball": the second of the claim stands first.
+            // "Next to a cup there is a ball": the second phrase of the claim comes first.
             self.phrases = 1;
             let second = self.article_phrase()?;
             self.one(&["there"]);
@@ -175,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An article of the list and a word for the picture; both or nothing.
+    /// Reads an article of the list and a word for the picture, or neither.
     fn lead(&mut self, articles: &[&str]) -> bool {
         let start = self.at;
         let found = self.one(articles).is_some() && self.one(PICTURES).is_some();
@@ -238,7 +239,7 @@ impl Reader<'_> {
         Some(phrase)
     }
 
-    /// `Some(None)` is a "thing".
+    /// `Some(None)` for "thing" and "object".
     fn noun(&mut self, index: usize) -> Option<Option<Kind>> {
         let word = self.peek()?;
         let is =
@@ -252,7 +253,7 @@ impl Reader<'_> {
         Some(kind)
     }
 
-    /// Reads one adjective into the phrase; `None` if it contradicts what stands there.
+    /// Reads one adjective into the phrase; `None` if the phrase already has an adjective of that sort.
     fn adjective(&mut self, phrase: &mut Phrase, index: usize) -> Option<bool> {
         let Some(word) = self.peek() else { return Some(false) };
         let role = if let Some(colour) = meant(Colour::ALL, lexicon::colours, word) {
@@ -272,7 +273,7 @@ impl Reader<'_> {
         Some(true)
     }
 
-    /// One or more adjectives with a word between them, up to the end.
+    /// Reads one or more adjectives up to the end, with the word `between` between them.
     fn adjectives(&mut self, phrase: &mut Phrase, index: usize, between: &str) -> bool {
         loop {
             if self.adjective(phrase, index) != Some(true) {

@@ -13,7 +13,7 @@ pub(super) enum Ink {
     Body,
     /// The object's colour, darker (below 1) or lighter.
     Shade(f32),
-    /// A colour of its own, whatever the object's.
+    /// A fixed colour, whatever the object's colour.
     Fixed([u8; 3]),
 }
 
@@ -253,7 +253,7 @@ fn rectangle([x1, y1, x2, y2]: [f32; 4]) -> Rect {
 mod tests {
     use super::*;
 
-    /// A box is only a truth about the picture if the shape fills it.
+    /// A box is true of the picture only if the shape fills the box.
     #[test]
     fn every_shape_fills_its_box() {
         for &kind in Kind::ALL {

@@ -1,4 +1,4 @@
-//! A contact sheet: scenes with two captions each, for a person to look at.
+//! A contact sheet for people: pictures with two captions each.
 
 use super::Split;
 use super::draw::png;
@@ -6,14 +6,15 @@ use super::font::{HIGH, WIDE, letter};
 
 const COLUMNS: usize = 4;
 const MOST: usize = 16;
-/// Pixels of the sheet for one of the picture: sharp, not smoothed.
+/// Sheet pixels per picture pixel: enlarged without smoothing.
 const ZOOM: u32 = 3;
-/// Pixels of the sheet for one of the font.
+/// Sheet pixels per font pixel.
 const INK: u32 = 2;
 const MARGIN: u32 = 16;
 const LINE: u32 = HIGH as u32 * INK + 4;
 
-/// The first images of a split (16 at most), each three times enlarged over two of its captions, as a PNG file.
+/// The first images of a split (at most 16) as a PNG file. Each image is enlarged three times (to at least 200 pixels)
+/// and has two of its captions below it.
 ///
 /// # Panics
 /// If the split is empty.

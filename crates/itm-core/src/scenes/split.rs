@@ -1,4 +1,4 @@
-//! A split of the world: facts and captions, and what a caller makes of them.
+//! A split of the world: its facts and captions, and the pictures, features and truth made from them.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +28,7 @@ pub struct Split {
     pixels: u32,
 }
 
-/// What a stream of random numbers is for: drawing more of one never changes another.
+/// The purpose of a stream of random numbers: drawing more numbers for one purpose never changes another.
 #[derive(Clone, Copy)]
 enum Purpose {
     Layout,
@@ -67,7 +67,7 @@ impl Split {
         self.scenes.is_empty()
     }
 
-    /// Draws image `i`; the same every time.
+    /// Draws image `i`; every call gives the same image.
     ///
     /// # Panics
     /// If there is no image `i`.
@@ -102,7 +102,7 @@ impl Split {
         FalseNegatives::of(&self.relevance(), &self.pairs)
     }
 
-    /// One feature for every image, of width [`WIDTH`].
+    /// One feature per image, of width [`WIDTH`].
     pub fn features(&self, feature: ImageFeature) -> Features {
         let extractor = Extractor::new();
         let rows = (0..self.len()).into_par_iter().map(|i| match feature {
@@ -112,8 +112,9 @@ impl Split {
         Features { dim: WIDTH, values: rows.collect::<Vec<_>>().concat() }
     }
 
-    /// The regions of image `i`, [`Regions::COUNT`] in all: region `k` is object `k` of the scene, as
-    /// [`Grounding::Objects`](super::Grounding::Objects) counts them; then whole picture, centre and a grid.
+    /// The [`Regions::COUNT`] regions of image `i`. Region `k` is object `k` of the scene, numbered as in
+    /// [`Grounding::Objects`](super::Grounding::Objects). After the objects come the whole picture, the centre and a
+    /// grid.
     ///
     /// # Panics
     /// If there is no image `i`.

@@ -1,4 +1,4 @@
-//! Which captions are true of an image, and which regions meet a word. Never read in training.
+//! Which captions are true of an image, and which objects match a word. Training never reads this truth.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::{Pairs, Relevance};
 
 /// Whether every fact in the meaning holds in the scene.
 ///
-/// "A ball" asks for at least one; "a ball and a thing" for two different objects; "two balls" for exactly two.
+/// "A ball" needs at least one ball, "a ball and a thing" two different objects, and "two balls" exactly two balls.
 pub fn entails(scene: &Scene, meaning: &Meaning) -> bool {
     meaning.place.is_none_or(|p| p == scene.background) && claims(scene, &meaning.claim)
 }
@@ -27,7 +27,7 @@ fn claims(scene: &Scene, claim: &Claim) -> bool {
     }
 }
 
-/// Whether different objects, none of the `used` ones, fit the phrases.
+/// Whether the phrases fit different objects, none of them `used`.
 fn assign(scene: &Scene, phrases: &[Phrase], used: u32) -> bool {
     let Some((first, rest)) = phrases.split_first() else { return true };
     fitting(scene, first).any(|i| used & (1 << i) == 0 && assign(scene, rest, used | (1 << i)))
@@ -37,32 +37,33 @@ fn fitting<'a>(scene: &'a Scene, phrase: &'a Phrase) -> impl Iterator<Item = usi
     scene.objects.iter().enumerate().filter(|(_, o)| phrase.fits(o)).map(|(i, _)| i)
 }
 
-/// The pairs of objects that a [`Claim::Related`] is true of.
+/// The pairs of objects for which a [`Claim::Related`] is true.
 fn related(scene: &Scene, claim: &Claim) -> Vec<(usize, usize)> {
     let Claim::Related(first, relation, second) = claim else { return Vec::new() };
     let pairs = fitting(scene, first).flat_map(|a| fitting(scene, second).map(move |b| (a, b)));
     pairs.filter(|&(a, b)| a != b && relation.holds(scene, a, b)).collect()
 }
 
-/// What a word of a caption meets in an image.
+/// What a word of a caption matches in an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grounding {
-    /// Nothing to look for: the, of, is.
+    /// The word names nothing that an image can show: the, of, is.
     Functional,
-    /// Nothing in the image is so.
+    /// Nothing in the image matches.
     Mismatched,
-    /// The whole picture: its background is so.
+    /// The whole picture: its background matches.
     Background,
     /// These objects of the scene, ascending.
     Objects(Vec<usize>),
 }
 
-/// What every word of a caption meets in a scene; `None` if the text is no sentence of the grammar.
+/// What every word of a caption matches in a scene; `None` if the text is no sentence of the grammar.
 ///
-/// A word about an object meets the objects that fit its whole phrase in the sentence's claim, if there are any; else
-/// the objects that fit its phrase; else the objects that fit the word alone; else it is mismatched. A relation meets
-/// the objects that stand in it; a count the counted objects, if enough are there. Aligned with [`words`](super::words).
+/// A word about an object matches the first of these sets that is not empty: the objects of its phrase in pairs for
+/// which the sentence's relation is true; the objects that fit its phrase; the objects that fit the word alone. If all
+/// are empty, the word is mismatched. A relation matches the objects that it is true of. A count matches the counted
+/// objects, if exactly that number is there. The result is aligned with [`words`](super::words).
 pub fn grounding(scene: &Scene, text: &str) -> Option<Vec<Grounding>> {
     let parsed = analyse(text)?;
     let claim = &parsed.meaning.claim;
@@ -97,7 +98,7 @@ fn objects(mut found: Vec<usize>) -> Grounding {
     Grounding::Objects(found)
 }
 
-/// All true pairs. Captions of one meaning are judged once, and a mask of needed facts rules out most scenes.
+/// All true pairs. Captions with the same meaning are judged once, and a mask of needed facts rules out most scenes.
 pub(super) fn relevance(scenes: &[Scene], captions: &[Caption]) -> Relevance {
     let mut captions_of: HashMap<&Meaning, Vec<u32>> = HashMap::new();
     for (i, caption) in captions.iter().enumerate() {
@@ -119,7 +120,7 @@ const PATTERN: u32 = SIZE + Size::ALL.len() as u32;
 const PLACE: u32 = PATTERN + Pattern::ALL.len() as u32;
 const _: () = assert!(PLACE + Background::ALL.len() as u32 <= 64);
 
-/// One bit for every kind, colour, size, pattern and background of a scene.
+/// One bit per kind, colour, size, pattern and background that the scene has.
 fn facts(scene: &Scene) -> u64 {
     let of = |o: &Object| {
         let (size, pattern) = (SIZE + o.size as u32, PATTERN + o.pattern as u32);
@@ -129,7 +130,7 @@ fn facts(scene: &Scene) -> u64 {
     scene.objects.iter().fold(place, |mask: u64, o| mask | of(o))
 }
 
-/// The bits without which a meaning cannot be true.
+/// The bits that a scene must have for the meaning to be true.
 fn needs(meaning: &Meaning) -> u64 {
     let bit = |at: Option<u32>| at.map_or(0u64, |at| 1 << at);
     let of = |p: Phrase| {
@@ -142,16 +143,16 @@ fn needs(meaning: &Meaning) -> u64 {
     meaning.claim.phrases().into_iter().fold(place, |mask, p| mask | of(p))
 }
 
-/// How common false negatives are: pairs that are true though nobody annotated them.
+/// How common false negatives are: pairs that are true but not annotated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FalseNegatives {
-    /// Share of the pairs that are not annotated and yet true.
+    /// Share of true pairs among the pairs that are not annotated.
     pub share: f64,
     /// True pairs over annotated pairs.
     pub true_per_annotated: f64,
-    /// Share of the captions that are true of at least three images.
+    /// Share of captions that are true of at least three images.
     pub captions_with_three: f64,
-    /// Median over the captions of the number of images that they are true of.
+    /// Median, over the captions, of the number of images that a caption is true of.
     pub median_images: usize,
 }
 
@@ -159,7 +160,7 @@ impl FalseNegatives {
     /// Counts over the true and the annotated pairs of a split.
     ///
     /// # Panics
-    /// If the two are of different sizes or empty.
+    /// If `relevance` and `pairs` differ in size or are empty.
     pub fn of(relevance: &Relevance, pairs: &Pairs) -> Self {
         assert_eq!(
             (relevance.images(), relevance.texts()),
@@ -217,7 +218,7 @@ mod tests {
             ("Two things.", false), // there are three
             ("Three objects on a beach.", true),
             ("A ball and a ball.", true),
-            ("A ball, a ball and a ball.", false), // three different ones
+            ("A ball, a ball and a ball.", false), // needs three different balls
             ("A ball, a sphere and a thing.", true),
             ("A tiny sphere sits left of a striped mug.", true),
             ("A tiny sphere sits to the right of a striped mug.", false),
@@ -308,7 +309,8 @@ mod tests {
         assert_eq!(edits, 300);
     }
 
-    /// Two images, a caption each; the second caption is true of both: one of two unannotated pairs.
+    /// Two images with one caption each. The second caption is true of both images: one of the two unannotated pairs is
+    /// true.
     #[test]
     fn false_negatives_by_hand() {
         let relevance = Relevance::new(2, vec![vec![0, 1], vec![1]]);

@@ -1,4 +1,4 @@
-//! What a scene is made of, and how often: kinds, colours, sizes, patterns, backgrounds, boxes.
+//! The parts of a scene and their frequencies: kinds, colours, sizes, patterns, backgrounds, boxes.
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ closed! {
 }
 
 impl Kind {
-    /// Share of the box's side that its hole leaves free in the middle, for the kinds with a hole.
+    /// For the kinds with a hole: side of the free square in the middle, as a share of the side of the box.
     pub fn hole(self) -> Option<f32> {
         match self {
             Self::Ring => Some(0.52), // the square inscribed in a hole whose radius is 0.37 of the side
@@ -141,7 +141,7 @@ impl Kind {
         }
     }
 
-    /// Width and height of the box, the longer being 1.
+    /// Width and height of the box; the longer side is 1.
     pub(super) fn aspect(self) -> (f32, f32) {
         match self {
             Self::Car => (1.0, 0.58),
@@ -174,12 +174,12 @@ pub struct Object {
     pub bounds: Bounds,
 }
 
-/// The facts of one image: everything that captions may speak of, and nothing else.
+/// The facts of one image: captions can speak only of these facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scene {
     /// Where it is.
     pub background: Background,
-    /// Its objects in the order in which they are drawn: later ones in front.
+    /// Its objects in drawing order: later objects are in front.
     pub objects: Vec<Object>,
 }
 
@@ -206,7 +206,7 @@ pub(super) fn weighted<T>(
     last.expect("something to draw from")
 }
 
-/// Skewed pairings, as in the real sets: each background has its usual kinds.
+/// Skewed pairings, as in real data sets: each background has its usual kinds.
 const HABITAT: [[Kind; 4]; 6] = [
     [Kind::Tree, Kind::House, Kind::Flower, Kind::Ball], // grass
     [Kind::Umbrella, Kind::Ball, Kind::Hat, Kind::Kite], // sand
@@ -223,7 +223,7 @@ impl Background {
 }
 
 impl Kind {
-    /// Half of the draws take a kind usual on this background, the others any by frequency.
+    /// Half of the draws take a kind that is usual on this background; the other half take any kind by its frequency.
     pub(super) fn draw(rng: &mut impl RngExt, background: Background) -> Self {
         if rng.random_bool(0.5) {
             return zipf(rng, &HABITAT[background.index()], 0.8);
@@ -233,7 +233,8 @@ impl Kind {
 }
 
 impl Colour {
-    /// Half of the draws take one of two colours usual for the kind, the others any by frequency.
+    /// Half of the draws take one of two colours that are usual for the kind; the other half take any colour by its
+    /// frequency.
     pub(super) fn draw(rng: &mut impl RngExt, kind: Kind) -> Self {
         if rng.random_bool(0.5) {
             let usual = [Self::ALL[kind.index() % 8], Self::ALL[(kind.index() * 3 + 2) % 8]];
@@ -248,7 +249,7 @@ impl Size {
         if rng.random_bool(0.5) { Self::Small } else { Self::Large }
     }
 
-    /// The range that the longer side is drawn from, in picture units.
+    /// The range of the longer side, as a share of the picture's side.
     pub fn side(self) -> std::ops::Range<f32> {
         match self {
             Self::Small => 0.18..0.24,
@@ -269,7 +270,7 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    /// Weights 1, 2^-1, 3^-1 of sum 11/6: shares 6/11, 3/11, 2/11.
+    /// Weights 1, 2^-1, 3^-1 sum to 11/6: shares 6/11, 3/11, 2/11.
     #[test]
     fn zipf_draws_by_rank() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -1,14 +1,14 @@
-//! A cheap look at a split: each text ranks its image among a few.
+//! A cheap evaluation of a split: each text ranks its image among a few images.
 
 use super::Scored;
 use crate::eval::{DirectionMetrics, Standing, TiePolicy};
 use crate::{Error, Pairs, Result};
 
-/// How each text ranks its image among `among` images: itself and those that follow it in the list, which begins anew at its end.
-/// Of equal scores the image with the smaller number stands first.
+/// How each text ranks its image among `among` images: its own image and the next ones in the list, which wraps around.
+/// On ties the image with the smaller index comes first.
 ///
-/// `texts · among` pairs are scored where all would be `texts · images`. The images are a sample without order, so a recall is larger than
-/// the one over all images and **no number of a protocol**: training compares its checkpoints by it.
+/// This scores `texts · among` pairs instead of `texts · images`. The images are an arbitrary sample, so a recall is larger
+/// than the recall over all images and **not a number of a protocol**: training uses it to compare its checkpoints.
 ///
 /// ```
 /// use itm_core::scored::{Scored, ranks_among};
@@ -23,7 +23,7 @@ use crate::{Error, Pairs, Result};
 /// ```
 ///
 /// # Errors
-/// If `among` is 0, scores and pairs differ in shape, or as [`Scored::pairs`].
+/// If `among` is 0, there is no text, or `scored` and `pairs` differ in shape; also as [`Scored::pairs`].
 pub fn ranks_among(scored: &dyn Scored, pairs: &Pairs, among: usize) -> Result<DirectionMetrics> {
     let (n, m) = (scored.images(), scored.texts());
     if among == 0 || m == 0 {
@@ -61,7 +61,7 @@ mod tests {
     use crate::ScoreMatrix;
     use crate::eval::Ranks;
 
-    /// By hand. Three images with two texts each; images are seen in the order own, next, and from the last on to the first.
+    /// By hand. Three images with two texts each; a text sees its own image and the next one, after the last the first.
     #[test]
     fn golden_ranks_among_two() {
         let scores = ScoreMatrix::from_rows([
@@ -78,7 +78,7 @@ mod tests {
         assert!(got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?}");
     }
 
-    /// Among all images the ranks are the whole evaluation's.
+    /// Among all images the ranks equal the ranks of the whole evaluation.
     #[test]
     fn among_all_is_the_whole_evaluation() {
         let value = |k: usize| ((k / 14 * 5 + k % 14 * 3) % 11) as f32;

@@ -1,4 +1,4 @@
-//! Ranks from bands of images: each band is computed, counted and forgotten.
+//! Ranks from bands of images: each band is computed, counted and dropped.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ const BAND: usize = 256;
 /// Images that one thread counts at a time.
 const LANE: usize = 32;
 
-/// Memory for the scores of [`BAND`] images, and for counts.
+/// Holds the scores of [`BAND`] images and the counts in memory, but never the whole matrix.
 pub(super) fn ranks<S: Scored + ?Sized>(scored: &S, pairs: &Pairs) -> Result<Ranks> {
     let (n, m) = (scored.images(), scored.texts());
     if (n, m) != (pairs.images(), pairs.texts()) {

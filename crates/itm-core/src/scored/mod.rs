@@ -1,8 +1,8 @@
-//! Scores of images and texts, block by block: the seam at which every model ends and every evaluation begins.
+//! Scores of images and texts, block by block: every model ends here, and every evaluation begins here.
 //!
-//! A model of two encoders is [`EmbeddingRows`]: its scores cost a product of matrices. A model that has to see an image and a text
-//! together (cross attention, one stream) implements [`Scored`] itself. Ranks ask it for every score once, and for the true
-//! pairs' once more.
+//! A dual encoder gives [`EmbeddingRows`]: its scores cost one matrix product. A model that must see an image and a text
+//! together (cross-attention, single stream) implements [`Scored`] itself. Ranks compute every score once, and the scores
+//! of the true pairs a second time.
 
 mod among;
 mod bands;
@@ -46,7 +46,7 @@ pub trait Scored {
     /// If a score is NaN, or an input cannot be read.
     ///
     /// # Panics
-    /// If a range goes beyond what is there.
+    /// If a range goes beyond the images or texts.
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix>;
 
     /// The scores of single pairs: image `images[p]` with text `texts[p]`.
@@ -55,7 +55,7 @@ pub trait Scored {
     /// As [`block`](Self::block).
     ///
     /// # Panics
-    /// If the two differ in length, or an index is too large.
+    /// If `images` and `texts` differ in length, or an index is too large.
     fn pairs(&self, images: &[usize], texts: &[usize]) -> Result<Vec<f32>> {
         one_by_one(images, texts, |images, texts| self.block(images, texts))
     }
@@ -65,13 +65,13 @@ pub trait Scored {
         None
     }
 
-    /// Whether a score costs a pass of its own through a model. Keep such a score if you need it twice.
+    /// Whether each score costs its own pass through a model. If so, keep a score that you need twice.
     fn costly(&self) -> bool {
         false
     }
 
-    /// Ranks of both directions, equal to [`Ranks::new`] of all scores. Scored in bands of images: the whole matrix does not
-    /// come into being.
+    /// Ranks of both directions, equal to [`Ranks::new`] of all scores. Scores are computed in bands of images, so the
+    /// whole matrix is never in memory.
     ///
     /// # Errors
     /// As [`block`](Self::block), if scores and pairs differ in shape, and if an image has no text.
@@ -89,7 +89,7 @@ pub trait Scored {
 }
 
 impl dyn Scored + '_ {
-    /// The scores of a fold, by its runs of consecutive texts.
+    /// The scores of a fold, computed by its runs of consecutive texts.
     ///
     /// # Errors
     /// As [`Scored::block`].
@@ -107,7 +107,7 @@ impl dyn Scored + '_ {
         ScoreMatrix::new(n, m, values)
     }
 
-    /// Ranks under a protocol, each fold scored within itself.
+    /// Ranks under a protocol; each fold is scored separately.
     ///
     /// # Errors
     /// As [`Protocol::folds`] and [`Scored::ranks`].
@@ -124,7 +124,7 @@ impl dyn Scored + '_ {
     /// Everything a table shows.
     ///
     /// # Errors
-    /// Those of `ranks_by`.
+    /// As `ranks_by`.
     pub fn evaluate(
         &self,
         protocol: Protocol,
@@ -154,7 +154,7 @@ impl Scored for ScoreMatrix {
     }
 }
 
-/// The scores of single pairs, each a block of its own.
+/// The scores of single pairs, each from a block of one pair.
 fn one_by_one(
     images: &[usize],
     texts: &[usize],

@@ -7,7 +7,7 @@ use crate::eval::Ranks;
 use crate::tiles::{Embeddings, Tiles, ranks};
 use crate::{Pairs, Result, ScoreMatrix};
 
-/// Embeddings of a set of images and a set of texts, compared by a similarity: scores by the tile engine.
+/// Embeddings of a set of images and a set of texts, compared by a similarity. The tile engine computes cosines.
 ///
 /// ```
 /// use itm_core::scored::{EmbeddingRows, Scored, Similarity};
@@ -25,7 +25,7 @@ pub struct EmbeddingRows {
     pub images: Vec<f32>,
     /// `[texts, d]`, row-major.
     pub texts: Vec<f32>,
-    /// How they are compared.
+    /// How an image and a text are compared.
     pub similarity: Similarity,
 }
 
@@ -39,7 +39,7 @@ impl EmbeddingRows {
         ]
     }
 
-    /// Some rows of both sides, without a NaN and without an infinity.
+    /// Some rows of both sides, checked to be finite.
     fn sides(&self, images: Range<usize>, texts: Range<usize>) -> Result<[Embeddings<'_>; 2]> {
         let [v, w] = self.values(images, texts);
         let images = self.side("image embeddings", v, &self.images)?;
@@ -50,7 +50,7 @@ impl EmbeddingRows {
         self.sides(0..Scored::images(self), 0..Scored::texts(self))
     }
 
-    /// Some rows of a side; an error names a row as it is numbered among all.
+    /// Some rows of one side; an error names a row by its index among all rows.
     fn side<'a>(&self, name: &str, some: &'a [f32], all: &'a [f32]) -> Result<Embeddings<'a>> {
         let d = self.dim;
         let rows = |values: &'a [f32]| {

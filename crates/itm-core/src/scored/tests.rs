@@ -16,12 +16,12 @@ fn embeddings([n, m, dim]: [usize; 3], similarity: Similarity, seed: u64) -> Emb
     EmbeddingRows { dim, images, texts, similarity }
 }
 
-/// Every image has a text, the others are spread.
+/// Every image has a text; the other texts are spread.
 fn scattered(n: usize, m: usize) -> Pairs {
     Pairs::new(n, (0..m).map(|t| if t < n { n - 1 - t } else { t * 37 % n }).collect()).unwrap()
 }
 
-/// A model that gives blocks and nothing else, and remembers the calls.
+/// A model that implements only `block`, and records the calls.
 struct Blocks {
     scores: ScoreMatrix,
     asked: RefCell<Vec<[Range<usize>; 2]>>,
@@ -59,7 +59,7 @@ fn golden_two_by_three() {
     };
     for (similarity, want) in [
         (Similarity::Cosine, [0.0, 1.0, 0.8, 0.8, 0.6, 0.96]),
-        // −1 above image 0; 0.2 above image 1 in the second, 0.4 and 0.2 in the first coordinate.
+        // The positive part of text − image: 1, 0 and 0.6 for image 0; 0.2, 0.4 and 0.2 for image 1.
         (Similarity::Order, [-1.0, 0.0, -0.6, -0.2, -0.4, -0.2]),
     ] {
         let scores = rows(similarity).matrix().unwrap();
@@ -88,7 +88,7 @@ fn a_value_that_is_not_finite_is_named_by_its_row_among_all() {
     assert_eq!(line, "text embeddings: expected 1 × 3 values, got 5");
 }
 
-/// Ranks by blocks ask for each score once, for the scores of the pairs once more, and for no more than a band at a time.
+/// Ranks from blocks compute each score once, the scores of the true pairs a second time, and at most one band at a time.
 #[test]
 fn ranks_hold_a_band() {
     let (n, m) = (600, 700);
@@ -107,12 +107,12 @@ fn ranks_hold_a_band() {
     assert_eq!(line, "ranks: expected 600 × 1200 scores, as the pairs, got 600 × 700");
 }
 
-/// An evaluation of a fold computes that fold alone. It says what the whole matrix, cut to the fold, says.
+/// An evaluation of a fold computes only that fold, and its scores equal the scores of the whole matrix.
 #[test]
 fn folds_are_scored_within_themselves() {
     let (n, m) = (5000, 25_000);
     let mut image_of_text: Vec<usize> = (0..m).map(|t| t / 5).collect();
-    image_of_text.swap(2, 15_000); // one of the fold's texts stands far from the others
+    image_of_text.swap(2, 15_000); // one of the fold's texts is far from the others
     let pairs = Pairs::new(n, image_of_text).unwrap();
     for similarity in [Similarity::Cosine, Similarity::Order] {
         let rows = embeddings([n, m, 2], similarity, 5);
@@ -147,7 +147,7 @@ fn an_evaluation_is_that_of_the_matrix() {
 }
 
 proptest! {
-    /// Blocks of any size, single pairs, folds and ranks have the bits of the one matrix; ties are plenty.
+    /// Blocks of any size, single pairs, folds and ranks have the bits of the whole matrix; ties are frequent.
     #[test]
     fn blocks_change_nothing(
         [n, m, dim] in [1usize..40, 1usize..60, 1usize..20],

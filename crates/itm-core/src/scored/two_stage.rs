@@ -1,24 +1,24 @@
-//! Two stages: a cheap model names candidates, a costly one ranks them.
+//! Two stages: a cheap model selects candidates, and a costly model ranks them.
 
 use std::ops::Range;
 
 use super::Scored;
 use crate::{Error, Result, ScoreMatrix};
 
-/// What lies between any score of the costly model and the scores of pairs that are no candidates. A power of two: a cheap score of
-/// at most 1 keeps a granularity of 1.2e-4 behind it.
+/// Pairs that are no candidates score at most −1024, and every costly score must be above −1024. Cheap scores just below
+/// −1024 keep a resolution of 1.2e-4 in f32.
 const BEHIND: f32 = 1024.0;
 
-/// The scores of a costly model where a cheap one sees a candidate, and behind all of these the cheap scores.
+/// The scores of a costly model for candidates, and below all of them the scores of a cheap model for the other pairs.
 ///
 /// ```text
-/// candidate(i, t):  i is among the k best images of t, or t among the k best texts of i, by the cheap scores
+/// candidate(i, t):  i is among the k best images of t, or t is among the k best texts of i, by the cheap scores
 /// s(i, t) = costly(i, t)                       for a candidate
 /// s(i, t) = cheap(i, t) − max cheap − 1024     otherwise
 /// ```
 ///
-/// A recall at up to k equals the recall over all pairs only as far as the cheap model lets true pairs through: **it is no number of a protocol
-/// that scores all pairs**. A page that shows this recall must say so. With k of all items every pair is a candidate.
+/// A recall from these scores depends on which true pairs the cheap model lets through: **it is not a number of a protocol
+/// that scores all pairs**. A page that shows this recall must say so. If k covers all items, every pair is a candidate.
 ///
 /// ```
 /// use itm_core::ScoreMatrix;
@@ -36,17 +36,17 @@ const BEHIND: f32 = 1024.0;
 /// ```
 pub struct TwoStage<'a> {
     costly: Box<dyn Scored + 'a>,
-    /// Of all pairs, at most 0.
+    /// Cheap scores of all pairs, shifted so that the largest is 0.
     cheap: ScoreMatrix,
-    /// Row-major, as the scores.
+    /// Whether each pair is a candidate; row-major, as the scores.
     candidate: Vec<bool>,
 }
 
 impl<'a> TwoStage<'a> {
-    /// The `k` best of each query of both directions are candidates; of equal ones those with the smaller index.
+    /// The `k` best items of each query of both directions are candidates; on ties the items with the smaller index.
     ///
     /// # Errors
-    /// If k is 0, or the two differ in shape.
+    /// If k is 0, the two models differ in shape, or the largest cheap score is infinite.
     pub fn new(cheap: ScoreMatrix, costly: Box<dyn Scored + 'a>, k: usize) -> Result<Self> {
         let (n, m) = (costly.images(), costly.texts());
         if k == 0 {
@@ -101,7 +101,7 @@ impl Scored for TwoStage<'_> {
     }
 
     /// # Errors
-    /// Of the costly model, and if a score of it lies so low that it would rank among those that are no candidates.
+    /// As the costly model, and if a costly score is −1024 or lower: it could rank among pairs that are no candidates.
     fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
         let (m, width) = (self.texts(), texts.len());
         let mut values = Vec::with_capacity(images.len() * width);
@@ -142,7 +142,7 @@ mod tests {
         ScoreMatrix::new(n, m, (0..n * m).map(value).collect()).unwrap()
     }
 
-    /// Counts the pairs that a caller asks for.
+    /// Counts the pairs that it scores.
     struct Counted<'a>(ScoreMatrix, &'a Cell<usize>);
 
     impl Scored for Counted<'_> {
@@ -191,7 +191,7 @@ mod tests {
             let nearest = (0..6).max_by(|a, b| of(*a).total_cmp(&of(*b))).unwrap();
             assert_eq!(all.row(nearest)[text], costly.row(nearest)[text], "text {text}");
         }
-        // The same in whatever block.
+        // Every block gives the same scores.
         let part = both.block(2..5, 3..7).unwrap();
         assert_eq!(part.row(1), &all.row(3)[3..7]);
     }

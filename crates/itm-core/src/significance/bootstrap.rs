@@ -17,22 +17,22 @@ use crate::{Error, Result};
 /// interval =  2.5 % and 97.5 % quantile over the replicates, linearly interpolated
 /// ```
 ///
-/// With several runs the drawn images are the same for every drawn run, since the runs were evaluated on the same images:
-/// the interval covers the choice of seeds and of images. With one run the interval covers only the choice of images.
+/// With several runs, every drawn run uses the same drawn images, because all runs were evaluated on the same images. The
+/// interval then covers the choice of seeds and of images. With one run it covers only the choice of images.
 ///
-/// Replicate `r` draws from stream `r` of `seed`: the result does not depend on threads.
+/// Replicate `r` draws from stream `r` of `seed`, so the result does not depend on threads.
 ///
 /// # Errors
-/// If there is no run or replicate, or the runs are not over the same images and captions.
+/// If there is no run or replicate, or the runs differ in images or captions.
 pub fn bootstrap(runs: &[Hits], replicates: usize, seed: u64) -> Result<Measures<Interval>> {
     same_images(runs.iter())?;
     intervals(replicates, |r| Draw::new(runs, seed, r).recalls(runs))
 }
 
-/// 95 % percentile intervals of the differences `a − b`, the same draw for both systems.
+/// 95 % percentile intervals of the differences `a − b`, with the same draw for both systems.
 ///
-/// Draws as [`bootstrap`]. Run `r` of `a` is paired with run `r` of `b` (the same seed, or the same model before and after
-/// re-scoring); where runs have nothing in common, pairing them does no harm.
+/// Draws as [`bootstrap`] does. Run `r` of `a` is paired with run `r` of `b` (the same seed, or the same model before and
+/// after re-scoring). If the two runs have nothing in common, the pairing does no harm.
 ///
 /// # Errors
 /// As [`bootstrap`], and if the numbers of runs differ.
@@ -108,10 +108,10 @@ impl Draw {
     }
 }
 
-/// One replicate of a bootstrap: how often each member of each group is drawn, as many draws in a group as it has members.
+/// One replicate of a bootstrap: how often each member of each group is drawn. A group of `n` members gets `n` draws.
 ///
-/// Replicate `r` draws from stream `r` of `seed`: results do not depend on threads, and everything that resamples the same
-/// groups with one seed sees the same draws.
+/// Replicate `r` draws from stream `r` of `seed`. So results do not depend on threads, and all callers that resample the
+/// same groups with one seed see the same draws.
 ///
 /// ```
 /// let drawn = itm_core::significance::resample(&[3, 100], 0, 7);
@@ -157,7 +157,7 @@ fn intervals(
 }
 
 impl Interval {
-    /// The 2.5 % and 97.5 % quantile of the values of all replicates, linearly interpolated.
+    /// The 2.5 % and 97.5 % quantiles of the values of all replicates, linearly interpolated.
     ///
     /// # Panics
     /// If there is no value.

@@ -1,10 +1,10 @@
-//! Recalls that are computed and not ranked: of random rankings, and of oracles that know every true pair.
+//! Recalls from formulas, without a ranking: for random rankings, and for oracles that know every true pair.
 
 use super::Measures;
 use crate::eval::CUTS;
 use crate::{Pairs, Relevance};
 
-/// Expected recalls of a ranking at random, in percent.
+/// Expected recalls of a random ranking, in percent.
 ///
 /// ```text
 /// R@K (i2t) = 100 · mean over images of 1 − Π_{j<K} (m − c_i − j) / (m − j)      c_i of m texts are right
@@ -27,17 +27,21 @@ pub fn chance(pairs: &Pairs) -> Measures<f64> {
 
 /// Expected recalls of an oracle that knows every true pair, but not which pairs are annotated.
 ///
-/// It ranks by groups, the best first, at random within a group; what is not true comes after them.
+/// The oracle ranks by groups, the best group first, at random within a group. Untrue items come last.
 ///
 /// ```text
-/// ties:     one group, of all true items
-/// specific: an image's true texts by the number of images that each is true of, the fewest first; a text's images as above
+/// ties:     one group of all true items
+/// specific: the true texts of an image, grouped by the number of images that a text is true of, fewest first;
+///           the true images of a text, as for ties
 /// ```
 ///
-/// No model of what is true gets further than these; who also knows what people would rather write does.
+/// A model that knows only what is true does not exceed these recalls. A model that also knows what people prefer to
+/// write can exceed them.
+///
+/// Every annotated pair must be true; this is not checked.
 ///
 /// # Panics
-/// If the truth is of other images or texts than the pairs, or an annotated pair is not true.
+/// If `truth` has fewer images or texts than `pairs`.
 pub fn ceilings(pairs: &Pairs, truth: &Relevance) -> [Measures<f64>; 2] {
     let own = |image: usize, text: u32| usize::from(pairs.image_of(text as usize) == image);
     let specificity = |text: u32| truth.images_of(text as usize).len();
@@ -74,7 +78,7 @@ enum Order {
     Specific,
 }
 
-/// Probability that none of the right items is among the first k, of groups (items, right ones) that are each in random order.
+/// Probability that no right item is among the first k. Groups (items, right items) come in order, each shuffled.
 fn missed(groups: &[(usize, usize)], k: usize) -> f64 {
     let (mut left, mut missed) = (k, 1.0);
     for &(items, right) in groups {
@@ -103,8 +107,9 @@ mod tests {
         assert!((three.i2t[0] - want).abs() < 1e-12);
     }
 
-    /// By hand. Image 0 has texts 0 and 1, image 1 text 2; text 1 is true of both. Image 0: true are 0, 1, both its own. Image 1:
-    /// true are 1, 2, its own is one of two; the more specific one, text 2, is its own. Text 1 has two true images.
+    /// By hand. Image 0 has texts 0 and 1, image 1 has text 2; text 1 is true of both images. Image 0: texts 0 and 1 are
+    /// true, and both are its own. Image 1: texts 1 and 2 are true; the more specific one, text 2, is its own. Text 1 has
+    /// two true images.
     #[test]
     fn golden_oracles() {
         let pairs = Pairs::new(2, vec![0, 0, 1]).unwrap();

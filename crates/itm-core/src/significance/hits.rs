@@ -1,4 +1,4 @@
-//! Hits of each image block, as integers: no rounding decides a tie between systems.
+//! Hits of each image block, as integers, so that no rounding decides a tie between systems.
 
 use super::Measures;
 use crate::eval::{CUTS, Ranks, Standing, TiePolicy};
@@ -9,9 +9,9 @@ use crate::{Error, Result};
 pub struct ImageHits {
     /// Whether the image hits at 1, 5, 10: 0 or 1.
     pub i2t: [u16; 3],
-    /// How many of its texts do.
+    /// How many of the image's texts hit at 1, 5, 10.
     pub t2i: [u16; 3],
-    /// How many texts it has.
+    /// How many texts the image has.
     pub captions: u16,
 }
 
@@ -22,11 +22,11 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// Hits of ranked folds (a single one if the set was taken whole).
+    /// Hits of ranked folds (a single fold if the whole set was ranked).
     ///
     /// # Errors
-    /// If the policy is [`TiePolicy::Expected`], whose hits are not whole, an image has more than 65,535 texts,
-    /// or there is nothing.
+    /// If the policy is [`TiePolicy::Expected`], whose hits are not integers, an image has more than 65,535 texts,
+    /// there is no fold, or a fold is empty.
     pub fn new(folds: &[Ranks], policy: TiePolicy) -> Result<Self> {
         if policy == TiePolicy::Expected {
             return Err(Error::invalid("hits", "a tie policy with whole hits", "expected"));
@@ -35,10 +35,10 @@ impl Hits {
         Self::from_folds(folds)
     }
 
-    /// Hits that were counted elsewhere: of each fold its images, in order.
+    /// Hits that were counted elsewhere: the images of each fold, in order.
     ///
     /// # Errors
-    /// If there is no fold, one is empty, or an image hits more than it can.
+    /// If there is no fold, a fold is empty, an image has no text, or an image has more hits than possible.
     pub fn from_folds(folds: Vec<Vec<ImageHits>>) -> Result<Self> {
         if folds.is_empty() || folds.iter().any(Vec::is_empty) {
             let expected = "at least 1 image in each of 1 or more folds";
@@ -50,7 +50,7 @@ impl Hits {
         };
         for (f, fold) in folds.iter().enumerate() {
             if let Some(i) = fold.iter().position(wrong) {
-                let expected = "0 or 1 hits of the image, no more of its texts than it has";
+                let expected = "at least 1 text, 0 or 1 image hits, no more text hits than texts";
                 let place = format!("hits of fold {f}, image {i}");
                 return Err(Error::invalid(place, expected, format!("{:?}", fold[i])));
             }
@@ -58,7 +58,7 @@ impl Hits {
         Ok(Self { folds })
     }
 
-    /// Hits written out, for tests.
+    /// Literal hits, for tests.
     #[cfg(test)]
     pub(super) fn from_blocks(folds: Vec<Vec<ImageHits>>) -> Self {
         Self::from_folds(folds).unwrap()
@@ -74,7 +74,8 @@ impl Hits {
         &self.folds
     }
 
-    /// Recalls in percent: ratios of sums within a fold, averaged over folds; the same as of [`Evaluation`](crate::eval::Evaluation).
+    /// Recalls in percent: ratios of sums within a fold, averaged over folds. They equal the recalls of
+    /// [`Evaluation`](crate::eval::Evaluation).
     pub fn recalls(&self) -> Measures<f64> {
         let sums = self.folds.iter().map(|fold| {
             let mut sums = Sums::default();

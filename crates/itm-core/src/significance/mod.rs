@@ -1,8 +1,8 @@
-//! How sure a number is: bootstrap intervals, paired randomisation, several comparisons.
+//! How certain a number is: bootstrap intervals, paired randomisation, several comparisons.
 //!
-//! The unit is the **image**: its i2t query and the t2i queries of its texts are one block, because captions of an image are
-//! correlated and resampling them one by one makes intervals too short. The gallery stays fixed: ranks are computed once on
-//! the full matrix and only hits are resampled; resampling items too would duplicate them and change R@K.
+//! The unit is the **image**: its i2t query and the t2i queries of its texts are one block. The captions of an image are
+//! correlated, and resampling them one by one would make intervals too short. The gallery stays fixed: ranks are computed
+//! once on the full matrix, and only hits are resampled. Resampling items too would duplicate them and change R@K.
 //!
 //! ```
 //! use itm_core::eval::{Protocol, TiePolicy};
@@ -39,7 +39,7 @@ pub struct Interval {
     pub hi: f64,
 }
 
-/// One thing for each of the six recalls (at 1, 5, 10) and for their sum.
+/// One value for each of the six recalls (at 1, 5, 10) and for their sum.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measures<T> {
     /// R@1, R@5, R@10 of images as queries.
@@ -51,7 +51,7 @@ pub struct Measures<T> {
 }
 
 impl<T> Measures<T> {
-    /// Applies a function to each.
+    /// Applies a function to each value.
     pub fn map<U>(self, mut f: impl FnMut(T) -> U) -> Measures<U> {
         Measures { i2t: self.i2t.map(&mut f), t2i: self.t2i.map(&mut f), rsum: f(self.rsum) }
     }
@@ -99,7 +99,7 @@ mod tests {
         adjusted: Vec<f64>,
     }
 
-    /// `tests/reference/evaluation.py`: both systems evaluated anew for every exchange, in exact fractions.
+    /// From `tests/reference/evaluation.py`, which evaluates both systems again for every exchange, in exact fractions.
     fn golden() -> Golden {
         serde_json::from_str(include_str!("../../tests/golden/evaluation.json")).unwrap()
     }
@@ -116,7 +116,7 @@ mod tests {
         hits
     }
 
-    /// A run with a share of true pairs lifted, over `n` images with `captions` texts each.
+    /// A run of random scores, the true pairs lifted, over `n` images with `captions` texts each.
     fn noisy(n: usize, captions: usize, seed: u64) -> Hits {
         let m = n * captions;
         let mut rng = bootstrap::stream(seed, 0);
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Every replicate of 60 equal differences with one sign flipped is less extreme: only the observed one counts.
+    /// 60 equal differences: a replicate with flipped signs is less extreme, so only the observed sum counts.
     #[test]
     fn better_on_every_image() {
         let every = |hit: u16| {
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(gain, Interval { lo: 600.0, hi: 600.0 });
     }
 
-    /// As often better as worse: T = 0, and every |T*| is at least that.
+    /// Better as often as worse: T = 0, and every |T*| is at least 0.
     #[test]
     fn equal_sums_are_no_difference() {
         let block = |hit: u16| ImageHits { i2t: [hit; 3], t2i: [0; 3], captions: 1 };
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(test, Randomisation { p: 1.0, differing: 40, exact: false });
     }
 
-    /// The image is the unit: copies of its captions hit together and say nothing new.
+    /// The image is the unit: copies of its captions hit together and add no information.
     #[test]
     fn five_copies_of_each_caption_are_one() {
         let (mut one, mut other) = (noisy(80, 1, 3), noisy(80, 1, 4));
@@ -222,8 +222,8 @@ mod tests {
         assert!(before.0.rsum.hi - before.0.rsum.lo > 20.0 && before.2.differing > 20);
     }
 
-    /// Hits of n images with rate q: standard error √(q (1 − q) / n) over images, whatever the captions;
-    /// resampling captions instead would make the interval of t2i √5 too short.
+    /// Hits of n images with rate q: the standard error is √(q (1 − q) / n) over images, for any number of captions.
+    /// Resampling captions instead would make the interval of t2i too short by a factor of √5.
     #[test]
     fn intervals_have_the_width_of_the_images() {
         let block = |i: usize| {
@@ -241,7 +241,7 @@ mod tests {
         assert!((m.rsum.hi - m.rsum.lo - 6.0 * 2.0 * want).abs() < 0.06 * 12.0 * want);
     }
 
-    /// One image owns most captions: the ratio of sums, not the mean of ratios, stands inside its interval.
+    /// One image owns most captions: the recall is the ratio of sums, not the mean of ratios.
     #[test]
     fn unequal_captions_are_a_ratio_of_sums() {
         let blocks = [(9u16, 9u16), (1, 0), (1, 0)].map(|(captions, hit)| ImageHits {
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(m.i2t[0], Interval { lo: 100.0, hi: 100.0 });
     }
 
-    /// All variance lies between folds: resampling within them leaves none, pooling would.
+    /// All variance is between folds: resampling within folds gives an interval of width 0, pooling would not.
     #[test]
     fn folds_are_resampled_within() {
         let block = |hit: u16| ImageHits { i2t: [hit; 3], t2i: [hit; 3], captions: 1 };
@@ -268,7 +268,7 @@ mod tests {
         assert!(pooled.lo < 30.0 && pooled.hi > 37.0, "{pooled:?}");
     }
 
-    /// Runs that agree add nothing; runs that differ widen the interval, though their images are the same.
+    /// Equal runs do not change the interval; different runs widen it, although their images are the same.
     #[test]
     fn the_choice_of_seeds_is_covered() {
         let constant = |hit: u16| {
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(spread.i2t[0], Interval { lo: 0.0, hi: 100.0 });
         let runs = vec![noisy(50, 2, 5); 3];
         let [one, three] = [1, 3].map(|n| bootstrap(&runs[..n], 4000, 0).unwrap().rsum);
-        // The images are shared, so three equal runs are no surer than one.
+        // The images are shared, so three equal runs are no more certain than one.
         assert!(((three.hi - three.lo) / (one.hi - one.lo) - 1.0).abs() < 0.1, "{one:?} {three:?}");
     }
 

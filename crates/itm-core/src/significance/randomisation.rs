@@ -8,7 +8,7 @@ use super::Hits;
 use super::bootstrap::{same_runs, stream};
 use crate::{Error, Result};
 
-/// Up to this many blocks that differ, all signs are enumerated.
+/// With at most this number of differing blocks, all signs are enumerated.
 const ENUMERATED: usize = 20;
 
 /// Result of [`paired_randomisation`].
@@ -22,28 +22,28 @@ pub struct Randomisation {
     pub exact: bool,
 }
 
-/// Whether the rSum of two systems differs, by exchanging them image by image: Fisher's and Pitman's test.
+/// Tests whether the rSum of two systems differs, by exchanging the systems image by image: Fisher's and Pitman's test.
 ///
 /// ```text
-/// T  = rSum(a) − rSum(b) = Σ_i d_i        T* = Σ_i ± d_i, each sign on its own
+/// T  = rSum(a) − rSum(b) = Σ_i d_i        T* = Σ_i ± d_i, all signs independent
 /// p  = #{ |T*| ≥ |T| } / 2^N                      N ≤ 20 images with d_i ≠ 0: all signs
 /// p  = (1 + #{ |T*| ≥ |T| }) / (replicates + 1)   otherwise
 /// ```
 ///
-/// A block is exchanged whole: all K, both directions, all runs. With `n` images and `C` captions in each of `F` folds
+/// A block is exchanged as a whole: all K, both directions, all runs. With `n` images and `C` captions in each of `F` folds
 ///
 /// ```text
 /// d_i = (100 / F) · Σ_K [ (h_i^a − h_i^b)(i2t, K) / n + (h_i^a − h_i^b)(t2i, K) / C ]     mean over runs
 /// ```
 ///
-/// and for equal captions this is the mean of `x_i^a − x_i^b`. All `d_i` are multiplied by a common denominator and
-/// compared as integers. Replicate `r` draws from stream `r` of `seed`.
+/// All `d_i` are multiplied by a common denominator and compared as integers. Replicate `r` draws from stream `r` of
+/// `seed`.
 ///
 /// The test says whether the difference could come from the choice of images; it does not cover the choice of seeds.
 ///
 /// # Errors
-/// If the systems have no run, different numbers of runs, or runs over other images; if there is no replicate; if folds of
-/// different sizes have no common denominator that fits 64 bits.
+/// If the systems have no run, different numbers of runs, or runs over different images; if there is no replicate; if
+/// folds of different sizes have no common denominator that fits 64 bits.
 pub fn paired_randomisation(
     a: &[Hits],
     b: &[Hits],
@@ -75,7 +75,7 @@ pub fn paired_randomisation(
     Ok(Randomisation { p, differing, exact })
 }
 
-/// `d_i` times a common denominator, over the greatest common divisor; `None` if the sum of their sizes overflows.
+/// `d_i` times a common denominator, divided by the greatest common divisor; `None` if the sum of the magnitudes overflows.
 fn integer_differences(a: &[Hits], b: &[Hits]) -> Option<Vec<i64>> {
     let folds = a[0].folds();
     let sizes: Vec<(u128, u128)> = folds
@@ -103,7 +103,7 @@ fn integer_differences(a: &[Hits], b: &[Hits]) -> Option<Vec<i64>> {
     }
     let divisor = all.iter().fold(0, |g, d| gcd(g, d.unsigned_abs())).max(1) as i128;
     let total = all.iter().try_fold(0u128, |sum, d| sum.checked_add(d.unsigned_abs()))?;
-    i64::try_from(total / divisor as u128).ok()?; // then no sum of signed ones overflows either
+    i64::try_from(total / divisor as u128).ok()?; // then no sum with signs overflows either
     all.into_iter().map(|d| i64::try_from(d / divisor).ok()).collect()
 }
 
@@ -115,7 +115,7 @@ fn lcm(a: u128, b: u128) -> Option<u128> {
     (a / gcd(a, b)).checked_mul(b)
 }
 
-/// The share of all signs whose sum is at least as far from 0.
+/// The share of all sign choices whose sum is at least as far from 0 as the observed sum.
 fn enumerated(differences: &[i64]) -> f64 {
     let total: i64 = differences.iter().sum();
     let signs = 1u64 << differences.len();
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Beyond 64 images every sign is still drawn on its own: the variance of the sum is the number of images.
+    /// Beyond 64 images the signs are still independent: the variance of the sum is the number of images.
     #[test]
     fn signs_are_independent() {
         let (n, replicates) = (150, 4000);

@@ -1,43 +1,43 @@
-//! Forms of the text map: what CCA has for stems, for encoders that read captions in other ways.
+//! Forms of the text map: converts the map of CCA, which is for stems, for encoders that read captions in other ways.
 
 use serde::{Deserialize, Serialize};
 
 use super::Start;
 use crate::text::Terms;
 
-/// What the terms of a caption count in a bag of words.
+/// The weights of the terms of a caption in a bag of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BagPooling {
-    /// Their inverse document frequency; the values of a caption together have unit length.
+    /// Each term has its inverse document frequency; the vector of a caption has unit length.
     #[default]
     TfIdf,
-    /// All the same: the mean of the rows, an ordinary embedding table.
+    /// All terms have the same weight: the mean of the rows, as with an ordinary embedding table.
     Mean,
 }
 
-/// What a text encoder reads: which rows the text map of a [`Start`] has.
+/// The input of a text encoder. It decides the rows of the text map of a [`Start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextForm {
-    /// The set of the stems of a caption: a row a stem.
+    /// The set of stems of a caption: one row per stem.
     Stems(BagPooling),
-    /// Words in their order: a row a number of the vocabulary.
+    /// The words in order: one row per number of the vocabulary.
     Words,
 }
 
-/// Training captions that the scale of mean-pooled word vectors is taken from.
+/// Number of training captions that give the scale of mean-pooled word vectors.
 const POOLED_CAPTIONS: usize = 3000;
 
 impl Start {
-    /// The same for a text encoder that averages the word vectors of a caption, and knows no idf.
+    /// Converts the start for a text encoder that averages the word vectors of a caption and does not use idf.
     ///
     /// ```text
     /// e_t = c · idf_t · W′y[t]     c = mean of n / √(Σ_t idf_t²) over the first 3,000 captions with a known term
     /// ```
     ///
-    /// `n` counts the distinct terms of a caption. `c` stands in for each caption's own factor, so scores are near to those
-    /// of CCA and not equal.
+    /// `n` counts the distinct terms of a caption. `c` replaces the factor of each caption, so the scores are close to
+    /// the scores of CCA but not equal.
     pub fn mean_pooled(mut self, captions: &[String], terms: &Terms) -> Self {
         let factors: Vec<f64> = captions
             .iter()
@@ -56,15 +56,16 @@ impl Start {
         self
     }
 
-    /// The same for a text encoder that reads words in their order.
+    /// Converts the start for a text encoder that reads words in order.
     ///
     /// ```text
     /// e_w = Σ_t c · idf_t · W′y[t] + b′y     t: the known stems of w; `t-shirt` has two, most words one
     /// ```
     ///
-    /// `words` names the vocabulary by number, with nothing for a number that is no word. [`Start::text`] has `e_w − b′y` as
-    /// row `w`: zeros for a number without a word and for a word without a known stem. `c` is that of
-    /// [`Start::mean_pooled`]: a mean over the words of a caption, each of known stem and once, is a mean over its terms.
+    /// `words` lists the vocabulary by number, with an empty string for a number that is no word. Row `w` of
+    /// [`Start::text`] is `e_w − b′y`: zeros for a number without a word and for a word without a known stem. `c` is
+    /// the factor of [`Start::mean_pooled`]. So if every word of a caption has a known stem and occurs once, the mean
+    /// over the words is the mean over the terms.
     pub fn of_words<S: AsRef<str>>(self, captions: &[String], terms: &Terms, words: &[S]) -> Self {
         let mut start = self.mean_pooled(captions, terms);
         let (width, rows) = (start.text.bias.len(), start.text.weight);

@@ -1,4 +1,4 @@
-//! A start as a file.
+//! Stores a start in a file.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use super::{LinearMap, Start};
 use crate::{Error, Result};
 
-/// Key of the hash among the file's own lines.
+/// Key of the hash in the metadata of the file.
 const SHA256: &str = "sha256";
 
 impl Start {
-    /// The bytes of a safetensors file; `sha256` names the data and the options that the start was solved from.
+    /// The bytes of a safetensors file. `sha256` identifies the data and the options that the start was solved from.
     ///
     /// # Panics
     /// If a map is not as wide as its bias.
@@ -35,10 +35,10 @@ impl Start {
         safetensors::serialize(views, Some(about)).expect("every entry has a name of its own")
     }
 
-    /// What [`Start::to_bytes`] wrote; `place` begins every error.
+    /// Reads the bytes that [`Start::to_bytes`] wrote. `place` begins every error.
     ///
     /// # Errors
-    /// If the bytes are cut off, are no start, or have another hash.
+    /// If the bytes are truncated, are no start, or have another hash.
     pub fn from_bytes(place: &str, bytes: &[u8], sha256: &str) -> Result<Self> {
         let broken = |e| Error::invalid(place, "a whole start", e);
         let (_, about) = SafeTensors::read_metadata(bytes).map_err(broken)?;

@@ -27,7 +27,7 @@ pub struct WordPieces {
     tokenizer: Tokenizer,
 }
 
-/// `tokenizer_config.json`, as far as it matters here.
+/// The fields of `tokenizer_config.json` that matter here.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Options {
@@ -43,11 +43,12 @@ impl Default for Options {
 }
 
 impl WordPieces {
-    /// Reads a folder's `tokenizer.json`, or else its `vocab.txt` and, if there is one, `tokenizer_config.json`, which
-    /// says whether the words are lower-case (they are if nothing says so).
+    /// Reads a folder's `tokenizer.json`. Without that file it reads `vocab.txt` and, if it exists,
+    /// `tokenizer_config.json`, which says whether words become lower-case (the default).
     ///
     /// # Errors
-    /// Neither file, a damaged one, a vocabulary without `[UNK]`, `[CLS]` or `[SEP]`.
+    /// If both `tokenizer.json` and `vocab.txt` are missing, a file is damaged, `vocab.txt` lacks `[UNK]`, `[CLS]` or
+    /// `[SEP]`, or `tokenizer.json` lacks `[SEP]`.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let [whole, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
@@ -77,7 +78,7 @@ impl WordPieces {
     /// The numbers of `[PAD] [UNK] [CLS] [SEP] [MASK]`.
     ///
     /// # Errors
-    /// The first that the vocabulary lacks.
+    /// If the vocabulary lacks one of these pieces; the error names the first.
     pub fn special(&self) -> Result<[u32; 5]> {
         let mut numbers = [0; 5];
         for (number, name) in numbers.iter_mut().zip(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
@@ -88,7 +89,7 @@ impl WordPieces {
         Ok(numbers)
     }
 
-    /// The numbers behind the last piece in brackets, such as `[MASK]` or `[unused7]`: signs, words and parts of words.
+    /// The numbers after the last piece in brackets, such as `[MASK]` or `[unused7]`: signs, words and parts of words.
     pub fn words_and_parts(&self) -> Range<u32> {
         let vocabulary = self.tokenizer.get_vocab(true);
         let in_brackets =
@@ -98,7 +99,8 @@ impl WordPieces {
         first..self.vocabulary() as u32
     }
 
-    /// The piece of each number, `##` before a part of a word; nothing for what is no word or part.
+    /// The piece of each number, with `##` before a part of a word; an empty string outside
+    /// [`words_and_parts`](Self::words_and_parts).
     pub fn spelled(&self) -> Vec<String> {
         let words = self.words_and_parts();
         let piece = |number: u32| {
@@ -111,13 +113,14 @@ impl WordPieces {
     /// The numbers of a caption's pieces, `[CLS]` first and `[SEP]` last, not padded.
     ///
     /// # Errors
-    /// If the folder's tokenizer cannot read the caption: no piece for an unknown word.
+    /// If the folder's tokenizer cannot encode the caption, because it has no piece for an unknown word.
     pub fn encode(&self, caption: &str) -> Result<Vec<u32>> {
         let refused = |e| Error::invalid(format!("caption \"{caption}\""), "word pieces", e);
         Ok(self.tokenizer.encode_fast(caption, true).map_err(refused)?.get_ids().to_vec())
     }
 
-    /// A caption's words as they stand in it, each with the places of its pieces in [`encode`](Self::encode).
+    /// The words of a caption, spelled as in the caption, each with the positions of its pieces in
+    /// [`encode`](Self::encode).
     ///
     /// # Errors
     /// As [`encode`](Self::encode).
@@ -167,7 +170,7 @@ fn built(vocabulary: &Path, options: &Options) -> Result<Tokenizer> {
     tokenizer.with_normalizer(Some(normalizer)).map_err(refused)?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     tokenizer.with_post_processor(Some(BertProcessing::new(end, start)));
-    // Written in a caption they stand for themselves, as in `transformers`.
+    // A special piece that is written in a caption gets its own number, as in `transformers`.
     let specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
     let specials = specials.into_iter().filter(|name| tokenizer.token_to_id(name).is_some());
     let specials: Vec<_> = specials.map(|name| AddedToken::from(name, true)).collect();
@@ -223,7 +226,7 @@ mod tests {
         assert_ne!(golden.cased, golden.uncased);
     }
 
-    /// By hand: accents stay if the configuration says so, and then `café` is a word of its own.
+    /// By hand: accents stay if the configuration says so, and then `café` is a separate word.
     #[test]
     fn the_configuration_chooses() {
         let lines = fs::read_to_string(folder().join("vocab.txt")).unwrap();
@@ -243,7 +246,7 @@ mod tests {
         assert_eq!(of("A dog, runs!"), of("a dog runs"));
     }
 
-    /// By hand from the vocabulary, which has `run`, `##ning`, `##s` and no whole `running`: the words of three pieces in all.
+    /// By hand from the vocabulary, which has `run`, `##ning` and `##s`, but not `running`.
     #[test]
     fn words_know_their_pieces() {
         let pieces = WordPieces::open(folder()).unwrap();
@@ -257,13 +260,13 @@ mod tests {
         let number = |word: &str| lines.lines().position(|line| line == word).unwrap() as u32;
         assert_eq!(whole[2..4], ["run", "##ning"].map(number));
         assert_eq!(pieces.words("").unwrap(), []);
-        // The pieces by their numbers: what stands in brackets is no word.
+        // The pieces by their numbers: a piece in brackets is not a word.
         let spelled = pieces.spelled();
         let word = |line: &str| if line.starts_with('[') { String::new() } else { line.to_owned() };
         assert_eq!(spelled, lines.lines().map(word).collect::<Vec<_>>());
     }
 
-    /// By hand: as in BERT's own vocabularies, unused pieces stand between the special ones.
+    /// By hand: as in BERT's own vocabularies, unused pieces are between the special ones.
     #[test]
     fn special_pieces_stand_before_words_and_parts() {
         let own = TempDir::new().unwrap();

@@ -73,7 +73,7 @@ impl Terms {
     }
 }
 
-/// Alphabetical, as the numbers are.
+/// Distinct stems in alphabetical order, as the numbers are.
 fn distinct(text: &str) -> Vec<String> {
     let mut terms = stems(text);
     terms.sort();

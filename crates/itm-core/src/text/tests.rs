@@ -13,8 +13,8 @@ fn cleaning_follows_its_order() {
         ("one.two", "onetwo"),
         (forty.as_str(), vec!["w"; 30].join(" ").as_str()),
         ("<person> waves at <PERSON>", "person waves at person"),
-        ("<per-son>", "<per son>"), // hyphens go before the tag is looked for
-        ("<per.son>", "person"),    // full stops too
+        ("<per-son>", "<per son>"), // hyphens are replaced before the tag is searched
+        ("<per.son>", "person"),    // full stops are deleted before, too
         ("a\tb", "a\tb"),           // one white-space character stays
         ("a \tb\n\nc", "a b c"),    // runs do not
         ("a , b", "a b"),           // the comma leaves two spaces

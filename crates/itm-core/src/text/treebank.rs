@@ -2,13 +2,13 @@
 
 use super::is_space;
 
-/// The words of a caption as NAAF's program finds them: sentence by sentence, each by [`treebank_line`].
+/// The words of a caption as NAAF's program finds them: [`treebank_line`] for each sentence.
 ///
-/// A sentence ends after `.`, `?` or `!` and closing quotes, before white space and more text; not after the full stop of a
-/// single letter, of a token with another full stop inside, or of `mr mrs ms dr st ave vs`.
+/// A sentence ends after `.`, `?` or `!` and closing quotes, if white space and more text follow. It does not end after
+/// the full stop of a single letter, of a token with another full stop inside, or of `mr mrs ms dr st ave vs`.
 ///
 /// # Departures
-/// The program splits sentences by a trained model. Hardly one caption in a thousand has two sentences.
+/// The program splits sentences with a trained model. Fewer than one caption in a thousand have two sentences.
 ///
 /// ```
 /// use itm_core::text::treebank;
@@ -20,7 +20,7 @@ pub fn treebank(caption: &str) -> Vec<String> {
     sentences(&lower).into_iter().flat_map(tokens).collect()
 }
 
-/// The words of a caption that is taken for one sentence, in lower case: signs are words of their own, clitics too.
+/// The words of a caption as one sentence, in lower case. Punctuation marks and clitics are separate words.
 ///
 /// The rules and their order are NLTK's `NLTKWordTokenizer`, which rewrites the sentence step by step.
 ///
@@ -39,7 +39,7 @@ fn lower(caption: &str) -> String {
     caption.trim_matches(is_space).to_lowercase()
 }
 
-/// Tokens whose full stop ends no sentence.
+/// Tokens whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 7] = ["mr", "mrs", "ms", "dr", "st", "ave", "vs"];
 
 /// The sentences of a text without white space at its ends.
@@ -79,10 +79,10 @@ fn tokens(sentence: &str) -> Vec<String> {
     text.split(is_space).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// What stands for some characters: how many, and the text.
+/// A replacement: the number of characters replaced, and the new text.
 type Rewritten = Option<(usize, String)>;
 
-/// A text in which a rule was applied from left to right: it sees what is before a place and what is after it, as they were.
+/// Applies a rule from left to right. The rule sees the original text before a position and after it.
 fn rewrite(text: &str, rule: impl Fn(&[char], &[char]) -> Rewritten) -> String {
     let chars: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::with_capacity(text.len() + 8), 0);
@@ -101,7 +101,7 @@ fn rewrite(text: &str, rule: impl Fn(&[char], &[char]) -> Rewritten) -> String {
     out
 }
 
-/// At most `most` such characters that begin `rest`, with a space on both sides.
+/// Puts spaces around the first such characters of `rest`, at most `most` of them.
 fn padded(rest: &[char], most: usize, is: impl Fn(char) -> bool) -> Rewritten {
     let run: String = rest.iter().take(most).take_while(|&&c| is(c)).collect();
     let taken = run.chars().count();
@@ -112,7 +112,7 @@ fn is_word(c: Option<&char>) -> bool {
     c.is_some_and(|&c| c.is_alphanumeric() || c == '_')
 }
 
-/// Whether `text` begins with `start`; then what is behind it.
+/// The text after `start`, if `text` begins with `start`.
 fn behind<'a>(text: &'a [char], start: &str) -> Option<&'a [char]> {
     let n = start.chars().count();
     let same = text.len() >= n && text.iter().zip(start.chars()).all(|(a, b)| *a == b);
@@ -146,7 +146,7 @@ fn punctuation(text: &str) -> String {
         let (&[sign, next], true) = (rest.first_chunk()?, ":,".contains(rest[0])) else {
             return None;
         };
-        // The sign's neighbour is taken with it: of `,,` before a word the second comma stays where it is, as in NLTK.
+        // The rule consumes the next character too: in `,,` before a word the second comma stays where it is, as in NLTK.
         (!next.is_ascii_digit()).then(|| (2, format!(" {sign} {next}")))
     });
     let text = match text.strip_suffix([':', ',']) {
@@ -165,7 +165,7 @@ fn punctuation(text: &str) -> String {
     rewrite(&text, |_, rest| padded(rest, 1, |c| c == '*'))
 }
 
-/// Splits off the full stop that ends the sentence, whatever closes behind it.
+/// Splits off the full stop that ends the sentence, before any closing brackets and quotes.
 fn last_full_stop(text: &str) -> String {
     let whole = text.trim_end_matches(is_space);
     let head = whole.trim_end_matches(|c| "])}>\"'»”’ ".contains(c));
@@ -177,7 +177,7 @@ fn last_full_stop(text: &str) -> String {
     }
 }
 
-/// Ends in a space, and has no other white space than single spaces.
+/// Also leaves a space at both ends, and no white space except single spaces.
 fn closing_quotes(text: &str) -> String {
     let text = rewrite(text, |_, rest| padded(rest, 1, |c| "»”’".contains(c)));
     let text = text.replace("''", " '' ").replace('"', " '' ");
@@ -200,7 +200,7 @@ fn clitics(text: &str) -> String {
     split(&text, &["'ll", "'re", "'ve", "n't"])
 }
 
-/// Words that are two. (`'tis` is none of them: its apostrophe is an opening quote.)
+/// Splits contractions in two. (`'tis` is not among them: its apostrophe is an opening quote.)
 fn contractions(text: String) -> String {
     let two = [
         ("can", "not"),
@@ -235,7 +235,7 @@ mod tests {
         tokens: Vec<String>,
     }
 
-    /// NLTK 3.10 (`tests/reference/treebank.py`): sentences, and strings of the signs that rules are about.
+    /// From NLTK 3.10 (`tests/reference/treebank.py`): sentences, and strings of the characters that the rules handle.
     #[test]
     fn golden_nltk() {
         let golden = include_str!("../../tests/golden/treebank.json");

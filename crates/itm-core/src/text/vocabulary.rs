@@ -9,7 +9,7 @@ use super::Tokens;
 use crate::files::{self, LARGEST_TEXT};
 use crate::{Error, Result};
 
-/// What stands around the words of a caption.
+/// The marks around the words of a caption.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Marks {
@@ -23,11 +23,11 @@ pub enum Marks {
 /// What a [`Vocabulary`] holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VocabularyOptions {
-    /// Rarer words are unknown, where the vocabulary is built.
+    /// A built vocabulary does not know rarer words.
     pub min_count: u64,
     /// How words are found.
     pub tokens: Tokens,
-    /// What a caption stands between.
+    /// The marks around a caption.
     pub marks: Marks,
 }
 
@@ -41,15 +41,15 @@ const PAD: &str = "<pad>";
 const UNK: &str = "<unk>";
 const MARKS: [&str; 2] = ["<start>", "<end>"];
 
-/// Whether an entry is no word. No tokeniser gives one: each parts `<` from what follows.
+/// Whether an entry is not a word. No tokeniser gives such an entry: each separates `<` from the text after it.
 fn is_special(entry: &str) -> bool {
     [PAD, UNK].iter().chain(&MARKS).any(|special| *special == entry)
 }
 
-/// Words, and a number for each: of the training captions, or of a file.
+/// Words with their numbers, from the training captions or from a file.
 ///
-/// The order of a built one is fixed by the captions alone: `<pad>` and `<unk>`, then the words by count, most frequent first, then
-/// alphabetically, then `<start>` and `<end>` where there are marks.
+/// Only the captions determine the order of a built vocabulary. `<pad>` and `<unk>` come first, then the words, most
+/// frequent first and alphabetically on ties, then `<start>` and `<end>` if there are marks.
 ///
 /// ```
 /// use itm_core::text::{Marks, Vocabulary, VocabularyOptions};
@@ -66,7 +66,7 @@ fn is_special(entry: &str) -> bool {
 pub struct Vocabulary {
     options: VocabularyOptions,
     words: Vec<String>,
-    /// How often a word of these numbers stands in the training captions.
+    /// How often the word of each number occurs in the training captions.
     counts: Vec<u64>,
     index: HashMap<String, u32>,
     unk: u32,
@@ -78,7 +78,7 @@ pub struct Vocabulary {
 pub struct OutOfVocabulary {
     /// Words in the captions.
     pub words: usize,
-    /// Those without a number.
+    /// Words without a number.
     pub unknown: usize,
 }
 
@@ -89,7 +89,7 @@ impl OutOfVocabulary {
     }
 }
 
-/// A released vocabulary, as far as it matters here.
+/// The fields of a released vocabulary that matter here.
 #[derive(Deserialize)]
 struct Released {
     word2idx: HashMap<String, u64>,
@@ -98,8 +98,8 @@ struct Released {
 }
 
 impl Vocabulary {
-    /// Counts the words of the **training** captions; nothing of a validation or test split may be passed here
-    /// ([`crate::data::check_vocabulary`] tests it).
+    /// Counts the words of the **training** captions. Never pass captions of a validation or test split
+    /// ([`crate::data::check_vocabulary`] tests this).
     pub fn build<S: AsRef<str>>(
         captions: impl IntoIterator<Item = S>,
         options: VocabularyOptions,
@@ -123,12 +123,12 @@ impl Vocabulary {
         Self::of(options, words, counts)
     }
 
-    /// Reads the JSON of a released program: `word2idx`, an object with the number of each word. What is no word is looked up by its name,
-    /// so that `<start>` may have any number.
+    /// Reads the JSON of a released program: `word2idx`, an object with the number of each word. Special entries are found
+    /// by name, so `<start>` may have any number.
     ///
     /// # Errors
-    /// A file of another layout, numbers twice or left out, no `<pad>`, `<start>`, `<end>` or `<unk>`, or a `<pad>`
-    /// that is not 0.
+    /// If the file has another layout, a number is missing or occurs twice, one of `<pad>`, `<start>`, `<end>` and `<unk>`
+    /// is missing, or `<pad>` is not 0.
     pub fn read(path: &Path, options: VocabularyOptions) -> Result<Self> {
         let (place, bytes) = (path.display().to_string(), files::read(path, LARGEST_TEXT)?);
         let wrong = |expected: &str, got: String| Error::invalid(&place, expected, got);
@@ -156,7 +156,7 @@ impl Vocabulary {
     }
 
     /// # Panics
-    /// If a special that the options ask for is not among the words.
+    /// If `<unk>`, or a mark that the options need, is not among the words.
     fn of(options: VocabularyOptions, words: Vec<String>, counts: Vec<u64>) -> Self {
         let index: HashMap<_, _> = words.iter().cloned().zip(0..).collect();
         let marks = match options.marks {
@@ -166,12 +166,12 @@ impl Vocabulary {
         Self { unk: index[UNK], options, words, counts, index, marks }
     }
 
-    /// The number of a word; none of what is no word.
+    /// The number of a word; `None` for unknown words and special entries.
     pub(crate) fn number(&self, word: &str) -> Option<u32> {
         self.index.get(word).copied().filter(|_| !is_special(word))
     }
 
-    /// What it was made with.
+    /// The options of this vocabulary.
     pub fn options(&self) -> VocabularyOptions {
         self.options
     }
@@ -181,29 +181,31 @@ impl Vocabulary {
         &self.words
     }
 
-    /// The word of each number, nothing for what is no word.
+    /// The word of each number; an empty string for special entries.
     pub fn spelled(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(|word| if is_special(word) { "" } else { word.as_str() })
     }
 
-    /// How often a word stands in the captions that it was built of; 0 for specials, unknown words and words of a file.
+    /// How often a word occurs in the captions that built the vocabulary; 0 for special entries, unknown words and words
+    /// of a file.
     pub fn count(&self, word: &str) -> u64 {
         self.index.get(word).map_or(0, |&i| self.counts[i as usize])
     }
 
-    /// Number of entries, specials included: rows of an embedding table.
+    /// Number of entries, including special ones: the rows of an embedding table.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there is no word beside the specials.
+    /// Whether there are only special entries.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| is_special(word))
     }
 
-    /// The numbers of a caption's first words, at most `most` of them, between marks where there are marks; not padded.
+    /// The numbers of the first `most` words of a caption, between the marks if there are marks; not padded.
     ///
-    /// A caption without a word is the two marks, or without marks one `<unk>`: no sequence is empty.
+    /// A caption without a word gives the two marks, or one `<unk>` without marks. So no sequence is empty, except for
+    /// `most` = 0 without marks.
     pub fn encode(&self, caption: &str, most: usize) -> Vec<u32> {
         let words = self.options.tokens.of(caption);
         let known = |word: &String| self.index.get(word).copied().unwrap_or(self.unk);
@@ -230,7 +232,7 @@ impl Vocabulary {
         oov
     }
 
-    /// How many of its words stand in none of some captions: of a file, words that other captions gave.
+    /// How many words of the vocabulary occur in none of these captions: a vocabulary from a file may have such words.
     pub fn unseen<S: AsRef<str>>(&self, captions: impl IntoIterator<Item = S>) -> usize {
         let of = |caption: S| self.options.tokens.of(caption.as_ref());
         let seen: HashSet<_> = captions.into_iter().flat_map(of).collect();

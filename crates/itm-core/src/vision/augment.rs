@@ -1,4 +1,4 @@
-//! FNE's training transform: a random part of the picture, perhaps mirrored, two random operations.
+//! FNE's training transform: a random crop, a random flip, and up to two random operations.
 
 use image::RgbImage;
 use image::imageops::{crop_imm, flip_horizontal_in_place};
@@ -9,28 +9,29 @@ use super::operations::{Operation, Overflow, Sign};
 use super::resize::resize;
 use super::transform::Transform;
 
-/// Least and greatest share of the picture's area that a crop takes.
+/// Least and greatest area of a crop, as a share of the picture's area.
 const AREA: (f64, f64) = (0.5, 1.0);
-/// Least and greatest width of a crop as a multiple of its height.
+/// Least and greatest width of a crop, as a multiple of its height.
 const RATIO: (f64, f64) = (3.0 / 4.0, 4.0 / 3.0);
-/// Crops tried before the central one is taken.
+/// Number of crops that are tried before the central crop is used.
 const TRIES: usize = 10;
-/// Operations drawn, with replacement.
+/// Number of operations that are drawn, with replacement.
 const OPERATIONS: usize = 2;
 
-/// The transform of training pictures; all that is random in it is a function of a seed.
+/// The transform of training pictures. A seed decides everything that is random.
 ///
 /// ```text
-/// crop:      area A = U(0.5, 1) · w·h, ratio r = exp U(ln ¾, ln 4⁄3); (√(A·r), √(A/r)) rounded, ten tries, corner uniform;
-///            then the largest central part within the ratios. Cut out, then resized (bicubic) to size × size.
-/// flip:      horizontally, probability ½
-/// operations: two of the ten, with replacement, each applied with probability ½, with sign ±
+/// crop:      area A = U(0.5, 1) · w·h, ratio r = exp U(ln ¾, ln 4⁄3); sides √(A·r), √(A/r) rounded, corner uniform;
+///            if ten tries do not fit, the largest central part within the ratios; then bicubic resize to size × size
+/// flip:      horizontal, probability ½
+/// operations: two of the ten, with replacement, each applied with probability ½, with a random sign
 /// floats:    as [`Transform`]
 /// ```
 ///
 /// # Departures
-/// FNE's program lets two operations wrap around at 256 by mistake; here they saturate, [`Overflow::Wrap`] is the program's.
-/// It looks pixels up at 32nds of a pixel in geometric operations, here exactly.
+/// In FNE's program, two operations wrap around at 256 by mistake. Here they saturate; [`Overflow::Wrap`] gives the
+/// program's result. In geometric operations, the program rounds positions to 1/32 of a pixel; here positions are
+/// exact.
 ///
 /// ```
 /// use image::RgbImage;
@@ -49,7 +50,7 @@ const OPERATIONS: usize = 2;
 pub struct Augment {
     /// Size and normalisation.
     pub transform: Transform,
-    /// What two of the operations do at 256.
+    /// What two of the operations do with results outside 0..255.
     pub overflow: Overflow,
 }
 
@@ -66,19 +67,19 @@ pub struct Crop {
     pub height: u32,
 }
 
-/// What chance decided for one picture.
+/// The random choices for one picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draw {
     /// The part that is taken.
     pub crop: Crop,
     /// Whether it is mirrored.
     pub flip: bool,
-    /// The operations that are applied, in order; none to two.
+    /// The operations that are applied, in order; at most two.
     pub operations: Vec<(Operation, Sign)>,
 }
 
 impl Draw {
-    /// The draw of a picture of this size.
+    /// The draw of a seed for a picture of this size.
     ///
     /// # Panics
     /// If a side is 0.
@@ -100,7 +101,7 @@ impl Draw {
 }
 
 impl Augment {
-    /// Crop to operations for a draw that is known: `size × size`, 8 bits.
+    /// Applies crop, flip and operations of a given draw; the result is `size × size`, 8 bits.
     ///
     /// # Panics
     /// If the crop is not inside the picture.
@@ -119,7 +120,7 @@ impl Augment {
         picture
     }
 
-    /// The whole transform, with the draw of a seed; `out` is `[3, size, size]`.
+    /// Applies the whole transform with the draw of a seed; `out` is `[3, size, size]`.
     ///
     /// # Panics
     /// If `out` has another length, or a side is 0.

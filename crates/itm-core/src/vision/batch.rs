@@ -1,4 +1,4 @@
-//! Pictures of a batch, from files to the floats of a tensor.
+//! Turns the pictures of a batch from files into the floats of a tensor.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::data::decode_image;
 pub struct Picture {
     /// Where its pixels are.
     pub source: PictureSource,
-    /// Decides the augmentation; evaluation takes no notice.
+    /// Decides the augmentation; evaluation ignores it.
     pub seed: u64,
 }
 
@@ -45,9 +45,9 @@ impl PictureSource {
     }
 }
 
-/// A batch as an encoder takes it.
+/// A batch of pictures, ready for an encoder.
 ///
-/// A job of [`Prefetch`](super::Prefetch):
+/// It can be prepared by [`Prefetch`](super::Prefetch):
 ///
 /// ```no_run
 /// use itm_core::vision::{Ahead, Augment, Picture, PictureBatch, Prefetch};
@@ -62,7 +62,7 @@ impl PictureSource {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PictureBatch {
-    /// Pictures.
+    /// Number of pictures.
     pub images: usize,
     /// Their width and height.
     pub size: usize,
@@ -71,15 +71,15 @@ pub struct PictureBatch {
 }
 
 impl PictureBatch {
-    /// Decodes, augments by each picture's seed, normalises.
+    /// Decodes the pictures, augments each with its seed, and normalises.
     ///
     /// # Errors
-    /// If a file cannot be decoded; one line that names it, whatever went wrong, a panic of a decoder included.
+    /// If a file cannot be decoded or a decoder panics: one line that names the file.
     pub fn training(pictures: &[Picture], augment: &Augment) -> Result<Self> {
         Self::of(pictures, augment.transform, |image, seed, out| augment.apply(image, seed, out))
     }
 
-    /// Decodes, resizes, normalises.
+    /// Decodes, resizes and normalises the pictures.
     ///
     /// # Errors
     /// As [`PictureBatch::training`].

@@ -1,11 +1,11 @@
-//! Pictures moved: every pixel of the result is looked up in the source.
+//! Shears, translations and rotations: every pixel of the result is looked up in the source.
 
 use image::RgbImage;
 
-/// What lies outside the picture.
+/// Grey level outside the picture.
 const OUTSIDE: f64 = 128.0;
 
-/// By how much a picture is translated: 7 tenths of 10 pixels, whatever its size.
+/// Pixels of a translation: magnitude 7 of 10 gives 7 of 10 pixels, for pictures of any size.
 pub(super) const SHIFT: f64 = 7.0;
 
 /// (x, y) goes to (x + f·y, y).
@@ -23,7 +23,7 @@ pub(super) fn translate(image: &RgbImage, right: f64, down: f64) -> RgbImage {
     warp(image, |x, y| (x - right, y - down))
 }
 
-/// Counter-clockwise as one sees it (rows go down), about (w/2, h/2) in coordinates of pixel centres.
+/// Rotates counter-clockwise as seen on a screen (rows go down), about (w/2, h/2) in coordinates of pixel centres.
 ///
 /// ```text
 /// source = R(x − c) + c,   R = [cos θ  −sin θ; sin θ  cos θ]
@@ -37,7 +37,7 @@ pub(super) fn rotate(image: &RgbImage, degrees: f64) -> RgbImage {
     })
 }
 
-/// Bilinear, rounded to the nearest level, halves up.
+/// Interpolates bilinearly and rounds to the nearest level, halves up.
 fn warp(image: &RgbImage, source: impl Fn(f64, f64) -> (f64, f64)) -> RgbImage {
     let (width, height) = image.dimensions();
     let pixels = image.as_raw().as_chunks::<3>().0;
@@ -62,7 +62,8 @@ fn warp(image: &RgbImage, source: impl Fn(f64, f64) -> (f64, f64)) -> RgbImage {
             let above = a[k] + ax * (b[k] - a[k]);
             let below = c[k] + ax * (d[k] - c[k]);
             let value = above + ay * (below - above);
-            // The weights of a shear are hundredths, so halves are common; rounding noise must not decide them.
+            // The weights of a shear are hundredths, so exact halves are common. Rounding errors must not decide how a
+            // half rounds.
             *out = (value + 0.5 + 1e-9) as u8;
         }
     }

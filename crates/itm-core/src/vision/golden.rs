@@ -1,4 +1,4 @@
-//! What Pillow and the Python twins say: `tests/reference/vision.py` wrote the file.
+//! Compares with Pillow and the Python twins; `tests/reference/vision.py` wrote the golden file.
 
 use image::RgbImage;
 use serde::Deserialize;
@@ -89,7 +89,7 @@ fn sign(name: &str) -> Sign {
     if name == "Minus" { Sign::Minus } else { Sign::Plus }
 }
 
-/// Where two pictures differ, for the message of an assertion.
+/// The pixels in which two pictures differ, for the message of an assertion.
 fn differences(got: &RgbImage, want: &RgbImage) -> Vec<(u32, u32, [u8; 3], [u8; 3])> {
     assert_eq!(got.dimensions(), want.dimensions());
     let both = got.enumerate_pixels().zip(want.pixels());
@@ -121,11 +121,12 @@ fn operations_equal_their_definitions() {
             seen.push((name, variant));
         }
     }
-    // Ten operations, five of them with two signs, two of the others with wrap-around; on two pictures.
+    // On each of two pictures: ten operations, five of them with a second sign, two of the others also with
+    // wrap-around.
     assert_eq!(seen.len(), 2 * (10 + 5 + 2));
 }
 
-/// The option is another result, and nothing but its two operations knows it.
+/// The option changes the results of two operations and of no other.
 #[test]
 fn wrapping_changes_two_operations_alone() {
     let from = Golden::read().operations[0].from.image();
@@ -134,7 +135,7 @@ fn wrapping_changes_two_operations_alone() {
         let wraps = matches!(op, Operation::AutoContrast | Operation::Sharpness);
         assert_eq!(a != b, wraps, "{op:?}");
     }
-    // The second channel of the golden picture has no 0: wrapped, it turns white.
+    // The second channel of the golden picture has no 0, so with wrap-around it becomes white.
     let white = Operation::AutoContrast.apply(&from, Sign::Plus, Overflow::Wrap);
     assert!(white.pixels().all(|p| p.0[1] == 255) && white.pixels().any(|p| p.0[0] < 100));
 }

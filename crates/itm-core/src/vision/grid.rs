@@ -1,4 +1,4 @@
-//! Grid features: the last feature map, pooled to 6 × 6 windows and projected.
+//! Grid features: the last feature map, pooled over 6 × 6 windows and projected.
 
 use std::path::Path;
 
@@ -27,17 +27,18 @@ impl GridPca {
     /// Reads `grid_pca128.safetensors` (`mean` `[channels]`, `components` `[components, channels]`) of a folder.
     ///
     /// # Departures
-    /// The file of the data says `[128, 1280]`, but its numbers lie as `[1280, 128]` does: a transposed view was saved without
-    /// being copied. The reader takes the order that gives components of length 1, and the stated order if neither or both do.
+    /// The published file states the shape `[128, 1280]`, but its numbers are in the order of `[1280, 128]`: a
+    /// transposed view was saved without a copy. The reader takes the order in which the components have length 1. If
+    /// neither or both orders do, the reader takes the stated order.
     ///
     /// # Errors
-    /// A missing or malformed file, or one for another number of channels.
+    /// If the file is missing or malformed, or is for another number of channels.
     pub fn open(folder: impl AsRef<Path>, channels: usize) -> Result<Self> {
         let path = folder.as_ref().join(FILE);
         Self::new(&path.display().to_string(), &FileBytes::open(&path)?, channels)
     }
 
-    /// The same for the bytes of such a file.
+    /// Reads the bytes of such a file.
     ///
     /// # Errors
     /// As [`GridPca::open`].
@@ -60,21 +61,22 @@ impl GridPca {
         Ok(Self { mean, components, width })
     }
 
-    /// Numbers of a window.
+    /// Number of values per window.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// `[36, width]`, row by row of windows.
+    /// The grid feature of a map, `[36, width]`; the windows are row by row.
     ///
     /// ```text
     /// grid[g] = (mean of the map over window g − μ) · Cᵀ
     /// ```
     ///
-    /// Windows overlap: windows over `h` rows begin at ⌊g·h/6⌋ and end at ⌈(g + 1)·h/6⌉, columns likewise.
+    /// Windows may overlap: in a map of `h` rows, window `g` begins at row ⌊g·h/6⌋ and ends at ⌈(g + 1)·h/6⌉. Columns
+    /// are cut in the same way.
     ///
     /// # Panics
-    /// If the map has another number of channels or no places.
+    /// If the map has another number of channels.
     pub fn project(&self, map: &FeatureMap) -> Vec<f32> {
         let channels = self.mean.len();
         assert_eq!(map.channels, channels, "channels of a map");
@@ -109,7 +111,7 @@ fn span(g: usize, side: usize) -> std::ops::Range<usize> {
     g * side / GRID..((g + 1) * side).div_ceil(GRID)
 }
 
-/// Windows of a map of `side × side` places as x1, y1, x2, y2 from 0 to 1, row by row.
+/// The windows of a map of `side × side` positions, row by row, as x1, y1, x2, y2 from 0 to 1.
 pub fn grid_boxes(side: usize) -> Vec<[f32; 4]> {
     let edges = |g: usize| {
         let span = span(g, side);
@@ -122,10 +124,10 @@ pub fn grid_boxes(side: usize) -> Vec<[f32; 4]> {
     (0..GRID * GRID).map(one).collect()
 }
 
-/// Rounds `values / scale`, dimension by dimension, to −127..127; a scale of 0 gives 0.
+/// Divides each dimension by its scale, rounds, and clamps to −127..127. A scale of 0 gives 0.
 ///
 /// # Panics
-/// If `values` is not rows of as many numbers as `scale`.
+/// If the length of `values` is no multiple of the length of `scale`.
 pub fn quantise(values: &[f32], scale: &[f32]) -> Vec<i8> {
     assert!(values.len().is_multiple_of(scale.len()), "{} values by {}", values.len(), scale.len());
     let one =

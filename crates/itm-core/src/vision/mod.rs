@@ -1,4 +1,4 @@
-//! Pictures for the encoders: Pillow's resize, FNE's transforms, batches prepared ahead, MobileNetV2 features.
+//! Pictures for the encoders: Pillow's resize, FNE's transforms, prefetched batches, MobileNetV2 features.
 //!
 //! | step | here |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | 8-bit RGB → n × n | [`resize()`], [`resize_region`]: Pillow's bicubic, equal in every byte |
 //! | evaluation: → floats | [`Transform`] |
 //! | training: crop, flip, two random operations → floats | [`Augment`], a function of a seed |
-//! | ahead of the step, on worker threads | [`Prefetch`], [`PictureBatch`] |
+//! | batches prepared ahead on worker threads | [`Prefetch`], [`PictureBatch`] |
 //! | global and grid features without training | [`MobileNet`], [`GridPca`] |
 
 mod augment;

@@ -4,32 +4,32 @@ use image::RgbImage;
 
 use super::geometry::{SHIFT, rotate, shear_x, shear_y, translate};
 
-/// What may happen to a training picture.
+/// An operation on a training picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Nothing.
     Identity,
-    /// Every channel stretched to 0..255.
+    /// Stretches every channel to 0..255.
     AutoContrast,
-    /// Every channel's histogram flattened.
+    /// Flattens the histogram of every channel.
     Equalize,
-    /// × 1.36.
+    /// Multiplies by 1.36.
     Brightness,
-    /// 1.36 times the distance from the blurred picture.
+    /// Multiplies the distance from the blurred picture by 1.36.
     Sharpness,
-    /// Columns move by 0.21 of their row.
+    /// Moves each pixel horizontally by 0.21 of its row number.
     ShearX,
-    /// Rows move by 0.21 of their column.
+    /// Moves each pixel vertically by 0.21 of its column number.
     ShearY,
-    /// 7 pixels.
+    /// Moves by 7 pixels horizontally.
     TranslateX,
-    /// 7 pixels.
+    /// Moves by 7 pixels vertically.
     TranslateY,
-    /// 21°.
+    /// Rotates by 21°.
     Rotate,
 }
 
-/// Direction of a geometric operation; the others have none.
+/// Direction of a geometric operation; the other operations have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sign {
     /// +
@@ -38,19 +38,19 @@ pub enum Sign {
     Minus,
 }
 
-/// What becomes of results outside 0..255 in [`Operation::AutoContrast`] and [`Operation::Sharpness`].
+/// What happens to results outside 0..255 in [`Operation::AutoContrast`] and [`Operation::Sharpness`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// They stay at the bound.
+    /// They are clamped to the range.
     #[default]
     Saturate,
-    /// They wrap around, as in FNE's program (unsigned bytes, by mistake): auto-contrast turns a channel whose minimum is
-    /// above 0 white, sharpness keeps the result modulo 256.
+    /// They wrap around, as in FNE's program, which uses unsigned bytes by mistake. Auto-contrast makes a channel white
+    /// if its minimum is above 0. Sharpness keeps the result modulo 256.
     Wrap,
 }
 
 impl Operation {
-    /// In the order in which they are drawn.
+    /// All operations, in the order that [`Augment`](super::Augment) draws from.
     pub const ALL: [Self; 10] = [
         Self::Identity,
         Self::AutoContrast,
@@ -68,15 +68,16 @@ impl Operation {
     ///
     /// | operation | result |
     /// |---|---|
-    /// | AutoContrast | ⌊255 · (p − min) / (max − min)⌋; constant channels stay |
+    /// | AutoContrast | ⌊255 · (p − min) / (max − min)⌋; constant channels do not change |
     /// | Equalize | (step/2 + number of pixels below p) / step, step = (number of pixels − pixels of the highest level) / 255, all whole; unchanged if step = 0 |
     /// | Brightness | ⌊1.36 · p⌋ |
-    /// | Sharpness | ⌊d + 1.36 · (p − d)⌋, d = round((Σ of 8 neighbours + 5 · p)/13); the outermost pixels stay |
+    /// | Sharpness | ⌊d + 1.36 · (p − d)⌋, d = round((Σ of 8 neighbours + 5 · p)/13); the outermost pixels do not change |
     /// | ShearX, ShearY | (x, y) goes to (x ± 0.21 · y, y) or (x, y ± 0.21 · x) |
     /// | TranslateX, TranslateY | plus: 7 pixels to the left, or up |
     /// | Rotate | plus: counter-clockwise by 21° about (w/2, h/2) |
     ///
-    /// Geometric operations look every pixel up in the source, bilinearly, rounded to the nearest level; outside is grey 128.
+    /// Geometric operations look up every pixel in the source with bilinear interpolation and round to the nearest
+    /// level. Pixels outside the source are grey 128.
     pub fn apply(self, image: &RgbImage, sign: Sign, overflow: Overflow) -> RgbImage {
         let signed = match sign {
             Sign::Plus => 1.0,
@@ -99,7 +100,7 @@ impl Operation {
     }
 }
 
-/// Every channel through its own table, made from its histogram.
+/// Maps every channel with a table that is made from the channel's histogram.
 fn by_table(image: &RgbImage, table: impl Fn(&[u32; 256]) -> [u8; 256]) -> RgbImage {
     let mut histograms = [[0u32; 256]; 3];
     for pixel in image.as_raw().as_chunks::<3>().0 {
@@ -128,12 +129,12 @@ fn auto_contrast(histogram: &[u32; 256], overflow: Overflow) -> [u8; 256] {
         return identity();
     }
     if overflow == Overflow::Wrap && low > 0 {
-        return [255; 256]; // −low as a byte is 256 − low: every level of the channel lands above 255
+        return [255; 256]; // −low as a byte is 256 − low, so every level of the channel becomes more than 255
     }
     std::array::from_fn(|v| (255 * v.saturating_sub(low) / (high - low)).min(255) as u8)
 }
 
-/// Pillow's rule: `step` is a 255th of all pixels below the highest level.
+/// Pillow's rule: `step` is 1/255 of the number of pixels below the highest level.
 fn equalize(histogram: &[u32; 256]) -> [u8; 256] {
     let total: u32 = histogram.iter().sum();
     let last = histogram.iter().rev().find(|&&n| n > 0).copied().unwrap_or(0);
@@ -161,7 +162,7 @@ fn sharpen(image: &RgbImage, overflow: Overflow) -> RgbImage {
             };
             let p = i32::from(source[at]);
             let sum = line(at - row) + line(at) + line(at + row) + 4 * p;
-            let blurred = (2 * sum + 13) / 26; // the nearest: a 13th has no halves
+            let blurred = (2 * sum + 13) / 26; // rounded to the nearest: thirteenths have no halves
             let sharp = (34 * p - 9 * blurred) / 25; // towards zero; d + 34/25 · (p − d)
             out.as_mut()[at] = match overflow {
                 Overflow::Saturate => sharp.clamp(0, 255) as u8,

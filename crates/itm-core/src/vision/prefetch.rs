@@ -1,4 +1,4 @@
-//! Work done ahead of who needs it, in order.
+//! Prepares results ahead of their consumer, in order.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -8,19 +8,20 @@ use std::thread::{self, JoinHandle};
 
 use crate::{Error, Result};
 
-/// How far ahead, and by how many.
+/// The number of threads and the number of results that are prepared ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
-    /// Threads; 0 counts as 1.
+    /// Worker threads; 0 counts as 1.
     pub workers: usize,
-    /// Results that may be ready or in work and not yet taken: what bounds the memory. 0 counts as 1.
+    /// Results that may be ready or in progress but not yet taken. This number bounds the memory. 0 counts as 1.
     pub results: usize,
 }
 
-/// Results of `jobs` in their order, prepared by worker threads while the consumer does something else.
+/// The results of `jobs` in order, prepared by worker threads while the consumer does something else.
 ///
-/// What comes out does not depend on the number of workers. The first error ends it: results before it still come, then the
-/// error, then nothing. A panic of a worker is such an error. Dropping stops the workers after the job they are at.
+/// The results do not depend on the number of workers. The first error in the order of the jobs ends the iterator: the
+/// results before the error come first, then the error, then nothing. A panic of a worker becomes such an error.
+/// Dropping the iterator stops each worker after its current job.
 ///
 /// ```
 /// use itm_core::vision::{Ahead, Prefetch};
@@ -37,22 +38,22 @@ pub struct Prefetch<T> {
 
 struct Shared<T> {
     state: Mutex<State<T>>,
-    /// Something was taken or the end came: workers look again.
+    /// Wakes the workers when a result was taken or the end has come.
     room: Condvar,
-    /// A result is there: the consumer looks again.
+    /// Wakes the consumer when a result is ready.
     ready: Condvar,
 }
 
 struct State<T> {
     begun: usize,
     taken: usize,
-    /// No job begins from here on: known when the jobs run out, or at an error.
+    /// Jobs from this number on do not begin. Set when the jobs run out or an error occurs.
     end: usize,
     done: BTreeMap<usize, Result<T>>,
 }
 
 impl<T> Shared<T> {
-    /// No job runs while the lock is held, so what a panic could leave behind is whole.
+    /// No job runs while the lock is held, so the state is whole even after a panic.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +97,7 @@ fn work<T, J>(
         if state.begun >= state.end {
             return;
         }
-        // Number and job are taken under one lock: so the jobs have the order of the results.
+        // One lock covers number and job, so jobs and results have the same order.
         let number = state.begun;
         let next = catch_unwind(AssertUnwindSafe(|| {
             jobs.lock().unwrap_or_else(PoisonError::into_inner).next()
@@ -153,7 +154,7 @@ impl<T> Drop for Prefetch<T> {
         self.shared.lock().end = 0;
         self.shared.room.notify_all();
         for worker in self.workers.drain(..) {
-            _ = worker.join(); // it catches what panics
+            _ = worker.join(); // the worker catches panics itself
         }
     }
 }

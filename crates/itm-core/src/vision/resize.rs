@@ -1,4 +1,4 @@
-//! Pillow's antialiased bicubic resize, equal in every byte.
+//! Pillow's antialiased bicubic resize; every byte equals Pillow's.
 
 use image::RgbImage;
 
@@ -7,13 +7,13 @@ use crate::tiles::widest;
 /// Pillow's fixed point: a weight of 1 is 2²².
 const PRECISION: u32 = 22;
 
-/// Rows that the horizontal pass takes at once; 3 · 16 bytes are whole registers.
+/// Rows that the horizontal pass processes together; 3 · 16 bytes fill whole registers.
 const BAND: usize = 16;
 
 /// Bytes of a row that the vertical pass sums in registers.
 const BLOCK: usize = 64;
 
-/// A part of a picture in its own pixels, with fractions: Pillow's `box`.
+/// A part of a picture, in pixels of the picture, with fractions: Pillow's `box`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Region {
     /// First column.
@@ -26,7 +26,7 @@ pub struct Region {
     pub bottom: f32,
 }
 
-/// The whole picture at another size; the aspect ratio is not kept.
+/// Resizes the whole picture without keeping the aspect ratio.
 ///
 /// ```text
 /// out[i] = Σₓ k((x + ½ − c)/f) · in[x] / Σₓ k((x + ½ − c)/f)      c = (i + ½) · s,  s = size in / size out,  f = max(s, 1)
@@ -34,11 +34,12 @@ pub struct Region {
 ///      = −0.5·x³ + 2.5·x² − 4·x + 2       for 1 ≤ x < 2           (bicubic, a = −0.5)
 /// ```
 ///
-/// Columns first, rounded to 8 bits, then rows. Weights have 22 fractional bits, so that the result equals
-/// `Image.resize((width, height), Image.Resampling.BICUBIC)` of Pillow in every byte.
+/// The horizontal pass comes first; its result is rounded to 8 bits; then comes the vertical pass. Weights have 22
+/// fractional bits, so that every byte of the result equals Pillow's
+/// `Image.resize((width, height), Image.Resampling.BICUBIC)`.
 ///
 /// # Panics
-/// If a side is 0, of the picture or of the result.
+/// If a side of the picture or of the result is 0.
 ///
 /// ```
 /// use image::RgbImage;
@@ -52,10 +53,10 @@ pub fn resize(image: &RgbImage, width: u32, height: u32) -> RgbImage {
     resize_region(image, Region { left: 0.0, top: 0.0, right, bottom }, width, height)
 }
 
-/// A part of the picture at another size, as Pillow's `resize(…, box=…)`.
+/// Resizes a part of the picture, as Pillow's `resize(…, box=…)`.
 ///
-/// The kernel also reads the pixels that lie around the region. Cutting first and resizing then (as the random crop of
-/// [`Augment`](super::Augment)) gives other bytes along the edges.
+/// The kernel also reads the pixels around the region. So a crop followed by a resize, as in
+/// [`Augment`](super::Augment), gives other bytes along the edges.
 ///
 /// # Panics
 /// If a side is 0, or the region is empty or not inside the picture.
@@ -79,14 +80,14 @@ pub fn resize_region(image: &RgbImage, region: Region, width: u32, height: u32) 
             vertical(&wide, 3 * width as usize, first, &down, &mut out);
         },
     );
-    RgbImage::from_raw(width, height, out).expect("three bytes a pixel")
+    RgbImage::from_raw(width, height, out).expect("three bytes per pixel")
 }
 
-/// Which pixels of a line make each pixel of the result, and their weights.
+/// The source pixels of each pixel of the result along one line, and their weights.
 struct Taps {
     starts: Vec<usize>,
     counts: Vec<usize>,
-    /// `stride` for each pixel of the result.
+    /// `stride` weights per pixel of the result.
     weights: Vec<i32>,
     stride: usize,
 }
@@ -125,14 +126,14 @@ impl Taps {
         (self.starts[i], &self.weights[i * self.stride..][..self.counts[i]])
     }
 
-    /// First and end of what is read at all.
+    /// Start and end of the source pixels that are read.
     fn span(&self) -> (usize, usize) {
         let last = self.starts.len() - 1;
         (self.starts[0], self.starts[last] + self.counts[last])
     }
 }
 
-/// Keys' cubic with a = −0.5, in the order of operations that Pillow has.
+/// Keys' cubic with a = −0.5, in Pillow's order of operations.
 fn kernel(x: f64) -> f64 {
     const A: f64 = -0.5;
     let x = x.abs();
@@ -150,8 +151,8 @@ fn to_byte(sum: i32) -> u8 {
     (sum >> PRECISION).clamp(0, 255) as u8
 }
 
-/// Rows of `width` pixels become rows of as many as there are taps. A band is turned on its side for it, so that neighbours
-/// in memory have one weight.
+/// Resizes rows of `width` pixels to the width of `taps`. A band of rows is transposed first, so that neighbours in
+/// memory have the same weight.
 #[inline(always)]
 fn horizontal(rows: &[u8], width: usize, taps: &Taps, out: &mut [u8]) {
     let out_width = taps.starts.len();
@@ -178,7 +179,7 @@ fn horizontal(rows: &[u8], width: usize, taps: &Taps, out: &mut [u8]) {
     }
 }
 
-/// Rows of `length` bytes become one row per tap. The first row is row `first` of the picture.
+/// Resizes columns to the height of `taps`. Rows have `length` bytes; the first row is row `first` of the picture.
 #[inline(always)]
 fn vertical(rows: &[u8], length: usize, first: usize, taps: &Taps, out: &mut [u8]) {
     for (i, out) in out.chunks_exact_mut(length).enumerate() {

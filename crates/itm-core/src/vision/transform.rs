@@ -1,25 +1,25 @@
-//! The transform of evaluation: one size, and floats as the encoder expects them.
+//! The evaluation transform: resizes to one size and gives floats as the encoder expects them.
 
 use image::RgbImage;
 
 use super::resize::resize;
 
-/// What is subtracted from each channel and what it is divided by, after the scale 0..1.
+/// Mean and standard deviation of each channel, for values scaled to 0..1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normalization {
     /// Subtracted.
     pub mean: [f32; 3],
-    /// Divides.
+    /// Divisor.
     pub std: [f32; 3],
 }
 
 impl Normalization {
-    /// CLIP's constants: what FNE's program uses.
+    /// CLIP's constants, which FNE's program uses.
     pub const CLIP: Self = Self {
         mean: [0.481_454_66, 0.457_827_5, 0.408_210_73],
         std: [0.268_629_54, 0.261_302_6, 0.275_777_1],
     };
-    /// −1..1: what ViT's published weights were trained with.
+    /// Maps to −1..1, as for the training of ViT's published weights.
     pub const HALF: Self = Self { mean: [0.5; 3], std: [0.5; 3] };
 }
 
@@ -30,12 +30,13 @@ impl Normalization {
 /// ```
 ///
 /// # Departures
-/// FNE normalises with CLIP's constants although its ViT expects 0.5/0.5: both are here, the former by default.
+/// FNE normalises with CLIP's constants although its ViT expects 0.5/0.5. Both are available here; CLIP's are the
+/// default.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transform {
     /// Width and height of the result; 384 by default.
     pub size: u32,
-    /// Of the channels; [`Normalization::CLIP`] by default.
+    /// Mean and standard deviation of the channels; [`Normalization::CLIP`] by default.
     pub normalization: Normalization,
 }
 
@@ -46,25 +47,25 @@ impl Default for Transform {
 }
 
 impl Transform {
-    /// Numbers in a result: `3 · size · size`.
+    /// Number of values of a result: `3 · size · size`.
     pub fn len(&self) -> usize {
         3 * (self.size as usize).pow(2)
     }
 
-    /// Whether a result would be empty: it never is but for size 0.
+    /// Whether a result would be empty: only for size 0.
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// Resizes without keeping the aspect ratio, and writes the floats.
+    /// Resizes without keeping the aspect ratio, and writes the floats to `out`.
     ///
     /// # Panics
-    /// If `out` is not as long as [`Transform::len`] says, or a side is 0.
+    /// If `out` does not have the length [`Transform::len`], or a side is 0.
     pub fn apply(&self, image: &RgbImage, out: &mut [f32]) {
         self.floats(&resize(image, self.size, self.size), out);
     }
 
-    /// The floats of a picture that has the size already.
+    /// The floats of a picture that already has the size.
     pub(super) fn floats(&self, image: &RgbImage, out: &mut [f32]) {
         let side = self.size;
         assert_eq!(image.dimensions(), (side, side), "a picture for size {side}");
@@ -84,8 +85,8 @@ impl Transform {
 mod tests {
     use super::*;
 
-    /// (p/255 − m)/s by hand: red 255 with CLIP's constants (1 − 0.48145466)/0.26862954 = 1.930336; blue 51 with
-    /// halves (0.2 − 0.5)/0.5 = −0.6.
+    /// (p/255 − m)/s by hand. Red 255 with CLIP's constants: (1 − 0.48145466)/0.26862954 = 1.930336. Blue 51 with
+    /// halves: (0.2 − 0.5)/0.5 = −0.6.
     #[test]
     fn golden_normalisation_and_channel_order() {
         let pixels = [[255, 0, 51], [0, 255, 51], [255, 0, 51], [0, 0, 51]];

@@ -1,4 +1,4 @@
-//! The tensors of a folder or a file, whatever kind of file they are in.
+//! The tensors of a folder or a file, in any of the supported formats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,10 +18,10 @@ use unread::PickledFile;
 
 /// The weights of a folder or of one file, by name.
 ///
-/// Of a folder's `model.safetensors`, `model.safetensors.index.json` with its shards, `pytorch_model.bin` and
-/// `pytorch_model.bin.index.json` the first that is there. A file by itself is in the safetensors format where its name ends so,
-/// else one of PyTorch's, of today's kind (an archive) or the older one (consecutive pickles). Files are mapped, not read: only the wanted tensor
-/// is ever in memory. f16, bf16 and f64 become f32.
+/// In a folder, the first of these files counts: `model.safetensors`, `model.safetensors.index.json` with its shards,
+/// `pytorch_model.bin`, `pytorch_model.bin.index.json` with its shards. A single file is read as safetensors if its
+/// name ends in `.safetensors`, else as a PyTorch file: either the present format (an archive) or the older one
+/// (consecutive pickles). Only the wanted tensor is ever in memory. f16, bf16 and f64 become f32.
 ///
 /// ```no_run
 /// use itm_core::weights::WeightFiles;
@@ -57,8 +57,8 @@ impl WeightFiles {
     /// Opens the file, or the folder's files, and reads their headers.
     ///
     /// # Errors
-    /// No file with weights, a damaged or truncated one, a shard that is missing or lacks what the index says it holds,
-    /// a tensor in two files.
+    /// If there is no file with weights, a file is damaged or truncated, a shard is missing, the shards lack a tensor
+    /// of the index, or two files hold the same tensor.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let mut weights =
@@ -100,12 +100,12 @@ impl WeightFiles {
         self.tensors.get(name).map(|entry| entry.shape.as_slice())
     }
 
-    /// Type and shape of a tensor as the file has it: `F16 [768]`.
+    /// Type and shape of a tensor in the file: `F16 [768]`.
     pub fn describe(&self, name: &str) -> Option<String> {
         self.tensors.get(name).map(|entry| format!("{} {:?}", entry.dtype, entry.shape))
     }
 
-    /// Whether the tensor is of a type that becomes f32.
+    /// Whether the tensor has a type that can become f32.
     pub fn is_real(&self, name: &str) -> bool {
         let real = |e: &Entry| ["F32", "F16", "BF16", "F64"].contains(&e.dtype.as_str());
         self.tensors.get(name).is_some_and(real)
@@ -114,7 +114,7 @@ impl WeightFiles {
     /// The values of a tensor, row-major.
     ///
     /// # Errors
-    /// No such tensor, one that holds no real numbers, a file that cannot be read.
+    /// If there is no such tensor, its type cannot become f32, or the file cannot be read.
     pub fn f32s(&self, name: &str) -> Result<Vec<f32>> {
         let place = self.path.display();
         let Some(entry) = self.tensors.get(name) else {
@@ -162,7 +162,7 @@ impl WeightFiles {
         let parsed: Index = serde_json::from_slice(&text)
             .map_err(|e| Error::invalid(index.display(), "an index of shards", e))?;
         for shard in parsed.weight_map.values().collect::<BTreeSet<_>>() {
-            // An index comes from elsewhere: it may not lead out of its folder.
+            // An index is not trusted: it must not lead out of its folder.
             if shard.is_empty() || shard.contains(['/', '\\']) || shard == ".." {
                 return Err(Error::invalid(index.display(), "names of files beside it", shard));
             }
@@ -173,7 +173,7 @@ impl WeightFiles {
         if absent.is_empty() {
             return Ok(());
         }
-        let got = format!("none of the name {}", absent.join(", "));
+        let got = format!("none named {}", absent.join(", "));
         Err(Error::invalid(index.display(), "its tensors in the shards", got))
     }
 }
@@ -198,7 +198,7 @@ struct Index {
     weight_map: BTreeMap<String, String>,
 }
 
-/// Stands for the reader of pickled files in a build without it.
+/// Replaces the reader of pickled files in a build without the feature `pytorch`.
 #[cfg(not(feature = "pytorch"))]
 mod unread {
     use std::path::Path;
@@ -211,7 +211,7 @@ mod unread {
     impl PickledFile {
         pub(super) fn open(path: &Path) -> Result<Self> {
             let expected = "model.safetensors, or a build with the feature `pytorch` of itm-core";
-            Err(Error::invalid(path.display(), expected, "a pickled file alone"))
+            Err(Error::invalid(path.display(), expected, "only a pickled file"))
         }
 
         pub(super) fn names(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Folders of published models: a path, or a name that a cache knows.
+//! Finds the folder of a published model: by its path, or by its name in a cache.
 
 #[cfg(feature = "hub")]
 mod download;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use super::WeightFiles;
 use crate::{Error, Result};
 
-/// Whether a model that the cache lacks may be fetched.
+/// Whether a model that the cache lacks may be downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Network {
-    /// Yes, in a build with the feature `hub`.
+    /// Yes, if the build has the feature `hub`.
     #[default]
     Allowed,
-    /// No: what is not in the cache is an error.
+    /// No: a model that is not in the cache is an error.
     Offline,
 }
 
@@ -28,16 +28,17 @@ pub enum Network {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hub {
-    /// `HF_HUB_CACHE`, or `HF_HOME` and `hub`, or `.cache/huggingface/hub` below the home folder.
+    /// The first that is set: `$HF_HUB_CACHE`, `$HF_HOME/hub`, `$XDG_CACHE_HOME/huggingface/hub`; else
+    /// `.cache/huggingface/hub` below the home folder.
     pub cache: PathBuf,
-    /// `weights` below the working folder: what a person has put there by hand.
+    /// `weights` below the working folder: models that a person has put there by hand.
     pub beside: PathBuf,
     /// Offline if `HF_HUB_OFFLINE` is 1, on, yes or true.
     pub network: Network,
 }
 
 impl Hub {
-    /// The cache and the mode that the environment names.
+    /// The cache and the network mode from the environment.
     pub fn from_env() -> Self {
         Self::from_variables(|name| env::var(name).ok(), env::home_dir())
     }
@@ -55,15 +56,16 @@ impl Hub {
         Self { cache: cache.unwrap_or_else(default), beside: "weights".into(), network }
     }
 
-    /// The folder of a model: `model` itself if it is one, else for `org/name@revision` the folder `weights/name`, else what
-    /// the cache holds, else, if that is allowed, a download, which goes on where an earlier one stopped. Without `@` the
-    /// revision is `main`.
+    /// The folder of a model. If `model` is a folder, the result is `model`. Otherwise `model` is `org/name@revision`;
+    /// without `@` the revision is `main`. The result is the first that exists: for `main` the folder `weights/name`,
+    /// then the folder in the cache, then a download, if that is allowed. A download continues where an earlier one
+    /// stopped.
     ///
-    /// The cache is asked first: a branch that has moved on since is not looked up again.
+    /// The cache comes before the network: if a branch has moved on since the download, the old commit is used.
     ///
     /// # Errors
-    /// Neither a folder nor such a name; a model that the cache lacks when offline or in a build without the feature
-    /// `hub`; a download that fails.
+    /// If `model` is neither a folder nor such a name, if a download fails, or if the cache lacks the model and no
+    /// download is possible: offline, or in a build without the feature `hub`.
     pub fn folder(&self, model: &str) -> Result<PathBuf> {
         if Path::new(model).is_dir() {
             return Ok(model.into());
@@ -87,21 +89,21 @@ impl Hub {
         let (beside, cache) = (self.beside.join(name.last()), self.cache.display());
         let expected =
             format!("its config.json and weights in {} or the cache {cache}", beside.display());
-        Error::invalid(format!("{id}@{revision}"), expected, format!("nothing whole, and {why}"))
+        Error::invalid(format!("{id}@{revision}"), expected, format!("no whole copy, and {why}"))
     }
 }
 
 #[cfg(feature = "hub")]
 use self::download::fetch;
 
-/// Without the feature nothing is fetched.
+/// Without the feature nothing is downloaded.
 #[cfg(not(feature = "hub"))]
 fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
     let hub = Hub { cache: cache.into(), network: Network::Offline, ..Hub::from_env() };
     Err(hub.lacks(name, "this build cannot fetch: itm-core's feature `hub` is not in it"))
 }
 
-/// A model by its name.
+/// The name of a published model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Published {
     /// `org/name`
@@ -114,7 +116,7 @@ impl Published {
     fn parse(model: &str) -> Result<Self> {
         let (id, revision) = model.split_once('@').unwrap_or((model, "main"));
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        // Both become parts of paths: no part may be empty or lead elsewhere.
+        // Name and revision become parts of paths, so no part may be empty or lead out of the folder.
         let part = |p: &str| !p.is_empty() && !p.starts_with('.') && p.chars().all(plain);
         if id.split('/').count() == 2 && id.split('/').all(part) && revision.split('/').all(part) {
             return Ok(Self { id: id.into(), revision: revision.into() });
@@ -126,7 +128,7 @@ impl Published {
         ))
     }
 
-    /// The name without its owner.
+    /// The name without the organisation.
     fn last(&self) -> &str {
         self.id.rsplit('/').next().unwrap_or(&self.id)
     }
@@ -165,7 +167,7 @@ mod tests {
             let cache = cache.path().display();
             let expected =
                 format!("its config.json and weights in none/a.model or the cache {cache}");
-            let want = format!("{name}: expected {expected}, got nothing whole, and offline");
+            let want = format!("{name}: expected {expected}, got no whole copy, and offline");
             assert_eq!(message, want);
         };
         lacks("some-org/a.model", "some-org/a.model@main");
@@ -183,7 +185,7 @@ mod tests {
         assert_eq!(hub.folder(&itself).unwrap(), snapshot);
     }
 
-    /// What lies in `weights` is the model of that name, unless the caller names another revision.
+    /// A folder in `weights` is the model of that name, unless the caller names another revision.
     #[test]
     fn a_folder_beside_comes_before_the_cache() {
         let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Weights from files into a module.
+//! Loads weights from files into a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,11 @@ use burn::tensor::{Tensor, TensorData};
 use super::{LoadReport, Misshaped, Names, Reshaped, Unknown, WeightFiles, transposed};
 use crate::Result;
 
-/// The module with the files' values; one tensor at a time is in memory beside it.
+/// The module with the values of the files. Only one tensor at a time is in memory beside the module.
 ///
 /// # Errors
-/// If a tensor is missing, misshaped, or unknown where that is refused: all of them are named. A file that cannot be read.
+/// If a file cannot be read, or a tensor is missing or misshaped, or is unknown although `names` refuses unknown
+/// tensors. The error names all such tensors.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -51,7 +52,7 @@ struct Load<'a> {
     files: &'a WeightFiles,
     names: &'a Names,
     reshaped: Reshaped<'a>,
-    /// Canonical names → the file's.
+    /// Canonical names → names in the file.
     theirs: &'a BTreeMap<String, String>,
     taken: BTreeSet<String>,
     report: LoadReport,
@@ -59,8 +60,8 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// The values of one of our parameters, `[rows, columns]`, from the tensors of the file that lie side by side in it.
-    /// `None` if one of them is not there or has another shape; the report then says which.
+    /// The values of one of our parameters, `[rows, columns]`: tensors of the file side by side. `None` if a tensor is
+    /// missing or has another shape or type; the report then names it.
     fn values(&mut self, ours: &str, dims: &[usize]) -> Result<Option<Vec<f32>>> {
         let theirs = self.names.of(ours);
         let (rows, columns) =
@@ -93,7 +94,7 @@ impl Load<'_> {
         Ok(Some(out))
     }
 
-    /// Whether a tensor is there as it must be; notes it if not.
+    /// Whether a tensor is there with the expected shape and a real type. If not, the report lists it.
     fn fits(&mut self, name: &str, expected: &[usize]) -> bool {
         let Some(original) = self.theirs.get(name) else {
             let optional = self.names.is_optional(name);

@@ -1,12 +1,12 @@
-//! Checkpoints as Hugging Face folders keep them: `config.json` beside `model.safetensors`, shards with an index, or
+//! Checkpoints in the layout of Hugging Face folders: `config.json` with `model.safetensors`, shards with an index, or
 //! `pytorch_model.bin`.
 //!
 //! | step | here |
 //! |---|---|
-//! | one file of tensors, by itself | [`WeightFiles::open`] |
+//! | a single file of tensors | [`WeightFiles::open`] |
 //! | a path, or `org/name@revision` from a cache | [`Hub::folder`] |
 //! | the tensors of a folder, read one at a time | [`WeightFiles`] |
-//! | what was missing, misshaped or not needed | [`LoadReport`] |
+//! | missing, misshaped and unused tensors | [`LoadReport`] |
 //! | a model with these weights (feature `burn`) | `encoders::Vit::open`, `encoders::Bert::open` |
 
 mod files;
@@ -30,11 +30,11 @@ pub use report::{LoadReport, Misshaped};
 #[cfg(feature = "burn")]
 pub use save::{save, save_file};
 
-/// Shape of a parameter in the file, where it is not the one that follows from ours.
+/// Shape of a parameter in the file, if it does not follow from the shape of our parameter.
 #[cfg(feature = "burn")]
 pub type Reshaped<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
 
-/// Whether a matrix stands in the file as `[out, in]`: linear maps do, tables of rows do not.
+/// Whether the file stores a matrix as `[out, in]`: true for linear maps, false for embedding tables.
 #[cfg(feature = "burn")]
 fn transposed(name: &str) -> bool {
     name.ends_with(".weight")

@@ -1,32 +1,34 @@
-//! Our parameters' names and theirs.
+//! Maps the names of our parameters to the names in published files.
 
 use std::collections::BTreeMap;
 
-/// How an architecture's files name what a module of ours holds.
+/// The names in an architecture's files for the parameters of our module. "Ours" is a name in our module, "theirs" a
+/// name in a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Names {
-    /// What may stand before every name of a tensor, and before none of a head's; written is the first, which may be empty.
+    /// Prefixes that a tensor name may have; names of heads have none. A saved file gets the first prefix, which may be
+    /// empty.
     pub prefixes: &'static [&'static str],
     /// Parameters outside the blocks: ours, theirs.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// Layers outside the blocks, and the layers of a block after [`blocks`](Self::blocks) and its number; several of
-    /// theirs lie side by side in ours.
+    /// Layers outside the blocks, and the layers of a block (without [`blocks`](Self::blocks) and the number). If
+    /// theirs are several, ours holds them side by side.
     pub layers: &'static [(&'static str, &'static [&'static str])],
-    /// Layers that stand beside the prefixed model: their names have no prefix.
+    /// Layers outside the prefixed model: their names have no prefix.
     pub heads: &'static [(&'static str, &'static str)],
-    /// What stands before the number of a block in our names: `blocks.`.
+    /// The text before the number of a block in our names: `blocks.`.
     pub blocks: &'static str,
     /// Starts of names that are not needed here.
     pub unused: &'static [&'static str],
-    /// Starts of names that a file may lack: the module then keeps what it has.
+    /// Starts of names that a file may lack: the module then keeps its values.
     pub optional: &'static [&'static str],
-    /// What becomes of names that are not known.
+    /// What happens to unknown names.
     pub unknown: Unknown,
-    /// What asks for the tensors, for messages: `its config.json`.
+    /// What needs the tensors, for error messages: `its config.json`.
     pub asked_by: &'static str,
 }
 
-/// What becomes of a file's tensors that nobody knows.
+/// What happens to unknown tensors of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// The report names them.
@@ -36,7 +38,7 @@ pub enum Unknown {
 }
 
 impl Names {
-    /// Their names of a parameter without a prefix, `blocks.3.attention.qkv.weight` being one of ours.
+    /// The names in a file, without prefix, of one of our parameters, such as `blocks.3.attention.qkv.weight`.
     ///
     /// # Panics
     /// If there is no such parameter.
@@ -62,7 +64,7 @@ impl Names {
         layers.iter().map(|layer| format!("{start}{layer}.{leaf}")).collect()
     }
 
-    /// A name as [`of`](Self::of) gives it, as it is written.
+    /// A name from [`of`](Self::of) as a saved file has it, with its prefix.
     pub(crate) fn written(&self, name: String) -> String {
         let mut heads = self.heads.iter().map(|(_, theirs)| *theirs);
         if heads.any(|head| name.strip_prefix(head).is_some_and(|rest| rest.starts_with('.'))) {
@@ -71,11 +73,11 @@ impl Names {
         format!("{}{name}", self.prefixes.first().unwrap_or(&""))
     }
 
-    /// Names as today's files have them → names as this file has them: without the prefix, `weight` and `bias` for the
-    /// `gamma` and `beta` of old conversions.
+    /// A map from canonical names to the names of this file. A canonical name has no prefix, and `weight` and `bias`
+    /// instead of the `gamma` and `beta` of old conversions.
     ///
-    /// Of two names for one tensor the one without prefix counts, then that with the prefix that is first; the other stays
-    /// under its own name.
+    /// If two names become the same canonical name, the name without prefix counts, else the name with the earlier
+    /// prefix. The other name stays as it is.
     pub(crate) fn canonical<'a>(
         &self,
         names: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! What a checkpoint held, against what a model needs.
+//! Compares the tensors of a checkpoint with the tensors that a model needs.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::{Error, Result};
 pub struct Misshaped {
     /// Its name in the file.
     pub name: String,
-    /// The shape the model's configuration gives it.
+    /// The shape that the model needs.
     pub expected: Vec<usize>,
     /// Type and shape in the file.
     pub got: String,
 }
 
-/// What became of the tensors of a checkpoint: a few lines for a person.
+/// What happened to the tensors of a checkpoint; its text is a few lines for a person.
 ///
 /// ```
 /// use itm_core::weights::LoadReport;
@@ -35,30 +35,30 @@ pub struct Misshaped {
 pub struct LoadReport {
     /// The folder or the file.
     pub place: String,
-    /// How many tensors of the file went into the model.
+    /// Number of tensors of the file that went into the model.
     pub loaded: usize,
     /// Needed, but not in the file.
     pub missing: Vec<String>,
-    /// Not in the file, which may lack them: the model has its own.
+    /// Optional tensors that are not in the file: the model keeps its own values.
     pub absent: Vec<String>,
-    /// In the file with another shape, or of a type that holds no real numbers.
+    /// In the file, but with another shape or with a type that cannot become f32.
     pub misshaped: Vec<Misshaped>,
-    /// In the file and known not to be needed: poolers, classifiers, language model heads.
+    /// In the file, but known not to be needed: poolers, classifiers, language model heads.
     pub unused: Vec<String>,
-    /// In the file and unknown.
+    /// In the file, but unknown.
     pub unexpected: Vec<String>,
 }
 
 impl LoadReport {
-    /// Itself, if the model got everything that it needs.
+    /// Returns the report if the model got all tensors that it needs.
     ///
     /// # Errors
-    /// If a tensor is missing or misshaped: one line that names all of them.
+    /// If a tensor is missing or misshaped: one line that names all such tensors.
     pub fn complete(self) -> Result<Self> {
         self.complete_for("its config.json", false)
     }
 
-    /// As [`complete`](Self::complete) for a caller that reads the tensors, and in a strict reading without an unknown one.
+    /// As [`complete`](Self::complete), with the name of the caller. With `strict`, unknown tensors are errors too.
     pub(super) fn complete_for(self, asked_by: &str, strict: bool) -> Result<Self> {
         let unknown = if strict { self.unexpected.as_slice() } else { &[] };
         if self.missing.is_empty() && self.misshaped.is_empty() && unknown.is_empty() {
@@ -83,7 +83,7 @@ impl fmt::Display for LoadReport {
             n => write!(f, "\n  {n} {what}: {}", names.join(", ")),
         };
         line("missing", &self.missing)?;
-        line("not there, the model has its own", &self.absent)?;
+        line("not in the file, the model keeps its own", &self.absent)?;
         let shape = |m: &Misshaped| format!("{} of {}, not {:?}", m.name, m.got, m.expected);
         line("misshaped", &self.misshaped.iter().map(shape).collect::<Vec<_>>())?;
         line("of other heads, not needed", &self.unused)?;

@@ -23,7 +23,7 @@ impl SafeFile {
         let (place, bytes) = (path.display().to_string(), FileBytes::open(path)?);
         let (header, metadata) = SafeTensors::read_metadata(&bytes)
             .map_err(|e| Error::invalid(&place, "a safetensors file", e))?;
-        let start = header + size_of::<u64>(); // that the values fill the rest of the file was checked
+        let start = header + size_of::<u64>(); // `read_metadata` checked that the values fill the rest of the file
         Ok(Self { place, bytes, start, metadata })
     }
 
@@ -42,7 +42,7 @@ impl SafeFile {
         Ok((format!("{:?}", info.dtype), info.shape.clone()))
     }
 
-    /// The values as f32; `None` if they are no real numbers.
+    /// The values as f32; `None` if the type is none of F32, F64, F16 and BF16.
     pub(super) fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>> {
         let info = self.info(name)?;
         let (from, to) = info.data_offsets;
@@ -57,7 +57,7 @@ impl SafeFile {
     }
 }
 
-/// Values from their bytes, one chunk each.
+/// Converts bytes to values; each chunk of `N` bytes is one value.
 pub(super) fn chunked<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&chunk| value(chunk)).collect()
 }

@@ -1,4 +1,4 @@
-//! A module's weights as a file that `transformers` reads.
+//! Writes the weights of a module to a file that `transformers` can read.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use serde::Serialize;
 use super::{Names, Reshaped, transposed};
 use crate::{Error, Result};
 
-/// Writes `config.json` and `model.safetensors`, each under another name first.
+/// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
 ///
 /// # Errors
-/// What the operating system refuses.
+/// If the operating system refuses a write.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -36,10 +36,10 @@ pub fn save<M: Module>(
     })
 }
 
-/// Writes one file in the safetensors format, under another name first.
+/// Writes one file in the safetensors format. It is first written under a temporary name, then renamed.
 ///
 /// # Errors
-/// What the operating system refuses.
+/// If the operating system refuses a write.
 ///
 /// # Panics
 /// If a parameter of the module has no name in the table.
@@ -99,7 +99,7 @@ impl ModuleVisitor for Save<'_> {
     }
 }
 
-/// A tensor that becomes bytes when its turn has come: one is in memory at a time.
+/// A tensor that becomes bytes only when it is written, so that the bytes of only one tensor are in memory.
 struct Lazy {
     shape: Vec<usize>,
     value: Tensor<2>,

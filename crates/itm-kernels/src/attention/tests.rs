@@ -37,7 +37,7 @@ fn golden_forward_and_backward() {
     on_every_instruction_set(agrees_with_the_golden);
 }
 
-/// Three blocks of queries, the last a short one, against the sums written down.
+/// Three blocks of queries, the last one short, against the plain sums.
 #[test]
 fn several_blocks_of_queries_are_one_sum() {
     let (l, d, n) = (2 * QUERIES + 9, 4, QUERIES + 50);
@@ -71,7 +71,7 @@ fn several_blocks_of_queries_are_one_sum() {
     }
     let past = &got[n * 3 * d..];
     let unused = past.chunks_exact(3 * d).all(|p| p[d..].iter().all(|&x| x == 0.0));
-    assert!(unused, "positions that are no keys have no gradient as such");
+    assert!(unused, "positions that are no keys have no gradient of key and value");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_number_of_threads_changes_no_bit() {
     });
 }
 
-/// What stands at positions that are no keys does not matter to the others.
+/// The values at positions that are no keys do not change the other positions.
 #[test]
 fn padding_changes_nothing() {
     let mut qkv = golden()["qkv"].clone();
@@ -94,7 +94,7 @@ fn padding_changes_nothing() {
     assert_eq!(after[..8 * D], before[..8 * D]);
 }
 
-/// Scores far apart, and equal ones beyond what exp can hold.
+/// Scores far apart and beyond the range of exp.
 #[test]
 fn large_scores_are_finite() {
     let heads = Heads { heads: 1, keys: vec![2], dropout: None };

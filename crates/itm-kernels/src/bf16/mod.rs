@@ -1,4 +1,4 @@
-//! Products of bf16 operands with f32 sums: half the bytes and twice the multiplications of an f32 product.
+//! Products of bf16 operands with f32 sums: half the bytes of an f32 product, twice the products per instruction.
 //!
 //! ```text
 //! C = S + Ã B̃,   ã = round(a),  b̃ = round(b)
@@ -8,17 +8,17 @@
 //! |---|---|---|
 //! | Ã | [`Rows`]: the left operand, rounded | `[m, k]` |
 //! | B̃ | [`Columns`]: the right operand, rounded | `[k, n]` |
-//! | S | [`Start`], or what stands in the destination | `[m, n]` |
+//! | S | [`Start`], or the values in the destination | `[m, n]` |
 //! | round | [`round`]: to the nearest number with 8 significant bits | |
 //!
-//! Operands are rounded where they are packed, and may be used many times then. Nothing else is rounded to bf16: products
+//! Packing rounds an operand once; a packed operand can be used many times. Nothing else is rounded to bf16: products
 //! are exact inside a sum, and sums are f32.
 //!
 //! # The order of sums
-//! Each value of the product has one order, a function of `k` alone. The depth is cut into `p = ⌈k / 1024⌉` passes of equal
-//! length `q` (in pairs, the last one may be shorter). A pass adds its products one by one to 0, the second of each pair
-//! before the first. The passes' sums are added to the start in their order. Thus the number of threads changes no bit, and
-//! neither do the other rows and columns.
+//! Each value of the product is summed in one order, which depends only on `k`. The depth is cut into
+//! `p = ⌈k / 1024⌉` passes of equal length `q` (whole pairs; the last pass may be shorter). A pass adds its products
+//! one by one to 0, the second of each pair before the first. The sums of the passes are added to the start in their
+//! order. So neither the number of threads nor the other rows and columns change a bit.
 //!
 //! # Errors of the result
 //! For finite operands whose roundings are finite, with no value or product below 2⁻¹²⁶, and with `u = 2⁻²⁴`:
@@ -27,12 +27,13 @@
 //! |ĉ − c| ≤ ((1 + 2⁻⁸)² (1 + γ) − 1) Σ |a| |b|  +  γ |s|,    γ = j u / (1 − j u),   j = q + p
 //! ```
 //!
-//! as each term carries two roundings to bf16 and at most `j` of f32. A step whose result is below 2⁻¹²⁶ gives 0, and an
-//! operand below it counts as 0. NaN and infinities stay what they are.
+//! because each term has two roundings to bf16 and at most `j` roundings to f32. A step whose result is below 2⁻¹²⁶
+//! gives 0, and an operand below 2⁻¹²⁶ counts as 0. NaN and infinities are kept.
 //!
 //! # Processors
-//! [`supported`] ones have AVX512-BF16. Elsewhere the same arithmetic runs step by step and gives the same bits (a NaN may
-//! carry others), far slower than an f32 product: it is there for tests. Ask first.
+//! [`supported`] says whether the processor has AVX512-BF16. Other processors run the same arithmetic step by step
+//! and give the same bits (only the bits of a NaN may differ). This is far slower than an f32 product and is meant
+//! for tests, so call [`supported`] first.
 //!
 //! ```
 //! use itm_kernels::bf16::{Columns, Rows, Start, View, product_new};
@@ -61,35 +62,35 @@ pub use start::Start;
 pub use value::{round, widen};
 pub use view::View;
 
-/// Rows of a tile, lanes of a left operand's panel.
+/// Rows of a tile, and lanes of a left panel.
 const ROWS: usize = 8;
-/// Columns of a tile, lanes of a right operand's panel: three registers.
+/// Columns of a tile, and lanes of a right panel: three registers.
 const COLUMNS: usize = 48;
-/// Side of a cell: what one task packs, 144 KiB of values. Whole panels of both widths, and whole lines of cache.
+/// Side of a cell, which one task packs: 144 KiB of values, whole panels of both widths, and whole cache lines.
 const CELL: usize = 192;
 
-/// Whether this processor multiplies bf16 numbers itself: AVX-512 F, BW and BF16.
+/// Whether this processor has instructions for bf16 products: AVX-512 F, BW and BF16.
 pub fn supported() -> bool {
     !matches!(Engine::best(), Engine::Emulated)
 }
 
-/// Who computes.
+/// How products are computed.
 #[derive(Debug, Clone, Copy)]
 enum Engine {
-    /// The processor.
+    /// With the instructions of the processor.
     #[cfg(target_arch = "x86_64")]
     Processor(Checked),
-    /// The same arithmetic, step by step.
+    /// With the same arithmetic, step by step.
     Emulated,
 }
 
-/// Made by [`Engine::best`] alone, where the processor has AVX-512 F, BW and BF16.
+/// Says that the processor has AVX-512 F, BW and BF16. Only [`Engine::best`] makes it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 struct Checked(());
 
 impl Engine {
-    /// The processor, if it can; the standard library keeps what it found.
+    /// The processor if it has the instructions. The standard library detects features once and keeps the result.
     fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")

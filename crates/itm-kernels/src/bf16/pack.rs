@@ -6,21 +6,21 @@ use rayon::prelude::*;
 
 use super::{CELL, COLUMNS, Engine, ROWS, View, turn};
 
-/// Bytes of a cache line, where a register's load begins.
+/// Bytes of a cache line. Loads of registers start at a cache line.
 const ALIGNMENT: usize = 64;
 
-/// An operand of [`product`](super::product()): `lanes` rows or columns, `depth` values long, along which products are summed.
+/// An operand of [`product`](super::product()): `lanes` rows or columns of `depth` values. Sums run along the depth.
 ///
 /// ```text
 /// panel p, pair t, lane i:   round(lane i + p·WIDTH, value 2 t)  and above it  round(…, value 2 t + 1)
 /// ```
 ///
-/// Lanes that fill the last panel are 0, and so is the value that an odd depth lacks. The operand takes 2 bytes a value.
+/// The lanes that fill the last panel are 0, and so is the value after an odd depth. A value takes 2 bytes.
 #[derive(Debug, Clone)]
 pub struct Packed<const WIDTH: usize> {
-    /// Pairs, behind some zeros.
+    /// Some zeros, then the pairs.
     data: Vec<u32>,
-    /// The zeros' number: the first pair lies at the start of a cache line.
+    /// Number of these zeros. They put the first pair at the start of a cache line.
     skip: usize,
     lanes: usize,
     depth: usize,
@@ -37,7 +37,7 @@ impl Rows {
         one(Engine::best(), a, Vec::new())
     }
 
-    /// [`Rows::pack`] in the memory of this one.
+    /// [`Rows::pack`] in the memory of this operand.
     pub fn repack(&mut self, a: View) {
         *self = one(Engine::best(), a, take(&mut self.data));
     }
@@ -49,35 +49,35 @@ impl Columns {
         one(Engine::best(), b.t(), Vec::new())
     }
 
-    /// [`Columns::pack`] in the memory of this one.
+    /// [`Columns::pack`] in the memory of this operand.
     pub fn repack(&mut self, b: View) {
         *self = one(Engine::best(), b.t(), take(&mut self.data));
     }
 }
 
-/// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over it.
+/// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
 pub fn pack_weight(weight: View) -> (Columns, Columns) {
     both(Engine::best(), weight.t(), [Vec::new(), Vec::new()])
 }
 
-/// [`pack_weight`] in the memory of what it gave before.
+/// [`pack_weight`] in the memory of an earlier result.
 pub fn repack_weight(packed: &mut (Columns, Columns), weight: View) {
     let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
     *packed = both(Engine::best(), weight.t(), memory);
 }
 
-/// An output's gradient as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over it.
+/// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
 pub fn pack_gradient(grad: View) -> (Rows, Columns) {
     both(Engine::best(), grad, [Vec::new(), Vec::new()])
 }
 
-/// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over it.
+/// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
 pub fn pack_input(x: View) -> (Rows, Rows) {
     both(Engine::best(), x, [Vec::new(), Vec::new()])
 }
 
 impl<const WIDTH: usize> Packed<WIDTH> {
-    /// Number of rows of a left operand, of columns of a right one.
+    /// Number of rows of a left operand, or of columns of a right operand.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
@@ -111,11 +111,11 @@ pub(super) fn one<const WIDTH: usize>(
     cells.into_par_iter().zip(corners).for_each(|(cell, at)| {
         fill(engine, cell, from.part(at, CELL));
     });
-    // SAFETY: `fill` was called with each cell, as there are as many corners, and it writes all of a cell.
+    // SAFETY: `fill` was called with each cell, because there is one corner per cell, and it writes all of a cell.
     unsafe { room.filled() }
 }
 
-/// The rows of `from` as lanes, and its columns as lanes. A cell is read for both while it lies in the cache.
+/// Two operands: the rows of `from` as lanes, and its columns as lanes. Each cell is read for both while it is cached.
 #[allow(unsafe_code)] // memory that is written before it is read
 pub(super) fn both<const P: usize, const Q: usize>(
     engine: Engine,
@@ -137,7 +137,7 @@ pub(super) fn both<const P: usize, const Q: usize>(
         fill(engine, rows, from);
         fill(engine, cols, from.t());
     });
-    // SAFETY: `fill` was called with each of the high · across cells of both, taken once each, and it writes all of a cell.
+    // SAFETY: `fill` was called once with each of the high · across cells of both, and it writes all of a cell.
     unsafe { (rows.filled(), cols.filled()) }
 }
 
@@ -147,10 +147,10 @@ fn corners(from: View) -> Vec<[usize; 2]> {
     firsts(from.rows()).flat_map(|i| firsts(from.cols()).map(move |j| [i, j])).collect()
 }
 
-/// Of each panel the pairs inside one cell, equally many.
+/// The pairs of each panel inside one cell; each panel has the same number.
 pub(super) type Cell<'a, const WIDTH: usize> = Vec<&'a mut [[MaybeUninit<u32>; WIDTH]]>;
 
-/// Memory of an operand that is being packed: behind the zeros that stand in it, `size` places.
+/// Memory of an operand during packing: some zeros, then `size` places.
 struct Room<const WIDTH: usize> {
     data: Vec<u32>,
     size: usize,
@@ -168,7 +168,7 @@ impl<const WIDTH: usize> Room<WIDTH> {
         Self { data, size, lanes, depth }
     }
 
-    /// All places in cells, in the order of [`corners`].
+    /// All places, divided into cells in the order of [`corners`].
     fn cells(&mut self) -> Vec<Cell<'_, WIDTH>> {
         let (pairs, across) = (self.depth.div_ceil(2).max(1), self.depth.div_ceil(CELL));
         let mut cells = Vec::new();
@@ -190,18 +190,19 @@ impl<const WIDTH: usize> Room<WIDTH> {
     unsafe fn filled(self) -> Packed<WIDTH> {
         let Self { mut data, size, lanes, depth } = self;
         let skip = data.len();
-        // SAFETY: the places follow the zeros, there is room for both, and each place was written by this function's contract.
+        // SAFETY: the places follow the zeros, there is room for both, and by the contract of this function each
+        // place is written.
         unsafe { data.set_len(skip + size) };
         Packed { data, skip, lanes, depth }
     }
 }
 
-/// One cell: rows of `from` as lanes. Writes every place.
+/// Packs one cell: the rows of `from` are the lanes. Writes every place.
 #[allow(unsafe_code)] // a call below a feature check
 fn fill<const WIDTH: usize>(engine: Engine, mut to: Cell<WIDTH>, from: View) {
     match engine {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Checked` was made where the processor has every feature of the function.
+        // SAFETY: `Checked` exists only if the processor has every feature of the function.
         Engine::Processor(_) => unsafe { turn::processor(&mut to, from) },
         Engine::Emulated => turn::emulated(&mut to, from),
     }

@@ -7,18 +7,18 @@ use rayon::prelude::*;
 use super::start::Base;
 use super::{COLUMNS, Columns, Engine, ROWS, Rows, Start, tile};
 
-/// Pairs of one pass: of a panel of each operand 16 and 96 KiB.
+/// Pairs of one pass: 16 KiB of a left panel and 96 KiB of a right panel.
 pub(super) const PASS: usize = 512;
-/// Rows of a part: over one pass, 512 KiB.
+/// Rows of a part: 512 KiB per pass.
 const PART_ROWS: usize = 256;
 /// Columns of a part.
 const PART_COLUMNS: usize = 16 * COLUMNS;
-/// Parts are made smaller until there are this number of parts, for threads to share.
+/// Parts are made smaller until there are at least this number, for threads to share.
 const PARTS: usize = 16;
-/// Products of pairs that are not worth another thread: some 10 µs.
+/// Up to this number of products of pairs, some 10 µs, another thread is not worth it.
 const SMALL: usize = 1 << 20;
 
-/// `to = S + A B`. Row `i` lies from `i · stride` on; what lies between rows stays as it is.
+/// `to = S + A B`. Row `i` starts at `i · stride`; values between rows stay as they are.
 ///
 /// # Panics
 /// If the operands, the start or the destination do not fit.
@@ -26,7 +26,7 @@ pub fn product(to: &mut [f32], stride: usize, start: Start, a: &Rows, b: &Column
     product_by(Engine::best(), to, stride, start, a, b);
 }
 
-/// `to += A B`, laid out as in [`product`].
+/// `to += A B`, with the layout of [`product`].
 ///
 /// # Panics
 /// If the operands or the destination do not fit.
@@ -44,7 +44,7 @@ pub fn product_new(start: Start, a: &Rows, b: &Columns) -> Vec<f32> {
     let mut to = Vec::with_capacity(n);
     let places = &mut to.spare_capacity_mut()[..n];
     compute(Engine::best(), places, b.lanes(), Base::New(start), a, b);
-    // SAFETY: there is room for n values. `compute` has written n in each row, and as rows lie n apart, all of them.
+    // SAFETY: there is room for n values. `compute` has written every row, and there is no gap between rows.
     unsafe { to.set_len(n) };
     to
 }
@@ -61,17 +61,17 @@ pub(super) fn product_by(
 }
 
 pub(super) fn add_product_by(engine: Engine, to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
-    compute(engine, places(to), stride, Base::Held, a, b); // `places` are places of values
+    compute(engine, places(to), stride, Base::Held, a, b); // `places` holds values
 }
 
-/// Values as places for values.
+/// Initialised values as places to write to.
 #[allow(unsafe_code)] // the same memory under another type
 fn places(to: &mut [f32]) -> &mut [MaybeUninit<f32>] {
-    // SAFETY: the layout is the same, and this module writes nothing but values there.
+    // SAFETY: the layout is the same, and this module writes only values there.
     unsafe { &mut *(std::ptr::from_mut(to) as *mut [MaybeUninit<f32>]) }
 }
 
-/// With [`Base::New`], writes the first `n` places of every row; writes no others.
+/// With [`Base::New`], writes the first `n` places of every row. Never writes other places.
 fn compute(
     engine: Engine,
     to: &mut [MaybeUninit<f32>],
@@ -98,13 +98,13 @@ fn compute(
     }
 }
 
-/// One part of the product: neighbouring panels of both operands, and the rows' pieces where their product belongs.
+/// One part of the product: neighbouring panels of both operands, and the pieces of rows that receive their product.
 struct Part<'a> {
     /// Number of the first panel of rows.
     i: usize,
     /// Number of the first panel of columns.
     j: usize,
-    /// Equally long pieces.
+    /// Pieces of equal length.
     rows: Vec<&'a mut [MaybeUninit<f32>]>,
 }
 
@@ -124,7 +124,8 @@ fn split(to: &mut [MaybeUninit<f32>], stride: usize, m: usize, n: usize) -> Vec<
     parts
 }
 
-/// Panels of rows and of columns: equal parts, a function of the shape. No sum depends on it.
+/// Panels of rows and of columns per part. Parts are equal, and only the shape decides their size. No sum depends on the
+/// size.
 fn panels_of_a_part(m: usize, n: usize) -> [usize; 2] {
     let panels = [m.div_ceil(ROWS), n.div_ceil(COLUMNS)];
     let mut parts = [m.div_ceil(PART_ROWS), n.div_ceil(PART_COLUMNS)];
@@ -141,7 +142,7 @@ fn panels_of_a_part(m: usize, n: usize) -> [usize; 2] {
 impl Part<'_> {
     fn compute(mut self, engine: Engine, base: Base, a: &Rows, b: &Columns) {
         let pairs = a.pairs();
-        let passes = pairs.div_ceil(PASS).max(1); // one without pairs writes the start
+        let passes = pairs.div_ceil(PASS).max(1); // without pairs, one pass writes the start
         let length = pairs.div_ceil(passes);
         for pass in 0..passes {
             let depth = pass * length..pairs.min((pass + 1) * length);
@@ -168,7 +169,7 @@ fn tile(
 ) {
     match engine {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Checked` was made where the processor has every feature of the function.
+        // SAFETY: `Checked` exists only if the processor has every feature of the function.
         Engine::Processor(_) => unsafe { tile::processor(a, b, rows, at, base) },
         Engine::Emulated => tile::emulated(a, b, rows, at, base),
     }

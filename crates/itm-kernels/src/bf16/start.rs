@@ -1,6 +1,6 @@
-//! What a product is added to.
+//! The values that a product is added to.
 
-/// What a product is added to.
+/// The values that a product is added to.
 #[derive(Debug, Clone, Copy)]
 pub enum Start<'a> {
     /// Nothing.
@@ -9,17 +9,17 @@ pub enum Start<'a> {
     Row(&'a [f32]),
 }
 
-/// What the sums of a pass are added to.
+/// The values that the sums of a pass are added to.
 #[derive(Clone, Copy)]
 pub(super) enum Base<'a> {
-    /// The start; what stands in the destination is not read.
+    /// The start; the destination is not read.
     New(Start<'a>),
-    /// The values in the destination. There must be some: who makes this answers for it.
+    /// The values in the destination. Code that makes this must make sure that they are initialised.
     Held,
 }
 
 impl Base<'_> {
-    /// The same for the columns from one on.
+    /// The same base for the columns from `column` on.
     pub(super) fn at_column(self, column: usize) -> Self {
         match self {
             Self::New(Start::Row(row)) => Self::New(Start::Row(&row[column..])),

@@ -1,4 +1,5 @@
-//! The packed operands and their product: against f64, against the same arithmetic step by step, and inside their bounds.
+//! Packed operands and their product: against f64, against the same arithmetic step by step, and without writes out
+//! of bounds.
 
 use super::pack::{both, one};
 use super::product::{PASS, add_product_by, product_by};
@@ -6,7 +7,7 @@ use super::*;
 use crate::random::unit;
 use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
 
-/// `[m, k, n]`: nothing, one, odd numbers, less and more than a tile, a cell and a part, a pass and its neighbours.
+/// `[m, k, n]`: zero, one and odd sizes, and sizes around a tile, a cell, a part and a pass.
 const SHAPES: [[usize; 3]; 20] = [
     [0, 3, 5],
     [3, 0, 5],
@@ -34,7 +35,7 @@ fn plain(data: &[f32], rows: usize, cols: usize) -> View<'_> {
     View::new(data, rows, cols)
 }
 
-/// All pairs of an operand, without what lies before them.
+/// All pairs of an operand, without the zeros before them.
 fn pairs<const WIDTH: usize>(of: &Packed<WIDTH>) -> Vec<u32> {
     let panels = of.lanes().div_ceil(WIDTH);
     (0..panels).flat_map(|p| of.panel(p).as_flattened().to_vec()).collect()
@@ -48,7 +49,7 @@ fn bounds(k: usize) -> [f64; 2] {
     [(1.0 + 1.0 / 256f64).powi(2) * (1.0 + gamma) - 1.0, gamma]
 }
 
-/// Against sums in f64 of the same operands, not rounded, with a start and added to what stands there.
+/// Against sums in f64 of the operands before rounding: once with a start, once added to present values.
 #[test]
 fn errors_are_inside_the_bound() {
     for [m, k, n] in SHAPES {
@@ -73,7 +74,7 @@ fn errors_are_inside_the_bound() {
     }
 }
 
-/// 1 + 2⁻⁸ is a tie and becomes 1: the bound is reached but for a hundredth.
+/// 1 + 2⁻⁸ is a tie and becomes 1: the error is more than 0.99 of the bound.
 #[test]
 fn the_bound_is_not_loose() {
     let tie = 1.0 + 1.0 / 256.0;
@@ -102,13 +103,13 @@ fn whole_numbers_are_exact() {
     }
 }
 
-/// Any bits: the numbers of all sizes, subnormal ones, infinities and NaN.
+/// Any bits: numbers of all sizes, subnormal numbers, infinities and NaN.
 fn bits(n: usize, seed: u64) -> Vec<f32> {
     let half = |k| (unit(seed, k) * 65536.0) as u32;
     (0..n as u64).map(|k| f32::from_bits(half(2 * k) << 16 | half(2 * k + 1))).collect()
 }
 
-/// Numbers near 2⁻⁶², whose products lie around the smallest normal number.
+/// Numbers near 2⁻⁶², whose products are around the smallest normal number.
 fn small(n: usize, seed: u64) -> Vec<f32> {
     random(n, seed).into_iter().map(|x| x * 2f32.powi(-60)).collect()
 }
@@ -118,7 +119,8 @@ fn same(got: &[f32], want: &[f32]) -> bool {
     got.len() == want.len() && got.iter().zip(want).all(same)
 }
 
-/// The processor and its emulation, where there is such a processor: packed operands and products, bit for bit.
+/// The processor and its emulation give the same packed operands and products, bit for bit. Without such a processor,
+/// both sides are the emulation.
 #[test]
 fn the_processor_does_what_the_emulation_does() {
     for make in [random, bits, small] {
@@ -141,7 +143,7 @@ fn the_processor_does_what_the_emulation_does() {
     }
 }
 
-/// Steps of a sum at the ends of the range, one by one: a depth of 2, sums that a first product brings there.
+/// Single steps of a sum at the ends of the range: the depth is 2, and the first product brings the sum there.
 #[test]
 fn single_steps_agree_at_the_ends_of_the_range() {
     let near = |n: usize, seed, exponent: i32| -> Vec<f32> {
@@ -161,7 +163,7 @@ fn single_steps_agree_at_the_ends_of_the_range() {
     }
 }
 
-/// What the processor rounds, it rounds as [`round`] does: every upper half, on both sides of ties.
+/// The processor rounds as [`round`] does, for every upper half and on both sides of ties.
 #[test]
 fn every_number_is_rounded_alike() {
     let lower = [0u32, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF];
@@ -182,7 +184,7 @@ fn every_number_is_rounded_alike() {
     }
 }
 
-/// Infinities and NaN come out where they went in, and nowhere else: not through what fills panels and pairs.
+/// Infinities and NaN reach only the sums that contain them. The padding of panels and pairs does not spread them.
 #[test]
 fn what_is_no_number_stays_so() {
     let (m, k, n) = (9, 5, 50);
@@ -204,7 +206,7 @@ fn what_is_no_number_stays_so() {
     }
 }
 
-/// A matrix in a slice with gaps, by both strides, is packed as its copy without gaps.
+/// A matrix with any two strides is packed like its copy without gaps.
 #[test]
 fn views_are_packed_as_their_copies() {
     for [rows, cols] in [[1, 1], [5, 3], [16, 32], [50, 70], [200, 33], [33, 200], [196, 400]] {
@@ -225,7 +227,7 @@ fn views_are_packed_as_their_copies() {
     }
 }
 
-/// One pass over a matrix gives what two give; memory that held something else is as good as new.
+/// One pass over a matrix gives the same operands as two passes, also in memory that was used before.
 #[test]
 fn both_at_once_are_each_alone() {
     let dirty = || vec![u32::MAX; 100_000];
@@ -252,7 +254,7 @@ fn both_at_once_are_each_alone() {
     }
 }
 
-/// Every value of the product is written, and nothing between rows, before or behind them.
+/// Every value of the product is written, and nothing before, between or behind its rows.
 #[test]
 fn nothing_beyond_the_product_is_written() {
     for [m, k, n] in SHAPES {
@@ -281,7 +283,7 @@ fn nothing_beyond_the_product_is_written() {
     }
 }
 
-/// The same bits on any number of threads, of operands and products, and of a part alone.
+/// A product has the same bits on any number of threads, and each value has the same bits when it is computed alone.
 #[test]
 fn threads_and_neighbours_change_no_bit() {
     let (m, k, n) = (300, 1500, 800);

@@ -7,9 +7,9 @@ use super::value::dot;
 use super::{COLUMNS, ROWS};
 use crate::dispatch::multiversion;
 
-/// Adds the products of two panels' parts to the columns from `at` on of at most 8 rows, step by step.
+/// Adds the product of two parts of panels to at most 8 rows, from column `at` on, step by step.
 ///
-/// With [`Base::New`] every such place is written, up to the 48th column.
+/// With [`Base::New`] it writes every place of these rows from `at` on, up to 48 columns.
 pub(super) fn emulated(
     a: &[[u32; ROWS]],
     b: &[[u32; COLUMNS]],
@@ -31,7 +31,7 @@ multiversion! {
         a: &[[u32; super::ROWS]],
         b: &[[u32; super::COLUMNS]],
     ) {
-        let _ = FMA; // each step is fused, in software where there is no instruction
+        let _ = FMA; // each step is fused, in software if there is no instruction
         for (r, sums) in tile.iter_mut().enumerate() {
             for (a, b) in a.iter().zip(b) {
                 sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum = dot(*sum, a[r], b));
@@ -40,7 +40,7 @@ multiversion! {
     }
 }
 
-#[allow(unsafe_code)] // values that stand there
+#[allow(unsafe_code)] // values already in the destination
 fn put(sums: &[f32; COLUMNS], to: &mut [MaybeUninit<f32>], base: Base) {
     let places = to.iter_mut().zip(sums);
     match base {
@@ -48,7 +48,7 @@ fn put(sums: &[f32; COLUMNS], to: &mut [MaybeUninit<f32>], base: Base) {
         Base::New(Start::Row(row)) => {
             places.zip(row).for_each(|((to, &sum), &start)| _ = to.write(start + sum));
         }
-        // SAFETY: with `Held` there are values, by its contract.
+        // SAFETY: by the contract of `Held`, the destination has values.
         Base::Held => places.for_each(|(to, &sum)| *unsafe { to.assume_init_mut() } += sum),
     }
 }
@@ -70,10 +70,10 @@ mod x86 {
     /// Registers of a row.
     const WIDE: usize = COLUMNS / LANES;
 
-    /// 24 of the 32 registers; the others hold three of `b` and one value of `a`.
+    /// 24 of the 32 registers. The other registers hold a row of `b` and one value of `a`.
     type Sums = [[__m512; WIDE]; ROWS];
 
-    /// [`emulated`](super::emulated) by the processor.
+    /// [`emulated`](super::emulated) with the instructions of the processor.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(in super::super) fn processor(
         a: &[[u32; ROWS]],
@@ -82,7 +82,7 @@ mod x86 {
         at: usize,
         base: Base,
     ) {
-        // The rows lie far apart: they arrive while the sums are computed.
+        // The rows are far apart in memory, so they are fetched while the sums are computed.
         for row in rows.iter() {
             for c in 0..WIDE {
                 _mm_prefetch::<_MM_HINT_ET0>(row.as_ptr().wrapping_add(at + LANES * c).cast());
@@ -126,8 +126,8 @@ mod x86 {
             let left = to.len().saturating_sub(LANES * c);
             let mask = if left < LANES { (1 << left) - 1 } else { !0 };
             let to = to.as_mut_ptr().wrapping_add(LANES * c).cast::<f32>();
-            // SAFETY: the mask has a bit for each value from 16 c on that `to` has, and for no other; only those are read
-            // and written. `row` is as long as `to`, as asserted. With `Held` there are values, by its contract.
+            // SAFETY: the mask has a bit for each value of `to` from 16 c on, and no other bit; only these values are
+            // read and written. `row` is as long as `to`, as asserted. By the contract of `Held`, `to` has values.
             unsafe {
                 let sum = match base {
                     Base::New(Start::Zero) => sum,

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::{View, value::pair};
 
-/// Rows of `from` as lanes, value by value. Writes every place.
+/// Writes the rows of `from` as lanes, value by value, to every place of `to`.
 pub(super) fn emulated<const WIDTH: usize>(
     to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
     from: View,
@@ -22,7 +22,7 @@ pub(super) fn emulated<const WIDTH: usize>(
 pub(super) use x86::processor;
 
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)] // registers from arrays, and as other types
+#[allow(unsafe_code)] // loads, stores and transmutes of registers
 mod x86 {
     use std::arch::x86_64::*;
     use std::array::from_fn;
@@ -40,7 +40,7 @@ mod x86 {
     /// 16 lanes of 16 pairs.
     type Square = [__m512; SIDE];
 
-    /// [`emulated`](super::emulated) by the processor.
+    /// [`emulated`](super::emulated) with the instructions of the processor.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     pub(in super::super) fn processor<const WIDTH: usize>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
@@ -52,10 +52,10 @@ mod x86 {
         } else {
             along(to, pairs, from)
         }
-        _mm_sfence(); // what was streamed is in memory before another thread may read it
+        _mm_sfence(); // streamed values are in memory before another thread may read them
     }
 
-    /// Lanes lie one below the other: each gives a line of pairs, and squares of them are transposed.
+    /// Lanes are the rows of `from`: each lane gives a line of pairs, and squares of lines are transposed.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     fn along<const WIDTH: usize>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
@@ -81,7 +81,7 @@ mod x86 {
         }
     }
 
-    /// Lanes lie side by side, in the rows of `from`: two rows of values give one of pairs.
+    /// Lanes are the columns of `from`: two rows of values give one row of pairs.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     fn across<const WIDTH: usize>(
         to: &mut [&mut [[MaybeUninit<u32>; WIDTH]]],
@@ -108,10 +108,10 @@ mod x86 {
         }
     }
 
-    /// 16 lanes of a square into their places, as far as there are any; a panel is three squares wide, or half of one.
+    /// Writes the 16 lanes of a square to their places, if these exist. A panel is three squares or half a square wide.
     ///
-    /// Whole lines of cache are streamed: a weight comes back after all the others, and a line that is not fetched before it
-    /// is written saves a third of the traffic.
+    /// Whole cache lines are streamed, because a weight is used again only after all the others. A streamed line is
+    /// not fetched before it is written, which saves a third of the traffic.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn put<const WIDTH: usize>(
@@ -137,12 +137,12 @@ mod x86 {
         }
     }
 
-    /// A line past the cache into its place, which starts where a line of cache does.
+    /// Streams a line past the cache to its place, which must start at a cache line.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn stream(to: &mut [MaybeUninit<u32>; SIDE], line: &Line) {
         debug_assert!(to.as_ptr().addr().is_multiple_of(size_of::<Line>()));
-        // SAFETY: a register has the 16 pairs of both; `to` is aligned, as asserted, and borrowed mutably.
+        // SAFETY: `line` and `to` have the 16 pairs of a register; `to` is aligned, as asserted, and borrowed mutably.
         unsafe {
             let line = _mm512_loadu_si512(line.as_ptr().cast());
             _mm512_stream_si512(to.as_mut_ptr().cast(), line);
@@ -158,7 +158,7 @@ mod x86 {
         unsafe { transmute(both) }
     }
 
-    /// 16 times a value and the one below.
+    /// 16 pairs of a value and the value below it.
     #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
     #[inline]
     fn zipped(upper: &Values, lower: &Values) -> Line {
@@ -194,7 +194,7 @@ mod x86 {
         unsafe { transmute(square) }
     }
 
-    /// The transpose of 16 registers of 16 values: within quarters of registers, then quarters.
+    /// The transpose of 16 registers of 16 values: first within quarters of registers, then of the quarters.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn turn(mut a: Square) -> Square {

@@ -1,9 +1,9 @@
-//! One value, one pair, one step of a sum: what the processor computes, written out.
+//! One value, one pair and one step of a sum, computed as the processor does.
 
 /// The smallest normal number, of f32 and of bf16 alike.
 const NORMAL: f32 = f32::MIN_POSITIVE;
 
-/// The bits of the nearest bf16 number; of two that are equally near, the even one.
+/// The bits of the nearest bf16 number; a tie goes to the even number.
 ///
 /// ```text
 /// bf16 = the upper half of an f32: sign, 8 bits of exponent, 7 of mantissa
@@ -14,8 +14,8 @@ const NORMAL: f32 = f32::MIN_POSITIVE;
 /// |---|---|
 /// | NaN | NaN of the same sign, quiet |
 /// | ±∞ | ±∞ |
-/// | from ±(2 − 2⁻⁸)·2¹²⁷ on | ±∞ |
-/// | below 2⁻¹²⁶ | ±0, as the processor takes subnormal operands for 0 |
+/// | ±(2 − 2⁻⁸)·2¹²⁷ or beyond | ±∞ |
+/// | below 2⁻¹²⁶ | ±0, because the processor treats subnormal operands as 0 |
 ///
 /// ```
 /// use itm_kernels::bf16::{round, widen};
@@ -44,15 +44,16 @@ pub fn widen(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// Two neighbours along a sum, rounded: the first one in the lower half.
+/// Two neighbours along a sum, rounded; the first is in the lower half.
 #[inline(always)]
 pub(super) fn pair(first: f32, second: f32) -> u32 {
     u32::from(round(first)) | u32::from(round(second)) << 16
 }
 
-/// `sum + a b`, both of a pair: the second, then the first, each step fused and rounded once.
+/// Adds the two products of the pairs `a` and `b` to `sum`: first the second product, then the first. Each step is
+/// fused and rounded once.
 ///
-/// This is one lane of `vdpbf16ps`. Operands come from [`pair`] and sums from here, so none is subnormal.
+/// This is one lane of `vdpbf16ps`. Operands come from [`pair`] and sums from here, so no value is subnormal.
 #[inline(always)]
 pub(super) fn dot(sum: f32, a: u32, b: u32) -> f32 {
     let first = |pair: u32| f32::from_bits(pair << 16);
@@ -60,11 +61,12 @@ pub(super) fn dot(sum: f32, a: u32, b: u32) -> f32 {
     fused(first(a), first(b), fused(second(a), second(b), sum))
 }
 
-/// `a b + sum`, rounded once to nearest even; a result below 2⁻¹²⁶ is 0 of its sign.
+/// `a b + sum`, rounded once to nearest even; a result below 2⁻¹²⁶ becomes 0 with its sign.
 ///
-/// The processor rounds to 24 bits as if exponents had no end, and then looks whether the result is too small. So it drops
-/// what is below 2⁻¹²⁶ − 2⁻¹⁵¹; from there on it rounds up to 2⁻¹²⁶. The comparison is exact in f64: near that bound a
-/// product of two bf16 numbers and a normal sum have no bit below 2⁻¹⁶⁷, or the product is too small to matter.
+/// The processor rounds to 24 bits as if the exponent had no limit, and then tests whether the result is too small.
+/// So it drops results below 2⁻¹²⁶ − 2⁻¹⁵¹, and rounds results from this bound on up to 2⁻¹²⁶. The comparison is
+/// exact in f64: near this bound a product of two bf16 numbers and a normal sum have no bit below 2⁻¹⁶⁷, or the
+/// product is too small to matter.
 #[inline(always)]
 fn fused(a: f32, b: f32, sum: f32) -> f32 {
     const DROPPED: f64 = NORMAL as f64 * (1.0 - 1.0 / (1 << 25) as f64);
@@ -81,20 +83,20 @@ mod tests {
         pair(x, 0.0)
     }
 
-    /// By hand, on both sides of a tie, at the ends of the range, and what is no number.
+    /// By hand: both sides of a tie, the ends of the range, infinity and NaN.
     #[test]
     fn golden_round() {
         for (bits, want) in [
             (0x3F80_7FFF, 0x3F80),
-            (0x3F80_8000, 0x3F80), // a tie, down to the even one
+            (0x3F80_8000, 0x3F80), // a tie, down to the even number
             (0x3F80_8001, 0x3F81),
-            (0x3F81_8000, 0x3F82), // a tie, up to the even one
+            (0x3F81_8000, 0x3F82), // a tie, up to the even number
             (0xBF81_8000, 0xBF82),
             (0x3FFF_FFFF, 0x4000), // into the next binade
             (0x7F7F_7FFF, 0x7F7F), // the largest number
             (0x7F7F_8000, 0x7F80), // infinity
             (0xFF80_0000, 0xFF80),
-            (0x7F80_0001, 0x7FC0), // a signalling NaN stays one, and not infinity
+            (0x7F80_0001, 0x7FC0), // a signalling NaN becomes a quiet NaN, not infinity
             (0xFFFF_FFFF, 0xFFFF),
             (0x0080_0000, 0x0080), // 2⁻¹²⁶
             (0x007F_FFFF, 0x0000), // subnormal
@@ -104,7 +106,7 @@ mod tests {
         }
     }
 
-    /// No nearer number, for a number of each exponent and mantissa; half a unit in the eighth digit at most.
+    /// No bf16 number is nearer, and the error is at most 2⁻⁸ of the number.
     #[test]
     fn the_nearest_number() {
         for bits in (0x0080_0000..0x7F7F_0000u32).step_by(9973) {
@@ -116,14 +118,14 @@ mod tests {
         }
     }
 
-    /// The second of the pair comes first: 2²⁴ swallows a 1 that is added to it, but not 1 + 1.
+    /// The second product of a pair is added first: 2²⁴ + 1 rounds to 2²⁴.
     #[test]
     fn golden_order() {
         let big = (1u32 << 24) as f32;
         let (a, one) = (pair(-big, 1.0), pair(1.0, 1.0));
         assert_eq!(dot(big, a, one), 0.0); // (2²⁴ + 1 → 2²⁴) − 2²⁴
         assert_eq!(dot(big, pair(1.0, -big), one), 1.0); // (2²⁴ − 2²⁴) + 1
-        // Fused: (1 + 2⁻⁷)² = 1 + 2⁻⁶ + 2⁻¹⁴, and 2⁻²⁴ below it is not lost before the difference.
+        // (1 + 2⁻⁷)² − 1 = 2⁻⁶ + 2⁻¹⁴
         let x = 1.0 + 1.0 / 128.0;
         assert_eq!(dot(-1.0, bf(x), bf(x)), 1.0 / 64.0 + 1.0 / 16384.0);
     }

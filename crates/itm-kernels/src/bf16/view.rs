@@ -1,6 +1,6 @@
-//! A matrix as it lies in a slice.
+//! A view of a matrix in a slice.
 
-/// A matrix of `f32` in a slice, its rows and columns at any distance.
+/// A matrix of `f32` in a slice, with any stride of rows and of columns.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     data: &'a [f32],
@@ -20,7 +20,7 @@ impl<'a> View<'a> {
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
-    /// Value `(i, j)` lies at `i · row_stride + j · col_stride`; the arguments are `[rows, cols]` and the two strides.
+    /// Value `(i, j)` is at `i · row_stride + j · col_stride`. The arguments are `[rows, cols]` and the two strides.
     ///
     /// # Panics
     /// If `data` ends before the last value.
@@ -37,7 +37,7 @@ impl<'a> View<'a> {
         Self { data, rows, cols, row_stride, col_stride }
     }
 
-    /// Rows become columns. Nothing moves.
+    /// The transpose; no value moves.
     pub fn t(self) -> Self {
         let Self { data, rows, cols, row_stride, col_stride } = self;
         Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
@@ -59,20 +59,20 @@ impl<'a> View<'a> {
         self.row_stride == 1 && self.col_stride != 1
     }
 
-    /// At most `size` rows and columns from `(i, j)` on, which is inside.
+    /// At most `size` rows and columns from `(i, j)` on. `(i, j)` must be inside the matrix.
     pub(super) fn part(self, [i, j]: [usize; 2], size: usize) -> Self {
         let data = &self.data[i * self.row_stride + j * self.col_stride..];
         Self { data, rows: size.min(self.rows - i), cols: size.min(self.cols - j), ..self }
     }
 
-    /// Value `(i, j)`, 0 beyond the matrix.
+    /// Value `(i, j)`, or 0 beyond the matrix.
     #[inline(always)]
     pub(super) fn get(&self, i: usize, j: usize) -> f32 {
         let inside = i < self.rows && j < self.cols;
         if inside { self.data[i * self.row_stride + j * self.col_stride] } else { 0.0 }
     }
 
-    /// Row `i` where its values are neighbours; nothing beyond the matrix and where they are not.
+    /// Row `i` if its values are neighbours; empty if not, and beyond the matrix.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> &'a [f32] {

@@ -1,4 +1,5 @@
-//! Words against regions in burn's own primitives. Here texts are padded too: matrices are `[keys' items, queries' items, q, k]`.
+//! Attention between words and regions in burn's own primitives. Here texts are padded too. Matrices are [items of
+//! the keys, items of the queries, q, k] .
 
 use burn::backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
@@ -6,11 +7,11 @@ use burn::tensor::{Shape, TensorData};
 
 use crate::cross_attention::{Cosine, CrossSpec, Negative, Norm, Pool, Side, Spreads, Weights};
 
-/// Stands where nothing is, below every product.
+/// The value of padding, below every product.
 const NOTHING: f32 = -1e30;
 
-/// Products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]` of regions `[n, r, d]` and words `[words, d]`. A shorter
-/// text is filled up with the first word of all.
+/// Products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]` of regions `[n, r, d]` and words
+/// `[words, d]`. Shorter texts are padded with the first word of the batch.
 pub(crate) fn products<B: Backend>(
     regions: FloatTensor<B>,
     words: FloatTensor<B>,
@@ -75,13 +76,13 @@ pub(crate) fn forward<B: Backend>(
 
 /// All pairs of a batch.
 struct Pairs<B: Backend> {
-    /// 1 where query and key are there, 0 on padding.
+    /// 1 if query and key are real, 0 for padding.
     real: FloatTensor<B>,
-    /// 1 where the query is, `[a, b, q, 1]`.
+    /// 1 if the query is real, `[a, b, q, 1]`.
     asks: FloatTensor<B>,
     /// `[a or 1, b or 1, 1, 1]`
     t: FloatTensor<B>,
-    /// Queries of each item that asks.
+    /// Number of queries of each item.
     counts: Vec<usize>,
     of_keys: FloatTensor<B>,
     of_queries: FloatTensor<B>,
@@ -94,7 +95,7 @@ impl<B: Backend> Pairs<B> {
         B::float_mul(B::float_sub(most, self.t.clone()), self.asks.clone())
     }
 
-    /// Values where something is, far below elsewhere.
+    /// The values, with padding set far below them.
     fn cut(&self, s: FloatTensor<B>) -> FloatTensor<B> {
         B::float_mask_fill(s, is_zero::<B>(&self.real), NOTHING.into())
     }
@@ -146,7 +147,7 @@ impl<B: Backend> Pairs<B> {
         }
         let truth = get_device_settings::<B>(&s.device()).bool_dtype;
         let short = B::float_lower_equal_elem(squares.clone(), 1e-16f32.into(), truth);
-        // The root of a constant where there is none: no infinite slope that a mask would turn into NaN.
+        // Short norms take the root of a constant, because the mask would turn an infinite slope into NaN.
         let norm = B::float_sqrt(B::float_mask_fill(squares, short.clone(), 1.0f32.into()));
         let norm = B::float_mask_fill(norm, short, 1e-8f32.into());
         B::float_div(B::float_sum_dim(B::float_mul(w, s), 3), norm)
@@ -202,7 +203,7 @@ impl<B: Backend> Pairs<B> {
         }
     }
 
-    /// Parts of queries that are there, far below elsewhere.
+    /// The parts, with padded queries set far below them.
     fn asked(&self, parts: FloatTensor<B>) -> FloatTensor<B> {
         B::float_mask_fill(parts, is_zero::<B>(&self.asks), NOTHING.into())
     }
@@ -239,7 +240,7 @@ fn is_zero<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
     B::float_equal_elem(x.clone(), 0.0f32.into(), truth)
 }
 
-/// 1 where a place counts, else 0.
+/// 1 for places that count, else 0.
 fn mask<B: Backend, const D: usize>(
     shape: [usize; D],
     counts: impl Fn([usize; D]) -> bool,
@@ -256,7 +257,7 @@ fn mask<B: Backend, const D: usize>(
     B::float_from_data(TensorData::new::<f32, _>(values, shape), device)
 }
 
-/// Number of the row of each word of texts padded to `l`; padding repeats row 0.
+/// Row index of each word of texts padded to `l`; padding repeats row 0.
 fn padded_rows<B: Backend>(words: &[usize], l: usize, device: &B::Device) -> IntTensor<B> {
     let mut rows: Vec<i64> = vec![];
     let mut first = 0;

@@ -14,7 +14,7 @@ pub(crate) struct Params<B: Backend> {
     pub(crate) b_hh: FloatTensor<B>,
 }
 
-/// What one direction of a backward pass gives.
+/// Gradients of one direction.
 struct Gradients<B: Backend> {
     x: FloatTensor<B>,
     w_ih: FloatTensor<B>,
@@ -64,7 +64,7 @@ pub(crate) fn backward<B: Backend>(
 
 /// The weights of each direction.
 fn directions<B: Backend>(weights: Vec<FloatTensor<B>>) -> Vec<(Direction, Params<B>)> {
-    assert!([4, 8].contains(&weights.len()), "{} weights, not 4 a direction", weights.len());
+    assert!([4, 8].contains(&weights.len()), "{} weights, not 4 per direction", weights.len());
     let mut weights = weights.into_iter();
     let mut next = || {
         let [w_ih, w_hh, b_ih, b_hh] =
@@ -92,7 +92,7 @@ fn gate<B: Backend>(x: &FloatTensor<B>, k: usize, h: usize) -> FloatTensor<B> {
     B::float_slice(x.clone(), &[Slice::from(0..b), Slice::from(k * h..(k + 1) * h)])
 }
 
-/// `[b, 1]`: 1 where the sequence is still running at step `t`, else 0; and its complement.
+/// `[b, 1]`: 1 if step `t` of the sequence is real, else 0; and the complement.
 fn running<B: Backend>(like: &FloatTensor<B>, lengths: &[usize], t: usize) -> [FloatTensor<B>; 2] {
     [true, false].map(|on| {
         let mask = lengths.iter().map(|&n| f32::from((t < n) == on)).collect();
@@ -169,7 +169,7 @@ pub(crate) fn unit<B: Backend>(
     (stack::<B>(states), stack::<B>(saved))
 }
 
-/// Gradients of [`unit`] for the gradient `grad` of the states.
+/// Gradients of [`unit`] from the gradient `grad` of the states.
 fn unit_backward<B: Backend>(
     x: FloatTensor<B>,
     params: Params<B>,
@@ -211,7 +211,7 @@ fn unit_backward<B: Backend>(
     }
     let flat = |mut steps: Vec<FloatTensor<B>>, w: usize| {
         if direction == Direction::Forward {
-            steps.reverse(); // they came last to first
+            steps.reverse(); // they were computed from last to first
         }
         B::float_reshape(stack::<B>(steps), Shape::new([b * l, w]))
     };

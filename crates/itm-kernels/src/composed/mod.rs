@@ -1,6 +1,6 @@
-//! The operations in burn's own primitives, for any backend: the fallback, and what the kernels are tested against.
+//! The operations in burn's own primitives, for any backend: the fallback, and the reference in tests of the kernels.
 //!
-//! Padding must be finite here, since it is masked out by multiplying with zero.
+//! Padding must be finite here, because it is masked out by a product with zero.
 
 pub(crate) mod attention;
 pub(crate) mod cross_attention;
@@ -28,7 +28,7 @@ pub(crate) fn normalize_rows_backward<B: Backend>(
 ) -> FloatTensor<B> {
     let along = B::float_sum_dim(B::float_mul(y.clone(), grad.clone()), 1);
     let d = B::float_sub(grad, B::float_mul(y, along));
-    // 1 for a row that is longer than the shortest, else 0: a clamped ratio, without a comparison.
+    // 1 for a row that is longer than the shortest, else 0: a clamped sign, without a comparison.
     let shortest = SHORTEST as f32;
     let counts = B::float_sub_scalar(norms.clone(), shortest.into());
     let counts = B::float_clamp_min(B::float_sign(counts), 0.0f32.into());

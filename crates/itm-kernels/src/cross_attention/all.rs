@@ -1,4 +1,4 @@
-//! All pairs of many images and many texts, tile by tile: per tile one product of matrices, then its pairs.
+//! All pairs of many images and many texts, tile by tile: one matrix product per tile, then the pairs of the tile.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::{Batch, Gram, Item, Products, Rule, starts};
 use crate::panels::{self, Panels, WIDTH};
 use crate::product::{Into, Matrix, Threads, product};
 
-/// Regions of a tile: their panels stay in the last cache. One image may have more.
+/// Regions per tile: their panels stay in the last-level cache. A single image may have more.
 const REGIONS: usize = 4608;
 
-/// Words of a tile. One text may have more.
+/// Words per tile. A single text may have more.
 const WORDS: usize = 512;
 
-/// Rows of items, one item after the other without padding, and the items' Gram matrices.
+/// Rows of consecutive items without padding, and the Gram matrix of each item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     width: usize,
@@ -30,7 +30,7 @@ impl Rows {
     /// Takes `[rows of all items, width]` and computes the Gram matrices, on all threads.
     ///
     /// # Panics
-    /// If the values are not that many rows, the width is 0, or an item has no row.
+    /// If the values do not fit the counts, the width is 0, or an item has no row.
     pub fn new(values: Vec<f32>, width: usize, counts: &[usize]) -> Self {
         let first = starts(counts.iter().copied());
         let rows = first[counts.len()];
@@ -57,12 +57,12 @@ impl Rows {
         self.starts.len() - 1
     }
 
-    /// Whether there is none.
+    /// Whether there is no item.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows of an item.
+    /// Number of rows of an item.
     fn count(&self, item: usize) -> usize {
         self.starts[item + 1] - self.starts[item]
     }
@@ -77,7 +77,8 @@ impl Rows {
         Gram { values, stride: self.count(item) }
     }
 
-    /// Items as a batch wants them: the first place, counted from the first place of the first item, the count, the Gram matrix.
+    /// Items for a batch: the first row, counted from the first row of the first item, the number of rows, and the
+    /// Gram matrix.
     fn placed(&self, items: Range<usize>) -> Vec<Item<'_>> {
         let first = self.starts[items.start];
         let item =
@@ -85,7 +86,7 @@ impl Rows {
         items.map(item).collect()
     }
 
-    /// The range cut into runs of about `rows` rows, one item at least.
+    /// The range cut into runs of at most `rows` rows, but at least one item.
     fn runs(&self, items: Range<usize>, rows: usize) -> Vec<Range<usize>> {
         let mut runs = vec![];
         let mut start = items.start;
@@ -102,10 +103,10 @@ impl Rows {
     }
 }
 
-/// Scores of a range of images with a range of texts, `[images, texts]`, under one threshold.
+/// Scores of a range of images with a range of texts, `[images, texts]`, with one threshold.
 ///
 /// # Panics
-/// If the widths differ, or a range goes beyond what is there.
+/// If the widths differ, or a range goes beyond the items.
 pub fn scores(
     images: &Rows,
     texts: &Rows,
@@ -153,16 +154,17 @@ pub fn scores(
     to
 }
 
-/// Bytes that [`scores`] takes at most beside its input and its result, for images of `regions` and texts of `words` rows.
+/// Largest number of bytes that [`scores`] needs besides input and result, for images of `regions` and texts of
+/// `words` rows.
 pub fn working_bytes(width: usize, regions: usize, words: usize) -> usize {
     let regions = REGIONS.max(regions).next_multiple_of(WIDTH);
     let words = WORDS.max(words).next_multiple_of(panels::ROWS);
     4 * (regions * width + words * width + regions * words)
 }
 
-/// Rows as columns of panels, zeros after the last.
+/// Rows as columns of panels, with zeros after the last row.
 fn packed(rows: &[f32], width: usize) -> Panels {
-    /// Depth of a piece: both sides of the transposition stay in the first cache.
+    /// Depth of a piece: both sides of the transposition stay in the first-level cache.
     const DEPTH: usize = 16;
     let n = rows.len() / width;
     Panels::new(width, n.div_ceil(WIDTH), |p, panel| {
@@ -176,7 +178,7 @@ fn packed(rows: &[f32], width: usize) -> Panels {
     })
 }
 
-/// Rows as blocks of a left operand, zeros after the last.
+/// Rows as blocks of a left operand, with zeros after the last row.
 fn blocks(rows: &[f32], width: usize) -> Vec<f32> {
     let mut to = vec![0.0; (rows.len() / width).next_multiple_of(panels::ROWS) * width];
     to.par_chunks_exact_mut(panels::ROWS * width)

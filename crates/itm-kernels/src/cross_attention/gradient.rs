@@ -1,7 +1,7 @@
-//! The way back: from the gradient of the scores to the rows of both sides.
+//! The backward pass: from the gradient of the scores to the gradients of the rows of both sides.
 //!
-//! A hinge with hardest negatives leaves most pairs without a gradient: they are not looked at. Of the products of matrices
-//! `dV = dSᵀ U`, `dU = dS V` a few pairs are a few blocks; many pairs are one product a side.
+//! A hinge with hardest negatives leaves most pairs without a gradient, and these pairs are skipped. For a few pairs,
+//! the products `dV = dSᵀ U` and `dU = dS V` are computed block by block. For many pairs, each is one product.
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
@@ -15,7 +15,7 @@ use crate::dispatch::multiversion;
 use crate::math::{LANES, mul_add};
 use crate::product::{Into, Matrix, Threads, product, product_new};
 
-/// The rows that products are made of.
+/// The rows whose products the scores use.
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a> {
     /// V, `[n, r, d]`
@@ -24,10 +24,10 @@ pub struct Operands<'a> {
     pub words: &'a [f32],
 }
 
-/// Gradients of V and of U for the gradient of `S`, `[n, m]`; products and Gram matrices are of V and U.
+/// Gradients of V and of U from the gradient of `S`, `[n, m]`. The products and Gram matrices must come from V and U.
 ///
 /// # Panics
-/// As [`forward`](super::forward), or if rows or gradient have another size.
+/// As [`forward`](super::forward), or if the rows or the gradient have another size.
 pub fn backward(
     inputs: &Inputs,
     rows: &Operands,
@@ -35,7 +35,7 @@ pub fn backward(
     thresholds: &[f32],
     grad: &[f32],
 ) -> [Vec<f32>; 2] {
-    /// One pair by itself takes as long as three do in a product of all.
+    /// A single pair takes as long as three pairs in a product of all pairs.
     const MANY: usize = 3;
     let batch = Batch::new(inputs, rule, thresholds);
     let (n, m) = (batch.images.len(), batch.texts.len());
@@ -57,30 +57,30 @@ pub fn backward(
     if pairs * MANY > n * m { back.by_all() } else { back.by_pairs() }
 }
 
-/// What one image gives to the gradients.
+/// The part of one image in the gradients.
 struct Part {
-    /// Those with a gradient, in order; with where they begin in `products` and in `word_grams`.
+    /// The texts with a gradient, in order, each with the start of its values in `products` and in `word_grams`.
     texts: Vec<(usize, [usize; 2])>,
     /// `[words of these texts, r]`
     products: Vec<f32>,
     /// `[r, r]`
     region_gram: Vec<f32>,
-    /// Where regions ask: `[words, words]` of each text. Where words ask: the diagonals.
+    /// If regions are queries: `[words, words]` of each text. If words are queries: only the diagonals.
     word_grams: Vec<f32>,
 }
 
 impl Part {
-    /// Where a text's values begin.
+    /// The starts of a text's values in `products` and in `word_grams`.
     fn find(&self, text: usize) -> Option<[usize; 2]> {
         let at = self.texts.binary_search_by_key(&text, |found| found.0).ok()?;
         Some(self.texts[at].1)
     }
 }
 
-/// From products and Gram matrices to rows.
+/// From the gradients of products and Gram matrices to the gradients of rows.
 struct Back<'a> {
     batch: &'a Batch<'a>,
-    /// Of each image.
+    /// The part of each image.
     parts: &'a [Part],
     rows: &'a Operands<'a>,
     r: usize,
@@ -88,7 +88,7 @@ struct Back<'a> {
 }
 
 impl Back<'_> {
-    /// One product a side.
+    /// One product per side.
     fn by_all(&self) -> [Vec<f32>; 2] {
         let (r, columns) = (self.r, self.parts.len() * self.r);
         let of_text = |(c, text): (usize, &Item)| (0..text.count).map(move |word| (c, word));
@@ -108,7 +108,7 @@ impl Back<'_> {
         self.add([regions, words], |_, _| (), |_, _| ())
     }
 
-    /// One product a pair and side.
+    /// One product per pair and side.
     fn by_pairs(&self) -> [Vec<f32>; 2] {
         let (r, width) = (self.r, self.width);
         let block = |i: usize, c: usize, at: usize| {
@@ -133,7 +133,7 @@ impl Back<'_> {
         self.add(zeros, to_image, to_text)
     }
 
-    /// Adds what comes through the Gram matrices, and what the caller has for the rows of each image and each text.
+    /// Adds the gradients through the Gram matrices, and the caller's gradients for each image and each text.
     fn add(
         &self,
         [mut regions, mut words]: [Vec<f32>; 2],
@@ -171,7 +171,7 @@ impl Back<'_> {
         &self.rows.words[first * self.width..(first + count) * self.width]
     }
 
-    /// The gradient of a text's Gram matrix, of all images.
+    /// The gradient of a text's Gram matrix, summed over all images.
     fn word_gram(&self, c: usize) -> Vec<f32> {
         let n = self.batch.texts[c].count;
         let mut to = vec![0.0; n * n];
@@ -199,14 +199,14 @@ fn add_gram(to: &mut [f32], d: &[f32], stride: usize, rows: &[f32], width: usize
     product(Threads::This, to, Into::Add, Matrix::new(&both, n, n), Matrix::new(rows, n, width));
 }
 
-/// Gradients of a pair, laid out as the scratch.
+/// Gradients of a pair, with the layout of the scratch.
 #[derive(Default)]
 struct Gradients {
     s: Vec<Lane>,
     w: Vec<Lane>,
-    /// Of the keys' Gram matrix, `[keys, lanes]`.
+    /// Gradient of the Gram matrix of the keys, `[keys, lanes]`.
     gram: Vec<Lane>,
-    /// Of `‖q‖²`, of each query's part, of `wᵀ G w`.
+    /// Gradients of `‖q‖²`, of each query's part and of `wᵀ G w`.
     lengths: Vec<f32>,
     parts: Vec<f32>,
     squares: Vec<f32>,
@@ -228,7 +228,7 @@ impl Gradients {
 }
 
 impl Batch<'_> {
-    /// What one image gives for the gradient of its scores.
+    /// The part of one image, from the gradient of its scores.
     fn part(&self, scratch: &mut Scratch, i: usize, r: usize, grad: &[f32]) -> Part {
         let mut part = Part {
             texts: vec![],
@@ -278,13 +278,13 @@ impl Batch<'_> {
         part
     }
 
-    /// Values of a text in [`Part::word_grams`].
+    /// Number of values of a text in [`Part::word_grams`].
     fn kept(&self, words: usize) -> usize {
         if self.rule.queries == Side::Words { words } else { words * words }
     }
 }
 
-/// Adds a matrix of `n` rows and columns to another; the strides differ.
+/// Adds a matrix of `n` rows and columns to a matrix with another stride.
 fn add(to: &mut [f32], to_stride: usize, from: &[f32], stride: usize, n: usize) {
     for (to, from) in to.chunks_mut(to_stride).zip(from.chunks(stride)).take(n) {
         to[..n].iter_mut().zip(&from[..n]).for_each(|(to, from)| *to += from);
@@ -339,7 +339,7 @@ multiversion! {
     }
 }
 
-/// Into the first of a query's largest products.
+/// Adds the gradient to the first of a query's largest products.
 #[inline(always)]
 fn negatives_backward(scratch: &Scratch, negative: &Negative, spread: &[f32], own: &mut Gradients) {
     let n = scratch.queries;
@@ -363,7 +363,7 @@ fn negatives_backward(scratch: &Scratch, negative: &Negative, spread: &[f32], ow
     }
 }
 
-/// `f = a / (√Q ‖q‖)`: into the products, the weights, `Q = wᵀ G w` and `‖q‖²`.
+/// From the gradient of `f = a / (√Q ‖q‖)` to the products, the weights, `Q = wᵀ G w` and `‖q‖²`.
 #[inline(always)]
 fn cosines_backward<const FMA: bool>(scratch: &Scratch, cosine: &Cosine, own: &mut Gradients) {
     let lanes = scratch.shared.real.len();
@@ -398,7 +398,7 @@ fn outer<const FMA: bool>(scratch: &Scratch, d: &[f32], gram: &mut [Lane]) {
         for lane in 0..lanes {
             let mut sums = [[0.0; LANES]; ROWS];
             for (&d, w) in d.iter().zip(scratch.w.chunks_exact(lanes)) {
-                // Eight keys are half a lane; past the last one the weights are 0.
+                // Eight keys are half a lane. After the last key the weights are 0.
                 let own = &w.as_flattened()[block * ROWS..][..ROWS];
                 let column = w[lane];
                 for r in 0..ROWS {

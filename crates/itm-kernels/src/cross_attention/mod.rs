@@ -1,13 +1,13 @@
-//! Words against regions: scores of every image with every text, from the products of words and regions.
+//! Attention between words and regions: scores of every image with every text, from the products of words and regions.
 //!
 //! ```text
-//! s_qk = q·k        a query q of one side, a key k of the other: words ask regions, or regions ask words
+//! s_qk = q·k        a query q of one side, a key k of the other: words query regions, or regions query words
 //! x_q  = max_k s_qk − t
 //! neg_q = x_q · 1[x̂_q < 0],   x̂_q = x_q,  or  Σ_p softmax_p(λ q·p) x_p  over the queries p of the same side
 //! w_qk = e_qk / (Σ_k e_qk + 1e-8),   e_qk = exp(λ (s_qk − t)) · 1[s_qk > t]            Weights::Above
 //! w_qk = softmax_k(λ b_qk),   b_qk = φ(s_qk) / (‖φ(s)‖ + 1e-8),   φ(s) = s above 0, leak · s below    Weights::Softmax
 //! cos_q = Σ_k w_qk s_qk / max(‖q‖ √(wᵀ G w), 1e-8),   G = K Kᵀ:  the cosine of q and Σ_k w_qk k
-//! rel_q = Σ_k w_qk s_qk                              with weights of its own
+//! rel_q = Σ_k w_qk s_qk                              with separate weights
 //! S = mean, sum, maximum or soft maximum over q of neg_q + cos_q + rel_q
 //! ```
 //!
@@ -15,15 +15,15 @@
 //! |---|---|---|
 //! | s | `products` | `[words of all texts, n · r]` |
 //! | G of the regions, of the words | `region_grams`, `word_grams` | `[n, r, r]`, `[m, l, l]` |
-//! | t | `thresholds` | `[m]`, one a text |
+//! | t | `thresholds` | `[m]`, one per text |
 //! | S | the result | `[n, m]` |
 //!
-//! Texts lie one after another without padding, images are padded to r regions, Gram matrices to the largest count. No
-//! attended vector `Σ w k` comes into being: everything of a pair stays in the first caches. What a score is depends on its image
-//! and its text alone, to the bit.
+//! Texts follow each other without padding. Images are padded to r regions, and Gram matrices to the largest count.
+//! Attended vectors `Σ w k` are never computed, so all data of a pair stays in the cache. The bits of a score depend
+//! only on its image and its text.
 //!
-//! The quadratic form `wᵀ G w` is summed in f32, and again in f64 where keys nearly cancel (below a hundredth of the mean of their
-//! squares): rounding would be all that is left of it.
+//! The quadratic form `wᵀ G w` is summed in f32. If keys nearly cancel (the form is below a hundredth of the mean of
+//! their squares), it is summed again in f64, because the f32 sum would be mostly rounding error.
 
 mod all;
 mod gradient;
@@ -52,42 +52,42 @@ pub enum Side {
 /// How products become scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Who asks; the other side's items are the keys.
+    /// The side of the queries. The items of the other side are the keys.
     pub queries: Side,
-    /// What a query that no key matches takes from the score.
+    /// The negative value that a query without a matching key adds to the score.
     pub negative: Option<Negative>,
-    /// The cosine of a query and what it attends to.
+    /// The cosine of a query and its attended vector.
     pub cosine: Option<Cosine>,
     /// The weighted mean of a query's products.
     pub relevance: Option<Weights>,
-    /// How queries become one score.
+    /// How the values of the queries become one score.
     pub pool: Pool,
 }
 
 /// The branch of queries without a match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Negative {
-    /// Whether only queries below the threshold count, which is the point of it; else all do.
+    /// Whether only queries below the threshold count; otherwise all queries count.
     pub masked: bool,
-    /// Whether queries that are alike share what they found.
+    /// Whether similar queries share their values.
     pub spread: Option<Spread>,
 }
 
-/// Propagation among the queries of one item. Its weights have no gradient: it is for inference.
+/// Propagation among the queries of one item. It is for inference: its weights have no gradient.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// λ of the softmax.
     pub scale: f32,
-    /// What is replaced.
+    /// What propagation replaces.
     pub what: Spreads,
 }
 
 /// What propagation replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spreads {
-    /// Whether a query counts: `x_q · 1[x̂_q < 0]`, which may be positive.
+    /// Only whether a query counts: `x_q · 1[x̂_q < 0]`, which may be positive.
     Mask,
-    /// That, and how much: `x̂_q · 1[x̂_q < 0]`.
+    /// Whether a query counts, and its value: `x̂_q · 1[x̂_q < 0]`.
     ValueAndMask,
 }
 
@@ -103,7 +103,7 @@ pub struct Cosine {
 /// How a query weighs the keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Weights {
-    /// Exponentials of what lies above the threshold; a query without such a key has no weight at all.
+    /// Exponentials of the products above the threshold. A query without such a product has weights of 0.
     Above {
         /// λ
         scale: f32,
@@ -114,15 +114,15 @@ pub enum Weights {
         scale: f32,
         /// Slope of φ below 0: 1 leaves products as they are.
         leak: f32,
-        /// Over whom ‖φ(s)‖ is taken.
+        /// The items over which ‖φ(s)‖ is taken.
         norm: Norm,
     },
 }
 
-/// Over whom products are normalised before a softmax.
+/// The items over which products are normalised before a softmax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Norm {
-    /// Not at all.
+    /// No normalisation.
     None,
     /// Over the queries, for each key.
     Queries,
@@ -130,7 +130,7 @@ pub enum Norm {
     Keys,
 }
 
-/// How queries become one score.
+/// How the values of the queries become one score.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pool {
     /// Their mean.
@@ -146,7 +146,7 @@ pub enum Pool {
     },
 }
 
-/// Products of a batch and what belongs to them; see the [module](self).
+/// Products of a batch, their Gram matrices and counts; see the [module](self).
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     /// `[words of all texts, n · r]`
@@ -175,10 +175,10 @@ pub fn forward(inputs: &Inputs, rule: &Rule, thresholds: &[f32]) -> Vec<f32> {
     to
 }
 
-/// Scores of one text with every image under a threshold of its own, `[n]`: that column of [`forward`].
+/// Scores of one text with every image, with this threshold, `[n]`: one column of [`forward`].
 ///
 /// # Panics
-/// As [`forward`].
+/// As [`forward`], or if there is no such text.
 pub fn column(inputs: &Inputs, rule: &Rule, text: usize, threshold: f32) -> Vec<f32> {
     let mut thresholds = vec![0.0; inputs.words.len()];
     thresholds[text] = threshold;
@@ -196,7 +196,7 @@ fn longest(counts: &[usize]) -> usize {
     counts.iter().copied().max().unwrap_or(0)
 }
 
-/// Starts of items that lie one after another, and the end of the last.
+/// Starts of consecutive items, and the end of the last item.
 fn starts(counts: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut starts = vec![0];
     starts.extend(counts.scan(0, |end, count| {
@@ -206,7 +206,7 @@ fn starts(counts: impl Iterator<Item = usize>) -> Vec<usize> {
     starts
 }
 
-/// Where the products of a word with a region stand: rows of words, columns of regions in panels of `width`.
+/// The layout of the products: rows are words, and columns are regions in panels of `width` columns.
 #[derive(Clone, Copy)]
 struct Products<'a> {
     values: &'a [f32],
@@ -222,7 +222,7 @@ struct Gram<'a> {
     stride: usize,
 }
 
-/// An image or a text: its first column or row among the products, how many it has, and its Gram matrix.
+/// An image or a text: its first column or row among the products, its number of columns or rows, and its Gram matrix.
 #[derive(Clone, Copy)]
 struct Item<'a> {
     first: usize,
@@ -237,7 +237,7 @@ struct Batch<'a> {
     images: Vec<Item<'a>>,
     texts: Vec<Item<'a>>,
     thresholds: &'a [f32],
-    /// Of each item that asks: weights among its queries, `[q, q]`; empty without propagation.
+    /// Weights among the queries of each item, `[q, q]`; empty without propagation.
     spreads: Vec<Vec<f32>>,
 }
 
@@ -304,7 +304,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Makes the pair ready in the scratch, and gives the weights of its propagation.
+    /// Loads the pair into the scratch, and returns the weights of its propagation.
     fn load(&self, scratch: &mut Scratch, i: usize, c: usize) -> &[f32] {
         let (image, text) = (self.images[i], self.texts[c]);
         let spread = |k: usize| self.spreads.get(k).map_or(&[][..], Vec::as_slice);
@@ -330,7 +330,7 @@ impl<'a> Batch<'a> {
 }
 
 impl Products<'_> {
-    /// Calls `take(word, first region, values)` for runs of neighbours.
+    /// Calls `take(word, first region, values)` for runs of neighbouring regions.
     fn each_row(&self, text: Item, image: Item, mut take: impl FnMut(usize, usize, &[f32])) {
         let mut at = 0;
         while at < image.count {
@@ -358,7 +358,7 @@ fn softmax(gram: Gram, n: usize, scale: f32) -> Vec<f32> {
     to
 }
 
-/// What the operation needs to know beside its tensors.
+/// The settings of the operation.
 #[cfg(feature = "burn")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CrossSpec {
@@ -367,7 +367,7 @@ pub(crate) struct CrossSpec {
     pub(crate) regions: Vec<usize>,
     /// Words of each text, `[m]`.
     pub(crate) words: Vec<usize>,
-    /// Of each text.
+    /// Threshold of each text.
     pub(crate) thresholds: Vec<f32>,
 }
 

@@ -1,4 +1,4 @@
-//! One image and one text: products in, a score out, everything in the first caches.
+//! The score of one image and one text from their products, with all data in the cache.
 
 #![allow(clippy::needless_range_loop)] // lanes and registers are counted
 
@@ -7,18 +7,19 @@ use super::{Cosine, Item, Negative, Pool, Rule, Spreads};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, mul_add};
 
-/// No cosine divides by less.
+/// The smallest denominator of a cosine.
 const SHORTEST: f32 = 1e-8;
 
-/// Below this share of the mean of the keys' squares a quadratic form is summed in f64.
+/// A quadratic form below this share of the mean of the keys' squares is summed in f64.
 const CANCELS: f32 = 0.01;
 
-/// Memory of a pair; every matrix `[q, lanes]`, zero on the padding. It serves one batch: keys that stay are not loaded again.
+/// Memory of a pair. Every matrix is `[q, lanes]`, with zeros as padding. A scratch serves only one batch, because
+/// keys that it already holds are not loaded again.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) queries: usize,
     pub(super) keys: usize,
-    /// Whose keys these are.
+    /// The item whose keys are loaded.
     loaded: Option<usize>,
     pub(super) s: Vec<Lane>,
     pub(super) w: Vec<Lane>,
@@ -27,7 +28,7 @@ pub(super) struct Scratch {
     /// Gram matrix of the keys, `[keys, lanes]`, and its diagonal.
     pub(super) gram: Vec<Lane>,
     pub(super) squares: Vec<Lane>,
-    /// `‖q‖²`, `x_q` and what each query contributes.
+    /// `‖q‖²`, `x_q` and the contribution of each query.
     pub(super) lengths: Vec<f32>,
     pub(super) x: Vec<f32>,
     pub(super) parts: Vec<f32>,
@@ -35,8 +36,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Sizes for a pair, the Gram matrix of its keys, the squares of its queries; products are a former pair's until they
-    /// are written, 0 on the padding.
+    /// Sets the sizes for a pair, the Gram matrix of its keys and the squares of its queries. The products keep old
+    /// values until they are written; the padding is 0.
     pub(super) fn start(&mut self, [queries, keys]: [Item; 2], of: usize) {
         self.queries = queries.count;
         if self.loaded != Some(of) {
@@ -59,7 +60,7 @@ impl Scratch {
     fn load_keys(&mut self, Item { count: keys, gram, .. }: Item) {
         let lanes = keys.div_ceil(LANES);
         self.keys = keys;
-        self.s.clear(); // what was a product may be padding now
+        self.s.clear(); // a former product may be padding now
         for (row, size) in [
             (&mut self.squares, lanes),
             (&mut self.shared.real, lanes),
@@ -109,7 +110,7 @@ pub(super) fn forward(scratch: &mut Scratch, rule: &Rule, t: f32, spread: &[f32]
     forward_here(scratch, rule, t, spread, score);
 }
 
-/// `x_q`, and what the negative branch adds to each query's part.
+/// Computes `x_q`, and adds the negative branch to the part of each query.
 #[inline(always)]
 fn negatives(scratch: &mut Scratch, negative: &Negative, t: f32, spread: &[f32]) {
     let Scratch { shared, x, parts, .. } = scratch;
@@ -123,7 +124,7 @@ fn negatives(scratch: &mut Scratch, negative: &Negative, t: f32, spread: &[f32])
     }
 }
 
-/// What a query takes from the score, if it counts.
+/// The value of a query in the negative branch, if the query counts.
 #[inline(always)]
 pub(super) fn effect(negative: &Negative, x: &[f32], spread: &[f32], q: usize) -> Option<f32> {
     let (mask, value) = match &negative.spread {
@@ -137,7 +138,7 @@ pub(super) fn effect(negative: &Negative, x: &[f32], spread: &[f32], q: usize) -
     (mask < 0.0 || !negative.masked).then_some(value)
 }
 
-/// Weights, `w G`, and the cosine of each query.
+/// Computes weights and `w G`, and adds the cosine to the part of each query.
 #[inline(always)]
 fn cosines<const FMA: bool>(scratch: &mut Scratch, cosine: &Cosine, t: f32) {
     weigh::<FMA>(&cosine.weights, t, &scratch.s, &mut scratch.shared, &mut scratch.w);
@@ -193,7 +194,7 @@ pub(super) fn times_gram(scratch: &mut Scratch) {
 }
 
 multiversion! {
-    /// As many columns at a time as registers hold.
+    /// Computes as many columns at a time as registers hold.
     fn rows_times_gram[FMA](w: &[Lane], y: &mut [Lane], gram: &[Lane], lanes: usize) {
         let mut first = 0;
         while first < lanes {
@@ -206,7 +207,7 @@ multiversion! {
     }
 }
 
-/// `L` lanes of columns, four queries at a time; how many lanes these were.
+/// Computes `L` lanes of columns, four queries at a time, and returns `L`.
 #[inline(always)]
 fn columns<const FMA: bool, const L: usize>(
     w: &[Lane],
@@ -217,12 +218,12 @@ fn columns<const FMA: bool, const L: usize>(
 ) -> usize {
     for (w, y) in w.chunks(4 * lanes).zip(y.chunks_mut(4 * lanes)) {
         let rows = w.len() / lanes;
-        // A row that is not there repeats the last one; what comes of it is not kept.
+        // A missing row repeats the last row; its result is not kept.
         let of = |r: usize| w[r.min(rows - 1) * lanes..][..lanes].as_flattened();
         let mut sums = [[[0.0; LANES]; L]; 4];
         let terms = gram.chunks_exact(lanes).zip(of(0)).zip(of(1)).zip(of(2)).zip(of(3));
         for ((((g, &a), &b), &c), &d) in terms {
-            // A copy: vectors come of it only where nothing else can change it.
+            // A copy, because the compiler makes vectors only of values that nothing else can change.
             let g: [Lane; L] = *g[first..].first_chunk().expect("L lanes from the first on");
             let x = [a, b, c, d];
             for r in 0..4 {

@@ -1,10 +1,10 @@
-//! What each query adds to the score of one image and one text, branch by branch, for explanations of a score.
+//! The contribution of each query to the score of one image and one text, per branch, to explain a score.
 
 use super::pair::{self, Scratch};
 use super::{Batch, Inputs, Rule};
 use crate::product::{Into, Matrix, Threads, product};
 
-/// A score in parts; see the [module](super). What the rule does not have is empty.
+/// The parts of a score; see the [module](super). Parts that the rule does not have are empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parts {
     /// `S`
@@ -24,7 +24,7 @@ pub struct Parts {
 /// The score of one image, `[regions, width]`, and one text, `[words, width]`, in parts.
 ///
 /// # Panics
-/// If a side is no whole number of rows, or has none.
+/// If a side does not consist of whole rows, or has no rows.
 pub fn parts(regions: &[f32], words: &[f32], width: usize, threshold: f32, rule: &Rule) -> Parts {
     let [v, u] = [regions, words].map(|rows| (rows, rows.len() / width));
     let products = times(u, v, width);
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Parts add up to the score of all pairs, for both sides that may ask; weights are of the cosine alone.
+    /// The parts add up to the score, with either side as queries. The weights belong only to the cosine.
     #[test]
     fn parts_add_up_to_the_score() {
         let (d, n, m) = (9, 21, 6); // more regions than a register holds

@@ -7,7 +7,7 @@ fn softmax_of(scale: f32, leak: f32, norm: Norm) -> Weights {
     Weights::Softmax { scale, leak, norm }
 }
 
-/// The rules of `tests/reference/naaf_attention.py` by their names there.
+/// The rules of `tests/reference/naaf_attention.py`, with their names there.
 fn negative_aware() -> Vec<(&'static str, Rule)> {
     let full = Rule {
         queries: Side::Words,
@@ -50,7 +50,7 @@ fn negative_aware() -> Vec<(&'static str, Rule)> {
     ]
 }
 
-/// Those of `tests/reference/scan.py`.
+/// The rules of `tests/reference/scan.py`, with their names there.
 fn attended() -> Vec<(&'static str, Rule)> {
     let rule = |queries, weights, pool| Rule {
         queries,
@@ -78,7 +78,7 @@ pub(crate) fn rules() -> Vec<(&'static str, Rule)> {
     [negative_aware(), attended()].concat()
 }
 
-/// Rows, padded; counts; products and Gram matrices computed from them in f64.
+/// Padded rows and their counts. Products and Gram matrices are computed from the rows in f64.
 struct Batch {
     regions: Vec<f64>,
     words: Vec<f64>,
@@ -94,7 +94,7 @@ impl Batch {
         Self { regions: g["regions"].clone(), words: g["words"].clone(), counts, lengths, width }
     }
 
-    /// Unit rows with one direction in common, so that products of either sign and some above a threshold are there.
+    /// Unit rows that share one direction, so that products have both signs and some exceed a threshold.
     fn random(counts: &[usize], lengths: &[usize], width: usize, seed: u64) -> Self {
         let rows = |n: usize, seed| {
             let mut values: Vec<f64> = random(n * width, seed).into_iter().map(f64::from).collect();
@@ -114,7 +114,7 @@ impl Batch {
         }
     }
 
-    /// Rows of all words that are there.
+    /// Rows of all real words.
     fn packed(&self) -> Vec<&[f64]> {
         let texts = self.words.chunks_exact(longest(&self.lengths) * self.width);
         let rows =
@@ -160,7 +160,7 @@ impl Batch {
         self.with(|inputs| backward(inputs, &rows, rule, thresholds, grad))
     }
 
-    /// Values of all texts' words, zeros where there is none, as the reference has them.
+    /// Values of the words of all texts, padded with zeros as in the reference.
     fn padded(&self, words: &[f32]) -> Vec<f32> {
         let (mut rest, full) = (words, longest(&self.lengths) * self.width);
         let text = |&n: &usize| {
@@ -189,7 +189,7 @@ fn check_golden(name: &str, rules: &[(&str, Rule)]) {
     }
 }
 
-/// Scores and gradients by loops over attended vectors, complex steps: `tests/reference/{naaf_attention,scan}.py`.
+/// Scores by loops over attended vectors, and gradients by complex steps: `tests/reference/{naaf_attention,scan}.py`.
 #[test]
 fn golden_on_every_instruction_set() {
     let check = || {
@@ -231,8 +231,8 @@ fn the_number_of_threads_changes_no_bit() {
     }
 }
 
-/// The gradient is linear in that of the scores: that of a few pairs, made block by block, is what a large one of the same pairs
-/// is above that of the others, made by products of all.
+/// The gradient is linear in the gradient of the scores. So the gradient of a few pairs, computed block by block,
+/// equals the gradient of all pairs minus the gradient of the other pairs, both computed by products of all pairs.
 #[test]
 fn a_few_pairs_by_themselves_are_their_share_of_all() {
     let batch = large();
@@ -250,7 +250,7 @@ fn a_few_pairs_by_themselves_are_their_share_of_all() {
     }
 }
 
-/// A pair's score has the bits it has alone, whatever stands beside it.
+/// The score of a pair has the same bits alone and in a batch.
 #[test]
 fn a_pair_alone_has_the_same_bits() {
     let batch = large();
@@ -285,7 +285,7 @@ fn rows(batch: &Batch) -> [Rows; 2] {
     [Rows::new(regions, d, &batch.counts), Rows::new(words, d, &batch.lengths)]
 }
 
-/// All pairs by tiles are those by products in f64; any range of images and texts has the same bits.
+/// Tiles give the same scores as products in f64. Any range of images and texts has the same bits.
 #[test]
 fn tiles_change_nothing() {
     let check = || {
@@ -309,7 +309,7 @@ fn tiles_change_nothing() {
     on_every_instruction_set(check);
 }
 
-/// More words and regions than a tile holds: several tiles are one result.
+/// More words and regions than a tile holds: several tiles give one result.
 #[test]
 fn several_tiles_are_one_result() {
     let (counts, lengths) = (vec![700; 9], vec![200; 6]);
@@ -322,7 +322,8 @@ fn several_tiles_are_one_result() {
     }
 }
 
-/// Keys in pairs that nearly cancel, queries along what is left of them: in f32 the quadratic form would be rounding.
+/// Keys come in pairs that nearly cancel, and queries point along the small rest: in f32 the quadratic form would be
+/// rounding error only.
 #[test]
 fn keys_that_nearly_cancel_are_summed_in_double() {
     let d = 512;
@@ -354,7 +355,7 @@ fn keys_that_nearly_cancel_are_summed_in_double() {
     assert!(error < 5e-3 && want > 0.9, "{} for {want}", got[0]);
 }
 
-/// Trap 3 and 4 of the specification: nothing above the threshold, a key that no query likes, a query of zeros.
+/// No key above the threshold, a key that no query likes, a query of zeros.
 #[test]
 fn gradients_are_finite_where_nothing_is_found() {
     let mut batch = Batch::random(&[5, 3], &[4, 1, 2], 6, 11);

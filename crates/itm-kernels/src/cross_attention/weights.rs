@@ -1,6 +1,7 @@
-//! What a query gives to each key, and the way back.
+//! The weights that a query gives to each key, and their gradients.
 //!
-//! Loops over lanes read copies: the compiler makes vectors of them, and branches of what something else might change.
+//! Loops over lanes read copies of their values. For such loops the compiler makes vectors; for values that other
+//! code might change it makes branches.
 
 #![allow(clippy::needless_range_loop)] // lanes are counted
 
@@ -8,20 +9,20 @@ use super::{Norm, Weights};
 use crate::lanes::sum;
 use crate::math::{LANES, exp, mul_add};
 
-/// Added to a sum or a norm before something is divided by it.
+/// Added to a sum or a norm before a division by it.
 const TINY: f32 = 1e-8;
 
-/// Keys side by side: one register of AVX-512.
+/// Keys side by side: one AVX-512 register.
 pub(super) type Lane = [f32; LANES];
 
-/// What the weights of one pair share.
+/// Values that the weights of one pair share.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// 1 where there is a key, 0 on the padding.
+    /// 1 for a key, 0 for padding.
     pub(super) real: Vec<Lane>,
     /// The largest product of each query.
     pub(super) best: Vec<f32>,
-    /// `‖φ(s)‖` and `1 / (‖φ(s)‖ + 1e-8)` of each key; later sums of the gradient.
+    /// `‖φ(s)‖` and `1 / (‖φ(s)‖ + 1e-8)` of each key, then sums of the gradient.
     roots: Vec<Lane>,
     shares: Vec<Lane>,
     along: Vec<Lane>,
@@ -58,7 +59,7 @@ fn largest(values: &[Lane], real: &[Lane]) -> f32 {
     most[0]
 }
 
-/// Into [`Shared::best`], which thresholds and shifts look at.
+/// Writes the largest product of each query to [`Shared::best`], for thresholds and shifts.
 #[inline(always)]
 pub(super) fn best(s: &[Lane], shared: &mut Shared) {
     let Shared { real, best, .. } = shared;
@@ -102,7 +103,8 @@ pub(super) fn weigh<const FMA: bool>(
     }
 }
 
-/// Exponentials above the threshold over their sum; shifted by the largest, with which the 1e-8 shrinks.
+/// Exponentials above the threshold, divided by their sum. The exponents are shifted by the largest product, and the
+/// 1e-8 is scaled to match.
 #[inline(always)]
 fn above<const FMA: bool>(
     s: &[Lane],
@@ -198,7 +200,7 @@ fn softmax<const FMA: bool>(row: &mut [Lane], real: &[Lane], scale: f32) {
     let mut sums = [0.0; LANES];
     for (x, &real) in row.iter_mut().zip(real) {
         for k in 0..LANES {
-            // The padding may lie above the largest: it is cut before, lest 0 · ∞ comes of it.
+            // The padding may exceed the largest value. It is replaced first, because 0 · ∞ is NaN.
             let x_k = if real[k] > 0.0 { x[k] } else { most };
             x[k] = exp::<FMA>(scale * (x_k - most)) * real[k];
             sums[k] += x[k];
@@ -212,7 +214,8 @@ fn softmax<const FMA: bool>(row: &mut [Lane], real: &[Lane], scale: f32) {
     }
 }
 
-/// Adds to `ds` what the gradient of the weights, `dw`, makes of the products; `shared` is as [`weigh`] left it, `dw` is used up.
+/// Adds the gradient of the products to `ds`, from the gradient `dw` of the weights. `shared` must come from
+/// [`weigh`]; `dw` is overwritten.
 #[inline(always)]
 pub(super) fn weigh_backward<const FMA: bool>(
     weights: &Weights,
@@ -255,7 +258,7 @@ pub(super) fn weigh_backward<const FMA: bool>(
     }
 }
 
-/// `da = db / (n + ε) − a · Σ_q(db a) / (n (n + ε)²)`, then through φ; a norm of 0 has no slope.
+/// `da = db / (n + ε) − a · Σ_q(db a) / (n (n + ε)²)`, then through φ. If a norm is 0, the second term is 0.
 #[inline(always)]
 fn through_norms_of_keys<const FMA: bool>(
     leak: f32,

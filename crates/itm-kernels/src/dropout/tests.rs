@@ -7,7 +7,7 @@ fn bits_at(seed: u64, position: u64) -> u32 {
     bits(random::derive(seed, position / block), (position % block) as u32)
 }
 
-/// The same hash written out on Python's integers, `tests/reference/kernels.py`.
+/// Against the same hash on Python's integers, from `tests/reference/kernels.py`.
 #[test]
 fn golden_bits() {
     let g = golden("kernels");
@@ -21,7 +21,7 @@ fn golden_bits() {
     assert!(want.next().is_none());
 }
 
-/// Every copy, every tail: a value stays where its bits say so, in every implementation.
+/// Every function keeps a value exactly if its bits say so, on every instruction set, with and without a tail.
 #[test]
 fn factors_follow_the_bits() {
     for rate in [0.0, 0.1, 0.5, 0.9] {
@@ -56,7 +56,7 @@ fn the_number_of_threads_changes_no_bit() {
     on_every_thread_count(|| Mask::new(0.1, 3).applied(&x));
 }
 
-/// Bits are uniform: χ² of their high and of their low byte over 255 degrees of freedom; 380 is passed once in two million.
+/// The bits are uniform: χ² of each of the four bytes, 255 degrees of freedom. Chance exceeds 380 once in two million.
 #[test]
 fn bits_are_uniform() {
     let n = 1 << 18;
@@ -72,8 +72,8 @@ fn bits_are_uniform() {
     }
 }
 
-/// Who is dropped at rate 0.1 says nothing about who else is: in the neighbours, a row or a block further, in the next seed,
-/// in another layer or step. Joint frequency of two drops within five standard errors of 0.01.
+/// At rate 0.1, one drop says nothing about another: at a neighbour, a row or a block further, with the next seed, or
+/// in another layer. The joint frequency of two drops is within five standard errors of 0.01.
 #[test]
 fn drops_are_independent() {
     let (n, rate) = (1u64 << 19, 0.1);
@@ -103,7 +103,8 @@ fn drops_are_independent() {
     }
 }
 
-/// Three in a row, four in a row, and the length of runs: linear structure that pairs do not show.
+/// At rate 1/2, all patterns of eight consecutive drops are equally frequent. This finds linear structure that pairs
+/// do not show.
 #[test]
 fn drops_in_a_row_are_as_rare_as_by_chance() {
     let n = 1u64 << 20;

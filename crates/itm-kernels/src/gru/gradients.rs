@@ -1,4 +1,4 @@
-//! The pass backward through time.
+//! The backward pass through time.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::math::{LANES, load, store};
 use crate::panels::{self, Panels, ROWS};
 use crate::product::{Into, Matrix, Threads, product};
 
-/// Gradients of a loss, shaped as what they belong to.
+/// Gradients of a loss, each in the shape of its input or weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradients {
     /// `[b, l, i]`, zero on padded steps.
@@ -26,10 +26,10 @@ pub struct Gradients {
     pub b_hh: Vec<f32>,
 }
 
-/// Gradients for the gradient `grad` of the output, from what [`forward_saving`](super::forward_saving) returned.
+/// Gradients from the gradient `grad` of the output and the results of [`forward_saving`](super::forward_saving).
 ///
-/// A gradient that arrives at a padded step belongs to the last real one, whose state stands there; in reverse to h₀, and is
-/// dropped.
+/// A padded step repeats the state of the last real step, so its gradient is added there. In reverse a padded step
+/// holds h₀, so its gradient is dropped.
 ///
 /// # Panics
 /// If a shape does not fit the others.
@@ -48,8 +48,8 @@ pub fn backward(
     Gradients { x: d_x, ..rest }
 }
 
-/// Gradients of both directions, from what [`bidirectional_saving`](super::bidirectional_saving) returned; that of the
-/// input, which they share, stands in the first.
+/// Gradients of both directions, from the results of [`bidirectional_saving`](super::bidirectional_saving). The
+/// directions share the input: its gradient is in the first result, and the second has none.
 ///
 /// # Panics
 /// If a shape does not fit the others.
@@ -69,8 +69,8 @@ pub fn bidirectional_backward(
     [Gradients { x: d_x, ..first }, second]
 }
 
-/// All gradients but the input's, which is added to `d_x`.
-#[allow(clippy::too_many_arguments)] // what the forward pass had and what it gave
+/// All gradients except the input's, which is added to `d_x`.
+#[allow(clippy::too_many_arguments)] // the inputs and the results of the forward pass
 fn direction(
     x: &[f32],
     weights: &Weights,
@@ -92,10 +92,10 @@ fn direction(
     let zeros = vec![0.0; first * h];
     let mut d_input = vec![0.0; rows * 3 * h]; // of x W_ih + b_ih
     let mut d_hidden = vec![0.0; rows * 3 * h]; // of h W_hh + b_hh
-    let mut d_state = vec![0.0; first * h]; // all but what comes through W_hh, which is
+    let mut d_state = vec![0.0; first * h]; // without the part that comes through W_hh
     let mut through = vec![0.0; h.div_ceil(panels::WIDTH) * blocks(first) * ROWS * panels::WIDTH];
-    let mut left = vec![0.0; blocks(first) * ROWS * 3 * h]; // d_hidden as the panels want it
-    let mut later = 0; // rows of the step after this
+    let mut left = vec![0.0; blocks(first) * ROWS * 3 * h]; // d_hidden as a left operand of panels
+    let mut later = 0; // rows of the step after step t
     for t in (0..packing.steps).rev() {
         let range = packing.step(t);
         let n = range.len();
@@ -133,7 +133,7 @@ fn direction(
     d
 }
 
-/// W_hhᵀ, 48 units a panel.
+/// W_hhᵀ, 48 units per panel.
 fn transposed_panels(w_hh: &[f32], h: usize) -> Panels {
     Panels::new(3 * h, h.div_ceil(panels::WIDTH), |p, panel| {
         let units = w_hh.chunks_exact(3 * h).skip(p * panels::WIDTH).take(panels::WIDTH);
@@ -143,7 +143,8 @@ fn transposed_panels(w_hh: &[f32], h: usize) -> Panels {
     })
 }
 
-/// Adds the gradient of step `t`'s output to a packed row, with the gradient of the padding for a sequence that ends there.
+/// Adds the output gradient of step `t` to a packed row. For a forward sequence that ends at `t`, also adds the
+/// gradients of its padded steps.
 fn add_output_gradient(
     d: &mut [f32],
     grad: &[f32],
@@ -162,7 +163,7 @@ fn add_output_gradient(
     }
 }
 
-/// The products over all steps at once; also the gradient of the packed input.
+/// Gradients of the weights, and of the packed input: products over all steps at once.
 fn weight_gradients(
     packed: &[f32],
     weights: &Weights,
@@ -203,11 +204,11 @@ fn weight_gradients(
     (Gradients { x: vec![], w_ih, w_hh, b_ih, b_hh }, x)
 }
 
-/// The state before every step but the first, whose h₀ is 0.
+/// The state before every step except the first, where it is h₀ = 0.
 fn before<'a>(states: &'a [f32], packing: &Packing, h: usize) -> Cow<'a, [f32]> {
     let (rows, first) = (packing.rows(), packing.step(0).len());
     if packing.step(packing.steps - 1).len() == first {
-        return Cow::Borrowed(&states[..(rows - first) * h]); // all of one length: they lie so
+        return Cow::Borrowed(&states[..(rows - first) * h]); // all of one length: already in this order
     }
     let mut previous = Vec::with_capacity((rows - first) * h);
     for t in 1..packing.steps {
@@ -217,7 +218,7 @@ fn before<'a>(states: &'a [f32], packing: &Packing, h: usize) -> Cow<'a, [f32]> 
     Cow::Owned(previous)
 }
 
-/// Sum of the rows: blocks of rows first, then the blocks in their order, whatever the threads.
+/// Sum of the rows: first within blocks of rows, then over the blocks in their order, for any number of threads.
 fn column_sums(data: &[f32], cols: usize) -> Vec<f32> {
     let add = |mut sum: Vec<f32>, row: &[f32]| {
         sum.iter_mut().zip(row).for_each(|(s, v)| *s += v);
@@ -231,8 +232,8 @@ fn column_sums(data: &[f32], cols: usize) -> Vec<f32> {
 }
 
 multiversion! {
-    /// From dh′ in `d_state`, less what `came` through W_hh to the first `running` rows: the gradients of both
-    /// pre-activations, and in `d_state` the direct path z ⊙ dh′.
+    /// `d_state` holds dh′ without the part that comes through W_hh; the first `running` rows add that part from
+    /// `came`. Writes the gradients of both pre-activations, and leaves the direct path z ⊙ dh′ in `d_state`.
     fn step_backward[FMA](
         h: usize,
         gates: &[f32],

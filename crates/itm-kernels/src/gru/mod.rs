@@ -3,7 +3,7 @@
 //! ```text
 //! r  = σ(x W_ir + b_ir + h W_hr + b_hr)
 //! z  = σ(x W_iz + b_iz + h W_hz + b_hz)
-//! n  = tanh(x W_in + b_in + r ⊙ (h W_hn + b_hn))       reset gate after the hidden product, as PyTorch
+//! n  = tanh(x W_in + b_in + r ⊙ (h W_hn + b_hn))       reset gate after the hidden product, as in PyTorch
 //! h′ = (1 − z) ⊙ n + z ⊙ h,   h₀ = 0
 //! ```
 //!
@@ -15,12 +15,13 @@
 //! | b_ir b_iz b_in, b_hr b_hz b_hn | `b_ih`, `b_hh` | `[3h]` |
 //! | h′ of every step | the result | `[b, l, h]`; a padded step does not change the state |
 //!
-//! Padded steps therefore repeat the last real state; read in reverse, from each sequence's last real step on, they come
-//! before the first and hold h₀ = 0. [`bidirectional`] puts both directions side by side.
+//! Therefore padded steps repeat the last real state. The reverse direction starts at the last real step of each
+//! sequence, so its padded steps hold h₀ = 0. [`bidirectional`] puts both directions side by side.
 //!
-//! The real steps are packed: longest sequence first, all sequences of one step side by side. So every product runs over
-//! real steps only, and there are few: one for the inputs of all steps, one per step for the state, one for each weight's
-//! gradient over all steps. The state's weights are written out once, in panels. The number of threads does not change a bit of the results.
+//! The real steps are packed: the longest sequence first, and all sequences of one step side by side. So every
+//! product runs over real steps only, and there are few products: one for the inputs of all steps, one per step for
+//! the state, and one per weight gradient over all steps. The weights of the state are packed once, in panels. The
+//! number of threads does not change a bit of the results.
 
 mod gradients;
 mod packing;
@@ -56,7 +57,7 @@ impl Weights<'_> {
     /// `(i, h)`.
     ///
     /// # Panics
-    /// If a shape does not fit `b_ih`'s, or `x` is not `[b, l, i]`.
+    /// If a shape does not fit the shape of `b_ih`, or `x` is not `[b, l, i]`.
     fn sizes(&self, x: &[f32], packing: &Packing) -> (usize, usize) {
         let h = self.b_ih.len() / 3;
         assert!(h > 0 && self.b_ih.len() == 3 * h, "{} input biases are not 3h", self.b_ih.len());
@@ -81,7 +82,7 @@ pub fn forward(x: &[f32], weights: &Weights, packing: &Packing) -> Vec<f32> {
     states
 }
 
-/// [`forward`], and what [`backward`] needs: r, z, n and h W_hn + b_hn of every packed row, `[rows, 4h]`.
+/// [`forward`], and the values that [`backward`] needs: r, z, n and h W_hn + b_hn of every packed row, `[rows, 4h]`.
 ///
 /// # Panics
 /// If a shape does not fit the others.
@@ -105,7 +106,7 @@ pub fn bidirectional(x: &[f32], weights: [&Weights; 2], packing: &Packing) -> Ve
     states
 }
 
-/// [`bidirectional`], and what [`bidirectional_backward`] needs of each direction; see [`forward_saving`].
+/// [`bidirectional`], and per direction the values that [`bidirectional_backward`] needs; see [`forward_saving`].
 ///
 /// # Panics
 /// If a shape does not fit the others.
@@ -124,7 +125,7 @@ pub fn bidirectional_saving(
     (states, gates)
 }
 
-/// Both directions and their halves of the states.
+/// Both directions, each with its half of the columns of the states.
 fn both(packing: &Packing, h: usize) -> [(Packing, Columns); 2] {
     [Direction::Forward, Direction::Reverse]
         .map(|d| (packing.clone().towards(d), Columns::half(d, h)))
@@ -140,7 +141,7 @@ fn saved(packing: &Packing, h: usize) -> Vec<f32> {
     vec![0.0; packing.rows() * 4 * h]
 }
 
-/// `gates` is [`saved`] or [`scratch`]; the states go to their columns of `to`.
+/// `gates` comes from [`saved`] or [`scratch`]. The states go to their columns of `to`.
 fn run(
     x: &[f32],
     weights: &Weights,
@@ -160,9 +161,9 @@ fn run(
     product(Threads::All, &mut from_x, Into::Replace, Matrix::new(&packed, rows, i), w_ih);
 
     let w_hh = (packing.steps > 1).then(|| state_panels(weights.w_hh, h));
-    // h₀ stands in front of the states, so that every step reads the rows before its own.
+    // h₀ comes before the states, so every step finds its previous states in the same buffer.
     let mut states = vec![0.0; (first + rows) * h];
-    let mut left = vec![0.0; blocks(first) * ROWS * h]; // the states as the panels want them
+    let mut left = vec![0.0; blocks(first) * ROWS * h]; // the states as a left operand of panels
     let mut from_h = vec![0.0; h.div_ceil(LANES) * blocks(first) * ROWS * panels::WIDTH]; // h₀ W_hh = 0
     for t in 0..packing.steps {
         let range = packing.step(t);
@@ -200,12 +201,12 @@ fn run(
     }
 }
 
-/// Blocks of some rows.
+/// Number of blocks for some rows.
 fn blocks(rows: usize) -> usize {
     rows.div_ceil(ROWS)
 }
 
-/// W_hh with the three gates of 16 units side by side: r, z, n of units 0 to 15, then of the next.
+/// W_hh with the three gates of 16 units side by side: r, z, n of units 0 to 15, then of the next 16.
 fn state_panels(w_hh: &[f32], h: usize) -> Panels {
     Panels::new(h, h.div_ceil(LANES), |p, panel| {
         let (j, n) = (p * LANES, LANES.min(h - p * LANES));
@@ -218,7 +219,7 @@ fn state_panels(w_hh: &[f32], h: usize) -> Panels {
     })
 }
 
-/// What [`Panels::product`] gave, `[panels, rows, 48]`, from row `first` on.
+/// The result of [`Panels::product`], `[panels, rows, 48]`, from row `first` on.
 #[derive(Clone, Copy)]
 struct FromPanels<'a> {
     values: &'a [f32],
@@ -253,7 +254,7 @@ multiversion! {
             let (gate_r, rest) = gates[row * 4 * h..][..4 * h].split_at_mut(h);
             let (gate_z, rest) = rest.split_at_mut(h);
             let (gate_n, gate_hn) = rest.split_at_mut(h);
-            // Whole registers in local arrays: the compiler need not prove that twelve slices lie apart.
+            // Local arrays of whole registers: so the compiler need not prove that twelve slices do not overlap.
             for j in (0..h).step_by(LANES) {
                 let part = |m: &[f32], gate: usize| load(&m[gate * h..][..h], j);
                 let (xr, xz, xn) = (part(from_x, 0), part(from_x, 1), part(from_x, 2));

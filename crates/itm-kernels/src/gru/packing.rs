@@ -1,4 +1,4 @@
-//! The real steps of a padded batch, side by side.
+//! The real steps of a padded batch, packed side by side.
 
 use rayon::prelude::*;
 
@@ -25,25 +25,25 @@ impl Columns {
         Self { at: 0, width, stride: width }
     }
 
-    /// Of two directions side by side.
+    /// The half of one direction, in states of two directions side by side.
     pub(super) fn half(direction: Direction, width: usize) -> Self {
         let at = if direction == Direction::Reverse { width } else { 0 };
         Self { at, width, stride: 2 * width }
     }
 }
 
-/// Where each real step of a padded batch lies when packed.
+/// The packed row of each real step of a padded batch.
 #[derive(Debug, Clone)]
 pub struct Packing {
     pub(super) direction: Direction,
     pub(super) steps: usize,
     pub(super) lengths: Vec<usize>,
-    /// Sequences, longest first; the earlier one first among equals.
+    /// Sequences, longest first; equally long sequences keep their order.
     pub(super) order: Vec<usize>,
     /// The inverse of `order`.
     rank: Vec<usize>,
-    /// First packed row of each step, and their number at the end: step t has `offset[t + 1] − offset[t]` sequences. A
-    /// step is counted from where the unit begins.
+    /// First packed row of each step, then the number of all rows: step t has `offset[t + 1] − offset[t]` sequences.
+    /// Steps are counted in the direction of reading.
     offset: Vec<usize>,
 }
 
@@ -72,12 +72,12 @@ impl Packing {
         Self { direction, steps, lengths, order, rank, offset }
     }
 
-    /// The same sequences read in a direction.
+    /// The same sequences, read in `direction`.
     pub fn towards(self, direction: Direction) -> Self {
         Self { direction, ..self }
     }
 
-    /// Where the step that a unit reads as number `t` stands in sequence `row`.
+    /// Position in sequence `row` of the step that the unit reads as number `t`.
     fn position(&self, row: usize, t: usize) -> usize {
         match self.direction {
             Direction::Forward => t,
@@ -85,13 +85,13 @@ impl Packing {
         }
     }
 
-    /// First value of that step in a padded `[b, l, stride]`, and its end.
+    /// Range of the values of this step in a padded `[b, l, stride]`.
     pub(super) fn place(&self, row: usize, t: usize, columns: Columns) -> std::ops::Range<usize> {
         let start = (row * self.steps + self.position(row, t)) * columns.stride + columns.at;
         start..start + columns.width
     }
 
-    /// Values of a padded `[b, l, stride]`.
+    /// Number of values of a padded `[b, l, stride]`.
     pub(super) fn padded(&self, stride: usize) -> usize {
         self.order.len() * self.steps * stride
     }

@@ -2,13 +2,14 @@
 
 use crate::transpose::transposed;
 
-/// Weights of one layer and direction from PyTorch's `weight_ih_l0` `[3h, i]`, `weight_hh_l0` `[3h, h]`, `bias_ih_l0` and
-/// `bias_hh_l0` `[3h]`, or the four `…_l0_reverse`: the order of the fields of [`Weights`](super::Weights).
+/// Weights of one layer and direction from PyTorch's `weight_ih_l0` `[3h, i]`, `weight_hh_l0` `[3h, h]`, `bias_ih_l0`
+/// and `bias_hh_l0` `[3h]`, or from the four `…_l0_reverse`. The result has the order of the fields of
+/// [`Weights`](super::Weights).
 ///
-/// The gates stand in the same order; only the matrices are transposed.
+/// The gates keep their order; only the matrices are transposed.
 ///
 /// # Panics
-/// If a shape does not fit `bias_ih`'s.
+/// If a shape does not fit the shape of `bias_ih`.
 pub fn from_pytorch(parts: [&[f32]; 4]) -> [Vec<f32>; 4] {
     let [weight_ih, weight_hh, bias_ih, bias_hh] = parts;
     let wide = bias_ih.len();

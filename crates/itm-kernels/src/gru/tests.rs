@@ -9,7 +9,7 @@ fn worst(got: &[f32], want: &[f64]) -> f64 {
     got.iter().zip(want).map(|(&g, &w)| (f64::from(g) - w).abs()).fold(0.0, f64::max)
 }
 
-/// Everything a forward and backward pass gives, on random input.
+/// States and gradients of a forward and backward pass on random input.
 fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, Gradients) {
     let (x, w_ih) = (random(lengths.len() * l * i, 1), random(i * 3 * h, 2));
     let (w_hh, b_ih, b_hh) = (random(h * 3 * h, 3), random(3 * h, 4), random(3 * h, 5));
@@ -21,7 +21,7 @@ fn both(lengths: &[usize], l: usize, i: usize, h: usize) -> (Vec<f32>, Gradients
     (states, d)
 }
 
-/// States and all five gradients, from `tests/reference/gru.py`, in double precision with complex steps.
+/// States and all five gradients, from `tests/reference/gru.py`: double precision, gradients by complex steps.
 fn check_golden() {
     let g = golden("gru");
     let inputs = ["x", "w_ih", "w_hh", "b_ih", "b_hh", "c"].map(|k| f32s(&g[k]));
@@ -41,8 +41,8 @@ fn check_golden() {
     }
 }
 
-/// On all threads, and each copy of the kernels on a CPU that has it: one compiled for features the CPU lacks would end the
-/// process here.
+/// Runs on all threads, and with each copy of the kernels that the CPU supports. A copy compiled for features that
+/// the CPU lacks would end the process here.
 #[test]
 fn golden_states_and_gradients() {
     check_golden();
@@ -58,7 +58,7 @@ fn the_number_of_threads_changes_no_bit() {
     });
 }
 
-/// A sequence gives the same alone and beside longer ones; what stands in the padding is not even read.
+/// A sequence gives the same states alone and beside longer sequences; the padding is never read.
 #[test]
 fn padding_changes_nothing() {
     let (i, h, l) = (5, 33, 7);
@@ -83,7 +83,7 @@ fn padding_changes_nothing() {
     assert!(weights.iter().chain(&d.x).all(|g| g.is_finite()));
 }
 
-/// Every width up to two registers and a bit: no step, row or column falls off an edge.
+/// Swapped sequences give swapped states, for every width up to 34: no step, row or column is lost at an edge.
 #[test]
 fn the_order_of_a_batch_does_not_matter() {
     for h in 1..35 {
@@ -117,8 +117,8 @@ fn a_short_input_is_refused() {
     forward(&[0.0; 11], &weights, &Packing::new(&[3, 1], 3));
 }
 
-/// Nineteen sequences, three blocks of rows, units over the edge of a panel: each one's states and the gradient of its
-/// input are those it has alone, and the gradients of the weights are the sums of those it has alone.
+/// Nineteen sequences in three blocks of rows, with more units than a panel. Each sequence has the states and the input
+/// gradient that it has alone, and the weight gradients are the sums over the sequences alone.
 #[test]
 fn a_batch_is_its_sequences_side_by_side() {
     let (l, i, h) = (4, 3, 50);

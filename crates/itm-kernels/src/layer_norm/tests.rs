@@ -3,7 +3,8 @@ use crate::testing::{
     f32s, golden, on_every_instruction_set, on_every_thread_count, random, worst,
 };
 
-/// Values and gradients in double precision, from `tests/reference/kernels.py`: rows with large offsets, tiny and huge ones.
+/// Values and gradients in double precision, from `tests/reference/kernels.py`: rows with large offsets, tiny rows
+/// and huge rows.
 #[test]
 fn golden_on_every_instruction_set() {
     let g = golden("kernels");
@@ -31,7 +32,7 @@ fn golden_on_every_instruction_set() {
     });
 }
 
-/// The sum in one pass: bit by bit the sum, then the norm.
+/// The one pass gives the bits of the sum followed by the norm.
 #[test]
 fn the_norm_of_a_sum() {
     for d in [1, 5, 16, 33, 70] {
@@ -47,7 +48,7 @@ fn the_norm_of_a_sum() {
     }
 }
 
-/// Every width to past two registers, against double precision; −1, 1, −1, … would hide a lost value, so random ones.
+/// Every width from 2 to 69 against double precision. The values are random: −1, 1, −1, … would hide a lost value.
 #[test]
 fn every_width() {
     for d in 2..70 {

@@ -12,9 +12,10 @@ pub fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 
 /// Softmax over the last axis. Equations: [`crate::softmax`](mod@crate::softmax).
 ///
-/// `counts`: how many entries of a row count, from its start; all without it. The first axes of `x` are one axis of rows, and
-/// each count holds for the same number of consecutive rows: `b` counts for scores `[b, h, l, l]`. An entry that does not count
-/// has the weight 0 and the gradient 0, also in a row where nothing counts.
+/// `counts` gives the number of entries of a row that count, from its start; without it all entries count. All axes
+/// of `x` before the last are one axis of rows. Each count holds for the same number of consecutive rows: `b` counts
+/// for scores `[b, h, l, l]`. An entry that does not count has weight 0 and gradient 0, also if no entry of the row
+/// counts.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {

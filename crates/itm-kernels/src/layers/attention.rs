@@ -29,7 +29,7 @@ pub struct SelfAttention {
     pub out: Linear,
     /// Number of heads.
     pub heads: usize,
-    /// On the attention weights.
+    /// Dropout of the attention weights.
     pub dropout: Dropout,
 }
 
@@ -46,7 +46,7 @@ impl SelfAttention {
         }
     }
 
-    /// `keys`: how many positions of each row, from its start, are attended to; all without it.
+    /// `keys` is the number of positions of each row, from its start, that are attended to; by default all are.
     ///
     /// # Panics
     /// If the width or the number of counts differs, or a count is 0 or more than `l`.
@@ -59,7 +59,7 @@ impl SelfAttention {
 
     /// The first position of [`forward`](Self::forward) without noise, `[b, d]`, at a small part of its cost.
     ///
-    /// One query needs no keys and no values of their own, because both are linear maps of `x`:
+    /// For one query, keys and values need not be computed, because both are linear maps of `x`:
     ///
     /// ```text
     /// q·k_j = (q W_kᵀ)·x_j + q·b_k;   Σ_j a_j v_j = (Σ_j a_j x_j) W_v + b_v         per head, as Σ_j a_j = 1
@@ -78,7 +78,7 @@ impl SelfAttention {
         let x_0 = x.clone().narrow(1, 0, 1).reshape([b, d]);
         let q = x_0.matmul(query.reshape([d, d])) + query_bias.reshape([1, d]);
         let q = q.reshape([b, h, w]).swap_dims(0, 1); // [h, b, w]
-        // q·b_k is the same for every j, so softmax does not see it.
+        // q·b_k is the same for every j, so it does not change the softmax.
         let q = q.matmul(key.reshape([d, h, w]).permute([1, 2, 0])).swap_dims(0, 1); // [b, h, d]
         let scores = q.matmul(x.clone().swap_dims(1, 2)) / (w as f64).sqrt(); // [b, h, l]
         let a = softmax(scores, Some(&keys));
@@ -87,7 +87,7 @@ impl SelfAttention {
         self.out.forward(mixed.swap_dims(0, 1).reshape([b, d]) + value_bias.reshape([1, d]))
     }
 
-    /// Heads, keys and dropout for input of this shape, checked.
+    /// Checks heads, keys and dropout for input of this shape.
     pub(crate) fn heads_of(
         &self,
         [b, l, d]: [usize; 3],

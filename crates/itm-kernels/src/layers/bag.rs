@@ -12,11 +12,11 @@ use crate::ops::BagOps;
 /// y_r = Σ_{k in bag r} a_k T[id_k];   dT[t] = Σ_{k: id_k = t} a_k g_{r(k)}
 /// ```
 ///
-/// It is the product of a sparse matrix of weights with the table, and costs what the entries cost, forward and backward. The
-/// weights get no gradient.
+/// This is the product of a sparse matrix of weights with the table. Its cost grows with the number of entries,
+/// forward and backward. The weights get no gradient.
 ///
 /// # Panics
-/// If a number is not a row's number.
+/// If an id is not a row of the table.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::testing::close;
 
-    /// Three bags over a table of seven rows, one empty, one with a row that another has too.
+    /// Three bags over a table of seven rows: one is empty, and two share a row.
     fn bags() -> Bags {
         let mut bags = Bags::default();
         bags.push([(4, 0.5), (0, -2.0), (6, 1.5)]);
@@ -57,7 +57,7 @@ mod tests {
         bags
     }
 
-    /// Values and gradient equal the product's with the dense matrix of weights.
+    /// Values and gradient are the same as for the product with the dense matrix of weights.
     #[test]
     fn sums_and_gradients_are_those_of_the_dense_product() {
         let device = Device::flex().autodiff();
@@ -76,7 +76,7 @@ mod tests {
         close("gradient", table.grad(&got).unwrap(), table.grad(&want).unwrap());
     }
 
-    /// What backends without a kernel do gives the kernel's bits.
+    /// The composed operation of backends without a kernel agrees with the kernel.
     #[test]
     fn agrees_with_composed() {
         let table = uniform([7, 37], 1.0, 1, &Device::flex());

@@ -1,4 +1,4 @@
-//! A transformer's block.
+//! A transformer block.
 
 use burn::backend::Dispatch;
 use burn::module::{Module, Param};
@@ -27,12 +27,12 @@ pub struct TransformerBlock {
     pub up: Linear,
     /// m → d
     pub down: Linear,
-    /// On the output of A and of F.
+    /// Dropout of the outputs of A and F.
     pub dropout: Dropout,
     /// Where the block normalises.
     #[module(skip)]
     pub order: NormOrder,
-    /// What it keeps for the gradient; [`Memory::Keep`] at first.
+    /// What the block keeps for the gradient; [`Memory::Keep`] by default.
     #[module(skip)]
     pub memory: Memory,
 }
@@ -50,14 +50,14 @@ pub struct BlockShape {
     pub epsilon: f64,
     /// Where the block normalises.
     pub order: NormOrder,
-    /// Share dropped of A's and F's output.
+    /// Dropout rate of the outputs of A and F.
     pub dropout: f64,
-    /// Share dropped of the attention weights.
+    /// Dropout rate of the attention weights.
     pub attention_dropout: f64,
 }
 
 impl TransformerBlock {
-    /// Weights as [`Linear::seeded`], norms at γ = 1, β = 0.
+    /// Weights as in [`Linear::seeded`], norms with γ = 1 and β = 0.
     ///
     /// # Panics
     /// If the heads do not divide the width, or a dropout is not in `[0, 1)`.
@@ -76,7 +76,7 @@ impl TransformerBlock {
         }
     }
 
-    /// The same precision for all four linear maps. Attention weights and their sums stay f32.
+    /// Sets one precision for all four linear maps. Attention weights and their sums stay f32.
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
         let Self { attention: SelfAttention { qkv, out, .. }, up, down, .. } = &mut self;
@@ -90,11 +90,11 @@ impl TransformerBlock {
         [&self.attention.qkv, &self.attention.out, &self.up, &self.down]
     }
 
-    /// `[b, l, d]` to `[b, l, d]`; `keys` as [`SelfAttention::forward`].
+    /// `[b, l, d]` to `[b, l, d]`; `keys` as in [`SelfAttention::forward`].
     ///
     /// # Panics
-    /// If the width or the number of counts differs, a count is 0 or more than `l`, or a map's precision is bf16 and the backend is not
-    /// the CPU's.
+    /// If the width or the number of counts differs, if a count is 0 or more than `l`, or if a linear map has
+    /// precision bf16 on a backend other than the CPU.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
         let (dims, [d]) = (x.dims(), self.norm_1.gamma.dims());
         assert_eq!(dims[2], d, "input of shape {dims:?} for a block of width {d}");
@@ -127,8 +127,9 @@ impl TransformerBlock {
         ))
     }
 
-    /// The first position of [`forward`](Self::forward) without noise, `[b, d]`: what the last block of a model owes a score that reads
-    /// no other position. It costs next to nothing beside a whole block: [`SelfAttention::first`].
+    /// The first position of [`forward`](Self::forward) without noise, `[b, d]`. It suffices as the last block of a
+    /// model whose score reads no other position. Its cost is a small part of the cost of a whole block; see
+    /// [`SelfAttention::first`].
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// The block in its own layers, as its equations read.
+    /// The block composed of its layers, as in its equations.
     fn in_layers(block: &TransformerBlock, x: Tensor<3>, noise: Noise) -> Tensor<3> {
         let attend = |x| {
             let y = block.attention.forward(x, Some(&KEYS), noise.part(0));
@@ -230,8 +231,8 @@ mod tests {
         }
     }
 
-    /// In bf16 values and gradients are near those in f32 and differ from them, where the processor has bf16; kept or made again, the
-    /// bits are the same, and so are they on one thread.
+    /// In bf16, values and gradients are close to the f32 results. The values differ from them exactly if the
+    /// processor has bf16. Recomputation and a single thread give the same bits.
     #[test]
     fn bf16_is_near_f32_and_the_same_with_recomputation_and_any_threads() {
         let device = Device::flex().autodiff();
@@ -274,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Activations made again give the same bits: nothing of the forward pass is lost or drawn anew.
+    /// Recomputed activations give the same bits: no dropout mask is drawn anew.
     #[test]
     fn recomputing_changes_no_bit_of_a_gradient() {
         let device = Device::flex().autodiff();
@@ -283,7 +284,7 @@ mod tests {
             let recompute = TransformerBlock { memory: Memory::Recompute, ..keep.clone() };
             let x = uniform([2, 7, 12], 1.0, 2, &device).require_grad();
             let [first, second] = [&keep, &recompute].map(|block| {
-                // Two blocks in a row: the second's gradient is the first's.
+                // Two blocks in a row: the second block passes its gradient to the first.
                 let y = block.forward(x.clone(), Some(&KEYS), Noise::Seeded(5));
                 let y = block.forward(y, Some(&KEYS), Noise::Seeded(6));
                 (values(y.clone()), gradients(block, &x, y))
@@ -292,7 +293,7 @@ mod tests {
         }
     }
 
-    /// A frozen block passes the gradient on, and asks for none.
+    /// A frozen block passes the gradient on, but its parameters get none.
     #[test]
     fn a_frozen_block_passes_its_gradient_on() {
         let device = Device::flex().autodiff();

@@ -1,4 +1,4 @@
-//! Words against regions on burn tensors.
+//! Attention between words and regions on burn tensors.
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -9,7 +9,7 @@ use crate::cross_attention::CrossSpec;
 use crate::cross_attention::{Inputs, Rule, column};
 use crate::ops::CrossAttentionOps;
 
-/// Products of all words and all regions of a batch, and the Gram matrices: what scores are made of. Equations:
+/// Products of all words and all regions of a batch, and the Gram matrices. Scores are computed from them. Equations:
 /// [`crate::cross_attention`].
 ///
 /// ```
@@ -25,7 +25,7 @@ use crate::ops::CrossAttentionOps;
 /// let weights = Weights::Above { scale: 20.0 };
 /// let cosine = Some(Cosine { weights, unit_queries: true });
 /// let rule = Rule { queries: Side::Words, negative: None, cosine, relevance: None, pool: Pool::Mean };
-/// assert_eq!(products.scores(&rule, &[0.0, 0.1, 0.1]).dims(), [2, 3]); // a threshold a text
+/// assert_eq!(products.scores(&rule, &[0.0, 0.1, 0.1]).dims(), [2, 3]); // one threshold per text
 /// # }
 /// ```
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct CrossProducts {
     region_rows: Tensor<3>,
     /// `[words of all texts, d]`
     word_rows: Tensor<2>,
-    /// `[words of all texts, n · r]`; like the Gram matrices without a gradient of its own.
+    /// `[words of all texts, n · r]`; without a gradient of its own, like the Gram matrices.
     products: Tensor<2>,
     /// `[n, r, r]`
     region_grams: Tensor<3>,
@@ -45,8 +45,8 @@ pub struct CrossProducts {
 }
 
 impl CrossProducts {
-    /// Images `[n, r, d]` with a count of regions each, texts `[m, l, d]` with a count of words each. What stands beyond a
-    /// count is not looked at.
+    /// Images `[n, r, d]` with a count of regions per image, and texts `[m, l, d]` with a count of words per text.
+    /// Rows beyond a count do not change the scores.
     ///
     /// # Panics
     /// If a count is 0 or too large, or the widths differ.
@@ -81,10 +81,10 @@ impl CrossProducts {
         }
     }
 
-    /// Scores of every image with every text, `[n, m]`, under a threshold a text.
+    /// Scores of every image with every text, `[n, m]`, with one threshold per text.
     ///
     /// # Panics
-    /// If there are not as many thresholds as texts.
+    /// If the number of thresholds differs from the number of texts.
     pub fn scores(&self, rule: &Rule, thresholds: &[f32]) -> Tensor<2> {
         let spec = CrossSpec {
             rule: rule.clone(),
@@ -103,7 +103,7 @@ impl CrossProducts {
         Tensor::from_dispatch(scores)
     }
 
-    /// The same values on the host, for loops over single texts.
+    /// The products and Gram matrices on the host, for loops over single texts.
     pub fn host(&self) -> HostProducts {
         HostProducts {
             products: read(&self.products),
@@ -126,7 +126,7 @@ pub struct HostProducts {
 }
 
 impl HostProducts {
-    /// Scores of one text with every image under a threshold: that column of [`CrossProducts::scores`].
+    /// Scores of one text with every image, with this threshold: one column of [`CrossProducts::scores`].
     ///
     /// # Panics
     /// If there is no such text.
@@ -181,7 +181,8 @@ mod tests {
         [unit(uniform([3, 5, 7], 1.0, 1, device)), unit(uniform([4, 6, 7], 1.0, 2, device))]
     }
 
-    /// Scores and gradients of both sides, of all pairs and of two: the kernel against burn's own differentiation.
+    /// Scores and gradients of both sides, weighted over all pairs and over two pairs: the kernel against burn's
+    /// differentiation.
     #[test]
     fn agrees_with_composed_and_autodiff() {
         let device = Device::flex().autodiff();
@@ -194,7 +195,7 @@ mod tests {
                 let made = |[v, u]: &[Tensor<3>; 2]| {
                     CrossProducts::new(v.clone(), &REGIONS, u.clone(), &WORDS)
                 };
-                let (ours, theirs) = (leaves(), leaves()); // a graph goes back once
+                let (ours, theirs) = (leaves(), leaves()); // a graph is differentiated once
                 let thresholds = vec![0.1, 0.25, -0.1, 0.2];
                 let fused = made(&ours).scores(&rule, &thresholds);
                 let spec = CrossSpec {
@@ -224,7 +225,7 @@ mod tests {
         }
     }
 
-    /// What stands beyond a count changes nothing, be it NaN in a text; gradients belong to the rows that are there.
+    /// Rows beyond the counts change no score.
     #[test]
     fn padding_changes_nothing() {
         let device = Device::flex();

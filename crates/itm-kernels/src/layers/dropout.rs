@@ -23,7 +23,7 @@ impl Dropout {
         Self { rate }
     }
 
-    /// Which values stay is a function of the seed and the position: the same on every backend.
+    /// The seed and the position decide which values stay, so the same values stay on every backend.
     pub fn forward<const D: usize>(&self, x: Tensor<D>, noise: Noise) -> Tensor<D> {
         let Some(mask) = self.mask(noise) else { return x };
         Tensor::from_dispatch(<Dispatch as DropoutOps>::fused_dropout(x.into_dispatch(), mask))

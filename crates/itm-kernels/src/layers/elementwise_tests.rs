@@ -11,8 +11,8 @@ use crate::testing::{close, values};
 
 type Primitive = FloatTensor<Dispatch>;
 
-/// Kernel, fallback and the fallback's backward pass of a function of one tensor, against burn's differentiation of the
-/// fallback.
+/// Checks a function of one tensor: the kernel, the fallback and the backward pass of the fallback, against burn's
+/// differentiation of the fallback.
 fn check(
     name: &str,
     x: Tensor<2>,
@@ -33,7 +33,7 @@ fn check(
     let d = composed_backward(plain(x.clone()), plain(want_y), plain(c.clone()));
     close(&format!("{name}'s composed gradient"), Tensor::from_dispatch(d), want.clone());
 
-    // A view, past offset 0 and transposed, for x and through it for the gradient.
+    // x as a transposed view with an offset, so its gradient passes through the view.
     let [n, w] = x.dims();
     let edge = Tensor::zeros([w, 1], &device);
     let wide = Tensor::cat(vec![edge, x.detach().transpose()], 1).detach().require_grad();
@@ -51,7 +51,7 @@ fn gelu_agrees_with_composed_and_autodiff() {
     });
 }
 
-/// Where the device recomputes cheap results instead of keeping them, the gradient is the same.
+/// The gradient is the same if the device recomputes cheap results instead of keeping them.
 #[test]
 fn gelu_is_recomputed_on_a_device_that_keeps_little() {
     let gradient = |device: &Device| {
@@ -78,7 +78,7 @@ fn softmax_agrees_with_composed_and_autodiff() {
     }
 }
 
-/// The fallback does not read what does not count, and a row where nothing counts is zero, as in the kernel.
+/// Like the kernel, the fallback ignores entries that do not count, and a row where no entry counts is zero.
 #[test]
 fn the_fallback_of_softmax_masks_as_the_kernel() {
     let device = Device::flex();
@@ -114,7 +114,7 @@ fn a_count_beyond_the_row_is_refused() {
     softmax(Tensor::<2>::zeros([2, 5], &Device::flex()), Some(&[1, 6]));
 }
 
-/// y and the gradients of x, γ and β, as a function of x and as one of a sum.
+/// y and the gradients of x, γ and β, for the norm of x and for the norm of a sum.
 #[test]
 fn layer_norm_agrees_with_composed_and_autodiff() {
     let device = Device::flex().autodiff();
@@ -169,7 +169,7 @@ fn layer_norm_agrees_with_composed_and_autodiff() {
     close("composed β", Tensor::from_dispatch(d.2), want.1);
 }
 
-/// The sum takes the place of a summand only if nobody else sees that summand.
+/// The sum overwrites a summand only if nobody else holds that summand.
 #[test]
 fn a_summand_that_others_see_is_not_changed() {
     let device = Device::flex();
@@ -208,7 +208,7 @@ fn another_width_is_refused() {
     LayerNorm::new(20, 1e-5, &device).forward(Tensor::<2>::zeros([2, 19], &device));
 }
 
-/// The mask on tensors is the vector half's; the gradient has the same zeros; the sum adds the other tensor.
+/// Tensors have the same mask as the vector half. The gradient has the same zeros. The sum adds the other tensor.
 #[test]
 fn dropout_agrees_with_composed_and_autodiff() {
     for (rate, seed) in [(0.1, 3), (0.5, 4)] {
@@ -244,8 +244,8 @@ fn dropout_off_is_the_identity() {
     assert_eq!(dropped, values(on.forward(x, Noise::Seeded(1))), "the same seed");
 }
 
-/// Kernel, fallback and the fallback's backward pass, against burn's differentiation of the fallback; a text lies inside every
-/// image, and each side is a view.
+/// The kernel, the fallback and the backward pass of the fallback, against burn's differentiation of the fallback.
+/// One text is inside every image, and the texts are a view.
 #[test]
 fn order_similarity_agrees_with_composed_and_autodiff() {
     let device = Device::flex().autodiff();
@@ -255,7 +255,7 @@ fn order_similarity_agrees_with_composed_and_autodiff() {
         1,
     );
     let wide = wide.detach().require_grad();
-    let texts = || wide.clone().narrow(0, 1, 45).transpose(); // a graph of its own each time
+    let texts = || wide.clone().narrow(0, 1, 45).transpose(); // a new graph each time
     let c = uniform([6, 8], 1.0, 99, &device);
     let got = order_similarity(images.clone(), texts());
     let (i, t) = (images.clone().into_dispatch(), texts().into_dispatch());

@@ -5,16 +5,16 @@ use burn::tensor::Tensor;
 
 use crate::ops::{EmbeddingOps, Taken};
 
-/// Rows of a table by their numbers, `[v, d]` to `[n, d]`: word vectors. Row `frozen` is read and does not learn.
+/// Rows of a table by index, `[v, d]` to `[n, d]`, such as word vectors. Row `frozen` is read but does not learn.
 ///
 /// ```text
 /// y_k = T[id_k];   dT[r] = Σ_{k: id_k = r ≠ frozen} g_k
 /// ```
 ///
-/// The sum is in the order of k, on the CPU on any number of threads.
+/// On the CPU the sum is in the order of k, on any number of threads.
 ///
 /// # Panics
-/// If a number is not a row's number.
+/// If an id is not a row of the table.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -46,7 +46,7 @@ mod tests {
 
     const IDS: [u32; 6] = [4, 0, 6, 4, 4, 0];
 
-    /// Values and gradient equal burn's own selection; the frozen row has no gradient.
+    /// Values and gradient are the same as with burn's `select`; the frozen row has gradient zero.
     #[test]
     fn rows_and_gradients_are_those_of_select() {
         let device = Device::flex().autodiff();

@@ -36,7 +36,7 @@ pub struct Gru {
 }
 
 impl Gru {
-    /// Weights and biases uniform in ±1/√hidden, as PyTorch, drawn from the device's generator.
+    /// Weights and biases uniform in ±1/√hidden, as in PyTorch, drawn from the device's generator.
     pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
         let drawn = Tensor::<1>::random([4], Distribution::Default, device).into_data();
         let fold = |seed, u: f32| random::derive(seed, u64::from(u.to_bits()));
@@ -44,7 +44,7 @@ impl Gru {
         Self::seeded(input, hidden, seed, device)
     }
 
-    /// Weights and biases uniform in ±1/√hidden: a function of the seed alone.
+    /// Weights and biases uniform in ±1/√hidden, which depend only on the seed.
     pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
         let bound = 1.0 / (hidden as f32).sqrt();
         let seed = |part| random::derive(seed, part);
@@ -56,10 +56,10 @@ impl Gru {
         }
     }
 
-    /// From [`gru::from_pytorch`](crate::gru::from_pytorch): w_ih, w_hh, b_ih, b_hh.
+    /// A unit with the values w_ih, w_hh, b_ih, b_hh of [`gru::from_pytorch`](crate::gru::from_pytorch).
     ///
     /// # Panics
-    /// If a shape does not fit `b_ih`'s.
+    /// If a shape does not fit the shape of `b_ih`.
     pub fn from_values(values: [Vec<f32>; 4], device: &Device) -> Self {
         let [w_ih, w_hh, b_ih, b_hh] = values;
         let wide = b_ih.len();
@@ -77,8 +77,8 @@ impl Gru {
 
     /// States of every step, `[b, l, i]` to `[b, l, h]`; the first state is zero.
     ///
-    /// A padded step repeats the state of the last real one, so the last step holds every sequence's final state. The
-    /// input's gradient is zero on padded steps.
+    /// A padded step repeats the state of the last real step, so the last step holds the final state of every
+    /// sequence. The gradient of the input is zero on padded steps.
     ///
     /// # Panics
     /// If a length is 0 or more than `l`, or `x` is not `[lengths.len(), l, input]`.
@@ -125,23 +125,24 @@ pub struct BiGru {
 }
 
 impl BiGru {
-    /// Weights and biases uniform in ±1/√hidden, as PyTorch, drawn from the device's generator.
+    /// Weights and biases uniform in ±1/√hidden, as in PyTorch, drawn from the device's generator.
     pub fn new(input: usize, hidden: usize, device: &Device) -> Self {
         let ahead = Gru::new(input, hidden, device);
         Self { ahead, reverse: Gru::new(input, hidden, device) }
     }
 
-    /// Weights and biases uniform in ±1/√hidden: a function of the seed alone.
+    /// Weights and biases uniform in ±1/√hidden, which depend only on the seed.
     pub fn seeded(input: usize, hidden: usize, seed: u64, device: &Device) -> Self {
         let [ahead, reverse] =
             [4, 5].map(|part| Gru::seeded(input, hidden, random::derive(seed, part), device));
         Self { ahead, reverse }
     }
 
-    /// States of every step, `[b, l, i]` to `[b, l, 2h]`: the forward unit's, then the reverse unit's.
+    /// States of every step, `[b, l, i]` to `[b, l, 2h]`: first of the forward unit, then of the reverse unit.
     ///
-    /// On real steps as PyTorch on packed sequences. A padded step changes no state: the forward half repeats the last
-    /// real one, the reverse half, which has not begun there, is zero. The input's gradient is zero on padded steps.
+    /// Real steps are as in PyTorch on packed sequences. A padded step changes no state. The forward half repeats the
+    /// last real state; the reverse half is zero, because the reverse unit begins later. The gradient of the input is
+    /// zero on padded steps.
     ///
     /// # Panics
     /// If a length is 0 or more than `l`, `x` is not `[lengths.len(), l, input]`, or the units differ in shape.

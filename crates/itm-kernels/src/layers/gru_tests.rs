@@ -37,7 +37,7 @@ fn gru_agrees_with_composed_and_autodiff() {
     close("b_hh", gru.b_hh.val().grad(&got).unwrap(), gru.b_hh.val().grad(&want).unwrap());
 }
 
-/// Whatever else asks for a gradient, a tensor's own is the same; checkpointing on the device changes nothing.
+/// The gradient of a tensor does not depend on which other tensors require one, or on gradient checkpointing.
 #[test]
 fn a_gradient_does_not_depend_on_who_else_asks() {
     let device = Device::flex().autodiff();
@@ -58,7 +58,7 @@ fn a_gradient_does_not_depend_on_who_else_asks() {
     assert_eq!(gradients(&Gru::seeded(3, 4, 1, &checkpointing), &x), (w_hh, dx));
 }
 
-/// An input that is a view (transposed, and past offset 0) is read as what it shows.
+/// An input that is a view (transposed, with an offset) gives the same states as its copy.
 #[test]
 fn views_are_read_as_what_they_show() {
     let device = Device::flex();
@@ -70,7 +70,7 @@ fn views_are_read_as_what_they_show() {
     assert_eq!(values(got), values(want));
 }
 
-/// Without gradients to track nothing is saved, and the answer is the same.
+/// Without gradients nothing is saved, and the states are the same.
 #[test]
 fn inference_equals_training() {
     let device = Device::flex().autodiff();
@@ -152,7 +152,7 @@ fn bigru_agrees_with_composed_and_autodiff() {
     check_gradients("reverse", &gru.reverse, &got, &want);
 }
 
-/// The fallback's own backward pass, of one unit and of two, against burn's differentiation of its forward pass.
+/// The backward pass of the fallback, for one unit and for two, against burn's differentiation of the forward pass.
 #[test]
 fn the_fallback_agrees_with_autodiff() {
     let device = Device::flex().autodiff();
@@ -198,8 +198,8 @@ fn worst(name: &str, got: &[f32], want: &[f64]) {
     assert!(error < 1e-5, "{name} is off by {error:e}");
 }
 
-/// PyTorch's packed sequences in double precision, from `tests/reference/bigru.py`: states of real steps, all gradients.
-/// Weights come through [`from_pytorch`], gradients go back the same way.
+/// PyTorch's packed sequences in double precision, from `tests/reference/bigru.py`: states of real steps and all
+/// gradients. [`from_pytorch`] converts the weights; the gradients are transposed back.
 #[test]
 fn bigru_golden() {
     let g = golden("bigru");
@@ -245,7 +245,7 @@ fn bigru_golden() {
     }
 }
 
-/// A sequence gives the same alone and beside longer ones, in both halves.
+/// A sequence gives the same states alone and beside longer sequences, in both halves.
 #[test]
 fn bigru_does_not_see_the_padding() {
     let device = Device::flex();

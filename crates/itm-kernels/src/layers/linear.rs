@@ -17,20 +17,20 @@ use crate::random;
 /// | W, b | `weight`, `bias` | `[i, o]`, `[o]` |
 /// | y | result | `[…, o]` |
 ///
-/// The axes before the last are one: a batch of sequences is one product, not one a sequence.
+/// All axes before the last are one axis: a batch of sequences is one product, not one product per sequence.
 #[derive(Module, Debug)]
 pub struct Linear {
     /// `[i, o]`
     pub weight: Param<Tensor<2>>,
     /// `[o]`
     pub bias: Param<Tensor<1>>,
-    /// Of the product and of its gradients' products; [`Precision::F32`] at first.
+    /// Precision of the product and of the products for its gradients; [`Precision::F32`] by default.
     #[module(skip)]
     pub precision: Precision,
 }
 
 impl Linear {
-    /// Weight and bias uniform in ±1/√i, as PyTorch: a function of the seed alone.
+    /// Weight and bias uniform in ±1/√i, as in PyTorch; they depend only on the seed.
     pub fn seeded(i: usize, o: usize, seed: u64, device: &Device) -> Self {
         let bound = 1.0 / (i as f32).sqrt();
         let weight = uniform([i, o], bound, random::derive(seed, 0), device);
@@ -38,13 +38,13 @@ impl Linear {
         Self::new(Param::from_tensor(weight), Param::from_tensor(bias))
     }
 
-    /// A map of these parameters, in f32.
+    /// A linear map with these parameters, in f32.
     pub fn new(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
         Self { weight, bias, precision: Precision::F32 }
     }
 
     /// # Panics
-    /// If the last axis is not as wide as the weight expects, or the precision is bf16 and the backend is not the CPU's.
+    /// If the last axis is not as wide as the weight expects, or the precision is bf16 on a backend other than the CPU.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let (mut dims, [i, o]) = (x.dims(), self.weight.dims());
         assert_eq!(dims[D - 1], i, "input of shape {dims:?} for a linear map from {i}");
@@ -83,7 +83,7 @@ mod tests {
         close("bias", bias.grad(&got).unwrap(), bias.grad(&want).unwrap());
     }
 
-    /// A transposed input is read as what it shows.
+    /// A transposed input gives the same result as its copy.
     #[test]
     fn a_view_is_its_copy() {
         let device = Device::flex();

@@ -31,7 +31,7 @@ pub use norm::LayerNorm;
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`.
 ///
 /// # Departures
-/// A row no longer than 1e-12 has the gradient 0 instead of 10¹²: finite, and no step survives the latter.
+/// A row of length 1e-12 or less has gradient 0 instead of a gradient times 10¹², which no training step survives.
 pub fn normalize_rows(x: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as FusedOps>::normalize_rows_saving(x.into_dispatch()).0)
 }
@@ -39,20 +39,20 @@ pub fn normalize_rows(x: Tensor<2>) -> Tensor<2> {
 /// Mean over the real steps, `[b, l, w]` to `[b, w]`; padded steps get the gradient 0.
 ///
 /// # Panics
-/// If a length is 0 or more than `l`, or there are not `b` of them.
+/// If a length is 0 or more than `l`, or there are not `b` lengths.
 pub fn masked_mean(x: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     check_lengths(x.dims(), lengths);
     let mean = <Dispatch as FusedOps>::masked_mean(x.into_dispatch(), lengths.to_vec());
     Tensor::from_dispatch(mean)
 }
 
-/// How far texts stick out of images: `−‖max(0, t − i)‖`, images `[n, d]` against texts `[m, d]` to `[n, m]`.
+/// Similarity of order embeddings: `−‖max(0, t − i)‖`, `[n, m]`, of images `[n, d]` and texts `[m, d]`.
 ///
 /// # Panics
 /// If the widths differ.
 ///
 /// # Departures
-/// The root has no derivative at 0, where programs return NaN: here value and gradient are 0, exactly.
+/// The root has no derivative at 0, and other programs return NaN there. Here value and gradient are exactly 0.
 pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
     let ([n, d], [m, e]) = (images.dims(), texts.dims());
     assert_eq!(d, e, "images of shape [{n}, {d}] against texts of shape [{m}, {e}]");
@@ -61,7 +61,7 @@ pub fn order_similarity(images: Tensor<2>, texts: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(scores)
 }
 
-/// A tensor uniform in `±bound`: a function of the seed and the position alone.
+/// A tensor uniform in `±bound`. Each value depends only on the seed and the position.
 pub fn uniform<const D: usize>(
     shape: [usize; D],
     bound: f32,
@@ -117,7 +117,7 @@ mod tests {
         close("composed gradient", Tensor::from_dispatch(d), want);
     }
 
-    /// A row of zeros: no NaN forward, gradient zero, and its neighbour keeps its own. Kernel and fallback.
+    /// A row of zeros has no NaN and gradient zero, and its neighbour keeps its gradient, in kernel and fallback.
     #[test]
     fn a_zero_row_has_a_finite_gradient() {
         let device = Device::flex().autodiff();

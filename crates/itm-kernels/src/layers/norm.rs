@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 
 use crate::ops::LayerNormOps;
 
-/// `y = γ (x − μ) / √(σ² + ε) + β` over the last axis, σ² being the mean squared deviation. Equations: [`crate::layer_norm`].
+/// `y = γ (x − μ) / √(σ² + ε) + β` over the last axis; σ² is the mean squared deviation. Equations: [`crate::layer_norm`].
 #[derive(Module, Debug)]
 pub struct LayerNorm {
     /// γ, `[d]`

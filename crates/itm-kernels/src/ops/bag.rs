@@ -28,8 +28,8 @@ pub(crate) trait BagOps: Backend {
     }
 }
 
-/// The sums of rows of a table, or the gradient of a table with this number of rows for the gradient of the sums: the same with the roles of
-/// rows and bags exchanged.
+/// The sums of rows of the table `x`. If `table` is a number of rows, this is instead the gradient of a table with
+/// this number of rows, from the gradient `x` of the sums: the same operation with rows and bags exchanged.
 pub(crate) fn composed<B: Backend>(
     x: FloatTensor<B>,
     bags: &Bags,

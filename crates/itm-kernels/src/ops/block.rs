@@ -1,4 +1,4 @@
-//! A transformer's block as a burn backend extension: its activations kept, or made again for the gradient.
+//! A transformer block as a burn backend extension. It keeps its activations, or recomputes them for the gradient.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -30,32 +30,32 @@ pub enum NormOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// All activations: 16 d numbers a position, where m = 4 d.
+    /// All activations: 16 d numbers per position, if m = 4 d.
     #[default]
     Keep,
-    /// Its input alone, d numbers; the rest is made again, for about a third more time. Gradient checkpointing: the same
-    /// gradients, dropout included.
+    /// Only its input, d numbers per position; the rest is recomputed, for about a third more time. This is gradient
+    /// checkpointing: the gradients are the same, also with dropout.
     Recompute,
 }
 
-/// What a block needs to know beside its tensors.
+/// The settings of a block.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockSpec {
     pub(crate) heads: Heads,
     pub(crate) order: NormOrder,
     pub(crate) memory: Memory,
-    /// Of the four linear maps: packed, outer, up, down.
+    /// Precision of the four linear maps: packed, output, up, down.
     pub(crate) precision: [Precision; 4],
     /// ε of the two norms.
     pub(crate) epsilon: [f64; 2],
-    /// Dropout of the output of attention and of the linear maps.
+    /// Dropout of the output of attention and of the output of the MLP.
     pub(crate) masks: [Option<Mask>; 2],
 }
 
 /// Number of a block's parameters.
 pub(crate) const PARAMETERS: usize = 12;
 
-/// A transformer's block; equations in [`crate::TransformerBlock`].
+/// A transformer block; equations in [`crate::TransformerBlock`].
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -64,7 +64,8 @@ pub(crate) const PARAMETERS: usize = 12;
 )]
 #[allow(clippy::too_many_arguments)] // the macro needs every tensor spelt out
 pub(crate) trait BlockOps: Backend {
-    /// `[b, l, d]` to `[b, l, d]`: norms, the packed linear map, the outer one, up and down, weight before bias.
+    /// `[b, l, d]` to `[b, l, d]`. The parameters are two norms and the linear maps packed, output, up and down; each
+    /// weight comes before its bias.
     fn transformer_block(
         x: FloatTensor<Self>,
         gamma_1: FloatTensor<Self>,
@@ -109,11 +110,11 @@ impl<B: Block> BlockOps for B {
     }
 }
 
-/// The block with its parameters side by side.
+/// The block with its parameters in one array.
 pub(crate) trait Block:
     LinearMap + AttentionOps + GeluOps + LayerNormOps + DropoutOps
 {
-    /// In the backend's operations.
+    /// The block in the backend's operations.
     fn block(
         x: FloatTensor<Self>,
         parameters: [FloatTensor<Self>; PARAMETERS],
@@ -123,7 +124,7 @@ pub(crate) trait Block:
     }
 }
 
-/// The block in a backend's operations; under autodiff they are recorded one by one.
+/// The block in a backend's operations; autodiff records each of them.
 fn block<B: Block>(
     x: FloatTensor<B>,
     parameters: [FloatTensor<B>; PARAMETERS],
@@ -222,7 +223,8 @@ struct Recomputed;
 impl<B: Block> Backward<B, { PARAMETERS + 1 }> for Recomputed {
     type State = (FloatTensor<B>, [FloatTensor<B>; PARAMETERS], BlockSpec);
 
-    /// Differentiates the block anew, as a graph of its own: Σ g ⊙ y has the gradients that g passes on.
+    /// Runs and differentiates the block again, in a separate graph. For the gradient g of y, the gradients of the
+    /// operands are the gradients of Σ g ⊙ y.
     fn backward(
         self,
         ops: Ops<Self::State, { PARAMETERS + 1 }>,

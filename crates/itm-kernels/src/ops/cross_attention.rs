@@ -1,4 +1,4 @@
-//! Words against regions as a burn backend extension.
+//! Attention between words and regions as a burn backend extension.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -16,8 +16,8 @@ use crate::cross_attention::CrossSpec;
     Autodiff
 )]
 pub(crate) trait CrossAttentionOps: Backend {
-    /// Regions `[n, r, d]` and words `[words, d]` with their products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]`
-    /// to `[n, m]`. Only the rows have a gradient.
+    /// Scores `[n, m]` of regions `[n, r, d]` and words `[words, d]`, from their products `[words, n · r]` and Gram
+    /// matrices `[n, r, r]` and `[m, l, l]`. Only regions and words have a gradient.
     fn cross_scores(
         _regions: FloatTensor<Self>,
         _words: FloatTensor<Self>,
@@ -43,7 +43,7 @@ pub(crate) trait CrossAttentionOps: Backend {
     }
 }
 
-/// Burn's own differentiation of the composed body.
+/// Gradients by burn's differentiation of the composed operation.
 fn differentiated<A: AutodiffBackend>(
     regions: FloatTensor<A::InnerBackend>,
     words: FloatTensor<A::InnerBackend>,

@@ -8,7 +8,7 @@ use burn::tensor::TensorData;
 use super::node;
 use crate::dropout::Mask;
 
-/// Dropout by [`Mask`]: on every backend the same values stay.
+/// Dropout by [`Mask`]: every backend keeps the same values.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -16,7 +16,7 @@ use crate::dropout::Mask;
     Autodiff
 )]
 pub(crate) trait DropoutOps: Backend {
-    /// `x` times the factors; the gradient is the same function of the gradient.
+    /// `x` times the factors. The backward pass applies the same function to the gradient.
     fn fused_dropout(x: FloatTensor<Self>, mask: Mask) -> FloatTensor<Self> {
         composed::<Self>(x, mask)
     }

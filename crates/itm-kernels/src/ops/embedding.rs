@@ -7,7 +7,7 @@ use burn::tensor::{IndexingUpdateOp, Shape, TensorData};
 
 use super::node;
 
-/// Numbers of the rows taken, and the one whose row does not learn.
+/// Indices of the rows taken, and the index whose row does not learn.
 #[derive(Debug, Clone)]
 pub(crate) struct Taken {
     pub(crate) ids: Vec<u32>,

@@ -4,7 +4,7 @@ use burn::backend::DType;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{Shape, TensorData};
 
-/// Calls `f` with the values, copied only if they are not contiguous.
+/// Calls `f` with the values of the tensors. A tensor is copied only if it is not contiguous.
 pub(crate) fn values<const N: usize, T>(
     tensors: [&FlexTensor; N],
     f: impl FnOnce([&[f32]; N]) -> T,
@@ -20,19 +20,19 @@ pub(crate) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape.into()))
 }
 
-/// Calls `f` with the values to change: in place where nobody else holds them, else in a copy that takes their stead.
+/// Calls `f` to change the values: in place if nobody else holds them, otherwise in a copy that replaces them.
 pub(crate) fn change<const N: usize, T>(
     tensors: [&mut FlexTensor; N],
     f: impl FnOnce([&mut [f32]; N]) -> T,
 ) -> T {
     f(tensors.map(|x| {
         assert_eq!(x.dtype(), DType::F32, "the kernels compute in f32");
-        *x = x.to_contiguous(); // itself unless it is a view: the storage is then all there is
+        *x = x.to_contiguous(); // copies only a view; then the storage holds just these values
         x.storage_mut()
     }))
 }
 
-/// [`change`] of one tensor that is handed over.
+/// [`change`] of one owned tensor.
 pub(crate) fn in_place<T>(x: FlexTensor, f: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
     let mut x = x;
     let result = change([&mut x], |[values]| f(values));

@@ -117,7 +117,7 @@ impl<B: GeluOps, C: CheckpointStrategy> GeluOps for Autodiff<B, C> {
     }
 }
 
-/// Computes y again from x, where the device was told to keep little.
+/// Computes y again from x, if the device uses gradient checkpointing.
 #[derive(Debug)]
 struct Retro<B> {
     x: NodeId,

@@ -13,7 +13,7 @@ use super::node;
 
 /// Layer normalisation of `[n, d]`; see [`crate::layer_norm`].
 ///
-/// Both forward passes also return the statistics of the rows, whose layout only a backend's own backward pass knows.
+/// Both forward passes also return the statistics of the rows. Only the backend's backward pass knows their layout.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -135,7 +135,7 @@ mod flex {
             epsilon: f64,
         ) -> (FlexTensor, FlexTensor, FlexTensor) {
             let [n, d] = x.shape().dims();
-            let (x, r) = if x.is_unique() { (x, r) } else { (r, x) }; // the sum takes a place that is free
+            let (x, r) = if x.is_unique() { (x, r) } else { (r, x) }; // the sum overwrites an operand that nobody else holds
             let (x, (y, saved)) = values([&r, &gamma, &beta], |[r, gamma, beta]| {
                 let norm = Norm { gamma, beta, epsilon: epsilon as f32 };
                 in_place(x, |x| layer_norm::forward_sum(x, r, norm))

@@ -36,7 +36,7 @@ impl<B: LinearMap> LinearOps for B {
     }
 }
 
-/// What a map keeps for its gradients.
+/// Values that a linear map keeps for its gradients.
 #[derive(Debug, Clone)]
 pub(crate) enum Kept<B: Backend> {
     /// Input and weight.
@@ -46,7 +46,7 @@ pub(crate) enum Kept<B: Backend> {
     Rounded(std::sync::Arc<crate::linear::Rounded>),
 }
 
-/// The map with what it keeps and its gradients, in a backend's operations.
+/// A linear map and its gradients in a backend's operations, and the values kept in between.
 pub(crate) trait LinearMap: Backend {
     /// `x W + b`.
     ///
@@ -64,7 +64,7 @@ pub(crate) trait LinearMap: Backend {
         Self::float_add(Self::float_matmul(x, weight), bias)
     }
 
-    /// [`linear_map`](Self::linear_map), and what its gradients need.
+    /// [`linear_map`](Self::linear_map), and the values that its gradients need.
     fn linear_kept(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -75,7 +75,7 @@ pub(crate) trait LinearMap: Backend {
         (y, Kept::Values(x, weight))
     }
 
-    /// `g Wᵀ`, `xᵀ g` and `Σ_rows g`, where they are wanted.
+    /// `g Wᵀ`, `xᵀ g` and `Σ_rows g`, each only if it is wanted.
     fn linear_gradients(
         kept: Kept<Self>,
         grad: FloatTensor<Self>,

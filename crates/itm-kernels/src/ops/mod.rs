@@ -1,4 +1,4 @@
-//! The operations as burn backend extensions: kernels on the CPU, composed elsewhere, with gradients.
+//! The operations as burn backend extensions with gradients: kernels on the CPU, burn's operations on other backends.
 
 mod attention;
 mod bag;

@@ -1,4 +1,4 @@
-//! An operation as one node of the graph.
+//! An operation as one node of the autodiff graph.
 
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use burn::backend::{Autodiff, Backend};
 
 /// Records `y` as a function of one operand.
 ///
-/// `gradient` makes the gradient of the operand out of `kept` and the gradient of `y`.
+/// `gradient` makes the gradient of the operand from `kept` and the gradient of `y`.
 pub(super) fn of_one<B: Backend, C: CheckpointStrategy, S: Clone + Send + Debug + 'static>(
     operand: NodeGuard,
     y: FloatTensor<B>,
@@ -25,7 +25,7 @@ pub(super) fn of_one<B: Backend, C: CheckpointStrategy, S: Clone + Send + Debug 
 
 /// Records `y` as a function of `N` operands.
 ///
-/// `gradients` also gets which operands ask for a gradient: the others' are not looked at.
+/// The last argument of `gradients` says which operands need a gradient. The gradients of the others are ignored.
 pub(super) fn of<B: Backend, C: CheckpointStrategy, S, const N: usize>(
     operands: [NodeGuard; N],
     y: FloatTensor<B>,

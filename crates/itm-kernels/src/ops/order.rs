@@ -20,7 +20,7 @@ pub(crate) trait OrderOps: Backend {
         composed::<Self>(images, texts)
     }
 
-    /// Gradients of both from the gradient of the scores.
+    /// Gradients of images and texts from the gradient of the scores.
     fn order_scores_backward(
         images: FloatTensor<Self>,
         texts: FloatTensor<Self>,
@@ -40,7 +40,7 @@ pub(crate) fn composed<B: Backend>(
     let squares = B::float_sum_dim(B::float_mul(over.clone(), over), 2);
     let squares = B::float_reshape(squares, Shape::new([n, m]));
     let inside = zeros::<B>(&squares);
-    // The root of a constant there: its derivative is finite, and the mask makes both 0.
+    // Inside, this is the root of a constant: its derivative is finite, and the mask sets value and derivative to 0.
     let squares = B::float_mask_fill(squares, inside.clone(), 1.0f32.into());
     B::float_mask_fill(B::float_neg(B::float_sqrt(squares)), inside, 0.0f32.into())
 }
@@ -62,7 +62,7 @@ pub(crate) fn composed_backward<B: Backend>(
     (to_images, B::float_neg(to_texts))
 }
 
-/// `max(0, t − i)`, `[n, m, d]`. By a mask: not every backend's maximum keeps NaN.
+/// `max(0, t − i)`, `[n, m, d]`. It uses a mask because not every backend's maximum keeps NaN.
 fn over<B: Backend>(images: FloatTensor<B>, texts: FloatTensor<B>) -> FloatTensor<B> {
     let ([n, d], [m, _]) = (images.shape().dims(), texts.shape().dims());
     let images = B::float_reshape(images, Shape::new([n, 1, d]));

@@ -9,7 +9,7 @@ use burn::backend::{Autodiff, Backend, backend_extension};
 
 use crate::composed::gru as composed;
 
-/// Recurrent units as one node of the graph; equations: [`crate::gru`]. The macro needs every tensor spelt out.
+/// Recurrent units as one node of the autodiff graph; equations in [`crate::gru`].
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -76,10 +76,10 @@ impl<B: GruKernels> GruOps for B {
     }
 }
 
-/// What a backend may have kernels for; without them the units are composed.
+/// Operations that a backend may have kernels for; without kernels they are composed of the backend's operations.
 ///
-/// `weights` are w_ih, w_hh, b_ih, b_hh: once for a forward unit, twice for a forward and a reverse one. What
-/// `states_saving` returns beside the states is for `backward` alone, one tensor a direction.
+/// `weights` are w_ih, w_hh, b_ih, b_hh: once for a forward unit, twice for a forward and a reverse unit. Besides the
+/// states, `states_saving` returns one tensor per direction, which only `backward` reads.
 pub(crate) trait GruKernels: Backend {
     /// The states, `[b, l, h]` or `[b, l, 2h]`.
     fn states(
@@ -99,7 +99,7 @@ pub(crate) trait GruKernels: Backend {
         composed::saving::<Self>(x, weights, &lengths)
     }
 
-    /// Gradients of x and the weights, in this order, for the gradient of the states.
+    /// Gradients of x and the weights, in this order, from the gradient of the states.
     fn backward(
         x: FloatTensor<Self>,
         weights: Vec<FloatTensor<Self>>,
@@ -223,7 +223,7 @@ mod flex {
                     )
                 })
             }
-            _ => panic!("{} weights, not 4 a direction", weights.len()),
+            _ => panic!("{} weights, not 4 per direction", weights.len()),
         }
     }
 }
@@ -241,7 +241,7 @@ impl<B: GruKernels, C: CheckpointStrategy> GruKernels for Autodiff<B, C> {
     }
 }
 
-/// The unit as one node of the graph; `N` counts its operands, x first.
+/// The unit as one node of the autodiff graph. `N` is the number of its operands, with x first.
 fn recorded<B: GruKernels, C: CheckpointStrategy, const N: usize>(
     x: FloatTensor<Autodiff<B, C>>,
     weights: Vec<FloatTensor<Autodiff<B, C>>>,

@@ -7,9 +7,10 @@ use burn::backend::{Autodiff, Backend, TensorMetadata, backend_extension};
 use super::node;
 use crate::composed;
 
-/// Operations that a backend may have a kernel for; without one they are composed.
+/// Operations that a backend may have a kernel for; without a kernel they are composed of the backend's operations.
 ///
-/// The `_saving` forms also return what their `_backward` needs; only the two together know its layout.
+/// The `_saving` forms also return the values that their `_backward` needs. Only these two functions know the layout
+/// of the values.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -22,7 +23,7 @@ pub trait FusedOps: Backend {
         composed::normalize_rows::<Self>(x)
     }
 
-    /// Gradient of the rows for the gradient of the unit rows.
+    /// Gradient of the rows from the gradient of the unit rows.
     fn normalize_rows_backward(
         y: FloatTensor<Self>,
         norms: FloatTensor<Self>,
@@ -36,7 +37,7 @@ pub trait FusedOps: Backend {
         composed::masked_mean::<Self>(x, &lengths)
     }
 
-    /// Gradient of the sequences, padded to `steps`, for the gradient of the means.
+    /// Gradient of the sequences, padded to `steps`, from the gradient of the means.
     fn masked_mean_backward(
         grad: FloatTensor<Self>,
         lengths: Vec<usize>,

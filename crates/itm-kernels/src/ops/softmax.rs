@@ -35,11 +35,11 @@ pub(crate) fn composed<B: Backend>(
     counts: Option<Vec<usize>>,
 ) -> FloatTensor<B> {
     let rest = counts.map(|counts| uncounted::<B>(&x, &counts));
-    // Low, but finite: a row without a counting value has a difference of 0, not of two infinities.
+    // Low but finite: in a row where no value counts, the difference below is 0 and not ∞ − ∞.
     let x = filled::<B>(x, rest.clone(), -1e30);
     let largest = B::float_max_dim(x.clone(), 1);
     let e = filled::<B>(B::float_exp(B::float_sub(x, largest)), rest, 0.0);
-    // At least 1 where anything counts.
+    // The sum is at least 1 if any value of the row counts.
     let total = B::float_clamp_min(B::float_sum_dim(e.clone(), 1), 0.5f32.into());
     B::float_div(e, total)
 }
@@ -55,7 +55,8 @@ pub(crate) fn composed_backward<B: Backend>(
     B::float_mul(y, B::float_sub(grad, along))
 }
 
-/// Whether an entry of `[n, w]` does not count. Compared on the device: not every backend takes truth values from the host.
+/// Mask of the entries of `[n, w]` that do not count. The device compares, because not every backend takes truth
+/// values from the host.
 fn uncounted<B: Backend>(like: &FloatTensor<B>, counts: &[usize]) -> BoolTensor<B> {
     let ([n, w], device) = (like.shape().dims(), like.device());
     let (c, each) = (counts.len(), n / counts.len());

@@ -1,4 +1,4 @@
-//! Updates of parameters as burn backend extensions: in place on the CPU where nobody else holds the values.
+//! Updates of parameters as burn backend extensions: in place on the CPU if nobody else holds the values.
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -7,7 +7,7 @@ use burn::tensor::Shape;
 
 use crate::update::AdamStep;
 
-/// Updates that a backend may have a kernel for; without one they are composed.
+/// Updates that a backend may have a kernel for; without a kernel they are composed of the backend's operations.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     LibTorch: cfg(feature = "tch"),
@@ -33,7 +33,7 @@ pub(crate) trait UpdateOps: Backend {
         Self::float_add(target, online)
     }
 
-    /// `Σ x²`, `[1]`, in the precision of the backend's choice.
+    /// `Σ x²`, `[1]`, in a precision that the backend chooses.
     fn sum_of_squares(x: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::float_reshape(Self::float_sum(Self::float_mul(x.clone(), x)), Shape::new([1]))
     }
@@ -109,7 +109,7 @@ mod flex {
     }
 }
 
-/// What leaves an update is a leaf: nothing of it is recorded.
+/// The result of an update is a leaf: autodiff does not record the update.
 impl<B: UpdateOps, C: CheckpointStrategy> UpdateOps for Autodiff<B, C> {
     fn adam(
         theta: FloatTensor<Self>,

@@ -1,4 +1,4 @@
-//! AdamW with the norm of all gradients clipped.
+//! AdamW, with clipping of the norm of all gradients.
 
 use burn::backend::Dispatch;
 use burn::backend::tensor::FloatTensor;
@@ -13,12 +13,12 @@ use crate::update::AdamStep;
 /// Which parameters decay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Decayed {
-    /// All.
+    /// All parameters.
     #[default]
     All,
-    /// Those of two dimensions or more: weights and tables, but no bias and no factor of a norm.
+    /// Parameters of two dimensions or more: weights and tables, but no bias and no scale of a norm.
     Matrices,
-    /// Those whose dotted name in the module holds none of these parts.
+    /// Parameters whose dotted name in the module contains none of these parts.
     Unless(&'static [&'static str]),
 }
 
@@ -32,13 +32,13 @@ impl Decayed {
     }
 }
 
-/// Where ε and decay stand in an update.
+/// Where ε and decay enter an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AdamForm {
-    /// PyTorch's: ε beside the corrected root, decay before the update.
+    /// PyTorch's form: ε is added to the root of the corrected v, and decay comes before the update.
     #[default]
     PyTorch,
-    /// BERT's fine-tuning programs: ε beside the root as it is, decay of what the update leaves.
+    /// The form of BERT's fine-tuning programs: ε is added to the root of v itself, and decay comes after the update.
     Bert,
 }
 
@@ -51,11 +51,11 @@ pub struct AdamOptions {
     pub epsilon: f64,
     /// λ; 0 is Adam.
     pub weight_decay: f64,
-    /// What λ acts on.
+    /// Which parameters λ acts on.
     pub decayed: Decayed,
-    /// Where ε and λ stand.
+    /// Where ε and λ enter the update.
     pub form: AdamForm,
-    /// c: the norm of all gradients is not let above it.
+    /// c: a larger norm of all gradients is scaled down to c.
     pub clip: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ impl Default for AdamOptions {
 /// Moments of one parameter on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moments {
-    /// Updates the parameter has had: t of its bias corrections.
+    /// Number of updates of this parameter: t of its bias corrections.
     pub steps: u64,
     /// m
     pub first: Vec<f32>,
@@ -92,12 +92,13 @@ pub struct Moments {
 /// θ ← (1 − η λ) (θ − η √(1−β₂ᵗ)/(1−β₁ᵗ) · m / (√v + ε))                      AdamForm::Bert
 /// ```
 ///
-/// As PyTorch's `clip_grad_norm_` and `AdamW`: t counts a parameter's own updates, and one without a gradient stays as it
-/// is. On the CPU one pass over each parameter, in place where nobody else holds its values: hand over the module itself,
-/// not a clone. Elsewhere the backend's own operations; moments live on the device.
+/// As in PyTorch's `clip_grad_norm_` and `AdamW`, t counts the updates of each parameter separately, and a parameter
+/// without a gradient stays as it is. On the CPU a step makes one pass over each parameter, in place if nobody else
+/// holds its values: pass the module itself, not a clone. Other backends use their own operations. The moments live
+/// on the device.
 ///
 /// # Departures
-/// Where the norm of the gradients is not finite, nothing changes: PyTorch writes NaN into every parameter.
+/// If the norm of the gradients is not finite, nothing changes. PyTorch writes NaN into every parameter.
 ///
 /// ```
 /// # #[cfg(feature = "flex")] {
@@ -121,7 +122,7 @@ pub struct AdamW {
     moments: Vec<Option<State>>,
 }
 
-/// Moments of one parameter, in its shape, where it lives.
+/// Moments of one parameter, in its shape and on its device.
 #[derive(Debug, Clone)]
 struct State {
     steps: u64,
@@ -130,14 +131,14 @@ struct State {
 }
 
 impl AdamW {
-    /// Before the first step.
+    /// An optimiser before its first step.
     pub fn new(options: AdamOptions) -> Self {
         Self { options, steps: 0, moments: vec![] }
     }
 
     /// One update at the rate η; returns the module and the norm of all gradients before clipping.
     ///
-    /// Gradients are freed one by one as they are used. A norm that is not finite is returned with nothing changed.
+    /// Each gradient is freed after its use. If the norm is not finite, the step returns it and changes nothing.
     pub fn step<M: Module>(&mut self, module: M, grads: GradientsParams, rate: f64) -> (M, f64) {
         let mut squares = Squares::of(&module, &grads);
         let (norm, parameters) = (squares.norm(), squares.parameters);
@@ -151,7 +152,7 @@ impl AdamW {
         (updated(module, &mut Step { options, moments, grads, rate, scale }), norm)
     }
 
-    /// The norm of all gradients that [`step`](Self::step) returns: one that is not finite says that it will change nothing.
+    /// The norm of all gradients that [`step`](Self::step) returns. If it is not finite, the step changes nothing.
     pub fn norm<M: Module>(module: &M, grads: &GradientsParams) -> f64 {
         Squares::of(module, grads).norm()
     }
@@ -161,13 +162,13 @@ impl AdamW {
         &self.options
     }
 
-    /// Updates made.
+    /// Number of updates so far.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Moments of each parameter in the order of the module, read from the device one at a time; none for a parameter that
-    /// has had no gradient yet.
+    /// Moments of each parameter in the order of the module, read from the device one at a time. A parameter that has
+    /// had no gradient yet has `None`.
     pub fn moments(&self) -> impl Iterator<Item = Option<Moments>> + '_ {
         let host = |x: &FloatTensor<Dispatch>| {
             let data = Tensor::<1>::from_dispatch(x.clone()).into_data().convert::<f32>();
@@ -182,7 +183,7 @@ impl AdamW {
     /// The optimiser of `module` after `steps` updates that left these moments.
     ///
     /// # Panics
-    /// If there are not as many moments as parameters or values, or none at all for a fresh optimiser.
+    /// If the number of moments, or of their values, does not fit the module. An empty list fits only `steps` = 0.
     pub fn restore<M: Module>(
         options: AdamOptions,
         module: &M,
@@ -224,7 +225,7 @@ impl<'a> Squares<'a> {
         squares
     }
 
-    /// The one thing a step reads back from the device.
+    /// The norm, which is all that a step reads back from the device.
     fn norm(&mut self) -> f64 {
         let sums = std::mem::take(&mut self.sums);
         if sums.is_empty() {
@@ -249,7 +250,7 @@ impl Update for Step<'_> {
         let (dims, plain) = (value.dims(), value.device().inner());
         assert_eq!(grad.dims(), dims, "gradient of a parameter");
         let zeros = || Tensor::<D>::zeros(dims, &plain).into_dispatch();
-        // Taken out: whatever is held twice cannot be updated in place.
+        // Taken out of the list: a tensor that is held twice cannot be updated in place.
         let State { steps, first, second } =
             state.take().unwrap_or_else(|| State { steps: 0, first: zeros(), second: zeros() });
         let steps = steps + 1;
@@ -300,5 +301,5 @@ fn on_device<const D: usize>(
 
 #[cfg(test)]
 #[cfg(feature = "flex")]
-#[path = "tests.rs"] // beside, as the others
+#[path = "tests.rs"] // beside this file, like other tests
 pub(super) mod tests;

@@ -10,14 +10,14 @@ use burn::tensor::Tensor;
 use super::{Update, updated};
 use crate::ops::UpdateOps;
 
-/// Moves every parameter of `target` towards the one of `online`.
+/// Moves every parameter of `target` towards the same parameter of `online`.
 ///
 /// ```text
 /// θᵐ ← m θᵐ + (1 − m) θ        in f32
 /// ```
 ///
-/// On the CPU in one pass, in place where nobody else holds the values of `target`: hand over the module itself, not a
-/// clone. Parameters are matched by their order, which two modules of one construction share.
+/// On the CPU this is one pass, in place if nobody else holds the values of `target`: pass the module itself, not a
+/// clone. Parameters are matched by their order, so both modules must be built the same way.
 ///
 /// # Panics
 /// If `m` is not in `[0, 1]`, or the modules differ in the number or shape of their parameters.
@@ -75,7 +75,7 @@ mod tests {
         both.iter().flat_map(|d| d.iter::<f32>()).collect()
     }
 
-    /// The storage stays where it is if it is the module's own, and a clone made before keeps its values.
+    /// The values keep their address if only the module holds them, and an earlier clone keeps its values.
     #[test]
     fn in_place_but_not_in_a_clone() {
         let online = linear(1, &Device::flex().autodiff());
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(bits(target.weight.val()), bits(composed));
     }
 
-    /// A target with gradients keeps asking for them.
+    /// A target that requires gradients still requires them after the update.
     #[test]
     fn a_target_on_autodiff_stays_there() {
         let device = Device::flex().autodiff();

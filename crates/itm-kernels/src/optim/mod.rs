@@ -9,14 +9,14 @@ use burn::tensor::Tensor;
 pub use adamw::{AdamForm, AdamOptions, AdamW, Decayed, Moments};
 pub use ema::ema;
 
-/// What becomes of a parameter; called in the order of the module.
+/// The update of one parameter, called in the order of the module.
 trait Update {
-    /// The value comes as it is: with autodiff if the module has it. `name` is its path in the module, parts joined by dots.
+    /// `value` has autodiff if the module has it. `name` is its path in the module, with parts joined by dots.
     fn update<const D: usize>(&mut self, id: ParamId, name: &str, value: Tensor<D>) -> Tensor<D>;
 }
 
-/// `module` with every parameter updated. Where nobody else holds a value (no clone of the module, no graph), neither is
-/// it held here while it is updated, so a backend can do so in place.
+/// `module` with every parameter updated. This function holds no second reference to a value during its update. So a
+/// backend can update in place if nobody else (no clone of the module, no graph) holds the value.
 fn updated<M: Module>(module: M, update: &mut impl Update) -> M {
     module.map(&mut Mapper { update, path: vec![] })
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 use crate::testing::values;
 
-/// Where the values of a tensor lie.
+/// The address of a tensor's values.
 pub(in crate::optim) fn address<const D: usize>(x: Tensor<D>) -> *const u8 {
     let x = x.inner().try_into_primitive::<Flex>().unwrap();
     x.bytes().as_ptr()
@@ -116,7 +116,7 @@ fn golden_five_steps() {
     }
 }
 
-/// Each option differs from the default, so that none is dead.
+/// Each option gives other values than the default, so no option is dead.
 #[test]
 fn every_option_acts() {
     let golden = golden();
@@ -132,7 +132,7 @@ fn every_option_acts() {
     assert_ne!(cases["decay"]["values"], cases["matrices"]["values"]);
 }
 
-/// A step moves nothing but values: the parameter and both moments stay where they are; no gradient remains.
+/// A step works in place: the parameters and their moments keep their addresses.
 #[test]
 fn in_place_after_a_backward_pass() {
     for device in [Device::flex().autodiff(), Device::flex().autodiff().gradient_checkpointing()] {
@@ -158,7 +158,7 @@ fn in_place_after_a_backward_pass() {
     }
 }
 
-/// A clone of the module, of a tensor or of the optimiser, taken before, keeps its values: copied on write.
+/// An earlier clone of the module, of a tensor or of the optimiser keeps its values: the step copies on write.
 #[test]
 fn a_clone_is_not_changed() {
     let (golden, device) = (golden(), Device::flex().autodiff());
@@ -201,7 +201,7 @@ fn agrees_with_composed() {
     assert_eq!(fused.len(), 63);
 }
 
-/// NaN and ∞ are reported and nothing is changed: neither parameters nor moments nor the count of steps.
+/// A step returns a norm of NaN or ∞ and changes nothing: no parameter, no moment, no count of steps.
 #[test]
 fn a_norm_that_is_not_finite_changes_nothing() {
     let (golden, device) = (golden(), Device::flex().autodiff());
@@ -223,7 +223,7 @@ fn a_norm_that_is_not_finite_changes_nothing() {
     }
 }
 
-/// What was written down and read back goes on with the same bits.
+/// A restored optimiser continues with the same bits.
 #[test]
 fn a_restored_optimizer_goes_on() {
     let (golden, device) = (golden(), Device::flex().autodiff());
@@ -251,7 +251,7 @@ fn moments_of_another_size_are_refused() {
     AdamW::restore(AdamOptions::default(), &module, 1, vec![Some(short), None, None, None]);
 }
 
-/// All gradients zero: what decays shrinks by 1 − η λ, all else stays. Names are paths in the module.
+/// With zero gradients, decayed parameters shrink by 1 − η λ and the others stay. Names are paths in the module.
 #[test]
 fn decay_goes_by_name() {
     let (golden, device) = (golden(), Device::flex().autodiff());
@@ -283,7 +283,7 @@ fn decay_goes_by_name() {
     }
 }
 
-/// No gradient at all: the norm is 0 and everything stays.
+/// Without any gradient, the norm is 0 and every parameter stays.
 #[test]
 fn no_gradients_change_nothing() {
     let module = four(&golden()["start"], &Device::flex());

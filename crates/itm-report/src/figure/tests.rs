@@ -5,7 +5,7 @@ fn sound(figure: Option<Figure>) -> String {
     assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("#FE"), "{svg}");
     for element in svg.split('<') {
         assert!(element.matches("style=").count() <= 1, "{element}");
-        // A point that overflowed the canvas's integers would stand far outside.
+        // A point that overflowed the integers of the canvas would be far outside.
         let numbers = element.split(|c: char| !c.is_ascii_digit());
         for n in numbers.filter(|n| !n.is_empty() && !element.starts_with("text")) {
             assert!(n.len() <= 5, "{element}");
@@ -75,7 +75,7 @@ fn a_line_a_dot_each_and_a_bar() {
     assert_eq!(svg.matches("stroke-dasharray:14 12").count(), 1);
 }
 
-/// A name never stands on the mark of the row above it: each row makes the figure higher.
+/// Each row makes the figure higher, so a name never covers the mark of the row above.
 #[test]
 fn each_row_has_its_height() {
     let height = |n: usize| -> u32 {
@@ -104,7 +104,7 @@ fn an_interval_reaches_from_low_to_high() {
     assert!(level[0] == level[2] && level[0] < middle, "{level:?}");
 }
 
-/// A bar of 50 % is half as wide as one of 100 %.
+/// A bar of 50 % is half as wide as a bar of 100 %.
 #[test]
 fn bars_are_as_long_as_their_values() {
     let row = Recalls { values: [50.0, 100.0, f64::NAN], intervals: None, ..bars(0.0) };

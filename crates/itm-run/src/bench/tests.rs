@@ -21,7 +21,8 @@ fn asked(form: TextForm) -> StartAsked {
     StartAsked { options, width: 8, form }
 }
 
-/// Rows of a vocabulary belong to the stems of its words; what is no word, and a form that the reading is not in.
+/// A row of the vocabulary is the row of its word's stem, or zero without such a stem. A form that does not fit the reading is
+/// refused.
 #[test]
 fn a_start_is_in_the_form_that_captions_are_read_in() {
     let bench = bench();
@@ -53,7 +54,8 @@ fn a_start_is_in_the_form_that_captions_are_read_in() {
     }
 }
 
-/// Vectors of a file are data and what words begin with; without the file a row that needs them is refused, and others run.
+/// Words begin with the vectors of a file, and the vectors are data. Without the file, a row that needs it is refused, and other rows
+/// run.
 #[test]
 fn words_begin_with_the_vectors_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +96,7 @@ fn words_begin_with_the_vectors_of_a_file() {
     assert_ne!(scores[0], scores[1]);
 }
 
-/// Regions 0 and 2·x have the mean x: the map is the one of features x, here the first 20 of each image's own.
+/// Regions 0 and 2·x have the mean x, so their map is the map of features x. Here x are the first 20 features of each image.
 #[test]
 fn an_image_map_of_regions_is_that_of_their_mean() {
     let mut bench = bench();

@@ -19,7 +19,7 @@ fn checkpoints(folder: &Path) -> Checkpoints {
     on(Rc::new(Unsynced), folder)
 }
 
-/// Two files, so that there is a place between them.
+/// Two files, so that a write can fail between them.
 fn attempt(c: &Checkpoints, step: u64, needs: Option<u64>) -> Result<PathBuf> {
     c.write(step, &At(step, needs), |files| {
         files.add("model", &[step as u8; 64])?;
@@ -53,8 +53,8 @@ fn the_newest_is_found_by_number_and_the_oldest_pruned() {
     assert_eq!(left(11, 1), ["step-11", "step-9"], "a run that stands at 11 has no use for 100");
 }
 
-/// What makes a checkpoint durable, in order: files before the rename, the rename before the folder's sync, and older ones
-/// go only then.
+/// The order of effects that makes a checkpoint durable: the files, then the rename, then the folder's sync, and only then the
+/// removal of older checkpoints.
 #[test]
 fn the_order_of_effects() {
     let dir = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn the_order_of_effects() {
     ];
     assert_eq!(disk.take(), want.concat());
 
-    // A step written again: the old one steps aside whole and goes last.
+    // A step is written again: the old checkpoint is renamed as a whole, and removed last.
     write(&c, 7);
     let lines = disk.take();
     let want = [
@@ -122,8 +122,8 @@ fn no_failure_costs_the_last_checkpoint() {
             assert!(file_names(dir.path()).unwrap().iter().all(|name| !name.contains("tmp")));
         }
     }
-    // Step 6 takes 17 effects, for two files and two manifests, and removes step 4; step 5 again takes two more and
-    // removes its old self. The disk is full for 64, 32 and 81 bytes of files and hash, and for the bytes of a manifest.
+    // Step 6 takes 17 effects, for two files, the manifest and its hash, and removes step 4; writing step 5 again takes two
+    // more and removes the old step 5. The disk is full at 64, 32 and 81 bytes of files and hash, and within the manifest.
     assert!(tried > 17 + 19 + 64 + 32 + 81 + 200, "{tried}");
 }
 
@@ -138,7 +138,7 @@ fn what_a_kill_left_half_written_is_not_seen_and_goes() {
     assert_eq!(file_names(dir.path()).unwrap(), ["step-5"]);
 }
 
-/// Each file cut at every length, a bit of each byte turned, each file gone: never a wrong state, always the one before.
+/// Each file is cut at every length, has a bit of each byte flipped, or is removed: the checkpoint before is always found.
 #[test]
 fn a_damaged_newest_one_falls_back_to_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn a_damaged_newest_one_falls_back_to_the_one_before() {
     assert!(line.contains("step-6") && line.lines().count() == 1, "none is whole: {line}");
 }
 
-/// The best checkpoint is what training ends in: one whose best is damaged is as good as damaged itself.
+/// A training ends with its best checkpoint, so a checkpoint whose best is damaged counts as damaged.
 #[test]
 fn a_checkpoint_is_whole_with_the_one_it_needs() {
     let dir = tempfile::tempdir().unwrap();
@@ -199,7 +199,7 @@ fn a_checkpoint_is_whole_with_the_one_it_needs() {
     assert_eq!(c.read::<At>(7).unwrap().step, 7);
 }
 
-/// Of another row, configuration, data set or backend: no older one is better, and none is touched.
+/// A checkpoint of another row, configuration, data set or backend is an error, without a fallback to an older one.
 #[test]
 fn another_runs_checkpoint_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ fn another_runs_checkpoint_is_refused() {
     assert!(line.contains("step-6/manifest.json") && line.lines().count() == 1, "{line}");
 }
 
-/// A folder in the place of a file cannot be read and is no sign of damage: nothing is passed over.
+/// A folder in place of a file cannot be read. This is no sign of damage, so there is no fallback.
 #[test]
 fn what_the_system_refuses_to_read_is_no_damage() {
     let dir = tempfile::tempdir().unwrap();

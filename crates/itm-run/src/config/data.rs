@@ -1,4 +1,4 @@
-//! Which data a target takes: a data set by name, a world by its sizes.
+//! The data of a target: a data set by name, or a generated world by its sizes.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl DatasetName {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Scenes, Self::Flickr8k, Self::Flickr30k, Self::Coco];
 
-    /// The field's name of it.
+    /// The data set's usual name.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenes => "Scenes",
@@ -38,7 +38,7 @@ impl DatasetName {
         }
     }
 
-    /// Its folder below the data folder, and its name in Karpathy's JSON.
+    /// The data set's folder below the data folder, and its name in Karpathy's JSON.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Scenes => "scenes",
@@ -49,7 +49,7 @@ impl DatasetName {
     }
 }
 
-/// What a target reads of a folder of features.
+/// What a target reads from a folder of features.
 pub(crate) fn load_options(target: &Target) -> LoadOptions {
     let of_coco = target.protocol.images() == Some(5000);
     LoadOptions {
@@ -60,7 +60,7 @@ pub(crate) fn load_options(target: &Target) -> LoadOptions {
     }
 }
 
-/// Refuses choices that the data of a target do not have.
+/// Refuses keys that the data of a target do not support.
 pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
     let refuse = |key: &str, expected: &str, got: &dyn std::fmt::Debug| {
         let place = format!("{}, target.{key}", path.display());
@@ -68,11 +68,7 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
     };
     let Target { regions, region_transform, val_captions, .. } = target;
     if *region_transform != RegionTransform::Given && regions.is_none() {
-        return refuse(
-            "region_transform",
-            "none where no target.regions are read",
-            region_transform,
-        );
+        return refuse("region_transform", "none without target.regions", region_transform);
     }
     if target.features == ImageFeatures::Pictures {
         match (regions, val_captions) {
@@ -85,7 +81,7 @@ pub(super) fn check(target: &Target, path: &Path) -> Result<()> {
             (Some(RegionSource::Grid), _) => {
                 refuse("regions", "\"given\": Scenes have no grid", regions)
             }
-            (_, Some(n)) => refuse("val_captions", "none: scenes.val is their number of images", n),
+            (_, Some(n)) => refuse("val_captions", "none: scenes.val is the number of images", n),
             (_, None) => Ok(()),
         }
     } else {
@@ -107,22 +103,22 @@ pub struct ScenesConfig {
     pub test: usize,
     /// Width and height of an image.
     pub pixels: u32,
-    /// What stands for a whole image.
+    /// Which feature represents a whole image.
     #[serde(default)]
     pub features: ImageFeature,
 }
 
 impl ScenesConfig {
-    /// The sizes alone.
+    /// Only the sizes.
     pub fn sizes(&self) -> Sizes {
         let Self { train, val, test, pixels, .. } = *self;
         Sizes { train, val, test, pixels }
     }
 
-    /// Checks that such a world can be made; `place` is where the numbers stand.
+    /// Checks that a world of these sizes can be made; `place` gives the place of a key, for an error.
     ///
     /// # Errors
-    /// If there are no test images, or more, or more pixels, than anybody means.
+    /// If there are no test images, if a split has more than a million images, or if `pixels` is not in 16 to 1024.
     pub fn check(&self, place: impl Fn(&str) -> String) -> Result<()> {
         for (key, images, least) in
             [("train", self.train, 0), ("val", self.val, 0), ("test", self.test, 1)]

@@ -1,4 +1,4 @@
-//! The file of a target that trains nothing: whose models it measures, which inferences, with which settings.
+//! The file of a target that trains nothing: whose models it measures, with which inferences and settings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct HubsConfig {
     pub sha256: String,
     /// Whose models are measured.
     pub target: HubsTarget,
-    /// How.
+    /// How they are measured.
     pub study: Study,
 }
 
@@ -40,15 +40,15 @@ pub struct HubsTarget {
     pub method: String,
     /// Title and venue of the paper.
     pub paper: String,
-    /// The file of the paper's tables, `papers/<tables>.toml`, where it does not bear the method's name.
+    /// The file of the paper's tables, `papers/<tables>.toml`, if it does not have the method's name.
     pub tables: Option<String>,
-    /// The table of the paper whose rows the inferences are.
+    /// The table of the paper whose rows are the inferences.
     pub table: u32,
     /// The target whose trained models are measured, on its data.
     pub source: String,
     /// Rows of that target.
     pub rows: Vec<String>,
-    /// The paper's line that trained the model of a row, `SUM = "2.1"`; of others it is the first that its table has.
+    /// The paper's model that a row is compared with, `SUM = "2.1"`; by default the first model of the paper's table.
     #[serde(default)]
     pub printed: BTreeMap<String, String>,
     /// Number of seeds, from 0, unless the command line says otherwise.
@@ -56,7 +56,7 @@ pub struct HubsTarget {
 }
 
 impl HubsConfig {
-    /// Where it comes from.
+    /// Where the target comes from.
     pub(crate) fn origin(&self) -> Origin<'_> {
         let HubsTarget { method, tables, .. } = &self.target;
         Origin { path: &self.path, tables: tables.as_deref(), method }
@@ -67,7 +67,7 @@ impl HubsConfig {
         check_method(&path, &target.method, &[METHOD])?;
         let study = study(&path, take_table(&mut root, &path, METHOD)?)?;
         if let Some(key) = root.keys().next() {
-            let expected = "[target] and [hubness] alone";
+            let expected = "only [target] and [hubness]";
             return Err(Error::invalid(path.display(), expected, format!("`{key}`")));
         }
         let sha256 = sha256_hex(text.as_bytes());
@@ -95,8 +95,8 @@ impl HubsConfig {
     }
 }
 
-/// `[hubness]`: inferences as `hubness report --method` names them, draws of intervals and tests with their seed, and settings of
-/// the corrections.
+/// `[hubness]`: inferences with their names from `hubness report --method`, the number of resamples and the seed of intervals and
+/// tests, and settings of the corrections.
 fn study(path: &Path, mut table: Table) -> Result<Study> {
     #[derive(Deserialize)]
     struct Asked {
@@ -211,7 +211,7 @@ seed = 0
                 set("method = \"hubness\"", "method = \"fne\""),
                 ["target.method", "one of hubness", "`fne`"],
             ),
-            (format!("{TEXT}[row.Full]\n"), ["toy-hubs.toml", "[hubness] alone", "`row`"]),
+            (format!("{TEXT}[row.Full]\n"), ["toy-hubs.toml", "and [hubness]", "`row`"]),
             (set("[hubness]", "[hubs]"), ["toy-hubs.toml", "[hubness]", "none"]),
         ] {
             let line = parse(&text).unwrap_err().to_string();

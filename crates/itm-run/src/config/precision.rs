@@ -1,4 +1,4 @@
-//! The precision of products that a command line asks for, as if the file said it.
+//! The precision of products from the command line, as if it were a key of the file.
 
 use itm_core::Result;
 use itm_kernels::Precision;
@@ -8,11 +8,11 @@ use super::Config;
 use super::read::parse;
 
 impl Config {
-    /// The same target whose rows of these names have `train.precision`. Its text says so too, and with the text the hash and the copy in
-    /// the run directory.
+    /// The same target with `train.precision` set in the rows of these names. The key is also in the text, and therefore in the hash
+    /// and in the copy in the run directory.
     ///
     /// # Errors
-    /// Those of the file with the key.
+    /// The errors of a file with this key.
     pub(crate) fn with_precision(self, rows: &[String], precision: Precision) -> Result<Self> {
         if rows.is_empty() {
             return Ok(self);
@@ -28,7 +28,7 @@ impl Config {
     }
 }
 
-/// The section of this name, which may be a new one.
+/// The section of this name; a missing section is added.
 fn inner<'a>(table: &'a mut Table, key: &str) -> &'a mut Table {
     let section = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
     section.as_table_mut().expect("the file was read: sections are tables")

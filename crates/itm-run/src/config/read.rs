@@ -27,19 +27,20 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Table> {
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
     let target = |file: &String| file.strip_suffix(".toml").map(str::to_owned);
     let mut names: Vec<_> = file_names(folder)?.iter().filter_map(target).collect();
-    names.sort(); // `a-b.toml` stands before `a.toml`
+    names.sort(); // `a-b.toml` comes before `a.toml`, but `a-b` after `a`
     Ok(names)
 }
 
-/// A file without its `extends`: the tables of that target, without what `without` names, overridden by the file's own.
+/// A file with its `extends` resolved: the tables of that target, without the keys that `without` names, overridden by the file's
+/// own tables.
 ///
 /// # Errors
-/// If the chain of targets is a circle, breaks off or changes the method, or if `without` names what is not there.
+/// If the chain of targets is a circle, breaks off or changes the method, or if `without` names a missing key.
 pub(super) fn whole(path: &Path, own: Table) -> Result<Table> {
     merged(path, own, &mut vec![])
 }
 
-/// `above` are the targets that extend this one, one after the other.
+/// `above` is the chain of targets that leads to this one by `extends`.
 fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table> {
     let Some(extends) = own.remove("extends") else { return Ok(own) };
     let wrong = |key: &str, expected: String, got: String| {
@@ -62,7 +63,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
     let mut base = merged(&file, parse(&file, &text)?, above)?;
     let method = |file: &Table| file.get("target")?.get("method").cloned();
     if let Some((own, base)) = method(&own).zip(method(&base)).filter(|(own, base)| own != base) {
-        let got = format!("`{name}`, which is of {base}");
+        let got = format!("`{name}`, whose method is {base}");
         return Err(wrong("extends", format!("a target of the method {own}"), got));
     }
     if let Some(without) = own.remove("without") {
@@ -74,7 +75,7 @@ fn merged(path: &Path, mut own: Table, above: &mut Vec<String>) -> Result<Table>
     Ok(base)
 }
 
-/// Takes the keys that stand in lists, `without.row = ["Full"]`, out of the section of that name; a list inside is a path.
+/// Removes listed keys, as in `without.row = ["Full"]`, from the section of that name; a list inside the list is a path of keys.
 pub(super) fn leave_out(
     base: &mut Table,
     without: &Value,
@@ -100,7 +101,7 @@ pub(super) fn leave_out(
     }
 }
 
-/// Takes out what a path of keys leads to.
+/// Removes the value at a path of keys.
 fn removed(base: &mut Table, path: &[Value]) -> Option<()> {
     let (key, rest) = path.split_first()?;
     match rest {
@@ -109,7 +110,7 @@ fn removed(base: &mut Table, path: &[Value]) -> Option<()> {
     }
 }
 
-/// Sections merge key by key; everything else replaces.
+/// Sections merge key by key; any other value replaces the old value.
 pub(super) fn override_with(base: &mut Table, overrides: &Table) {
     for (key, value) in overrides {
         match (base.get_mut(key), value) {
@@ -135,7 +136,7 @@ pub(crate) fn section<C: DeserializeOwned>(path: &Path, place: &str, table: Tabl
     Value::Table(table).try_into().map_err(|e: toml::de::Error| {
         let mut lines = e.message().lines();
         let reason = lines.next().unwrap_or("a wrong value").to_owned();
-        // The key's own path stands on a line of its own: "in `train.epochs`".
+        // The path of the key is on a separate line: "in `train.epochs`".
         let key =
             e.to_string().lines().rev().find_map(|l| l.strip_prefix("in ").map(str::to_owned));
         let place = match key {
@@ -154,7 +155,7 @@ pub(crate) fn within(place: String, got: u64, range: RangeInclusive<u64>) -> Res
     Err(Error::invalid(place, format!("{} to {}", range.start(), range.end()), got))
 }
 
-/// Refuses a method that is none of those that are known.
+/// Refuses an unknown method.
 pub(crate) fn check_method(path: &Path, method: &str, known: &[&str]) -> Result<()> {
     if known.contains(&method) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `[row.<name>]`: what a row changes of its target. `like = "ROW"` takes over what another row changes, `without` leaves keys of
-//! the target out. `from = "ROW"` begins with the weights of another row.
+//! `[row.<name>]`: the changes of a row to its target. `like = "ROW"` takes over the changes of another row, `without` removes keys
+//! of the target, and `from = "ROW"` begins with the weights of another row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use toml::{Table, Value};
 
 use super::read::{leave_out, override_with};
 
-/// Every row with the changes of the row that it is like, its own on top.
+/// Every row with the changes of its `like` row, overridden by its own changes.
 ///
 /// # Errors
-/// If a row is like a missing row, or leads back to itself, or leaves out a key that the target does not have.
+/// If `like` names a missing row or leads back to the row, or if `without` names a key that the target does not have.
 pub(super) fn resolved(
     method: &Table,
     rows: Vec<(String, Table)>,
@@ -36,7 +36,7 @@ pub(super) fn resolved(
 pub(super) fn merged(method: &Table, changes: &Table) -> Table {
     let (mut merged, mut changes) = (method.clone(), changes.clone());
     if let Some(without) = changes.remove(WITHOUT) {
-        // The reader of the file has refused missing keys.
+        // `resolved` has refused missing keys.
         _ = leave_out(&mut merged, &without, WITHOUT, &|key, got| Error::invalid(key, "", got));
     }
     override_with(&mut merged, &changes);
@@ -75,7 +75,7 @@ fn changes(
     Ok(all)
 }
 
-/// Takes `from` out of the rows: the row that a row begins with.
+/// Takes `from` out of the rows; returns, for each row with `from`, the row that it begins with.
 ///
 /// # Errors
 /// If that row is missing, or leads back to the row.

@@ -117,13 +117,13 @@ fn views_name_rows_once_and_numbers_on_an_axis() {
     let wrong = View { x: Some("train.botch".into()), ..figure };
     let line = config.points(&Shown::Figure(5), &wrong).unwrap_err().to_string();
     assert!(line.contains("toy.toml, figure.5, x") && line.contains("`train.botch`"), "{line}");
-    // The target's own table has no section here: it is of all rows.
+    // The target's own table has no section here, so it shows all rows.
     assert_eq!(config.view(&Shown::Table(3)).unwrap().rows, ["Full", "w/o"]);
     assert_eq!(config.view(&Shown::Table(9)), None);
     let named = viewed(&VIEWS.replace("[table.4]", "[table.scratch]")).unwrap();
     assert_eq!(named.shown()[1], Shown::Named("scratch".into()));
     assert_eq!(named.view(&Shown::table("scratch")).unwrap().ensemble, 2);
-    config.row::<fne::FneConfig>("w/o").unwrap(); // views are no keys of the method
+    config.row::<fne::FneConfig>("w/o").unwrap(); // views are not keys of the method
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_row_names_the_row_that_it_begins_with() {
         parse(&format!("{TEXT}[row.on]\nfrom = \"Full\"\n[row.again]\nlike = \"on\"\n")).unwrap();
     let from = ["Full", "w/o FNE", "on", "again"].map(|row| config.from(row));
     assert_eq!(from, [None, None, Some("Full"), Some("Full")]);
-    config.row::<Toy>("on").unwrap(); // it is no key of the method
+    config.row::<Toy>("on").unwrap(); // `from` is not a key of the method
     for (rows, want) in [
         (
             "[row.on]\nfrom = \"Fool\"",
@@ -163,7 +163,7 @@ fn rows_are_together_in_a_table() {
     for (table, want) in [
         (
             "together = [\"Full\", \"Fool\"]",
-            "table.4, together: expected rows of it: Full, w/o, got `Fool`",
+            "table.4, together: expected rows of this table: Full, w/o, got `Fool`",
         ),
         (
             "together = [\"Full\", \"Full\"]",
@@ -186,7 +186,7 @@ fn rows_are_together_in_a_table() {
     assert_eq!(line, "toy.toml, figure.5, together: expected none in a figure, got rows");
 }
 
-/// How words are found, and the file of a vocabulary.
+/// The keys of a target for its tokens and its vocabulary file.
 #[test]
 fn a_target_names_its_words() {
     use itm_core::text::Tokens;
@@ -235,7 +235,7 @@ fn wrong_views_are_one_line() {
     }
 }
 
-/// A folder of targets; what one of them comes to.
+/// Writes a folder of targets and loads the target `name`.
 fn folder(files: &[(&str, &str)], name: &str) -> Result<AnyConfig> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -251,7 +251,7 @@ fn trained(config: Result<AnyConfig>) -> Config {
     }
 }
 
-/// Extends `toy`, two steps away: another key, a row less, a row more, a row that differs.
+/// `OWN` extends `HALF`, and `HALF` extends `toy`: they change keys, remove a row, add a row and change a row.
 const HALF: &str = "extends = \"toy\"\nwithout.row = [\"w/o FNE\"]\n[train]\nepochs = 9\n";
 const OWN: &str = "extends = \"half\"\nwithout.target = [\"table\"]\n[target]\ntable = 4\n\
     [row.New]\ntrain.rate = 0.5\n[row.Full]\nnegatives = \"own\"\n";
@@ -271,7 +271,7 @@ fn a_target_takes_over_what_it_extends() {
     assert_eq!(row("Full").train, Train { epochs: 9, rate: 0.1 });
     assert_eq!(row("New").train, Train { epochs: 9, rate: 0.5 });
 
-    // The run directory's copy is whole: alone it is the same target, with the same hash.
+    // The copy in the run directory is complete: without its base it is the same target, with the same hash.
     let copy = trained(folder(&[("own", &own.text)], "own"));
     assert!(!own.text.contains("extends") && copy.sha256 == own.sha256 && copy.text == own.text);
     assert_eq!((&copy.rows, &copy.method, &copy.target), (&own.rows, &own.method, &own.target));
@@ -302,11 +302,11 @@ fn wrong_bases_are_one_line() {
         (OWN.into(), "extends = \"own\"", ["half.toml, extends", "itself", "own → half → own"]),
         (OWN.into(), "extends = 3", ["half.toml, extends", "name of a target", "integer"]),
         (OWN.into(), "extends = ", ["half.toml line 1", "valid TOML", "got"]),
-        (OWN.into(), hubs, ["own.toml", "[target] and [hubness] alone", "`row`"]),
+        (OWN.into(), hubs, ["own.toml", "only [target] and [hubness]", "`row`"]),
         (
             OWN.replace("table = 4", "table = 4\nmethod = \"fne\""),
             hubs,
-            ["own.toml, extends", "the method \"fne\"", "`half`, which is of \"hubness\""],
+            ["own.toml, extends", "the method \"fne\"", "`half`, whose method is \"hubness\""],
         ),
         (
             OWN.replace("[\"table\"]", "[\"tables\"]"),
@@ -333,7 +333,7 @@ fn wrong_bases_are_one_line() {
     }
 }
 
-/// Which data are read: each choice reaches the reader, and none is passed over in silence.
+/// Each choice of data reaches the reader or is refused; none is ignored silently.
 #[test]
 fn choices_of_data_are_read_or_refused() {
     use itm_core::data::{RegionSource, RegionTransform, TestSet};
@@ -358,7 +358,7 @@ fn choices_of_data_are_read_or_refused() {
         (
             "coco",
             "region_transform = \"unit_centred\"",
-            ["region_transform", "no target.regions", "Unit"],
+            ["region_transform", "without target.regions", "Unit"],
         ),
         ("coco", "regions = \"boxes\"", ["target", "unknown variant", "boxes"]),
     ] {

@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use super::read::{section, within};
 use super::rows;
 
-/// A table or a figure: of the paper by its number there, or of the project by its name.
+/// A table or figure of the paper, by its number there, or a table of this project, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shown {
     /// `--table N`
@@ -26,7 +26,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// The table that a command line or a section names: a number is one of the paper's.
+    /// The table that a command line or a section names: a number means a table of the paper.
     pub fn table(name: &str) -> Self {
         paper_number(name).map_or_else(|| Self::Named(name.to_owned()), Self::Table)
     }
@@ -46,13 +46,13 @@ impl fmt::Display for Shown {
     }
 }
 
-/// What a report's first line answers.
+/// The claim that a report's first line checks.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimConfig {
-    /// The row that should be above.
+    /// The row that should be better than the others.
     pub row: String,
-    /// The rows it should be above, besides the closed-form baseline.
+    /// The rows that it should be better than, besides the closed-form baseline.
     pub against: Vec<String>,
 }
 
@@ -62,24 +62,24 @@ pub struct ClaimConfig {
 pub struct View {
     /// Rows of the file, in the order they are shown.
     pub rows: Vec<String>,
-    /// Models whose score matrices are averaged; each row is shown alone and so.
+    /// Number of models whose score matrices are averaged; above 1, each row is shown as single models and as an ensemble.
     #[serde(default = "one")]
     pub ensemble: u64,
-    /// Rows of a table whose score matrices are averaged, seed by seed: one more row.
+    /// Rows of a table whose score matrices are averaged, seed by seed; the average is one more row.
     #[serde(default)]
     pub together: Vec<String>,
-    /// How the test split is evaluated, if not as the target says.
+    /// How the test split is evaluated; by default as the target says.
     pub protocol: Option<Protocol>,
-    /// What the paper calls a row, where it is not the same name.
+    /// The paper's name of a row, where it differs.
     #[serde(default)]
     pub printed: BTreeMap<String, String>,
-    /// What the report's first line answers; by default that the first row is above every other.
+    /// The claim that the report's first line checks; by default, that the first row is better than every other.
     pub claim: Option<ClaimConfig>,
-    /// Of a figure: the key whose values stand on its x axis, `train.batch`.
+    /// For a figure: the key whose values are on its x axis, such as `train.batch`.
     pub x: Option<String>,
-    /// Instead: the direction whose hubs are drawn, log N_k of an item against the log of the share of items.
+    /// For a figure, instead of `x`: the direction whose hubs are drawn, as log N_k of an item against the log of the share of items.
     pub hubs: Option<Direction>,
-    /// The k of these N_k.
+    /// For a figure with `hubs`: the k of N_k.
     pub k: Option<usize>,
 }
 
@@ -88,27 +88,27 @@ fn one() -> u64 {
 }
 
 impl View {
-    /// All rows of a file that has no section for its table.
+    /// All rows, for a file that has no section for its table.
     pub(crate) fn of_all(rows: Vec<String>) -> Self {
         Self { rows, ensemble: 1, ..Self::default() }
     }
 
-    /// Of a figure of hubs: the direction and k of its N_k.
+    /// For a figure of hubs: the direction and k of its N_k.
     pub fn distribution(&self) -> Option<(Direction, usize)> {
         self.hubs.zip(self.k)
     }
 
-    /// The name of the row that others are together.
+    /// The name of the row that averages the rows of `together`.
     pub fn joined(&self) -> String {
         self.together.join(" + ")
     }
 
-    /// What the paper calls a row.
+    /// The paper's name of a row.
     pub fn printed<'a>(&'a self, row: &'a str) -> &'a str {
         self.printed.get(row).map_or(row, String::as_str)
     }
 
-    /// The claim, spelled out.
+    /// The claim; by default, the first row against all others.
     pub fn claim(&self) -> ClaimConfig {
         let spelled = || {
             let (row, against) = self.rows.split_first()?;
@@ -147,7 +147,7 @@ pub(super) fn take(
     Ok(views)
 }
 
-/// What a section of a kind shows by its name.
+/// The table or figure of a section, from its kind and name.
 fn shown(kind: &str, name: &str, at: &str) -> Result<Shown> {
     let wrong = |expected: &str| Err(Error::invalid(at, expected, format!("`{name}`")));
     let plain = |name: &str| {
@@ -193,13 +193,14 @@ fn check(view: &View, at: &str, shown: &Shown, rows: &[(String, Table)]) -> Resu
     drawn(view, at, shown)
 }
 
-/// At least two different rows of a table without ensembles.
+/// Checks `together`: at least two different rows, in a table without ensembles.
 fn together(view: &View, at: &str, shown: &Shown) -> Result<()> {
     let wrong =
         |expected: &str, got: &str| Err(Error::invalid(format!("{at}, together"), expected, got));
     let all = &view.together;
     if let Some(other) = all.iter().find(|row| !view.rows.contains(row)) {
-        return wrong(&format!("rows of it: {}", view.rows.join(", ")), &format!("`{other}`"));
+        let expected = format!("rows of this table: {}", view.rows.join(", "));
+        return wrong(&expected, &format!("`{other}`"));
     }
     if let Some(row) = all.iter().enumerate().find_map(|(i, r)| all[..i].contains(r).then_some(r)) {
         return wrong("each row once", &format!("`{row}` twice"));
@@ -213,7 +214,7 @@ fn together(view: &View, at: &str, shown: &Shown) -> Result<()> {
     }
 }
 
-/// A figure is over a key of the rows, or of their hubs; a table is of neither.
+/// Checks the axis keys: a figure has either `x`, or `hubs` and `k`; a table has none of them.
 fn drawn(view: &View, at: &str, shown: &Shown) -> Result<()> {
     let wrong = |key: &str, expected: &str, got: &str| {
         Err(Error::invalid(format!("{at}, {key}"), expected, got))

@@ -1,4 +1,4 @@
-//! Devices behind a driver: found, counted, and tried once.
+//! Devices behind a driver: finds them, counts them, and tries one once.
 
 use std::any::Any;
 use std::panic::{catch_unwind, set_hook, take_hook};
@@ -11,9 +11,9 @@ use itm_core::{Error, Result};
 pub(super) struct Driven {
     name: &'static str,
     kind: DeviceType,
-    /// The device for no index.
+    /// The device without an index.
     preferred: fn() -> Device,
-    /// What a machine without one needs.
+    /// What a machine without such a device needs.
     needs: &'static str,
 }
 
@@ -45,16 +45,16 @@ pub(super) const CUDA: Driven = Driven {
             `$CUDA_PATH/include`",
 };
 
-/// The device, after a sum on it.
+/// The device, after a test sum on it.
 ///
 /// # Errors
-/// If there is none, none of that index, or the sum fails.
+/// If there is no device, no device with that index, or the sum fails.
 pub(super) fn find(backend: &Driven, index: Option<usize>) -> Result<Device> {
     let place = || match index {
         Some(index) => format!("backend `{}:{index}`", backend.name),
         None => format!("backend `{}`", backend.name),
     };
-    // Enumerating and the first use of a device load libraries that are not ours: what panics there is an answer too.
+    // The enumeration and the first use of a device load foreign libraries, so a panic there is reported as an error.
     let found = quietly(|| Device::enumerate(backend.kind.clone()))
         .map_err(|panic| Error::invalid(place(), backend.needs, panic))?;
     let device = match index {
@@ -73,12 +73,12 @@ pub(super) fn find(backend: &Driven, index: Option<usize>) -> Result<Device> {
     };
     match quietly(|| sum(&device)) {
         Ok(Ok(3.0)) => Ok(device),
-        Ok(Ok(other)) => Err(Error::invalid(place(), "1 + 2 = 3 of the device", other)),
+        Ok(Ok(other)) => Err(Error::invalid(place(), "1 + 2 = 3 on the device", other)),
         Ok(Err(failure)) | Err(failure) => Err(Error::invalid(place(), backend.needs, failure)),
     }
 }
 
-/// 1 + 2 as the device sees it.
+/// 1 + 2, computed on the device.
 fn sum(device: &Device) -> std::result::Result<f32, String> {
     let sum = Tensor::<1>::from_floats([1.0, 2.0], device).sum();
     let data = sum.try_into_data().map_err(|error| error.to_string())?;
@@ -87,7 +87,7 @@ fn sum(device: &Device) -> std::result::Result<f32, String> {
 
 /// Runs `f`; a panic in it becomes an error with its message instead of being printed.
 fn quietly<T>(f: impl FnOnce() -> T) -> std::result::Result<T, String> {
-    static HOOK: Mutex<()> = Mutex::new(()); // the hook is one for all threads
+    static HOOK: Mutex<()> = Mutex::new(()); // all threads share one hook
     let _alone = HOOK.lock().unwrap_or_else(PoisonError::into_inner);
     let printing = take_hook();
     set_hook(Box::new(|_| {}));

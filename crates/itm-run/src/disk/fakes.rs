@@ -1,4 +1,4 @@
-//! Disks for tests: one that remembers what was asked of it, one that fails.
+//! Disks for tests: one without syncs, one that records effects, and one that fails.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Disk, Effect, SystemDisk};
 
-/// The machine's disk without its syncs, which take milliseconds each and no test in this process can see.
+/// The machine's disk without its syncs: each takes milliseconds, and no test in this process can see them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unsynced;
 
@@ -19,7 +19,7 @@ impl Disk for Unsynced {
     }
 }
 
-/// Applies every effect and remembers it: one line for each effect, paths below `root`.
+/// Applies every effect and records it as one line, with paths below `root`.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     root: PathBuf,
@@ -31,12 +31,12 @@ impl Recorder {
         Self { root: root.to_path_buf(), lines: RefCell::default() }
     }
 
-    /// What was done so far.
+    /// The effects so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.borrow().clone()
     }
 
-    /// The same, and forgets it.
+    /// The effects so far; the recorder forgets them.
     pub(crate) fn take(&self) -> Vec<String> {
         self.lines.take()
     }
@@ -72,7 +72,7 @@ impl Disk for Recorder {
 pub(crate) enum Fails {
     /// At this effect, counted from 0, and at no other.
     At(usize),
-    /// When this number of bytes is written: what fits is written, then the disk is full until something is removed.
+    /// After this number of bytes: what fits is written, then the disk is full.
     After(usize),
 }
 

@@ -18,8 +18,7 @@ fn source() -> Source {
     small_scenes([20, 3, 3]).1
 }
 
-/// By hand: words by count, then alphabetically, after `<pad>` and `<unk>`; the marks behind them. A weight of every target stands for
-/// one of these numbers.
+/// By hand: `<pad>` and `<unk>`, then the words by count and alphabetically, then the marks. Trained weights depend on these numbers.
 #[test]
 fn golden_numbers_of_words() {
     let mut source = source();
@@ -28,7 +27,7 @@ fn golden_numbers_of_words() {
     source.dataset.test.captions[0] = "A bird, the DOG's cat".into();
     source.dataset.test.captions[1] = ".".into();
     let mut target = target(ImageFeatures::Given);
-    // a and dog stand there 3 times, the 2 times; cat, runs and s once.
+    // a and dog occur 3 times, the 2 times; cat, runs and s once.
     for (min_word_count, marks, size, want) in [
         (1, Marks::Off, 8, [vec![2, 1, 4, 3, 7, 5], vec![1]]),
         (1, Marks::StartEnd, 10, [vec![8, 2, 1, 4, 3, 7, 5, 9], vec![8, 9]]),
@@ -42,7 +41,7 @@ fn golden_numbers_of_words() {
     }
 }
 
-/// The target's tokens, a released vocabulary of other captions, and its note.
+/// The target's tokens, a released vocabulary from other captions, and its note.
 #[test]
 fn tokens_and_a_vocabulary_of_a_file() {
     let (mut source, mut target) = (source(), target(ImageFeatures::Given));
@@ -71,7 +70,7 @@ fn tokens_and_a_vocabulary_of_a_file() {
     assert!(line.contains("words.json: expected a vocabulary with `word2idx`"), "{line}");
 }
 
-/// An empty line is two marks; where there are none it is refused, and its place named.
+/// With marks, an empty line is two marks. Without marks, it is refused, and the error names its place.
 #[test]
 fn an_empty_caption_needs_marks() {
     let (mut source, target) = (source(), target(ImageFeatures::Given));
@@ -82,7 +81,7 @@ fn an_empty_caption_needs_marks() {
     assert_eq!(marked.texts.val[7], [n - 2, n - 1]);
     for without in [Captions::Words(Marks::Off), Captions::Stems] {
         let line = read(without).err().unwrap().to_string();
-        let want = "scenes, val caption 7: expected a caption, where no marks stand around it, got an empty line";
+        let want = "scenes, val caption 7: expected a caption that is not empty, because it has no marks, got an empty line";
         assert_eq!(line, want);
     }
 }
@@ -102,7 +101,7 @@ fn marks_stand_around_the_same_words() {
     }
 }
 
-/// HAL's released code has them, the paper does not say; the option changes what every row reads.
+/// HAL's released code has marks; the paper does not say. The option changes the captions of every row.
 #[test]
 fn a_target_can_ask_for_marks() {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
@@ -143,7 +142,7 @@ fn a_target_can_ask_for_marks() {
     }
 }
 
-/// What a word's numbers are is what the caption's numbers are there.
+/// The range of a word selects the word's numbers in the caption.
 #[test]
 fn words_point_at_their_numbers() {
     let (mut source, mut target) = (source(), target(ImageFeatures::Pictures));
@@ -167,12 +166,12 @@ fn words_point_at_their_numbers() {
     let lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\nba\n##ll\n";
     fs::write(folder.path().join("vocab.txt"), lines).unwrap();
     let (pieces, numbers) = of(Captions::Pieces(folder.path().into(), Cleaning::Cleaned));
-    assert_eq!(numbers, [2, 1, 4, 5, 6, 1, 3]); // all four words: `max_words` is of words of a vocabulary
+    assert_eq!(numbers, [2, 1, 4, 5, 6, 1, 3]); // all four words: `max_words` limits only words of a vocabulary
     let ball = Word { text: "ball".into(), pieces: 3..5 };
     assert_eq!((pieces.len(), &pieces[2]), (4, &ball));
 }
 
-/// By hand: `a` is piece 4, every other word the unknown piece 1; cleaning takes the full stop away.
+/// By hand: `a` is piece 4, and every other word is the unknown piece 1; cleaning removes the full stop.
 #[test]
 fn pieces_are_those_of_the_folder_and_features_stay_away() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,7 +183,7 @@ fn pieces_are_those_of_the_folder_and_features_stay_away() {
     let reading = Reading::new(&source, &target, captions).unwrap();
     assert_eq!(reading.vocabulary, 5);
     assert_eq!(reading.texts.test[0], [2, 4, 1, 1, 3]);
-    // Raw, case and signs are the tokenizer's, which here makes the signs unknown pieces.
+    // Without cleaning, case and punctuation stay for the tokenizer, which here makes each sign an unknown piece.
     let raw = Captions::Pieces(folder.path().into(), Cleaning::Raw);
     let raw = Reading::new(&source, &target, raw).unwrap();
     assert_eq!(raw.texts.test[0], [2, 4, 1, 1, 1, 1, 3]);
@@ -194,7 +193,7 @@ fn pieces_are_those_of_the_folder_and_features_stay_away() {
     assert!(Reading::new(&source, &target, none).is_err());
 }
 
-/// By hand: `dog` and `run` stand in two captions of training, `cat` in one, `bird` in none.
+/// By hand: `dog` and `run` occur in two training captions, `cat` in one, `bird` in none.
 #[test]
 fn stems_are_a_set_and_of_training_alone() {
     let mut source = source();
@@ -211,6 +210,6 @@ fn stems_are_a_set_and_of_training_alone() {
     let line = Reading::new(&source, &target, Captions::Stems).err().unwrap().to_string();
     assert_eq!(
         line,
-        "scenes, training captions: expected a word that stands in 2 of them, got none"
+        "scenes, training captions: expected a word that occurs in 2 of them, got none"
     );
 }

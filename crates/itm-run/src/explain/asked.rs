@@ -9,7 +9,7 @@ use crate::split::Split;
 /// Image and text of each pair; none if the command names none.
 ///
 /// # Errors
-/// If the split has no such image or text, or there are neither as many texts as images nor one for all.
+/// If the split has no such image or text, or if the number of texts is neither the number of images nor one.
 pub(super) fn pairs(
     source: &Source,
     split: Split,
@@ -30,12 +30,12 @@ pub(super) fn pairs(
     }
 }
 
-/// By name first: a name may be a number.
+/// Searches by name first, because a name may be a number.
 fn find(option: &str, names: &[String], asked: &str) -> Result<usize> {
     let named = names.iter().position(|name| name.trim() == asked.trim());
     let number = || asked.parse().ok().filter(|&n: &usize| n < names.len());
     named.or_else(number).ok_or_else(|| {
-        let expected = format!("one of the split by name, or a number below {}", names.len());
+        let expected = format!("a name of the split, or a number below {}", names.len());
         Error::invalid(option, expected, format!("`{asked}`"))
     })
 }
@@ -73,11 +73,11 @@ mod tests {
         for (rest, part) in [
             (
                 &["--image", "4", "--text", "0"][..],
-                "--image: expected one of the split by name, or a number below 4, got `4`",
+                "--image: expected a name of the split, or a number below 4, got `4`",
             ),
             (
                 &["--image", "0", "--text", "A zebra."],
-                "--text: expected one of the split by name, or a number below 20",
+                "--text: expected a name of the split, or a number below 20",
             ),
             (
                 &["--image", "0", "--text", "1", "--text", "2"],

@@ -1,4 +1,4 @@
-//! `words-judged.html`: how well the words of captions match images by a model's heads of words, and the negatives that it makes.
+//! `words-judged.html`: how well the words of captions match images by a model's word heads, and the model's negatives.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `word-patches.html` or `word-regions.html`: where in a picture the words of a caption are, and what they do to a score, by the rows
-//! of a run beside each other.
+//! `word-patches.html` or `word-regions.html`: where the rows of a run find the words of a caption in a picture, and
+//! what the words do to a score. The rows are beside each other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::word_maps::{Pair, ROWS, beside, numbers, shown};
 use crate::{cli, progress};
 
 /// Writes the page into a folder; `None` if the row has neither patches nor regions. The page also shows
-/// the other rows of the run with the same seed. A row whose training is not finished is left out, with a line.
+/// the other rows of the run with the same seed. A row whose training is not finished is left out; a line says so.
 ///
 /// # Errors
-/// If the checkpoint of the row cannot be read, no caption has one of the named words, or the page cannot be
-/// written.
+/// If the checkpoint of the row cannot be read, if no caption has one of the named words, or if the page cannot
+/// be written.
 pub(super) fn write(
     run: &Run,
     (model, args): (&Model, &cli::Explain),

@@ -3,7 +3,7 @@ use itm_core::vision::Activations;
 
 use super::*;
 
-/// A network of the published files' names with made-up weights: 3 → 4 channels at stride 32, a pool; PCA to 2.
+/// A network with made-up weights under the names of the published files: 3 → 4 channels at stride 32, a pool, and PCA to 2.
 fn weights(folder: &Path) {
     let graph = r#"[
         {"op": "conv", "inputs": ["input"], "weights": "c", "shape": [4, 3, 1, 1], "stride": 8, "relu6": true, "output": "a"},
@@ -38,7 +38,7 @@ fn weights(folder: &Path) {
     file("grid_pca128.safetensors", &[("mean", &[4]), ("components", &[2, 4])]);
 }
 
-/// 8 × 8 pictures of one channel each, as PNG files.
+/// Three pictures of 96 × 96 pixels as PNG files, and a file that is no picture.
 fn pictures(folder: &Path) {
     let sizes = itm_core::scenes::Sizes { train: 3, val: 0, test: 0, pixels: 96 };
     let world = itm_core::scenes::Scenes::generate(4, sizes);
@@ -87,7 +87,7 @@ impl Run {
     }
 }
 
-/// The loader of precomputed features reads them, row by row the network's own numbers.
+/// The loader of precomputed features reads the files; each row has the network's own numbers.
 #[test]
 fn a_folder_becomes_files_that_the_loader_reads() {
     let run = Run::new();
@@ -134,7 +134,7 @@ fn a_folder_becomes_files_that_the_loader_reads() {
     assert_eq!(left, want);
 }
 
-/// A second split takes the first one's scale; a list decides order and choice; the batch changes nothing.
+/// A second split takes the scale of the first; a list decides which pictures, in which order; the batch size changes nothing.
 #[test]
 fn splits_share_a_scale_and_a_list_decides_the_order() {
     let run = Run::new();
@@ -162,7 +162,7 @@ fn splits_share_a_scale_and_a_list_decides_the_order() {
     }
 }
 
-/// By default nothing is written when a picture is bad; with `--skip-bad` the others are, with their names.
+/// By default nothing is written if a picture is bad; with `--skip-bad` the other pictures are written, with their names.
 #[test]
 fn bad_pictures_are_an_error_or_left_out() {
     let run = Run::new();
@@ -170,7 +170,10 @@ fn bad_pictures_are_an_error_or_left_out() {
     let whole = fs::read(images.join("a.png")).unwrap();
     fs::write(images.join("a.png"), &whole[..whole.len() / 2]).unwrap();
     let line = features(&run.args()).unwrap_err().to_string();
-    assert!(line.contains("a.png: expected a whole image, got a file that breaks off"), "{line}");
+    assert!(
+        line.contains("a.png: expected a whole image, got a truncated or damaged file"),
+        "{line}"
+    );
     assert_eq!(fs::read_dir(run.out("")).unwrap().count(), 0);
     features(&FeaturesArgs { skip_bad: true, ..run.args() }).unwrap();
     assert_eq!(fs::read_to_string(run.out("val_ids.txt")).unwrap(), "b.PNG\nc.png\n");

@@ -1,4 +1,4 @@
-//! `report.md`: a verdict for each row first, then tables that read as they are, in a terminal too.
+//! `report.md`: first a verdict for each row, then tables that are also readable in a terminal.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use super::orderings::upper;
 use super::summary::{CountsSummary, CurveSummary, HubsOfSide, Origin, RowSummary, Summary};
 use crate::run_dir::short;
 
-/// λ of the table of curves; the page of each seed draws them whole.
+/// Values of λ in the table of curves. The page of each seed draws the whole curves.
 const LAMBDAS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
 
-/// Hubs of a direction in the table.
+/// Number of hubs per direction in the table.
 const HUBS: usize = 5;
 
-/// Most characters of a hub's name.
+/// Maximum number of characters of a hub's name.
 const NAME: usize = 48;
 
 pub(super) fn render(summary: &Summary) -> String {
@@ -69,20 +69,20 @@ fn render_row(out: &mut String, row: &RowSummary, summary: &Summary) {
     table(out, &["ordering", "holds", "difference", "seeds", "paper"], lines.collect());
     _ = writeln!(
         out,
-        "rSum of the greater less the lesser, mean over seeds. Only differences to NNS are tested.\n"
+        "rSum of the greater minus the lesser, mean over seeds. Only differences to NNS are tested.\n"
     );
     counts(out, &row.counts);
     curves(out, &row.curves);
     hubs(out, &row.hubs);
 }
 
-/// What a reader must know of the model before its inferences.
+/// What a reader must know about the model before its inferences.
 fn origin(origin: &Origin, summary: &Summary) -> String {
     let Some(rsum) = origin.rsum else { return format!("Models of `{}`.", summary.source_run) };
     let model = format!("The models of `{}` reach rSum {rsum:.1} on test", summary.source_run);
     match origin.cca {
         Some(cca) if cca > rsum => format!(
-            "{model}: below the closed-form CCA, {cca:.1}. What follows is said of weak models."
+            "{model}: below the closed-form CCA, {cca:.1}. The results below are of weak models."
         ),
         Some(cca) => format!("{model}; the closed-form CCA reaches {cca:.1}."),
         None => format!("{model}."),
@@ -118,9 +118,9 @@ fn inferences(out: &mut String, row: &RowSummary, resamples: usize) {
     _ = writeln!(
         out,
         "Mean over {}. Above, below: seeds with a significant difference to NNS (randomisation test, {resamples} draws, \
-         Holm's correction, 0.05). Skewness: of N_1, N_5 and N_10, both directions, summed. Paper: {}, its model line \
-         {}. λ: chosen on the validation split, for R@1/R@5/R@10. Pages with N_k before and after and all curves: \
-         `rows/*/seed-*/report.html`.\n",
+         Holm's correction, 0.05). Skewness: the sum over N_1, N_5, N_10 and both directions. Paper: {}, its model line \
+         {}. λ: chosen on the validation split, for R@1/R@5/R@10. `rows/*/seed-*/report.html` shows N_k before and \
+         after, and all curves.\n",
         seeds(row.seeds),
         if row.printed_on == "mscoco" { "MS-COCO, five folds" } else { "Flickr30K" },
         row.printed
@@ -166,7 +166,7 @@ fn curves(out: &mut String, curves: &[CurveSummary]) {
         line
     });
     table(out, &heads, lines.collect());
-    _ = writeln!(out, "On the test split, as a picture: λ was not chosen here.\n");
+    _ = writeln!(out, "These curves are of the test split: λ was not chosen on them.\n");
 }
 
 /// The smallest λ with the highest R@10.
@@ -198,11 +198,11 @@ fn hubs(out: &mut String, sides: &[HubsOfSide]) {
         _ = match side.deserved {
             Some(share) => writeln!(
                 out,
-                "Of the {wrong} wrong places of the worst hubs, over all seeds, {} are true beyond the annotation: deserved.\n",
+                "Over all seeds, the worst hubs have {wrong} wrong places; {} are true beyond the annotation: deserved.\n",
                 percent(share)
             ),
             None => {
-                writeln!(out, "Which of the {wrong} wrong places are deserved is not known here.\n")
+                writeln!(out, "Nothing here says which of the {wrong} wrong places are deserved.\n")
             }
         };
     }
@@ -238,7 +238,7 @@ fn seeds(count: usize) -> String {
     if count == 1 { "one seed".into() } else { format!("{count} seeds") }
 }
 
-/// A name that breaks no table.
+/// The name, cut and without `|`, so that it breaks no table.
 fn cut(name: &str) -> String {
     let name = name.replace('|', "/");
     match name.chars().count() > NAME {

@@ -1,4 +1,4 @@
-//! Targets that train nothing: inferences that mitigate hubs, over the embeddings of models another target has trained.
+//! Targets that train nothing. They measure inferences that mitigate hubs, on models that another target has trained.
 
 mod markdown;
 mod orderings;
@@ -22,10 +22,10 @@ use crate::{cli, progress};
 use summary::{Origin, RowReports, Summary};
 use trained::Wanted;
 
-/// Measures every row and seed of the source target and writes the reports into the run directory, which is returned.
+/// Measures every row and seed of the source target and writes the reports. Returns the run directory.
 ///
 /// # Errors
-/// Whatever is wrong with the command line, the configurations, the data, the source's run or the disk: one line.
+/// If the command line, a configuration, the data, the source's run or the disk is at fault: one line.
 pub(crate) fn reproduce(
     hubs: &HubsConfig,
     what: &cli::What,
@@ -52,7 +52,7 @@ pub(crate) fn reproduce(
         paper.inferences(hubs.target.table, model.map(String::as_str), place)
     };
     for model in hubs.target.printed.values() {
-        over(Some(model))?; // the line of every row, also of rows that this run leaves out
+        over(Some(model))?; // checks the line of every row, also of rows that this run leaves out
     }
     let printed = |row: &String| over(hubs.target.printed.get(row));
     let printed = rows.iter().map(printed).collect::<Result<Vec<_>>>()?;
@@ -96,16 +96,16 @@ pub(crate) fn reproduce(
     Ok(Some(dir.path().to_path_buf()))
 }
 
-/// Refuses another table than the target's, and figures, which need no run of their own.
+/// Refuses every table except the target's, and every figure, because figures need no separate run.
 fn check_table(hubs: &HubsConfig, what: &cli::What) -> Result<()> {
     let table = hubs.target.table;
     if let Some(figure) = what.figure {
-        let expected = format!("none: Figures 3 and 4 stand in the report of {}", hubs.name);
+        let expected = format!("none: Figures 3 and 4 are in the report of {}", hubs.name);
         return Err(Error::invalid("--figure", expected, figure));
     }
     let Some(other) = what.table.as_ref().filter(|name| **name != table.to_string()) else {
         return Ok(());
     };
-    let expected = format!("{table}, the one table of {} so far", hubs.name);
+    let expected = format!("{table}, the only table of {} so far", hubs.name);
     Err(Error::invalid("--table", expected, other))
 }

@@ -1,11 +1,11 @@
-//! What the paper's Table 3 says of inferences: which is below which.
+//! The orderings of inferences in the paper's Table 3: which inference has the lower rSum.
 
 use itm_report::format;
 use serde::Serialize;
 
 use crate::rescore::MethodSummary;
 
-/// The lesser and the greater of two inferences, as on each of the paper's Flickr30K lines.
+/// Pairs of inferences, the lesser first, as in every Flickr30K line of the paper.
 const ORDERINGS: [(&str, &str); 6] = [
     ("gm", "nns"),
     ("nns", "rgm"),
@@ -15,7 +15,7 @@ const ORDERINGS: [(&str, &str); 6] = [
     ("csls", "csls+rgm"),
 ];
 
-/// Inferences among which the best one is.
+/// The best inference is one of these.
 const COMBINED: [&str; 2] = ["is+rgm", "csls+rgm"];
 
 /// One ordering and whether it holds here.
@@ -23,13 +23,13 @@ const COMBINED: [&str; 2] = ["is+rgm", "csls+rgm"];
 pub(super) struct Ordering {
     /// `NNS < RGM`.
     pub(super) text: String,
-    /// Greater less lesser, mean over the seeds.
+    /// Greater minus lesser, mean over the seeds.
     pub(super) difference: f64,
-    /// Seeds with which it holds.
+    /// Number of seeds with which it holds.
     pub(super) seeds: usize,
-    /// Whether it holds of the means.
+    /// Whether it holds for the means.
     pub(super) holds: bool,
-    /// Greater less lesser, in the paper.
+    /// Greater minus lesser, in the paper.
     pub(super) paper_difference: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn orderings(methods: &[MethodSummary]) -> Vec<Ordering> {
     found
 }
 
-/// The best of some against the best of others, seed by seed.
+/// Compares the best of `greater` with the best of `lesser`, by seed and by the means.
 fn ordering(text: String, lesser: &[&MethodSummary], greater: &[&MethodSummary]) -> Ordering {
     let best = |methods: &[&MethodSummary], of: &dyn Fn(&MethodSummary) -> Option<f64>| {
         methods.iter().filter_map(|m| of(m)).max_by(f64::total_cmp)
@@ -70,7 +70,7 @@ fn ordering(text: String, lesser: &[&MethodSummary], greater: &[&MethodSummary])
     }
 }
 
-/// In one sentence or two: which orderings hold, and which inference is best.
+/// One or two sentences: which orderings hold, and which inference is best.
 pub(super) fn verdict(row: &str, methods: &[MethodSummary], orderings: &[Ordering]) -> String {
     let held = orderings.iter().filter(|o| o.holds).count();
     let failed: Vec<_> = orderings.iter().filter(|o| !o.holds).map(|o| &o.text[..]).collect();
@@ -94,7 +94,7 @@ pub(super) fn verdict(row: &str, methods: &[MethodSummary], orderings: &[Orderin
     format!("{row}: {held} of {count} orderings of the paper's Table 3 hold{but}.{best}")
 }
 
-/// As the paper writes it.
+/// The method's name as the paper writes it.
 pub(super) fn upper(method: &str) -> String {
     method.to_uppercase()
 }
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// The paper's own line holds all of them: that is how they were read off it.
+    /// The paper's own line keeps every ordering, because the orderings were read off it.
     #[test]
     fn the_papers_line_holds_every_ordering() {
         let names = ["nns", "gm", "rgm", "is", "csls", "is+rgm", "csls+rgm"];

@@ -1,4 +1,4 @@
-//! From the reports of each row and seed to one table over seeds, beside the paper's.
+//! Turns the reports of each row and seed into one table over seeds, beside the paper's table.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,16 +18,16 @@ use crate::report::{self, CCA};
 use crate::rescore::{MethodSummary, row_of};
 use crate::run::Run;
 
-/// The reports of a row, one a seed.
+/// The reports of a row, one per seed.
 pub(super) struct RowReports {
     pub(super) row: String,
-    /// The paper's numbers over its model.
+    /// The paper's numbers for its model.
     pub(super) printed: Inferences,
     pub(super) reports: Vec<Report>,
     pub(super) origin: Origin,
 }
 
-/// The content of `summary.json`. rSum in points of percent (0 to 600), means over seeds; `null` is not known.
+/// The content of `summary.json`. rSum is in percentage points (0 to 600), a mean over seeds; `null` means unknown.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) target: String,
@@ -74,7 +74,7 @@ impl Summary {
     }
 }
 
-/// What the source's own report says of a row.
+/// What the source's own report says about a row.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Origin {
     /// rSum on test, mean over the seeds measured here.
@@ -84,10 +84,10 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Reads it from the reports of a finished run: of the first that has the row, if one has.
+    /// Reads both numbers from the reports of a finished run, up to the first report that has the row.
     ///
     /// # Errors
-    /// If a report cannot be read or is none.
+    /// If a file cannot be read or is not a report.
     pub(super) fn read(run: &Path, row: &str, seeds: u64) -> Result<Self> {
         let mut origin = Self::default();
         for path in reports(run) {
@@ -113,8 +113,9 @@ impl Origin {
 pub(super) struct RowSummary {
     pub(super) row: String,
     pub(super) verdict: String,
-    /// The paper's line that trained the model of its numbers, and on what.
+    /// The paper's line for the model behind its numbers.
     pub(super) printed: String,
+    /// The data set of that model.
     pub(super) printed_on: String,
     pub(super) source: Origin,
     pub(super) seeds: usize,
@@ -150,7 +151,7 @@ impl RowSummary {
     }
 }
 
-/// N_10 of the images under an inference, means over the seeds; `null` where it was not counted.
+/// N_10 of the images under an inference, means over the seeds; `null` where N_10 was not counted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct CountsSummary {
     pub(super) method: String,
@@ -159,7 +160,7 @@ pub(super) struct CountsSummary {
     pub(super) largest: Option<f64>,
     /// Share of images in no list.
     pub(super) never: Option<f64>,
-    /// `[N_10, share of images]`, N_10 ascending, zero included where it occurs: all seeds together.
+    /// `[N_10, share of images]` over all seeds together, N_10 ascending. Zero is included where it occurs.
     pub(super) shares: Vec<(u64, f64)>,
 }
 
@@ -190,14 +191,14 @@ impl CountsSummary {
     }
 }
 
-/// R@10 against λ of a direction, mean over the seeds.
+/// R@10 of one direction as a function of λ, mean over the seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct CurveSummary {
     pub(super) method: String,
     pub(super) direction: String,
     pub(super) lambda: Vec<f64>,
     pub(super) r10: Vec<f64>,
-    /// Without RGM, λ = ∞.
+    /// R@10 without RGM: λ = ∞.
     pub(super) unconstrained: Option<f64>,
 }
 
@@ -224,11 +225,11 @@ fn curves(reports: &[Report]) -> Vec<CurveSummary> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct HubsOfSide {
     pub(super) direction: String,
-    /// Over all seeds: lists of ten that hold one of the worst hubs without asking for it.
+    /// Number of lists of ten, over all seeds, in which one of the worst hubs is a wrong answer.
     pub(super) wrong: u64,
-    /// Share of these where the truth beyond the annotation calls the hub right; `null` where none is known.
+    /// Share of these answers that the truth beyond the annotation calls right; `null` if no such truth is known.
     pub(super) deserved: Option<f64>,
-    /// Those of the first seed.
+    /// The worst hubs of the first seed.
     pub(super) worst: Vec<Hub>,
 }
 

@@ -1,4 +1,4 @@
-//! The models that are measured: the newest finished run of the source target has them, or a run made for it.
+//! The models that are measured: from the newest finished run of the source target, or from a run that is made now.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use crate::run_dir::{Identity, RunDir, paths};
 use crate::source::Source;
 use crate::{cli, progress, reproduce};
 
-/// What a finished run has written last, there or, of another table than the target's own and of figures, below it.
+/// The file that a run writes last: in its folder for the target's own table, below for other tables and for figures.
 const REPORT: &str = "report.json";
 
-/// The reports of a run: of the target's own table first.
+/// The reports of a run. The report of the target's own table comes first.
 pub(super) fn reports(run: &Path) -> Vec<PathBuf> {
     let names = file_names(run).unwrap_or_default();
     let shown = |name: &&String| name.starts_with("table-") || name.starts_with("figure-");
@@ -26,7 +26,7 @@ pub(super) fn reports(run: &Path) -> Vec<PathBuf> {
     all.filter(|path| path.is_file()).collect()
 }
 
-/// The source target, its data, and what its run must be of.
+/// The source target, its data, and the identity, rows and seeds that its run must have.
 pub(super) struct Wanted {
     asked: Config,
     used: Config,
@@ -37,7 +37,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Opens the data of the source target; everything that can be wrong before anything is trained.
+    /// Opens the data of the source target and checks all that can be checked before training.
     ///
     /// # Errors
     /// If there is no such target or row, if its data are wrong, or if it is evaluated by folds.
@@ -74,10 +74,10 @@ impl Wanted {
         Ok(Self { asked, used, source, identity, rows, seeds })
     }
 
-    /// What is there of the source's runs; an unfinished one only to go on with.
+    /// Finds a run of the source target. Returns an unfinished run only with `--resume`.
     ///
     /// # Errors
-    /// If the one run that could serve is unfinished and `--resume` is missing.
+    /// If no finished run serves, an unfinished one does, and `--resume` is missing.
     pub(super) fn look(&self, how: &cli::How) -> Result<Found> {
         let name = &self.asked.name;
         match self.find(paths(name)) {
@@ -91,7 +91,7 @@ impl Wanted {
         }
     }
 
-    /// The models: of the run that was found, else of one that is made now.
+    /// The models of the run that was found, or of a run that is made now.
     ///
     /// # Errors
     /// If training fails.
@@ -104,7 +104,7 @@ impl Wanted {
             }
             Found::None => {
                 let (name, rows) = (&self.asked.name, self.rows.join(", "));
-                progress::say(format!("No finished run of {name} with {rows}: it runs first."));
+                progress::say(format!("No finished run of {name} with {rows}: one is made first."));
                 let trained = self.train(how, configs, None)?;
                 trained.expect("only a plan has no folder")
             }
@@ -116,7 +116,7 @@ impl Wanted {
     /// Says what would be trained, or that nothing would.
     ///
     /// # Errors
-    /// If a training would not fit.
+    /// If training would not fit.
     pub(super) fn plan(&self, found: Found, how: &cli::How, configs: &Path) -> Result<()> {
         match found {
             Found::Finished(path) => {
@@ -143,7 +143,7 @@ impl Wanted {
         reproduce::reproduce(self.asked.clone(), &what, &how, configs)
     }
 
-    /// The first of some runs that serves; why others do not is said.
+    /// The first finished run that serves, else the first unfinished one. Says why a run does not serve.
     fn find(&self, paths: Vec<PathBuf>) -> Found {
         let mut unfinished = None;
         for path in paths {
@@ -156,7 +156,7 @@ impl Wanted {
         unfinished.map_or(Found::None, Found::Unfinished)
     }
 
-    /// Whether a run is of the same configuration, data and backend, and, if it is finished, has every row and seed.
+    /// Checks that a run has the same configuration, data and backend, and that a finished run has every row and seed.
     fn serves(&self, path: &Path) -> Result<()> {
         let run = RunDir::open(path.to_path_buf(), self.identity.clone(), &self.used.text)?;
         if reports(path).is_empty() {
@@ -172,7 +172,7 @@ impl Wanted {
     }
 }
 
-/// What is there of the source target.
+/// The run of the source target that was found, if any.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     Finished(PathBuf),

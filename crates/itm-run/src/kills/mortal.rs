@@ -13,13 +13,13 @@ use itm_core::scored::Scored;
 
 use crate::disk::{Disk, Effect, SystemDisk};
 
-/// Points that were passed, and the one at which it ends.
+/// The points that a process passed, and the point at which the process ends.
 #[derive(Debug)]
 pub(super) struct Life {
     end: Option<(String, usize)>,
     passed: RefCell<BTreeMap<String, usize>>,
     phase: Cell<usize>,
-    /// A line for each phase and step whose checkpoint was durable.
+    /// File with one line per phase and step whose checkpoint was durable.
     saved: PathBuf,
 }
 
@@ -33,12 +33,12 @@ impl Life {
         Rc::new(Self { end, passed: RefCell::default(), phase: Cell::default(), saved })
     }
 
-    /// What follows is of this phase.
+    /// Begins this phase.
     pub(super) fn begin(&self, phase: usize) {
         self.phase.set(phase);
     }
 
-    /// Passes a point, or dies there: at once, with nothing flushed or dropped.
+    /// Passes a point, or dies there at once, with nothing flushed or dropped.
     pub(super) fn point(&self, name: &str) {
         let mut passed = self.passed.borrow_mut();
         let count = passed.entry(name.to_owned()).or_default();
@@ -48,7 +48,7 @@ impl Life {
         }
     }
 
-    /// The points that were passed, each with its count.
+    /// Writes the passed points, each with its count.
     pub(super) fn write_trace(&self, path: &Path) {
         let passed = self.passed.borrow();
         let lines: String = passed.iter().map(|(name, n)| format!("{name}:{n}\n")).collect();
@@ -61,7 +61,7 @@ impl Life {
     }
 }
 
-/// The machine's disk, with a point before and after every effect, and one in the middle where there is a middle.
+/// The machine's disk, with a point before and after every effect, and one halfway through a write or the removal of a folder.
 #[derive(Debug)]
 pub(super) struct MortalDisk {
     life: Rc<Life>,
@@ -73,7 +73,7 @@ impl MortalDisk {
         Rc::new(Self { life, renamed: RefCell::default() })
     }
 
-    /// What a point calls a path: `model.safetensors`, `new checkpoint`, `checkpoint`, `checkpoints`, …
+    /// The name of a path in a point: `model.safetensors`, `new checkpoint`, `checkpoint`, `checkpoints`, …
     fn kind(path: &Path) -> String {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match name.strip_prefix("step-") {
@@ -139,7 +139,7 @@ impl MortalMethod {
         Self { method, life }
     }
 
-    /// The method by itself.
+    /// The method without the points.
     pub(super) fn alive(&self) -> &dyn Method {
         &*self.method
     }

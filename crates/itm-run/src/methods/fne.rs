@@ -1,4 +1,4 @@
-//! FNE: what of it is data and machine.
+//! FNE for the runner: its inputs, its memory, and how its model is built.
 
 use fne::{
     BagConfig, Exclude, FeaturesConfig, Fne, FneConfig, ImageConfig, ModelConfig, Projected,
@@ -101,12 +101,12 @@ impl Recipe for FneConfig {
 ///             + m · (image + text)                     the momentum encoders' forward pass, if there are any
 ///             + 4 · 5n·d + 40 · b·n                    n = b + K candidates: tables, scores both ways, weights
 /// checkpoint  = 2 · the larger file                    both encoders; moments and banks
-///             + 2 · (weights of all blocks)            with bf16: each is kept rounded from its product to its gradient
-/// pictures    = 4 · 4 · b · 3 · size² + those held     of the next steps, and where no file holds them, if it sees pictures
+///             + 2 · (weights of all blocks)            with bf16: a rounded copy is kept from a product to its gradient
+/// pictures    = 4 · 4 · b · 3 · size² + those held     if the row sees pictures: of the next steps, and those without a file
 /// ```
 ///
 /// # Errors
-/// If published weights are not to be found, or their sizes cannot be read.
+/// If published weights cannot be found, or their sizes cannot be read.
 fn memory(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
     let FneConfig { model, train, sampler } = config;
     let [d, b, k] = [model.embed_dim, train.batch, sampler.bank_size].map(|x| x as u64);
@@ -125,7 +125,7 @@ fn memory(config: &FneConfig, sizes: &Sizes) -> Result<Bytes> {
         Precision::Bf16 => 2 * (image.blocks + text.blocks),
     };
     Ok(Bytes {
-        momentum: weights.parameters, // held without use where the row has none
+        momentum: weights.parameters, // held even if the row does not use them
         banks,
         activations: copies * items + 4 * 5 * n * d + 40 * b * n + pictures + rounded,
         checkpoint: 2 * (2 * weights.parameters).max(weights.optimiser + banks),
@@ -232,7 +232,7 @@ mod tests {
         pictures: 0,
     };
 
-    /// The formula counts the weights of the model that is built.
+    /// The formula counts the weights of the built model.
     #[test]
     fn weights_are_the_models() {
         let config = config("Full");
@@ -243,13 +243,13 @@ mod tests {
     }
 
     /// By hand for b = 128, K = 1,024, d = 128, e = 64: banks 1,048,576 + 16,384; an image 4 · (1,000 + 512) = 6,048 bytes, a
-    /// text 4 · 12 · (384 + 2,176) = 122,880; twice 128 of both 33,005,568; n = 1,152: 2,949,120 + 5,898,240.
+    /// text 4 · 12 · (384 + 2,176) = 122,880; twice 128 pairs of them 33,005,568; n = 1,152: 2,949,120 + 5,898,240.
     #[test]
     fn golden_full_row_and_without_memory() {
         let full = memory(&config("Full, scratch"), &SIZES).unwrap();
         assert_eq!(full.banks, 1_064_960);
         assert_eq!(full.activations, 33_005_568 + 2_949_120 + 5_898_240);
-        // (201 · 128 + 150 · 64 + 384 · 192 + 768) weights; two moments each and the banks are the larger file.
+        // (201 · 128 + 150 · 64 + 384 · 192 + 768) weights; the larger file has two moments per weight, and the banks.
         let parameters = 4 * (25_728 + 9_600 + 73_728 + 768);
         assert_eq!(full.parameters, parameters);
         assert_eq!(full.checkpoint, 2 * (2 * parameters + 1_064_960));
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(
             memory(&config("Full, scratch"), &drawn).unwrap(),
             full,
-            "it sees features alone"
+            "it sees only features"
         );
         let without = memory(&config("w/o MMM, scratch"), &SIZES).unwrap();
         assert_eq!(without.banks, 0);

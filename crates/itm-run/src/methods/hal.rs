@@ -1,4 +1,4 @@
-//! HAL and its rivals: what of them is data and machine.
+//! HAL and its rivals for the runner: their inputs, their memory, and how their models are built.
 
 use hubness::training::{Hal, HalConfig, Objective, TextKind, TrainConfig};
 use itm_core::Result;
@@ -65,7 +65,7 @@ impl Recipe for HalConfig {
 /// Bytes of a row's training, without its data.
 ///
 /// ```text
-/// bank        = 8·n·d + 8·n + 16·b·n       n = mb_rate · captions, both sides; scores of a batch against them, twice
+/// bank        = 8·n·d + 8·n + 16·b·n       n = mb_rate · captions, both sides; scores of a batch against the bank, twice
 /// activations = b · (image + text)
 ///             + 4 · 16·b²                  scores, factors, hinges both ways and their gradients
 ///             + 4 · (3·b² + 4·b·d)         order similarity on a CPU: scores, slopes; both sides and their gradients
@@ -120,7 +120,7 @@ mod tests {
         config
     }
 
-    /// The formula counts the weights of the model that is built.
+    /// The formula counts the weights of the built model.
     #[test]
     fn weights_are_the_models() {
         let config = config(Objective::Hal);

@@ -1,4 +1,4 @@
-//! The methods that can be trained: a file each, and a line in [`ALL`].
+//! The methods that can be trained: each has a file here, and an entry in [`ALL`].
 
 mod fne;
 mod hal;
@@ -31,10 +31,10 @@ pub use crate::starts::StartAsked;
 /// Every method.
 pub const ALL: [&Kind; 4] = [&fne::KIND, &hal::KIND, &naaf::KIND, &tags_dc::KIND];
 
-/// What is known of a method before there is a configuration.
+/// What is known about a method before there is a configuration.
 #[derive(Debug)]
 pub struct Kind {
-    /// As `target.method` names it.
+    /// The method's name in `target.method`.
     pub name: &'static str,
     /// Whether its paper is about hubs, so that reports count them.
     pub about_hubs: bool,
@@ -46,7 +46,7 @@ impl Kind {
     /// The method of a target.
     ///
     /// # Errors
-    /// If there is no such method; those that there are.
+    /// If there is no such method; the error names all methods.
     pub fn of(config: &Config) -> Result<&'static Self> {
         config.check_method(&ALL.map(|kind| kind.name))?;
         let known = |kind: &&Self| kind.name == config.target.method;
@@ -54,12 +54,12 @@ impl Kind {
     }
 }
 
-/// What a model is made for.
+/// What a model is built from.
 #[derive(Debug, Clone, Copy)]
 pub struct Given<'a> {
     /// Sizes of the data.
     pub sizes: &'a Sizes,
-    /// What encoders know of the training data besides.
+    /// Statistics of the training data, for encoders.
     pub inputs: &'a InputStatistics,
     /// The closed form that [`Recipe::start`] asks for.
     pub start: Option<&'a Start>,
@@ -71,7 +71,7 @@ pub struct Given<'a> {
     pub written: Written<'a>,
     /// True pairs of the training split, for a method that [needs](Recipe::needs_truth) them.
     pub truth: Option<&'a Relevance>,
-    /// Where it computes.
+    /// Where the model computes.
     pub device: &'a Device,
 }
 
@@ -80,7 +80,7 @@ pub struct Given<'a> {
 pub struct Written<'a> {
     /// The captions.
     pub captions: &'a [String],
-    /// The words of a caption as a row reads it, and which of its numbers stand for each.
+    /// The words of a caption as a row reads it, each with its range of the caption's numbers.
     pub words: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
 
@@ -103,18 +103,18 @@ fn start_of(asked: Option<StartAsked>) -> train::Start {
     if asked.is_some() { train::Start::Ready } else { train::Start::Random }
 }
 
-/// A method's configuration of one row: what the runner asks before there is a model.
+/// A method's configuration of one row: what the runner must know before there is a model.
 pub trait Recipe {
-    /// Refuses values that nothing can be trained with.
+    /// Refuses values that make training impossible.
     ///
     /// # Errors
-    /// A key, its range, its value.
+    /// Names a key, its range and its value.
     fn validate(&self) -> Result<()>;
 
     /// Refuses published weights that are missing or do not fit the configuration.
     ///
     /// # Errors
-    /// Which weights, and why.
+    /// Names the weights and the reason.
     fn find_weights(&self) -> Result<()> {
         Ok(())
     }
@@ -122,54 +122,56 @@ pub trait Recipe {
     /// Epochs and batches.
     fn course(&self) -> Course;
 
-    /// Makes it the recipe of another seed.
+    /// Sets the seed of the training.
     fn set_seed(&mut self, seed: u64);
 
-    /// Whether it trains with the truth, not only beside it.
+    /// Whether the training uses the truth, and not only the audit of the training.
     fn needs_truth(&self) -> bool {
         false
     }
 
-    /// Precision of its products; `None` where none of its encoders has blocks, whose precision can be chosen.
+    /// Precision of the products in encoder blocks; `None` if no encoder has blocks.
     fn precision(&self) -> Option<Precision> {
         None
     }
 
-    /// What it sees of an image.
+    /// What the method sees of an image.
     fn sees(&self) -> Sees {
         Sees::Features
     }
 
-    /// How it reads captions.
+    /// How the method reads captions.
     ///
     /// # Errors
-    /// If published weights are not to be found.
+    /// If published weights cannot be found.
     fn captions(&self) -> Result<Captions> {
         Ok(Captions::Words(Marks::Off))
     }
 
-    /// What a training takes in memory, without its data.
+    /// The memory of a training, without its data.
     ///
     /// # Errors
-    /// If published weights are not to be found, or their sizes cannot be read.
+    /// If published weights cannot be found, or their sizes cannot be read.
     fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
 
-    /// Bytes that an evaluation holds beside its scores, for images and texts of these numbers of regions and words.
+    /// Bytes that an evaluation holds beside its scores, for images with these numbers of regions and texts with these numbers of
+    /// words.
     fn evaluation(&self, _regions: &[usize], _words: &[usize]) -> u64 {
         0
     }
 
-    /// The closed form that its weights begin with; `None` where they do not.
+    /// The closed form that the weights begin with, if any.
     fn start(&self) -> Option<StartAsked> {
         None
     }
 
-    /// Whether its words begin with the vectors of the file that the target names.
+    /// Whether word embeddings begin with the vectors of the file that the target names.
     fn needs_vectors(&self) -> bool {
         false
     }
 
-    /// Weights that it makes out of those it begins with, where it has more parts than the row that had these.
+    /// Number of weights of the parts that the other row does not have, if this row begins with another row's weights and makes these
+    /// parts from them.
     fn made(&self, _sizes: &Sizes) -> u64 {
         0
     }
@@ -177,7 +179,7 @@ pub trait Recipe {
     /// A fresh model.
     ///
     /// # Errors
-    /// If the configuration holds a value nothing can be trained with, what is given does not fit it, or published weights are
-    /// not to be had.
+    /// If a value of the configuration makes training impossible, if `given` does not fit the configuration, or if published
+    /// weights cannot be found.
     fn build(&self, given: &Given) -> Result<Box<dyn Method>>;
 }

@@ -1,4 +1,4 @@
-//! NAAF and the models beside it: what of them is data and machine.
+//! NAAF and the models beside it for the runner: their inputs, their memory, and how they are built.
 
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
@@ -127,7 +127,7 @@ mod tests {
         config
     }
 
-    /// The formula counts the weights of the model that is built.
+    /// The formula counts the weights of the built model.
     #[test]
     fn weights_are_the_models() {
         for text in [TextKind::Words, TextKind::Bigru] {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     /// By hand, b = 128, d = 64, x = 100, r = 10, l = 12: an image 10 · (400 + 256) = 6,560 values, a caption 12 · 512 = 6,144
-    /// by a table and 12 · (192 + 2,560) = 33,024 by a unit; products 4 · 16,384 · 120 = 7,864,320; Gram matrices 3 · 128 · 100 =
+    /// with a table and 12 · (192 + 2,560) = 33,024 with a unit; products 4 · 16,384 · 120 = 7,864,320; Gram matrices 3 · 128 · 100 =
     /// 38,400 and 131 · 128 · 144 = 2,414,592. Global scores: 65,536.
     #[test]
     fn golden_activations() {
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(memory(&global, &SIZES).activations, 4 * (128 * (6_560 + 6_144) + 65_536));
     }
 
-    /// Scores by attention hold rows and Gram matrices, global ones a row an item.
+    /// Scores by attention hold rows and Gram matrices; global scores hold one row per item.
     #[test]
     fn evaluation_is_counted() {
         let mut config = config(TextKind::Words, RegionMapKind::Xavier);

@@ -1,15 +1,15 @@
-//! What an encoder that several methods have takes in memory.
+//! Memory of the encoders that several methods have.
 
 use itm_core::encoders::ResidualShape;
 use itm_core::encoders::sizes::{BagOfWords, GruText, Projection, Residual};
 
 use crate::plan::Sizes;
 
-/// What an encoder takes.
+/// Memory of an encoder.
 pub(super) struct Side {
-    /// Values that learn.
+    /// Number of trainable values.
     pub(super) weights: u64,
-    /// Of them, those in the blocks of a transformer.
+    /// How many of the trainable values are in transformer blocks.
     pub(super) blocks: u64,
     /// Bytes of one item in a step.
     pub(super) item: u64,
@@ -18,7 +18,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Of an encoder whose items are at hand when the step takes them.
+    /// Memory of an encoder whose items need no preparation before a step.
     fn at_hand(weights: u64, item: u64) -> Self {
         Self { weights, blocks: 0, item, ahead: 0 }
     }

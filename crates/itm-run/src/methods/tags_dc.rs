@@ -1,4 +1,4 @@
-//! TAGS-DC: what of it is data and machine.
+//! TAGS-DC for the runner: its inputs, its memory, and how its model is built.
 
 mod aligned;
 mod edited;
@@ -94,7 +94,7 @@ impl Recipe for TagsDcConfig {
         if !masks || self.masking.by == MaskBy::Words {
             return Ok(Box::new(model));
         }
-        // Words that the parser splits otherwise than the row: each is a phrase by itself then.
+        // If the parser splits a caption into other words than the row does, each word is a phrase.
         let phrases = |caption: &String| -> Result<Vec<Vec<usize>>> {
             let read = Aligned::new(caption, &(written.words)(caption)?, written.words)?;
             Ok(read.map_or(vec![], |read| read.phrases(Duplicates::Kept)))
@@ -122,7 +122,7 @@ fn marks(config: &TagsDcConfig, sizes: &Sizes) -> Result<Marks> {
     })
 }
 
-/// How many they are.
+/// The number of tokens that a row reads.
 fn tokens(config: &TagsDcConfig, sizes: &Sizes) -> usize {
     match config.model.published {
         Some(_) => sizes.vocabulary,
@@ -130,7 +130,7 @@ fn tokens(config: &TagsDcConfig, sizes: &Sizes) -> usize {
     }
 }
 
-/// Weights of the heads of words that phase 2 adds: d → 2, and another head of the vocabulary.
+/// Weights of the word heads that phase 2 adds: d → 2, and a second head over the vocabulary.
 fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
     let v = tokens(config, sizes) as u64;
     let d = config.model.embed_dim as u64;
@@ -148,8 +148,8 @@ fn word_heads(config: &TagsDcConfig, sizes: &Sizes) -> u64 {
 ///             + 2 d + 2 + d² + d + 2 d + V        with word discrimination and correction
 /// position    = 4 · (34 d + 3 a (l + r)) n        of a block: states, products of 4 d, attention of a heads, with gradients
 /// activations = rows · (l + r) · position + targets · 4 · 3 V
-///             + 2 n (12 d² + 13 d)                with bf16: each weight of a block is kept rounded from its product to its gradient
-/// rows        = b (2 (1 + h) + K + 1 + m)         b anchors at once; without what no loss asks for; m once more where word losses have a pass of their own
+///             + 2 n (12 d² + 13 d)                with bf16: a rounded copy of the blocks is kept from a product to its gradient
+/// rows        = b (2 (1 + h) + K + 1 + m)         b anchors at once; without terms that no loss needs; m counts twice if word losses have a separate pass
 /// ```
 fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
     let tokens = tokens(config, sizes);
@@ -169,14 +169,14 @@ fn memory(config: &TagsDcConfig, sizes: &Sizes) -> Bytes {
     let heads = 2 * (d * d + d) + (3 * d + 3) + 2 * d + v;
     let position = 4 * (34 * d + 3 * a * (l + r)) * n;
     let corrected = if loss.woc > 0.0 { m } else { 0 };
-    let targets = b * (maskings + corrected) * l; // no more than all tokens
+    let targets = b * (maskings + corrected) * l; // at most all tokens
     let rows = b * (pairs + maskings + sentences);
     let rounded = if train.precision == Precision::Bf16 { 2 * blocks } else { 0 };
     let activations = rows * (l + r) * position + 4 * 3 * targets * v + rounded;
     let more = if loss.words() { word_heads(config, sizes) } else { 0 };
     let of_weights = Bytes::of_weights(backbone + heads + more);
     let fixed = loss.synthetic() && synthetic.generator == GeneratorKind::Static;
-    let momentum = if fixed { of_weights.parameters } else { 0 }; // a second model, as one that follows the first
+    let momentum = if fixed { of_weights.parameters } else { 0 }; // a second model, like a momentum model
     Bytes { activations, momentum, ..of_weights }
 }
 
@@ -211,7 +211,7 @@ mod tests {
         config
     }
 
-    /// The formula counts the weights of the model that is built.
+    /// The formula counts the weights of the built model.
     #[test]
     fn weights_are_the_models() {
         for (layers, heads) in [(1, 2), (3, 4)] {
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// By hand: b = 2, h = 1, K = 3, so 14 rows; l = 14, r = 10, d = 16, n = 1, a = 2: 4 · (544 + 144) = 2,752 bytes a position;
+    /// By hand: b = 2, h = 1, K = 3, so 14 rows; l = 14, r = 10, d = 16, n = 1, a = 2: 4 · (544 + 144) = 2,752 bytes per position;
     /// targets 2 · 3 · 14 of 153 tokens.
     #[test]
     fn golden_activations() {

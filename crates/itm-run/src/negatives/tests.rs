@@ -9,7 +9,7 @@ use crate::cli::{Cli, Command};
 use crate::run_dir::{Identity, RunDir};
 use crate::testing;
 
-/// A finished run of the first row of a target in small.
+/// A finished run of the first row of a small target.
 fn run(target: &str, folder: &Path) -> String {
     let (config, source) = testing::small_target(target, &[]);
     let identity = Identity {
@@ -25,7 +25,7 @@ fn run(target: &str, folder: &Path) -> String {
     folder.display().to_string()
 }
 
-/// Runs the command; the folder.
+/// Runs the command; returns the folder.
 fn asked(line: &[&str]) -> Result<PathBuf> {
     let line = [&["itm", "negatives"], line].concat();
     match Cli::try_parse_from(line).unwrap().command {
@@ -125,7 +125,7 @@ fn bad_runs_are_one_line_and_nothing_is_written() {
     assert!(Cli::try_parse_from(["itm", "negatives", "--captions", &file, "--row", "x"]).is_err());
 }
 
-/// A model that fills in no words.
+/// The model of another method cannot fill in words.
 #[test]
 fn the_run_of_another_method_is_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ fn count(paper: &Paper, table: u32) -> usize {
     paper.of_table(table).count()
 }
 
-/// Lines by table, the papers of other methods included; recalls are percent.
+/// The number of lines of each table, also in the papers of other methods. Recalls are in percent.
 #[test]
 fn every_file_is_read_whole() {
     for (name, want) in [
@@ -35,7 +35,7 @@ fn every_file_is_read_whole() {
     }
 }
 
-/// Tables 1 and 3 of TAGS-DC and what stands beside NAAF's released code: other keys, no number of a table.
+/// Tables 3 and 4 of TAGS-DC have keys of their own. Numbers beside NAAF's released code have no number of a table.
 #[test]
 fn keys_of_one_paper_are_kept() {
     let tags = paper("tags-dc");
@@ -85,7 +85,7 @@ fn reference_keeps_the_order_asked() {
     assert_eq!(got.rows.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["Full", "w/o MMM"]);
 }
 
-/// Table 1: the ensemble's line under our row's name, then what others reached; Table 2 is of COCO alone.
+/// Table 1: the ensemble's line under our row's name, then the lines of other methods. Table 2 has only COCO.
 #[test]
 fn reference_of_main_results_has_the_other_methods() {
     let fne = paper("fne");
@@ -100,7 +100,7 @@ fn reference_of_main_results_has_the_other_methods() {
         (of_coco.rows[0].numbers.i2t.r1, of_coco.protocol.as_str()),
         (Some(82.5), "test_1k_5fold")
     );
-    // Data that the paper did not measure: its own, said so.
+    // If the paper did not measure the data, the reference has the paper's data and names it.
     let elsewhere = fne.reference(2, flickr(), &full).unwrap();
     assert_eq!(
         (elsewhere.dataset.as_str(), elsewhere.rows[0].numbers.i2t.r1),
@@ -110,7 +110,7 @@ fn reference_of_main_results_has_the_other_methods() {
     assert_eq!(Measured::new(DatasetName::Flickr8k, Protocol::Flickr1k), None);
 }
 
-/// Tables read off the page: 1.3 is GRU with HAL, 303.2 and 9.03; 2.12 follows on COCO.
+/// Tables read off the page: line 1.3 is GRU with HAL, 303.2 and 9.03; the lines of Table 2 are of COCO.
 #[test]
 fn lines_of_the_hubs_paper() {
     let hal = paper("hal");
@@ -153,7 +153,7 @@ fn inferences_of_the_hubs_paper() {
 
 const FNE: &str = "method = \"fne\"";
 
-/// The paper of a target of that method, `toy`, which makes Tables 3 and 4; beside it stands `papers/fne.toml`.
+/// The paper of a target with the line `method`. The target makes Tables 3 and 4; `papers/fne.toml` is beside it.
 fn beside(method: &str, tables: &str) -> Result<Paper> {
     let dir = tempfile::tempdir().unwrap();
     let scenes = fs::read_to_string(configs().join("fne-scenes.toml")).unwrap();
@@ -162,7 +162,7 @@ fn beside(method: &str, tables: &str) -> Result<Paper> {
     let toy = format!("{head}[row.Full]\n[table.4]\nrows = [\"Full\"]\n");
     let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
     write("toy.toml", &toy);
-    write("broken.toml", "= 1"); // no target of anybody's paper
+    write("broken.toml", "= 1"); // a broken target makes no table
     fs::create_dir(dir.path().join("papers")).unwrap();
     write("papers/fne.toml", tables);
     Paper::of(&AnyConfig::load(dir.path(), "toy").unwrap().origin())

@@ -1,4 +1,4 @@
-//! What all methods share: sizes of the data, and the memory of the data.
+//! The part of a plan that all methods share: sizes of the data, and the memory of the data.
 
 use itm_core::cca::CcaOptions;
 use itm_core::data::{Features, Regions};
@@ -15,11 +15,11 @@ use crate::split::{Split, Splits};
 pub struct Sizes {
     /// Width of the image features.
     pub features: usize,
-    /// Width of the region features; 0 where there are none.
+    /// Width of the region features; 0 if there are none.
     pub region_width: usize,
-    /// Most regions of an image.
+    /// Largest number of regions in an image.
     pub regions: usize,
-    /// Words of the vocabulary, or word pieces, or stems.
+    /// Number of words, word pieces or stems in the vocabulary.
     pub vocabulary: usize,
     /// Longest caption, in words.
     pub words: usize,
@@ -50,8 +50,8 @@ impl Sizes {
 /// The part of a plan that is the same for all rows: data and evaluation.
 ///
 /// ```text
-/// data   = 4 · (values as given + values as taken in + numbers of words) + text of the captions + regions in memory
-/// scores = 12 · images · texts of the larger split      two tables of f32 and one on its way
+/// data   = 4 · (given values + transformed values + numbers of words) + text of the captions + regions in memory
+/// scores = 12 · images · texts of the larger split      two tables of f32, and a third while it is made
 /// ```
 pub(crate) fn data(source: &Source, features: &Splits<Features>, readings: &[Reading]) -> Bytes {
     let data = &source.dataset;
@@ -68,7 +68,8 @@ pub(crate) fn data(source: &Source, features: &Splits<Features>, readings: &[Rea
     Bytes { data, loaded: data, scores, ..Bytes::default() }
 }
 
-/// The regions of the training images, and how much of all regions is no part of [`Bytes::data`]; `None` where there are none.
+/// Describes the regions of the training images, and the bytes of all regions that [`Bytes::data`] does not count; `None` without
+/// regions.
 pub(crate) fn regions(source: &Source) -> Option<String> {
     let all = [Split::Train, Split::Val, Split::Test].map(|split| regions_of(source, split));
     let mapped: u64 = all.iter().flatten().map(|regions| regions.mapped_bytes()).sum();
@@ -92,12 +93,12 @@ fn regions_of(source: &Source, split: Split) -> Option<&Regions> {
 /// | symbol | here |
 /// |---|---|
 /// | dx, dy | width of the features, number of terms |
-/// | a, b | the smaller and the larger of both |
+/// | a, b | the smaller and the larger of dx and dy |
 /// | n, m | images and captions of the validation split |
-/// | d | most dimensions that are tried |
+/// | d | largest number of dimensions that is tried |
 ///
-/// Allocators can keep half as much again. A start from regions is solved on the mean of the regions of each image, held
-/// beside it.
+/// The result is this value times 1.5, because allocators can keep half as much again. A start from regions is solved on the mean
+/// region of each image; these means count too.
 pub(crate) fn closed_form(source: &Source) -> u64 {
     let train = &source.dataset.train;
     let means = |regions: &Regions| {
@@ -108,7 +109,7 @@ pub(crate) fn closed_form(source: &Source) -> u64 {
     of_features.max(train.regions.as_ref().map_or(0, means))
 }
 
-/// The same for features of a width.
+/// [`closed_form`] for features of width `dx`.
 fn closed_form_of(source: &Source, dx: u64) -> u64 {
     if dx == 0 {
         return 0;
@@ -137,7 +138,7 @@ mod tests {
     use crate::encoded;
     use crate::testing;
 
-    /// Regions of Scenes are in memory; regions of a folder are not, but for their boxes. 12 images of 12 regions of 704 numbers.
+    /// Regions of Scenes are in memory; only the boxes of a folder's regions are. There are 12 images of 12 regions of 704 numbers.
     #[test]
     fn regions_in_memory_are_counted_and_mapped_ones_told() {
         let (mut config, plain) = testing::small_scenes([7, 2, 3]);

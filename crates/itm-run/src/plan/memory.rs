@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that this process can still take: the least of what the machine has free and what each control group around it
-/// leaves, version 1 and 2. `None` where the system does not tell.
+/// Bytes that this process can still take: the minimum of the machine's available memory and the memory left in each control
+/// group around the process, of version 1 or 2. `None` if the system reports neither.
 pub fn available() -> Option<u64> {
     available_below(Path::new("/"))
 }
 
-/// The same, with `root` in the place of `/`.
+/// [`available`] with `root` in place of `/`.
 fn available_below(root: &Path) -> Option<u64> {
     let machine = meminfo(&root.join("proc/meminfo"));
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
@@ -23,7 +23,7 @@ fn meminfo(path: &Path) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// What the group of a line `number:controllers:path` leaves, and the groups around it.
+/// The bytes left in the control group of a line `number:controllers:path` and in the groups around it: the minimum.
 fn group(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
@@ -33,7 +33,7 @@ fn group(root: &Path, line: &str) -> Option<u64> {
         some if some.split(',').any(|c| c == "memory") => (mounted.join("memory"), V1),
         _ => return None,
     };
-    // Inside of a container the path may be one that only the outside knows: then the mount itself is the group.
+    // Inside a container the path may exist only outside: then the mount itself is the group.
     let inner = mounted.join(path.trim_start_matches('/'));
     let around = inner.ancestors().take_while(|folder| folder.starts_with(&mounted));
     let folders: Vec<PathBuf> = around.map(Path::to_path_buf).collect();
@@ -56,7 +56,7 @@ const V1: Names = Names {
 const V2: Names =
     Names { limit: "memory.max", used: "memory.current", cached: ["inactive_file", "active_file"] };
 
-/// Limit less use; cached files give way when a program needs memory. `None` without a limit.
+/// Limit minus use. Cached files do not count as use: they give way when a program needs memory. `None` without a limit.
 fn left(folder: &Path, names: &Names) -> Option<u64> {
     let number = |name| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
     let (limit, used) = (number(names.limit)?, number(names.used)?); // "max" is no number
@@ -72,7 +72,7 @@ fn left(folder: &Path, names: &Names) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A machine of files.
+    /// The available memory of a machine with these files.
     fn machine(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(machine(&[]), None);
         assert_eq!(machine(&[("proc/meminfo", "MemTotal: 5 kB\n")]), None);
         assert_eq!(machine(&[FREE]), Some(10_240_000_000));
-        // Version 2: 3,000,000, 500,000 of them used, 100,000 + 50,000 of these by cached files; the group around it
+        // Version 2: a limit of 3,000,000 with 500,000 used, 100,000 + 50,000 of them by cached files. The group around it
         // has less left: 2,000,000 − 400,000.
         let two = [
             FREE,
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(machine(&two[..5]), Some(2_650_000));
         let unlimited = [FREE, two[1], ("sys/fs/cgroup/outer/inner/memory.max", "max\n"), two[3]];
         assert_eq!(machine(&unlimited), Some(10_240_000_000));
-        // A path that only the outside knows: the limit stands at the mount.
+        // A path that exists only outside the container: the limit is at the mount.
         let inside = [
             FREE,
             ("proc/self/cgroup", "0::/docker/0123\n"),
@@ -119,7 +119,7 @@ mod tests {
             ("sys/fs/cgroup/memory.current", "800000\n"),
         ];
         assert_eq!(machine(&inside), Some(0), "more used than allowed");
-        // Version 1: the controller is one of several; 9223372036854771712 is its way to say none.
+        // Version 1: the controller is one of several; 9223372036854771712 means no limit.
         let one = |limit| {
             machine(&[
                 FREE,

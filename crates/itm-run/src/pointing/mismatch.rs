@@ -1,13 +1,14 @@
-//! Whether a model separates words that an image does not meet from words that it meets, by what they take from the score and by their
-//! best region alone.
+//! Whether a model separates words that do not match an image from words that match: by what a word takes from the
+//! score, and by the word's best region.
 //!
 //! ```text
 //! AUC = P(x_mismatched < x_matched) + ½ P(x_mismatched = x_matched),   x = neg_j  or  max_k s_jk
 //! ```
 //!
-//! over all words of the pairs that say something of an image. Pairs are each caption with its own image, with the hardest of the
-//! images that it is false of, and with a random one of them. A caption is true of its own image, which has no mismatched word:
-//! there the share of words that lose by mistake is all there is.
+//! over all words of the pairs that say something about an image. There are three kinds of pairs: each caption with
+//! its own image, with the hardest image that it is false of, and with a random image that it is false of. A caption
+//! is true of its own image, so these pairs have no mismatched word and no AUC. For them only the share of words that
+//! take from the score by mistake is known.
 
 use itm_core::scored::Scored;
 use itm_core::{Relevance, Result};
@@ -17,12 +18,12 @@ use rand_chacha::ChaCha8Rng;
 use crate::ratio::{SEED, interval};
 use crate::report::{Auc, Detected};
 
-/// Replicates of the bootstrap: each looks at all words.
+/// Replicates of the bootstrap. Each replicate reads all words.
 const REPLICATES: usize = 2_000;
-/// Images whose scores are looked at together.
+/// Number of images per block of scores.
 const BAND: usize = 256;
 
-/// A word that says something of an image.
+/// A word that says something about an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OneWord {
     image: u32,
@@ -50,7 +51,7 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// The words by ascending value; `None` where they have none.
+    /// The words by ascending value; `None` if a word has no value.
     fn ranked(&self, value: fn(&OneWord) -> Option<f32>) -> Option<Vec<Value>> {
         let with = |word: &OneWord| Some((value(word)?, word.image, word.mismatched));
         let mut all = self.0.iter().map(with).collect::<Option<Vec<Value>>>()?;
@@ -58,7 +59,7 @@ impl Words {
         Some(all)
     }
 
-    /// Words of a kind that lose something, and all of the kind.
+    /// How many words of a kind take from the score, and how many words of the kind there are.
     fn losing(&self, mismatched: bool) -> (u64, u64) {
         let words = || self.0.iter().filter(|word| word.mismatched == mismatched);
         let losing = words().filter(|word| word.negative.is_some_and(|x| x < 0.0));
@@ -69,7 +70,7 @@ impl Words {
 /// A value with its image, and whether it is of a mismatched word.
 type Value = (f32, u32, bool);
 
-/// Each text with the image of the highest score, the first of equal ones, among the images that it is false of.
+/// Each text with the highest-scoring image that it is false of; with the first of equal images.
 pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usize, usize)>> {
     let (n, m) = (scored.images(), scored.texts());
     let mut best: Vec<Option<(f32, usize)>> = vec![None; m];
@@ -88,7 +89,7 @@ pub(super) fn hardest(scored: &dyn Scored, truth: &Relevance) -> Result<Vec<(usi
     Ok(best.iter().enumerate().filter_map(|(text, best)| Some((best.as_ref()?.1, text))).collect())
 }
 
-/// Each text with one of the images that it is false of, whatever a model says.
+/// Each text with a random image that it is false of: the same image for every model.
 pub(super) fn random(truth: &Relevance) -> Vec<(usize, usize)> {
     let n = truth.images();
     let wrong = |text: usize| {
@@ -102,7 +103,7 @@ pub(super) fn random(truth: &Relevance) -> Vec<(usize, usize)> {
     (0..truth.texts()).filter_map(wrong).collect()
 }
 
-/// One kind of pairs over the seeds of a row.
+/// How well a row separates the words of one kind of pairs, over its seeds.
 pub(super) fn detected(runs: &[&Words], images: usize) -> Detected {
     let by = |value: fn(&OneWord) -> Option<f32>| {
         let ranked: Option<Vec<Vec<Value>>> = runs.iter().map(|run| run.ranked(value)).collect();
@@ -124,7 +125,7 @@ pub(super) fn detected(runs: &[&Words], images: usize) -> Detected {
     }
 }
 
-/// The mean over seeds, and its interval.
+/// The mean AUC over seeds, and its interval.
 fn over_seeds(runs: &[Vec<Value>], images: usize) -> Option<Auc> {
     let mean = |times: &[u32], drawn: &[u32]| {
         let (mut sum, mut seeds) = (0.0, 0.0);
@@ -140,7 +141,7 @@ fn over_seeds(runs: &[Vec<Value>], images: usize) -> Option<Auc> {
     Some(Auc { value, ci95: interval(REPLICATES, [runs.len(), images], mean) })
 }
 
-/// Images counted as often as they were drawn; `None` if one kind of words is missing.
+/// The AUC with each image counted as often as it was drawn; `None` if one kind of words is missing.
 fn auc(ranked: &[Value], drawn: &[u32]) -> Option<f64> {
     let (mut mismatched, mut matched, mut twice) = (0, 0, 0);
     for equal in ranked.chunk_by(|a, b| a.0 == b.0) {
@@ -168,8 +169,9 @@ mod tests {
         words
     }
 
-    /// By hand: of 2 × 3 pairs of a mismatched and a matched word, by the negative effect 5 are right (−.4 is below three, −.1 below
-    /// two) and one is equal: 5½ of 6; by the best region 3 and 2 of 6. Without image 1 there are only −.4 and 0, −.1: 2 of 2.
+    /// By hand: there are 2 × 3 pairs of a mismatched and a matched word. By the negative effect 5 pairs are right
+    /// (−.4 is below three, −.1 below two) and one is equal: 5½ of 6. By the best region 3 + 2 of 6 are right. Without
+    /// image 1 only −.4 against 0 and −.1 is left: 2 of 2.
     #[test]
     fn golden_areas() {
         let all = [
@@ -192,7 +194,7 @@ mod tests {
             panic!("{made:?}")
         };
         assert!(lo == value && hi == 1.0, "{lo} {value} {hi}");
-        // Two seeds count alike: the second tells nothing.
+        // Both seeds have equal weight. All values of the second seed are equal: its AUC is ½.
         let flat = Words(words.0.iter().map(|w| OneWord { best: 0.2, ..*w }).collect());
         let both = detected(&[&words, &flat], 2).by_best_region.unwrap();
         assert!((both.value - (5.0 / 6.0 + 0.5) / 2.0).abs() < 1e-12);

@@ -11,7 +11,7 @@ fn bounds(x1: f32, y1: f32, x2: f32, y2: f32) -> Bounds {
 }
 
 /// By hand: 2 × 2 patches with centres at 1/4 and 3/4. The first box holds the upper right centre, the second the lower two;
-/// between them three of four.
+/// together they hold three of four.
 #[test]
 fn golden_hits_and_chance() {
     let grid = Places::Patches(PatchGrid::new(8, 4));
@@ -26,7 +26,7 @@ fn golden_hits_and_chance() {
     assert_eq!(points, Points { hits: 2, words: 4, idle: 0, chance: 1.75 });
 }
 
-/// By hand: caption 0 is true of images 0, 2 and 3, caption 1 of 1 alone.
+/// By hand: caption 0 is true of images 0, 2 and 3, caption 1 only of image 1.
 #[test]
 fn the_next_true_image_is_the_false_negative() {
     let truth = Relevance::new(2, vec![vec![0], vec![1], vec![0], vec![0]]);
@@ -34,7 +34,8 @@ fn the_next_true_image_is_the_false_negative() {
     assert_eq!([of(0, 0), of(2, 0), of(3, 0), of(1, 1)], [Some(2), Some(3), Some(0), None]);
 }
 
-/// By hand: two seeds of two images with 1/2 and 3/4 hits, and 2/2 and 1/4: 7 of 12. Chance and words are of one seed.
+/// By hand: two seeds of two images. One seed hits 1/2 and 3/4, the other 2/2 and 1/4: 7 of 12. Chance and words are of
+/// one seed.
 #[test]
 fn golden_shares_over_seeds() {
     let point = |hits, words, chance| Points { hits, words, chance, idle: 0 };
@@ -43,7 +44,7 @@ fn golden_shares_over_seeds() {
     let pointed = pointed(&[&a, &b]).unwrap();
     assert!((pointed.share - 7.0 / 12.0).abs() < 1e-12, "{pointed:?}");
     assert_eq!((pointed.chance, pointed.words), (0.25, 6));
-    // Only one seed and image at a time: 1/2, 3/4, 2/2, 1/4 are the ends.
+    // The most extreme resamples hold one seed and one image: 1/2, 3/4, 2/2 or 1/4.
     assert_eq!(pointed.ci95, [0.25, 1.0]);
     assert_eq!(super::pointed(&[&[Points::default(); 3]]), None, "no word with a box");
 }
@@ -52,7 +53,7 @@ fn source() -> Source {
     testing::small_scenes([2, 1, 12]).1
 }
 
-/// All equal: the first wrong image is the hardest.
+/// Equal scores: the first wrong image is the hardest.
 fn scores(source: &Source) -> ScoreMatrix {
     let pairs = &source.part(Split::Test).0.pairs;
     let (n, m) = (pairs.images(), pairs.texts());
@@ -61,7 +62,7 @@ fn scores(source: &Source) -> ScoreMatrix {
 
 const GRID: PatchGrid = PatchGrid { side: 24, patch: 4, size: 96 };
 
-/// Maps of one who knows where everything is, or always points at one patch.
+/// Word maps of a method that knows where everything is, or that always points at patch `one`.
 fn told(source: &Source, one: Option<usize>, pairs: &[(usize, usize)]) -> Vec<WordMaps> {
     let map = |truth: Grounded| {
         let centre = truth.boxes.first().map(|b| b.centre());
@@ -79,7 +80,7 @@ fn told(source: &Source, one: Option<usize>, pairs: &[(usize, usize)]) -> Vec<Wo
     pairs.iter().map(of).collect()
 }
 
-/// Who points at the centre of the first box hits always; who points at one corner about never.
+/// A method that points at the centre of the first box always hits. A method that points at one corner rarely hits.
 #[test]
 fn a_method_that_knows_is_always_right() {
     let source = source();
@@ -96,7 +97,7 @@ fn a_method_that_knows_is_always_right() {
     assert!(corner.annotated.share < 0.1, "{corner:?}");
     assert!((0.02..0.4).contains(&knows.annotated.chance), "{knows:?}");
     assert_eq!(knows.annotated.chance, corner.annotated.chance);
-    // As many words as have boxes in the annotated pairs.
+    // The number of words with a box in the annotated pairs.
     let pairs = &source.part(Split::Test).0.pairs;
     let boxed = |t: usize| {
         let grounded = source.grounded(Split::Test, pairs.image_of(t), t);
@@ -123,7 +124,7 @@ fn golden_regions() {
     let far = bounds(0.5, 0.5, 1.0, 1.0);
     assert_eq!(add([0.2, 0.8, 0.0], far), Points { hits: 1, words: 2, idle: 0, chance: 1.0 });
     assert_eq!(add([0.0; 3], found), Points { hits: 1, words: 3, idle: 1, chance: 2.0 });
-    let low = bounds(0.0, 0.0, 0.5, 0.55); // 10/11, 6/11 and 5/11
+    let low = bounds(0.0, 0.0, 0.5, 0.55); // IoU 10/11, 6/11 and 5/11
     let two = add([0.0, 0.0, 1.0], low);
     assert_eq!((two.hits, two.words), (1, 4));
     assert!((two.chance - 2.0 - 2.0 / 3.0).abs() < 1e-6, "{two:?}");
@@ -152,8 +153,8 @@ fn effects(source: &Source, knows: bool, pairs: &[(usize, usize)]) -> Vec<WordMa
     pairs.iter().map(of).collect()
 }
 
-/// Who knows takes from mismatched words alone and attends to what words name; who does not is at chance. Its best regions
-/// tell nothing.
+/// The method that knows lowers the score only for mismatched words and attends to what words name. The blind method
+/// is at chance. All words have equal best regions: their AUC is 0.5.
 #[test]
 fn a_method_that_knows_tells_words_apart() {
     let source = source();

@@ -1,4 +1,4 @@
-//! Queries and their first answers, for the eye.
+//! Queries and their first answers, to look at.
 
 use maud::{Markup, html};
 
@@ -13,15 +13,15 @@ pub(super) enum Scores {
     Probabilities,
 }
 
-/// Nothing without any example.
+/// Renders nothing if there is no example.
 pub(super) fn render(examples: &[Example], scores: Scores) -> Markup {
     let said = match scores {
         Scores::OfRow => {
             "Numbers are the scores of the row: cosines, or logits of a model that reads both sides together."
         }
         Scores::Probabilities => {
-            "Annotated items are left out. Numbers: how probable a false negative it is at its \
-             similarity, by the posterior as training left it."
+            "Annotated items are left out. Numbers: the probability that an item is a false negative, \
+             given its similarity, by the posterior at the end of training."
         }
     };
     html! {
@@ -87,7 +87,7 @@ fn item(item: &Item) -> Markup {
     }
 }
 
-/// The picture itself, in the place of an address.
+/// The picture as a `data:` address.
 pub(super) fn data_url(picture: &Picture) -> String {
     format!("data:{};base64,{}", picture.mime, base64(&picture.bytes))
 }
@@ -140,7 +140,7 @@ mod tests {
         assert!(out.contains("<span class=\"absent\">7.jpg</span>") && !out.contains("<img"));
     }
 
-    /// The test vectors of RFC 4648 §10, and every digit.
+    /// The test vectors of RFC 4648 §10, and the digits `+` and `/`.
     #[test]
     fn base64_as_the_standard_has_it() {
         let plain = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];

@@ -17,14 +17,14 @@ pub use self::truth::{
 /// The version this program writes; a change that breaks a reader raises it.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What the numbers of [`Measured::ci95`] are; stands in the file as `ci95_unit`.
+/// What the numbers of [`Measured::ci95`] are; the file has it as `ci95_unit`.
 pub const CI95_UNIT: &str =
     "rSum (0 to 600); 95 % percentile bootstrap that resamples test images and seeds";
 
 /// One run of one target: the content of `report.json`.
 ///
-/// Recalls are in percent, rSum in points of percent (0 to 600), shares and probabilities in
-/// `[0, 1]`, times in seconds, memory in bytes. `null` is "not measured", never zero.
+/// Recalls are in percent, rSum in percentage points (0 to 600), shares and probabilities in
+/// `[0, 1]`, times in seconds, memory in bytes. `null` means "not measured", never zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -54,31 +54,31 @@ pub struct Report {
     pub ci95_unit: String,
     /// How equal scores are ranked, `smaller index first`.
     pub tie_policy: String,
-    /// The sentence the run is judged by.
+    /// The claim that the run is judged by.
     pub claim: Claim,
     /// Baselines first, then the target's rows in the order of its config.
     pub rows: Vec<Row>,
     /// Paired differences between rows.
     pub comparisons: Vec<Comparison>,
-    /// The paper's numbers on the paper's data, when `dataset` is other data; else `null`, and the
-    /// numbers stand in each row's `paper`.
+    /// The paper's numbers on the paper's data, if `dataset` is other data. Otherwise `null`, and
+    /// each row's `paper` has the numbers.
     pub paper_reference: Option<PaperReference>,
-    /// The curve of the paper that these rows are the points of, if they are.
+    /// The curve of the paper whose points are these rows, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<Figure>,
-    /// The distributions of the paper that these rows are drawn for, if they are.
+    /// The distributions of the paper that these rows draw, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distribution: Option<Distribution>,
-    /// Hubs of every row but chance, where they were counted.
+    /// Hubs of every row except chance, where they were counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hubs: Vec<RowHubs>,
-    /// Paired differences of hubs: the claim's row less those that it should be better than.
+    /// Paired differences of hubs: the claim's row minus each row that it should beat.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hub_differences: Vec<HubDifference>,
     /// Every trained row under corrections for hubs, if the command names any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rescored: Vec<Rescored>,
-    /// What a reader must know and the numbers do not say: one sentence each.
+    /// Facts that a reader must know and the numbers do not show: one sentence each.
     pub notes: Vec<String>,
     /// Wall-clock time of the whole run.
     pub seconds: f64,
@@ -112,13 +112,13 @@ pub struct Figure {
     pub points: Vec<FigurePoint>,
 }
 
-/// A point of a figure; what it is at is the row's `measured`.
+/// A point of a figure. Its y values are in the row's `measured`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigurePoint {
     /// The row.
     pub row: String,
-    /// Where it stands on the x axis.
+    /// Its position on the x axis.
     pub x: f64,
 }
 
@@ -128,20 +128,20 @@ pub struct FigurePoint {
 pub struct Row {
     /// As in the paper's table; `chance` and `CCA (closed form)` for the baselines.
     pub name: String,
-    /// Whether training with a seed made it.
+    /// Whether the row was trained or is a baseline.
     pub kind: Kind,
     /// What was ranked: `test_1k`, `500 images, 5 captions each`.
     pub protocol: String,
-    /// Precision of the operands of products in its blocks, where it is not f32: `bf16`.
+    /// Precision of the operands of products in the model's blocks, if it is not f32: `bf16`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
     /// The paper's numbers for this row on the same data; `null` on other data or if not printed.
     pub paper: Option<PaperNumbers>,
     /// What was measured here: the mean over seeds of the selected checkpoints.
     pub measured: Measured,
-    /// What only data with complete truth (Scenes) can tell.
+    /// Measures that need data with a complete truth (Scenes).
     pub truth: Option<Truth>,
-    /// How it scores captions with one change, where the target asks for it.
+    /// How the row scores captions with one change, if the target measures that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<EditedCaptions>,
 }
@@ -150,13 +150,13 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fluency {
-    /// Mean over sentences of the perplexity of each.
+    /// Mean perplexity of the sentences.
     pub mean_perplexity: f64,
-    /// `exp` of the mean over sentences of the mean −ln p of each.
+    /// `exp` of the mean over sentences of a sentence's mean −ln p.
     pub of_mean_sentence: f64,
     /// `exp` of the mean −ln p of all words.
     pub of_mean_word: f64,
-    /// Sentences.
+    /// Number of sentences.
     pub sentences: u64,
 }
 
@@ -166,15 +166,15 @@ pub struct Fluency {
 pub struct EditedCaptions {
     /// Share that scores below its caption with the same image; the kind of the change is drawn for each caption.
     pub below: Share,
-    /// The same of one change of each kind.
+    /// The same share for one change of each kind.
     pub by_kind: BTreeMap<String, Share>,
-    /// Changed captions that score as their caption does, summed over seeds: they are not below.
+    /// Changed captions with the same score as their caption, summed over seeds. They do not count as below.
     pub ties: u64,
     /// Captions that no rule changes.
     pub without: u64,
-    /// How the captions read, by a trigram model of the training captions.
+    /// Fluency of the captions under a trigram model of the training captions.
     pub fluency_of_captions: Option<Fluency>,
-    /// How the changed captions read.
+    /// Fluency of the changed captions.
     pub fluency: Option<Fluency>,
 }
 
@@ -192,13 +192,13 @@ pub enum Kind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// An image asks for its texts.
+    /// Image to text.
     pub i2t: Recalls,
-    /// A text asks for its image.
+    /// Text to image.
     pub t2i: Recalls,
     /// Sum of the six recalls.
     pub rsum: f64,
-    /// 95 % interval `[lo, hi]` of `rsum`; its unit stands in [`Report::ci95_unit`].
+    /// 95 % interval `[lo, hi]` of `rsum`; [`Report::ci95_unit`] says its unit.
     pub ci95: Option<[f64; 2]>,
     /// 95 % intervals of the six recalls, made the same way.
     pub ci95_recalls: Option<RecallIntervals>,
@@ -206,7 +206,7 @@ pub struct Measured {
     pub per_seed: Vec<SeedResult>,
     /// Mean over seeds of the best rSum on the validation split, which chose the checkpoint.
     pub validation_rsum: Option<f64>,
-    /// Queries whose result the tie policy decided, both directions, summed over seeds.
+    /// Number of queries whose result the tie policy decided, over both directions and all seeds.
     pub ties_decided: Option<u64>,
     /// Training and evaluation of this row, all seeds.
     pub seconds: Option<f64>,
@@ -247,9 +247,9 @@ pub struct RecallIntervals {
 pub struct SeedResult {
     /// The seed.
     pub seed: u64,
-    /// An image asks for its texts.
+    /// Image to text.
     pub i2t: Recalls,
-    /// A text asks for its image.
+    /// Text to image.
     pub t2i: Recalls,
     /// Sum of the six recalls.
     pub rsum: f64,
@@ -269,7 +269,7 @@ pub struct Comparison {
     pub minus: String,
     /// Difference of rSum.
     pub rsum: f64,
-    /// 95 % interval of the difference, made as `measured.ci95` with the same resampled images.
+    /// 95 % interval of the difference, made like `measured.ci95`, with the same images for both rows.
     pub ci95: Option<[f64; 2]>,
     /// Two-sided p-value of `test`.
     pub p_value: Option<f64>,
@@ -285,23 +285,23 @@ pub struct Rescored {
     pub row: String,
     /// The correction, `csls+rgm`; `nns` for none.
     pub method: String,
-    /// Whether it saw the other test queries.
+    /// Whether the correction saw the other test queries.
     pub transductive: bool,
     /// Sum of the six recalls, mean over seeds.
     pub rsum: f64,
-    /// Each seed's; each fold's of each seed where the test split is evaluated by folds.
+    /// The sum of each seed, or of each seed and fold if the test split is evaluated by folds.
     pub per_seed: Vec<f64>,
-    /// Less nearest neighbours, mean over seeds; `null` for those themselves.
+    /// rSum minus the rSum of nearest neighbours, mean over seeds; `null` for nearest neighbours themselves.
     pub difference: Option<f64>,
     /// The smallest interval that holds each seed's 95 % interval of the difference (bootstrap over test images).
     pub ci95: Option<[f64; 2]>,
     /// The largest of the seeds' p-values (paired randomisation over images, two-sided, Holm's correction over methods).
     pub largest_p: Option<f64>,
-    /// Seeds with which it is above nearest neighbours at p < 0.05.
+    /// Number of seeds (and folds) with which it is above nearest neighbours at p < 0.05.
     pub above: u64,
-    /// Seeds with which it is below them.
+    /// Number of seeds (and folds) with which it is below nearest neighbours at p < 0.05.
     pub below: u64,
-    /// Skewness of N_1, N_5 and N_10, both directions, summed.
+    /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
     pub skewness: Option<f64>,
     /// λ of RGM with the first seed, chosen on the validation split.
     pub lambda: Option<String>,
@@ -317,11 +317,11 @@ pub struct PaperNumbers {
     pub i2t: PaperRecalls,
     /// Text to image.
     pub t2i: PaperRecalls,
-    /// Sum of the six, ours: the paper prints none. `null` if one is missing.
+    /// Our sum of the six printed recalls; `null` if one is missing.
     pub rsum: Option<f64>,
 }
 
-/// R@1, R@5 and R@10 in percent as printed; `null` where nothing is.
+/// R@1, R@5 and R@10 in percent as printed; `null` where the paper prints nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperRecalls {
@@ -378,7 +378,7 @@ impl Report {
     /// The text of `report.json`.
     ///
     /// # Errors
-    /// If a number is not finite: JSON has none such, and `null` would read as "not measured".
+    /// If a number is not finite: JSON has no such numbers, and `null` would mean "not measured".
     pub fn to_json(&self) -> Result<String, Error> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| Error::invalid("report.json", "serialisable values", e))?;

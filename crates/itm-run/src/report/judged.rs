@@ -1,5 +1,5 @@
-//! Words of a caption coloured by how little they match an image, with the corrections of a model, and the negatives that it makes: TAGS-DC's
-//! Figure 4.
+//! TAGS-DC's Figure 4: the words of a caption, coloured by how little they match an image, with the corrections of a
+//! model; and the negatives that the model makes from the caption.
 
 use itm_report::format::decimals;
 use itm_report::html::scroll;
@@ -18,7 +18,7 @@ pub struct JudgedPair {
     pub kind: PairKind,
     /// The caption.
     pub caption: JudgedCaption,
-    /// Negatives that the model makes of it, the best first; none where the caption is another image's.
+    /// Negatives that the model makes from the caption, the best first; empty if the caption belongs to another image.
     pub negatives: Vec<JudgedCaption>,
 }
 
@@ -27,30 +27,30 @@ pub struct JudgedPair {
 pub struct JudgedCaption {
     /// How probable it is that caption and image match.
     pub score: f32,
-    /// Word after word.
+    /// The words in order.
     pub words: Vec<JudgedText>,
-    /// Whether the image denies it, where that is known.
+    /// Whether the image denies the sentence, if that is known.
     pub denied: Option<bool>,
 }
 
-/// A word of it.
+/// A word of a caption or of a negative.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedText {
     /// As it is written.
     pub text: String,
-    /// Its number among the words of the caption; a sign has none.
+    /// Its number among the words of the caption; a punctuation mark has none.
     pub at: Option<usize>,
     /// Whether the caption has another word there.
     pub changed: bool,
-    /// How probable it is that the word matches the image; `None` where the model has no heads of words.
+    /// How probable it is that the word matches the image; `None` if the model has no word heads.
     pub matches: Option<f32>,
-    /// Whether the caption's own word is what should stand there, by the model's head.
+    /// Whether the model's word correction head proposes the caption's own word here.
     pub restored: bool,
-    /// What should stand there, if that is something else.
+    /// The word that this head proposes, if it is another word than the written one.
     pub correction: Option<String>,
 }
 
-/// What only this page needs.
+/// Styles that only this page needs.
 const STYLE: &str = "
 .judged { display: grid; gap: 1.5rem; margin-top: 1rem; }
 .judged article { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: 1rem; }
@@ -66,9 +66,9 @@ pub(super) fn render(pairs: &[JudgedPair]) -> Markup {
     html! {
         style { (PreEscaped(STYLE)) }
         p.note {
-            "The stronger the colour, the less a word matches the image by the model's head of word discrimination (half: undecided). Behind \
-             an arrow: the word that its head of word correction would put there. Underlined: words that the model changed. Scores: how \
-             probable it is that sentence and image match."
+            "A stronger colour means that a word matches the image less, by the model's word discrimination head (half: undecided). After \
+             an arrow: the word that the word correction head proposes. Underlined: words that the model changed. Scores: the probability \
+             that sentence and image match."
         }
         div.judged { @for pair in pairs { (one(pair)) } }
     }

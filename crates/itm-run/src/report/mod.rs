@@ -1,8 +1,8 @@
 //! Reports of a run: `report.json`, `report.md`, one self-contained `report.html`, and the table
 //! that ends `itm reproduce` in a terminal.
 //!
-//! The loop fills a [`ReportInput`] with plain data; everything here is a function of it. Numbers
-//! stand in [`Report`] once, and every table is built from it by `tables`, so the four outputs
+//! The loop fills a [`ReportInput`] with plain data; everything here is a function of this input.
+//! [`Report`] holds the numbers once, and `tables` builds every table from it, so the four outputs
 //! cannot disagree.
 
 mod examples;
@@ -41,26 +41,26 @@ pub(crate) use self::word_patches::largest;
 
 /// Name of the row that ranks at random, in every table.
 pub const CHANCE: &str = "chance";
-/// Name of the row of an oracle that knows every true pair; the order of these is random.
+/// Name of the row of an oracle that knows every true pair and ranks the true items in random order.
 pub const ORACLE: &str = "oracle, random ties";
-/// The same; what is true of few images comes first.
+/// Name of the row of the same oracle if texts that are true of few images come first.
 pub const SPECIFIC_ORACLE: &str = "oracle, specific first";
-/// The same; it ranks by how probable it is that a caption was written for an image.
+/// Name of the row of an oracle that ranks by the probability that a caption was written for an image.
 pub const BAYES: &str = "oracle, Bayes";
 
 /// Name of the row of closed-form CCA, in every table.
 pub const CCA: &str = "CCA (closed form)";
 
-/// All that the reports of one run are made of.
+/// Everything that the reports of one run are made of.
 #[derive(Clone, Debug)]
 pub struct ReportInput {
     /// The numbers.
     pub report: Report,
-    /// What is only drawn.
+    /// Data that is only drawn.
     pub figures: Figures,
 }
 
-/// Material of `report.html` that is not in `report.json`. Whatever is empty is left out there.
+/// Data of `report.html` that is not in `report.json`. The page leaves empty parts out.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Training loss and validation rSum of every trained row and seed.
@@ -75,7 +75,7 @@ pub struct Figures {
     pub word_maps: Vec<PairMaps>,
 }
 
-/// An image and a caption with maps of some of its words: where in the picture each is, by each row.
+/// An image and a caption, and where each row finds some of the caption's words in the picture.
 #[derive(Clone, Debug)]
 pub struct PairMaps {
     /// The image.
@@ -84,11 +84,11 @@ pub struct PairMaps {
     pub caption: String,
     /// What the two are to each other.
     pub kind: PairKind,
-    /// Where the places of the maps lie.
+    /// The places of the maps: patches or regions of the picture.
     pub places: Places,
     /// The words that are shown.
     pub words: Vec<String>,
-    /// What each of them names in the image, where that is known.
+    /// Boxes of what each word is about in the image, where that is known.
     pub boxes: Vec<Vec<Bounds>>,
     /// The rows, in order.
     pub rows: Vec<RowMaps>,
@@ -101,9 +101,9 @@ pub struct RowMaps {
     pub row: String,
     /// The seed.
     pub seed: u64,
-    /// The pair's score, where it is made of the effects of words.
+    /// The pair's score, if it is made of the effects of words.
     pub score: Option<f32>,
-    /// One a word: how close it is to each place, and what it does to the score.
+    /// One map per word: how close the word is to each place, and what it does to the score.
     pub maps: Vec<WordMap>,
 }
 
@@ -112,7 +112,7 @@ pub struct RowMaps {
 pub enum PairKind {
     /// A pair of the data set.
     Annotated,
-    /// No pair of the data set, and yet true: a false negative (known on Scenes only).
+    /// Not a pair of the data set, but true: a false negative (known on Scenes only).
     FalseNegative,
     /// The most similar image that is not annotated, true or not.
     MostSimilar,
@@ -131,7 +131,7 @@ pub struct Curve {
     pub loss: Vec<(f64, f64)>,
     /// rSum on the validation split: `(epochs done, rSum)`.
     pub validation_rsum: Vec<(f64, f64)>,
-    /// What the method told besides, by name: `(epochs done, value)`.
+    /// Further numbers of the method, by name: `(epochs done, value)`.
     pub numbers: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
@@ -143,8 +143,8 @@ pub struct Similarities {
     pub row: String,
     /// The seed.
     pub seed: u64,
-    /// Two or three groups in the order matching, (true but not annotated,) other. A few ten
-    /// thousand values each are plenty; the histogram is normalised per group.
+    /// Two or three groups in the order matching, (true but not annotated,) other. A few tens of
+    /// thousands of values per group are enough; the histogram is normalised per group.
     pub groups: Vec<SimilarityGroup>,
     /// Curves of the posterior, one per prior, as `(s, P)` with s ascending.
     pub posteriors: Vec<PosteriorCurve>,
@@ -168,14 +168,14 @@ pub struct PosteriorCurve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// One query and what a row's scores put first.
+/// One query and the items that a row's scores rank first.
 #[derive(Clone, Debug)]
 pub struct Example {
     /// The row whose scores were used.
     pub row: String,
-    /// What was asked.
+    /// The query.
     pub query: Item,
-    /// The first answers in order, five of them as a rule.
+    /// The first answers in order, usually five.
     pub answers: Vec<Answer>,
     /// Rank of the best annotated item, counted from 1.
     pub annotated_rank: Option<usize>,
@@ -215,18 +215,18 @@ pub enum Item {
 /// An encoded image, a thumbnail of about 200 pixels.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The file's name or the image's number: shown if there are no bytes, and read out.
+    /// The file's name or the image's number: shown if there are no bytes, and the alternative text.
     pub name: String,
     /// `image/png` or `image/jpeg`.
     pub mime: &'static str,
-    /// The encoded file; empty where only features are at hand.
+    /// The encoded file; empty if only features are available.
     pub bytes: Vec<u8>,
 }
 
 /// Writes `report.json`, `report.md` and `report.html` into the folder `dir`.
 ///
-/// All three are made before the first is written, and each replaces its predecessor whole: it is
-/// written beside it, synced and renamed.
+/// All three texts are made before the first is written. A new file replaces the old one as a
+/// whole: it is written beside the old file, synced and renamed.
 ///
 /// # Errors
 /// If a number is not finite, or a file cannot be written.

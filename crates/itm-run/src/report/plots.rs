@@ -12,11 +12,11 @@ use super::json::{EpochDraws, Measured, Recalls, Reliability, Report, Row};
 use super::tables::{is_bound, role};
 use super::{CHANCE, Curve, Figures, Similarities};
 
-/// Colours of rows that are neither the claim's nor a baseline: five, then their pale ones.
+/// Colours of rows that are neither the claim's nor a baseline: five colours, then their pale versions.
 const OTHERS: [u8; 10] = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12];
 
-/// Every row with its colour: the claim's row has the first, baselines have two of their own; the eleventh row beside them is the
-/// first to share one.
+/// Every row with its colour. The claim's row has the first colour, baselines have two colours of their own. The
+/// eleventh other row is the first that shares a colour.
 pub(super) fn rows(report: &Report) -> Vec<(&Row, u8)> {
     let mut others = OTHERS.into_iter().cycle();
     let mut colour = |row: &Row| match role(report, &row.name, row.kind) {
@@ -44,7 +44,7 @@ pub(super) fn recall(report: &Report) -> Vec<Figure> {
     let apart = chance.map_or(String::new(), |row| {
         format!("; {CHANCE}, {}, is not drawn", points(row.measured.rsum))
     });
-    type Side = (Recalls, Option<[[f64; 2]; 3]>); // with intervals, where there are some
+    type Side = (Recalls, Option<[[f64; 2]; 3]>); // the recalls and, if known, their intervals
     let bars = |title: &str, of: fn(&Measured) -> Side| {
         let row = |&(row, series): &(&Row, u8)| {
             let (values, intervals) = of(&row.measured);
@@ -143,8 +143,8 @@ pub(super) fn distribution(report: &Report) -> Option<Figure> {
 const WORDS: [&str; 6] =
     ["matched_mean", "matched_deviation", "mismatched_mean", "mismatched_deviation", "t", "t_s"];
 
-/// NAAF's Figure 3 of each row and seed that tells such numbers: the two distributions at the end of training, and their course
-/// with the boundary.
+/// NAAF's Figure 3 for the first seed of each row with these numbers: the two distributions at the end of training, and
+/// their course with the boundary.
 pub(super) fn words(report: &Report, drawn: &Figures) -> Vec<Figure> {
     let of_row = |row: &Row| {
         let curve = drawn.curves.iter().find(|c| c.row == row.name)?; // the first seed
@@ -175,7 +175,7 @@ pub(super) fn words(report: &Report, drawn: &Figures) -> Vec<Figure> {
     report.rows.iter().filter_map(of_row).flatten().flatten().collect()
 }
 
-/// Normal densities of the last moments, and where the boundary stands between them.
+/// Normal densities of the last moments, and the boundary between them.
 fn distributions(
     name: &str,
     sides: &[(&str, u8, &Vec<Point>, &Vec<Point>); 2],
@@ -210,7 +210,7 @@ fn distributions(
     Some(Figure::new(title, SIZE, &plot).with(legend))
 }
 
-/// Density of a normal distribution `x` from its mean.
+/// Density of a normal distribution at distance `x` from its mean.
 fn normal(x: f64, deviation: f64) -> f64 {
     let z = x / deviation;
     (-0.5 * z * z).exp() / (deviation * std::f64::consts::TAU.sqrt())
@@ -221,7 +221,7 @@ fn shifted(mean: &[Point], deviation: &[Point], times: f64) -> Vec<Point> {
     mean.iter().zip(deviation).map(|(&(x, m), &(_, d))| (x, m + times * d)).collect()
 }
 
-/// Shares of drawn negatives that were false, over epochs: a figure a row.
+/// Shares of drawn negatives that were false, over epochs: one figure per row.
 pub(super) fn draw(report: &Report) -> Vec<Figure> {
     let of_row = |row: &Row| {
         let epochs = &row.truth.as_ref()?.epochs;
@@ -250,7 +250,7 @@ fn dotted(name: &str, series: u8, points: Vec<Point>) -> Course {
     Course::new(name, Ink::dashed(series), points).dotted(9)
 }
 
-/// Similarities with the posterior over them, and how reliable that is.
+/// Similarities with the posterior over them, and the reliability of the posterior.
 pub(super) fn posterior(report: &Report, drawn: &Figures) -> Vec<Figure> {
     let of_row = |row: &Row| {
         let title = format!("{}: reliability of the posterior (diagonal: calibrated)", row.name);
@@ -273,7 +273,7 @@ fn similarities(s: &Similarities) -> Option<Figure> {
     let up = Axis::new("% of the group per bin", 0.0..top * 1.08);
     let right = Axis::new("probability P(s)", 0.0..1.04);
     let mut plot = Plot::new(Axis::new("score s", range.clone()), up).with_right(right);
-    // Matching pairs are blue, those that are true and not annotated green, others vermilion.
+    // Matching pairs are blue, pairs that are true but not annotated green, other pairs vermilion.
     let colours: &[u8] = if s.groups.len() == 2 { &[0, 1] } else { &[0, 2, 1] };
     let mut legend = Vec::new();
     for ((shares, group), &colour) in groups.iter().zip(&s.groups).zip(colours.iter().cycle()) {

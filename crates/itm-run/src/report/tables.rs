@@ -1,4 +1,4 @@
-//! Every table of a report, once: Markdown, HTML and terminal only lay them out.
+//! Builds every table of a report once. Markdown, HTML and terminal only lay the tables out.
 
 mod detection;
 mod edited;
@@ -26,7 +26,7 @@ pub(super) use rescored::rescored;
 pub(super) use sentences::{sentences, sentences_by_kind};
 pub(super) use truth::{draws, truth};
 
-/// How wide the interval of rSum is written.
+/// How the interval of rSum is written.
 #[derive(Clone, Copy)]
 pub(super) enum Interval {
     /// `± 8.2`: half the width.
@@ -35,7 +35,7 @@ pub(super) enum Interval {
     Ends,
 }
 
-/// Shared head, its short form and own head of the six recalls.
+/// Of each of the six recalls: the shared head, the short form of that head, and the recall's own head.
 const SIX: [(&str, &str, &str); 6] = [
     ("image → text", "i2t ", "R@1"),
     ("image → text", "i2t ", "R@5"),
@@ -45,7 +45,7 @@ const SIX: [(&str, &str, &str); 6] = [
     ("text → image", "t2i ", "R@10"),
 ];
 
-/// Recalls of all rows, the paper's rSum last if it was measured on the same data.
+/// Recalls of all rows. The last column is the paper's rSum, if the paper measured the same data.
 pub(super) fn recalls(report: &Report, style: Interval) -> Table {
     let rows = || report.rows.iter();
     let note = format!(
@@ -71,7 +71,7 @@ pub(super) fn recalls(report: &Report, style: Interval) -> Table {
     t
 }
 
-/// What one look takes: R@1 both ways, rSum with its interval, and how far it is from the closed form.
+/// The short table: R@1 in both directions, rSum with its interval, and its difference to the closed form.
 pub(super) fn summary(report: &Report) -> Table {
     let rows = || report.rows.iter();
     let mut t = of_rows(report, format!("Recall on {}, in percent", report.dataset));
@@ -89,7 +89,7 @@ pub(super) fn summary(report: &Report) -> Table {
     t
 }
 
-/// Every seed's rSum, and the checkpoint validation chose.
+/// Every seed's rSum, and the checkpoint that validation chose.
 pub(super) fn seeds(report: &Report) -> Table {
     let measured = || report.rows.iter().map(|r| &r.measured);
     let mut t = of_rows(report, "Seeds").noted(
@@ -127,7 +127,7 @@ pub(super) fn comparisons(report: &Report) -> Option<Table> {
     Some(t.noted(format!("{made}Test: {test}.")))
 }
 
-/// What was run, as label and value.
+/// What was run, as pairs of label and value.
 pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let seeds: Vec<_> = report.seeds.iter().map(u64::to_string).collect();
     let mut protocols: Vec<&str> = report.rows.iter().map(|r| r.protocol.as_str()).collect();
@@ -171,13 +171,13 @@ fn six(row: &Row) -> [f64; 6] {
     [a, b, c, d, e, f]
 }
 
-/// A table without columns yet, a line for each row.
+/// A table with a line for each row and no columns yet.
 fn of_rows(report: &Report, title: impl Into<String>) -> Table {
     let line = |r: &Row| (r.name.clone(), role(report, &r.name, r.kind));
     Table::new(title, "row", report.rows.iter().map(line))
 }
 
-/// What the row `name` is to the claim.
+/// The role of the row `name` in the claim.
 pub(super) fn role(report: &Report, name: &str, kind: Kind) -> Role {
     match kind {
         _ if name == report.claim.row => Role::Method,
@@ -187,12 +187,12 @@ pub(super) fn role(report: &Report, name: &str, kind: Kind) -> Role {
     }
 }
 
-/// Whether a row is what an oracle reaches.
+/// Whether a row is of an oracle.
 pub(super) fn is_bound(name: &str) -> bool {
     [ORACLE, SPECIFIC_ORACLE, BAYES].contains(&name)
 }
 
-/// The same of a row that is no baseline.
+/// The role of a row that is not a baseline.
 fn trained(report: &Report, name: &str) -> Role {
     role(report, name, Kind::Trained)
 }

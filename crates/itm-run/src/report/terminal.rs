@@ -12,13 +12,13 @@ use super::verdict::{self, Outcome};
 pub(crate) enum Detail {
     /// One table of at most [`WIDTH`] columns, and the verdict.
     Short,
-    /// Every table, as wide as it is.
+    /// Every table at its full width.
     Full,
 }
 
-/// Columns of a terminal that nobody has made wider.
+/// Columns of a terminal of the usual width.
 const WIDTH: usize = 80;
-/// Columns of a row's name, where the table is short.
+/// Maximum columns of a row's name in the short table.
 const NAME: usize = 28;
 
 /// The tables and the verdict for a terminal; `palette` says whether to colour.

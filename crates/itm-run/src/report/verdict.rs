@@ -10,7 +10,7 @@ use super::json::Report;
 pub(super) struct Verdict {
     /// Whether the claim holds.
     pub(super) outcome: Outcome,
-    /// What is above or below what, by how much, how sure.
+    /// Which rows the claim's row is above or below, by how much, and how surely.
     pub(super) text: String,
 }
 
@@ -34,11 +34,11 @@ impl Verdict {
 /// Whether the claim holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
-    /// Above every row named, each interval excluding zero.
+    /// Above every named row, and each interval excludes zero.
     Above,
-    /// Above, or level with, every row named, but not surely above each.
+    /// Above or level with every named row, but not surely above each.
     Unsure,
-    /// A row of the claim was not run, and it is below none of the others.
+    /// A row of the claim was not run, and the claim's row is below none of the others.
     Incomplete,
     /// Below at least one row.
     Below,
@@ -60,7 +60,7 @@ pub(super) fn of(report: &Report) -> Verdict {
     let (found, missing): (Vec<_>, Vec<_>) =
         claim.against.iter().partition(|name| report.row(name).is_some());
     let mut against: Vec<_> = found.into_iter().map(|name| compare(report, name)).collect();
-    against.sort_by_key(|a| std::cmp::Reverse(a.outcome)); // what is lost comes first; stable
+    against.sort_by_key(|a| std::cmp::Reverse(a.outcome)); // the worst outcome first; stable
 
     let mut outcome = against.iter().map(|a| a.outcome).max().unwrap_or(Outcome::Incomplete);
     let parts: Vec<_> = against.iter().map(phrase).collect();
@@ -93,7 +93,7 @@ pub(super) fn of(report: &Report) -> Verdict {
     Verdict { outcome, text }
 }
 
-/// Where the claim's row stands beside the closed form. The paper claims nothing about that.
+/// How the claim's row compares with the closed form. The paper claims nothing about that.
 fn closed_form(report: &Report) -> String {
     let claim = &report.claim;
     if report.row(CCA).is_none() || claim.against.iter().any(|row| row == CCA) {
@@ -166,7 +166,7 @@ mod tests {
         assert!(v.text.contains(apart), "{}", v.text);
     }
 
-    /// The closed form is judged where the claim names it, and then once.
+    /// If the claim names the closed form, the verdict mentions the closed form only once.
     #[test]
     fn a_claim_may_be_of_the_closed_form() {
         let mut r = report(24.3, -5.5, &[1, 2, 3]);

@@ -1,4 +1,5 @@
-//! Words of a caption coloured by what they do to its score with an image, and the regions that they attend to: NAAF's Figure 4.
+//! NAAF's Figure 4: the words of a caption, coloured by what they do to its score with an image, and the regions that
+//! they attend to.
 
 use itm_core::data::Bounds;
 use itm_core::encoders::Places;
@@ -10,10 +11,10 @@ use maud::{Markup, PreEscaped, html};
 use super::word_patches::{kind, picture};
 use super::{PairMaps, RowMaps};
 
-/// Units of a picture's side.
+/// Length of a picture's side, in units of the SVG.
 const SIZE: usize = 1000;
 
-/// What only this part of a page needs.
+/// Styles that only this part of a page needs.
 const STYLE: &str = "
 .adds, .takes { border-radius: .2rem; padding: .05rem .25rem; --strength: 100%; }
 .adds { background: color-mix(in oklab, var(--s1) calc(var(--strength) * .6), transparent); }
@@ -28,7 +29,7 @@ const STYLE: &str = "
 .effect text { font: 600 34px system-ui, sans-serif; fill: #fff; stroke: #000; stroke-width: 6px; paint-order: stroke; }
 ";
 
-/// Nothing without any pair whose words have effects.
+/// Renders nothing if no pair has words with effects.
 pub(super) fn render(pairs: &[PairMaps]) -> Markup {
     let has =
         |pair: &&PairMaps| pair.rows.iter().flat_map(|row| &row.maps).any(|m| m.effect.is_some());
@@ -115,12 +116,13 @@ fn numbers(pair: &PairMaps, row: &RowMaps) -> Markup {
             }
         }
         @if matches!(&pair.places, Places::Boxes(boxes) if boxes.is_empty()) {
-            p.note { "Nobody knows where the regions lie." }
+            p.note { "The places of the regions are unknown." }
         }
     }
 }
 
-/// The picture with each region that a word attends to, under the names of these words, and what they are about.
+/// The picture with two kinds of boxes: regions that words attend to, labelled with the words, and what words are
+/// about.
 fn boxes(pair: &PairMaps, row: &RowMaps, label: &str) -> Markup {
     let Places::Boxes(places) = &pair.places else { return html! {} };
     let mut regions: Vec<(usize, Vec<&str>)> = vec![];
@@ -160,8 +162,8 @@ mod tests {
     use super::super::tests::sample;
     use super::*;
 
-    /// By hand: the first word takes most, the second adds most, the third half as much; both attend to region 1, whose box
-    /// begins at (0, 0.55) and is half as wide as the picture.
+    /// By hand: the first word takes most, the second adds most, the third adds half as much. The second and the third
+    /// attend to region 1, whose box begins at (0, 0.55) and is half as wide as the picture.
     #[test]
     fn words_boxes_and_numbers_stand_together() {
         let out = render(&[sample::effects()]).into_string();
@@ -182,7 +184,8 @@ mod tests {
         assert!(render(&sample::input(1.0, 1.0, &[1]).figures.word_maps).into_string().is_empty());
     }
 
-    /// A method without a negative branch says so; regions of unknown places leave the words.
+    /// A method without a negative branch has no negative effects. If the regions' places are unknown, no region is
+    /// drawn.
     #[test]
     fn what_is_not_known_is_not_drawn() {
         let mut pair = sample::effects();
@@ -194,6 +197,6 @@ mod tests {
         pair.places = Places::Boxes(vec![]);
         let out = render(&[pair]).into_string();
         assert!(out.contains("<td>–</td><td>0.100</td>") && !out.contains("class=\"takes\" style"));
-        assert!(!out.contains("class=\"region\"") && out.contains("Nobody knows where"));
+        assert!(!out.contains("class=\"region\"") && out.contains("regions are unknown"));
     }
 }

@@ -10,12 +10,12 @@ use maud::{Markup, html};
 use super::examples::data_url;
 use super::{PairKind, PairMaps};
 
-/// Steps of darkness: 0 is a map's largest value, the last its smallest.
+/// Number of steps of darkness. Step 0 is a map's largest value, the last step its smallest value.
 const STEPS: usize = 12;
-/// How dark the last is.
+/// Opacity of the last step.
 const DARKEST: f64 = 0.84;
 
-/// Nothing without any pair that has patches.
+/// Renders nothing if no pair has patches.
 pub(super) fn render(pairs: &[PairMaps]) -> Markup {
     let grid = |pair: &PairMaps| match pair.places {
         Places::Patches(grid) => Some(grid),
@@ -96,7 +96,7 @@ pub(super) fn picture(pair: &PairMaps, size: usize) -> Markup {
     }
 }
 
-/// A shade over each patch, one path a step of darkness; the boxes; a circle round the closest patch.
+/// A shade over each patch (one path per step of darkness), the boxes, and a circle around the closest patch.
 fn overlay(grid: PatchGrid, map: &[f32], boxes: &[Bounds]) -> Markup {
     let side = grid.patch;
     let tenths = |v: f32| format!("{:.1}", v * grid.size as f32);
@@ -121,8 +121,7 @@ fn overlay(grid: PatchGrid, map: &[f32], boxes: &[Bounds]) -> Markup {
     }
 }
 
-/// 0 at the largest value of a map, [`STEPS`] at its smallest; 0 everywhere in a map of one value, or of values that are no
-/// numbers.
+/// 0 at the largest value of a map, [`STEPS`] at its smallest. 0 everywhere if all values are equal or no numbers.
 fn darkness(map: &[f32], patch: usize) -> usize {
     let of = |f: fn(f32, f32) -> f32| map.iter().copied().reduce(f).unwrap_or(0.0);
     let (low, high) = (of(f32::min), of(f32::max));
@@ -130,7 +129,7 @@ fn darkness(map: &[f32], patch: usize) -> usize {
     if share.is_finite() { (share * STEPS as f32).round() as usize } else { 0 }
 }
 
-/// The largest of a map, the first of equal ones.
+/// The place of a map's largest value; the first of equal values.
 pub(crate) fn largest(map: &[f32]) -> usize {
     (1..map.len()).fold(0, |best, k| if map[k] > map[best] { k } else { best })
 }
@@ -161,14 +160,14 @@ mod tests {
         for kind in ["annotated pair", "false negative: true, not annotated"] {
             assert!(out.contains(kind), "{kind}");
         }
-        // A picture once per pair, however many maps lie over it; two words and two rows each.
+        // The page holds a picture once per pair. Each pair has four maps: two words of two rows.
         assert_eq!(out.matches("data:image/svg+xml;base64,").count(), 2);
         assert_eq!(out.matches("<use href=\"#pair-0\"></use>").count(), 4);
         assert_eq!(out.matches("<use href=\"#pair-1\"></use>").count(), 4);
     }
 
-    /// By hand: 2 × 2 patches of 4 px. The first map is largest at patch 2, lower left: a circle at (2, 6), and the other three
-    /// as dark as can be; the box around (0.25, 0.75), half as wide as the picture.
+    /// By hand: 2 × 2 patches of 4 px. The first map is largest at patch 2, lower left: a circle at (2, 6). The other
+    /// three patches are darkest. The box is around (0.25, 0.75), half as wide as the picture.
     #[test]
     fn shade_circle_and_box_lie_where_they_should() {
         let pair = &sample::input(1.0, 1.0, &[1]).figures.word_maps[0];

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::mean::mean;
 use crate::paper::Inferences;
 
-/// Below it a difference counts as more than chance, after Holm's correction.
+/// A difference with a p-value below this level, after Holm's correction, is significant.
 const LEVEL: f64 = 0.05;
 
 /// One inference over the seeds.
@@ -16,22 +16,24 @@ pub(crate) struct MethodSummary {
     pub(crate) method: String,
     pub(crate) rsum: f64,
     pub(crate) per_seed: Vec<f64>,
-    /// Less nearest neighbours.
+    /// Difference to nearest neighbours.
     pub(crate) difference: Option<f64>,
-    /// Seeds with which it is significantly above nearest neighbours, and below.
+    /// Number of reports in which it is significantly above nearest neighbours.
     pub(crate) above: usize,
+    /// Number of reports in which it is significantly below nearest neighbours.
     pub(crate) below: usize,
     /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
     pub(crate) hs_sum: Option<f64>,
-    /// λ of the first seed, where there is one.
+    /// λ of the first seed, if there is one.
     pub(crate) lambda: Option<String>,
-    /// The paper's over the model of one of its lines, and less its nearest neighbours.
+    /// The paper's rSum for the model of one of its lines.
     pub(crate) paper: Option<f64>,
+    /// The paper's difference to nearest neighbours.
     pub(crate) paper_difference: Option<f64>,
 }
 
 impl MethodSummary {
-    /// `printed` are the paper's numbers over the model.
+    /// `printed` are the paper's numbers for the model.
     pub(crate) fn new(method: &str, printed: &Inferences, reports: &[Report]) -> Self {
         let of_seeds = || reports.iter().filter_map(|r| Some((r, row_of(r, method)?)));
         let per_seed: Vec<_> = of_seeds().map(|(_, row)| row.rsum).collect();
@@ -68,7 +70,7 @@ fn hs_sum(row: &Row) -> Option<f64> {
     Some(sides.into_iter().flatten().map(|measures| measures.skewness).sum())
 }
 
-/// `i2t 1.5/2/2, t2i 1.2/2/3`.
+/// λ as text: `i2t 1.50/2/2, t2i 1.20/2/3`.
 fn lambda(row: &Row) -> Option<String> {
     let side = |direction: Direction| {
         let value = row.params.get(direction)?.get("lambda")?;

@@ -6,7 +6,8 @@ use itm_core::significance::{bootstrap_difference, paired_randomisation};
 use super::{Kind, REPLICATES, RESAMPLING_SEED, RowResult, ends};
 use crate::report::Comparison;
 
-/// The row that a claim is made of, or without it the first, against every other; and every row against the baseline.
+/// Compares the claimed row, or else the first trained row, with the other trained rows; and every trained row with the
+/// baseline.
 pub(super) fn comparisons(rows: &[RowResult], claimed: &str) -> Result<Vec<Comparison>> {
     let trained = || rows.iter().filter(|row| row.kind == Kind::Trained);
     let Some(full) = trained().find(|row| row.name == claimed).or_else(|| trained().next()) else {
@@ -14,7 +15,7 @@ pub(super) fn comparisons(rows: &[RowResult], claimed: &str) -> Result<Vec<Compa
     };
     let cca = rows.iter().find(|row| row.kind == Kind::Baseline);
     let others = trained().filter(|row| row.name != full.name);
-    // Ensembles are fewer than models: of such rows there are no pairs.
+    // A row of ensembles has fewer runs than a row of models: their runs cannot be paired.
     let paired = |a: &RowResult, b: &RowResult| a.runs.len() == b.runs.len() || b.runs.len() == 1;
     let of_full = others.clone().map(|other| (full, other)).chain(cca.map(|cca| (full, cca)));
     let of_cca = cca.into_iter().flat_map(|cca| others.clone().map(move |other| (other, cca)));
@@ -29,7 +30,7 @@ pub(super) fn comparison(row: &RowResult, minus: &RowResult) -> Result<Compariso
     let a = row.hits();
     let mut b = minus.hits();
     if b.len() == 1 {
-        b = vec![b[0].clone(); a.len()]; // a baseline without seeds stands against each of them
+        b = vec![b[0].clone(); a.len()]; // a baseline without seeds is paired with every seed
     }
     let interval = bootstrap_difference(&a, &b, REPLICATES, RESAMPLING_SEED)?.rsum;
     let test = paired_randomisation(&a, &b, REPLICATES, RESAMPLING_SEED)?;

@@ -1,4 +1,4 @@
-//! What was drawn against the truth, epoch by epoch over the seeds.
+//! The drawn negatives against the truth, epoch by epoch over the seeds.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(super) fn over_seeds<'a>(runs: impl Iterator<Item = &'a [EpochDraws]>) -> Ve
     by_epoch.into_iter().map(of_epoch).collect()
 }
 
-/// Every prior's thresholds, as the first seed has them, means over the seeds that have them too.
+/// Every prior and threshold of the first seed that has any, with means over the seeds that have the same.
 fn detection(all: &[&EpochDraws]) -> Vec<DetectionAt> {
     let first = all.iter().map(|e| &e.detection).find(|d| !d.is_empty()).into_iter().flatten();
     let of_all = |at: &DetectionAt| {
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!((got[1].uniform, got[1].hardest), (0.25, 0.5));
     }
 
-    /// Two candidates of each kind at ratios ±20; a third seed has none, a fourth only false ones.
+    /// Four seeds with candidates at ratios ±20: none, one per ratio, one of each kind per ratio, and only a false one.
     #[test]
     fn detection_is_of_every_epoch() {
         let of = |candidates: &[(f64, bool)]| {
@@ -104,7 +104,7 @@ mod tests {
         let at = &found[4];
         assert_eq!((at.threshold, at.precision, at.recall), (0.5, Some(0.5), Some(0.75)));
         assert!((at.flagged - 2.0 / 3.0).abs() < 1e-12, "{at:?}");
-        // At the base rate, 1/2 with the two seeds that have both kinds.
+        // At the base rate, which is 1/2 with the two seeds that have both kinds.
         assert_eq!((found[9].prior, found[9].precision), (0.5, Some(0.75)));
         assert!(of_candidates(&Candidates::default(), None).is_empty(), "no posterior");
     }

@@ -10,14 +10,14 @@ use crate::report::{
     Claim, Distribution, DistributionOf, HubCounts, HubDifference, Kind, RowHubs, Spread,
 };
 
-/// Replicates of a bootstrap of hubs: each counts every list again.
+/// Replicates of a bootstrap of hubs. Each replicate counts every list again.
 const REPLICATES: usize = 2_000;
 
-/// What the tables show.
+/// The N_k that the tables show.
 const SHOWN: [(Direction, usize); 4] =
     [(Direction::I2t, 1), (Direction::I2t, 10), (Direction::T2i, 1), (Direction::T2i, 10)];
 
-/// The rows whose nearest items were kept; `paper` is a row's printed sum of skewnesses.
+/// Hubs of the rows whose nearest items were kept; `paper` gives a row's printed sum of skewnesses.
 pub(super) fn rows(rows: &[RowResult], paper: impl Fn(&str) -> Option<f64>) -> Vec<RowHubs> {
     let of_row = |row: &RowResult| {
         let runs = nearest(row)?;
@@ -51,7 +51,7 @@ fn counts(runs: &[Nearest], direction: Direction, k: usize) -> HubCounts {
     }
 }
 
-/// The claim's row against the trained rows that it should be better than; `of` names an N_k besides the sum.
+/// The claim's row minus each trained row that it should beat: by the sum of skewnesses and by the N_k that `of` names.
 pub(super) fn differences(
     rows: &[RowResult],
     claim: &Claim,
@@ -95,7 +95,7 @@ fn difference(a: &[Nearest], b: &[Nearest], of: &[(Direction, usize)]) -> Result
     Ok((of_all(a) - of_all(b), ends(interval)))
 }
 
-/// The distributions of a figure, a trained row each.
+/// The distributions of a figure, one per trained row.
 pub(super) fn distribution(
     number: u32,
     (direction, k): (Direction, usize),
@@ -132,7 +132,8 @@ mod tests {
     use super::super::tests::run;
     use super::*;
 
-    /// Four images and texts; text 0 is the nearest of the first `found` images, each other image's own text of that image.
+    /// Four images and texts. Text 0 is nearest to the first `found` images; its own text is nearest to each other
+    /// image.
     fn hub(seed: u64, found: usize) -> SeedRun {
         let score = |at: usize| match (at / 4, at % 4) {
             (i, 0) if i < found => 1.0,
@@ -148,7 +149,8 @@ mod tests {
         RowResult { kind, runs, ..RowResult::trained(name) }
     }
 
-    /// N_1 i2t of 4: (4, 0, 0, 0), skewness 2/√3, Robin Hood 3/4; of 1: ones, 0; of 2: (2, 0, 1, 1), deviations 1, −1, 0, 0: 0.
+    /// By hand, N_1 i2t: with `found` 4 it is (4, 0, 0, 0), skewness 2/√3, Robin Hood 3/4; with `found` 1 it is all
+    /// ones, skewness 0.
     #[test]
     fn spreads_are_over_seeds() {
         let runs = vec![hub(0, 4), hub(1, 1)];
@@ -183,7 +185,7 @@ mod tests {
         assert_eq!(names, [("HAL", "SUM")]);
         let d = &found[0];
         assert!((d.skewness + 2.0 / 3f64.sqrt()).abs() < 1e-12, "{d:?}");
-        // Lists are one and the same for SUM, whatever is drawn; HAL's own texts are found as often as drawn.
+        // SUM has the same lists in every resample. HAL finds its own texts as often as they are drawn.
         assert!(d.skewness_ci95[0] <= d.skewness_ci95[1] && d.skewness_ci95[0] < 0.0, "{d:?}");
         let sums = rows(&all, |_| None);
         let sum = |name: &str| sums.iter().find(|r| r.row == name).unwrap().hs_sum.mean;

@@ -22,32 +22,32 @@ pub(crate) struct SeedRun {
     pub(crate) seed: u64,
     pub(crate) evaluation: Evaluation,
     pub(crate) hits: Hits,
-    /// Recalls of texts as the released programs count them, the mean over folds; where the target asks for them.
+    /// Text-to-image recalls as the released programs count them, the mean over folds; if the target wants them.
     pub(crate) released_t2i: Option<[f64; 3]>,
     pub(crate) truth: Option<MultiEvaluation>,
     /// The nearest items of every query, where hubs are counted.
     pub(crate) nearest: Option<Nearest>,
-    /// What its training leaves; `None` for a baseline.
+    /// The results of training; `None` for a baseline.
     pub(crate) trained: Option<Trained>,
     /// The same scores under corrections for hubs.
     pub(crate) rescored: Vec<Report>,
-    /// How long it took; zero for a baseline, whose row says it.
+    /// How long it took; zero for a baseline, because the baseline's row has the time.
     pub(crate) seconds: f64,
 }
 
-/// What a training leaves besides scores.
+/// The results of training besides scores.
 #[derive(Debug, Clone)]
 pub(crate) struct Trained {
-    /// Where it ended.
+    /// The progress at the end.
     pub(crate) progress: Progress,
-    /// What was drawn, epoch by epoch, against the truth.
+    /// The drawn negatives against the truth, epoch by epoch.
     pub(crate) epochs: Vec<EpochDraws>,
     pub(crate) prior: Option<f64>,
     /// Whether words point at what they name, image by image.
     pub(crate) pointing: Option<OfImages>,
-    /// Sentences that it makes of the test captions.
+    /// Sentences that the model makes from the test captions.
     pub(crate) sentences: Option<sentences::OfImages>,
-    /// How it scores edited captions.
+    /// How the model scores edited captions.
     pub(crate) edited: Option<edited::OfImages>,
 }
 
@@ -55,7 +55,7 @@ impl SeedRun {
     /// Evaluates scores of the test split.
     ///
     /// # Errors
-    /// As the evaluation of scores.
+    /// If the scores or their evaluation fail.
     pub(crate) fn evaluate(job: &Job, seed: u64, scored: &dyn Scored) -> Result<Self> {
         let (source, target) = (&job.run.bench.source, &job.asked.target.target);
         let (pairs, protocol) = (&source.dataset.test.pairs, job.asked.protocol);

@@ -10,7 +10,7 @@ use crate::train::Progress;
 
 const IMAGES: usize = 40;
 
-/// One caption an image; of every `every` images one is ranked second both ways.
+/// One caption per image. One of every `every` images is ranked second in both directions.
 pub(super) fn run(seed: u64, every: usize) -> SeedRun {
     let pairs = Pairs::uniform(IMAGES, 1);
     let wrong = |i: usize| i.is_multiple_of(every);
@@ -39,7 +39,7 @@ fn row(name: &str, kind: Kind, runs: Vec<SeedRun>) -> RowResult {
     RowResult { kind, runs, ..RowResult::trained(name) }
 }
 
-/// 10, 8 and 5 of 40 images wrong: R@1 of both directions 75, 80, 87.5; the baseline's 50.
+/// 10, 8 and 5 of 40 images are wrong: R@1 is 75, 80 and 87.5 in both directions; the baseline's R@1 is 50.
 #[test]
 fn three_seeds_stand_against_the_one_run_of_a_baseline() {
     let full = row("Full", Kind::Trained, vec![run(0, 4), run(1, 5), run(2, 8)]);

@@ -1,4 +1,4 @@
-//! Validation and test cut to their first images: what scores each pair by a pass of its own cannot afford all pairs of a split.
+//! Validation and test cut to their first images: a model with one forward pass per pair cannot afford all pairs of a split.
 
 use itm_core::data::{Features, Part, Regions};
 use itm_core::eval::Fold;
@@ -8,10 +8,10 @@ use super::{Source, Truth};
 use crate::config::Config;
 
 impl Source {
-    /// The data with as many images of validation and test as a target evaluates.
+    /// The data with only the validation and test images that a target evaluates.
     ///
     /// # Errors
-    /// If a split has fewer.
+    /// If a split has fewer images.
     pub(super) fn first(mut self, config: &Config) -> Result<Self> {
         let Some(images) = config.target.images else { return Ok(self) };
         let all = self.dataset.test.images.len();
@@ -34,7 +34,7 @@ impl Source {
     }
 }
 
-/// Leaves the first images of a split with all their texts.
+/// Keeps only the first images of a split, with all their texts.
 fn cut(part: &mut Part, images: usize) -> Fold {
     let fold = Fold::new(&part.pairs, 0..images);
     let Features { dim, values } = &mut part.features;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    /// The first images and their texts alone, with everything the source knows of them. Training stays as it is.
+    /// Only the first images and their texts are left, with everything the source knows about them. Training is unchanged.
     #[test]
     fn the_first_images_with_what_belongs_to_them() {
         let (mut config, whole) = testing::small_scenes([6, 4, 5]);
@@ -79,7 +79,7 @@ mod tests {
         assert!(line.contains("target.images: expected at most 4"), "{line}");
     }
 
-    /// Texts of the first images may stand anywhere.
+    /// The texts of the first images may be anywhere in the split.
     #[test]
     fn captions_need_no_order() {
         let (_, mut source) = testing::small_scenes([6, 1, 3]);

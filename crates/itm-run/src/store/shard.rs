@@ -19,7 +19,7 @@ use crate::config::ScorePrecision;
 use crate::disk::replace;
 
 const TENSOR: &str = "scores";
-/// The one key of the header's metadata: a map of several would be written in another order each time.
+/// The only key of the header's metadata. Several keys would be written in another order each time.
 const HEADER: &str = "itm";
 
 /// The scores of some texts.
@@ -28,12 +28,12 @@ pub(super) struct Shard<'a> {
     pub(super) texts: Range<usize>,
 }
 
-/// What a file says of itself.
+/// What a file says about itself.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
     of: Identity,
-    /// The first text, and the one behind the last.
+    /// The first text, and the text after the last one.
     texts: [usize; 2],
     /// SHA-256 of the scores' bytes.
     sha256: String,
@@ -48,10 +48,10 @@ impl Shard<'_> {
         [self.texts.len(), self.store.identity.shape[1]]
     }
 
-    /// The scores, text after text; `None` if there is no file, or one that is damaged.
+    /// The scores, text after text; `None` if the file does not exist or is damaged.
     ///
     /// # Errors
-    /// If the file is of something else, or the system does not let it be read.
+    /// If the file has other scores, or if the system refuses to read it.
     pub(super) fn read(&self, tell: &mut impl FnMut(&str)) -> Result<Option<Vec<f32>>> {
         let path = self.path();
         let bytes = match fs::read(&path) {
@@ -76,7 +76,7 @@ impl Shard<'_> {
         self.store.identity.precision
     }
 
-    /// Refuses scores of something else.
+    /// Refuses scores with another identity or of other texts.
     fn check(&self, header: &Header) -> Result<()> {
         let value = |of: &Identity| serde_json::to_value(of).expect("strings and numbers");
         let (expected, got) = (value(&self.store.identity), value(&header.of));
@@ -93,10 +93,10 @@ impl Shard<'_> {
         }
     }
 
-    /// Writes the scores of all images with these texts, and gives them as they will be read.
+    /// Writes the scores of all images with these texts. Returns the scores as they will be read.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the scores cannot be written.
     pub(super) fn write(&self, block: &ScoreMatrix) -> Result<Vec<f32>> {
         let (texts, images) = (self.texts.len(), self.store.identity.shape[1]);
         let of_text = |text| (0..images).map(move |image| block.row(image)[text]);
@@ -121,7 +121,7 @@ impl Shard<'_> {
     }
 }
 
-/// What a whole file holds.
+/// The header and the scores of a file; `None` if the file is damaged.
 fn open(bytes: &[u8]) -> Option<(Header, TensorView<'_>)> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).ok()?;
     let header = metadata.metadata().as_ref()?.get(HEADER)?;

@@ -12,7 +12,7 @@ use crate::disk::fakes::Unsynced;
 use crate::run_dir::RunDir;
 use crate::testing;
 
-/// Scores that cannot be known beforehand. Calls are counted; from some call on there are no scores.
+/// A model with irregular scores. It records the blocks that it scores, and fails after `lasts` blocks.
 struct Counted {
     images: usize,
     texts: usize,
@@ -114,7 +114,7 @@ fn scores_of_something_else_are_refused_by_name() {
     refused(|i| i.shape = [3_000, 20], "shape"); // Trap 26: images and texts exchanged
 }
 
-/// A shard under another's name, cut off, or changed in one bit.
+/// A shard that is cut off, empty or changed in one bit is scored again. A shard under another shard's name is refused.
 #[test]
 fn damage_is_told_and_scored_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn damage_is_told_and_scored_again() {
     assert!(line.contains("texts: expected [8,16], got [0,8]"), "{line}");
 }
 
-/// Half precision gives the same scores fresh and read, and others than f32.
+/// With half precision, fresh scores and read scores are equal, but they differ from the f32 scores.
 #[test]
 fn half_precision_changes_scores() {
     let dir = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn shards_cover_all_texts_once() {
     }
 }
 
-/// The scores of a small trained row, with other lines in its target; and its folder.
+/// The scores of a small trained row whose target has the additional `lines`, and the folder of the scores.
 fn of_run(dir: &Path, lines: &str) -> (ScoreMatrix, PathBuf) {
     let changed = format!("images = 3\n{lines}");
     let (config, source) = testing::small_target("tags-dc-scenes", &[("images = 3", &changed)]);

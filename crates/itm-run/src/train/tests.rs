@@ -23,7 +23,7 @@ const PLAN: Plan = Plan {
     observe_steps: 2,
 };
 
-/// Trains on 23 images with a caption each.
+/// Trains on 23 images with one caption each.
 fn trained_with(
     toy: &mut Toy,
     plan: &Plan,
@@ -47,7 +47,7 @@ fn trained(toy: &mut Toy, plan: &Plan, folder: &Path) -> Result<Progress> {
     trained_with(toy, plan, (&checkpoints, folder), |_| {})
 }
 
-/// Equal scores put text i behind i others: of 23, recalls of 1, 5 and 10 in 23 both ways.
+/// Equal scores rank text i after i others: the recalls are 1, 5 and 10 in 23, in both directions.
 const FIRST: f64 = 100.0 * 32.0 / 23.0;
 
 fn seen(plan: Plan) -> Toy {
@@ -101,7 +101,7 @@ fn the_order_depends_on_seed_and_epoch_and_the_partial_batch_is_dropped() {
     assert_eq!(seeds.len(), 30, "each step has a seed of its own");
 }
 
-/// Five batches of four and one of three; where a run was stopped does not matter.
+/// An epoch has five batches of four and one of three. The step at which a run is stopped does not matter.
 #[test]
 fn a_partial_batch_is_kept_where_the_method_asks_for_it() {
     let plan = Plan { course: Course { last: LastBatch::Kept, ..COURSE }, ..PLAN };
@@ -128,7 +128,8 @@ fn a_partial_batch_is_kept_where_the_method_asks_for_it() {
     assert_eq!(few(24, LastBatch::Kept).epoch_steps(), few(24, LastBatch::Dropped).epoch_steps());
 }
 
-/// Three epochs of five steps cut to twelve updates, validation after every fourth; where a run was stopped does not matter.
+/// Three epochs of five steps are cut to eleven updates, with validation after every fourth. The step at which a run is stopped does
+/// not matter.
 #[test]
 fn a_course_of_updates_ends_and_is_validated_within_an_epoch() {
     let validation = Validation { every: Some(4), among: None };
@@ -159,7 +160,8 @@ fn a_course_of_updates_ends_and_is_validated_within_an_epoch() {
     assert_eq!(plan.steps(), 15, "the epochs end first");
 }
 
-/// Equal scores put the image of a text behind those with a smaller number: of 23 texts the last two see the list's beginning.
+/// Equal scores rank a text's image after the images with smaller numbers. Only the lists of the last two of the 23 texts have such
+/// images, because these lists continue at image 0.
 #[test]
 fn validation_among_a_few_ranks_texts_alone() {
     let validation = Validation { every: None, among: Some(3) };
@@ -194,7 +196,7 @@ fn the_first_best_epoch_is_restored() {
     assert_eq!(names, [10, 14, 15].map(whole).concat(), "the best, the newest and one before");
 }
 
-/// The toy's scores before the first step are the best there are: no epoch is better. A kill after any step changes nothing.
+/// The toy's scores before the first step are perfect, so no epoch is better. A kill after any step changes nothing.
 #[test]
 fn a_ready_start_is_a_candidate() {
     let plan = Plan { course: Course { start: Start::Ready, ..COURSE }, ..PLAN };
@@ -216,8 +218,8 @@ fn a_ready_start_is_a_candidate() {
     assert_eq!(progress.best.unwrap().epochs, 2, "a start that is no better than the first epoch");
 }
 
-/// A row that begins with the chosen checkpoint of another: without a step it is that one, validated and saved as its own; with
-/// steps it goes on from there, and a kill after any step changes nothing.
+/// A row begins with the chosen checkpoint of another row. Without a step, the row keeps these weights, and validates and saves them.
+/// With steps, it trains on from them, and a kill after any step changes nothing.
 #[test]
 fn a_row_begins_with_what_another_has_learnt() {
     let source = tempfile::tempdir().unwrap();
@@ -262,7 +264,7 @@ fn random_weights_are_trained() {
     let none = |start| Plan { course: Course { epochs: 0, start, ..COURSE }, ..PLAN };
     none(Start::Ready).check().unwrap();
     let line = none(Start::Random).check().unwrap_err().to_string();
-    let want = "train.epochs: expected at least 1, or weights to begin with: another row's, a closed form's, got 0";
+    let want = "train.epochs: expected at least 1, or weights of another row or a closed form to begin with, got 0";
     assert_eq!(line, want);
     let none = Plan { course: Course { updates: Some(0), ..COURSE }, ..PLAN };
     assert_eq!(none.check().unwrap_err().to_string(), want.replace("epochs", "updates"));
@@ -287,7 +289,7 @@ fn an_ended_training_is_restored_and_no_other() {
     assert!(other.batches.is_empty() && tree(dir.path()) == before, "something was done");
 }
 
-/// Stopped after every possible step: what is on disk in the end is the same, bit for bit.
+/// A run is stopped after every possible step: the files at the end are the same, bit for bit.
 #[test]
 fn a_resumed_run_ends_as_an_uninterrupted_one() {
     let whole_dir = tempfile::tempdir().unwrap();
@@ -299,7 +301,7 @@ fn a_resumed_run_ends_as_an_uninterrupted_one() {
         assert!(trained(&mut stopped, &PLAN, dir.path()).is_err());
         let mut resumed = Toy { state: 99, ..Toy::default() };
         if stop < PLAN.checkpoint_steps {
-            resumed.state = 0; // nothing is loaded: as at the start
+            resumed.state = 0; // nothing is loaded, as at the start
         }
         let got = trained(&mut resumed, &PLAN, dir.path()).unwrap();
         assert_eq!(got, want, "stopped at {stop}");
@@ -310,7 +312,7 @@ fn a_resumed_run_ends_as_an_uninterrupted_one() {
     }
 }
 
-/// A kill after the last checkpoint's rename and before the older ones are gone.
+/// A kill after the last checkpoint's rename and before the older checkpoints are removed.
 #[test]
 fn what_a_kill_left_behind_is_cleared_by_a_resume() {
     let dir = tempfile::tempdir().unwrap();
@@ -349,9 +351,9 @@ fn the_log_holds_means_and_every_step_once() {
     let rsums: Vec<_> = log.iter().filter_map(rsums).collect();
     assert_eq!(rsums[1..], [(1, 10, 600.0), (2, 15, 600.0)]);
     assert!((rsums[0].2 - FIRST).abs() < 1e-9, "{rsums:?}");
-    // Steps 0, 2, …, 14 are observed: three, two and three of each epoch's five.
+    // Steps 0, 2, …, 14 are observed: three, two and three of the five steps of an epoch.
     assert_eq!(toy.observed.iter().filter(|&&o| o).count(), 8);
-    assert_eq!(progress.candidates.count(), 3, "of the last epoch alone");
+    assert_eq!(progress.candidates.count(), 3, "only of the last epoch");
     let found = |line: &Line| match line {
         Line::Draws { detection, .. } => Some(detection.len()),
         _ => None,
@@ -366,7 +368,7 @@ fn the_log_holds_means_and_every_step_once() {
     assert_eq!(log.iter().filter_map(uniform).collect::<Vec<_>>(), [(0.5, 0.25); 3]);
 }
 
-/// The run stops with one line; the checkpoint before it stays, and nothing of the step that failed is logged.
+/// The run stops with an error of one line, and the checkpoint before the failed step stays.
 #[test]
 fn what_is_not_finite_stops_the_run() {
     let toys = [
@@ -393,7 +395,7 @@ fn what_is_not_finite_stops_the_run() {
     }
 }
 
-/// A disk that is full at every number of bytes: one line, and a resumed run ends as an uninterrupted one.
+/// The disk is full after various numbers of bytes: the error is one line, and a resumed run ends like an uninterrupted run.
 #[test]
 fn a_full_disk_costs_nothing_but_time() {
     let whole = tempfile::tempdir().unwrap();
@@ -418,12 +420,12 @@ fn a_full_disk_costs_nothing_but_time() {
     assert!(failed > 10, "{failed}");
 }
 
-/// A file of the newest checkpoint is lost: the run says so, goes on from the one before and ends as it would have.
+/// A file of the newest checkpoint is lost: the run says so, resumes from the checkpoint before, and ends like an uninterrupted run.
 #[test]
 fn a_damaged_newest_checkpoint_costs_some_steps() {
     let whole = tempfile::tempdir().unwrap();
     let want = trained(&mut Toy::default(), &PLAN, whole.path()).unwrap();
-    // Stopped after step 5 the newest is the first epoch's end, which is its best; at 11 and 13 the best is an older one.
+    // After steps 5 and 11, the newest checkpoint is an epoch's end and also the best; after step 13, the best is older.
     for (stop, newest, older) in [(3, 2, 0), (5, 5, 4), (11, 10, 8), (13, 12, 10)] {
         for file in ["toy", "manifest.json", "manifest.sha256"] {
             let dir = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
-//! The binary `itm` on a target that is done in seconds.
+//! The binary `itm` on targets that take only seconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// `fne-scenes` made small: seconds instead of minutes; and the papers' tables.
+/// A small `fne-scenes`, which takes seconds instead of minutes, and the papers' tables.
 pub(crate) fn small_configs(dir: &Path) -> PathBuf {
     let folder = dir.join("configs");
     fs::create_dir_all(folder.join("papers")).unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn small_configs(dir: &Path) -> PathBuf {
     folder
 }
 
-/// `hal-scenes` made small, `small-hal` beside `small`; not every test crate asks for it.
+/// A small `hal-scenes`, as `small-hal` beside `small`; not every test crate uses it.
 #[allow(dead_code)]
 pub(crate) fn small_hal_config(configs: &Path) {
     let values = [
@@ -69,7 +69,7 @@ pub(crate) fn small_hal_config(configs: &Path) {
     fs::write(configs.join("small-hal.toml"), text).unwrap();
 }
 
-/// The configuration of a target with other values, each in the place of the first line that has its key.
+/// The configuration of a target with other values; each replaces the value of the first line with its key.
 pub(crate) fn with_values(target: &str, values: &[(&str, &str)]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let text = fs::read_to_string(root.join(format!("{target}.toml"))).unwrap();

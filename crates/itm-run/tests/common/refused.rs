@@ -1,11 +1,11 @@
-//! What tests of bad input share: a refusal is one line, and files are spoilt on purpose.
+//! Helpers for tests of bad input: refusals of one line, and files that are broken on purpose.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::{files, run, text};
 
-/// Runs `itm` on bad input: exactly one line on standard error, exit code 2. The line, without `error: `.
+/// Runs `itm` on bad input and checks for exactly one line on standard error and exit code 2. Returns the line without `error: `.
 pub(crate) fn refused(configs: &Path, args: &[&str]) -> String {
     let output = run(configs, args);
     let line = text(&output.stderr);
@@ -15,14 +15,14 @@ pub(crate) fn refused(configs: &Path, args: &[&str]) -> String {
     line.trim_end().to_owned()
 }
 
-/// `line` holds every part.
+/// Checks that `line` contains every part.
 pub(crate) fn holds(line: &str, parts: &[&str]) {
     for part in parts {
         assert!(line.contains(part), "no {part:?} in {line}");
     }
 }
 
-/// Puts a copy of a folder in the place of another.
+/// Replaces the folder `to` by a copy of the folder `from`.
 pub(crate) fn copy(from: &Path, to: &Path) {
     _ = fs::remove_dir_all(to);
     for (name, bytes) in files(from) {

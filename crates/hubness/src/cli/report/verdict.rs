@@ -132,13 +132,13 @@ where
     if blind(&row) {
         return String::new();
     }
-    let without = "Without a look at the other test queries";
+    let blind_rows = "correction that did not see the other test queries";
     match best(helping().filter(blind)) {
         Some(row) => {
             let (name, rsum) = (title(&row.method), points(row.rsum));
-            format!(" {without} the best is {name}: rSum {rsum} ({}).", detail(row))
+            format!(" The best {blind_rows} is {name}: rSum {rsum} ({}).", detail(row))
         }
-        None if others().any(|r| blind(&r)) => format!(" {without} nothing helps significantly."),
+        None if others().any(|r| blind(&r)) => format!(" No {blind_rows} helps significantly."),
         None => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! The start: against its NumPy twin, against the baseline itself, and what is refused.
+//! Tests the start against its NumPy twin and the baseline, and the errors.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::eval::{Ranks, TiePolicy};
 const OPTIONS: StartOptions =
     StartOptions { ridge_image: 2.0, ridge_text: 1.0, power: 0.75, dims: 4, fill: 0.3 };
 
-/// Two small problems, `dx < dy` and `dx > dy`, by Cholesky factors and SVD: `tests/reference/start.py`.
+/// Two small problems, `dx < dy` and `dx > dy`, which `tests/reference/start.py` solved with Cholesky factors and SVD.
 #[test]
 fn golden_two_problems() {
     let golden: Vec<Value> =
@@ -48,7 +48,7 @@ fn golden_two_problems() {
     }
 }
 
-/// Rows of a vocabulary: `tests/reference/start_words.py`.
+/// The rows of a vocabulary match `tests/reference/start_words.py`.
 #[test]
 fn golden_words() {
     let golden: Value =
@@ -80,7 +80,8 @@ fn golden_words() {
     }
 }
 
-/// What the words form is for: the mean word of a caption, each of its words known and once, is the mean-pooled text of its stems.
+/// The purpose of the words form: if a caption has each word once and each stem is known, the mean over its words
+/// equals the mean-pooled text of its stems.
 #[test]
 fn the_mean_word_is_the_mean_stem() {
     let train = dataset(17, 80, 6, 2).train;
@@ -100,7 +101,7 @@ fn the_mean_word_is_the_mean_stem() {
     }
 }
 
-/// What the start is for: before the first step, the model is the baseline.
+/// The purpose of the start: before the first step, the model is the baseline.
 #[test]
 fn scores_and_ranks_are_those_of_cca() {
     let data = positive(dataset(11, 120, 6, 3));
@@ -130,7 +131,8 @@ fn scores_and_ranks_are_those_of_cca() {
     assert_eq!(order(&got), order(&want));
 }
 
-/// More images and captions than the scales are taken from; those behind are longer.
+/// There are more images and captions than the scales use. The later ones have other lengths, so the test detects their
+/// use.
 #[test]
 fn scales_come_from_the_first_images_and_captions() {
     let mut train = dataset(12, 2100, 3, 3).train;
@@ -147,7 +149,7 @@ fn scales_come_from_the_first_images_and_captions() {
         assert!((mean(&lengths) - 1.0).abs() > 1e-2, "{what} behind the first {first} count");
     }
 
-    // Captions behind the first 3,000 have one term: they would pull `c` to another value.
+    // Captions after the first 3,000 have one term; if they counted, `c` would change.
     let mut captions = train.captions.clone();
     captions[3000..].iter_mut().for_each(|text| *text = "topic1".into());
     let all = start.clone().mean_pooled(&captions, &terms);
@@ -289,7 +291,7 @@ fn solve(train: &Part, terms: &Terms, width: usize, options: &StartOptions) -> R
     Start::solve(&inputs(train, terms), width, 0, options)
 }
 
-/// +1 or −1 a column: whether it points as the wanted one.
+/// +1 or −1 per column: the sign that makes the column point in the direction of the golden column.
 fn signs(got: &[f32], want: &[f64], width: usize) -> Vec<f64> {
     let column = |k: usize| got.iter().zip(want).skip(k).step_by(width);
     (0..width).map(|k| column(k).map(|(g, w)| f64::from(*g) * w).sum::<f64>().signum()).collect()
@@ -317,7 +319,7 @@ fn lengths(map: &LinearMap, rows: impl Iterator<Item = SparseRow>) -> Vec<f64> {
     rows.map(|row| apply(map, &row).iter().map(|x| x * x).sum::<f64>().sqrt()).collect()
 }
 
-/// Cosines of a model that is the start.
+/// Cosines of a model whose weights are the start.
 fn scores(start: &Start, part: &Part, terms: &Terms) -> ScoreMatrix {
     let unit = |mut row: Vec<f64>| {
         crate::cca::unit(&mut row);

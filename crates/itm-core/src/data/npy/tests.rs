@@ -135,7 +135,7 @@ fn no_size_in_a_header_is_trusted() {
         &format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"),
         &[],
     ));
-    // Many rows of nothing must not be walked through.
+    // Reading must not loop over many empty rows.
     let shape = "(1152921504606846976, 0)";
     let bytes =
         with_header(&format!("{{'descr': '|i1', 'fortran_order': False, 'shape': {shape}}}"), &[]);

@@ -127,7 +127,7 @@ fn features_alone_load_under_scans_names() {
     assert!(loaded.notes[0].starts_with("no dataset_*.json"));
     let options = LoadOptions { test: TestSet::TestAll, ..Default::default() };
     assert_eq!(load(folder.dir.path(), &options).unwrap().test.images[2], "testall/2");
-    // The folder itself serves too.
+    // The feature folder can be given itself, too.
     let data = load(folder.path("f30k_precomp"), &LoadOptions::default()).unwrap();
     assert_eq!(data.name, "f30k_precomp");
     fs::create_dir(folder.path("coco_precomp")).unwrap();
@@ -142,7 +142,7 @@ fn ids_may_be_numbers_or_missing() {
     assert_eq!(load_all(&folder).unwrap().dataset.test.images, want.test.images);
     folder.remove("precomp/test_ids.txt");
     assert_eq!(load_all(&folder).unwrap().dataset.test.images, want.test.images);
-    folder.remove("precomp/train_extra_ids.txt"); // these are not in the JSON: no order to go by
+    folder.remove("precomp/train_extra_ids.txt"); // not in the JSON, so their order is unknown
     let images = load_all(&folder).unwrap().dataset.train.images;
     assert_eq!(images[3..], ["3.jpg", "train_extra/0", "train_extra/1"]);
     folder.change("precomp/test_caps.txt", "number 9 , take 1", "number 9 , take 2");
@@ -189,7 +189,7 @@ fn each_fault_has_its_line() {
         ),
         (
             |f| f.change("precomp/train_ids.txt", "3.jpg\n", ""),
-            "precomp/train_ids.txt: expected 4 lines, one an image (or 20), got 3 lines",
+            "precomp/train_ids.txt: expected 4 lines, one per image (or 20), got 3 lines",
         ),
         (
             |f| f.write("precomp/test_ims.npy", npy(&[3, 2], [1.0; 6])),
@@ -246,7 +246,7 @@ fn five_captions_are_insisted_on() {
     folder.remove("dataset_dogs.json");
     let line = load(folder.dir.path(), &options(3)).unwrap_err().to_string();
     assert!(line.contains("train_caps.txt: expected 12 lines (3 for each of the 4 rows"), "{line}");
-    // One caption an image: rows and lines are as many, and nothing is repeated.
+    // One caption per image: there are as many rows as lines, but nothing is repeated.
     let split = PrecompSplit::open(folder.path("precomp"), "test", 5).unwrap();
     assert_eq!((split.images(), split.layout, split.row_of(2)), (3, RowLayout::Once, 2));
     folder.write("precomp/test_caps.txt", "a\nb\nc\n");
@@ -254,7 +254,7 @@ fn five_captions_are_insisted_on() {
     assert_eq!((split.images(), split.layout), (3, RowLayout::Once));
 }
 
-/// Without a JSON the names alone show that a test image is learned from.
+/// Without a JSON, only the names show that a test image is in training.
 #[test]
 fn an_image_of_two_splits_is_refused() {
     let folder = Folder::new();
@@ -283,7 +283,7 @@ proptest! {
         let _ = load_all(&folder);
         bytes.truncate(cut % bytes.len());
         folder.write(name, &bytes);
-        // A text may lose its last line end and be whole.
+        // A text without its last line end is still whole.
         prop_assert!(load_all(&folder).is_err() || name.ends_with(".txt"));
     }
 }

@@ -150,7 +150,7 @@ fn repeated_images_give_the_same_regions() {
     assert!(error(&folder, RegionSource::Given).starts_with(line));
 }
 
-/// Whatever r is: 36 is what the published files have, and no more than that.
+/// Any r is allowed: 36 is only the number in the published files.
 #[test]
 fn splits_may_have_other_numbers_of_regions() {
     let folder = with_regions();
@@ -253,7 +253,7 @@ fn each_fault_has_its_line() {
     }
 }
 
-/// Released program: the first 5,000 captions of the validation file, whatever it holds. And COCO's 5,000 test images.
+/// The released program keeps the first 5,000 captions of the validation file. COCO's 5,000 test images are chosen, too.
 #[test]
 fn splits_are_chosen() {
     let folder = with_regions();
@@ -278,7 +278,7 @@ fn splits_are_chosen() {
     let line = with(Some(7), TestSet::Test).unwrap_err().to_string();
     assert_eq!(
         line,
-        "val_captions: expected a multiple of 5, the captions of an image, above 0, got 7"
+        "val_captions: expected a multiple of 5, the captions per image, above 0, got 7"
     );
     assert!(with(Some(0), TestSet::Test).is_err());
     folder.remove("precomp/testall_ims.npy");

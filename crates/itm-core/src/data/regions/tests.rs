@@ -53,7 +53,7 @@ fn a_value_that_is_not_finite_is_found_by_image_and_region() {
     assert_eq!(error(regions.check()), line);
 }
 
-/// Of varying numbers of regions and of a file, one after the other; then without the last image.
+/// Regions in memory, with varying counts, joined with regions of a file; then without the last image.
 #[test]
 fn joined_regions_keep_their_rows_and_boxes() {
     let held = Regions::new(1, vec![2, 1], vec![1.0, 2.0, 3.0]).unwrap();
@@ -74,7 +74,7 @@ fn joined_regions_keep_their_rows_and_boxes() {
     let wide = Regions::new(2, vec![1], vec![0.0; 2]).unwrap();
     assert_eq!(error(held.clone().joined(wide)), "regions: expected the width 1, got 2");
     let line = error(held.with_boxes(vec![bounds(0.5); 2]));
-    assert_eq!(line, "boxes of regions: expected 3, one a region, got 2");
+    assert_eq!(line, "boxes of regions: expected 3, one per region, got 2");
 }
 
 #[test]

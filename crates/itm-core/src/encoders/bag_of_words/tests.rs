@@ -10,7 +10,7 @@ fn model(g: &Golden, pooling: BagPooling, device: &Device) -> BagOfWords {
     BagOfWords { pooling, ..BagOfWords::from_map(weight, bias, idf, device).unwrap() }
 }
 
-/// Embeddings and the gradients of both weights, from `tests/reference/start_encoders.py`.
+/// Embeddings and the gradients of weight and bias match `tests/reference/start_encoders.py`.
 #[test]
 fn golden_values_and_gradients() {
     let (g, device) = (Golden::read(), Device::flex().autodiff());
@@ -30,7 +30,7 @@ fn golden_values_and_gradients() {
     }
 }
 
-/// The goldens of the two poolings and of dropout differ, so neither option is dead.
+/// Pooling, dropout, its share and seed, and idf each change the result.
 #[test]
 fn every_option_acts() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -49,7 +49,7 @@ fn every_option_acts() {
     assert_ne!(host(plain_idf.encode(&CAPTIONS, InputDropout::Off)), plain);
 }
 
-/// Not dropped, the embedding of a caption has the same bits alone, beside others and in another order of its terms' captions.
+/// Without dropout, the embedding of a caption has the same bits alone, in a batch, and in a batch in another order.
 #[test]
 fn a_batch_changes_no_embedding() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -63,7 +63,7 @@ fn a_batch_changes_no_embedding() {
     assert_eq!(back, together);
 }
 
-/// Captions without a known term are the bias, alone and all together; the table's gradient is 0 then.
+/// Captions without a known term become the bias. If no caption has a known term, the gradient of the table is 0.
 #[test]
 fn no_known_term_is_the_bias() {
     let device = Device::flex().autodiff();
@@ -73,7 +73,7 @@ fn no_known_term_is_the_bias() {
         assert_eq!(host(rows.clone()), [0.6, 0.8, 0.6, 0.8]);
         let grads = (rows * Tensor::<2>::from_floats([[1.0, 0.0]], &device)).sum().backward();
         assert_eq!(host(model.weight.val().grad(&grads).unwrap()), [0.0; 4]);
-        // Twice (1 − 0.6²) / 5 and −0.6 · 0.8 / 5.
+        // Two rows give 2 · (1 − 0.6²) / 5 and 2 · −0.6 · 0.8 / 5.
         let bias = host(model.bias.val().grad(&grads).unwrap());
         assert!((bias[0] - 0.256).abs() < 1e-6 && (bias[1] + 0.192).abs() < 1e-6, "{bias:?}");
     }

@@ -1,4 +1,4 @@
-//! `config.json`, as far as it matters here; other fields are passed over.
+//! Reads and writes the fields of `config.json` that matter here; other fields are ignored.
 
 use std::fs;
 use std::path::Path;
@@ -69,7 +69,7 @@ pub(super) struct VitConfig {
     qkv_bias: bool,
 }
 
-/// One number, or height and width.
+/// One number for both sides, or height and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Sides {
@@ -86,7 +86,7 @@ impl Sides {
     }
 }
 
-/// What a configuration calls its architecture.
+/// The name of an architecture in its configuration.
 pub(super) trait Architecture: DeserializeOwned {
     const NAME: &'static str;
 }
@@ -99,7 +99,7 @@ impl Architecture for VitConfig {
     const NAME: &'static str = "vit";
 }
 
-/// Reads a folder's `config.json`; the architecture is read before anything else.
+/// Reads a folder's `config.json`. The architecture is checked before any other field.
 pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
     let path = folder.join("config.json");
     let text = fs::read(&path).map_err(Error::io(&path))?;
@@ -115,7 +115,7 @@ pub(super) fn read<C: Architecture>(folder: &Path) -> Result<C> {
     serde_json::from_value(value).map_err(|e| Error::invalid(path.display(), expected, e))
 }
 
-/// One line for a choice that is not known here.
+/// An error if a setting is not the supported one.
 fn known(folder: &Path, field: &str, expected: &str, got: String) -> Result<()> {
     if got == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! ViT and BERT from Hugging Face folders and back.
+//! Loads ViT and BERT from Hugging Face folders and saves them.
 
 mod config;
 #[cfg(test)]
@@ -68,7 +68,7 @@ impl VitShape {
     /// Reads the sizes of a folder's `config.json`.
     ///
     /// # Errors
-    /// No such file, another architecture, or a choice that [`Vit`] does not know.
+    /// If there is no such file, the architecture is another, or [`Vit`] does not support a setting.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         config::read::<VitConfig>(folder.as_ref())?.shape(folder.as_ref())
     }
@@ -78,7 +78,7 @@ impl BertShape {
     /// Reads the sizes of a folder's `config.json`.
     ///
     /// # Errors
-    /// No such file, another architecture, or a choice that [`Bert`] does not know.
+    /// If there is no such file, the architecture is another, or [`Bert`] does not support a setting.
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         config::read::<BertConfig>(folder.as_ref())?.shape(folder.as_ref())
     }
@@ -88,7 +88,8 @@ impl Vit {
     /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
     ///
     /// # Errors
-    /// As [`VitShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped: all of them are named.
+    /// As [`VitShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
+    /// such tensors.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
         let shape = VitShape::read(folder)?;
@@ -96,10 +97,10 @@ impl Vit {
         load(model, &files, &VIT, &|name| vit_form(&shape, name))
     }
 
-    /// Writes `config.json` and `model.safetensors` as `transformers` reads them, without a pooler.
+    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.
     ///
     /// # Errors
-    /// What the operating system refuses.
+    /// If the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let config = VitConfig::of(&self.shape);
         save(self, folder.as_ref(), &config, &VIT, &|name| vit_form(&self.shape, name))
@@ -110,23 +111,25 @@ impl Bert {
     /// Loads a folder with `config.json` and weights ([`crate::weights::Hub::folder`] finds one by name).
     ///
     /// # Errors
-    /// As [`BertShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped: all of them are named.
+    /// As [`BertShape::read`] and [`WeightFiles::open`], and if a tensor is missing or misshaped; the error names all
+    /// such tensors.
     pub fn open(folder: impl AsRef<Path>, device: &Device) -> Result<(Self, LoadReport)> {
         let folder = folder.as_ref();
         let model = Self::seeded(&BertShape::read(folder)?, 0, device);
         load(model, &WeightFiles::open(folder)?, &BERT, &|_| None)
     }
 
-    /// Writes `config.json` and `model.safetensors` as `transformers` reads them, without a pooler.
+    /// Writes `config.json` and `model.safetensors` for `transformers`, without a pooler.
     ///
     /// # Errors
-    /// What the operating system refuses.
+    /// If the operating system refuses a write.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         save(self, folder.as_ref(), &BertConfig::of(&self.shape), &BERT, &|_| None)
     }
 }
 
-/// A convolution's weight, and the leading axes of one that broadcast over a batch.
+/// The shapes in the file that differ from ours: the convolution's weight, and tensors with a leading axis of 1 for the
+/// batch.
 fn vit_form(shape: &VitShape, name: &str) -> Option<Vec<usize>> {
     let (d, [h, w]) = (shape.width, shape.grid());
     match name {

@@ -1,4 +1,5 @@
-//! Against `tests/reference/transformers_fixtures.py`: outputs and gradients of `transformers` in double precision.
+//! Compares with `tests/reference/transformers_fixtures.py`: outputs and gradients of `transformers` in double
+//! precision.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -21,7 +22,7 @@ fn golden_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf")
 }
 
-/// The values of a golden file, i64 as f32 too.
+/// The values of a golden file; i64 values are converted to f32.
 struct Golden(BTreeMap<String, (Vec<usize>, Vec<f32>)>);
 
 impl Golden {
@@ -62,7 +63,7 @@ impl Golden {
     }
 }
 
-/// Largest deviation, as a share of `scale`, is below `bound`.
+/// Asserts that the largest deviation, as a share of `scale`, is below `bound`.
 fn close(name: &str, got: &[f32], want: &[f32], scale: f32, bound: f32) {
     assert_eq!(got.len(), want.len(), "{name}");
     let error = got.iter().zip(want).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max) / scale;
@@ -146,7 +147,7 @@ fn golden_resized_positions_in_both_forms() {
             close(name, &got, golden.values(&format!("{form}.{name}")), 1.0, 2e-6);
         }
     }
-    // And the model follows its field.
+    // The model uses its field `step`.
     let images = golden.tensor::<4>("48x32.images", &device);
     let older = Vit { step: PositionStep::Factor, ..vit(&device) };
     let got = host(older.forward(images, Noise::Off));
@@ -194,7 +195,8 @@ fn golden_bert_gradients() {
     );
 }
 
-/// FNE trap 15: alone and beside a longer caption a caption has one embedding, but for the pool that averages padding.
+/// FNE trap 15: a caption has the same embedding alone and beside a longer caption, except with the pool that averages
+/// padding.
 #[test]
 fn a_caption_does_not_depend_on_its_batch() {
     let (golden, device) = (Golden::read("bert.safetensors"), Device::flex());
@@ -228,7 +230,7 @@ fn dropout_is_a_function_of_the_seed() {
     assert_eq!(states(Noise::Seeded(1)), states(Noise::Seeded(1)));
     assert_ne!(states(Noise::Seeded(1)), states(Noise::Seeded(2)));
     assert_ne!(states(Noise::Seeded(1)), states(Noise::Off));
-    // Of the attention weights alone: the noise reaches the blocks.
+    // Dropout of only the attention weights: the noise reaches the blocks.
     let shape = BertShape { dropout: 0.0, attention_dropout: 0.5, ..model.shape.clone() };
     let model = Bert::seeded(&shape, 1, &device);
     let states = |noise| host(model.forward(&batch, noise));
@@ -240,7 +242,7 @@ fn dropout_is_a_function_of_the_seed() {
     assert_eq!(host(again.forward(golden_images(&device), Noise::Off)), states(Noise::Off));
 }
 
-/// All tensors of a folder, as they are in the file.
+/// All tensors of a folder, unchanged.
 fn all(folder: &Path) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
     let files = WeightFiles::open(folder).unwrap();
     let tensor = |name: &str| (files.shape(name).unwrap().to_vec(), files.f32s(name).unwrap());
@@ -250,7 +252,7 @@ fn all(folder: &Path) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
 #[test]
 fn what_is_saved_is_what_was_loaded() {
     let (folder, device) = (TempDir::new().unwrap(), Device::flex());
-    // Kept for `transformers_fixtures.py --check` where the variable names a folder.
+    // If the variable names a folder, the files stay there for `transformers_fixtures.py --check`.
     let kept = std::env::var_os("ITM_SAVED").map_or(folder.path().to_path_buf(), PathBuf::from);
     let (image, text) = (kept.join("vit"), kept.join("bert"));
     vit(&device).save(&image).unwrap();

@@ -12,7 +12,7 @@ fn shape(rate_factor: f64) -> ResidualShape {
     ResidualShape { hidden: 6, input_scale, input_dropout, hidden_dropout, rate_factor }
 }
 
-/// The golden's weights.
+/// A model with the weights of the golden file.
 fn model(g: &Golden, rate_factor: f64, device: &Device) -> Projection {
     let map = Projection::from_map(g.values("map.weight"), g.values("map.bias"), device).unwrap();
     let mut model = map.with_residual(&shape(rate_factor), 0.7, 1).unwrap();
@@ -24,7 +24,7 @@ fn model(g: &Golden, rate_factor: f64, device: &Device) -> Projection {
     model
 }
 
-/// Embeddings and the gradient of every parameter, from `tests/reference/start_encoders.py`.
+/// Embeddings and the gradient of every parameter match `tests/reference/start_encoders.py`.
 #[test]
 fn golden_values_and_gradients() {
     let (g, device) = (Golden::read(), Device::flex().autodiff());
@@ -49,7 +49,8 @@ fn golden_values_and_gradients() {
     }
 }
 
-/// A new perceptron changes no bit, dropout or not; what stands on the device is mapped as what lies on the host.
+/// A new perceptron changes no bit, with or without dropout. Rows on the device and on the host have the same
+/// embeddings.
 #[test]
 fn a_residual_starts_at_zero() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -69,7 +70,7 @@ fn a_residual_starts_at_zero() {
     assert_ne!(host(trained.embed(x, DROPPED)), host(plain.embed(x, DROPPED)));
 }
 
-/// Without a perceptron, the bits equal the bits of rows that were masked by the seed itself: what FNE has always done.
+/// Without a perceptron, the mask is drawn from the seed itself, as always in FNE.
 #[test]
 fn the_mask_is_that_of_the_seed() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -80,7 +81,7 @@ fn the_mask_is_that_of_the_seed() {
     assert_eq!(host(model.embed(g.values("map.x"), DROPPED)), host(model.encode(masked)));
 }
 
-/// An embedding does not depend on the batch, and has unit length.
+/// An embedding does not depend on its batch and has unit length.
 #[test]
 fn a_batch_changes_no_embedding() {
     let g = Golden::read();
@@ -96,7 +97,7 @@ fn a_batch_changes_no_embedding() {
     }
 }
 
-/// Each option of the perceptron acts, and its masks differ from the features'.
+/// Every option of the perceptron and of dropout changes the result.
 #[test]
 fn every_option_acts() {
     let (g, device) = (Golden::read(), Device::flex());
@@ -122,8 +123,8 @@ fn every_option_acts() {
     assert_ne!(without, host(model.embed(g.values("map.x"), InputDropout::Off)), "evaluation");
 }
 
-/// The weights of f = 4 after steps of Adam at η equal the weights of f = 1 with the perceptron at 4η and the map at η: two runs at
-/// f = 1 that freeze the other part.
+/// After steps of Adam, f = 4 at the rate η gives the same weights as f = 1 with the perceptron at 4η and the map at η.
+/// For f = 1, two optimisers with these rates each update one part.
 #[test]
 fn the_factor_is_one_of_the_rate() {
     let (g, device) = (Golden::read(), Device::flex().autodiff());
@@ -153,7 +154,7 @@ fn the_factor_is_one_of_the_rate() {
     for _ in 0..5 {
         let got = grads(&fast);
         fast = one.step(fast, got, 1e-3).0;
-        // The same gradients to two optimisers with rates of their own, each keeping its part.
+        // Two optimisers with different rates get the same gradients; each result keeps one part.
         let slow = map.step(plain.clone(), grads(&plain), 1e-3).0;
         let quick = perceptron.step(plain.clone(), grads(&plain), 4e-3).0;
         plain = Projection { linear: slow.linear, residual: quick.residual };
@@ -170,7 +171,7 @@ fn the_factor_is_one_of_the_rate() {
     }
 }
 
-/// Names in a checkpoint: a map without a perceptron is stored as before it could have one.
+/// A map without a perceptron has the same names in a checkpoint as before perceptrons existed.
 #[test]
 fn names_in_a_checkpoint() {
     use crate::checkpoint::{Reader, Writer};

@@ -6,7 +6,7 @@ use super::*;
 const POLICIES: [TiePolicy; 4] =
     [TiePolicy::Index, TiePolicy::Optimistic, TiePolicy::Pessimistic, TiePolicy::Expected];
 
-/// Few distinct scores (infinities among them), any number of captions, in any order.
+/// Few distinct scores (including infinities), any number of captions per image, in any order.
 fn problem() -> impl Strategy<Value = (ScoreMatrix, Pairs)> {
     let score = prop_oneof![
         8 => (-2i8..3).prop_map(f32::from),
@@ -76,7 +76,7 @@ proptest! {
         }
     }
 
-    /// Σ_K P(rank ≥ K) over K ≥ 1 is the mean rank: ties the two formulas of `Expected` together.
+    /// Σ_K P(rank ≥ K) over K ≥ 1 is the mean rank, so the two formulas of `Expected` must agree.
     #[test]
     fn expected_hits_sum_to_the_expected_rank(
         greater in 0u32..9, equal in 0u32..20, own in 1u32..6,
@@ -86,7 +86,7 @@ proptest! {
         prop_assert!((misses - q.rank(TiePolicy::Expected)).abs() < 1e-9);
     }
 
-    /// What does not depend on the order of items follows a permutation of images and texts.
+    /// Counts that do not depend on the order of items follow a permutation of images and texts.
     #[test]
     fn permutations_move_standings(
         (scores, pairs) in problem(), keys in vec(any::<u32>(), 40),
@@ -114,7 +114,7 @@ proptest! {
         }
     }
 
-    /// Ranks see the order of scores alone, and each direction its own: a row's (a column's) own monotone map changes nothing.
+    /// Ranks depend only on the order of scores: one monotone map changes nothing, and one map per row keeps `i2t`.
     #[test]
     fn monotone_maps_change_nothing((scores, pairs) in problem(), shift in vec(-3i8..3, 9)) {
         let ranks = Ranks::new(&scores, &pairs).unwrap();
@@ -129,7 +129,7 @@ proptest! {
     }
 }
 
-/// A matrix wider than a block of columns, with ties, whatever the number of threads.
+/// A matrix wider than a block of columns, with ties: the number of threads does not matter.
 #[test]
 fn threads_change_nothing() {
     let (n, m) = (260, 1300);
@@ -160,7 +160,7 @@ fn a_constant_matrix_is_chance_when_expected() {
     }
 }
 
-/// By hand: g = 1, e = 2, a = 2 of 4 tied. First true one at 0, 1, 2 of the tie in 3, 2, 1 of 6 orders.
+/// By hand: g = 1, e = 2, a = 2. The first true item is at place 0, 1, 2 of the 4 tied in 3, 2, 1 of 6 orders.
 #[test]
 fn several_true_items_in_one_tie() {
     let scores = ScoreMatrix::from_rows([[0.5, 0.5, 0.5, 0.9, 0.5], [0.0; 5]]);

@@ -14,7 +14,7 @@ fn phrase() -> impl Strategy<Value = Phrase> {
         .prop_map(|(kind, colour, size, pattern)| Phrase { kind, colour, size, pattern })
 }
 
-/// Everything the grammar can say.
+/// Any meaning that the grammar can say.
 pub(in crate::scenes) fn meaning() -> impl Strategy<Value = Meaning> {
     let relation = prop::sample::select(&Relation::ALL[..]);
     let claim = prop_oneof![

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// The inverse of the grammar, whatever is said and in whatever words.
+    /// Parsing inverts the grammar for every meaning, every form and every choice of words.
     #[test]
     fn parse_inverts_render(m in meaning(), seed in any::<u64>()) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -19,7 +19,7 @@ proptest! {
         }
     }
 
-    /// Any words at all: an answer, never a panic.
+    /// Arbitrary words give an answer and never a panic.
     #[test]
     fn any_text_has_an_answer(words in prop::collection::vec(prop::sample::select(vec![
         "a", "red", "ball", "balls", "two", "with", "stripes", "left", "of", "the", "is", "there", "and", "picture",
@@ -76,7 +76,7 @@ fn roles_by_hand() {
             fish
         ]
     );
-    // The first of the claim stands last in the sentence.
+    // The first phrase of the claim comes last in the sentence.
     assert_eq!(
         roles("Beside a fish is a cup"),
         [Relation, Function, fish, Function, Function, cup]

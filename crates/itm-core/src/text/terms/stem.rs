@@ -9,7 +9,7 @@ pub(super) fn stems(text: &str) -> Vec<String> {
 
 /// Plural, then `-ing` or `-ed` with undoubling, then a final `e`: `running, runs → run`, `rides, riding → rid`.
 ///
-/// A stem is a key, not a word. Short words are left alone (`bus`, `red`, `ring`, `one`).
+/// A stem is a key, not a word. Short words stay unchanged (`bus`, `red`, `ring`, `one`).
 fn stem(token: &str) -> String {
     let mut word = plural(token);
     for suffix in ["ing", "ed"] {
@@ -34,7 +34,7 @@ fn plural(token: &str) -> String {
     }
 }
 
-/// `runn → run`; `roll`, `pass` and `buzz` are doubled without the suffix, too.
+/// `runn → run`; but `roll`, `pass` and `buzz` have a double letter without the suffix, too.
 fn undouble(stem: &str) -> &str {
     let bytes = stem.as_bytes();
     let last = bytes[bytes.len() - 1];

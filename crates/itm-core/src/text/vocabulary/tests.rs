@@ -44,7 +44,7 @@ fn unknown_words_are_counted_with_repeats() {
     assert_eq!(OutOfVocabulary { words: 0, unknown: 0 }.rate(), 0.0);
 }
 
-/// Writes a file and reads it; the message without the folder.
+/// Writes a file and reads it; an error message leaves out the folder.
 fn read(json: &str, marks: Marks) -> Result<Vocabulary, String> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("v.json");
@@ -54,7 +54,7 @@ fn read(json: &str, marks: Marks) -> Result<Vocabulary, String> {
     Vocabulary::read(&path, options).map_err(|e| e.to_string().replace(&place, ""))
 }
 
-/// Of NAAF's program: one for vectors that are learnt, one for GloVe.
+/// Two vocabularies of NAAF's program: one for learnt word vectors, one for GloVe.
 const PLAIN: &str = r#"{"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3, "dog": 5, "n't": 4, ".": 6},
     "idx2word": {"0": "<pad>"}, "idx": 7}"#;
 const GLOVE: &str = r#"{"word2idx": {".": 6, "dog": 4, "<pad>": 0, "<unk>": 1, "<start>": 2, "<end>": 3, "n't": 5},
@@ -124,7 +124,7 @@ proptest! {
         let _ = read(&String::from_utf8_lossy(&bytes), Marks::Off);
     }
 
-    /// Whatever a caption says, no word has the number of a special.
+    /// No caption gives a word the number of a special entry, except of `<unk>`.
     #[test]
     fn no_word_is_a_special(caption in "[a-z<>\\[\\] .]{0,20}(<pad>|<start>|<end>|<unk>)[a-z ]{0,5}") {
         let v = read(GLOVE, Marks::StartEnd).unwrap();

@@ -6,7 +6,7 @@ fn draws(width: u32, height: u32) -> impl Iterator<Item = Draw> {
     (0..N).map(move |seed| Draw::new(width, height, seed))
 }
 
-/// Of 640 × 480 every draw of area and ratio that fits stays within the bounds, up to rounding of the sides.
+/// For a picture of 640 × 480, area and ratio of every crop are within the bounds, up to rounding of the sides.
 #[test]
 fn crops_keep_to_area_and_ratio() {
     let (mut least, mut most) = (f64::MAX, 0.0f64);
@@ -31,7 +31,8 @@ fn crops_keep_to_area_and_ratio() {
     assert!(corners.iter().all(|&n| n > 50), "edges reached {corners:?}");
 }
 
-/// A square of 1,000: every ratio fits an area of at most ¾, so below it area is uniform and ln(ratio) symmetric.
+/// In a square of 1,000 pixels, an area of at most ¾ fits with every ratio. So below ¾ the area is uniform and
+/// ln(ratio) symmetric.
 #[test]
 fn area_is_uniform_and_ratio_log_uniform() {
     let small: Vec<_> = draws(1000, 1000)
@@ -40,12 +41,12 @@ fn area_is_uniform_and_ratio_log_uniform() {
         .filter(|&(area, _)| area < 0.75)
         .collect();
     let n = small.len() as f64;
-    // About half of all first tries; more, since tries above ¾ are drawn again when they do not fit.
+    // Half of all first tries are below ¾. The share is higher, because tries above ¾ that do not fit are drawn again.
     assert!((0.5..0.7).contains(&(n / N as f64)), "{n}");
     // Uniform on 0.5..0.75: mean 0.625, deviation 0.25/√12; four standard errors.
     let mean = small.iter().map(|s| s.0).sum::<f64>() / n;
     assert!((mean - 0.625).abs() < 4.0 * 0.25 / (12.0 * n).sqrt() + 1e-3, "area {mean}");
-    // Log-uniform on ±ln 4⁄3: mean 0, second moment (ln 4⁄3)²/3; |ln r| below half of it in half of the draws.
+    // Log-uniform on ±ln 4⁄3: mean 0, second moment (ln 4⁄3)²/3; |ln r| is below ½ ln 4⁄3 in half of the draws.
     let logs: Vec<_> = small.iter().map(|s| s.1.ln() / (4.0f64 / 3.0).ln()).collect();
     let mean = logs.iter().sum::<f64>() / n;
     assert!(mean.abs() < 4.0 / (3.0 * n).sqrt(), "log ratio {mean}");
@@ -53,7 +54,7 @@ fn area_is_uniform_and_ratio_log_uniform() {
     assert!((half - 0.5).abs() < 4.0 * 0.5 / n.sqrt() + 2e-3, "central half {half}");
 }
 
-/// Binomial with n = 20,000: four standard errors are 0.0141 at ½, 0.0042 at 1/40.
+/// Binomial with n = 20,000: four standard errors are 0.0141 at ½ and 0.0044 at 1/40.
 #[test]
 fn flips_operations_and_signs_have_their_probabilities() {
     let mut flips = 0;
@@ -71,18 +72,20 @@ fn flips_operations_and_signs_have_their_probabilities() {
     }
     let share = |n: u32| f64::from(n) / N as f64;
     assert!((share(flips) - 0.5).abs() < 0.0142, "flips {flips}");
-    // None, one, two of two: ¼, ½, ¼.
+    // Zero, one or two operations are applied with probability ¼, ½, ¼.
     for (count, want) in counts.into_iter().zip([0.25, 0.5, 0.25]) {
         assert!((share(count) - want).abs() < 0.0142, "{counts:?}");
     }
-    // Each operation with each sign: 2 draws · ½ · 1/10 · ½ = 1/20 a picture; with replacement, ¼ · 1/10 have one twice.
+    // Each operation with each sign: 2 draws · ½ · 1/10 · ½ = 1/20 per picture. The same operation comes twice in ¼ ·
+    // 1/10 of the pictures, because draws are with replacement.
     for count in operations.as_flattened() {
         assert!((share(*count) - 0.05).abs() < 0.0065, "{operations:?}");
     }
     assert!((share(twice) - 0.025).abs() < 0.0045, "twice {twice}");
 }
 
-/// Worked by hand: 300 × 100 has ratio 3 > 4⁄3, so 133 × 100 in the middle, from column ⌊(300 − 133)/2⌋ = 83.
+/// Worked by hand: 300 × 100 has ratio 3 > 4⁄3, so the crop is 133 × 100 in the middle, from column ⌊(300 − 133)/2⌋ =
+/// 83.
 #[test]
 fn golden_central_crops() {
     let crop = |left, top, width, height| Crop { left, top, width, height };
@@ -110,7 +113,7 @@ fn one_pixel_is_a_picture() {
     assert!((0..3).all(level));
 }
 
-/// A seed decides everything; neighbours decide differently, and the picture's size is no part of what they share.
+/// A draw is a function of the picture's size and the seed. Neighbouring seeds give different draws.
 #[test]
 fn a_draw_is_a_function_of_its_seed() {
     for seed in [0, 1, u64::MAX] {

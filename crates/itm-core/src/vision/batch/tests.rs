@@ -5,7 +5,7 @@ use super::super::golden::Golden;
 use super::*;
 use crate::vision::{Ahead, Prefetch};
 
-/// A JPEG of 2 × 1 pixels in structure only: start, frame header, scan, end.
+/// The structure of a JPEG of 2 × 1 pixels without tables: start, frame header, scan, end.
 const HOLLOW: &[u8] = &[
     0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 1, 0, 2, 1, 1, 0x11, 0, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 63,
     0, 0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56, 0xff, 0xd9,
@@ -31,7 +31,8 @@ fn small() -> Transform {
     Transform { size: 7, ..Transform::default() }
 }
 
-/// Grey is repeated, alpha dropped, 16 bits rounded to 8, a palette looked up, CMYK converted: Pillow's `convert("RGB")`.
+/// As in Pillow's `convert("RGB")`: grey is repeated, alpha dropped, 16 bits rounded to 8, a palette looked up, CMYK
+/// converted.
 #[test]
 fn other_kinds_of_pictures_have_a_meaning() {
     let dir = folder();
@@ -44,7 +45,7 @@ fn other_kinds_of_pictures_have_a_meaning() {
     }
 }
 
-/// The batch is its pictures one after the other, and does not depend on who prepares it.
+/// A batch holds its pictures one after the other and does not depend on the number of workers.
 #[test]
 fn batches_are_the_same_whatever_the_workers() {
     let dir = folder();
@@ -67,13 +68,13 @@ fn batches_are_the_same_whatever_the_workers() {
     assert_eq!(plain.values[3 * 49..2 * 3 * 49], second);
 }
 
-/// One line that names the file, for whatever can be wrong with one.
+/// For every kind of damage, the error is one line that names the file.
 #[test]
 fn a_bad_picture_is_named() {
     let dir = folder();
     let whole = fs::read(dir.path().join("rgb.jpg")).unwrap();
     let mut cases = vec![("cut.jpg", whole[..whole.len() / 2].to_vec(), "a whole image")];
-    // Whole in structure, but without the tables that the compressed data needs.
+    // The structure is whole, but the tables for the compressed data are missing.
     cases.push(("hollow.jpg", HOLLOW.to_vec(), "an image"));
     cases.push(("page.jpg", b"<html>".to_vec(), "a JPEG or PNG image"));
     cases.push(("empty.png", Vec::new(), "a JPEG or PNG image"));

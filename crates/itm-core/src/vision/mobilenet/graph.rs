@@ -1,4 +1,4 @@
-//! The list of operations, checked once.
+//! Reads the list of operations and checks it once.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use serde::Deserialize;
 
 use crate::{Error, Result};
 
-/// One operation and where its inputs come from.
+/// One operation and the sources of its inputs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) op: Op,
     pub(super) inputs: Vec<Source>,
-    /// Of the result.
+    /// Channels of the result.
     pub(super) channels: usize,
-    /// The last node that reads the result; its own number if none does.
+    /// The last node that reads the result; the number of this node if none does.
     pub(super) last_use: usize,
-    /// Pixels of the picture from one place to the next; `None` after the global pool.
+    /// Pixels of the picture from one position of the result to the next; `None` after the global pool.
     stride: Option<usize>,
 }
 
@@ -70,10 +70,10 @@ struct Entry {
     relu6: Option<bool>,
 }
 
-/// No operation reaches over more than this, and no layer is wider.
+/// Upper bounds for `[out, in / groups, k, k]`.
 const LARGEST: [usize; 4] = [1 << 16, 1 << 16, 15, 15];
 
-/// Reads the operations; every input is an output above it, or `input`, the picture.
+/// Reads the operations. Every input is the output of an earlier operation, or `input`, the picture.
 pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
     let entries: Vec<Entry> = serde_json::from_slice(json)
         .map_err(|e| Error::invalid(place, "a list of operations", e))?;
@@ -90,7 +90,7 @@ pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
         for name in &entry.inputs {
             match known.get(name) {
                 Some(&source) => inputs.push(source),
-                None => return refuse("an input that an operation above gives", name.clone()),
+                None => return refuse("an output of an earlier operation", name.clone()),
             }
         }
         let of = |source: Source| match source {
@@ -113,7 +113,7 @@ pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
             }
             "add" if of(inputs[1]) != (channels, stride) => {
                 let got = format!("{:?} and {:?}", (channels, stride), of(inputs[1]));
-                return refuse("two inputs of one width and stride", got);
+                return refuse("two inputs of the same width and stride", got);
             }
             "add" => (Op::Add, channels, stride),
             "mean" if stride.is_none() || inputs[0] == Source::Picture => {
@@ -128,7 +128,7 @@ pub(super) fn parse(place: &str, json: &[u8]) -> Result<Vec<Node>> {
             }
         }
         if known.insert(entry.output.clone(), Source::Node(i)).is_some() {
-            return refuse("a name of its own", entry.output);
+            return refuse("a unique name", entry.output);
         }
         nodes.push(Node { op, inputs, channels, last_use: i, stride });
     }

@@ -1,4 +1,4 @@
-//! The four operations, channels innermost: `[height · width, channels]`.
+//! The four operations. Channels are the innermost axis: `[height · width, channels]`.
 
 use half::f16;
 use safetensors::{Dtype, SafeTensors};
@@ -12,10 +12,10 @@ use crate::{Error, Result};
 /// Channels that the depthwise convolution sums in registers.
 const LANES: usize = 16;
 
-/// Numbers of a result that are finished while they are still in the cache.
+/// Number of result values that are finished while they are still in the cache.
 const BAND: usize = 1 << 15;
 
-/// Weights as the loops read them: `[k · k · in, out]` or, depthwise, `[k · k, channels]`.
+/// Weights in the order of the loops: `[k · k · in, out]` or, depthwise, `[k · k, channels]`.
 #[derive(Debug)]
 pub(super) struct Weights {
     kernel: Vec<f32>,
@@ -36,7 +36,7 @@ impl Weights {
     }
 }
 
-/// A finite tensor of a given shape, f16 or f32.
+/// Reads a tensor of a given shape, f16 or f32, whose values must be finite.
 pub(in crate::vision) fn floats(
     place: &str,
     tensors: &SafeTensors<'_>,
@@ -61,7 +61,7 @@ pub(in crate::vision) fn floats(
     }
 }
 
-/// Places of the result along one side, and how many of the kernel's lie before the first of the input.
+/// Size of the result along one side, and the padding before the input ("same" padding).
 fn same(side: usize, k: usize, stride: usize) -> (usize, usize) {
     let out = side.div_ceil(stride);
     let total = ((out - 1) * stride + k).saturating_sub(side);
@@ -84,7 +84,8 @@ fn activate(values: &mut [f32], activation: Activation) {
     }
 }
 
-/// A product of rows of patches with the weights; a 1 × 1 kernel's patches are the places themselves.
+/// Convolution as a product of rows of patches with the weights. For a 1 × 1 kernel with stride 1 the patches are the
+/// positions themselves.
 pub(super) fn conv(
     input: &FeatureMap,
     layer: &Layer,
@@ -122,7 +123,7 @@ pub(super) fn conv(
     }
 }
 
-/// What lies under the kernel at one place of the result, `[k · k, in]`; zero outside.
+/// The input values under the kernel for one position of the result, `[k · k, in]`; zero outside the input.
 fn patch(
     input: &FeatureMap,
     layer: &Layer,
@@ -143,7 +144,7 @@ fn patch(
     }
 }
 
-/// Every channel with its own kernel.
+/// Depthwise convolution: every channel has its own kernel.
 pub(super) fn depthwise(
     input: &FeatureMap,
     layer: &Layer,

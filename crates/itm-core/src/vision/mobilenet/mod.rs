@@ -1,4 +1,4 @@
-//! MobileNetV2, or any graph of its operations: inference without a framework.
+//! Inference without a framework for MobileNetV2, or for any graph of its operations.
 
 mod graph;
 mod layers;
@@ -24,17 +24,17 @@ const GRAPH: &str = "mobilenet_v2_1.0_224.graph.json";
 ///
 /// ```text
 /// conv   y = relu6?(W * x + b)       padding "same": total = max((⌈H/s⌉ − 1)·s + k − H, 0), the smaller half before
-/// dw     the same, every channel with its own kernel
+/// dw     as conv, but every channel has its own kernel
 /// add    y = a + b
-/// mean   over all places
+/// mean   over all positions
 /// ```
 ///
-/// Input: pixel / 127.5 − 1. An image is one thread's work and every sum has one order: results depend neither on the
-/// number of threads nor on the other images.
+/// The input is pixel / 127.5 − 1. One thread computes an image, and every sum has a fixed order. So results depend
+/// neither on the number of threads nor on the other images.
 #[derive(Debug)]
 pub struct MobileNet {
     nodes: Vec<Node>,
-    /// Of each node, where it has some.
+    /// The weights of each node, if it has any.
     weights: Vec<Option<Weights>>,
     /// The last `mean`: its input is the feature map.
     pool: usize,
@@ -47,22 +47,22 @@ pub struct FeatureMap {
     pub height: usize,
     /// Columns.
     pub width: usize,
-    /// Numbers at a place.
+    /// Number of values per position.
     pub channels: usize,
-    /// Place by place.
+    /// All values, position by position.
     pub values: Vec<f32>,
 }
 
-/// What the network says of an image.
+/// The result of the network for an image.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Activations {
-    /// Before the global pool: 7 × 7 × 1280.
+    /// The map before the global pool: 7 × 7 × 1280.
     pub map: FeatureMap,
-    /// Its mean over all places: 1280 numbers, not normalised.
+    /// The mean of the map over all positions: 1280 values, not normalised.
     pub pooled: Vec<f32>,
 }
 
-/// Memory that one thread uses again from image to image.
+/// Memory that one thread reuses from image to image.
 #[derive(Debug, Default)]
 pub struct Scratch {
     slots: Vec<FeatureMap>,
@@ -71,13 +71,13 @@ pub struct Scratch {
 }
 
 impl MobileNet {
-    /// Width and height of the pictures that the published weights were trained with.
+    /// Width and height of the pictures that the published weights were trained on.
     pub const SIZE: u32 = 224;
 
     /// Reads `mobilenet_v2_1.0_224.safetensors` and `mobilenet_v2_1.0_224.graph.json` of a folder.
     ///
     /// # Errors
-    /// A missing file, or what [`MobileNet::new`] refuses.
+    /// If a file is missing; as [`MobileNet::new`].
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let (graph, weights) = (folder.as_ref().join(GRAPH), folder.as_ref().join(WEIGHTS));
         let json = FileBytes::open(&graph)?;
@@ -85,12 +85,12 @@ impl MobileNet {
         Self::new(&graph.display().to_string(), &json, &weights.display().to_string(), &bytes)
     }
 
-    /// A network from the bytes of a graph (JSON) and its weights (safetensors); the places stand in error lines.
+    /// A network from the bytes of a graph (JSON) and its weights (safetensors). Error lines begin with the places.
     ///
     /// Weights are f16 or f32, `NAME.weight` as `[out, in / groups, k, k]` and `NAME.bias` as `[out]`.
     ///
     /// # Errors
-    /// Malformed files; operations, inputs, shapes or tensors that do not fit each other.
+    /// If a file is malformed, or operations, inputs, shapes or tensors do not fit each other.
     pub fn new(graph_place: &str, graph: &[u8], place: &str, weights: &[u8]) -> Result<Self> {
         let nodes = graph::parse(graph_place, graph)?;
         let tensors = SafeTensors::deserialize(weights)
@@ -102,19 +102,19 @@ impl MobileNet {
         Ok(Self { nodes, weights, pool })
     }
 
-    /// Numbers of a pooled feature.
+    /// Number of values of a pooled feature.
     pub fn channels(&self) -> usize {
         self.nodes[self.pool].channels
     }
 
-    /// Feature map and pooled feature of a picture, which is resized to [`MobileNet::SIZE`] if need be.
+    /// Feature map and pooled feature of a picture, which is resized to [`MobileNet::SIZE`] if necessary.
     pub fn features(&self, image: &RgbImage, scratch: &mut Scratch) -> Activations {
         let sized = (image.dimensions() != (Self::SIZE, Self::SIZE))
             .then(|| resize(image, Self::SIZE, Self::SIZE));
         self.activations(sized.as_ref().unwrap_or(image), scratch)
     }
 
-    /// The same for a picture in the size it has.
+    /// Feature map and pooled feature of a picture at its own size, without resizing.
     pub fn activations(&self, image: &RgbImage, scratch: &mut Scratch) -> Activations {
         self.run(image, self.pool, scratch);
         let Source::Node(last) = self.nodes[self.pool].inputs[0] else {
@@ -124,14 +124,14 @@ impl MobileNet {
         Activations { map, pooled: scratch.slots[self.pool].values.clone() }
     }
 
-    /// The output of the last operation: a score for every class, of a picture in the size it has.
+    /// The output of the last operation for a picture at its own size: one score per class.
     pub fn logits(&self, image: &RgbImage, scratch: &mut Scratch) -> Vec<f32> {
         let last = self.nodes.len() - 1;
         self.run(image, last, scratch);
         scratch.slots[last].values.clone()
     }
 
-    /// All nodes up to `end`; what is not needed afterwards gives its memory to later ones.
+    /// Runs all nodes up to `end`. Results that are no longer needed give their memory to later nodes.
     fn run(&self, image: &RgbImage, end: usize, scratch: &mut Scratch) {
         let Scratch { slots, free, patches } = scratch;
         slots.iter_mut().for_each(|slot| free.push(std::mem::take(slot).values));

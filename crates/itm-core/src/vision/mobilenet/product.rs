@@ -1,8 +1,8 @@
-//! The matrix product of a convolution: the only unsafe code of the vision half.
+//! The matrix product of a convolution: the only unsafe code of the vision module.
 
 use gemm::Parallelism;
 
-/// Adds a product to what stands in `out`, on this thread.
+/// Adds a product to the values in `out`, on this thread.
 ///
 /// ```text
 /// out[i, j] += Σₖ rows[i, k] · weights[k, j]       rows: [n, depth]   weights: [depth, width]   out: [n, width]
@@ -42,7 +42,7 @@ pub(in crate::vision) fn product(rows: &[f32], weights: &[f32], width: usize, ou
             rows.as_ptr(),
             depth as isize,
             1,
-            1.0, // what stands in `out` is kept
+            1.0, // keeps the values in `out`
             1.0,
             false,
             false,
@@ -56,8 +56,8 @@ pub(in crate::vision) fn product(rows: &[f32], weights: &[f32], width: usize, ou
 mod tests {
     use super::*;
 
-    /// Products of small integers are exact; the slices are cut out of longer ones filled with NaN, so that reading or writing
-    /// past an end, or a swapped stride, shows.
+    /// Products of small integers are exact. The slices are parts of longer slices filled with NaN, so that the test
+    /// detects a read or write past an end, or a swapped stride.
     #[test]
     fn small_integers_are_exact_and_nothing_else_is_touched() {
         for (n, depth, width) in [(1, 1, 1), (1, 5, 3), (2, 3, 16), (49, 27, 33), (65, 600, 24)] {

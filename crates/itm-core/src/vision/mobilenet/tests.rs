@@ -7,7 +7,7 @@ const GRAPH_JSON: &[u8] = include_bytes!("../../../tests/golden/mobilenet/graph.
 const TENSORS: &[u8] = include_bytes!("../../../tests/golden/mobilenet/weights.safetensors");
 const PCA: &[u8] = include_bytes!("../../../tests/golden/mobilenet/pca.safetensors");
 
-/// `tests/reference/mobilenet.py`, double precision.
+/// A case from `tests/reference/mobilenet.py`, in double precision.
 #[derive(Deserialize)]
 struct Case {
     height: u32,
@@ -65,7 +65,7 @@ fn golden_tiny_graph() {
     }
 }
 
-/// Reused memory, the other images and the number of threads change no bit.
+/// Reused memory and the other images change no bit.
 #[test]
 fn an_image_has_one_result() {
     let net = tiny();
@@ -98,7 +98,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
         (
             r#""inputs": ["conv.00"]"#,
             r#""inputs": ["conv.99"]"#,
-            "an operation above gives, got conv.99",
+            "an output of an earlier operation, got conv.99",
         ),
         (r#""inputs": ["conv.00"]"#, r#""inputs": []"#, "expected 1 inputs, got 0"),
         (r#""op": "dw""#, r#""op": "pool""#, "expected conv, dw, add or mean, got pool"),
@@ -119,13 +119,9 @@ fn what_does_not_fit_is_refused_in_one_line() {
         (
             r#"["conv.02", "conv.05"]"#,
             r#"["conv.02", "conv.03"]"#,
-            "two inputs of one width and stride",
+            "two inputs of the same width and stride",
         ),
-        (
-            r#""output": "conv.01""#,
-            r#""output": "conv.00""#,
-            "expected a name of its own, got conv.00",
-        ),
+        (r#""output": "conv.01""#, r#""output": "conv.00""#, "expected a unique name, got conv.00"),
         (
             r#""output": "global_pool"}, "#,
             r#""output": "global_pool"}, {"op": "mean", "inputs": ["global_pool"], "output": "x"}, "#,
@@ -146,7 +142,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     assert!(MobileNet::open("no/such").unwrap_err().to_string().contains("graph.json: No such"));
 }
 
-/// By hand: windows of a 7 × 7 map are two places wide and begin at every place but the last.
+/// By hand: the windows of a 7 × 7 map are two positions wide and begin at every position except the last.
 #[test]
 fn golden_boxes_and_quantisation() {
     let boxes = grid_boxes(7);
@@ -159,8 +155,8 @@ fn golden_boxes_and_quantisation() {
     assert_eq!(quantise(&values, &[2.0, 0.1, 0.0]), [1, -3, 0, 127, 2, 0]);
 }
 
-/// Two components of three channels, saved as stated and in the order of the other axis: one projection.
-/// Window 0 of a map of one place (3, 5, 8) with mean (1, 1, 1): (2, 4, 7) · (0.6, 0, 0.8) = 6.8, · (0, −1, 0) = −4.
+/// Two components of three channels, saved in the stated order and transposed, give the same projection. By hand: the
+/// map has one position (3, 5, 8), the mean is (1, 1, 1). (2, 4, 7) · (0.6, 0, 0.8) = 6.8 and · (0, −1, 0) = −4.
 #[test]
 fn golden_projection_in_either_order() {
     use safetensors::tensor::{Dtype, TensorView};

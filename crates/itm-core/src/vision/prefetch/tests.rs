@@ -7,7 +7,7 @@ fn ahead(workers: usize, results: usize) -> Ahead {
     Ahead { workers, results }
 }
 
-/// Jobs take longer the earlier they are in their group, so that workers overtake each other.
+/// In each group of five jobs, the earlier jobs take longer, so that workers overtake each other.
 #[test]
 fn results_come_in_order_whatever_the_workers() {
     for workers in [0, 1, 2, 5] {
@@ -38,7 +38,7 @@ fn no_more_is_prepared_than_there_is_room_for() {
     }
 }
 
-/// The consumer sees what came before the error, the error, and the end, although later jobs were ready first.
+/// The consumer gets the results before the error, then the error, then the end, although later jobs were ready first.
 #[test]
 fn the_first_error_in_order_ends_it() {
     for workers in [1, 4] {
@@ -73,7 +73,7 @@ fn a_panic_is_an_error_in_one_line() {
     assert!(results[2].as_ref().unwrap_err().to_string().contains("a panic: no third job"));
 }
 
-/// Four jobs of 50 ms are in work, millions wait: dropping takes about as long as one of them, and no worker is left.
+/// Four jobs of 50 ms are in progress and millions wait. Dropping takes about as long as one job and leaves no worker.
 #[test]
 fn dropping_stops_the_workers() {
     let alive = Arc::new(());

@@ -1,4 +1,4 @@
-//! `pytorch_model.bin`: a pickle that no Python runs; its tensors are read one at a time.
+//! `pytorch_model.bin`: reads the pickle without Python, one tensor at a time.
 
 use std::path::Path;
 
@@ -38,11 +38,11 @@ impl PickledFile {
         Ok((format!("{:?}", tensor.dtype()), tensor.shape().to_vec()))
     }
 
-    /// The values as f32; `None` if they are no real numbers.
+    /// The values as f32; `None` if the type is none of F32, F64, F16 and BF16.
     pub(super) fn f32s(&self, name: &str) -> Result<Option<Vec<f32>>> {
         let tensor = self.tensor(name)?;
         let read = || tensor.read().map_err(Error::io(&self.place));
-        // The reader gives the bytes in this machine's order.
+        // The reader returns the bytes in the byte order of this machine.
         Ok(match tensor.dtype() {
             DType::F32 => Some(chunked(&read()?, f32::from_ne_bytes)),
             DType::F64 => Some(chunked(&read()?, |b| f64::from_ne_bytes(b) as f32)),

@@ -63,7 +63,7 @@ fn shards_are_one_set_of_tensors() {
     for (map, want) in [
         (
             r#"{"a": "m-1.safetensors", "c": "m-1.safetensors", "d": "m-2.safetensors"}"#,
-            "expected its tensors in the shards, got none of the name c, d",
+            "expected its tensors in the shards, got none named c, d",
         ),
         (r#"{"a": "../m.safetensors"}"#, "names of files beside it, got ../m.safetensors"),
         (r#"{"a": "m-3.safetensors"}"#, "FOLDER/m-3.safetensors: No such file"),
@@ -77,7 +77,7 @@ fn shards_are_one_set_of_tensors() {
     assert_eq!(error(folder.path()), "FOLDER: expected a tensor a in one file, got two");
 }
 
-/// A path of a file means that file, whatever its name is and whatever lies beside it.
+/// A path of a file means that file, whatever its name and whatever other files are in the folder.
 #[test]
 fn one_file_is_opened_by_itself() {
     let folder = TempDir::new().unwrap();
@@ -90,7 +90,7 @@ fn one_file_is_opened_by_itself() {
     assert_eq!(weights.place(), path.display().to_string());
     let beside = WeightFiles::open(&folder).unwrap();
     assert_eq!(beside.names().collect::<Vec<_>>(), ["b"]);
-    // What does not end so is one of PyTorch's.
+    // A file with another ending counts as a PyTorch file.
     let renamed = folder.path().join("model.pt");
     fs::rename(&path, &renamed).unwrap();
     let line = WeightFiles::open(&renamed).unwrap_err().to_string();
@@ -121,18 +121,18 @@ fn damaged_and_absent_files_are_named() {
 fn a_pickled_file_says_what_reads_it() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf/bert_bin");
     let want = "FOLDER/pytorch_model.bin: expected model.safetensors, or a build with the feature `pytorch` of \
-                itm-core, got a pickled file alone";
+                itm-core, got only a pickled file";
     assert_eq!(error(&golden), want);
 }
 
-/// The file holds the other one's weights as f16, `bert.` before each name.
+/// `bert_bin` holds the weights of `bert` as f16, with `bert.` before each name.
 #[cfg(feature = "pytorch")]
 #[test]
 fn golden_a_pickled_file_holds_the_same_weights() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hf");
     let safe = WeightFiles::open(golden.join("bert")).unwrap();
     let pickled = WeightFiles::open(golden.join("bert_bin")).unwrap();
-    assert_eq!(pickled.names().count(), safe.names().count() + 1); // and a head's bias
+    assert_eq!(pickled.names().count(), safe.names().count() + 1); // and the bias of a head
     for name in safe.names() {
         let old = name.replace("LayerNorm.weight", "LayerNorm.gamma");
         let old = format!("bert.{}", old.replace("LayerNorm.bias", "LayerNorm.beta"));

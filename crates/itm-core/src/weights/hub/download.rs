@@ -1,4 +1,4 @@
-//! Fetches what the cache lacks; an interrupted file goes on where it stopped.
+//! Downloads the files that the cache lacks. An interrupted download continues where it stopped.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use hf_hub::{Cache, Repo, RepoType};
 use super::Published;
 use crate::{Error, Result};
 
-/// Files of a model beside its weights.
+/// Files of a model other than its weights.
 const SMALL: [&str; 4] = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"];
 
-/// Kinds of weights, the best first: the name, and how the files of that kind end.
+/// Kinds of weights, in order of preference: the file name, and the ending of the files of that kind.
 const WEIGHTS: [(&str, &str); 4] = [
     ("model.safetensors", "model.safetensors"),
     ("model.safetensors.index.json", ".safetensors"),
@@ -20,7 +20,7 @@ const WEIGHTS: [(&str, &str); 4] = [
     ("pytorch_model.bin.index.json", ".bin"),
 ];
 
-/// Downloads configuration, tokens and one kind of weights, all of one commit.
+/// Downloads configuration, vocabulary and one kind of weights, all from one commit.
 pub(super) fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
     let refused = |what: &str, e: &dyn Display| {
         Error::invalid(format!("{}@{}", name.id, name.revision), what, e)
@@ -45,7 +45,7 @@ pub(super) fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The small files first, so that a folder with weights has its configuration.
+/// The files to download. The small files come first, so that a folder with weights also has its configuration.
 fn wanted<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let mut files: Vec<&str> = names.iter().copied().filter(|name| SMALL.contains(name)).collect();
     let kind = WEIGHTS.iter().find(|(name, _)| names.contains(name));

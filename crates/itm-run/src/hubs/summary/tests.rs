@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::super::markdown;
 use super::*;
 
-/// A report of `hubness`, made up: two directions, and a hub with 4 wrong places, 3 of them deserved.
+/// A made-up report of `hubness`: two directions, and a hub with 4 wrong places, 3 of them deserved.
 fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     let plain = rows[0].1;
     let recalls =
@@ -25,7 +25,7 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     };
     let hub = json!({"item": 7, "name": "a|b", "count": 9, "first": 1, "wrong": 4, "deserved": 0.75,
                      "after": {"csls": 3}, "victims": []});
-    let top = rows[0].1 as u64 / 10; // of ten images one has this number of captions, nine have 4
+    let top = rows[0].1 as u64 / 10; // one of ten images has this count; nine have 4
     let histogram = json!({"method": "nns", "k": 10, "counts": [[4, 9], [top, 1]]});
     let side = |worst: Value| json!({"measures": [], "worst": worst, "histograms": [histogram]});
     let curve = json!({"label": "rgm", "direction": "i2t", "x": [1.0, 2.0, 10.0],
@@ -40,7 +40,7 @@ fn made_up(rows: &[(&str, f64, f64)]) -> Report {
     serde_json::from_value(report).unwrap()
 }
 
-/// Two seeds: means 301, 303 and 306; CSLS clear with the first seed, GM clearly below with both.
+/// Two seeds. CSLS is significantly above NNS with the first seed, GM significantly below with both.
 fn two_seeds() -> RowSummary {
     let reports = vec![
         made_up(&[
@@ -136,7 +136,7 @@ fn the_page_begins_with_the_verdict_and_says_when_models_are_weak() {
     assert_eq!(page.lines().filter(|line| line.starts_with("|-")).count(), 6, "{page}");
 }
 
-/// The report of another program, half a report, none: one line.
+/// Without a report nothing is known. A report in a folder below is read. Half a report is a one-line error.
 #[test]
 fn a_source_without_a_readable_report_is_one_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Captions as sentences beside captions as numbers.
+//! Captions as sentences, aligned with captions as numbers.
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use tags_dc::edits::{Edit, exchanged};
 use tags_dc::phrases::{Duplicates, Sentence, parse};
 use tags_dc::record::Kind;
 
-/// A caption as a sentence, and which of its numbers are a word's.
+/// A caption as a sentence, and the caption's numbers of each word.
 pub(super) struct Aligned {
     sentence: Sentence,
-    /// Of each word of the sentence, counted without a mark before the words.
+    /// The numbers of each word of the sentence, counted without a mark before the words.
     of_word: Vec<Range<usize>>,
     numbers: usize,
 }
 
 impl Aligned {
-    /// `all` are the words of the text as a row reads it, `spell` tells them of any text. `None` where the words of the sentence, each by
-    /// itself, differ from these, or there is none.
+    /// `all` are the words of the text as a row reads it; `spell` gives the words of any text. `None` if `all` is empty, or if the
+    /// words of the sentence, each spelled alone, differ from `all`.
     ///
     /// # Errors
-    /// Of `spell`.
+    /// The errors of `spell`.
     pub(super) fn new(
         text: &str,
         all: &[Word],
@@ -45,7 +45,8 @@ impl Aligned {
         Ok(fits.then_some(Self { sentence, of_word, numbers: end - mark }))
     }
 
-    /// The sentence with other tokens, `[CLS]` and `[SEP]` around both, spelled by `words`. `None` where nothing changed.
+    /// The sentence with the tokens `new` in place of `own`, spelled by `words`. Both have `[CLS]` and `[SEP]` around them. `None` if
+    /// nothing changed.
     pub(super) fn edited(&self, new: &[u32], own: &[u32], words: &[String]) -> Option<Edit> {
         let changed = self.of_word.iter().enumerate().filter_map(|(k, at)| {
             let at = at.start + 1..at.end + 1;
@@ -61,7 +62,7 @@ impl Aligned {
     }
 }
 
-/// The tokens of one word, as it would be written: word pieces as they are, words with a hyphen between them.
+/// The tokens of one word, as the word would be written: word pieces are joined, words get a hyphen between them.
 pub(super) fn spelled(tokens: &[u32], words: &[String]) -> String {
     let mut text = String::new();
     for &token in tokens {
@@ -82,7 +83,7 @@ pub(super) fn spelled(tokens: &[u32], words: &[String]) -> String {
 mod tests {
     use super::*;
 
-    /// Words of at most four letters a piece, behind a mark.
+    /// Words in pieces of at most four letters, after a mark.
     fn pieces(text: &str) -> Result<Vec<Word>> {
         let mut at = 1;
         let word = |text: &str| {
@@ -97,7 +98,7 @@ mod tests {
         Aligned::new(text, &pieces(text).unwrap(), &pieces).unwrap()
     }
 
-    /// By hand: parts of a word as they are, two words with a hyphen, and a sign between words as it is.
+    /// By hand: parts of a word are joined, two words get a hyphen, and a sign between words stays as it is.
     #[test]
     fn golden_words_of_tokens() {
         let words = ["run", "##ning", "-", "shoe", ""].map(String::from);
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(lists, [vec![1, 2], vec![3], vec![4, 5, 6], vec![8]]);
     }
 
-    /// A full stop is a word of the sentence, and stands in one with `log` here.
+    /// A full stop is a word of the sentence, but here it is in one word with `log`.
     #[test]
     fn other_words_than_the_captions_are_no_alignment() {
         assert!(read("A brown dog jumps over a log.").is_none());

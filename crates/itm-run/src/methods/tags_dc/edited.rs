@@ -11,7 +11,7 @@ use crate::report::Fluency;
 
 /// VSE-C's kinds.
 const KINDS: [Kind; 3] = [Kind::Noun, Kind::Numeral, Kind::Relation];
-/// Of the draws.
+/// Seed of the draws.
 const SEED: u64 = 0;
 
 /// A caption with one change.
@@ -19,16 +19,15 @@ const SEED: u64 = 0;
 pub(crate) struct Edited {
     /// Number of the caption.
     pub(crate) text: usize,
-    /// What was changed; `None` for the edit of a kind that was drawn too.
+    /// The kind of the edit; `None` if the kind was drawn.
     pub(crate) kind: Option<&'static str>,
     pub(crate) sentence: String,
 }
 
-/// One edit of each caption of a kind that is drawn among those it has, and one of every kind by itself. What may replace a noun is learnt
-/// from the training captions.
+/// For each caption, one edit of a drawn kind, and one edit of every kind. The training captions decide which noun may replace which.
 ///
 /// # Errors
-/// None that edits know; nor the writer's, because there is no writer here.
+/// Edits have no errors, and no writer can fail here.
 pub(crate) fn edited(train: &Part, part: &Part) -> Result<Vec<Edited>> {
     let parsed = |image| -> Vec<Sentence> {
         train.pairs.texts_of(image).iter().map(|&text| parse(&train.captions[text])).collect()
@@ -58,7 +57,7 @@ pub(crate) fn edited(train: &Part, part: &Part) -> Result<Vec<Edited>> {
     Ok(all)
 }
 
-/// What says how well sentences read: a model of the training captions.
+/// A language model of the training captions, which measures how well sentences read.
 pub(crate) struct Reader(Trigrams);
 
 impl Reader {
@@ -66,7 +65,7 @@ impl Reader {
         Self(Trigrams::fit(train.captions.iter().map(String::as_str)))
     }
 
-    /// Of these sentences; `None` of none.
+    /// The fluency of these sentences; `None` if there are none.
     pub(crate) fn fluency<'a>(
         &self,
         sentences: impl IntoIterator<Item = &'a str>,

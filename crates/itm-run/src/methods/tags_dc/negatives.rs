@@ -26,27 +26,27 @@ use crate::progress;
 use crate::run_dir::new_path;
 use crate::scenes::refuse_files;
 
-/// As `--captions` names the built-in world.
+/// The name of the built-in world in `--captions`.
 const SCENES: &str = "scenes";
-/// The world of the targets on Scenes; with a run its own.
+/// The world of the targets on Scenes; a run has a world of its own.
 const WORLD: (u64, Sizes) = (0, Sizes { train: 3000, val: 500, test: 1000, pixels: 96 });
 
-/// Captions, and what else is known of them.
+/// Captions, and what else is known about them.
 struct Given {
-    /// Whose negatives are written.
+    /// The captions to write negatives for.
     captions: Vec<Captions>,
     /// The name of each image in a data set.
     names: Vec<String>,
-    /// What teaches which noun may replace which.
+    /// Captions that teach which noun may replace which.
     training: Vec<Captions>,
-    /// As a reader would call them.
+    /// The name of the captions, for a reader.
     name: String,
     sha256: String,
-    /// Where it is known what is true.
+    /// The built-in world, which knows what is true.
     world: Option<Scenes>,
 }
 
-/// What `negatives.json` says.
+/// The contents of `negatives.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Summary {
     captions: String,
@@ -54,10 +54,10 @@ struct Summary {
     images: usize,
     read: usize,
     without_a_variant: usize,
-    /// Of edits.
+    /// The rules, if rules made the negatives.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<String>,
-    /// Of words that a model filled in.
+    /// The model, if a model filled in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<OfModel>,
     seed: u64,
@@ -67,7 +67,7 @@ struct Summary {
     command: String,
 }
 
-/// The model that filled in, and how.
+/// The model that filled in words, and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct OfModel {
     row: String,
@@ -82,16 +82,16 @@ struct OfModel {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 struct OfKind {
     written: usize,
-    /// Where it is known what is true.
+    /// How many are truly false, if the truth is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     truth: Option<Judged>,
 }
 
-/// Writes them; returns the folder. With a trained model it fills in the words, without one rules change the captions.
+/// Writes the negatives and returns their folder. A trained model fills in words; without a model, rules change the captions.
 ///
 /// # Errors
-/// If a file cannot be read or written, or holds no captions; if the model fills in no words or has none of the images; if the folder is
-/// not empty.
+/// If a file cannot be read or written, or has no captions; if the model cannot fill in words or has none of the images; if the folder
+/// is not empty.
 pub(crate) fn negatives(args: &cli::Negatives, trained: Option<&Trained>) -> Result<PathBuf> {
     let folder = args.out.clone().unwrap_or_else(|| new_path("negatives"));
     refuse_files(&folder)?;
@@ -121,7 +121,7 @@ pub(crate) fn negatives(args: &cli::Negatives, trained: Option<&Trained>) -> Res
     Ok(folder)
 }
 
-/// Records, and what is to be told of them.
+/// Records, and what the summary says about them.
 struct Made {
     records: Vec<Record>,
     counts: Counts,
@@ -194,7 +194,7 @@ impl Given {
         if args.captions == Path::new(SCENES) {
             let world = trained.map_or(Some(WORLD), |trained| trained.world);
             let Some(world) = world else {
-                let expected = "a file: the run is of other data";
+                let expected = "a file, because the run has other data";
                 return Err(Error::invalid("--captions", expected, SCENES));
             };
             return Ok(Self::scenes(world));

@@ -1,4 +1,4 @@
-//! The sentences that a TAGS-DC makes of a caption, word by word.
+//! The sentences that TAGS-DC makes from a caption, word by word.
 
 use std::any::Any;
 
@@ -11,35 +11,35 @@ use tags_dc::train::{Judged, TagsDc};
 use super::aligned::{Aligned, spelled};
 use crate::report::{JudgedCaption, JudgedText};
 
-/// A sentence that is made of a caption.
+/// A sentence that is made from a caption.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sentence {
-    /// As it would be written.
+    /// The sentence as it would be written.
     pub(crate) text: String,
-    /// Whether it scores below its caption.
+    /// Whether the sentence scores below its caption.
     pub(crate) below: bool,
-    /// Word by word. Whether the image denies it is not known here.
+    /// The sentence word by word. It is not known here whether the sentence is false of the image.
     pub(crate) judged: JudgedCaption,
 }
 
-/// Of the draws.
+/// Seed of the draws.
 const SEED: u64 = 0;
 
 /// A caption of a split, as a model reads it.
 #[derive(Clone, Copy)]
 pub(crate) struct Caption<'a> {
     pub(crate) items: Items<'a>,
-    /// Its number.
+    /// The caption's number.
     pub(crate) text: usize,
-    /// As it is written.
+    /// The caption as it is written.
     pub(crate) caption: &'a str,
-    /// The word or word piece of each number; `None` where a caption is a set of stems.
+    /// The word or word piece of each number; `None` if a caption is a set of stems.
     pub(crate) words: Option<&'a [String]>,
-    /// The words of a text, and which of its numbers stand for each.
+    /// The words of a text, each with its range of the text's numbers.
     pub(crate) spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
 
-/// The sentences that a model in training makes of a caption; `None` where it makes none.
+/// The sentences that a model in training makes from a caption; `None` if it makes none.
 ///
 /// # Errors
 /// If an item cannot be read, or the caption cannot be split into words.
@@ -66,7 +66,7 @@ pub(crate) fn sentences(method: &dyn Method, of: Caption) -> Result<Option<Vec<S
     Ok(Some(pool.negatives.iter().filter_map(made).collect()))
 }
 
-/// A caption of a split beside any of its images; `None` if the model judges no words and makes no sentences.
+/// A caption of a split, judged beside any image of the split; `None` if the model is not TAGS-DC, or a caption is a set of stems.
 ///
 /// # Errors
 /// If an item cannot be read, or the caption cannot be split into words.
@@ -85,7 +85,7 @@ pub(crate) fn judged(
     Ok(Some(shown(&judged[0], &tokens, &written, words)))
 }
 
-/// A sentence of as many tokens as the caption, whose tokens are `own` and whose words are `written`.
+/// A sentence with as many tokens as its caption. The caption has the tokens `own` and the words `written`.
 fn shown(sentence: &Judged, own: &[u32], written: &[Word], words: &[String]) -> JudgedCaption {
     let mark = written.first().map_or(0, |word| word.pieces.start);
     let mut number = 0..;
@@ -120,12 +120,12 @@ mod tests {
     use super::*;
     use crate::methods::tags_dc::tests::config;
 
-    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`, which are spelled as nothing, and pieces.
+    /// `[PAD] [UNK] [CLS] [SEP] [MASK]`, whose spelling is empty, and word pieces.
     const PIECES: [&str; 12] = ["", "", "", "", "", "a", "dog", "run", "##s", "cat", "sleep", "."];
 
-    /// Each piece a word, but `##s` a part of the one before it.
+    /// Each piece is a word, except that `##s` is part of the word before it.
     fn spell(text: &str) -> Result<Vec<Word>> {
-        let mut at = 1; // behind [CLS]
+        let mut at = 1; // after [CLS]
         let word = |word: &str| {
             let n = 1 + usize::from(word.ends_with('s'));
             at += n;
@@ -134,7 +134,7 @@ mod tests {
         Ok(text.replace('.', " .").split_whitespace().map(word).collect())
     }
 
-    /// What a small model says of `a dog runs.` beside its image.
+    /// Asks a small model about `a dog runs.` beside its image.
     fn asked<T>(ask: impl Fn(&dyn Method, Caption) -> Result<T>, spell: Spell) -> Result<T> {
         let mut config = config();
         (config.model.layers, config.model.heads, config.model.embed_dim) = (1, 2, 8);
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// A caption that cannot be split is an error, and not a row that judges no words.
+    /// A caption that cannot be split is an error; it does not count as a row that judges no words.
     #[test]
     fn an_error_of_spelling_is_told() {
         let broken = |text: &str| Err(Error::invalid("caption", "word pieces", text));

@@ -7,7 +7,7 @@ fn page() -> String {
     render(&sample::input(24.3, -5.5, &[1, 2, 3]))
 }
 
-/// Writes the made-up report as a page where `ITM_PAGE` says, to be looked at.
+/// Writes the page of the made-up report to the file that `ITM_PAGE` names, for a person to look at.
 #[test]
 fn a_page_to_look_at() {
     if let Some(path) = std::env::var_os("ITM_PAGE") {
@@ -15,7 +15,7 @@ fn a_page_to_look_at() {
     }
 }
 
-/// The same of a method that compares words with regions: its effects beside its patches, and moments of word scores.
+/// The made-up report with a method that compares words with regions: it adds word effects and moments of word scores.
 fn of_regions() -> ReportInput {
     let mut input = sample::input(24.3, -5.5, &[1, 2, 3]);
     input.figures.word_maps.push(sample::effects());
@@ -93,7 +93,7 @@ fn parameters_and_epochs_are_drawn() {
     input.report.rows[2].truth.as_mut().unwrap().epochs = vec![draws(1), draws(2)];
     let page = render(&input);
     assert_eq!(page.matches("<figure>").count(), before + 2 + 1);
-    // Shares of 0.01 to 0.3 stand on an axis in percent.
+    // The axis for shares of 0.01 to 0.3 is in percent.
     let shares =
         page.split("<figcaption>").find(|f| f.starts_with("Full: negatives that are")).unwrap();
     assert!(shares.contains(">\n30\n<") && !shares.contains(">\n0.3\n<"), "{shares}");
@@ -102,7 +102,8 @@ fn parameters_and_epochs_are_drawn() {
     assert!(page.contains("FNE paper</span>") && !page.contains("NaN"));
 }
 
-/// Of 100 items 90 are in 1 list and 10 in 100: (0, log₁₀ 0.9) and (2, −1). A row that is not in the report is not drawn.
+/// 90 of 100 items are in 1 list, 10 are in 100 lists: (0, log₁₀ 0.9) and (2, −1). A row that is not in the report is
+/// not drawn.
 #[test]
 fn distributions_are_drawn_on_logarithms() {
     use hubness::Direction;
@@ -164,7 +165,7 @@ fn the_badge_says_what_the_verdict_says() {
     assert_eq!(badge(-9.0, 5.5), "below\"><strong>The claim does not hold.");
 }
 
-/// Changing one direction's recalls or intervals changes that direction's figure alone.
+/// Changing one direction's recalls or intervals changes only that direction's figure.
 #[test]
 fn each_direction_has_its_own_bars() {
     let bars = |report: &Report| {

@@ -20,15 +20,15 @@ pub struct Spread {
 pub struct RowHubs {
     /// The row.
     pub row: String,
-    /// Skewness of N_1, N_5 and N_10, both directions, summed.
+    /// Sum of the skewness of N_1, N_5 and N_10 over both directions.
     pub hs_sum: Spread,
-    /// The paper's on the same data; `null` on other data or if not printed.
+    /// The paper's sum on the same data; `null` on other data or if not printed.
     pub paper_hs_sum: Option<f64>,
     /// N_1 and N_10, both directions.
     pub counts: Vec<HubCounts>,
 }
 
-/// N_k of a direction: how many queries have an item among their k nearest. Items that no query has count 0.
+/// N_k of a direction: how many queries have an item among their k nearest. An item in no list has count 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HubCounts {
@@ -38,7 +38,7 @@ pub struct HubCounts {
     pub k: usize,
     /// Skewness.
     pub skewness: Spread,
-    /// Share of all answers that would have to move for every item to have as many.
+    /// Share of all answers that would have to move so that all items have equal counts.
     pub robin_hood: Spread,
     /// Share of items in no list.
     pub never: Spread,
@@ -50,7 +50,7 @@ pub struct HubCounts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HubDifference {
-    /// The row that is expected to have fewer.
+    /// The row that is expected to have fewer hubs.
     pub row: String,
     /// The row subtracted from it.
     pub minus: String,
@@ -78,7 +78,7 @@ pub struct Distribution {
     pub direction: Direction,
     /// k.
     pub k: usize,
-    /// A curve each.
+    /// One curve per row.
     pub rows: Vec<DistributionOf>,
 }
 

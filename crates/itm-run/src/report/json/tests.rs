@@ -7,7 +7,7 @@ fn reads_back_what_it_wrote() {
     assert_eq!(Report::from_json(&report.to_json().unwrap()).unwrap(), report);
 }
 
-/// The keys other programs rely on, at their places.
+/// The keys that other programs rely on, at their places.
 #[test]
 fn keys_of_the_schema() {
     let mut report = sample::report(24.3, -5.5, &[1, 2, 3]);

@@ -1,4 +1,4 @@
-//! What only data with a complete truth can tell.
+//! Measures that need data with a complete truth.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ pub struct Truth {
     /// Area under the ROC curve of the posterior as a detector of false negatives, on
     /// candidates that survive the margin cut. The prior does not change it.
     pub posterior_auc: Option<f64>,
-    /// Brier skill of the posterior at the config's prior against always saying the base rate:
-    /// 1 is perfect, 0 no better than the base rate, negative worse.
+    /// Brier skill of the posterior at the config's prior, against a constant forecast of the
+    /// base rate: 1 is perfect, 0 is no better than that forecast, a negative value is worse.
     pub brier_skill: Option<f64>,
     /// The prior of `brier_skill`, the paper's p: 1e-4.
     pub prior: Option<f64>,
     /// Brier skill with the base rate itself as the prior.
     pub brier_skill_at_base_rate: Option<f64>,
-    /// Share of those candidates that are truly false negatives.
+    /// Share of false negatives among the candidates that survive the margin cut.
     pub base_rate: Option<f64>,
     /// Candidates behind these numbers, summed over seeds.
     pub candidates: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Truth {
     pub draws: Option<u64>,
     /// Reliability of the posterior: one entry per prior.
     pub reliability: Vec<Reliability>,
-    /// The share if other ways of drawing took from the same candidates, by name.
+    /// The same share for other ways of drawing from the same candidates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other_true_shares: BTreeMap<String, f64>,
     /// The shares epoch by epoch.
@@ -55,7 +55,7 @@ pub struct Truth {
     /// Whether the region that a word attends to most is what the word names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounding: Option<Pointing>,
-    /// Whether the row separates words that an image does not meet from the others.
+    /// Whether the row separates words that do not match an image from words that match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<Mismatch>,
     /// Share of the synthetic sentences with a meaning that are false of their images.
@@ -64,10 +64,10 @@ pub struct Truth {
     /// Share of the changed words of these false sentences that the model calls mismatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wod_accuracy: Option<Share>,
-    /// Share of the same words for which it proposes the caption's word.
+    /// Share of the same words for which the model proposes the caption's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub woc_accuracy: Option<Share>,
-    /// What else is known of these sentences.
+    /// Further measures of these sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<SyntheticSentences>,
 }
@@ -76,26 +76,26 @@ pub struct Truth {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticSentences {
-    /// Share that are no sentences of the world: nobody can say whether they are false.
+    /// Share that are not sentences of the built-in world: nobody can say whether they are false.
     pub unparsed: Share,
-    /// Share of truly false ones among those with one changed word, by what that word says.
+    /// Share of truly false sentences among the sentences with one changed word, by the kind of that word.
     pub by_kind: BTreeMap<String, Share>,
     /// Share of the unchanged words of false sentences that the model calls matched.
     pub kept_words_match: Option<Share>,
     /// Share that the model scores below their captions.
     pub scored_below: Option<Share>,
-    /// How they read, by a trigram model of the training captions: the mean over seeds.
+    /// Fluency of the sentences under a trigram model of the training captions, mean over seeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fluency: Option<Fluency>,
 }
 
-/// Share of words whose closest patch, or region of most attention, is where one of the word's boxes is, over all test images.
+/// Share of words whose closest patch or most attended region hits one of the word's boxes, over all test images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pointing {
     /// In annotated pairs.
     pub annotated: Pointed,
-    /// In one false negative a caption; `null` if there is none.
+    /// In one false negative per caption; `null` if there is none.
     pub false_negatives: Option<Pointed>,
 }
 
@@ -105,11 +105,11 @@ pub struct Pointing {
 pub struct Pointed {
     /// Share of the words that have a box, over all seeds.
     pub share: f64,
-    /// The same share of a patch or region that is drawn at random.
+    /// The same share for a patch or region that is drawn at random.
     pub chance: f64,
     /// 95 % interval `[lo, hi]` of `share`: bootstrap over test images and seeds.
     pub ci95: [f64; 2],
-    /// Words with a box: pairs and words of one seed.
+    /// Number of words with a box over all pairs of one seed.
     pub words: u64,
     /// Share of the words that attend to no region, over all seeds; each counts as off target.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -120,15 +120,15 @@ fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
-/// Words that an image does not meet beside words that it meets, by the kind of image.
+/// Words that do not match an image beside words that match, by the kind of image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mismatch {
-    /// In annotated pairs, where every word is met.
+    /// In annotated pairs, where every word matches.
     pub own: Detected,
     /// Each caption with the image of the highest score among the images that it is false of.
     pub hardest: Detected,
-    /// Each caption with a random one of these.
+    /// Each caption with a random image that it is false of.
     pub random: Detected,
 }
 
@@ -136,17 +136,17 @@ pub struct Mismatch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detected {
-    /// By what a word takes from the score; `null` if words take nothing, or one kind of words is missing.
+    /// By what a word takes from the score; `null` if words have no such effect or one kind of words is missing.
     pub by_negative_effect: Option<Auc>,
-    /// By the cosine of a word's best region alone.
+    /// Only by the cosine of a word's best region.
     pub by_best_region: Option<Auc>,
     /// Share of mismatched words that take something from the score, over all seeds.
     pub mismatched_losing: Option<f64>,
-    /// Share of matched words that do, by mistake.
+    /// Share of matched words that take something from the score by mistake.
     pub matched_losing: Option<f64>,
     /// Mismatched words behind these numbers, summed over seeds.
     pub mismatched: u64,
-    /// Matched words, objects and backgrounds; words of function are neither.
+    /// Matched words: objects and backgrounds. Function words are neither matched nor mismatched.
     pub matched: u64,
 }
 
@@ -160,7 +160,7 @@ pub struct Auc {
     pub ci95: [f64; 2],
 }
 
-/// Drawn negatives of one epoch that were truly false ones, means over seeds.
+/// Shares of false negatives among the negatives of one epoch, means over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochDraws {
@@ -172,14 +172,14 @@ pub struct EpochDraws {
     pub uniform: f64,
     /// The same share if the hardest candidate per row were taken.
     pub hardest: f64,
-    /// The same share of other ways to draw, by name; missing where they were not known yet.
+    /// The same share for other ways to draw, by name; a way is missing where its share was not known yet.
     pub others: BTreeMap<String, f64>,
     /// Precision and recall of the posterior: one entry per prior and threshold; nothing where there is no posterior.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detection: Vec<DetectionAt>,
 }
 
-/// "This is a false negative", said of candidates whose posterior exceeds a threshold.
+/// Candidates whose posterior exceeds a threshold are flagged as false negatives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionAt {
@@ -191,13 +191,13 @@ pub struct DetectionAt {
     pub threshold: f64,
     /// Share of candidates that are flagged.
     pub flagged: f64,
-    /// Share of true pairs among these; `null` if there are none.
+    /// Share of true pairs among the flagged candidates; `null` if there are none.
     pub precision: Option<f64>,
     /// Share of true pairs that are flagged; `null` without true pairs.
     pub recall: Option<f64>,
 }
 
-/// Whether candidates given probability x are false negatives x of the time.
+/// Whether a share x of the candidates with predicted probability x are false negatives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reliability {

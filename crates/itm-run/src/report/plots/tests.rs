@@ -6,7 +6,7 @@ fn sound(figure: Option<Figure>) {
     let svg = figure.expect("a figure").svg.into_string();
     assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("#FE"), "{svg}");
     for element in svg.split('<') {
-        // A point that overflowed the canvas's integers would stand far outside.
+        // A point that overflowed the canvas's integers would lie far outside the canvas.
         let numbers = element.split(|c: char| !c.is_ascii_digit());
         for n in numbers.filter(|n| !n.is_empty() && !element.starts_with("text")) {
             assert!(n.len() <= 5, "{element}");
@@ -43,7 +43,7 @@ fn odd_data_draws_soundly() {
     sound(reliability("r".into(), &[Reliability { name: "p".into(), prior: 0.1, bins }]));
 }
 
-/// A line a seed and one for their mean; rows without epochs are levels of the recall alone.
+/// One line per seed and one for their mean. Rows without epochs are levels in the recall figure only.
 #[test]
 fn courses_have_their_seeds_and_levels() {
     let input = sample::input(24.3, -5.5, &[1, 2]);
@@ -76,7 +76,7 @@ fn histograms_share_out_all_values() {
     );
 }
 
-/// The ticks of seeds and the interval of a row stand at its own numbers.
+/// A row's seed ticks and interval follow the row's own numbers.
 #[test]
 fn estimates_are_those_of_their_rows() {
     let report = sample::report(24.3, -5.5, &[1, 2]);
@@ -94,7 +94,7 @@ fn estimates_are_those_of_their_rows() {
     assert!(!figure.svg.clone().into_string().contains("chance<"));
 }
 
-/// By hand: the last moments stand in the legend; a density of deviation 0.1 is 1 / (0.1 √2π) = 3.989 at its mean.
+/// By hand: the legend shows the last moments; a density of deviation 0.1 is 1 / (0.1 √2π) = 3.989 at its mean.
 #[test]
 fn word_scores_are_drawn_where_their_moments_are() {
     let mut input = sample::input(24.3, -5.5, &[1, 2]);
@@ -105,7 +105,7 @@ fn word_scores_are_drawn_where_their_moments_are() {
         numbers.insert((*name).to_owned(), vec![(1.0, first), (2.0, first + 0.1)]);
     }
     let figures = words(&input.report, &input.figures);
-    assert_eq!(figures.len(), 2, "of the row and seed that tell them");
+    assert_eq!(figures.len(), 2, "of the row with these numbers");
     let labels = |figure: &Figure| format!("{:?}", figure.legend);
     for part in
         ["matched words: μ 0.400, σ 0.300", "mismatched words: μ 0.200, σ 0.350", "t: 0.300"]
@@ -115,7 +115,7 @@ fn word_scores_are_drawn_where_their_moments_are() {
     assert!(labels(&figures[1]).contains("t_s") && figures[1].title.starts_with("Full, seed 1"));
     assert!((normal(0.0, 0.1) - 3.989_423).abs() < 1e-6 && normal(0.1, 0.1) < normal(0.0, 0.1));
     assert_eq!(shifted(&[(1.0, 0.5)], &[(1.0, 0.2)], -1.0), [(1.0, 0.3)]);
-    // Without a boundary of inference, and without a spread.
+    // First without the boundary of inference, then without a deviation.
     let numbers = &mut input.figures.curves[0].numbers;
     numbers.remove("t_s");
     assert_eq!(words(&input.report, &input.figures).len(), 2);

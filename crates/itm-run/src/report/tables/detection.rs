@@ -1,4 +1,4 @@
-//! Drawn negatives over epochs, and how well the posterior names the false ones.
+//! Drawn negatives over epochs, and how well the posterior finds the false ones.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use itm_report::table::{Role, Table};
 use super::trained;
 use crate::report::json::{DetectionAt, EpochDraws, Report, Row};
 
-/// The claim's row epoch by epoch, or the first row that has epochs; `None` without any.
+/// The epochs of the claim's row, or of the first row that has epochs; `None` if no row has epochs.
 pub(in crate::report) fn epochs(report: &Report) -> Option<Table> {
     let (row, epochs) = watched(report)?;
     let others: BTreeSet<&String> = epochs.iter().flat_map(|e| e.others.keys()).collect();
     let title = format!("{}: drawn negatives that were false, by epoch", row.name);
     let mut t = by_epoch(title, epochs).noted(
-        "Share of true pairs among the negatives, mean over seeds; the other columns are what other \
-         ways to draw are expected to take from the same candidates. A preset has no share as long \
-         as it has no posterior.",
+        "Share of true pairs among the negatives, mean over seeds. The other columns are the expected \
+         shares of other ways to draw from the same candidates. A preset has no share before it has \
+         a posterior.",
     );
     t.column("as drawn", epochs.iter().map(|e| share(e.drawn)));
     t.column("uniform", epochs.iter().map(|e| share(e.uniform)));
@@ -27,7 +27,7 @@ pub(in crate::report) fn epochs(report: &Report) -> Option<Table> {
     Some(t)
 }
 
-/// The claim's row, or the first that has epochs, with them.
+/// The claim's row, or else the first row that has epochs, with its epochs.
 fn watched(report: &Report) -> Option<(&Row, &[EpochDraws])> {
     let claimed = report.row(&report.claim.row).into_iter();
     let rows = claimed.chain(&report.rows);
@@ -35,7 +35,7 @@ fn watched(report: &Report) -> Option<(&Row, &[EpochDraws])> {
     found.find(|(_, epochs)| !epochs.is_empty())
 }
 
-/// Precision and recall of "this is a false negative" by epoch, at the configured prior; of the row of [`epochs`].
+/// Precision and recall of "this is a false negative" by epoch, at the configured prior, for the row of [`epochs`].
 pub(in crate::report) fn detection_epochs(report: &Report) -> Option<Table> {
     let (row, epochs) = watched(report)?;
     let prior = epochs.iter().find_map(|e| Some(e.detection.first()?.name.as_str()))?;
@@ -43,7 +43,7 @@ pub(in crate::report) fn detection_epochs(report: &Report) -> Option<Table> {
     let of_epochs: Vec<Vec<&DetectionAt>> = detections.map(Iterator::collect).collect();
     let title = format!("{}: false negatives named by the posterior, by epoch", row.name);
     let mut t = by_epoch(title, epochs)
-        .noted(format!("At {prior}, mean over seeds; as below, which is of the last epoch."));
+        .noted(format!("At {prior}, mean over seeds. The next table is of the last epoch."));
     thresholds(&mut t, of_epochs.concat().as_slice(), &of_epochs);
     Some(t)
 }
@@ -76,9 +76,9 @@ pub(in crate::report) fn detection(report: &Report) -> Option<Table> {
         }
     }
     let mut t = Table::new("False negatives named by the posterior", "row, prior", names).noted(
-        "Among candidates that survive the margin cut, over the last epoch: flagged is what has a \
-         posterior above λ. Precision: share of true pairs among those flagged; recall: share of true \
-         pairs that are flagged.",
+        "Among candidates that survive the margin cut, over the last epoch. A candidate is flagged if \
+         its posterior is above λ. Precision: share of true pairs among the flagged candidates; \
+         recall: share of true pairs that are flagged.",
     );
     thresholds(&mut t, &first, &lines);
     Some(t)

@@ -6,7 +6,7 @@ use itm_report::table::Table;
 use super::of_rows;
 use crate::report::json::{EditedCaptions, Fluency, Report};
 
-/// How often each row scores an edited caption below the caption; `None` where no row was asked.
+/// How often each row scores an edited caption below the caption; `None` if no row has such scores.
 pub(in crate::report) fn edited(report: &Report) -> Option<Table> {
     let found = || report.rows.iter().map(|row| row.edited.as_ref());
     let first = found().flatten().next()?;
@@ -15,7 +15,7 @@ pub(in crate::report) fn edited(report: &Report) -> Option<Table> {
     let note = format!(
         "One word, number or relation of each test caption is changed by VSE-C's rules, which makes most captions false of their image. \
          Below: share of the changed captions that score below the caption with the same image; a tie counts against the row. {} captions \
-         have no such change. By kind: one change of this kind in every caption that has one. Interval: bootstrap over images and seeds. Mean perplexity by a trigram model of the training captions, which stands in for \
+         have no such change. By kind: one change of this kind in every caption that allows it. Interval: bootstrap over images and seeds. Mean perplexity by a trigram model of the training captions, which stands in for \
          GPT-2: captions {}, changed captions {}.",
         count(first.without),
         read(&first.fluency_of_captions),

@@ -12,9 +12,9 @@ pub(in crate::report) fn hubs(report: &Report) -> Option<Table> {
     let first = rows().next()?;
     let lines = rows().map(|row| (row.row.as_str(), of(report, row)));
     let mut t = Table::new("Hubs: skewness", "row", lines).noted(
-        "N_k of an item: how many queries have it among their k nearest, 0 included; the more skewed, \
-         the more of a hub. hs-sum: N_1, N_5 and N_10, both directions, summed. Mean over seeds (and \
-         folds) ± standard deviation over seeds. Lower is better.",
+        "N_k of an item: how many queries have it among their k nearest, 0 included. A larger skewness \
+         means stronger hubs. hs-sum: the sum over N_1, N_5, N_10 and both directions. Mean over seeds \
+         (and folds) ± standard deviation over seeds. Lower is better.",
     );
     t.column("hs-sum", rows().map(|row| spread(row.hs_sum, 2)));
     if rows().any(|row| row.paper_hs_sum.is_some()) {
@@ -28,14 +28,14 @@ pub(in crate::report) fn hubs(report: &Report) -> Option<Table> {
     Some(t)
 }
 
-/// What else there is to say of N_1 and N_10, a line for each row, direction and k.
+/// Further measures of N_1 and N_10, one line per row, direction and k.
 pub(in crate::report) fn hub_counts(report: &Report) -> Option<Table> {
     report.hubs.first()?;
     let all = || report.hubs.iter().flat_map(|row| row.counts.iter().map(move |c| (row, c)));
     let name = |row: &RowHubs, c: &HubCounts| format!("{}, N_{} {}", row.row, c.k, c.direction);
     let lines = all().map(|(row, c)| (name(row, c), of(report, row)));
     let mut t = Table::new("Hubs: counts", "row", lines).noted(
-        "Robin Hood: the share of all answers that would have to move for every item to have as many. \
+        "Robin Hood: the share of all answers that would have to move so that all counts are equal. \
          In no list: items that no query has among its k nearest. Largest: the largest N_k.",
     );
     t.column("skewness", all().map(|(_, c)| spread(c.skewness, 2)));

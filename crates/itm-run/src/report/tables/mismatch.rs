@@ -1,4 +1,4 @@
-//! Whether a row separates words that an image does not meet from the others.
+//! Whether a row separates words that do not match an image from words that match.
 
 use itm_report::format::{count, decimals, share};
 use itm_report::table::Table;
@@ -6,16 +6,16 @@ use itm_report::table::Table;
 use super::of_rows;
 use crate::report::json::{Auc, Detected, Mismatch, Report};
 
-/// AUC by the negative effect and by the best region alone, by kind of image; `None` where no row has words with effects and a
-/// truth.
+/// AUC by the negative effect and by the best region, for each kind of image; `None` if no row has a truth and words
+/// with effects.
 pub(in crate::report) fn mismatch(report: &Report) -> Option<Table> {
     let found = || report.rows.iter().map(|row| row.truth.as_ref()?.mismatch.as_ref());
     found().find_map(|m| m)?;
-    let mut t = of_rows(report, "Mismatched words told from matched ones").noted(
-        "AUC over the words of the test split that say something of an image: mismatched words against words that an object or \
-         the background meets; 0.5 is chance. By effect: by what a word takes from the score; by cosine: by its best region \
-         alone. Losing: share of the words that take something from the score. A caption is false of a wrong image: \
-         the one of the highest score, and a random one. In its own image every word is met. Mean over seeds; \
+    let mut t = of_rows(report, "Mismatched words against matched words").noted(
+        "AUC over the words of the test split that say something about an image: mismatched words against words that match an \
+         object or the background; 0.5 is chance. By effect: by what a word takes from the score; by cosine: by the word's best \
+         region alone. Losing: share of the words that take something from the score. A wrong image is one that the caption is \
+         false of: the highest-scoring one, or a random one. In the caption's own image every word matches. Mean over seeds; \
          interval: bootstrap over images and seeds.",
     );
     type Of = fn(&Mismatch) -> &Detected;

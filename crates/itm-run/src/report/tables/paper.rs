@@ -1,4 +1,4 @@
-//! What the paper printed, and its differences beside ours.
+//! The paper's printed numbers, and the paper's differences beside ours.
 
 use itm_report::format::{interval, points, signed};
 use itm_report::table::{Role, Table};
@@ -31,8 +31,8 @@ pub(in crate::report) fn paper(report: &Report) -> Option<Table> {
     Some(t)
 }
 
-/// Differences of rSum between the claim's row and the others, paper beside here; `None` when the
-/// paper's data was measured itself, or fewer than two of its rows were run.
+/// Differences of rSum between the claim's row and the other rows, in the paper and here. `None` if
+/// the run measured the paper's own data, or ran fewer than two of the paper's rows.
 pub(in crate::report) fn paper_differences(report: &Report) -> Option<Table> {
     let reference = report.paper_reference.as_ref()?;
     let method = &report.claim.row;

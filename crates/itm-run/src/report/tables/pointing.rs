@@ -6,23 +6,23 @@ use itm_report::table::Table;
 use super::of_rows;
 use crate::report::json::{Pointed, Pointing, Report, Row};
 
-/// Pointing of every row, in annotated pairs and in false negatives; `None` where nothing has patches and a truth.
+/// Pointing of every row, in annotated pairs and in false negatives; `None` if no row has patches and a truth.
 pub(in crate::report) fn pointing(report: &Report) -> Option<Table> {
     let note = "Share of words whose closest patch (cosine of last hidden states) has its centre in a box of \
-                an object that the word is about, over words that have one, on the test split. By chance: a \
-                patch drawn at random. False negatives: each caption with the next image that it is true of \
-                and not annotated with. Interval: bootstrap over images and seeds.";
+                an object that the word is about, over words that have such a box, on the test split. By chance: \
+                a patch drawn at random. False negatives: each caption with the next image that it is true of \
+                but not annotated with. Interval: bootstrap over images and seeds.";
     of_words(report, ["Words that point at what they name", note], |row| {
         row.truth.as_ref()?.pointing.as_ref()
     })
 }
 
-/// The same of regions that words attend to.
+/// The same table for the regions that words attend to.
 pub(in crate::report) fn grounding(report: &Report) -> Option<Table> {
-    let note = "Share of words whose region of most attention has an IoU of at least 0.5 with a box of an object \
-                that the word is about, over words that have one, on the test split; idle words attend to no region and \
-                hit nothing. By chance: a region drawn at random. False negatives: each caption with the next image that \
-                it is true of and not annotated with. Interval: bootstrap over images and seeds.";
+    let note = "Share of words whose most attended region has an IoU of at least 0.5 with a box of an object \
+                that the word is about, over words that have such a box, on the test split. Idle words attend to no region \
+                and hit nothing. By chance: a region drawn at random. False negatives: each caption with the next image \
+                that it is true of but not annotated with. Interval: bootstrap over images and seeds.";
     of_words(report, ["Words that attend to what they name", note], |row| {
         row.truth.as_ref()?.grounding.as_ref()
     })

@@ -15,10 +15,10 @@ pub(in crate::report) fn rescored(report: &Report) -> Option<Table> {
     let mut t = Table::new("Re-scored for hubs", "row", lines).noted(
         "NNS: nearest neighbours, as in the tables above. Transductive: the correction saw the scores \
          of all test queries, which nearest neighbours do not. Interval: the smallest that holds each \
-         seed's 95 % interval of the difference (bootstrap over test images). p: the largest of the \
-         seeds' (paired randomisation over images, Holm's correction). Above, below: seeds (seeds and \
-         folds, where the split has folds) with p < 0.05. Skewness: of N_1, N_5 and N_10, both \
-         directions, summed. λ of RGM: chosen on the validation split, for R@1/R@5/R@10.",
+         seed's 95 % interval of the difference (bootstrap over test images). p: the largest p of a \
+         seed (paired randomisation over images, Holm's correction). Above, below: seeds (seeds and \
+         folds, where the split has folds) with p < 0.05. Skewness: the sum over N_1, N_5, N_10 and \
+         both directions. λ of RGM: chosen on the validation split, for R@1/R@5/R@10.",
     );
     let seen = |r: &Rescored| if r.transductive { "transductive" } else { "inductive" };
     t.column("seen", all().map(seen));

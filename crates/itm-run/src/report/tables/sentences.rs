@@ -1,4 +1,4 @@
-//! Sentences that models make of captions, against the truth.
+//! Sentences that models make from captions, against the truth.
 
 use itm_report::format::{interval, points, share};
 use itm_report::table::Table;
@@ -11,10 +11,11 @@ pub(in crate::report) fn sentences(report: &Report) -> Option<Table> {
     let found = || report.rows.iter().map(|row| row.truth.as_ref());
     found().find_map(|truth| truth?.synthetic.as_ref())?;
     let mut t = of_rows(report, "Synthetic sentences").noted(
-        "Negatives that each row makes of the test captions without noise. Truly false: of those that are sentences of the world, the \
-         share that the image denies. Below caption: score below the caption's. Seen: changed words of false sentences that the model \
-         says do not match; kept: the other words there that it says match. Corrected: changed words for which it proposes the \
-         caption's own. Perplexity: mean over sentences, by a trigram model of the training captions. Interval: bootstrap over images and seeds.",
+        "Negatives that each row makes from the test captions, without noise. Truly false: share that the image denies, among sentences \
+         of the world. Below caption: share that scores below the caption. Seen: share of the changed words of false sentences that the \
+         model calls mismatched; kept: share of the other words that it calls matched. Corrected: share of the changed words for which \
+         it proposes the caption's word. Perplexity: mean over sentences, by a trigram model of the training captions. Interval: bootstrap \
+         over images and seeds.",
     );
     type Of = fn(&Truth) -> Option<&Share>;
     let columns: [(&str, Of, bool); 6] = [
@@ -43,7 +44,7 @@ pub(in crate::report) fn sentences(report: &Report) -> Option<Table> {
     Some(t)
 }
 
-/// Truly false sentences by what their one changed word says.
+/// Truly false sentences, by the kind of their one changed word.
 pub(in crate::report) fn sentences_by_kind(report: &Report) -> Option<Table> {
     let found =
         || report.rows.iter().map(|row| Some(&row.truth.as_ref()?.synthetic.as_ref()?.by_kind));
@@ -55,7 +56,7 @@ pub(in crate::report) fn sentences_by_kind(report: &Report) -> Option<Table> {
         report,
         "Synthetic sentences that are truly false, by the word that changed",
     )
-    .noted("Of sentences of the world with one changed word; in parentheses how many there are.");
+    .noted("Only sentences of the world with one changed word; their number is in parentheses.");
     for kind in kinds {
         let each = found().map(|by_kind| by_kind?.get(kind));
         let text = |s: &Share| format!("{} ({})", share(s.value), s.of);

@@ -55,7 +55,7 @@ fn the_best_is_marked_and_equals_share_it() {
         lines.map(|(line, _)| line.0.clone()).collect()
     };
     assert_eq!(best(&report), [CCA]);
-    report.rows[2].measured.rsum = 317.49; // written 317.5, as CCA's
+    report.rows[2].measured.rsum = 317.49; // printed as 317.5, like CCA
     assert_eq!(best(&report), [CCA, "Full"]);
     report.rows.truncate(1);
     assert!(best(&report).is_empty());

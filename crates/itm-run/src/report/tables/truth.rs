@@ -1,4 +1,4 @@
-//! Tables that only data with a complete truth has.
+//! Tables that need data with a complete truth.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(in crate::report) fn truth(report: &Report) -> Option<Table> {
     let mut t = of_rows(report, "Against the complete truth").noted(
         "mAP@R and R-precision: mean of both directions, all true items counted. Posterior: as a \
          detector of false negatives among candidates that survive the margin cut; AUC 0.5 is \
-         guessing, Brier skill 0 is always saying the base rate.",
+         guessing, Brier skill 0 is a constant forecast of the base rate.",
     );
     let unit = |x| decimals(x, 3);
     t.best("mAP@R", all().map(|t| t?.map_at_r), unit);
@@ -33,16 +33,16 @@ pub(in crate::report) fn truth(report: &Report) -> Option<Table> {
     Some(t)
 }
 
-/// How many drawn negatives were true; `None` where that is not known.
+/// Shares of drawn negatives that were false negatives; `None` where that is not known.
 pub(in crate::report) fn draws(report: &Report) -> Option<Table> {
     let all = || report.rows.iter().map(|r| r.truth.as_ref());
     all().find_map(|t| t?.drawn_true_share)?;
     let others: BTreeSet<&String> =
         all().flatten().flat_map(|t| t.other_true_shares.keys()).collect();
     let mut t = of_rows(report, "Drawn negatives that were truly false negatives").noted(
-        "Share of the negatives a row trained on that are in truth a match, beside what uniform and \
-         hardest drawing, and the weights of the named presets, would have taken from the same \
-         candidates. Lower is cleaner.",
+        "Share of false negatives among the negatives that a row trained on. The other columns are \
+         the shares that uniform drawing, hardest drawing and the weights of the named presets would \
+         have taken from the same candidates. Lower is cleaner.",
     );
     t.numbers("as drawn", all().map(|t| t?.drawn_true_share), share);
     t.numbers("uniform", all().map(|t| t?.uniform_true_share), share);
@@ -54,7 +54,7 @@ pub(in crate::report) fn draws(report: &Report) -> Option<Table> {
     Some(t)
 }
 
-/// A prior: `1e-4` below a hundredth, else `0.021`.
+/// A prior as text: like `1e-4` below a hundredth, else like `0.021`.
 fn prior(p: f64) -> String {
     if p > 0.0 && p < 1e-2 { format!("{p:e}") } else { decimals(p, 3) }
 }

@@ -1,4 +1,4 @@
-//! A method without a model: what the loop asks of it leaves a trace.
+//! A method without a model: every call of the loop leaves a trace.
 
 use std::fs;
 
@@ -8,25 +8,25 @@ use itm_core::scored::Scored;
 
 use super::super::*;
 
-/// Its state is a hash of every call it has seen, in order; embeddings carry the epoch.
+/// The state is a hash of all epochs and steps, in order; the scores depend on the epoch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Toy {
     pub(super) state: u64,
     pub(super) epoch: usize,
     pub(super) batches: Vec<(Vec<usize>, u64)>,
     pub(super) observed: Vec<bool>,
-    /// Whether its scores are right before the first step.
+    /// Whether the scores are right before the first step.
     pub(super) ready: bool,
-    /// The checkpoint that it begins with.
+    /// The checkpoint that the toy begins with.
     pub(super) from: Option<PathBuf>,
-    /// Whether it began with it.
+    /// Whether the toy began with `from`.
     pub(super) started: bool,
     /// Fails at this step, as if the machine had stopped.
     pub(super) stop_at: Option<usize>,
-    /// Calls, from 1, that give a loss or a gradient that is not finite.
+    /// The step, from 1, whose loss or gradient norm is not finite.
     pub(super) bad_loss_at: Option<usize>,
     pub(super) bad_gradient_at: Option<usize>,
-    /// Its weights are not finite from this step on.
+    /// The weights are not finite from this step on.
     pub(super) infinite_from: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Method for Toy {
         Some(0.5)
     }
 
-    /// All right but for the first epoch, in which all scores are equal; of a ready one all right before that, too.
+    /// The scores are right, except in the first epoch, in which they are equal. A ready toy's scores are also right before it.
     fn scored<'a>(&'a self, items: Items<'a>) -> Result<Box<dyn Scored + 'a>> {
         let n = items.pairs.images();
         let good = self.epoch > 0 || self.ready && self.state == 0;
@@ -91,7 +91,7 @@ impl Method for Toy {
         Ok(())
     }
 
-    /// Of another state than after a load; it was trained, so that its scores are right.
+    /// The state differs from the state after a load. The loaded epoch is a trained one, so the scores are right.
     fn start_from(&mut self, folder: &Path) -> Result<()> {
         self.load(folder)?;
         (self.state, self.started) = (!self.state, true);

@@ -1,8 +1,8 @@
-//! Files of other programs, damaged ones, and inputs that no encoder can read.
+//! Files of other programs, damaged files, and inputs that no encoder can read.
 
 use super::*;
 
-/// A folder with the golden's configuration, changed, and tensors as given.
+/// A folder with the golden configuration, in which `config` replaces fields, and with the given tensors.
 fn folder(
     name: &str,
     config: &[(&str, &str)],
@@ -31,7 +31,7 @@ fn message(folder: &TempDir, result: Result<(Bert, LoadReport)>) -> String {
     result.unwrap_err().to_string().replace(&*folder.path().display().to_string(), "FOLDER")
 }
 
-/// Old conversions: f16, `bert.` before the names, gamma and beta; heads beside it.
+/// Old conversions have f16 values, `bert.` before the names, gamma and beta, and additional heads.
 #[test]
 fn old_names_halves_and_heads_are_read() {
     let device = Device::flex();
@@ -78,7 +78,7 @@ fn every_missing_and_misshaped_tensor_is_named() {
                 encoder.layer.0.intermediate.dense.weight of F16 [32, 64], not [64, 32]; \
                 encoder.layer.1.attention.self.value.weight of F16 [16, 64], not [32, 32]";
     assert_eq!(got, want);
-    // A configuration of more words than the file has.
+    // The configuration has more words than the file.
     let other = folder("bert", &[("vocab_size", "61")], &all(&golden_folder().join("bert")));
     let got = message(&other, Bert::open(&other, &Device::flex()));
     assert!(
@@ -122,8 +122,8 @@ fn another_architecture_or_choice_is_one_line() {
     );
 }
 
-/// By hand: a block is 4d² + 4d (attention), 2dm + m + d (between), 4d (norms) = 7,087,872; BERT base without pooler has
-/// 108,891,648 parameters, ViT-B/16 at 384 px 86,090,496.
+/// By hand: a block has 4d² + 4d (attention) + 2dm + m + d (perceptron) + 4d (norms) = 7,087,872 parameters. BERT base
+/// without pooler has 108,891,648 parameters, ViT-B/16 at 384 px has 86,090,496.
 #[test]
 fn published_sizes() {
     let block = |d: usize, m: usize| 4 * d * d + 4 * d + 2 * d * m + m + d + 4 * d;

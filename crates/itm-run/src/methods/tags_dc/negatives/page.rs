@@ -1,4 +1,4 @@
-//! The page of negatives.
+//! The HTML page of negatives.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn words(kind: Kind) -> &'static str {
     }
 }
 
-/// One line a kind.
+/// One line per kind.
 pub(super) fn table(summary: &Summary) -> Table {
     let lines = summary.kinds.keys().map(|&kind| (words(kind), Role::Other));
     let mut table = Table::new("Negatives by kind", "kind", lines);
@@ -38,14 +38,14 @@ pub(super) fn table(summary: &Summary) -> Table {
         table.numbers("95 %", judged().map(|j| j?.ci95), percent);
         table.numbers("no sentence", judged().map(|j| Some(j?.unparsed)), |n| count(n as u64));
         table = table.noted(
-            "Truly false: share of the sentences with a meaning that the scene denies. No sentence: the world's grammar gives the \
-             text no meaning, so nobody can say. Intervals: images are drawn anew.",
+            "Truly false: share of the sentences that are false of the scene, among the sentences with a meaning. No sentence: the \
+             world's grammar gives the text no meaning, so its truth is unknown. Intervals: bootstrap over images.",
         );
     }
     table
 }
 
-/// The whole page; `shown` captions are drawn from those with a negative.
+/// The whole page; `shown` captions are drawn from the captions with a negative.
 pub(super) fn page(
     summary: &Summary,
     captions: &[Captions],
@@ -68,7 +68,7 @@ pub(super) fn page(
         (facts("", known(summary)))
         (section("What was written", titled(&table(summary))))
         (section(&format!("{} captions, drawn at random", drawn.len()), html! {
-            p.note { "In brackets: words that went " del { "struck out" } ", and the " ins { "words" } " that came for them." }
+            p.note { "In brackets: the old words, " del { "struck out" } ", and the new " ins { "words" } " that replace them." }
             div.examples { @for &at in &drawn { (one(all[at].0, texts.get(all[at].0), &all[at].1)) } }
         }))
         (section("Again", again(&summary.command)))

@@ -18,43 +18,43 @@ use super::Given;
 use crate::cli;
 use crate::methods::tags_dc::aligned::Aligned;
 
-/// A trained model of a run, and what it reads.
+/// A trained model of a run, and its data.
 pub(crate) struct Trained<'a> {
     /// Row and seed.
     pub(crate) name: String,
     pub(crate) checkpoint_sha256: String,
     pub(crate) method: &'a dyn Method,
-    /// Where an image is looked for, one after the other.
+    /// The splits that may have an image, in the order of the search.
     pub(crate) parts: [TrainedPart<'a>; 3],
-    /// The word or word piece of each number, nothing for what is neither.
+    /// The word or word piece of each number, empty for a number that is neither.
     pub(crate) words: &'a [String],
-    /// The built-in world that the run is of: its seed and sizes.
+    /// Seed and sizes of the built-in world, if the run has one.
     pub(crate) world: Option<(u64, Sizes)>,
     /// A text as numbers.
     pub(crate) read: &'a dyn Fn(&str) -> Result<Vec<u32>>,
-    /// The word behind each number of a text; none in a text without words.
+    /// The words of a text, each with its range of the text's numbers; empty for a text without words.
     pub(crate) spell: &'a dyn Fn(&str) -> Result<Vec<Word>>,
 }
 
 /// A split.
 pub(crate) struct TrainedPart<'a> {
-    /// Names.
+    /// Names of the images.
     pub(crate) images: &'a [String],
     pub(crate) items: Items<'a>,
 }
 
-/// What became of the captions.
+/// The outcome for all captions.
 pub(super) struct Refilled {
     pub(super) counts: Counts,
     /// Images that the run does not have.
     pub(super) unknown_images: usize,
 }
 
-/// Hands over the negatives of each caption, caption after caption. A caption has none if the parser splits it into other words than
-/// the row.
+/// Passes the negatives of each caption to `take`, caption by caption. A caption has no negatives if the parser splits it into other
+/// words than the row does.
 ///
 /// # Errors
-/// If the model is another method's, no image is the run's, or a region cannot be read.
+/// If the model is of another method, the run has none of the images, or a region cannot be read.
 pub(super) fn each(
     given: &Given,
     args: &cli::Negatives,
@@ -139,14 +139,14 @@ fn tailor(args: &cli::Negatives, trained: &Trained, method: &TagsDc) -> Result<T
         refill: Refill {
             draws: refills as usize,
             temperature,
-            forbid: (0..all).filter(no_word).collect(), // a reader wants a sentence
+            forbid: (0..all).filter(no_word).collect(), // a reader needs a sentence
         },
         filter: Filter::Paper,
         kept: args.per_caption,
     })
 }
 
-/// The split and number of each image by name; the first of equal names.
+/// The split and number of each image by name; the first image, if several have the same name.
 fn places<'a>(parts: &'a [TrainedPart<'a>]) -> HashMap<&'a str, (usize, usize)> {
     let mut places = HashMap::new();
     for (part, of) in parts.iter().enumerate() {

@@ -16,7 +16,7 @@ fn args(line: &[&str]) -> cli::Negatives {
 const TEXT: &str = "1\tTwo dogs run on the grass.\n1\tA brown dog jumps over a log.\n2\tA cat <script>sits on a mat.\n\
                     2\tA man rides a horse.\n3\tA woman holds an umbrella.\n3\tRunning\n";
 
-/// Runs the command on a file with these captions; the folder.
+/// Runs the command on a file with these captions; returns the folder.
 fn run(dir: &Path, out: &str, text: &str, more: &[&str]) -> Result<PathBuf> {
     let (file, out) = (dir.join("captions.tsv"), dir.join(out));
     fs::write(&file, text).unwrap();
@@ -52,7 +52,7 @@ fn only_the_kinds_that_were_asked_for() {
     assert!(json["kinds"].get("noun").is_none());
 }
 
-/// Captions are foreign text: the page shows them and runs nothing.
+/// Captions are untrusted text: the page shows them and runs nothing.
 #[test]
 fn a_page_shows_captions_as_text() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Whether negatives of Scenes are false, which its grammar can tell.
+//! Checks with the grammar of Scenes whether negatives are false.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use tags_dc::record::{Kind, Record};
 
 use crate::ratio::{Counts, Share};
 
-/// Negatives of a kind beside the truth.
+/// Negatives of a kind, compared with the truth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Judged {
-    /// Sentences with a meaning that the scene denies.
+    /// Sentences with a meaning that is false of the scene.
     pub(super) falsehoods: usize,
-    /// Sentences with a meaning that the scene has.
+    /// Sentences with a meaning that is true of the scene.
     pub(super) truths: usize,
-    /// No sentences of the world's grammar: nobody can say.
+    /// Texts that are no sentences of the world's grammar, so that their truth is unknown.
     pub(super) unparsed: usize,
-    /// Share of the sentences with a meaning that are false.
+    /// Share of false sentences among the sentences with a meaning.
     pub(super) truly_false: Option<f64>,
-    /// Of that share, by drawing images anew.
+    /// 95 % interval of this share: bootstrap over images.
     pub(super) ci95: Option<[f64; 2]>,
 }
 
-/// By kind. A record's caption is `image#number`.
+/// Judges the records by kind. A record's caption is `image#number`.
 pub(super) fn judge(split: &Split, records: &[Record]) -> BTreeMap<Kind, Judged> {
     let mut by_kind: BTreeMap<Kind, (Judged, Vec<Counts>)> = BTreeMap::new();
     for record in records {

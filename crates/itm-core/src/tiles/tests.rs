@@ -1,0 +1,121 @@
+use half::f16;
+
+use super::testing::{SHAPES, everywhere, grid, unit};
+use super::*;
+
+#[test]
+fn the_matrix_is_the_product() {
+    for (n, m, d) in [(1, 1, 1), (3, 7, 2), (70, 33, 5), (257, 300, 64)] {
+        let (v, w) = (grid(n * d, 3, 1), grid(m * d, 3, 2));
+        let scores = testing::tiles(&v, &w, d).scores();
+        for i in 0..n {
+            for j in 0..m {
+                let want: f32 = (0..d).map(|k| v[i * d + k] * w[j * d + k]).sum();
+                assert_eq!(scores.row(i)[j], want, "{n} × {m} × {d} at {i}, {j}");
+            }
+        }
+    }
+}
+
+/// Keeps every score, to compare streaming with dense scores bit by bit.
+struct Copy;
+
+impl Consumer for Copy {
+    type State = Vec<(usize, usize, f32)>;
+    type Output = Self::State;
+    fn start(&self, _: Range<usize>, _: Range<usize>) -> Self::State {
+        Vec::new()
+    }
+    fn tile(&self, state: &mut Self::State, tile: &Tile<'_>) {
+        for (image, row) in tile.rows() {
+            state.extend(tile.texts().zip(row).map(|(text, &s)| (image, text, s)));
+        }
+    }
+    fn merge(&self, total: &mut Self::State, lane: Self::State) {
+        total.extend(lane);
+    }
+    fn finish(&self, mut total: Self::State) -> Self::Output {
+        total.sort_by_key(|&(i, j, _)| (i, j));
+        total
+    }
+}
+
+#[test]
+fn every_score_is_shown_once_with_the_bits_of_the_matrix() {
+    for (n, m, d) in SHAPES {
+        let (v, w) = (unit(n, d, 1), unit(m, d, 2));
+        let tiles = testing::tiles(&v, &w, d);
+        let scores = tiles.scores();
+        assert_eq!(scores.run(&Copy), tiles.run(&Copy), "a matrix shows the same");
+        everywhere(&tiles, |tiles| {
+            assert_eq!(tiles.scores(), scores);
+            let seen = tiles.run(&Copy);
+            assert_eq!(seen.len(), n * m);
+            for (at, &(i, j, s)) in seen.iter().enumerate() {
+                assert_eq!((i, j), (at / m, at % m));
+                assert_eq!(s.to_bits(), scores.row(i)[j].to_bits());
+            }
+        });
+    }
+}
+
+#[test]
+fn pair_scores_have_the_bits_of_the_matrix() {
+    for (n, m, d) in SHAPES.into_iter().filter(|&(n, m, _)| n * m > 0) {
+        let (v, w) = (unit(n, d, 3), unit(m, d, 4));
+        let tiles = testing::tiles(&v, &w, d);
+        let scores = tiles.scores();
+        let images: Vec<_> = (0..500).map(|p| p * 31 % n).collect();
+        let texts: Vec<_> = (0..500).map(|p| p * 17 % m).collect();
+        for (p, s) in tiles.pair_scores(&images, &texts).into_iter().enumerate() {
+            assert_eq!(s.to_bits(), scores.row(images[p])[texts[p]].to_bits(), "{n} × {m} × {d}");
+        }
+    }
+}
+
+#[test]
+fn scores_of_some_rows_have_the_bits_of_the_matrix() {
+    for (n, m, d) in SHAPES.into_iter().filter(|&(n, m, _)| n * m > 0) {
+        let (v, w) = (unit(n, d, 3), unit(m, d, 4));
+        let tiles = testing::tiles(&v, &w, d);
+        let scores = tiles.scores();
+        let images: Vec<_> = (0..70).map(|p| p * 31 % n).collect();
+        let texts: Vec<_> = (0..70).map(|p| p * 17 % m).collect();
+        let (rows, columns) = (tiles.scores_of_images(&images), tiles.scores_of_texts(&texts));
+        assert_eq!((rows.images(), columns.texts()), (70, 70));
+        for (p, (&image, &text)) in images.iter().zip(&texts).enumerate() {
+            assert_eq!(rows.row(p), scores.row(image), "{n} × {m} × {d}");
+            let column: Vec<_> = (0..n).map(|i| scores.row(i)[text]).collect();
+            assert!(columns.values().iter().skip(p).step_by(70).eq(&column));
+        }
+    }
+}
+
+#[test]
+fn half_precision_is_widened_and_nothing_else() {
+    let (n, m, d) = (130, 70, 20);
+    let (v, w) = (unit(n, d, 5), unit(m, d, 6));
+    let half = |x: &[f32]| x.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>();
+    let single = |x: &[f16]| x.iter().map(|x| x.to_f32()).collect::<Vec<_>>();
+    let (v, w) = (half(&v), half(&w));
+    let (v32, w32) = (single(&v), single(&w));
+    let want = testing::tiles(&v32, &w32, d).scores();
+    let images = Embeddings::from_f16("images", n, d, &v).unwrap();
+    let texts = Embeddings::from_f16("texts", m, d, &w).unwrap();
+    let tiles = Tiles::new(images, texts).unwrap();
+    assert_eq!(tiles.scores(), want);
+    assert_eq!(tiles.pair_scores(&[129, 0], &[69, 3]), [want.row(129)[69], want.row(0)[3]]);
+    let mixed = Tiles::new(images, Embeddings::new("texts", m, d, &w32).unwrap()).unwrap();
+    assert_eq!(mixed.scores(), want);
+}
+
+#[test]
+fn other_widths_and_overflow_are_refused() {
+    let v = Embeddings::new("images", 1, 2, &[1e30, 0.0]).unwrap();
+    let w = Embeddings::new("texts", 2, 1, &[1.0, 1.0]).unwrap();
+    let error = Tiles::new(v, w).unwrap_err().to_string();
+    assert_eq!(error, "texts: expected the images' width 2, got 1");
+    let w = Embeddings::new("texts", 1, 2, &[-1e10, 0.0]).unwrap();
+    let error = Tiles::new(v, w).unwrap_err().to_string();
+    assert!(error.starts_with("images · texts: expected d · max|v| · max|w| below"), "{error}");
+}
