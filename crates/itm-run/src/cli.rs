@@ -294,8 +294,8 @@ pub struct RefillArgs {
     #[arg(long, default_value_t = 1.5, requires = "run", value_name = "TAU")]
     pub temperature: f64,
     /// Only the first images of the captions.
-    #[arg(long, requires = "run", value_name = "N")]
-    pub images: Option<usize>,
+    #[arg(long, requires = "run", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub images: Option<u32>,
     /// Folder of the run's data set.
     #[arg(long, requires = "run", value_name = "DIR")]
     pub data: Option<PathBuf>,

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use super::{Consumer, Tile};
 use level::{item_of, key, score_of};
-pub use lists::{Lists, places};
+pub(super) use lists::Lists;
+pub use lists::places;
 
 /// The `k` texts with the largest scores for every image, the smaller index first on ties; all texts, if there are fewer.
 #[derive(Debug, Clone, Copy)]

@@ -65,6 +65,9 @@ impl SelfAttention {
     /// q·k_j = (q W_kᵀ)·x_j + q·b_k;   Σ_j a_j v_j = (Σ_j a_j x_j) W_v + b_v         per head, as Σ_j a_j = 1
     /// ```
     ///
+    /// The products of this sum are in f32, also where [`forward`](Self::forward) rounds operands to bf16: only the outer map
+    /// keeps its precision.
+    ///
     /// # Panics
     /// As [`forward`](Self::forward).
     pub fn first(&self, x: Tensor<3>, keys: Option<&[usize]>) -> Tensor<2> {

@@ -184,7 +184,7 @@ fn kinds(args: &cli::Negatives) -> Vec<Kind> {
 impl Given {
     fn open(args: &cli::Negatives, trained: Option<&Trained>) -> Result<Self> {
         let mut given = Self::read(args, trained)?;
-        let images = args.model.images.unwrap_or(usize::MAX);
+        let images = args.model.images.map_or(usize::MAX, |n| n as usize);
         given.captions.truncate(images);
         given.names.truncate(images);
         Ok(given)
