@@ -6,7 +6,7 @@
 //! bits of a tile ([`Again`]). Hence results do not change by a bit.
 //!
 //! A tile with more than one open score in [`SHARE`] is computed in f32 as a whole, and the next [`PAUSE`] tiles of its lane
-//! too: where scores lie within the bound of each other (collapsed embeddings), the coarse product is soon tried no more.
+//! too. Where scores lie within the bound of each other (collapsed embeddings), the engine thus skips most coarse products.
 
 mod again;
 mod bounds;

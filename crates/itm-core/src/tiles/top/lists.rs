@@ -89,6 +89,10 @@ impl<T: Level> Lists<T> {
         (self.filled[query], self.floor[query]) = (0, T::HIGHEST);
     }
 
+    fn is_crowded(&self, query: usize) -> bool {
+        self.k > 0 && self.floor[query] == T::HIGHEST
+    }
+
     /// Merged items have smaller indices, so their floors hold here as well.
     pub(in crate::tiles) fn raise_floors(&mut self, total: &Self) {
         let floors = &total.floor[self.first - total.first..];
@@ -100,13 +104,16 @@ impl<T: Level> Lists<T> {
     pub(in crate::tiles) fn add(&mut self, part: &Self) {
         for query in 0..part.filled.len() {
             let list = &part.keys[query * part.room..][..part.filled[query] as usize];
-            let is_crowded = self.k > 0 && part.floor[query] == T::HIGHEST;
+            let is_crowded = part.is_crowded(query);
             let query = query + part.first - self.first;
             if is_crowded {
                 self.give_up(query);
             }
             let floor = self.floor[query]; // of the lanes before; this lane's items come in no order
             for &key in list.iter().filter(|&&key| score_of::<T>(key) > floor) {
+                if self.is_crowded(query) {
+                    break; // an item before gave the list up: the others must not fill it again
+                }
                 self.push(query, key);
             }
         }
@@ -121,8 +128,7 @@ impl<T: Level> Lists<T> {
                 self.cut(query);
             }
             let list = &self.keys[query * self.room..][..self.filled[query] as usize];
-            let is_crowded = self.k > 0 && self.floor[query] == T::HIGHEST;
-            (!is_crowded).then(|| list.iter().map(|&key| item_of(key)).collect())
+            (!self.is_crowded(query)).then(|| list.iter().map(|&key| item_of(key)).collect())
         };
         (0..queries).map(of).collect()
     }
@@ -197,4 +203,25 @@ pub fn places(mut mask: u32) -> impl Iterator<Item = usize> {
         mask &= mask.wrapping_sub(1);
         (place < u32::BITS).then_some(place as usize)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two lanes of 20 equal scores each fit in the room of 34, but not together. The items that follow must not fill the list again.
+    #[test]
+    fn a_list_that_is_crowded_by_a_merge_stays_crowded() {
+        let lane = |items: Range<usize>| {
+            let mut lists = Lists::with_slack(0..1, 1, &[100]);
+            items.for_each(|item| lists.offer(0, 7, item));
+            lists
+        };
+        let mut total = lane(0..20);
+        total.add(&lane(20..40));
+        assert_eq!(total.candidates(), [None]);
+        total.add(&lane(40..45));
+        assert_eq!(total.candidates(), [None]);
+        assert_eq!(lane(0..20).candidates()[0].as_ref().map(Vec::len), Some(20));
+    }
 }
