@@ -120,6 +120,10 @@ fn crowded_lists_are_noticed() {
     let close = tiles(&v, &w, dim);
     assert!(close.is_crowded(10, Queries::Images) && close.is_crowded(10, Queries::Texts));
     assert_eq!(close.top_texts(10), close.run(&TopTexts::new(10)));
+    for k in [0, 10, 200, 3000] {
+        assert_eq!(apart.top_texts(k), apart.run(&TopTexts::new(k)), "k = {k}");
+        assert_eq!(apart.top_images(k), apart.run(&TopImages::new(k)), "k = {k}");
+    }
 }
 
 /// Most scores are decided by the integers where scores differ; where they do not, the coarse product is given up.

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::super::top::Lists;
 use super::super::{Consumer, Tile, Tiles, TopImages, TopK, TopTexts, gather, run};
-use super::Integers;
 use super::again::Again;
 use super::bounds::Bounds;
+use super::{Integers, SHARE};
 
 /// One query in this number is tried first.
 const SAMPLE: usize = 64;
@@ -91,7 +91,9 @@ impl Tiles<'_> {
     }
 
     fn top(&self, k: usize, queries: Queries) -> TopK {
-        match self.bounds() {
+        // Each of the k items needs its f32 score, so a long list gains nothing.
+        let is_short = SHARE.saturating_mul(k) <= queries.of(self.texts(), self.images());
+        match is_short.then(|| self.bounds()).flatten() {
             Some(bounds) if !self.is_crowded(k, queries) => self.top_coarse(&bounds, k, queries),
             _ => self.top_exact(k, queries),
         }
