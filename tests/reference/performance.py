@@ -265,14 +265,23 @@ def matmul(m, k, n, form):
     return build
 
 
-def adam(variant):
-    model = Vit(224)
-    for p in model.parameters():
-        p.grad = torch.rand_like(p)
-    optimiser = torch.optim.Adam(
-        model.parameters(), lr=1e-6, fused=variant == "fused", foreach=variant in ("foreach", "compiled")
-    )
-    return torch.compile(optimiser.step) if variant == "compiled" else optimiser.step
+def adam(clip):
+    def build(variant):
+        parameters = list(Vit(224).parameters())
+        for p in parameters:
+            p.grad = torch.rand_like(p)
+        optimiser = torch.optim.Adam(
+            parameters, lr=1e-6, fused=variant == "fused", foreach=variant in ("foreach", "compiled")
+        )
+
+        def clipped():
+            nn.utils.clip_grad_norm_(parameters, clip)
+            optimiser.step()
+
+        step = optimiser.step if clip is None else clipped
+        return torch.compile(step) if variant == "compiled" else step
+
+    return build
 
 
 def ema(variant):
@@ -418,7 +427,8 @@ ROWS = {
     "softmax": (operation((4 * HEADS * 197, 197), lambda x: x.softmax(-1)), KERNEL),
     "dropout": (operation((ROWS_224, 4 * WIDTH), lambda x: F.dropout(x, DROPOUT)), KERNEL),
     "l2-norm": (operation((64 * 36, 1024), lambda x: F.normalize(x, dim=-1)), KERNEL),
-    "adam": (adam, ["loop", "foreach", "fused", "compiled"]),
+    "adam": (adam(None), ["loop", "foreach", "fused", "compiled"]),
+    "adam-clip": (adam(2.0), ["foreach", "fused"]),
     "ema": (ema, ["loop", "foreach", "compiled"]),
 }
 for rows, k, n, form in [

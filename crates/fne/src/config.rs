@@ -68,7 +68,7 @@ pub struct TrainConfig {
     pub word_dropout: f64,
     /// P24: whether dropout stays on after a validation within the epoch.
     pub dropout_after_validation: DropoutAfterValidation,
-    /// Precision of the linear maps in the blocks of ViT and BERT. `"bf16"` rounds the operands of their products to bf16; sums,
+    /// Precision of the products in the blocks of ViT and BERT. `"bf16"` rounds the operands of these products to bf16; sums,
     /// weights and everything else stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other
     /// processors compute in f32. The default is `"f32"`.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]

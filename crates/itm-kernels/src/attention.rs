@@ -17,15 +17,19 @@
 //! One head of one row is one task. It computes the scores of a block of queries at a time, in memory that stays in
 //! the cache. The backward pass recomputes the scores from `qkv`, so the saved memory grows with the length and not
 //! with its square. The order of each sum is fixed.
+//!
+//! In bf16 the operands of all seven products are rounded: q, k, v, m ⊙ a, G and dS. The rest is f32.
 
-use crate::blocks::written;
+mod plain;
+mod rounded;
+
+use rounded::Scratch;
+
+use crate::blocks::{written, written_with};
 use crate::dispatch::multiversion;
 use crate::math::{LANES, exp, load, store};
-use crate::product::{Into, Matrix, Threads, product, transposed_here};
+use crate::precision::Precision;
 use crate::random;
-
-/// Queries of one block: their scores stay in the second-level cache.
-const QUERIES: usize = 128;
 
 /// The settings of attention.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,8 @@ pub struct Heads {
     pub keys: Vec<usize>,
     /// Share of the weights that is dropped, and the seed of the mask.
     pub dropout: Option<(f32, u64)>,
+    /// Precision of the operands of all products. Softmax, its gradient and all sums are f32.
+    pub precision: Precision,
 }
 
 impl Heads {
@@ -54,11 +60,16 @@ impl Heads {
         (l, d)
     }
 
+    /// Room for the multipliers of `n` weights, if there is dropout.
+    fn room_for_mask(&self, n: usize) -> Option<Vec<f32>> {
+        self.dropout.map(|_| vec![0.0; n])
+    }
+
     /// Multipliers of the weights of some queries. A position of the mask is (pair, query, key).
-    fn mask(&self, pair: usize, l: usize, first: usize, n: usize, mask: &mut [f32]) {
+    fn mask(&self, one: &Pair, first: usize, mask: &mut [f32]) {
         let Some((rate, seed)) = self.dropout else { return };
-        for (query, row) in mask.chunks_exact_mut(n).enumerate() {
-            let start = ((pair * l + first + query) * l) as u64;
+        for (query, row) in mask.chunks_exact_mut(one.keys).enumerate() {
+            let start = ((one.pair * one.l + first + query) * one.l) as u64;
             for (key, m) in row.iter_mut().enumerate() {
                 *m = random::keep(seed, start + key as u64, rate);
             }
@@ -71,25 +82,19 @@ impl Heads {
 /// # Panics
 /// If the shapes do not fit, or a row's number of keys is 0 or more than `l`.
 pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
+    forward_in(heads.precision.here(), qkv, d, heads)
+}
+
+fn forward_in(precision: Precision, qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
     let (l, d) = heads.sizes(qkv, d);
     let w = d / heads.heads;
-    let parts = written(heads.keys.len() * l * d, l * w, |pair, to| {
-        let one = Pair::new(qkv, l, d, pair, heads);
-        let n = one.keys;
-        let mut scores = vec![0.0; QUERIES.min(l) * n];
-        let mut mask = one.scratch(&scores);
-        for (first, to) in (0..l).step_by(QUERIES).zip(to.chunks_mut(QUERIES * w)) {
-            let scores = &mut scores[..to.len() / w * n];
-            one.weights(first, scores);
-            if let Some(mask) = &mut mask {
-                let mask = &mut mask[..scores.len()];
-                heads.mask(pair, l, first, n, mask);
-                multiply(scores, mask);
-            }
-            let weights = Matrix::new(scores, to.len() / w, n);
-            product(Threads::This, to, Into::Replace, weights, one.values());
-        }
-    });
+    let (n, one) = (heads.keys.len() * l * d, |pair| Pair::new(qkv, l, d, pair, heads));
+    let parts = match precision {
+        Precision::F32 => written(n, l * w, |pair, to| plain::forward(&one(pair), heads, to)),
+        Precision::Bf16 => written_with(n, l * w, Scratch::default, |scratch, pair, to| {
+            rounded::forward(&one(pair), heads, scratch, to);
+        }),
+    };
     side_by_side(&parts, l, w, heads.heads, 1)
 }
 
@@ -98,18 +103,32 @@ pub fn forward(qkv: &[f32], d: usize, heads: &Heads) -> Vec<f32> {
 /// # Panics
 /// If the shapes do not fit, or a row's number of keys is 0 or more than `l`.
 pub fn backward(qkv: &[f32], d: usize, grad: &[f32], heads: &Heads) -> Vec<f32> {
+    backward_in(heads.precision.here(), qkv, d, grad, heads)
+}
+
+fn backward_in(
+    precision: Precision,
+    qkv: &[f32],
+    d: usize,
+    grad: &[f32],
+    heads: &Heads,
+) -> Vec<f32> {
     let (l, d) = heads.sizes(qkv, d);
     assert_eq!(grad.len() * 3, qkv.len(), "values of the gradient");
     let w = d / heads.heads;
-    let parts = written(heads.keys.len() * l * 3 * d, 3 * l * w, |pair, to| {
-        let (dq, rest) = to.split_at_mut(l * w);
-        let (dk, dv) = rest.split_at_mut(l * w);
-        Pair::new(qkv, l, d, pair, heads).backward(grad, heads, [dq, dk, dv]);
-    });
+    let (n, one) = (heads.keys.len() * l * 3 * d, |pair| Pair::new(qkv, l, d, pair, heads));
+    let parts = match precision {
+        Precision::F32 => written(n, 3 * l * w, |pair, to| {
+            plain::backward(&one(pair), heads, grad, thirds(to));
+        }),
+        Precision::Bf16 => written_with(n, 3 * l * w, Scratch::default, |scratch, pair, to| {
+            rounded::backward(&one(pair), heads, grad, scratch, thirds(to));
+        }),
+    };
     side_by_side(&parts, l, w, heads.heads, 3)
 }
 
-/// One head of one row.
+/// One head of one row: where its queries, keys and values are.
 struct Pair<'a> {
     qkv: &'a [f32],
     pair: usize,
@@ -121,9 +140,14 @@ struct Pair<'a> {
     row: usize,
     column: usize,
     keys: usize,
-    /// `[w, keys]`
-    keys_t: Vec<f32>,
-    dropout: bool,
+}
+
+/// Queries, keys or values.
+#[derive(Clone, Copy)]
+enum Which {
+    Query = 0,
+    Key = 1,
+    Value = 2,
 }
 
 impl<'a> Pair<'a> {
@@ -131,65 +155,31 @@ impl<'a> Pair<'a> {
         let w = d / heads.heads;
         let (row, head) = (pair / heads.heads, pair % heads.heads);
         let keys = heads.keys[row];
-        let dropout = heads.dropout.is_some();
-        let (row, column, keys_t) = (row * l, head * w, Vec::new());
-        let mut one = Self { qkv, pair, l, d, w, row, column, keys, keys_t, dropout };
-        one.keys_t = transposed_here(one.part(1, 0, keys));
-        one
+        Self { qkv, pair, l, d, w, row: row * l, column: head * w, keys }
     }
 
-    /// Queries (0), keys (1) or values (2) of some positions.
-    fn part(&self, which: usize, first: usize, n: usize) -> Matrix<'a> {
-        let from = (self.row + first) * 3 * self.d + which * self.d + self.column;
-        Matrix::strided(&self.qkv[from..], n, self.w, 3 * self.d)
+    /// Queries, keys or values from a position on. Those of the next positions follow each 3 d values.
+    fn part(&self, which: Which, first: usize) -> &'a [f32] {
+        &self.qkv[(self.row + first) * 3 * self.d + which as usize * self.d + self.column..]
     }
 
-    fn values(&self) -> Matrix<'a> {
-        self.part(2, 0, self.keys)
+    /// The gradient of y from a position on; the next positions follow each d values.
+    fn grad<'g>(&self, grad: &'g [f32], first: usize) -> &'g [f32] {
+        &grad[(self.row + first) * self.d + self.column..]
     }
 
-    fn scratch(&self, like: &[f32]) -> Option<Vec<f32>> {
-        self.dropout.then(|| vec![0.0; like.len()])
+    /// 1 / √w
+    fn scale(&self) -> f32 {
+        1.0 / (self.w as f32).sqrt()
     }
+}
 
-    /// Attention weights of some queries.
-    fn weights(&self, first: usize, scores: &mut [f32]) {
-        let queries = self.part(0, first, scores.len() / self.keys);
-        let keys = Matrix::new(&self.keys_t, self.w, self.keys);
-        product(Threads::This, scores, Into::Replace, queries, keys);
-        softmax(scores, self.keys, 1.0 / (self.w as f32).sqrt());
-    }
-
-    fn backward(&self, grad: &[f32], heads: &Heads, [dq, dk, dv]: [&mut [f32]; 3]) {
-        let &Self { l, d, w, keys: n, .. } = self;
-        let values_t = transposed_here(self.values());
-        let [mut a, mut da] = [(); 2].map(|()| vec![0.0; QUERIES.min(l) * n]);
-        let mut mask = self.scratch(&a);
-        let (dk, dv) = (&mut dk[..n * w], &mut dv[..n * w]);
-        for (first, dq) in (0..l).step_by(QUERIES).zip(dq.chunks_mut(QUERIES * w)) {
-            let rows = dq.len() / w;
-            let (a, da) = (&mut a[..rows * n], &mut da[..rows * n]);
-            self.weights(first, a);
-            let grad = &grad[(self.row + first) * d + self.column..];
-            let grad = Matrix::strided(grad, rows, w, d);
-            let values_t = Matrix::new(&values_t, w, n);
-            product(Threads::This, da, Into::Replace, grad, values_t);
-            let how = if first == 0 { Into::Replace } else { Into::Add };
-            if let Some(mask) = &mut mask {
-                let mask = &mut mask[..rows * n];
-                heads.mask(self.pair, l, first, n, mask);
-                multiply(da, mask);
-                multiply(mask, a);
-                product(Threads::This, dv, how, Matrix::new(mask, rows, n).t(), grad);
-            } else {
-                product(Threads::This, dv, how, Matrix::new(a, rows, n).t(), grad);
-            }
-            softmax_backward(a, da, n, 1.0 / (w as f32).sqrt());
-            let ds = Matrix::new(da, rows, n);
-            product(Threads::This, dq, Into::Replace, ds, self.part(1, 0, n));
-            product(Threads::This, dk, how, ds.t(), self.part(0, first, rows));
-        }
-    }
+/// The places of dq, dk and dv of one head.
+fn thirds(to: &mut [f32]) -> [&mut [f32]; 3] {
+    let third = to.len() / 3;
+    let (dq, rest) = to.split_at_mut(third);
+    let (dk, dv) = rest.split_at_mut(third);
+    [dq, dk, dv]
 }
 
 /// Reorders the parts of every pair, from `[b, heads, parts, l, w]` to `[b, l, parts, heads, w]`.

@@ -12,29 +12,51 @@ const AT_LEAST: usize = 4;
 
 /// A copy, changed by `change(index of the block, its values)`.
 pub(crate) fn changed(from: &[f32], change: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
-    written(from.len(), BLOCK, |k, to| {
-        to.copy_from_slice(&from[k * BLOCK..][..to.len()]);
-        change(k, to);
-    })
+    let copy = |k: usize, to: &mut [MaybeUninit<f32>]| {
+        to.write_copy_of_slice(&from[k * BLOCK..][..to.len()]);
+    };
+    made(from.len(), BLOCK, copy, || (), |(), k, to| change(k, to))
 }
 
 /// `n` new values in blocks of `block`, filled by `write(index of the block, its values)`. Before the call they are 0.
 ///
 /// The thread that fills a block also writes its zeros, in its own cache. `vec![0.0; n]` would go through memory once
 /// more, on one thread.
-#[allow(unsafe_code)] // memory that is written before it is read
 pub(crate) fn written(
     n: usize,
     block: usize,
     write: impl Fn(usize, &mut [f32]) + Sync,
 ) -> Vec<f32> {
+    written_with(n, block, || (), |(), k, to| write(k, to))
+}
+
+/// [`written`] with memory that one block leaves to a later one. No result may depend on what is in it.
+pub(crate) fn written_with<S>(
+    n: usize,
+    block: usize,
+    scratch: impl Fn() -> S + Sync + Send,
+    write: impl Fn(&mut S, usize, &mut [f32]) + Sync,
+) -> Vec<f32> {
+    let zeros = |_: usize, to: &mut [MaybeUninit<f32>]| to.fill(MaybeUninit::new(0.0));
+    made(n, block, zeros, scratch, write)
+}
+
+/// `n` new values in blocks of `block`: `begin` must write every place of a block, then `change` changes its values.
+#[allow(unsafe_code)] // memory that is written before it is read
+fn made<S>(
+    n: usize,
+    block: usize,
+    begin: impl Fn(usize, &mut [MaybeUninit<f32>]) + Sync,
+    scratch: impl Fn() -> S + Sync + Send,
+    change: impl Fn(&mut S, usize, &mut [f32]) + Sync,
+) -> Vec<f32> {
     let mut values = Vec::with_capacity(n);
     let blocks = values.spare_capacity_mut()[..n].par_chunks_mut(block.max(1)).enumerate();
     let at_least = (AT_LEAST * BLOCK).div_ceil(block.max(1));
-    blocks.with_min_len(at_least).for_each(|(k, part)| {
-        part.fill(MaybeUninit::new(0.0));
-        // SAFETY: every value of `part` was written by the line above.
-        write(k, unsafe { part.assume_init_mut() });
+    blocks.with_min_len(at_least).for_each_init(scratch, |scratch, (k, part)| {
+        begin(k, part);
+        // SAFETY: the functions above pass a `begin` that writes every place.
+        change(scratch, k, unsafe { part.assume_init_mut() });
     });
     // SAFETY: the blocks cover the first n values, there is room for n values, and each was written above.
     unsafe { values.set_len(n) };

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bf16;
 
-/// How a linear map rounds the operands of its products. Weights, sums, bias and all other functions are always f32.
+/// How linear maps and attention round the operands of their products. Weights, sums, bias and all other functions are
+/// always f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "burn", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Precision {
@@ -25,7 +26,7 @@ impl Precision {
         if self == Self::Bf16 && !bf16::supported() { Self::F32 } else { self }
     }
 
-    /// Whether linear maps of this precision run on a device: bf16 needs the CPU backend.
+    /// Whether products of this precision run on a device: bf16 needs the CPU backend.
     #[cfg(feature = "burn")]
     pub fn runs_on(self, device: &Device) -> bool {
         #[cfg(feature = "flex")]

@@ -249,7 +249,7 @@ pub struct TrainConfig {
     pub weight_decay: f64,
     /// The largest norm of all gradients together; 0 for no clipping.
     pub grad_clip: f64,
-    /// Precision of the linear maps in UNITER's blocks. `"bf16"` rounds the operands of their products to bf16; sums, weights and all else
+    /// Precision of the products in UNITER's blocks. `"bf16"` rounds the operands of these products to bf16; sums, weights and all else
     /// stay f32. It needs the backend `cpu`, and saves time on processors with AVX512-BF16; other processors compute in f32. Without this
     /// key: `"f32"`.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]

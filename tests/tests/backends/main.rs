@@ -13,6 +13,8 @@ mod training;
 mod values;
 
 use burn::tensor::Device;
+use itm_core::learn::precision_of;
+use itm_kernels::Precision;
 use itm_run::devices::{BUILT, device};
 use values::Values;
 
@@ -49,6 +51,18 @@ fn compare(what: &str, bound: f64, run: impl Fn(&Device) -> Values) {
 fn every_operation_and_its_gradients() {
     for case in ops::CASES {
         compare(case.name, case.bound, |device| (case.run)(&device.clone().autodiff()));
+    }
+}
+
+/// Only `cpu` multiplies bf16 numbers with f32 sums. The other backends refuse in one line, before anything runs.
+#[test]
+fn only_cpu_takes_bf16() {
+    for (name, device) in backends() {
+        let outcome = precision_of("train.precision", Precision::Bf16, &device);
+        let line = outcome.map_err(|error| error.to_string());
+        eprintln!("{name:9} {line:?}");
+        let refusal = "train.precision: expected f32: only the backend cpu multiplies bf16 numbers with f32 sums, got bf16";
+        assert_eq!(line, if name == "cpu" { Ok(()) } else { Err(refusal.to_owned()) }, "{name}");
     }
 }
 

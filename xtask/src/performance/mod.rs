@@ -106,8 +106,10 @@ fn measure(
         .collect();
     for round in 1..=arguments.repeat {
         for (program, measured) in contenders.iter_mut().filter(|(_, m)| m.in_the_race) {
-            eprintln!("{name}: round {round} of {}: {}", arguments.repeat, measured.variant);
-            measured.add(program.measure(name, &measured.variant, arguments.seconds));
+            let line = program.measure(name, &measured.variant, arguments.seconds);
+            let what = format!("round {round} of {}: {}", arguments.repeat, measured.variant);
+            eprintln!("{name}: {what}: {}", table::outcome(&line)); // a run that is stopped leaves these lines
+            measured.add(line);
         }
         let mut all: Vec<&mut Measured> = contenders.iter_mut().map(|(_, m)| m).collect();
         table::drop_hopeless(&mut all, HOPELESS);

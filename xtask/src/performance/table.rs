@@ -203,6 +203,14 @@ fn line_of_bf16(row: &Row) -> String {
     )
 }
 
+/// The time of one measurement, or why there is none.
+pub(super) fn outcome(line: &Result<Value, String>) -> String {
+    match line {
+        Ok(line) => format!("{} ms", milliseconds(Some(seconds(line)))),
+        Err(reason) => reason.clone(),
+    }
+}
+
 fn milliseconds(seconds: Option<f64>) -> String {
     let Some(ms) = seconds.map(|s| 1e3 * s) else { return "-".to_owned() };
     match ms {

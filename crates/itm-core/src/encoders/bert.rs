@@ -123,7 +123,7 @@ impl Bert {
         }
     }
 
-    /// Sets the precision of the linear maps of all blocks; everything else stays f32. bf16 needs the CPU backend:
+    /// Sets the precision of the products of all blocks; everything else stays f32. bf16 needs the CPU backend:
     /// [`Precision::runs_on`].
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {

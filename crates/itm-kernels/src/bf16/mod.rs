@@ -56,7 +56,9 @@ mod turn;
 mod value;
 mod view;
 
+pub(crate) use pack::both_here;
 pub use pack::{Columns, Packed, Rows, pack_gradient, pack_input, pack_weight, repack_weight};
+pub(crate) use product::product_here;
 pub use product::{add_product, product, product_new};
 pub use start::Start;
 pub use value::{round, widen};

@@ -5,6 +5,7 @@ use std::mem::{MaybeUninit, take};
 use rayon::prelude::*;
 
 use super::{CELL, COLUMNS, Engine, ROWS, View, turn};
+use crate::product::Threads;
 
 /// Bytes of a cache line. Loads of registers start at a cache line.
 const ALIGNMENT: usize = 64;
@@ -16,7 +17,7 @@ const ALIGNMENT: usize = 64;
 /// ```
 ///
 /// The lanes that fill the last panel are 0, and so is the value after an odd depth. A value takes 2 bytes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Packed<const WIDTH: usize> {
     /// Some zeros, then the pairs.
     data: Vec<u32>,
@@ -34,49 +35,65 @@ pub type Columns = Packed<COLUMNS>;
 impl Rows {
     /// The left operand `a`, `[m, k]`.
     pub fn pack(a: View) -> Self {
-        one(Engine::best(), a, Vec::new())
+        one(Engine::best(), Threads::All, a, Vec::new())
     }
 
     /// [`Rows::pack`] in the memory of this operand.
     pub fn repack(&mut self, a: View) {
-        *self = one(Engine::best(), a, take(&mut self.data));
+        *self = one(Engine::best(), Threads::All, a, take(&mut self.data));
     }
 }
 
 impl Columns {
     /// The right operand `b`, `[k, n]`.
     pub fn pack(b: View) -> Self {
-        one(Engine::best(), b.t(), Vec::new())
+        one(Engine::best(), Threads::All, b.t(), Vec::new())
     }
 
     /// [`Columns::pack`] in the memory of this operand.
     pub fn repack(&mut self, b: View) {
-        *self = one(Engine::best(), b.t(), take(&mut self.data));
+        *self = one(Engine::best(), Threads::All, b.t(), take(&mut self.data));
     }
 }
 
 /// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
 pub fn pack_weight(weight: View) -> (Columns, Columns) {
-    both(Engine::best(), weight.t(), [Vec::new(), Vec::new()])
+    both(Engine::best(), Threads::All, weight.t(), [Vec::new(), Vec::new()])
 }
 
 /// [`pack_weight`] in the memory of an earlier result.
 pub fn repack_weight(packed: &mut (Columns, Columns), weight: View) {
     let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
-    *packed = both(Engine::best(), weight.t(), memory);
+    *packed = both(Engine::best(), Threads::All, weight.t(), memory);
 }
 
 /// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
 pub fn pack_gradient(grad: View) -> (Rows, Columns) {
-    both(Engine::best(), grad, [Vec::new(), Vec::new()])
+    both(Engine::best(), Threads::All, grad, [Vec::new(), Vec::new()])
 }
 
 /// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
 pub fn pack_input(x: View) -> (Rows, Rows) {
-    both(Engine::best(), x, [Vec::new(), Vec::new()])
+    both(Engine::best(), Threads::All, x, [Vec::new(), Vec::new()])
+}
+
+/// The rows of `from` as lanes, and its columns as lanes, in the memory of earlier operands. They are packed on the calling
+/// thread, which uses both at once.
+pub(crate) fn both_here<const P: usize, const Q: usize>(
+    packed: &mut (Packed<P>, Packed<Q>),
+    from: View,
+) {
+    let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
+    *packed = both(Engine::best(), Threads::This, from, memory);
 }
 
 impl<const WIDTH: usize> Packed<WIDTH> {
+    /// The rows of `from` as lanes, in the memory of this operand. They are packed on the calling thread, which uses them
+    /// at once.
+    pub(crate) fn here(&mut self, from: View) {
+        *self = one(Engine::best(), Threads::This, from, take(&mut self.data));
+    }
+
     /// Number of rows of a left operand, or of columns of a right operand.
     pub fn lanes(&self) -> usize {
         self.lanes
@@ -102,15 +119,18 @@ impl<const WIDTH: usize> Packed<WIDTH> {
 #[allow(unsafe_code)] // memory that is written before it is read
 pub(super) fn one<const WIDTH: usize>(
     engine: Engine,
+    threads: Threads,
     from: View,
     memory: Vec<u32>,
 ) -> Packed<WIDTH> {
     let mut room = Room::new(memory, from.rows(), from.cols());
     let (cells, corners) = (room.cells(), corners(from));
     assert_eq!(cells.len(), corners.len(), "cells of an operand");
-    cells.into_par_iter().zip(corners).for_each(|(cell, at)| {
-        fill(engine, cell, from.part(at, CELL));
-    });
+    let fill = |(cell, at)| fill(engine, threads, cell, from.part(at, CELL));
+    match threads {
+        Threads::All => cells.into_par_iter().zip(corners).for_each(fill),
+        Threads::This => cells.into_iter().zip(corners).for_each(fill),
+    }
     // SAFETY: `fill` was called with each cell, because there is one corner per cell, and it writes all of a cell.
     unsafe { room.filled() }
 }
@@ -119,6 +139,7 @@ pub(super) fn one<const WIDTH: usize>(
 #[allow(unsafe_code)] // memory that is written before it is read
 pub(super) fn both<const P: usize, const Q: usize>(
     engine: Engine,
+    threads: Threads,
     from: View,
     [memory_p, memory_q]: [Vec<u32>; 2],
 ) -> (Packed<P>, Packed<Q>) {
@@ -132,11 +153,15 @@ pub(super) fn both<const P: usize, const Q: usize>(
         .map(|c| turned[c % across * high + c / across].take().expect("each cell once"))
         .collect();
     assert_eq!([cells.len(), high * across], [corners.len(); 2], "cells of two operands");
-    cells.into_par_iter().zip(turned).zip(corners).for_each(|((rows, cols), at)| {
+    let fill = |((rows, cols), at)| {
         let from = from.part(at, CELL);
-        fill(engine, rows, from);
-        fill(engine, cols, from.t());
-    });
+        fill(engine, threads, rows, from);
+        fill(engine, threads, cols, from.t());
+    };
+    match threads {
+        Threads::All => cells.into_par_iter().zip(turned).zip(corners).for_each(fill),
+        Threads::This => cells.into_iter().zip(turned).zip(corners).for_each(fill),
+    }
     // SAFETY: `fill` was called once with each of the high · across cells of both, and it writes all of a cell.
     unsafe { (rows.filled(), cols.filled()) }
 }
@@ -199,11 +224,11 @@ impl<const WIDTH: usize> Room<WIDTH> {
 
 /// Packs one cell: the rows of `from` are the lanes. Writes every place.
 #[allow(unsafe_code)] // a call below a feature check
-fn fill<const WIDTH: usize>(engine: Engine, mut to: Cell<WIDTH>, from: View) {
+fn fill<const WIDTH: usize>(engine: Engine, threads: Threads, mut to: Cell<WIDTH>, from: View) {
     match engine {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Checked` exists only if the processor has every feature of the function.
-        Engine::Processor(_) => unsafe { turn::processor(&mut to, from) },
+        Engine::Processor(_) => unsafe { turn::processor(&mut to, from, threads) },
         Engine::Emulated => turn::emulated(&mut to, from),
     }
 }

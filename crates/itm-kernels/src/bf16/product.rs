@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::start::Base;
 use super::{COLUMNS, Columns, Engine, ROWS, Rows, Start, tile};
+use crate::product::{Into, Threads};
 
 /// Pairs of one pass: 16 KiB of a left panel and 96 KiB of a right panel.
 pub(super) const PASS: usize = 512;
@@ -13,7 +14,7 @@ pub(super) const PASS: usize = 512;
 const PART_ROWS: usize = 256;
 /// Columns of a part.
 const PART_COLUMNS: usize = 16 * COLUMNS;
-/// Parts are made smaller until there are at least this number, for threads to share.
+/// For several threads, parts are made smaller until there are at least this number.
 const PARTS: usize = 16;
 /// Up to this number of products of pairs, some 10 µs, another thread is not worth it.
 const SMALL: usize = 1 << 20;
@@ -43,10 +44,23 @@ pub fn product_new(start: Start, a: &Rows, b: &Columns) -> Vec<f32> {
     let n = a.lanes() * b.lanes();
     let mut to = Vec::with_capacity(n);
     let places = &mut to.spare_capacity_mut()[..n];
-    compute(Engine::best(), places, b.lanes(), Base::New(start), a, b);
+    compute(Engine::best(), Threads::All, places, b.lanes(), Base::New(start), a, b);
     // SAFETY: there is room for n values. `compute` has written every row, and there is no gap between rows.
     unsafe { to.set_len(n) };
     to
+}
+
+/// `to = A B` or `to += A B`, row-major, on the calling thread alone.
+///
+/// # Panics
+/// If the operands or the destination do not fit.
+pub(crate) fn product_here(to: &mut [f32], how: Into, a: &Rows, b: &Columns) {
+    let base = match how {
+        Into::Replace => Base::New(Start::Zero),
+        Into::Add => Base::Held, // `places` holds values
+    };
+    assert_eq!(to.len(), a.lanes() * b.lanes(), "values of a product");
+    compute(Engine::best(), Threads::This, places(to), b.lanes(), base, a, b);
 }
 
 pub(super) fn product_by(
@@ -57,11 +71,11 @@ pub(super) fn product_by(
     a: &Rows,
     b: &Columns,
 ) {
-    compute(engine, places(to), stride, Base::New(start), a, b);
+    compute(engine, Threads::All, places(to), stride, Base::New(start), a, b);
 }
 
 pub(super) fn add_product_by(engine: Engine, to: &mut [f32], stride: usize, a: &Rows, b: &Columns) {
-    compute(engine, places(to), stride, Base::Held, a, b); // `places` holds values
+    compute(engine, Threads::All, places(to), stride, Base::Held, a, b); // `places` holds values
 }
 
 /// Initialised values as places to write to.
@@ -74,6 +88,7 @@ fn places(to: &mut [f32]) -> &mut [MaybeUninit<f32>] {
 /// With [`Base::New`], writes the first `n` places of every row. Never writes other places.
 fn compute(
     engine: Engine,
+    threads: Threads,
     to: &mut [MaybeUninit<f32>],
     stride: usize,
     base: Base,
@@ -90,8 +105,9 @@ fn compute(
     }
     let fits = n <= stride && (m - 1) * stride + n <= to.len();
     assert!(fits, "{m} rows of {n}, {stride} apart, in {} values", to.len());
-    let parts = split(to, stride, m, n);
-    if m * n * a.pairs() <= SMALL {
+    let least = if threads == Threads::All { PARTS } else { 1 };
+    let parts = split(to, stride, [m, n], least);
+    if threads == Threads::This || m * n * a.pairs() <= SMALL {
         parts.into_iter().for_each(|part| part.compute(engine, base, a, b));
     } else {
         parts.into_par_iter().for_each(|part| part.compute(engine, base, a, b));
@@ -108,8 +124,13 @@ struct Part<'a> {
     rows: Vec<&'a mut [MaybeUninit<f32>]>,
 }
 
-fn split(to: &mut [MaybeUninit<f32>], stride: usize, m: usize, n: usize) -> Vec<Part<'_>> {
-    let [high, wide] = panels_of_a_part(m, n);
+fn split(
+    to: &mut [MaybeUninit<f32>],
+    stride: usize,
+    [m, n]: [usize; 2],
+    least: usize,
+) -> Vec<Part<'_>> {
+    let [high, wide] = panels_of_a_part(m, n, least);
     let bands = m.div_ceil(high * ROWS);
     let mut parts = Vec::new();
     for (band, rows) in to.chunks_mut(high * ROWS * stride).enumerate().take(bands) {
@@ -124,14 +145,14 @@ fn split(to: &mut [MaybeUninit<f32>], stride: usize, m: usize, n: usize) -> Vec<
     parts
 }
 
-/// Panels of rows and of columns per part. Parts are equal, and only the shape decides their size. No sum depends on the
-/// size.
-fn panels_of_a_part(m: usize, n: usize) -> [usize; 2] {
+/// Panels of rows and of columns per part. Parts are equal, and only the shape and `least`, the smallest number of parts,
+/// decide their size. No sum depends on the size.
+fn panels_of_a_part(m: usize, n: usize, least: usize) -> [usize; 2] {
     let panels = [m.div_ceil(ROWS), n.div_ceil(COLUMNS)];
     let mut parts = [m.div_ceil(PART_ROWS), n.div_ceil(PART_COLUMNS)];
     loop {
         let [high, wide] = [0, 1].map(|d| panels[d].div_ceil(parts[d]));
-        if parts[0] * parts[1] >= PARTS || high * wide == 1 {
+        if parts[0] * parts[1] >= least || high * wide == 1 {
             return [high, wide];
         }
         let split_columns = high == 1 || (wide > 1 && wide * COLUMNS > high * ROWS);

@@ -4,6 +4,7 @@
 use super::pack::{both, one};
 use super::product::{PASS, add_product_by, product_by};
 use super::*;
+use crate::product::{Into, Threads};
 use crate::random::unit;
 use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
 
@@ -127,8 +128,9 @@ fn the_processor_does_what_the_emulation_does() {
         for [m, k, n] in [[1, 1, 1], [9, 33, 49], [20, 200, 100], [3, 1030, 5], [200, 6, 200]] {
             let (a, b, row, held) = (make(m * k, 1), make(k * n, 2), make(n, 3), make(m * n, 4));
             let results = [Engine::best(), Engine::Emulated].map(|engine| {
-                let rows: Packed<ROWS> = one(engine, plain(&a, m, k), Vec::new());
-                let cols: Packed<COLUMNS> = one(engine, plain(&b, k, n).t(), Vec::new());
+                let rows: Packed<ROWS> = one(engine, Threads::All, plain(&a, m, k), Vec::new());
+                let cols: Packed<COLUMNS> =
+                    one(engine, Threads::All, plain(&b, k, n).t(), Vec::new());
                 let [mut fresh, mut biased, mut added] =
                     [vec![7.0; m * n], held.clone(), held.clone()];
                 product_by(engine, &mut fresh, n, Start::Zero, &rows, &cols);
@@ -153,8 +155,9 @@ fn single_steps_agree_at_the_ends_of_the_range() {
     for exponent in [-88, -76, -63, 50, 63] {
         let (a, b) = (near(64 * 2, 1, exponent), near(2 * 4096, 3, exponent.max(-76)));
         let both = [Engine::best(), Engine::Emulated].map(|engine| {
-            let rows: Packed<ROWS> = one(engine, plain(&a, 64, 2), Vec::new());
-            let cols: Packed<COLUMNS> = one(engine, plain(&b, 2, 4096).t(), Vec::new());
+            let rows: Packed<ROWS> = one(engine, Threads::All, plain(&a, 64, 2), Vec::new());
+            let cols: Packed<COLUMNS> =
+                one(engine, Threads::All, plain(&b, 2, 4096).t(), Vec::new());
             let mut to = vec![0.0; 64 * 4096];
             product_by(engine, &mut to, 4096, Start::Zero, &rows, &cols);
             to
@@ -219,9 +222,9 @@ fn views_are_packed_as_their_copies() {
                 (0..rows * cols).map(|at| view.get(at / cols, at % cols)).collect();
             let copy = plain(&copy, rows, cols);
             let what = format!("{rows} × {cols}, strides {row} and {col}");
-            let want: Packed<ROWS> = one(Engine::Emulated, copy, Vec::new());
+            let want: Packed<ROWS> = one(Engine::Emulated, Threads::All, copy, Vec::new());
             assert_eq!(pairs(&Rows::pack(view)), pairs(&want), "rows of {what}");
-            let want: Packed<COLUMNS> = one(Engine::Emulated, copy.t(), Vec::new());
+            let want: Packed<COLUMNS> = one(Engine::Emulated, Threads::All, copy.t(), Vec::new());
             assert_eq!(pairs(&Columns::pack(view)), pairs(&want), "columns of {what}");
         }
     }
@@ -239,7 +242,8 @@ fn both_at_once_are_each_alone() {
         assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n}");
         assert_eq!([forward.depth(), forward.lanes(), back.depth(), back.lanes()], [k, n, n, k]);
         for engine in [Engine::best(), Engine::Emulated] {
-            let (forward, back) = both::<COLUMNS, COLUMNS>(engine, w.t(), [dirty(), dirty()]);
+            let (forward, back) =
+                both::<COLUMNS, COLUMNS>(engine, Threads::All, w.t(), [dirty(), dirty()]);
             assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n} in used memory");
         }
         let mut again = pack_weight(plain(&[f32::NAN; 9], 3, 3));
@@ -251,6 +255,31 @@ fn both_at_once_are_each_alone() {
         assert!(
             (pairs(&rows), pairs(&turned)) == (pairs(&Rows::pack(w)), pairs(&Rows::pack(w.t())))
         );
+    }
+}
+
+/// One thread alone packs and multiplies to the same bits as all threads.
+#[test]
+fn one_thread_alone_gives_the_same_bits() {
+    for [m, k, n] in SHAPES {
+        let (a, b, held) = (random(m * k, 1), random(k * n, 2), random(m * n, 4));
+        let (a, b) = (plain(&a, m, k), plain(&b, k, n));
+        let (mut rows, mut cols) = (Rows::default(), Columns::pack(plain(&[f32::NAN; 9], 3, 3)));
+        rows.here(a);
+        cols.here(b.t()); // in used memory
+        let want = (Rows::pack(a), Columns::pack(b));
+        assert!((pairs(&rows), pairs(&cols)) == (pairs(&want.0), pairs(&want.1)), "operands");
+        let mut both: (Rows, Columns) = Default::default();
+        both_here(&mut both, b);
+        let (turned, weight) = both;
+        assert!(pairs(&turned) == pairs(&Rows::pack(b)) && pairs(&weight) == pairs(&cols), "both");
+        let mut to = vec![f32::NAN; m * n]; // must not be read
+        product_here(&mut to, Into::Replace, &rows, &cols);
+        assert!(same(&to, &product_new(Start::Zero, &rows, &cols)), "{m} × {k} × {n}");
+        let [mut to, mut want] = [held.clone(), held];
+        product_here(&mut to, Into::Add, &rows, &cols);
+        add_product(&mut want, n, &rows, &cols);
+        assert!(same(&to, &want), "{m} × {k} × {n}, added");
     }
 }
 
@@ -305,8 +334,9 @@ fn the_emulation_is_one() {
     let (m, k, n) = (9, 40, 50);
     let (a, b) = (small(m * k, 1), small(k * n, 2));
     let emulated = || {
-        let rows: Packed<ROWS> = one(Engine::Emulated, plain(&a, m, k), Vec::new());
-        let cols: Packed<COLUMNS> = one(Engine::Emulated, plain(&b, k, n).t(), Vec::new());
+        let rows: Packed<ROWS> = one(Engine::Emulated, Threads::All, plain(&a, m, k), Vec::new());
+        let cols: Packed<COLUMNS> =
+            one(Engine::Emulated, Threads::All, plain(&b, k, n).t(), Vec::new());
         let mut to = vec![0.0; m * n];
         product_by(Engine::Emulated, &mut to, n, Start::Zero, &rows, &cols);
         to

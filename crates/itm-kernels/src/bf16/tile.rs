@@ -70,8 +70,8 @@ mod x86 {
     /// Registers of a row.
     const WIDE: usize = COLUMNS / LANES;
 
-    /// 24 of the 32 registers. The other registers hold a row of `b` and one value of `a`.
-    type Sums = [[__m512; WIDE]; ROWS];
+    /// At most 24 of the 32 registers. The other registers hold a row of `b` and one value of `a`.
+    type Sums<const N: usize> = [[__m512; N]; ROWS];
 
     /// [`emulated`](super::emulated) with the instructions of the processor.
     #[target_feature(enable = "avx512f,avx512bf16")]
@@ -88,7 +88,26 @@ mod x86 {
                 _mm_prefetch::<_MM_HINT_ET0>(row.as_ptr().wrapping_add(at + LANES * c).cast());
             }
         }
-        let sums = sums(a, b);
+        // The last panel may have fewer columns; registers without a column are left out.
+        let width = rows.first().map_or(0, |row| row.len() - at);
+        match width.div_ceil(LANES) {
+            0 | 1 => of_width::<1>(a, b, rows, at, base),
+            2 => of_width::<2>(a, b, rows, at, base),
+            _ => of_width::<WIDE>(a, b, rows, at, base),
+        }
+    }
+
+    /// [`processor`] for tiles of `N` registers a row.
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    #[inline]
+    fn of_width<const N: usize>(
+        a: &[[u32; ROWS]],
+        b: &[[u32; COLUMNS]],
+        rows: &mut [&mut [MaybeUninit<f32>]],
+        at: usize,
+        base: Base,
+    ) {
+        let sums = sums::<N>(a, b);
         for (row, sums) in rows.iter_mut().zip(sums) {
             put(sums, &mut row[at..], base);
         }
@@ -96,17 +115,18 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bf16")]
     #[inline]
-    fn sums(a: &[[u32; ROWS]], b: &[[u32; COLUMNS]]) -> Sums {
-        let mut sums = [[_mm512_setzero_ps(); WIDE]; ROWS];
+    fn sums<const N: usize>(a: &[[u32; ROWS]], b: &[[u32; COLUMNS]]) -> Sums<N> {
+        const { assert!(N <= WIDE) };
+        let mut sums = [[_mm512_setzero_ps(); N]; ROWS];
         for (a, b) in a.iter().zip(b) {
-            let mut pairs = [_mm512_setzero_si512(); WIDE];
-            for c in 0..WIDE {
-                // SAFETY: 16 pairs from 16 c on lie inside the 48 of `b`, as 16 · 2 + 16 = 48.
+            let mut pairs = [_mm512_setzero_si512(); N];
+            for c in 0..N {
+                // SAFETY: 16 pairs from 16 c on lie inside the 48 of `b`, as c < N ≤ 3.
                 pairs[c] = unsafe { _mm512_loadu_si512(b.as_ptr().add(LANES * c).cast()) };
             }
             for r in 0..ROWS {
                 let one = _mm512_set1_epi32(a[r].cast_signed());
-                for c in 0..WIDE {
+                for c in 0..N {
                     // SAFETY: both types are 512 bits, and all bits are valid.
                     let [one, pairs]: [__m512bh; 2] = unsafe { transmute([one, pairs[c]]) };
                     sums[r][c] = _mm512_dpbf16_ps(sums[r][c], one, pairs);
@@ -118,7 +138,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bf16")]
     #[inline]
-    fn put(sums: [__m512; WIDE], to: &mut [MaybeUninit<f32>], base: Base) {
+    fn put<const N: usize>(sums: [__m512; N], to: &mut [MaybeUninit<f32>], base: Base) {
         if let Base::New(Start::Row(row)) = base {
             assert!(row.len() >= to.len(), "{} values of a row's {}", row.len(), to.len());
         }

@@ -72,11 +72,17 @@ impl<'a> View<'a> {
         if inside { self.data[i * self.row_stride + j * self.col_stride] } else { 0.0 }
     }
 
+    /// Whether the values of a row are neighbours.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn has_rows(&self) -> bool {
+        self.col_stride == 1
+    }
+
     /// Row `i` if its values are neighbours; empty if not, and beyond the matrix.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> &'a [f32] {
-        let neighbours = self.col_stride == 1 && i < self.rows && self.cols > 0;
+        let neighbours = self.has_rows() && i < self.rows && self.cols > 0;
         if neighbours { &self.data[i * self.row_stride..][..self.cols] } else { &[] }
     }
 }

@@ -8,7 +8,11 @@ use crate::attention::Heads;
 use crate::random;
 
 /// `[b, l, 3d]` to `[b, l, d]`.
+///
+/// # Panics
+/// If the precision is bf16, which only the CPU backend has.
 pub(crate) fn forward<B: Backend>(qkv: FloatTensor<B>, heads: &Heads) -> FloatTensor<B> {
+    heads.precision.only_f32();
     let parts = Parts::<B>::new(qkv, heads);
     let (weights, _) = parts.weights(heads);
     parts.joined(vec![B::float_matmul(weights, parts.v.clone())])

@@ -46,10 +46,12 @@ impl SelfAttention {
         }
     }
 
-    /// `keys` is the number of positions of each row, from its start, that are attended to; by default all are.
+    /// `keys` is the number of positions of each row, from its start, that are attended to; by default all are. The
+    /// products with q, k, v and a have the precision of the map `qkv`.
     ///
     /// # Panics
-    /// If the width or the number of counts differs, or a count is 0 or more than `l`.
+    /// If the width or the number of counts differs, if a count is 0 or more than `l`, or if a map has precision bf16 on a
+    /// backend other than the CPU.
     pub fn forward(&self, x: Tensor<3>, keys: Option<&[usize]>, noise: Noise) -> Tensor<3> {
         let heads = self.heads_of(x.dims(), keys, noise);
         let qkv = self.qkv.forward(x).into_dispatch();
@@ -108,7 +110,7 @@ impl SelfAttention {
             }
             _ => None,
         };
-        Heads { heads: self.heads, keys, dropout }
+        Heads { heads: self.heads, keys, dropout, precision: self.qkv.precision }
     }
 }
 
@@ -118,6 +120,7 @@ mod tests {
     use super::super::uniform;
     use super::*;
     use crate::composed;
+    use crate::precision::Precision;
     use crate::testing::{close, values};
 
     const KEYS: [usize; 2] = [7, 4];
@@ -127,7 +130,8 @@ mod tests {
     fn agrees_with_composed_and_autodiff() {
         let device = Device::flex().autodiff();
         for dropout in [None, Some((0.3, 9))] {
-            let heads = Heads { heads: 3, keys: KEYS.to_vec(), dropout };
+            let precision = Precision::F32;
+            let heads = Heads { heads: 3, keys: KEYS.to_vec(), dropout, precision };
             let qkv = uniform([2, 7, 3 * 12], 2.0, 1, &device).require_grad();
             let weights = uniform([2, 7, 12], 1.0, 2, &device);
             let fused = <Dispatch as AttentionOps>::self_attention(

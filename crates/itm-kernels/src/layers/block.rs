@@ -76,7 +76,7 @@ impl TransformerBlock {
         }
     }
 
-    /// Sets one precision for all four linear maps. Attention weights and their sums stay f32.
+    /// Sets one precision for the products of the four linear maps and of attention.
     #[must_use]
     pub fn with_precision(mut self, precision: Precision) -> Self {
         let Self { attention: SelfAttention { qkv, out, .. }, up, down, .. } = &mut self;

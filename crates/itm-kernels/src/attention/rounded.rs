@@ -1,0 +1,110 @@
+//! One head of one row with the operands of all seven products rounded to bf16.
+
+use super::{Heads, Pair, Which, multiply, softmax, softmax_backward};
+use crate::bf16::{Columns, Rows, View, both_here, product_here};
+use crate::product::Into;
+
+/// Values of the scores of one block: with their gradients and both operands they stay in the second-level cache.
+const SCORES: usize = 65536;
+
+/// Operands and scores of one head. The next head packs and computes in the same memory.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Kᵀ and K as right operands.
+    keys: (Columns, Columns),
+    /// V, or Vᵀ in the backward pass.
+    values: Columns,
+    /// Q as left and as right operand.
+    queries: (Rows, Columns),
+    /// G as left and as right operand.
+    grad: (Rows, Columns),
+    /// m ⊙ a, or its transpose in the backward pass.
+    weights: Rows,
+    /// dS and its transpose.
+    ds: (Rows, Rows),
+    a: Vec<f32>,
+    da: Vec<f32>,
+    mask: Vec<f32>,
+}
+
+/// The first `n` values of a vector that grows where it is too short.
+fn room(values: &mut Vec<f32>, n: usize) -> &mut [f32] {
+    if values.len() < n {
+        values.resize(n, 0.0);
+    }
+    &mut values[..n]
+}
+
+/// Queries of one block. Blocks are equal, but for the last.
+pub(super) fn queries(l: usize, n: usize) -> usize {
+    let most = (SCORES / n).max(1);
+    l.div_ceil(l.div_ceil(most))
+}
+
+/// Writes y, `[l, w]`.
+pub(super) fn forward(one: &Pair, heads: &Heads, scratch: &mut Scratch, to: &mut [f32]) {
+    let &Pair { l, w, keys: n, .. } = one;
+    let Scratch { keys: (keys_t, _), values, queries: (queries, _), weights, a, mask, .. } =
+        scratch;
+    keys_t.here(view(one, Which::Key, 0, n)); // its lanes are the columns of Kᵀ
+    values.here(view(one, Which::Value, 0, n).t());
+    let block = self::queries(l, n);
+    for (first, to) in (0..l).step_by(block).zip(to.chunks_mut(block * w)) {
+        let rows = to.len() / w;
+        let a = room(a, rows * n);
+        queries.here(view(one, Which::Query, first, rows));
+        product_here(a, Into::Replace, queries, keys_t);
+        softmax(a, n, one.scale());
+        if heads.dropout.is_some() {
+            let mask = room(mask, rows * n);
+            heads.mask(one, first, mask);
+            multiply(a, mask);
+        }
+        weights.here(View::new(a, rows, n));
+        product_here(to, Into::Replace, weights, values);
+    }
+}
+
+/// Writes dq, dk and dv, `[l, w]` each. The rows of dk and dv that are no keys stay as they are.
+pub(super) fn backward(
+    one: &Pair,
+    heads: &Heads,
+    grad: &[f32],
+    scratch: &mut Scratch,
+    [dq, dk, dv]: [&mut [f32]; 3],
+) {
+    let &Pair { l, d, w, keys: n, .. } = one;
+    let Scratch { keys, values: values_t, queries, grad: of_y, weights, ds, a, da, mask } = scratch;
+    both_here(keys, view(one, Which::Key, 0, n));
+    values_t.here(view(one, Which::Value, 0, n));
+    let block = self::queries(l, n);
+    let (dk, dv) = (&mut dk[..n * w], &mut dv[..n * w]);
+    for (first, dq) in (0..l).step_by(block).zip(dq.chunks_mut(block * w)) {
+        let rows = dq.len() / w;
+        let [a, da, mask] = [&mut *a, da, mask].map(|values| room(values, rows * n));
+        let how = if first == 0 { Into::Replace } else { Into::Add };
+        both_here(queries, view(one, Which::Query, first, rows));
+        product_here(a, Into::Replace, &queries.0, &keys.0);
+        softmax(a, n, one.scale());
+        both_here(of_y, View::strided(one.grad(grad, first), [rows, w], [d, 1]));
+        product_here(da, Into::Replace, &of_y.0, values_t);
+        if heads.dropout.is_some() {
+            heads.mask(one, first, mask);
+            multiply(da, mask);
+            multiply(mask, a);
+            weights.here(View::new(mask, rows, n).t());
+        } else {
+            weights.here(View::new(a, rows, n).t());
+        }
+        product_here(dv, how, weights, &of_y.1);
+        softmax_backward(a, da, n, one.scale());
+        both_here(ds, View::new(da, rows, n));
+        product_here(dq, Into::Replace, &ds.0, &keys.1);
+        product_here(dk, how, &ds.1, &queries.1);
+    }
+}
+
+/// Queries, keys or values of `n` positions.
+fn view<'a>(one: &Pair<'a>, which: Which, first: usize, n: usize) -> View<'a> {
+    View::strided(one.part(which, first), [n, one.w], [3 * one.d, 1])
+}
