@@ -158,12 +158,12 @@ impl<'a> Pair<'a> {
         Self { qkv, pair, l, d, w, row: row * l, column: head * w, keys }
     }
 
-    /// Queries, keys or values from a position on. Those of the next positions follow each 3 d values.
+    /// Queries, keys or values from a position on. The next position begins 3 d values later.
     fn part(&self, which: Which, first: usize) -> &'a [f32] {
         &self.qkv[(self.row + first) * 3 * self.d + which as usize * self.d + self.column..]
     }
 
-    /// The gradient of y from a position on; the next positions follow each d values.
+    /// The gradient of y from a position on. The next position begins d values later.
     fn grad<'g>(&self, grad: &'g [f32], first: usize) -> &'g [f32] {
         &grad[(self.row + first) * self.d + self.column..]
     }

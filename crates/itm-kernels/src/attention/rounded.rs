@@ -81,7 +81,7 @@ pub(super) fn backward(
     let (dk, dv) = (&mut dk[..n * w], &mut dv[..n * w]);
     for (first, dq) in (0..l).step_by(block).zip(dq.chunks_mut(block * w)) {
         let rows = dq.len() / w;
-        let [a, da, mask] = [&mut *a, da, mask].map(|values| room(values, rows * n));
+        let (a, da) = (room(a, rows * n), room(da, rows * n));
         let how = if first == 0 { Into::Replace } else { Into::Add };
         both_here(queries, view(one, Which::Query, first, rows));
         product_here(a, Into::Replace, &queries.0, &keys.0);
@@ -89,6 +89,7 @@ pub(super) fn backward(
         both_here(of_y, View::strided(one.grad(grad, first), [rows, w], [d, 1]));
         product_here(da, Into::Replace, &of_y.0, values_t);
         if heads.dropout.is_some() {
+            let mask = room(mask, rows * n);
             heads.mask(one, first, mask);
             multiply(da, mask);
             multiply(mask, a);
