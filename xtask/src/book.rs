@@ -39,11 +39,11 @@ impl Book {
         let pages = self.pages(root)?;
         for (package, features, name) in BINARIES {
             let mut build = Command::new(cargo());
-            build.args(["build", "--release", "--package", package, "--bin", name]).args(features);
+            build.args(["build", "--package", package, "--bin", name]).args(features);
             ensure!(build.status().context("cargo")?.success(), "{name} cannot be built");
         }
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        let binaries = root.join(target).join("release");
+        let binaries = root.join(target).join("debug");
         for page in pages {
             let folder = std::env::temp_dir().join(format!("itm-book-{}", std::process::id()));
             fs::create_dir(&folder).with_context(|| folder.display().to_string())?;

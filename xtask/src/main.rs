@@ -7,6 +7,7 @@
 
 mod arrows;
 mod book;
+mod build_time;
 mod circles;
 #[cfg(test)]
 mod commands;
@@ -28,6 +29,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::Parser;
 
 /// Build `itm` for a backend and run it; check this repository.
@@ -63,6 +65,8 @@ enum Task {
     Book(book::Book),
     /// Write the map of all options, `docs/options.md`, from the code.
     Options,
+    /// Build the runner into an empty folder, and print the CPU seconds of each crate.
+    BuildTime(build_time::BuildTime),
     /// Check what clippy does not: dependency arrows, circles of modules, paths, file lengths and sizes, unsafe code.
     Tidy,
     /// `phrases`, of the package `tags-dc`; anything else goes to `itm`.
@@ -79,7 +83,20 @@ struct Forwarded {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Task::parse() {
+    let outcome = if let Some(log) = std::env::var_os(build_time::VARIABLE) {
+        let args: Vec<_> = std::env::args_os().skip(1).collect();
+        build_time::wrap(log.as_ref(), &args)
+    } else {
+        run(Task::parse())
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    match task {
         Task::List(forwarded) => reproduce::run("list", forwarded.args),
         Task::Reproduce(forwarded) => reproduce::run("reproduce", forwarded.args),
         Task::Explain(forwarded) => reproduce::run("explain", forwarded.args),
@@ -91,11 +108,8 @@ fn main() -> ExitCode {
         Task::Kills(kills) => kills.run(),
         Task::Book(book) => book.run(),
         Task::Options => options::run(),
+        Task::BuildTime(build) => build.run(),
         Task::Tidy => tidy::run(),
         Task::Other(words) => others::run(words),
-    };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("{error:#}");
-        ExitCode::from(2)
-    })
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(words: Vec<OsString>) -> Result<ExitCode> {
         None => reproduce::run(&command, words.collect()),
         Some(package) => {
             let mut cargo = Command::new(reproduce::cargo());
-            cargo.args(["run", "--quiet", "--release", "--package", package, "--features", CLI]);
+            cargo.args(["run", "--quiet", "--package", package, "--features", CLI]);
             cargo.args(["--bin", &command, "--"]).args(words);
             Ok(reproduce::exit_code(cargo.status().context("cargo")?))
         }

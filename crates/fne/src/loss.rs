@@ -2,6 +2,7 @@
 
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 use itm_core::{AllNegatives, Block, Hardest, triplet};
+use itm_kernels::matmul;
 
 use crate::config::WarmupLoss;
 
@@ -57,7 +58,7 @@ pub fn in_batch_hinges(
     if let Some(ids) = ids {
         assert_eq!(ids.len(), b, "{} image ids for {b} pairs", ids.len());
     }
-    let scores = images.matmul(texts.transpose());
+    let scores = matmul(images, texts.transpose());
     let side = |scores: Tensor<2>| {
         let mut block = Block::in_batch(scores);
         if let Some(ids) = ids {

@@ -2,6 +2,7 @@
 
 use burn::tensor::Tensor;
 use itm_core::{Error, Result, host};
+use itm_kernels::matmul;
 use itm_kernels::random::derive;
 
 use crate::bank::Bank;
@@ -115,7 +116,7 @@ pub fn memory_loss(online: Online, bank: &Bank, draws: &Draws) -> Result<Tensor<
             false => rows,
         };
         let plain = anchors.clone().detach();
-        let scores = host(plain.matmul(like(table.clone()).transpose()));
+        let scores = host(matmul(plain, like(table.clone()).transpose()));
         let excluded = Excluded::SameImage { anchors: ids, candidates: bank.ids() };
         let pool = Pool { scores: &scores, positive: &own, excluded };
         let rho = weights(&pool, draws.rule, &seen)?;

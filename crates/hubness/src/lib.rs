@@ -18,6 +18,8 @@ mod local_scaling;
 pub mod losses;
 mod mutual_proximity;
 mod nnn;
+#[cfg(feature = "page")]
+pub mod page;
 pub mod pass;
 mod preset;
 mod querybank;

@@ -148,5 +148,5 @@ pub struct Curve {
     pub unconstrained: Option<f64>,
 }
 
-#[cfg(all(test, feature = "cli"))] // the pages' sample
+#[cfg(all(test, feature = "page"))] // the pages' sample
 mod tests;

@@ -24,6 +24,13 @@ pub enum Error {
         /// What was found there.
         got: String,
     },
+    /// The data can be read, but not by this build.
+    Feature {
+        /// The file, folder or name.
+        place: String,
+        /// The feature of this crate that the build lacks.
+        feature: &'static str,
+    },
 }
 
 /// `Result` with this crate's [`Error`].
@@ -63,6 +70,12 @@ impl fmt::Display for Error {
             Self::Invalid { place, expected, got } => {
                 write!(f, "{place}: expected {expected}, got {got}")
             }
+            Self::Feature { place, feature } => {
+                write!(
+                    f,
+                    "{place}: expected a build with the feature `{feature}` of itm-core, got one without"
+                )
+            }
         }
     }
 }
@@ -85,7 +98,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Invalid { .. } => None,
+            Self::Invalid { .. } | Self::Feature { .. } => None,
         }
     }
 }

@@ -4,6 +4,8 @@
 mod pieces;
 mod terms;
 mod treebank;
+#[cfg(not(feature = "pieces"))]
+mod unread;
 mod vocabulary;
 
 use std::ops::Range;
@@ -14,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use pieces::WordPieces;
 pub use terms::Terms;
 pub use treebank::{treebank, treebank_line};
+#[cfg(not(feature = "pieces"))]
+pub use unread::WordPieces;
 pub use vocabulary::{Marks, OutOfVocabulary, Vocabulary, VocabularyOptions};
 
 /// A word of a caption, and the positions of its pieces among the caption's numbers.

@@ -42,8 +42,8 @@ mod optim;
 #[cfg(feature = "burn")]
 pub use layers::{
     BiGru, BlockShape, CrossProducts, Dropout, Gru, HostProducts, LayerNorm, Linear, SelfAttention,
-    TransformerBlock, bag, embedding, gelu, masked_mean, normalize_rows, order_similarity, softmax,
-    uniform,
+    TransformerBlock, bag, embedding, gelu, masked_mean, matmul, normalize_rows, order_similarity,
+    softmax, uniform,
 };
 #[cfg(feature = "burn")]
 pub use ops::{FusedOps, Memory, NormOrder};

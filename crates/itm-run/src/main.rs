@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use itm_core::Error;
 use itm_run::cli::Cli;
+
+/// The exit code if only a build with more features can run the command. `cargo xtask` then makes it.
+const ANOTHER_BUILD: u8 = 3;
 
 fn main() -> ExitCode {
     itm_kernels::memory::keep_freed();
@@ -16,6 +20,10 @@ fn main() -> ExitCode {
     // Runs on a thread of the pool, so that a parallel operation starts here at once, without waking another thread and waiting.
     match rayon::scope(|_| itm_run::run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error @ Error::Feature { .. }) => {
+            eprintln!("{error}");
+            ExitCode::from(ANOTHER_BUILD)
+        }
         Err(error) => refuse(format!("error: {error}")),
     }
 }

@@ -140,7 +140,7 @@ fn write(folder: &Path, report: &Report) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let json = serde_json::to_string_pretty(report).expect("names and numbers") + "\n";
     write_atomically(&folder.join("report.json"), json.as_bytes())?;
-    let page = hubness::cli::report::html(report);
+    let page = hubness::page::html(report);
     write_atomically(&folder.join("report.html"), page.as_bytes())
 }
 

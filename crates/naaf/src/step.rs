@@ -11,7 +11,7 @@ use itm_core::learn::{
 };
 use itm_core::start::Start;
 use itm_core::{Error, Result, host};
-use itm_kernels::{AdamOptions, CrossProducts, random};
+use itm_kernels::{AdamOptions, CrossProducts, matmul, random};
 
 use crate::attention::{Attention, Phase};
 use crate::boundary::Boundary;
@@ -121,7 +121,7 @@ impl Naaf {
             Score::Global => {
                 let images = encoders.image_means(regions, of_regions);
                 let texts = encoders.text_means(batch.texts, of_words);
-                (images.matmul(texts.transpose()), Numbers::default())
+                (matmul(images, texts.transpose()), Numbers::default())
             }
             Score::Attention => {
                 let images = encoders.regions(regions, of_regions);

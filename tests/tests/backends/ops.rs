@@ -7,7 +7,7 @@ use itm_kernels::cross_attention::{Cosine, Negative, Norm, Pool, Rule, Side, Wei
 use itm_kernels::{
     AdamOptions, AdamW, BiGru, BlockShape, CrossProducts, Decayed, Dropout, Gru, LayerNorm, Linear,
     Memory, Noise, NormOrder, SelfAttention, TransformerBlock, bag, ema, embedding, gelu,
-    masked_mean, normalize_rows, order_similarity, softmax, uniform,
+    masked_mean, matmul, normalize_rows, order_similarity, softmax, uniform,
 };
 
 use crate::values::{Values, applied, drawn_gradients, learnt, parameters};
@@ -58,6 +58,15 @@ pub(crate) const CASES: &[Case] = &[
         name: "cross attention, regions ask",
         bound: 2e-5,
         run: |d| crossed(attended(Side::Regions, 4.0, Pool::Mean), d),
+    },
+    Case {
+        name: "matmul",
+        bound: 1e-5,
+        run: |d| {
+            applied(x([5, 37], d), |x| {
+                matmul(x.clone(), uniform([11, 37], 1.0, 3, &x.device()).transpose())
+            })
+        },
     },
     Case { name: "normalize_rows", bound: 1e-5, run: |d| applied(x([5, 37], d), normalize_rows) },
     Case {

@@ -3,6 +3,7 @@
 use burn::tensor::{Device, Tensor};
 use itm_core::audit::{Direction, Observed, Pair};
 use itm_core::{Result, Siblings, host};
+use itm_kernels::matmul;
 
 use super::{Batch, Fne, Loss, Observe, stream};
 use crate::audit::Observation;
@@ -56,12 +57,10 @@ impl Candidates {
     /// S, `[b, n]` row-major.
     fn scores(&self, anchors: &Tensor<2>) -> Vec<f32> {
         let b = anchors.dims()[0];
-        let of = |table: &Tensor<2>| {
-            (table.dims()[0], host(anchors.clone().matmul(table.clone().transpose())))
-        };
-        let tables: Vec<_> = self.0.iter().map(of).collect();
-        let row = |i: usize| tables.iter().flat_map(move |(n, s)| &s[i * n..(i + 1) * n]).copied();
-        (0..b).flat_map(row).collect()
+        let scores = |table: &Tensor<2>| host(matmul(anchors.clone(), table.clone().transpose()));
+        let tables: Vec<Vec<f32>> = self.0.iter().map(scores).collect();
+        let row = |i: usize| tables.iter().map(move |s| &s[i * (s.len() / b)..][..s.len() / b]);
+        (0..b).flat_map(row).collect::<Vec<_>>().concat()
     }
 
     /// The rows of these columns, `[b, d]`.
@@ -118,7 +117,7 @@ impl Fne {
         let kind = if warming { sampler.warmup_loss } else { WarmupLoss::Hardest };
         let ids = sampler.mask_same_image_everywhere.then_some(batch.image_ids);
         let observation = if asks(observe) && kind == WarmupLoss::Hardest {
-            let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
+            let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
             self.finite(&scores)?;
             let skip = |i: usize, j: usize| i == j || ids.is_some_and(|ids| ids[i] == ids[j]);
             let excluded: Vec<bool> = (0..b * b).map(|k| skip(k / b, k % b)).collect();
@@ -160,7 +159,7 @@ impl Fne {
         let to_texts = Candidates::new(&kept.texts, self.bank.texts(), enqueue);
         let to_images = Candidates::new(&kept.images, self.bank.images(), enqueue);
         let (v, w) = (images.clone().inner(), texts.clone().inner());
-        self.observe_statistics(batch, &host(v.clone().matmul(w.clone().transpose())))?;
+        self.observe_statistics(batch, &host(matmul(v.clone(), w.clone().transpose())))?;
 
         let (positive_i2t, positive_t2i) = match self.config.sampler.positive {
             Positive::Online => {
@@ -199,7 +198,7 @@ impl Fne {
             true => Siblings::Masked(batch.image_ids),
             false => Siblings::Negatives,
         };
-        let scores = images.matmul(texts.transpose());
+        let scores = matmul(images, texts.transpose());
         let value = match self.config.train.loss {
             config::Loss::Sigmoid => contrast.sigmoid(scores, siblings),
             config::Loss::InfoNce | config::Loss::Triplet => contrast.info_nce(scores, siblings),
@@ -216,7 +215,7 @@ impl Fne {
         observe: Observe,
     ) -> Result<Loss> {
         let b = batch.image_ids.len();
-        let scores = host(images.clone().inner().matmul(texts.clone().inner().transpose()));
+        let scores = host(matmul(images.clone().inner(), texts.clone().inner().transpose()));
         self.observe_statistics(batch, &scores)?;
         let positive: Vec<f32> = (0..b).map(|i| scores[i * b + i]).collect();
         let ids = batch.image_ids;

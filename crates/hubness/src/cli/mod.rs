@@ -3,4 +3,3 @@
 pub mod args;
 pub mod commands;
 pub mod input;
-pub mod report;

@@ -2,6 +2,7 @@
 
 use burn::tensor::Tensor;
 use itm_core::host;
+use itm_kernels::matmul;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -60,7 +61,7 @@ impl MemoryBank {
         let kept: Vec<bool> =
             self.captions.iter().map(|caption| own.binary_search(caption).is_err()).collect();
         let left = |anchors: Tensor<2>, bank: Tensor<2>| -> Vec<f32> {
-            let scores = host(anchors.matmul(bank.transpose()));
+            let scores = host(matmul(anchors, bank.transpose()));
             let keep = scores.into_iter().zip(kept.iter().cycle());
             keep.filter_map(|(score, &kept)| kept.then_some(score)).collect()
         };

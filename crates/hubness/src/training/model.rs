@@ -1,7 +1,6 @@
 //! The encoders: a map of global image features; a GRU over words, or a bag of words.
 
 use burn::module::{Module, Param};
-use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use itm_core::contrastive::Contrast;
 use itm_core::encoders::{BagOfWords, GruText, GruTextShape, InputDropout, Projection, TokenBatch};
@@ -9,7 +8,7 @@ use itm_core::learn::check_texts;
 use itm_core::scored::Similarity;
 use itm_core::start::{InputStatistics, Start};
 use itm_core::{Error, Result};
-use itm_kernels::{Gru, random, uniform};
+use itm_kernels::{Gru, Linear, matmul, random, uniform};
 
 use super::config::{HalConfig, ImageNorm, Initialisation, ModelConfig, TextKind};
 use crate::losses::order_similarity;
@@ -98,7 +97,7 @@ impl Encoders {
         let HalConfig { model, loss, .. } = config;
         let (d, part) = (model.embed_dim, |part| random::derive(seed, part));
         let weight = xavier([image_dim, d], [image_dim, d], part(1), device);
-        let linear = Linear { weight, bias: Some(zeros(d, device)) };
+        let linear = Linear::new(weight, zeros(d, device));
         let mut image = Projection { linear, residual: None };
         if let Some(shape) = &model.residual {
             image = image.with_residual(shape, 1.0, part(5))?;
@@ -160,7 +159,7 @@ impl Encoders {
         let (v, w) = (images.dims(), texts.dims());
         assert_eq!(v[1], w[1], "images of shape {v:?} against texts of shape {w:?}");
         match self.similarity {
-            Similarity::Cosine => images.matmul(texts.transpose()),
+            Similarity::Cosine => matmul(images, texts.transpose()),
             Similarity::Order => order_similarity(images, texts),
         }
     }

@@ -1,9 +1,8 @@
 //! A linear map of precomputed features, with or without a parallel perceptron.
 
 use burn::module::{Module, Param};
-use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
-use itm_kernels::{Noise, normalize_rows, random, uniform};
+use itm_kernels::{Linear, Noise, matmul, normalize_rows, random, uniform};
 
 use super::given::linear_map;
 use super::{InputDropout, Residual, ResidualShape};
@@ -57,7 +56,7 @@ impl Projection {
         let weight = self.linear.weight.val();
         let place = "map of image features";
         let (weight, bias) = map.parameters(place, weight.dims(), &weight.device())?;
-        Ok(Self { linear: Linear { weight, bias: Some(bias) }, ..self })
+        Ok(Self { linear: Linear::new(weight, bias), ..self })
     }
 
     /// Sets the standard deviation of the training features, which scales the inputs of the residual.
@@ -70,7 +69,7 @@ impl Projection {
     }
 
     fn of(weight: Param<Tensor<2>>, bias: Param<Tensor<1>>) -> Self {
-        Self { linear: Linear { weight, bias: Some(bias) }, residual: None }
+        Self { linear: Linear::new(weight, bias), residual: None }
     }
 
     /// Adds a perceptron that starts at zero. `std` is the standard deviation of all training features.
@@ -98,7 +97,7 @@ impl Projection {
     pub fn unscaled(&self, features: &[f32], dropout: InputDropout) -> Tensor<2> {
         let mut dropped = features.to_vec();
         dropout.apply(&mut dropped);
-        let linear = self.linear.forward(self.rows(dropped));
+        let linear = self.mapped(self.rows(dropped));
         let Some(residual) = &self.residual else { return linear };
         let mut scaled: Vec<f32> = features.iter().map(|x| x * residual.scale()).collect();
         dropout.inside(RESIDUAL_INPUTS, residual.input_dropout).apply(&mut scaled);
@@ -112,11 +111,16 @@ impl Projection {
     pub fn encode(&self, input: Tensor<2>) -> Tensor<2> {
         let (got, [dim, _]) = (input.dims(), self.linear.weight.dims());
         assert_eq!(got[1], dim, "features of shape {got:?} for a projection from {dim}");
-        let linear = self.linear.forward(input.clone());
+        let linear = self.mapped(input.clone());
         normalize_rows(match &self.residual {
             Some(residual) => linear + residual.forward(input * residual.scale(), Noise::Off),
             None => linear,
         })
+    }
+
+    /// `x W + b`: the bias is added to the sums, not first as in [`Linear::forward`], whose last bits differ.
+    fn mapped(&self, x: Tensor<2>) -> Tensor<2> {
+        matmul(x, self.linear.weight.val()) + self.linear.bias.val().unsqueeze()
     }
 
     fn rows(&self, values: Vec<f32>) -> Tensor<2> {

@@ -210,8 +210,7 @@ mod unread {
 
     impl PickledFile {
         pub(super) fn open(path: &Path) -> Result<Self> {
-            let expected = "model.safetensors, or a build with the feature `pytorch` of itm-core";
-            Err(Error::invalid(path.display(), expected, "only a pickled file"))
+            Err(Error::Feature { place: path.display().to_string(), feature: "pytorch" })
         }
 
         pub(super) fn names(&self) -> Vec<String> {

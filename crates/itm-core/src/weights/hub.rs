@@ -98,9 +98,12 @@ use self::download::fetch;
 
 /// Without the feature nothing is downloaded.
 #[cfg(not(feature = "hub"))]
-fn fetch(cache: &Path, name: &Published) -> Result<PathBuf> {
-    let hub = Hub { cache: cache.into(), network: Network::Offline, ..Hub::from_env() };
-    Err(hub.lacks(name, "this build cannot fetch: itm-core's feature `hub` is not in it"))
+fn fetch(_: &Path, name: &Published) -> Result<PathBuf> {
+    let Published { id, revision } = name;
+    Err(Error::Feature {
+        place: format!("{id}@{revision}, of which there is no copy here"),
+        feature: "hub",
+    })
 }
 
 /// The name of a published model.
@@ -204,10 +207,8 @@ mod tests {
         let cache = TempDir::new().unwrap();
         let hub =
             Hub { cache: cache.path().into(), beside: "none".into(), network: Network::Allowed };
-        let message = hub.folder("a/b").unwrap_err().to_string();
-        assert!(
-            message.ends_with("this build cannot fetch: itm-core's feature `hub` is not in it")
-        );
+        let want = "a/b@main, of which there is no copy here: expected a build with the feature `hub` of itm-core, got one without";
+        assert_eq!(hub.folder("a/b").unwrap_err().to_string(), want);
     }
 
     #[test]

@@ -11,19 +11,20 @@ use crate::cross_attention::{Cosine, CrossSpec, Negative, Norm, Pool, Side, Spre
 const NOTHING: f32 = -1e30;
 
 /// Products `[words, n · r]` and Gram matrices `[n, r, r]`, `[m, l, l]` of regions `[n, r, d]` and words
-/// `[words, d]`. Shorter texts are padded with the first word of the batch.
+/// `[words, d]`, by this product of matrices. Shorter texts are padded with the first word of the batch.
 pub(crate) fn products<B: Backend>(
     regions: FloatTensor<B>,
     words: FloatTensor<B>,
     counts: &[usize],
+    matmul: impl Fn(FloatTensor<B>, FloatTensor<B>) -> FloatTensor<B>,
 ) -> [FloatTensor<B>; 3] {
     let [n, r, d] = regions.shape().dims();
     let (m, l) = (counts.len(), counts.iter().copied().max().unwrap_or(0));
     let rows = B::float_reshape(regions.clone(), Shape::new([n * r, d]));
-    let products = B::float_matmul(words.clone(), B::float_transpose(rows));
+    let products = matmul(words.clone(), B::float_transpose(rows));
     let texts = B::float_select(words.clone(), 0, padded_rows::<B>(counts, l, &words.device()));
     let texts = B::float_reshape(texts, Shape::new([m, l, d]));
-    let gram = |x: FloatTensor<B>| B::float_matmul(x.clone(), B::float_swap_dims(x, 1, 2));
+    let gram = |x: FloatTensor<B>| matmul(x.clone(), B::float_swap_dims(x, 1, 2));
     [products, gram(regions), gram(texts)]
 }
 

@@ -7,7 +7,7 @@ use super::{check_lengths, embedding};
 use crate::composed;
 use crate::cross_attention::CrossSpec;
 use crate::cross_attention::{Inputs, Rule, column};
-use crate::ops::CrossAttentionOps;
+use crate::ops::{CrossAttentionOps, MatmulOps};
 
 /// Products of all words and all regions of a batch, and the Gram matrices. Scores are computed from them. Equations:
 /// [`crate::cross_attention`].
@@ -69,6 +69,7 @@ impl CrossProducts {
             regions.clone().detach().into_dispatch(),
             words.clone().detach().into_dispatch(),
             lengths,
+            <Dispatch as MatmulOps>::matmul_threaded,
         );
         Self {
             region_rows: regions,
@@ -208,6 +209,7 @@ mod tests {
                     made(&theirs).region_rows.into_dispatch(),
                     made(&theirs).word_rows.into_dispatch(),
                     &WORDS,
+                    <Dispatch as MatmulOps>::matmul_threaded,
                 );
                 let composed = composed::cross_attention::forward::<Dispatch>(s, g, h, &spec);
                 let composed = Tensor::<2>::from_dispatch(composed);

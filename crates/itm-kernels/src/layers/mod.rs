@@ -14,7 +14,7 @@ mod norm;
 use burn::backend::Dispatch;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::ops::{FusedOps, OrderOps};
+use crate::ops::{FusedOps, MatmulOps, OrderOps};
 use crate::random;
 
 pub use activations::{gelu, softmax};
@@ -27,6 +27,36 @@ pub use embedding::embedding;
 pub use gru::{BiGru, Gru};
 pub use linear::Linear;
 pub use norm::LayerNorm;
+
+/// `a b`, `[…, n, k]` and `[…, k, m]` to `[…, n, m]`, with equal axes before the last two: on the CPU on all threads, where burn's
+/// own product uses one.
+///
+/// ```text
+/// da = g bᵀ,   db = aᵀ g
+/// ```
+///
+/// A transposed view is read as it lies.
+///
+/// ```
+/// # #[cfg(feature = "flex")] {
+/// use burn::tensor::{Device, Tensor};
+/// use itm_kernels::matmul;
+///
+/// let of = |rows: [[f32; 2]; 2]| Tensor::<2>::from_floats(rows, &Device::flex());
+/// let scores = matmul(of([[1.0, 0.0], [0.0, 2.0]]), of([[3.0, 4.0], [5.0, 6.0]]).transpose());
+/// scores.into_data().assert_eq(&[[3.0f32, 5.0], [8.0, 12.0]].into(), true);
+/// # }
+/// ```
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
+    let (x, y) = (a.dims(), b.dims());
+    let fits = D >= 2 && x[..D - 2] == y[..D - 2] && x[D - 1] == y[D - 2];
+    assert!(fits, "product of {x:?} and {y:?}");
+    let product = <Dispatch as MatmulOps>::matmul_threaded(a.into_dispatch(), b.into_dispatch());
+    Tensor::from_dispatch(product)
+}
 
 /// Rows of unit length: `x / max(‖x‖, 1e-12)`.
 ///
@@ -115,6 +145,53 @@ mod tests {
         let grad = weights.inner().into_dispatch();
         let d = composed::normalize_rows_backward::<Dispatch>(plain(y), plain(norms), grad);
         close("composed gradient", Tensor::from_dispatch(d), want);
+    }
+
+    /// Plain and transposed views, a part of a wider tensor, no columns: values and gradients have the bits of burn's own product.
+    #[test]
+    fn products_agree_with_burn() {
+        let device = Device::flex().autodiff();
+        let wide = uniform([9, 12], 1.0, 5, &device);
+        let cases = [
+            (uniform([37, 20], 1.0, 1, &device), uniform([20, 41], 1.0, 2, &device)),
+            (
+                uniform([20, 37], 1.0, 1, &device).transpose(),
+                uniform([41, 20], 1.0, 2, &device).transpose(),
+            ),
+            (wide.clone().narrow(1, 2, 7), wide.narrow(0, 1, 7)),
+            (uniform([3, 1], 1.0, 1, &device), uniform([4, 1], 1.0, 2, &device).transpose()),
+        ];
+        for (a, b) in cases {
+            let (a, b) = (a.detach().require_grad(), b.detach().require_grad());
+            let (got, want) = (matmul(a.clone(), b.clone()), a.clone().matmul(b.clone()));
+            let weights = uniform(got.dims(), 1.0, 6, &device);
+            assert_eq!(values(got.clone()), values(want.clone()));
+            let [got, want] = [got, want].map(|y| (y * weights.clone()).sum().backward());
+            assert_eq!(values(a.grad(&got).unwrap()), values(a.grad(&want).unwrap()));
+            assert_eq!(values(b.grad(&got).unwrap()), values(b.grad(&want).unwrap()));
+        }
+    }
+
+    /// The same for many products at a time, one operand as it lies and one transposed.
+    #[test]
+    fn batches_of_products_agree_with_burn() {
+        let device = Device::flex().autodiff();
+        let a = uniform([5, 7, 20], 1.0, 1, &device).require_grad();
+        let b = uniform([5, 9, 20], 1.0, 2, &device).require_grad();
+        let weights = uniform([5, 7, 9], 1.0, 3, &device);
+        let got = matmul(a.clone(), b.clone().swap_dims(1, 2));
+        let want = a.clone().matmul(b.clone().swap_dims(1, 2));
+        assert_eq!(values(got.clone()), values(want.clone()));
+        let [got, want] = [got, want].map(|y| (y * weights.clone()).sum().backward());
+        assert_eq!(values(a.grad(&got).unwrap()), values(a.grad(&want).unwrap()));
+        assert_eq!(values(b.grad(&got).unwrap()), values(b.grad(&want).unwrap()));
+    }
+
+    #[test]
+    #[should_panic(expected = "product of [2, 3] and [2, 3]")]
+    fn widths_that_do_not_fit_are_refused() {
+        let x = uniform::<2>([2, 3], 1.0, 1, &Device::flex());
+        matmul(x.clone(), x);
     }
 
     /// A row of zeros has no NaN and gradient zero, and its neighbour keeps its gradient, in kernel and fallback.

@@ -52,8 +52,12 @@ fn differentiated<A: AutodiffBackend>(
 ) -> (FloatTensor<A::InnerBackend>, FloatTensor<A::InnerBackend>) {
     let leaf = |x| A::float_set_require_grad(A::from_inner(x), true);
     let (regions, words) = (leaf(regions), leaf(words));
-    let [s, g, h] =
-        composed::cross_attention::products::<A>(regions.clone(), words.clone(), &spec.words);
+    let [s, g, h] = composed::cross_attention::products::<A>(
+        regions.clone(),
+        words.clone(),
+        &spec.words,
+        A::float_matmul,
+    );
     let scores = composed::cross_attention::forward::<A>(s, g, h, spec);
     let grads = A::backward(A::float_sum(A::float_mul(scores, A::from_inner(grad))));
     let of = |x: &FloatTensor<A>| A::grad(x, &grads).expect("scores are made of both sides");

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::start::LinearMap;
 use itm_core::{Error, Result};
-use itm_kernels::{Linear, embedding, random, uniform};
+use itm_kernels::{Linear, embedding, matmul, random, uniform};
 
 use crate::config::RegionMapKind;
 
@@ -73,7 +73,7 @@ impl RegionMap {
         let rows = Tensor::from_data(TensorData::new(values, shape), &weight.device());
         let Some(gain) = &self.gain else { return self.linear.forward(rows) };
         let factor = gain.val() / norm(weight.clone());
-        let product = rows.matmul(weight) * factor.unsqueeze();
+        let product = matmul(rows, weight) * factor.unsqueeze();
         product + self.linear.bias.val().unsqueeze()
     }
 }

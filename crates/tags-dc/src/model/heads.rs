@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use itm_core::host;
-use itm_kernels::{LayerNorm, Linear, gelu, random};
+use itm_kernels::{LayerNorm, Linear, gelu, matmul, random};
 
 /// Maps rows to one logit per word piece. The decoder is the word embedding table.
 ///
@@ -44,7 +44,7 @@ impl WordHead {
     /// `[n, d]` and `[vocabulary, d]` to `[n, vocabulary]`.
     pub(super) fn forward(&self, rows: Tensor<2>, words: Tensor<2>) -> Tensor<2> {
         let rows = self.norm.forward(gelu(self.dense.forward(rows)));
-        rows.matmul(words.transpose()) + self.bias.val().unsqueeze()
+        matmul(rows, words.transpose()) + self.bias.val().unsqueeze()
     }
 
     /// A copy with the same values in new parameters.

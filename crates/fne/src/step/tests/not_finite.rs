@@ -56,7 +56,7 @@ fn a_feature_that_is_not_finite_changes_nothing_at_all() {
 }
 
 /// Changes the image map of both encoders. The optimiser starts again.
-fn with_map(fne: &mut Fne, change: impl Fn(&mut burn::nn::Linear)) {
+fn with_map(fne: &mut Fne, change: impl Fn(&mut itm_kernels::Linear)) {
     let mut online = fne.online().clone();
     let ImageEncoder::Features(image) = &mut online.image else { panic!("features") };
     change(&mut image.linear);

@@ -10,7 +10,7 @@ use itm_report::terminal::Palette;
 use super::{option, output};
 use crate::cli::args::Report as Args;
 use crate::cli::input::{self, Loaded, Request, Source};
-use crate::cli::report;
+use crate::page;
 use crate::report::{File, Report};
 use crate::rows::Length;
 use crate::study::{Judged, Test};
@@ -45,7 +45,7 @@ pub(super) fn run(args: Args, out: &mut impl Write) -> Result<()> {
     report.seconds = start.elapsed().as_secs_f64();
     report.peak_memory_bytes = peak_memory();
     if let Some(path) = &args.html {
-        output::write(path, |file| file.write_all(report::html(&report).as_bytes()))?;
+        output::write(path, |file| file.write_all(page::html(&report).as_bytes()))?;
     }
     out.write_all(shown(&args, &report)?.as_bytes()).map_err(Error::io("standard output"))
 }
@@ -60,7 +60,7 @@ fn shown(args: &Args, report: &Report) -> Result<String> {
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
     let width = columns.filter(|_| stdout.is_terminal()).unwrap_or(WIDTH);
     let page = args.html.as_ref().map(|path| format!("\nPage: {}\n", path.display()));
-    Ok(report::terminal(report, width, Palette::of(&stdout)) + &page.unwrap_or_default())
+    Ok(page::terminal(report, width, Palette::of(&stdout)) + &page.unwrap_or_default())
 }
 
 /// Adds the messages of reading to the report, before the notes of the study, and the command line.
