@@ -33,7 +33,10 @@ fn parse(words: &[&str]) -> Option<Result<(), clap::Error>> {
         ["cargo", "xtask", "phrases", ..] => {
             tags_dc::cli::Cli::try_parse_from(&words[2..]).map(drop)
         }
-        ["cargo", "xtask", ..] => itm_run::cli::Cli::try_parse_from(&words[1..]).map(drop),
+        ["cargo", "xtask", ..] => {
+            let words = words[1..].iter().filter(|word| **word != "--release"); // xtask's own
+            itm_run::cli::Cli::try_parse_from(words).map(drop)
+        }
         ["itm", ..] => itm_run::cli::Cli::try_parse_from(words).map(drop),
         ["phrases", ..] => tags_dc::cli::Cli::try_parse_from(words).map(drop),
         ["hubness", ..] => hubness::cli::args::Cli::try_parse_from(words).map(drop),

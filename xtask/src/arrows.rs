@@ -5,14 +5,16 @@
 //!                                         hubness (plain) ──▶ itm-core (plain) ──▶ no burn
 //! ```
 //!
-//! A library may import crates for a command line only behind its feature `cli`, which is never a default feature.
+//! A library may import crates for a command line only behind its feature `cli`, and the report kit also behind `page`; neither is
+//! ever a default feature.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::manifest::{CLI, Manifest};
+use crate::manifest::{CLI, Manifest, PAGE};
 use crate::rules::Finding;
 
 /// Crates of the project that a method may import; the report kit only as part of a command line.
@@ -38,8 +40,12 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<Finding> {
             let library = !["itm-report", "itm-run", "xtask"].contains(&name.as_str());
             if forbidden {
                 findings.push(Finding::error(name, format!("must not import {import}")));
-            } else if library && RUNNER.contains(&import) && !manifest.behind_cli(found) {
-                let how = format!("as optional, with `dep:{import}` only in the feature `{CLI}`");
+                continue;
+            }
+            let feature = if import == "itm-report" { PAGE } else { CLI };
+            if library && RUNNER.contains(&import) && !manifest.behind(feature, found) {
+                let how =
+                    format!("as optional, with `dep:{import}` only in the feature `{feature}`");
                 findings.push(Finding::error(name, format!("may import {import} only {how}")));
             }
         }
@@ -72,16 +78,43 @@ pub(crate) fn check_trees(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// Crates of the registry that the tests need with other features than the first run: cargo compiles them and all above them twice.
+pub(crate) fn check_reuse(root: &Path) -> Result<Vec<Finding>> {
+    let with_features = ["--format", "{p} {f}"];
+    let run = ["--package", "itm-run", "--no-default-features", "--features", "cpu"];
+    let run = cargo_tree(root, &[&run[..], &["--edges", "normal,build"], &with_features].concat())?;
+    let tests = ["--workspace", "--edges", "normal,build,dev"];
+    let tests = cargo_tree(root, &[&tests[..], &with_features].concat())?;
+    Ok(compiled_twice(&run, &tests))
+}
+
+fn compiled_twice(run: &str, tests: &str) -> Vec<Finding> {
+    let crates = |tree: &str| -> BTreeSet<String> {
+        let ours = |line: &&str| line.contains(" (") && !line.contains("(proc-macro)");
+        let lines = tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|l| !ours(l));
+        lines.map(|line| line.replace(" (proc-macro)", "").trim_end().to_owned()).collect()
+    };
+    let twice = |line: &String| Finding::error(line, TWICE);
+    crates(run).difference(&crates(tests)).map(twice).collect()
+}
+
+const TWICE: &str = "the tests need other features of it: name them in crates/itm-run/Cargo.toml";
+
 /// Names and versions of everything a package is built from.
 fn tree(root: &Path, package: &str, features: &str) -> Result<String> {
+    let package = ["--package", package, "--no-default-features", "--features", features];
+    cargo_tree(root, &[&package[..], &["--edges", "normal,build"]].concat())
+}
+
+fn cargo_tree(root: &Path, args: &[&str]) -> Result<String> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(root)
-        .args(["tree", "--package", package, "--no-default-features", "--features", features])
-        .args(["--edges", "normal,build", "--prefix", "none"])
+        .args(["tree", "--prefix", "none"])
+        .args(args)
         .output()
         .context("cargo tree")?;
     if !output.status.success() {
-        bail!("cargo tree --package {package}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("cargo tree {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -165,6 +198,15 @@ mod tests {
         ] {
             assert_eq!(project(forbidden), 1, "{forbidden:?}");
         }
+    }
+
+    /// Crates of the workspace, whose folder cargo prints, are compiled twice anyway.
+    #[test]
+    fn a_crate_with_other_features_in_the_tests_is_found() {
+        let run = "itm-run v0.1.0 (/a/b) cpu\nserde v1.0.0 derive\nsyn v2.0.0 (proc-macro) full (*)\nrand v0.10.0";
+        let tests = "itm-run v0.1.0 (/a/b) cpu,tch\nserde v1.0.0 derive,std\nsyn v2.0.0 full\nrand v0.10.0 ";
+        let found: Vec<_> = compiled_twice(run, tests).into_iter().map(|f| f.place).collect();
+        assert_eq!(found, ["serde v1.0.0 derive"]);
     }
 
     #[test]

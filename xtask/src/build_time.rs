@@ -30,6 +30,7 @@ pub(crate) struct BuildTime {
 
 impl BuildTime {
     /// Builds with this program around the compiler, and prints what each crate took.
+    #[allow(clippy::print_stdout)] // the table is the result
     pub(crate) fn run(&self) -> Result<ExitCode> {
         if !Path::new(STATISTICS).exists() {
             bail!("build-time: expected {STATISTICS}, which Linux has; got none");

@@ -3,6 +3,9 @@
 /// The feature for the command line of a library.
 pub(crate) const CLI: &str = "cli";
 
+/// The feature for the pages of a library.
+pub(crate) const PAGE: &str = "page";
+
 /// One crate of the project, the imports of its manifest (except for tests) and its features.
 #[derive(Debug)]
 pub(crate) struct Manifest {
@@ -28,18 +31,21 @@ impl Manifest {
         if self.name == "xtask" { self.name.clone() } else { format!("crates/{}", self.name) }
     }
 
-    /// Whether only the feature `cli` enables an import, and `cli` is not a default feature.
-    pub(crate) fn behind_cli(&self, import: &Import) -> bool {
+    /// Whether only this feature enables an import, and it is not a default feature.
+    pub(crate) fn behind(&self, feature: &str, import: &Import) -> bool {
         let name = import.name.as_str();
         let enables = |item: &String| {
             let item = item.strip_prefix("dep:").unwrap_or(item);
             item == name || item.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
         };
         let enabled_by = self.features.iter().filter(|(_, items)| items.iter().any(enables));
-        let by_cli_alone = enabled_by.map(|(feature, _)| feature.as_str()).eq([CLI]);
+        let by_it_alone = enabled_by.map(|(feature, _)| feature.as_str()).eq([feature]);
         // Without `dep:` the import would also be a feature with the same name.
-        let hidden = self.items_of(CLI).iter().any(|item| *item == format!("dep:{name}"));
-        import.optional && by_cli_alone && hidden && !self.reaches_cli("default", &mut Vec::new())
+        let hidden = self.items_of(feature).iter().any(|item| *item == format!("dep:{name}"));
+        import.optional
+            && by_it_alone
+            && hidden
+            && !self.reaches("default", feature, &mut Vec::new())
     }
 
     fn items_of(&self, feature: &str) -> &[String] {
@@ -47,13 +53,13 @@ impl Manifest {
         found.map_or(&[], |(_, items)| items)
     }
 
-    /// Whether a feature enables `cli`, directly or through other features.
-    fn reaches_cli<'a>(&'a self, feature: &'a str, seen: &mut Vec<&'a str>) -> bool {
+    /// Whether a feature enables another, directly or through other features.
+    fn reaches<'a>(&'a self, feature: &'a str, to: &str, seen: &mut Vec<&'a str>) -> bool {
         if seen.contains(&feature) {
             return false;
         }
         seen.push(feature);
-        self.items_of(feature).iter().any(|item| item == CLI || self.reaches_cli(item, seen))
+        self.items_of(feature).iter().any(|item| item == to || self.reaches(item, to, seen))
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     findings.extend(rules::configs_are_named(&configs, &readme));
     findings.extend(arrows::check(&manifests));
     findings.extend(arrows::check_trees(root)?);
+    findings.extend(arrows::check_reuse(root)?);
 
     for finding in &findings {
         let level = if finding.level == Level::Error { "error" } else { "warning" };

@@ -68,7 +68,7 @@ mod tests {
     fn models(g: &Golden, pool: TextPool, device: &Device) -> (Projection, GruText) {
         let mut images = Projection::new(4, 5, 0, device);
         images.linear.weight = Param::from_tensor(tensor(&g["weight"], [4, 5], device));
-        images.linear.bias = Some(Param::from_tensor(tensor(&g["bias"], [5], device)));
+        images.linear.bias = Param::from_tensor(tensor(&g["bias"], [5], device));
         let mut texts = GruText::new(&shape(pool), 0, device);
         texts.words = Param::from_tensor(tensor(&g["words"], [6, 3], device));
         texts.gru.w_ih = Param::from_tensor(tensor(&g["w_ih"], [3, 15], device));
@@ -101,7 +101,7 @@ mod tests {
                 close(weight, got.expect(weight), &g[&format!("{name}.d_{weight}")]);
             };
             check("weight", images.linear.weight.val().grad(&grads).map(host));
-            check("bias", images.linear.bias.unwrap().val().grad(&grads).map(host));
+            check("bias", images.linear.bias.val().grad(&grads).map(host));
             check("words", texts.words.val().grad(&grads).map(host));
             check("w_ih", texts.gru.w_ih.val().grad(&grads).map(host));
             check("w_hh", texts.gru.w_hh.val().grad(&grads).map(host));

@@ -158,6 +158,10 @@ mod tests {
                 uniform([20, 37], 1.0, 1, &device).transpose(),
                 uniform([41, 20], 1.0, 2, &device).transpose(),
             ),
+            (
+                uniform([210, 130], 1.0, 1, &device),
+                uniform([160, 130], 1.0, 2, &device).transpose(),
+            ),
             (wide.clone().narrow(1, 2, 7), wide.narrow(0, 1, 7)),
             (uniform([3, 1], 1.0, 1, &device), uniform([4, 1], 1.0, 2, &device).transpose()),
         ];
@@ -176,9 +180,9 @@ mod tests {
     #[test]
     fn batches_of_products_agree_with_burn() {
         let device = Device::flex().autodiff();
-        let a = uniform([5, 7, 20], 1.0, 1, &device).require_grad();
-        let b = uniform([5, 9, 20], 1.0, 2, &device).require_grad();
-        let weights = uniform([5, 7, 9], 1.0, 3, &device);
+        let a = uniform([64, 37, 40], 1.0, 1, &device).require_grad();
+        let b = uniform([64, 39, 40], 1.0, 2, &device).require_grad();
+        let weights = uniform([64, 37, 39], 1.0, 3, &device);
         let got = matmul(a.clone(), b.clone().swap_dims(1, 2));
         let want = a.clone().matmul(b.clone().swap_dims(1, 2));
         assert_eq!(values(got.clone()), values(want.clone()));

@@ -30,6 +30,7 @@ impl MatmulOps for burn::backend::Cube {}
 #[cfg(feature = "flex")]
 mod flex {
     use burn::backend::flex::FlexTensor;
+    use burn::backend::ops::FloatTensorOps;
     use burn::backend::{Flex, TensorMetadata};
     use rayon::prelude::*;
 
@@ -37,11 +38,17 @@ mod flex {
     use crate::ops::flex::{tensor, values};
     use crate::product::{Into, Matrix, Threads, product, product_new};
 
+    /// Products of fewer multiplications are burn's: one thread is as fast.
+    const SMALL: usize = 2_000_000;
+
     impl MatmulOps for Flex {
         fn matmul_threaded(a: FlexTensor, b: FlexTensor) -> FlexTensor {
             let (mut shape, width) = (a.shape().to_vec(), b.shape().to_vec());
             let axis = shape.len() - 2;
             let ([n, k], m) = ([shape[axis], shape[axis + 1]], width[axis + 1]);
+            if shape.iter().product::<usize>().saturating_mul(m) < SMALL {
+                return <Self as FloatTensorOps<Self>>::float_matmul(a, b);
+            }
             let ((a, a_turned), (b, b_turned)) = (as_it_lies(a, axis), as_it_lies(b, axis));
             shape[axis + 1] = m;
             let product = values([&a, &b], |[a, b]| {

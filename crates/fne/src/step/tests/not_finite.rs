@@ -100,7 +100,7 @@ fn gradients_that_are_not_finite_leave_the_next_step_as_it_was() {
         with_map(&mut fne, |linear| {
             linear.weight = linear.weight.clone().map(|w| w.zeros_like().require_grad());
             let tiny = |b: Tensor<1>| (b.zeros_like() + 3e-10).require_grad();
-            linear.bias = linear.bias.clone().map(|b| b.map(tiny));
+            linear.bias = linear.bias.clone().map(tiny);
         });
         let (untouched, before) = (fne.clone(), files(&fne));
         let line = refused(&mut fne, 1e34);

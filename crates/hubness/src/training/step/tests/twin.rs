@@ -59,7 +59,7 @@ fn model(golden: &Value, config: &HalConfig) -> Hal {
     (text.gru.w_ih, text.gru.w_hh) = (matrix("w_ih", 3), matrix("w_hh", 5));
     (text.gru.b_ih, text.gru.b_hh) = (vector("b_ih"), vector("b_hh"));
     encoders.image.linear.weight = matrix("weight", 4);
-    encoders.image.linear.bias = Some(vector("bias"));
+    encoders.image.linear.bias = vector("bias");
     hal.learner = Learner::new(encoders, options(config));
     hal
 }
