@@ -64,7 +64,7 @@ pub(crate) fn run_with(
 const ANOTHER_BUILD: i32 = 3;
 
 /// Printed before the first build, because cargo's own lines do not say how long it takes.
-const FIRST_BUILD: &str = "Building the runner `itm`. The first build takes some 4 minutes on two cores, with --release or for a GPU more; then `itm` runs.";
+const FIRST_BUILD: &str = "Building the runner `itm`. The first build takes some 5 minutes on two cores, with --release or for a GPU more; then `itm` runs.";
 
 /// Removes `--release` from the arguments before `--`, and says whether it was there.
 fn take_release(args: &mut Vec<OsString>) -> bool {
