@@ -15,8 +15,8 @@ use itm_core::data::{RegionSource, RegionTransform, sha256_hex};
 use itm_core::eval::Protocol;
 use itm_core::text::{Marks, Tokens};
 use itm_core::{Error, Result};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use self::read::{check_method, take_table, whole};
@@ -46,16 +46,6 @@ pub struct Target {
     /// Validation and test use only this number of images, the first of their splits, with all their captions; without this key, all
     /// images.
     pub images: Option<usize>,
-    /// The precision of kept scores, for rows that see an image and a text together.
-    #[serde(default)]
-    pub scores: ScorePrecision,
-    /// Rows that see an image and a text together score only this number of candidates per query, the best by closed-form CCA;
-    /// without this key, all pairs.
-    pub candidates: Option<usize>,
-    /// Whether notes also give the text-to-image recalls as the released programs of UNITER and TAGS-DC count them,
-    /// [`DirectionMetrics::released_t2i`](itm_core::eval::DirectionMetrics::released_t2i).
-    #[serde(default)]
-    pub released_t2i_count: bool,
     /// Whether every row also scores edited test captions, as in Table 4 of TAGS-DC.
     #[serde(default)]
     pub edits: bool,
@@ -110,13 +100,6 @@ impl Target {
                 return Err(Error::invalid(place("images"), expected, images));
             }
         }
-        if let Some(candidates) = self.candidates {
-            within(place("candidates"), candidates as u64, 1..=1_000_000)?;
-            if self.protocol != Protocol::Full || self.features == ImageFeatures::Pictures {
-                let expected = "none: two stages need the protocol `full`, and features for CCA";
-                return Err(Error::invalid(place("candidates"), expected, candidates));
-            }
-        }
         data::check(self, path)?;
         if let (DatasetName::Scenes, Some(file)) = (self.dataset, &self.vocabulary) {
             let expected = "none: Scenes have no folder, and their vocabulary is built";
@@ -128,17 +111,6 @@ impl Target {
         }
         self.scenes.map_or(Ok(()), |scenes| scenes.check(|key| place(&format!("scenes.{key}"))))
     }
-}
-
-/// The precision of kept scores, for a model that sees an image and a text together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ScorePrecision {
-    /// As computed.
-    #[default]
-    F32,
-    /// In half precision, as in the released program of TAGS-DC: close scores become ties.
-    Half,
 }
 
 /// The transform of image features before a method sees them.

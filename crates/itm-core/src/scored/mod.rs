@@ -7,7 +7,6 @@
 mod among;
 mod bands;
 mod rows;
-mod two_stage;
 
 use std::ops::Range;
 
@@ -18,7 +17,6 @@ use crate::{Pairs, Result, ScoreMatrix};
 
 pub use among::ranks_among;
 pub use rows::EmbeddingRows;
-pub use two_stage::TwoStage;
 
 /// How two embeddings are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
