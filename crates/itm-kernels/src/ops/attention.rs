@@ -32,7 +32,6 @@ pub(crate) trait AttentionOps: Backend {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl AttentionOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

@@ -51,7 +51,6 @@ pub(crate) fn composed<B: Backend>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl BagOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

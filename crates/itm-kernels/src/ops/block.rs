@@ -185,7 +185,6 @@ fn norm_of_sum<B: Block>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl Block for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

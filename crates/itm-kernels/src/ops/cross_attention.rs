@@ -65,7 +65,6 @@ fn differentiated<A: AutodiffBackend>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl CrossAttentionOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

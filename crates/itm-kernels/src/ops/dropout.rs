@@ -39,7 +39,6 @@ pub(crate) fn composed<B: Backend>(x: FloatTensor<B>, mask: Mask) -> FloatTensor
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl DropoutOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

@@ -53,7 +53,6 @@ pub(super) fn numbers<B: Backend>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl EmbeddingOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

@@ -98,7 +98,6 @@ pub(crate) fn composed_backward<B: Backend>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl LayerNormOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

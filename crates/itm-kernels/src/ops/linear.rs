@@ -96,7 +96,6 @@ pub(crate) trait LinearMap: Backend {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl LinearMap for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

@@ -21,7 +21,6 @@ pub(crate) trait MatmulOps: Backend {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl MatmulOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

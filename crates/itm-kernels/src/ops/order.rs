@@ -79,7 +79,6 @@ fn zeros<B: Backend>(x: &FloatTensor<B>) -> BoolTensor<B> {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl OrderOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

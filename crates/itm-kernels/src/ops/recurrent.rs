@@ -113,7 +113,6 @@ pub(crate) trait GruKernels: Backend {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl GruKernels for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

@@ -48,7 +48,6 @@ pub trait FusedOps: Backend {
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl FusedOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

@@ -82,7 +82,6 @@ fn filled<B: Backend>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl SoftmaxOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]

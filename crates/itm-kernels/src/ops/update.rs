@@ -61,7 +61,6 @@ pub(crate) fn composed_adam<B: Backend>(
 }
 
 #[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
 impl UpdateOps for burn::backend::LibTorch {}
 
 #[cfg(feature = "cube")]
