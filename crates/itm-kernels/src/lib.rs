@@ -37,6 +37,7 @@ mod layers;
 #[cfg(feature = "burn")]
 // Without a backend the generated dispatch has no arm that would use the arguments.
 #[cfg_attr(not(any(feature = "flex", feature = "cube", feature = "tch")), allow(unused_variables))]
+#[cfg_attr(feature = "tch", allow(deprecated))] // burn will drop burn-tch: docs/decisions/0028
 mod ops;
 #[cfg(feature = "burn")]
 mod optim;

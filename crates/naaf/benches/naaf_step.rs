@@ -160,9 +160,9 @@ impl Objective {
         let scores = match mining.schedule {
             Schedule::PerCaption => {
                 let column = |c, t| plain.column(&rule, c, t);
-                let thresholds =
+                let sampling =
                     mine(boundary, mining, &captions, column, words).expect("finite scores");
-                products.scores(&rule, &thresholds)
+                products.scores(&rule, &sampling.thresholds)
             }
             Schedule::PerBatch => {
                 let scores = products.scores(&rule, &vec![boundary.t as f32; b]);

@@ -30,7 +30,7 @@ pub struct NaafConfig {
 pub struct ModelConfig {
     /// Width d of the joint space, and of the states of each direction of a BiGRU.
     pub embed_dim: usize,
-    /// The weights before the first step: random ones, or the weights of [`Naaf::with_start`](crate::Naaf::with_start).
+    /// The weights before the first step: random ones, or the weights of [`Encoders::with_start`](crate::Encoders::with_start).
     pub start: StartFrom,
     /// Which closed form the weights begin with, if `start` is `cca`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub enum TextKind {
 pub enum VectorsFrom {
     /// Random numbers, uniform in ±0.1.
     Random,
-    /// N13: given vectors for the words that have one, by [`Naaf::with_vectors`](crate::Naaf::with_vectors).
+    /// N13: given vectors for the words that have one, by [`Encoders::with_vectors`](crate::Encoders::with_vectors).
     Given,
 }
 
@@ -197,12 +197,24 @@ impl TrainConfig {
 }
 
 impl ModelConfig {
+    /// Refuses a config whose weights are not random before the first step.
+    pub(crate) fn check_random(&self) -> Result<()> {
+        let expected = "\"random\"; Naaf::from_encoders takes encoders with given weights";
+        match (self.start, self.word_vectors) {
+            (StartFrom::Cca, _) => Err(Error::invalid("model.start", expected, "\"cca\"")),
+            (_, VectorsFrom::Given) => {
+                Err(Error::invalid("model.word_vectors", expected, "\"given\""))
+            }
+            (StartFrom::Random, VectorsFrom::Random) => Ok(()),
+        }
+    }
+
     /// The closed form that the weights begin with, if `start` is `cca`.
     pub fn closed_form(&self) -> Option<&StartOptions> {
         self.cca.as_ref().filter(|_| self.start == StartFrom::Cca)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         at_least_one("model.embed_dim", self.embed_dim)?;
         at_least_one("model.word_dim", self.word_dim)?;
         if self.freeze_embedding && self.text == TextKind::Words {

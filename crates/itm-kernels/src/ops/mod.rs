@@ -4,7 +4,6 @@
 macro_rules! composed_elsewhere {
     ($ops:ident) => {
         #[cfg(feature = "tch")]
-        #[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
         impl $ops for burn::backend::LibTorch {}
 
         #[cfg(feature = "cube")]

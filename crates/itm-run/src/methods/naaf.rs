@@ -4,7 +4,8 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
 use naaf::{
-    Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom, evaluation_bytes,
+    Boundary, Encoders, Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom,
+    evaluation_bytes,
 };
 
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
@@ -58,17 +59,20 @@ impl Recipe for NaafConfig {
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, start, vectors, device, .. } = *given;
-        let model = Naaf::new(self, sizes.region_width, sizes.vocabulary, device)?;
-        let model = model.with_epochs_of(sizes.captions.div_ceil(self.train.batch));
-        let model = match start.filter(|_| self.model.closed_form().is_some()) {
-            Some(start) => model.with_start(start)?,
-            None => model,
-        };
-        Ok(Box::new(match (self.needs_vectors(), vectors) {
-            (true, Some(vectors)) => model.with_vectors(vectors)?,
-            (true, None) => return Err(Error::invalid("model.word_vectors", "vectors", "none")),
-            (false, _) => model,
-        }))
+        let (model, seed) = (&self.model, self.train.seed);
+        let missing = |key, what| Error::invalid(key, what, "none");
+        let mut encoders =
+            Encoders::new(model, sizes.region_width, sizes.vocabulary, seed, device)?;
+        if model.closed_form().is_some() {
+            let start = start.ok_or_else(|| missing("model.start", "maps of a closed form"))?;
+            encoders = encoders.with_start(start)?;
+        }
+        if self.needs_vectors() {
+            let vectors = vectors.ok_or_else(|| missing("model.word_vectors", "vectors"))?;
+            encoders = encoders.with_vectors(vectors)?;
+        }
+        let naaf = Naaf::from_encoders(self, encoders, Boundary::default())?;
+        Ok(Box::new(naaf.with_epochs_of(sizes.captions.div_ceil(self.train.batch))))
     }
 }
 
