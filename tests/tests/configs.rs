@@ -8,7 +8,7 @@ use fne::FneConfig;
 use hubness::training::HalConfig;
 use itm_run::config::{AnyConfig, Config, Shown};
 use itm_run::methods;
-use itm_run::paper::{Number, Paper};
+use itm_run::paper::Paper;
 use naaf::NaafConfig;
 use tags_dc::config::TagsDcConfig;
 
@@ -118,7 +118,7 @@ fn fne_targets_have_the_papers_tables_and_figures() {
             let view = config.view(&shown).unwrap();
             let Table(table) = shown else { continue };
             let printed = |row: &str| {
-                paper.lines.iter().any(|line| line.table == Number::Of(table) && line.row == row)
+                paper.of_table(table).any(|line| line.row == row)
             };
             for row in
                 view.rows.iter().filter(|row| *row != "InfoNCE" && (table != 5 || *row != "Full"))
@@ -215,8 +215,8 @@ fn hubs_are_measured_of_rows_that_are_trained() {
         let known: Vec<_> = source.rows().collect();
         assert!(hubs.target.rows.iter().all(|row| known.contains(&&row[..])), "{name}");
         let paper = Paper::read(&configs().join("papers/hubness.toml")).unwrap();
-        let lines = paper.lines.iter().filter(|line| line.table == Number::Of(3)).take(7);
-        let printed = lines.map(|line| line.word("inference").unwrap().to_lowercase());
+        let lines = paper.of_table(3).take(7);
+        let printed = lines.map(|line| line.inference.as_ref().unwrap().to_lowercase());
         assert!(printed.eq(hubs.study.methods.iter().map(|m| m.to_string())), "{name}");
         for model in hubs.target.printed.values() {
             paper.inferences(3, Some(model), || name.into()).unwrap();
