@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{Reset, Variance};
 use crate::weights::{Density, Rule, Tie};
 
+pub(crate) use model::memory;
 pub use model::{
     Augmentation, BagConfig, BertConfig, FeaturesConfig, GruConfig, ImageConfig, ModelConfig,
     Pixels, Projected, TextConfig, TrainTruncate, VitConfig, Weights,
@@ -56,7 +57,7 @@ pub struct TrainConfig {
     /// How the learning rate falls.
     pub schedule: Schedule,
     /// With the schedule `steps`: the epochs (from 0) at whose start the learning rate is divided by ten.
-    pub decay_epochs: Vec<usize>,
+    pub milestones: Vec<usize>,
     /// Decoupled decay of AdamW; 0 is Adam.
     pub weight_decay: f64,
     /// Largest norm of all gradients together.
@@ -106,9 +107,9 @@ impl TrainConfig {
         self.contrastive.as_ref().filter(|_| self.loss != Loss::Triplet)
     }
 
-    /// The rate of an epoch with the schedule `steps`: divided by ten at each of `decay_epochs`.
+    /// The rate of an epoch with the schedule `steps`: divided by ten at each of `milestones`.
     pub fn rate(&self, epoch: usize) -> f64 {
-        let passed = self.decay_epochs.iter().filter(|&&e| e <= epoch).count();
+        let passed = self.milestones.iter().filter(|&&e| e <= epoch).count();
         self.learning_rate * 0.1f64.powi(passed as i32)
     }
 }

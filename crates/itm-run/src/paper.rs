@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use csv::{DeserializeErrorKind, ErrorKind, StringRecord};
 use itm_core::eval::Protocol;
 use itm_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::config::{AnyConfig, DatasetName, Origin, Shown, names, parse, section};
+use crate::config::{Config, DatasetName, PaperTable, Shown, Target, View, names, parse, section};
 use crate::report::{PaperNumbers, PaperRecalls, PaperReference, PaperRow};
 
 /// The tables of a paper.
@@ -28,23 +28,32 @@ impl Paper {
     ///
     /// # Errors
     /// If the file cannot be read, or has a table that no target makes.
-    pub(crate) fn of(target: &Origin) -> Result<Self> {
-        let Origin { path: target, method, tables } = *target;
-        let targets = target.parent().unwrap_or(target);
-        let (folder, name) = (targets.join("papers"), tables.unwrap_or(method));
-        let file = folder.join(format!("{name}.toml"));
-        if file.is_file() {
-            let paper = Self::read(&file)?;
-            paper.check(&file, &made(targets, name)?)?;
-            return Ok(paper);
-        }
-        if tables.is_none() {
+    pub(crate) fn of(config: &Config) -> Result<Self> {
+        let Target { tables, method, .. } = &config.target;
+        let folder = folder(config);
+        if tables.is_none() && !folder.join(format!("{method}.toml")).is_file() {
             return Ok(Self::default());
         }
-        let place = format!("{}, target.tables", target.display());
+        let name = tables.as_ref().unwrap_or(method);
+        let paper = Self::named(config, "target.tables", name)?;
+        let file = folder.join(format!("{name}.toml"));
+        paper.check(&file, &made(folder.parent().unwrap_or(&folder), name)?)?;
+        Ok(paper)
+    }
+
+    /// The paper that a key of a target names.
+    ///
+    /// # Errors
+    /// If there is no such paper, or its files cannot be read.
+    pub(crate) fn named(config: &Config, key: &str, name: &str) -> Result<Self> {
+        let folder = folder(config);
+        let file = folder.join(format!("{name}.toml"));
+        if file.is_file() {
+            return Self::read(&file);
+        }
         let known = if folder.is_dir() { names(&folder)? } else { vec![] };
         let expected = format!("a file of {}: {}", folder.display(), known.join(", "));
-        Err(Error::invalid(place, expected, format!("`{name}`")))
+        Err(Error::invalid(config.place(key), expected, format!("`{name}`")))
     }
 
     /// Reads `<name>.toml` and the lines of `<name>.csv` beside it.
@@ -216,18 +225,58 @@ fn counted(file: &Path, lines: &[Printed], counts: &BTreeMap<String, usize>) -> 
     Ok(())
 }
 
+/// The folder of the papers' tables.
+fn folder(config: &Config) -> PathBuf {
+    config.path.parent().unwrap_or(&config.path).join("papers")
+}
+
 /// The tables of a paper that the targets of a folder make, sorted. A target that is broken makes none.
 fn made(folder: &Path, tables: &str) -> Result<Vec<u32>> {
     let mut made: Vec<_> = names(folder)?
         .iter()
-        .filter_map(|name| AnyConfig::load(folder, name).ok())
-        .filter(|config| config.origin().tables.unwrap_or(config.origin().method) == tables)
+        .filter_map(|name| Config::load(folder, name).ok())
+        .filter(|config| config.target.tables.as_ref().unwrap_or(&config.target.method) == tables)
         .flat_map(|config| config.shown())
         .filter_map(|shown| if let Shown::Table(n) = shown { Some(n) } else { None })
         .collect();
     made.sort_unstable();
     made.dedup();
     Ok(made)
+}
+
+/// What a paper prints for the corrections of the rows of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Corrections {
+    /// The number of the paper's table.
+    pub table: u32,
+    /// The printed values of each row's model.
+    pub rows: Vec<Inferences>,
+}
+
+impl Corrections {
+    /// For a table of a target; nothing if the table has no corrections. `own` is the target's paper.
+    ///
+    /// # Errors
+    /// If there is no such paper, or if its table does not have the model that `printed` names.
+    pub(crate) fn of(target: &Config, own: &Paper, shown: &Shown, view: &View) -> Result<Self> {
+        let other;
+        let (paper, table) = match (&view.corrections, shown) {
+            _ if view.rescore.is_empty() => return Ok(Self::default()),
+            (Some(PaperTable { tables, table }), _) => {
+                other = Paper::named(target, &shown.key("corrections"), tables)?;
+                (&other, *table)
+            }
+            (None, Shown::Table(table)) => (own, *table),
+            (None, Shown::Named(_) | Shown::Figure(_)) => {
+                return Ok(Self { table: 0, rows: vec![Inferences::default(); view.rows.len()] });
+            }
+        };
+        let place = || target.place(&shown.key("printed"));
+        let of = |row: &String| {
+            paper.inferences(table, view.printed.get(row).map(String::as_str), place)
+        };
+        Ok(Self { table, rows: view.rows.iter().map(of).collect::<Result<_>>()? })
+    }
 }
 
 /// Printed values of rSum for one model.

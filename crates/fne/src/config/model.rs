@@ -101,8 +101,8 @@ pub struct VitConfig {
     pub pool: ImagePool,
     /// P4: a fully connected layer to d.
     pub projection: Projected,
-    /// What a block keeps from its forward pass.
-    pub activations: Memory,
+    /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
+    pub gradient_checkpointing: bool,
 }
 
 /// BERT: its input captions, and how its rows become an embedding.
@@ -112,15 +112,15 @@ pub struct BertConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
     pub weights: Weights<BertShape>,
     /// Largest number of word pieces per caption, including `[CLS]` and `[SEP]`.
-    pub max_pieces: usize,
-    /// P3: whether training captions are cut to `max_pieces` too.
+    pub max_length: usize,
+    /// P3: whether training captions are cut to `max_length` too.
     pub train_truncate: TrainTruncate,
     /// P1, P2: the positions whose mean is w̄.
     pub pool: PiecePool,
     /// P4: a fully connected layer to d.
     pub projection: Projected,
-    /// What a block keeps from its forward pass.
-    pub activations: Memory,
+    /// Whether a block keeps only its input, and its gradient recomputes the rest: less memory, about a third more time.
+    pub gradient_checkpointing: bool,
 }
 
 /// Where weights come from. In a config, a string is a folder or `org/name@revision`, and a table has the sizes of a random model.
@@ -182,6 +182,11 @@ impl<'de, S: Deserialize<'de>> Deserialize<'de> for Weights<S> {
     }
 }
 
+/// What a block keeps from its forward pass.
+pub(crate) fn memory(gradient_checkpointing: bool) -> Memory {
+    if gradient_checkpointing { Memory::Recompute } else { Memory::Keep }
+}
+
 /// P4: the layer between the mean and the joint space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -217,7 +222,7 @@ pub enum Augmentation {
     Off,
 }
 
-/// P3: whether captions are cut to `max_pieces` in training, as they are in evaluation.
+/// P3: whether captions are cut to `max_length` in training, as they are in evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrainTruncate {
@@ -286,7 +291,7 @@ impl ModelConfig {
             TextConfig::Bag(_) => Ok(()),
             TextConfig::Bert(bert) => {
                 let wanted = "at least 2, for [CLS] and [SEP]";
-                within("model.text.max_pieces", bert.max_pieces as f64, wanted, |n| n >= 2.0)?;
+                within("model.text.max_length", bert.max_length as f64, wanted, |n| n >= 2.0)?;
                 let Weights::Random(shape) = &bert.weights else { return Ok(()) };
                 let rates = [shape.dropout, shape.attention_dropout];
                 check_shape("model.text", shape.width, shape.heads, rates)?;
@@ -378,9 +383,9 @@ impl BertConfig {
 
     /// Whether weights of this shape fit the rest of the configuration.
     fn check(&self, shape: &BertShape, embed_dim: usize) -> Result<()> {
-        if self.max_pieces > shape.positions {
+        if self.max_length > shape.positions {
             let expected = format!("at most {}, the positions of its weights", shape.positions);
-            return Err(Error::invalid("model.text.max_pieces", expected, self.max_pieces));
+            return Err(Error::invalid("model.text.max_length", expected, self.max_length));
         }
         self.projection.check("model.text", shape.width, embed_dim)
     }
