@@ -19,6 +19,7 @@ use super::FeatureTransform;
 
 /// Both encoders. Any image encoder goes with any text encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of the joint space: the width of all embeddings and of the bank.
@@ -36,6 +37,7 @@ pub struct ModelConfig {
 
 /// `[model.image]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ImageConfig {
     /// A linear map of given global features.
@@ -46,6 +48,7 @@ pub enum ImageConfig {
 
 /// `[model.text]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TextConfig {
     /// Word vectors and a gated recurrent unit of width d.
@@ -58,6 +61,7 @@ pub enum TextConfig {
 
 /// A map of given global features to d.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FeaturesConfig {
     /// The transform of a row before the map.
@@ -69,6 +73,7 @@ pub struct FeaturesConfig {
 
 /// A linear map to d of the stems that occur.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BagConfig {
     /// How the stems of a caption are weighted.
@@ -77,6 +82,7 @@ pub struct BagConfig {
 
 /// A gated recurrent unit over word vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GruConfig {
     /// Width of a word vector.
@@ -87,6 +93,7 @@ pub struct GruConfig {
 
 /// ViT: its input pictures, and how its rows become an embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VitConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
@@ -107,6 +114,7 @@ pub struct VitConfig {
 
 /// BERT: its input captions, and how its rows become an embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BertConfig {
     /// A folder, `org/name@revision`, or a table of sizes for random weights.
@@ -125,6 +133,7 @@ pub struct BertConfig {
 
 /// Where weights come from. In a config, a string is a folder or `org/name@revision`, and a table has the sizes of a random model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Weights<S> {
     /// Published weights.
@@ -189,6 +198,7 @@ pub(crate) fn memory(gradient_checkpointing: bool) -> Memory {
 
 /// P4: the layer between the mean and the joint space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Projected {
     /// No layer: d is the encoder's width (released code).
@@ -200,6 +210,7 @@ pub enum Projected {
 
 /// P6: the mean and the deviation that normalise pixels in 0..1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pixels {
     /// CLIP's constants (released code).
@@ -211,6 +222,7 @@ pub enum Pixels {
 
 /// P25: the random part of the training transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Augmentation {
     /// Crop, flip, two operations that saturate at 0 and 255.
@@ -224,6 +236,7 @@ pub enum Augmentation {
 
 /// P3: whether captions are cut to `max_length` in training, as they are in evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TrainTruncate {
     /// Cut.

@@ -377,7 +377,7 @@ fn wrong_bases_are_one_line() {
             ["own.toml, target", "missing field", "`seeds`"],
         ),
         (
-            OWN.replace("substitute = false\\n", ""),
+            OWN.replace("substitute = false\n", ""),
             "extends = \"toy\"\nrow.Fool = false\n",
             ["own.toml, row.Fool", "a section", "boolean"],
         ),
