@@ -112,7 +112,8 @@ fn config(row: &Row, memory: Memory) -> FneConfig {
         (image.weights, image.image_size) =
             (Weights::Random(row.image.clone()), row.image.image[0]);
         text.weights = Weights::Random(row.text.clone());
-        (image.activations, text.activations) = (memory, memory);
+        let recomputes = memory == Memory::Recompute;
+        (image.gradient_checkpointing, text.gradient_checkpointing) = (recomputes, recomputes);
     }
     (config.train.batch, config.train.micro_batch) = (BATCH, BATCH);
     (config.sampler.bank_size, config.sampler.warmup_epochs) = (row.bank, 0);

@@ -86,7 +86,7 @@ impl Results {
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
             distribution: self.distribution(job),
-            hubs: hubs::rows(&self.rows, |name| printed_line(job, name)?.number("hs_sum")),
+            hubs: hubs::rows(&self.rows, |name| printed_line(job, name)?.hs_sum),
             hub_differences: hubs::differences(
                 &self.rows,
                 &claim(job),

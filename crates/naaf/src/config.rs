@@ -10,6 +10,7 @@ use crate::mining::MiningConfig;
 
 /// The configuration of [`Naaf`](crate::Naaf).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NaafConfig {
     /// Encoders, and how their rows become a score.
@@ -26,6 +27,7 @@ pub struct NaafConfig {
 
 /// Encoders of regions and of words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width d of the joint space, and of the states of each direction of a BiGRU.
@@ -51,6 +53,7 @@ pub struct ModelConfig {
 
 /// How rows of regions and words become a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
     /// By `[attention]`.
@@ -61,6 +64,7 @@ pub enum Score {
 
 /// The map of regions to the joint space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RegionMapKind {
     /// Weight uniform in ±√(6 / (in + out)), bias 0.
@@ -71,6 +75,7 @@ pub enum RegionMapKind {
 
 /// The encoder of captions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TextKind {
     /// Word vectors and a bidirectional recurrent unit (paper).
@@ -81,6 +86,7 @@ pub enum TextKind {
 
 /// The initial word vectors of a BiGRU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VectorsFrom {
     /// Random numbers, uniform in ±0.1.
@@ -91,6 +97,7 @@ pub enum VectorsFrom {
 
 /// How the model is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// Seed of weights and order.
@@ -127,6 +134,7 @@ impl TrainConfig {
 
 /// The loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
     /// γ of Eq. 15.
@@ -143,6 +151,7 @@ pub struct LossConfig {
 
 /// How the hinges of a batch are reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
     /// Their sum (paper). The choice changes how much the gradient is clipped.
@@ -153,6 +162,7 @@ pub enum Reduction {
 
 /// Which hinges count in the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WarmupLoss {
     /// The largest hinge of each row and column, as after the warm-up.

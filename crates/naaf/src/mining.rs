@@ -9,6 +9,7 @@ use crate::boundary::{Boundary, Form, Moments, ln_alpha_star, lower_bound, optim
 
 /// When the boundary moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
     /// After each caption, the longest first. The next caption is scored with the new boundary (released program).
@@ -19,6 +20,7 @@ pub enum Schedule {
 
 /// Which image gives the mismatched word scores of a caption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NegativeImage {
     /// The image of the batch with the lowest score (released program).
@@ -31,6 +33,7 @@ pub enum NegativeImage {
 
 /// The score of a word with an incorrect image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WordPool {
     /// The score of the best region, Eq. 14.
@@ -41,6 +44,7 @@ pub enum WordPool {
 
 /// Whether α is set to α* (Eq. 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AlphaStar {
     /// Never (released program).
@@ -51,6 +55,7 @@ pub enum AlphaStar {
 
 /// What replaces a boundary above 1. No cosine is above 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AboveOne {
     /// 0 (released program).
@@ -61,6 +66,7 @@ pub enum AboveOne {
 
 /// Which boundary is used outside of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InferenceBoundary {
     /// t_s: the smoothed `μ⁺ − 3σ⁺` (released program).
@@ -71,6 +77,7 @@ pub enum InferenceBoundary {
 
 /// Options of the boundary's updates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MiningConfig {
     /// When the boundary moves.

@@ -11,6 +11,7 @@ use crate::data::WordVectors;
 
 /// How the states of a caption's words become one embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TextPool {
     /// Their mean, FNE Eq. (1): `w̄ = (1/l) Σ w_j` over the real words.

@@ -20,6 +20,7 @@ pub use rows::EmbeddingRows;
 
 /// How two embeddings are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Similarity {
     /// `v · w` of unit vectors.

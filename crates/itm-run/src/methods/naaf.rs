@@ -4,10 +4,11 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
 use naaf::{
-    Boundary, Encoders, Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom,
-    evaluation_bytes,
+    Boundary, Encoders, Naaf, NaafConfig, Preset, RegionMapKind, Score, TextKind, TrainConfig,
+    VectorsFrom, evaluation_bytes,
 };
 
+use super::targets::sections;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
@@ -16,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     name: "naaf",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
+    preset: |name| sections(name, Preset::config),
 };
 
 impl Recipe for NaafConfig {
@@ -110,7 +112,6 @@ fn memory(config: &NaafConfig, sizes: &Sizes) -> Bytes {
 mod tests {
     use burn::module::Module;
     use burn::tensor::Device;
-    use naaf::Preset;
 
     use super::*;
 
