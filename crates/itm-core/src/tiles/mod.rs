@@ -57,7 +57,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-pub use coarse::Decided;
+pub use coarse::CoarseWork;
 pub use consumer::{Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
@@ -251,7 +251,7 @@ pub fn ranks_and_work(
     images: Embeddings<'_>,
     texts: Embeddings<'_>,
     pairs: &Pairs,
-) -> Result<(Ranks, Decided)> {
+) -> Result<(Ranks, CoarseWork)> {
     let tiles = Tiles::new(images, texts)?;
     let (Standings { i2t, t2i }, decided) = tiles.counts(&RankCounts::new(&tiles, pairs)?);
     Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
