@@ -30,7 +30,6 @@ mod kills;
 mod list;
 mod mean;
 mod measure;
-mod negatives;
 mod npy;
 mod parallel;
 mod pictures;
@@ -38,7 +37,6 @@ mod pointing;
 mod precision;
 mod progress;
 mod queries;
-mod ratio;
 mod rescore;
 mod results;
 mod run;
@@ -73,7 +71,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
-        Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
+        Command::Negatives(args) => _ = args.run(&cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }

@@ -20,9 +20,8 @@ use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{self, Course};
 
-pub(crate) use self::tags_dc::{
-    Caption, Reader, Sentence, Trained, TrainedPart, edited, judged, negatives, sentences,
-};
+pub use self::tags_dc::Negatives;
+pub(crate) use self::tags_dc::{Caption, Reader, Sentence, edited, judged, sentences};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;

@@ -1,6 +1,5 @@
 //! TAGS-DC for the runner: its inputs, its memory, and how its model is built.
 
-mod aligned;
 mod edited;
 mod negatives;
 mod sentences;
@@ -10,16 +9,15 @@ use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
-use tags_dc::MaskBy;
 use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
+use tags_dc::{Aligned, MaskBy};
 
 pub(crate) use edited::{Reader, edited};
-pub(crate) use negatives::{Trained, TrainedPart, negatives};
+pub use negatives::Negatives;
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 
-use self::aligned::Aligned;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch, Validation};
