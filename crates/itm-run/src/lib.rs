@@ -21,6 +21,7 @@ mod collected;
 mod edited;
 mod encoded;
 mod explain;
+mod explanations;
 mod features;
 mod figures;
 mod inputs;
@@ -33,10 +34,8 @@ mod measure;
 mod npy;
 mod parallel;
 mod pictures;
-mod pointing;
 mod precision;
 mod progress;
-mod queries;
 mod rescore;
 mod results;
 mod run;
@@ -50,7 +49,6 @@ mod summary;
 mod system;
 #[cfg(test)]
 mod testing;
-mod word_maps;
 
 use std::path::Path;
 

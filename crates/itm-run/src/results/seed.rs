@@ -9,9 +9,9 @@ use itm_core::eval::{
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
 
+use crate::explanations::pointing::OfImages;
 use crate::job::Job;
 use crate::mean::mean;
-use crate::pointing::OfImages;
 use crate::report::EpochDraws;
 use crate::train::Progress;
 use crate::{edited, sentences};
