@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hubness::*;
-use itm_core::tiles::{Consumer, Embeddings, Tile, Tiles};
+use itm_core::tiles::{AnyConsumer, AnyState, Consumer, Embeddings, Tile, Tiles};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -75,12 +75,11 @@ impl Inputs<ScoreMatrix> {
     /// The test restricted to some queries.
     pub(crate) fn some(&self, queries: &[usize]) -> Self {
         let rows = |s: &ScoreMatrix| {
-            let (items, values) = (
-                self.direction.items(s.images(), s.texts()),
-                Scores::rows(s, self.direction, queries),
-            );
-            let rows = ScoreMatrix::new(queries.len(), items, values).unwrap();
-            self.direction.queries(rows.clone(), rows.transpose())
+            let some = match self.direction {
+                Direction::I2t => s.scores_of_images(queries),
+                Direction::T2i => s.scores_of_texts(queries),
+            };
+            some.unwrap()
         };
         Self { test: rows(&self.test), bank_items: rows(&self.bank_items), ..self.clone() }
     }
@@ -158,7 +157,7 @@ impl<S> Inputs<S> {
 
 /// Every correction on every source that it supports. The raw product needs scores above 0; otherwise it
 /// is left out.
-pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
+pub(crate) fn all<S: Scored>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)> {
     let mut all = fits(x);
     if all.last().is_some_and(|(_, raw)| raw.is_err()) {
         all.pop();
@@ -167,7 +166,7 @@ pub(crate) fn all<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, AnyCorrection)
 }
 
 /// The fits of [`all`] and always the raw product, each with its error if it failed.
-pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
+pub(crate) fn fits<S: Scored>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCorrection>)> {
     let (d, test) = (x.direction, &x.test);
     let (queries, held_out) = (TestQueries(test), HeldOutBank(&x.bank));
     let qb = QueryBank::default();
@@ -178,7 +177,7 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
     let local = LocalScaling { k: 5, ..LocalScaling::default() };
     let nicdm = LocalScaling { k: 5, ..LocalScaling::nicdm() };
     let full = |of: LocalScaling| LocalScaling { values: LocalValues::Full, ..of };
-    let (empirical, joint) = (EmpiricalProximity::default(), JointProximity::default());
+    let empirical = EmpiricalProximity::default();
     let items = ItemBank::HeldOut(&x.item_bank);
     let both = sinkhorn.fit_with_items(&held_out, &x.bank_bank, d);
     let raw = DualBank { inactive: Inactive::RawProduct, ..dis };
@@ -201,7 +200,6 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
         ("Gaussian, bank", GaussianProximity.fit(&held_out, test, d).map(Correction::into_any)),
         ("empirical", empirical.fit(&queries, test, d).map(Correction::into_any)),
         ("empirical, bank", empirical.fit(&held_out, test, d).map(Correction::into_any)),
-        ("joint", joint.fit(&held_out, &x.bank_items, OwnPairs::None, d).map(Correction::into_any)),
         ("local scaling", local.fit(&queries, test, d).map(Correction::into_any)),
         ("local scaling, bank", local.fit(&held_out, test, d).map(Correction::into_any)),
         ("local scaling, full", full(local).fit(&held_out, test, d).map(Correction::into_any)),
@@ -212,14 +210,14 @@ pub(crate) fn fits<S: Scores>(x: &Inputs<S>) -> Vec<(&'static str, Result<AnyCor
     ]
 }
 
-/// Scores with `value` wherever `at` holds. Only a reader of tiles sees `value`.
+/// Scores with `value` wherever `at` holds. Only a consumer sees `value`.
 pub(crate) struct Masked<'a> {
     pub(crate) scores: &'a ScoreMatrix,
     pub(crate) value: f32,
     pub(crate) at: fn(usize, usize) -> bool,
 }
 
-impl Scores for Masked<'_> {
+impl Scored for Masked<'_> {
     fn images(&self) -> usize {
         self.scores.images()
     }
@@ -228,33 +226,29 @@ impl Scores for Masked<'_> {
         self.scores.texts()
     }
 
-    fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
-        self.scores.run(&Masking { mask: self, consumer })
+    fn block(&self, _images: Range<usize>, _texts: Range<usize>) -> Result<ScoreMatrix> {
+        panic!("no tested correction asks for single pairs or rows")
     }
 
-    fn pair_scores(&self, _images: &[usize], _texts: &[usize]) -> Vec<f32> {
-        panic!("no correction asks for single pairs")
-    }
-
-    fn rows(&self, _direction: Direction, _queries: &[usize]) -> Vec<f32> {
-        panic!("no tested correction asks for rows")
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        self.scores.visit(&Masking { mask: self, consumer })
     }
 }
 
-struct Masking<'a, 'm, C: ?Sized> {
+struct Masking<'a, 'm> {
     mask: &'a Masked<'m>,
-    consumer: &'a C,
+    consumer: &'a dyn AnyConsumer,
 }
 
-impl<C: Consumer + ?Sized> Consumer for Masking<'_, '_, C> {
-    type State = C::State;
-    type Output = C::Output;
+impl Consumer for Masking<'_, '_> {
+    type State = AnyState;
+    type Output = AnyState;
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> C::State {
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
         self.consumer.start(images, texts)
     }
 
-    fn tile(&self, state: &mut C::State, tile: &Tile<'_>) {
+    fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
         let (texts, mask) = (tile.texts(), self.mask);
         let masked = |(i, row): (usize, &[f32])| {
             let one = |(j, &s): (usize, &f32)| if (mask.at)(i, j) { mask.value } else { s };
@@ -264,11 +258,11 @@ impl<C: Consumer + ?Sized> Consumer for Masking<'_, '_, C> {
         self.consumer.tile(state, &Tile::new(tile.images(), texts.clone(), &scores, texts.len()));
     }
 
-    fn merge(&self, total: &mut C::State, lane: C::State) {
+    fn merge(&self, total: &mut AnyState, lane: AnyState) {
         self.consumer.merge(total, lane);
     }
 
-    fn finish(&self, total: C::State) -> C::Output {
+    fn finish(&self, total: AnyState) -> AnyState {
         self.consumer.finish(total)
     }
 }

@@ -31,7 +31,8 @@ mod protocol;
 mod ranks;
 
 pub use metrics::{Decided, DecidedQueries, DirectionMetrics, Evaluation};
-pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi, ranking_depth};
+pub use multi::{MultiEvaluation, MultiMetrics, evaluate_multi};
+pub(crate) use multi::{check_shape, image_queries, text_queries};
 pub use protocol::{Fold, Protocol, evaluate, folds};
 pub use ranks::{Ranks, Standing};
 
