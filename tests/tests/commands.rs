@@ -12,7 +12,7 @@ use clap::{CommandFactory, Parser};
 use pages::{Step, steps};
 
 /// Commands that xtask runs itself.
-const OWN: [&str; 6] = ["tch", "performance", "kills", "options", "book", "tidy"];
+const OWN: [&str; 5] = ["tch", "kills", "options", "book", "tidy"];
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

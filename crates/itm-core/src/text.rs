@@ -18,7 +18,7 @@ pub use terms::Terms;
 pub use treebank::{treebank, treebank_line};
 #[cfg(not(feature = "pieces"))]
 pub use unread::WordPieces;
-pub use vocabulary::{Marks, OutOfVocabulary, Vocabulary, VocabularyOptions};
+pub use vocabulary::{Marks, Vocabulary, VocabularyOptions};
 
 /// A word of a caption, and the positions of its pieces among the caption's numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,10 @@
 use rayon::prelude::*;
 
 use crate::bf16::product_new as rounded_product;
-use crate::bf16::{Columns, Rows, Start, View, pack_gradient, pack_input, pack_weight};
+use crate::bf16::{Columns, Rows, Start, pack_gradient, pack_input, pack_weight};
 use crate::blocks::written;
-use crate::product::{Into, Matrix, Threads, product, product_new};
+use crate::matrix::Matrix;
+use crate::product::{Into, Threads, product, product_new};
 use crate::transpose::with_transposed;
 
 /// `x W + b`: `[n, i]` and `[i, o]` to `[n, o]`.
@@ -68,7 +69,7 @@ pub fn bias_gradient(grad: &[f32], o: usize) -> Vec<f32> {
 /// If a shape does not fit the others.
 pub fn forward_bf16(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let (n, i, o) = sizes(x, weight, bias.len());
-    let (x, weight) = (Rows::pack(View::new(x, n, i)), Columns::pack(View::new(weight, i, o)));
+    let (x, weight) = (Rows::pack(Matrix::new(x, n, i)), Columns::pack(Matrix::new(weight, i, o)));
     rounded_product(Start::Row(bias), &x, &weight)
 }
 
@@ -88,8 +89,8 @@ impl Rounded {
     /// If a shape does not fit the others.
     pub fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> (Vec<f32>, Self) {
         let (n, i, o) = sizes(x, weight, bias.len());
-        let (rows, x) = pack_input(View::new(x, n, i));
-        let (columns, weight) = pack_weight(View::new(weight, i, o));
+        let (rows, x) = pack_input(Matrix::new(x, n, i));
+        let (columns, weight) = pack_weight(Matrix::new(weight, i, o));
         (rounded_product(Start::Row(bias), &rows, &columns), Self { x, weight })
     }
 
@@ -103,7 +104,7 @@ impl Rounded {
     /// # Panics
     /// If the gradient is not as long as the output.
     pub fn gradients(&self, grad: &[f32], wanted: [bool; 2]) -> [Option<Vec<f32>>; 2] {
-        let grad = View::new(grad, self.x.depth(), self.weight.depth());
+        let grad = Matrix::new(grad, self.x.depth(), self.weight.depth());
         let to_x = |rows: &Rows| rounded_product(Start::Zero, rows, &self.weight);
         let to_weight = |columns: &Columns| rounded_product(Start::Zero, &self.x, columns);
         match wanted {

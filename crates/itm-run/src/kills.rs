@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 
 use self::mortal::{Life, MortalDisk, MortalMethod};
 use crate::checkpoint::Checkpoints;
-use crate::config::{Config, ScorePrecision};
+use crate::config::Config;
 use crate::disk::Disk;
 use crate::inputs::Inputs;
 use crate::methods::{ALL, recipe};
@@ -127,7 +127,6 @@ fn score(method: &dyn Method, inputs: &Inputs, folder: &Path, disk: Rc<dyn Disk>
         config: String::new(),
         data: String::new(),
         backend: "cpu".into(),
-        precision: ScorePrecision::F32,
         shape: [scored.texts(), scored.images()],
     };
     let store = Store { folder: folder.join("scores"), disk, identity };

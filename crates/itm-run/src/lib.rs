@@ -5,7 +5,6 @@ pub mod cli;
 pub mod config;
 pub mod devices;
 pub mod disk;
-pub mod hubs;
 pub mod log;
 pub mod methods;
 pub mod paper;
@@ -23,6 +22,7 @@ mod encoded;
 mod explain;
 mod features;
 mod figures;
+mod hubs;
 mod inputs;
 mod job;
 #[cfg(test)]
@@ -60,7 +60,7 @@ use itm_core::data::{advice, check};
 use itm_core::{Error, Result};
 
 use cli::{Cli, Command, DataCommand};
-use config::AnyConfig;
+use config::Config;
 
 /// Runs a command line.
 ///
@@ -82,10 +82,17 @@ pub fn run(cli: Cli) -> Result<()> {
 
 fn reproduce(args: &cli::Reproduce, configs: &Path) -> Result<()> {
     let cli::Reproduce { target, what, how } = args;
-    match AnyConfig::load(configs, target)? {
-        AnyConfig::Trained(target) => reproduce::reproduce(*target, what, how, configs)?,
-        AnyConfig::Hubs(target) => hubs::reproduce(&target, what, how, configs)?,
-    };
+    let (target, shown) = Config::find(configs, target)?;
+    let mut what = what.clone();
+    if let Some(shown) = shown {
+        let own = Some(shown.name());
+        if what.figure.is_some() || what.table.is_some() && what.table != own {
+            let expected = format!("none: {} is {shown} of {}", args.target, target.name);
+            return Err(Error::invalid("--table, --figure", expected, "one"));
+        }
+        what.table = own;
+    }
+    reproduce::reproduce(target, &what, how, configs)?;
     Ok(())
 }
 

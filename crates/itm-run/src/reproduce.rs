@@ -15,17 +15,17 @@ use crate::devices::device;
 use crate::job::{Asked, Job};
 use crate::measure::{Measured, measure};
 use crate::methods::Kind;
-use crate::paper::Paper;
+use crate::paper::{Corrections, Paper};
 use crate::plan::{self, Bytes, Limit, available};
 use crate::report::{CCA, Detail, Figures};
 use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun};
 use crate::run::Run;
-use crate::run_dir::{Identity, RunDir, new_path, newest_path};
+use crate::run_dir::{Identity, RunDir, new_path, newest_path, paths};
 use crate::source::Source;
 use crate::summary::Estimate;
 use crate::train::Event;
-use crate::{cli, methods, parallel, precision, progress, report};
+use crate::{cli, hubs, methods, parallel, precision, progress, report};
 
 /// The plan of a command line, before anything is written.
 struct Planned {
@@ -107,7 +107,10 @@ impl Planned {
             data_sha256: bench.source.dataset.sha256.clone(),
             backend: asked.backend.clone(),
         };
-        let dir = run_dir(how, identity, &bench.config.text)?;
+        let dir = match asked.view.rescore.is_empty() {
+            true => run_dir(how, identity, &bench.config.text)?,
+            false => run_dir(&on_trained_models(how, &identity), identity, &bench.config.text)?,
+        };
         progress::say(self.summary(Some(dir.path())));
         let (source, protocol) = (&bench.source, asked.protocol);
         let rescoring = rescore.clone().map(|study| Rescoring::new(study, source, protocol));
@@ -145,6 +148,9 @@ pub fn reproduce(
     let palette = itm_report::terminal::Palette::of(&std::io::stdout());
     let detail = if how.verbose { Detail::Full } else { Detail::Short };
     progress::say(report::terminal(&input.report, detail, palette));
+    if !job.asked.view.rescore.is_empty() {
+        hubs::write(&job, &results, &folder, started)?;
+    }
     progress::say(format!("Report: {}", folder.join("report.html").display()));
     Ok(Some(job.run.dir.path().to_path_buf()))
 }
@@ -234,7 +240,7 @@ fn cca(job: &Job) -> Result<Option<RowResult>> {
 }
 
 fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Result<Planned> {
-    let (kind, paper) = (Kind::of(&target)?, Paper::of(&target.origin())?);
+    let (kind, paper) = (Kind::of(&target)?, Paper::of(&target)?);
     let (shown, mut view) = view(what, &target)?;
     let (used, source) = Source::open(&target, how.data.as_deref(), configs)?;
     let count = match what.seeds {
@@ -245,7 +251,11 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         let expected = format!("a multiple of {}: {shown} has ensembles", view.ensemble);
         return Err(Error::invalid("--seeds", expected, count));
     }
-    let rescore = what.rescore.as_ref().map(|m| rescore::study(m)).transpose()?;
+    let rescore = match &what.rescore {
+        Some(methods) => Some(rescore::study("--rescore", methods)?),
+        None if view.rescore.is_empty() => None,
+        None => Some(rescore::study(&target.place(&shown.key("rescore")), &view.rescore)?),
+    };
     let device = device(&how.backend)?;
     if let Some(in_use) = used.view(&shown) {
         view.rows = in_use.rows; // a substitute's table has the substitute's rows, which may be more
@@ -288,7 +298,20 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     fits(jobs)?;
     let (backend, command) = (how.backend.clone(), command(&target.name, what, how, count));
     let seeds = (0..count).collect();
-    let asked = Asked { target, kind, paper, backend, shown, view, protocol, seeds, jobs, command };
+    let printed = Corrections::of(&target, &paper, &shown, &view)?;
+    let asked = Asked {
+        target,
+        kind,
+        paper,
+        printed,
+        backend,
+        shown,
+        view,
+        protocol,
+        seeds,
+        jobs,
+        command,
+    };
     Ok(Planned { asked, bench, rescore, steps, memory, limit })
 }
 
@@ -355,8 +378,19 @@ fn limit(how: &cli::How) -> Limit {
     }
 }
 
+/// The newest run of the same target, data and backend, if there is one and the command line names no other: a table of corrections needs no
+/// models of its own.
+fn on_trained_models(how: &cli::How, identity: &Identity) -> cli::How {
+    let is_same = |path: &PathBuf| Identity::read(path).is_ok_and(|found| found == *identity);
+    let found = paths(&identity.target).into_iter().find(is_same);
+    match found.filter(|_| how.out.is_none() && !how.resume) {
+        Some(path) => cli::How { resume: true, out: Some(path), ..how.clone() },
+        None => how.clone(),
+    }
+}
+
 /// The run directory that the command line names: a new one, or with `--resume` an existing one.
-pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
+fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Result<RunDir> {
     let target = &identity.target;
     if how.resume {
         let path = how.out.clone().or_else(|| newest_path(target));
@@ -372,14 +406,14 @@ pub(crate) fn run_dir(how: &cli::How, identity: Identity, config: &str) -> Resul
 }
 
 /// Number of seeds: from the command line, or else from the target.
-pub(crate) fn seeds(what: &cli::What, default: u64) -> Result<u64> {
+fn seeds(what: &cli::What, default: u64) -> Result<u64> {
     let count = what.seeds.unwrap_or(default);
     within("--seeds".into(), count, 1..=MOST_SEEDS)?;
     Ok(count)
 }
 
 /// The command line that repeats the run, without the options that fit only one machine.
-pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
+fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64) -> String {
     let mut command = format!("cargo xtask reproduce {target} --seeds {seeds}");
     let figure = what.figure.map(|n| n.to_string());
     for (option, name) in [("table", &what.table), ("figure", &figure)] {
@@ -406,7 +440,7 @@ pub(crate) fn command(target: &str, what: &cli::What, how: &cli::How, seeds: u64
 }
 
 /// The rows that the command line names, in the target's order; by default all rows.
-pub(crate) fn rows(what: &cli::What, known: &[&str]) -> Result<Vec<String>> {
+fn rows(what: &cli::What, known: &[&str]) -> Result<Vec<String>> {
     let Some(wanted) = &what.rows else {
         return Ok(known.iter().map(|row| (*row).to_owned()).collect());
     };

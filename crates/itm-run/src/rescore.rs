@@ -20,12 +20,11 @@ use crate::source::Source;
 
 pub(crate) use self::summary::{MethodSummary, row_of};
 
-/// The paper's recipe for the methods that a command line names; nearest neighbours come first.
+/// The paper's recipe for the methods that a command line or a table names; nearest neighbours come first.
 ///
 /// # Errors
 /// If a name is unknown or is given twice.
-pub(crate) fn study(names: &[String]) -> Result<Study> {
-    let place = "--rescore";
+pub(crate) fn study(place: &str, names: &[String]) -> Result<Study> {
     let mut methods: Vec<Method> = vec![];
     for name in [Report::BASELINE].into_iter().chain(names.iter().map(String::as_str)) {
         let Ok(method) = name.parse() else {
@@ -45,7 +44,7 @@ pub(crate) fn study(names: &[String]) -> Result<Study> {
 /// Re-scores every row and seed of some data.
 #[derive(Debug)]
 pub(crate) struct Rescoring {
-    study: Study,
+    pub(crate) study: Study,
     val: Pairs,
     /// The sets that are ranked separately: the test split, or its folds.
     sets: Vec<Set>,
@@ -215,10 +214,10 @@ mod tests {
 
     #[test]
     fn nearest_neighbours_come_first_and_once() {
-        let got = study(&names(&["csls", "nns", "is+rgm"])).unwrap();
+        let got = study("--rescore", &names(&["csls", "nns", "is+rgm"])).unwrap();
         let methods: Vec<_> = got.methods.iter().map(Method::to_string).collect();
         assert_eq!(methods, ["nns", "csls", "is+rgm"]);
-        let line = |list: &[&str]| study(&names(list)).unwrap_err().to_string();
+        let line = |list: &[&str]| study("--rescore", &names(list)).unwrap_err().to_string();
         assert!(line(&["cslz"]).contains("--rescore: expected names of"));
         assert!(line(&["is", "is"]).contains("`is` twice"));
     }
@@ -229,7 +228,8 @@ mod tests {
         let source = testing::small_scenes([8, 6, 24]).1;
         let pairs = &source.dataset.test.pairs;
         let two = folds(pairs, 2, 12).unwrap();
-        let study = Study { resamples: 100, ..study(&names(&["csls", "rgm"])).unwrap() };
+        let study =
+            Study { resamples: 100, ..study("--rescore", &names(&["csls", "rgm"])).unwrap() };
         let dir = tempfile::tempdir().unwrap();
         let rescoring = Rescoring::of_folds(study, &source, two.clone());
         for similarity in [Similarity::Cosine, Similarity::Order] {

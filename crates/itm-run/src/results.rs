@@ -86,31 +86,20 @@ impl Results {
             paper_reference: if own.is_some() { None } else { reference() },
             figure: self.figure(job),
             distribution: self.distribution(job),
-            hubs: hubs::rows(&self.rows, |name| printed_line(job, name)?.number("hs_sum")),
+            hubs: hubs::rows(&self.rows, |name| printed_line(job, name)?.hs_sum),
             hub_differences: hubs::differences(
                 &self.rows,
                 &claim(job),
                 asked.view.distribution().unwrap_or((Direction::T2i, 1)),
             )?,
             rescored: self.rows.iter().flat_map(RowResult::rescored).collect(),
-            notes: source
-                .notes
-                .iter()
-                .cloned()
-                .chain(precision::note(job))
-                .chain(self.released_t2i())
-                .collect(),
+            notes: source.notes.iter().cloned().chain(precision::note(job)).collect(),
             seconds,
             peak_memory_bytes: system::peak_memory_bytes().unwrap_or(0),
             config_sha256: bench.config.sha256.clone(),
             data_sha256: source.dataset.sha256.clone(),
         };
         Ok(ReportInput { report, figures })
-    }
-
-    /// Each row's text-to-image recalls as the released programs count them, if the target wants them.
-    fn released_t2i(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().filter_map(RowResult::released_t2i)
     }
 
     /// The curve of a figure: its rows by the number on the x axis.
@@ -160,15 +149,7 @@ fn protocol(job: &Job) -> String {
         Some(all) => format!("the first {} of {all}", test.images()),
         None => test.images().to_string(),
     };
-    let stages = match job.run.bench.config.target.candidates {
-        Some(count) => {
-            format!(
-                "; pair by pair only {count} CCA candidates per query: not comparable with the paper's protocol"
-            )
-        }
-        None => String::new(),
-    };
-    format!("{name}: {images} images, {} captions{stages}", test.texts())
+    format!("{name}: {images} images, {} captions", test.texts())
 }
 
 /// Recalls of ranking at random; for one fold if there are several folds, which have equal sizes. Also the oracles

@@ -7,7 +7,7 @@ use itm_core::{Error, Result};
 
 use crate::bench::{Bench, Model};
 use crate::checkpoint::{self, Checkpoints};
-use crate::config::{AnyConfig, Config};
+use crate::config::Config;
 use crate::devices::device;
 use crate::run_dir::{Identity, RunDir};
 use crate::source::Source;
@@ -44,16 +44,7 @@ impl Run {
         let identity = Identity::read(asked.run)?;
         let path = asked.run.join("config.toml");
         let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        let config = match AnyConfig::parse(&identity.target, path.clone(), text)? {
-            AnyConfig::Trained(config) => *config,
-            AnyConfig::Hubs(_) => {
-                return Err(Error::invalid(
-                    path.display(),
-                    "a run that trained",
-                    "one of `hubness`",
-                ));
-            }
-        };
+        let config = Config::parse(&identity.target, path, text)?;
         check(&config)?;
         check_row(&config, asked.row)?;
         let device = device(asked.backend)?;

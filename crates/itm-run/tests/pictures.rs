@@ -30,16 +30,16 @@ pixels = "clip"
 augment = "saturating"
 pool = "all"
 projection = "none"
-activations = "keep"
+gradient_checkpointing = false
 
 [model.text]
 kind = "bert"
 weights = "some-org/bert"
-max_pieces = 10
+max_length = 10
 train_truncate = "on"
 pool = "masked"
 projection = "none"
-activations = "recompute"
+gradient_checkpointing = true
 "#;
 
 /// Writes a target on pictures, a folder of pictures and the weights; returns the folder of configurations.
@@ -241,7 +241,7 @@ fn vit_from_scratch(dir: &Path) -> PathBuf {
         ("batch", "16"),
         ("micro_batch", "16"),
         ("epochs", "2"),
-        ("decay_epochs", "[]"),
+        ("milestones", "[]"),
         ("warmup_epochs", "1"),
         ("bank_size", "32"),
     ];

@@ -30,8 +30,8 @@ pub use config::{
 };
 pub use effects::{Effects, WordEffect, effects};
 pub use mining::{
-    AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Schedule,
-    WordPool, mine, word_scores,
+    AboveOne, AlphaStar, Captions, InferenceBoundary, MiningConfig, NegativeImage, Sampling,
+    Schedule, WordPool, mine, word_scores,
 };
 pub use model::{BiGru, Encoders, Padded, RegionBatch, RegionMap, TextEncoder, WordTable};
 pub use preset::Preset;

@@ -39,6 +39,7 @@ pub enum Filter<'a> {
 
 /// Which of equal rows stays (departure 3). The choice matters only for the labels of word correction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// The first.

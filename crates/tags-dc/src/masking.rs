@@ -14,6 +14,7 @@ use probabilities::phrase_probabilities;
 
 /// What is masked together (Table 2, "w/ WM").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MaskBy {
     /// The phrases of the sentence.

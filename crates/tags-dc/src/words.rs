@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which tokens of a negative are the targets of word correction (departure 7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Corrected {
     /// The tokens that were masked, whether they changed or not.

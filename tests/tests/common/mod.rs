@@ -51,7 +51,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = vec![];
     for kind in methods::ALL {
         let target = format!("{}-scenes", kind.name);
-        let text = fs::read_to_string(configs().join(format!("{target}.toml"))).unwrap();
+        let text = Config::load(&configs(), &target).unwrap().text; // with the keys of its preset
         fs::write(folder.path().join(format!("{target}.toml")), small(&text)).unwrap();
         let config = Config::load(folder.path(), &target).unwrap();
         rows.extend(config.rows().map(|row| Row {
@@ -65,7 +65,9 @@ pub(crate) fn rows() -> Vec<Row> {
 
 /// The text of a target with small numbers, in every section and row.
 fn small(text: &str) -> String {
+    let mut in_rows = false;
     let line = |line: &str| {
+        in_rows |= line.starts_with("[row.");
         let Some((key, _)) = line.split_once('=') else { return format!("{line}\n") };
         let key = key.trim();
         let last = key.rsplit('.').next().unwrap();
@@ -79,7 +81,7 @@ fn small(text: &str) -> String {
         match SMALL.iter().find(|(name, _)| *name == last) {
             // A row without a bank stays without a bank, and a row with another size keeps another size.
             Some((name, _)) if *name == "bank_size" && line.contains("= 0") => format!("{line}\n"),
-            Some((name, _)) if *name == "bank_size" && key != *name => format!("{key} = 16\n"),
+            Some((name, _)) if *name == "bank_size" && in_rows => format!("{key} = 16\n"),
             Some((_, value)) => format!("{key} = {value}\n"),
             None => format!("{line}\n"),
         }

@@ -45,15 +45,15 @@ pub use crate::files::{FileHash, Manifest, excerpt, sha256_hex};
 pub use bounds::Bounds;
 pub use captions::{CaptionRule, Dropped};
 pub use centred::CentredRoots;
-pub use check::{check, check_with};
-pub use check_report::{CheckOptions, CheckReport, ImageCheck, Layout, LayoutReport, SplitCount};
+pub use check::check;
+pub use check_report::{CheckReport, Layout, LayoutReport, SplitCount};
 pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
 pub use images::decode_image;
 pub use images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, LARGEST_IMAGE_SIDE, probe_image};
 pub use karpathy::{Karpathy, KarpathyImage, Split};
-pub use leakage::{Leakage, Overlap, SharedCaption, check_vocabulary};
+pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use names::Extra;
 pub use npy::{FileBytes, Npy};
 pub use npy_header::Dtype;

@@ -41,37 +41,6 @@ impl DirectionMetrics {
         Self { r1, r5, r10, median: median(&mut ranks).floor() + 1.0, mean }
     }
 
-    /// R@1, R@5, R@10 of texts as the released programs of UNITER and TAGS-DC count them, to compare with printed numbers.
-    ///
-    /// ```text
-    /// R@K = 100/M · ( #{t : rank_t < K} + #{t < K : rank_t < 10} )         t = 0 … M − 1
-    /// ```
-    ///
-    /// The programs count small numbers in pairs (text, rank), so they count the index of a text as if it were a rank.
-    /// Recalls above 100 are possible. No other metric of this crate is counted in this way.
-    ///
-    /// ```
-    /// use itm_core::eval::{DirectionMetrics, Standing, TiePolicy};
-    ///
-    /// let at = |greater| Standing { greater, before: 0, equal: 0, own: 1 };
-    /// let texts: Vec<_> = [0, 3, 12, 7].into_iter().chain([20; 16]).map(at).collect();
-    /// // R@K finds 1, 2 and 3 of 20 texts. The index adds text 0 at 1, and texts 0, 1 and 3 at 5 and at 10.
-    /// assert_eq!(DirectionMetrics::released_t2i(&texts, TiePolicy::Index), [10.0, 25.0, 30.0]);
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no text.
-    pub fn released_t2i(texts: &[Standing], policy: TiePolicy) -> [f64; 3] {
-        let n = texts.len() as f64;
-        let own = Self::new(texts, policy).recalls();
-        let largest = CUTS[CUTS.len() - 1];
-        let more = CUTS.map(|k| {
-            let first = texts.iter().take(k as usize);
-            100.0 * first.map(|text| text.hit(largest, policy)).sum::<f64>() / n
-        });
-        std::array::from_fn(|k| own[k] + more[k])
-    }
-
     /// R@1, R@5, R@10.
     pub fn recalls(&self) -> [f64; 3] {
         [self.r1, self.r5, self.r10]

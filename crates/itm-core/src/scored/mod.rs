@@ -8,7 +8,6 @@ mod among;
 mod bands;
 mod matrix;
 mod rows;
-mod two_stage;
 
 use std::ops::Range;
 
@@ -20,10 +19,10 @@ use crate::{Pairs, Relevance, Result, ScoreMatrix};
 
 pub use among::ranks_among;
 pub use rows::EmbeddingRows;
-pub use two_stage::TwoStage;
 
 /// How two embeddings are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Similarity {
     /// `v · w` of unit vectors.

@@ -73,22 +73,6 @@ pub struct Vocabulary {
     marks: Option<[u32; 2]>,
 }
 
-/// Words that a vocabulary does not have.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OutOfVocabulary {
-    /// Words in the captions.
-    pub words: usize,
-    /// Words without a number.
-    pub unknown: usize,
-}
-
-impl OutOfVocabulary {
-    /// `unknown / words`; 0 without words.
-    pub fn rate(&self) -> f64 {
-        if self.words == 0 { 0.0 } else { self.unknown as f64 / self.words as f64 }
-    }
-}
-
 /// The fields of a released vocabulary that matter here.
 #[derive(Deserialize)]
 struct Released {
@@ -215,21 +199,6 @@ impl Vocabulary {
             None if words.is_empty() => vec![self.unk],
             None => ids.collect(),
         }
-    }
-
-    /// How many words of some captions have no number.
-    pub fn out_of_vocabulary<S: AsRef<str>>(
-        &self,
-        captions: impl IntoIterator<Item = S>,
-    ) -> OutOfVocabulary {
-        let mut oov = OutOfVocabulary { words: 0, unknown: 0 };
-        for caption in captions {
-            for word in self.options.tokens.of(caption.as_ref()) {
-                oov.words += 1;
-                oov.unknown += usize::from(!self.index.contains_key(&word));
-            }
-        }
-        oov
     }
 
     /// How many words of the vocabulary occur in none of these captions: a vocabulary from a file may have such words.

@@ -200,11 +200,11 @@ impl<'a> Tiles<'a> {
 
     /// Visits the tiles of a rectangle: columns of tiles from left to right, and each column from top to bottom.
     fn walk(&self, images: Range<usize>, texts: Range<usize>, mut see: impl FnMut(&Tile<'_>)) {
-        let (mut panel, mut scores, mut widened) = (Panel::default(), Vec::new(), Vec::new());
+        let (mut panel, mut scores) = (Panel::default(), Vec::new());
         for columns in pieces(texts, self.tile.1) {
             panel.pack(&self.texts, columns.clone());
             for rows in pieces(images.clone(), self.tile.0) {
-                product(self.images.block(rows.clone(), &mut widened), &panel, &mut scores);
+                product(self.images.block(rows.clone()), &panel, &mut scores);
                 see(&Tile::new(rows, columns.clone(), &scores, panel.width()));
             }
         }
@@ -291,7 +291,7 @@ pub fn ranks_and_work(
 
 fn gather(side: &Embeddings<'_>, rows: &[usize]) -> Vec<f32> {
     let mut out = Vec::with_capacity(rows.len() * side.dim());
-    rows.iter().for_each(|&row| side.push_row(row, &mut out));
+    rows.iter().for_each(|&row| out.extend_from_slice(side.block(row..row + 1)));
     out
 }
 

@@ -4,7 +4,8 @@ use std::mem::{MaybeUninit, take};
 
 use rayon::prelude::*;
 
-use super::{CELL, COLUMNS, Engine, ROWS, View, turn};
+use super::{CELL, COLUMNS, Engine, ROWS, turn};
+use crate::matrix::Matrix;
 use crate::product::Threads;
 
 /// Bytes of a cache line. Loads of registers start at a cache line.
@@ -34,46 +35,30 @@ pub type Columns = Packed<COLUMNS>;
 
 impl Rows {
     /// The left operand `a`, `[m, k]`.
-    pub fn pack(a: View) -> Self {
+    pub fn pack(a: Matrix) -> Self {
         one(Engine::best(), Threads::All, a, Vec::new())
-    }
-
-    /// [`Rows::pack`] in the memory of this operand.
-    pub fn repack(&mut self, a: View) {
-        *self = one(Engine::best(), Threads::All, a, take(&mut self.data));
     }
 }
 
 impl Columns {
     /// The right operand `b`, `[k, n]`.
-    pub fn pack(b: View) -> Self {
+    pub fn pack(b: Matrix) -> Self {
         one(Engine::best(), Threads::All, b.t(), Vec::new())
-    }
-
-    /// [`Columns::pack`] in the memory of this operand.
-    pub fn repack(&mut self, b: View) {
-        *self = one(Engine::best(), Threads::All, b.t(), take(&mut self.data));
     }
 }
 
 /// A weight `[k, n]` as right operand of `x W` and of `g Wᵀ`, from one pass over the weight.
-pub fn pack_weight(weight: View) -> (Columns, Columns) {
+pub fn pack_weight(weight: Matrix) -> (Columns, Columns) {
     both(Engine::best(), Threads::All, weight.t(), [Vec::new(), Vec::new()])
 }
 
-/// [`pack_weight`] in the memory of an earlier result.
-pub fn repack_weight(packed: &mut (Columns, Columns), weight: View) {
-    let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
-    *packed = both(Engine::best(), Threads::All, weight.t(), memory);
-}
-
 /// The gradient of an output as left operand of `g Wᵀ` and as right operand of `xᵀ g`, from one pass over the gradient.
-pub fn pack_gradient(grad: View) -> (Rows, Columns) {
+pub fn pack_gradient(grad: Matrix) -> (Rows, Columns) {
     both(Engine::best(), Threads::All, grad, [Vec::new(), Vec::new()])
 }
 
 /// An input as left operand of `x W`, and its transpose as left operand of `xᵀ g`, from one pass over the input.
-pub fn pack_input(x: View) -> (Rows, Rows) {
+pub fn pack_input(x: Matrix) -> (Rows, Rows) {
     both(Engine::best(), Threads::All, x, [Vec::new(), Vec::new()])
 }
 
@@ -81,7 +66,7 @@ pub fn pack_input(x: View) -> (Rows, Rows) {
 /// thread, which uses both at once.
 pub(crate) fn both_here<const P: usize, const Q: usize>(
     packed: &mut (Packed<P>, Packed<Q>),
-    from: View,
+    from: Matrix,
 ) {
     let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
     *packed = both(Engine::best(), Threads::This, from, memory);
@@ -90,7 +75,7 @@ pub(crate) fn both_here<const P: usize, const Q: usize>(
 impl<const WIDTH: usize> Packed<WIDTH> {
     /// The rows of `from` as lanes, in the memory of this operand. They are packed on the calling thread, which uses them
     /// at once.
-    pub(crate) fn here(&mut self, from: View) {
+    pub(crate) fn here(&mut self, from: Matrix) {
         *self = one(Engine::best(), Threads::This, from, take(&mut self.data));
     }
 
@@ -120,7 +105,7 @@ impl<const WIDTH: usize> Packed<WIDTH> {
 pub(super) fn one<const WIDTH: usize>(
     engine: Engine,
     threads: Threads,
-    from: View,
+    from: Matrix,
     memory: Vec<u32>,
 ) -> Packed<WIDTH> {
     let mut room = Room::new(memory, from.rows(), from.cols());
@@ -140,7 +125,7 @@ pub(super) fn one<const WIDTH: usize>(
 pub(super) fn both<const P: usize, const Q: usize>(
     engine: Engine,
     threads: Threads,
-    from: View,
+    from: Matrix,
     [memory_p, memory_q]: [Vec<u32>; 2],
 ) -> (Packed<P>, Packed<Q>) {
     let mut rows = Room::new(memory_p, from.rows(), from.cols());
@@ -167,7 +152,7 @@ pub(super) fn both<const P: usize, const Q: usize>(
 }
 
 /// First row and column of each cell, row by row.
-fn corners(from: View) -> Vec<[usize; 2]> {
+fn corners(from: Matrix) -> Vec<[usize; 2]> {
     let firsts = |n: usize| (0..n).step_by(CELL);
     firsts(from.rows()).flat_map(|i| firsts(from.cols()).map(move |j| [i, j])).collect()
 }
@@ -224,7 +209,7 @@ impl<const WIDTH: usize> Room<WIDTH> {
 
 /// Packs one cell: the rows of `from` are the lanes. Writes every place.
 #[allow(unsafe_code)] // a call below a feature check
-fn fill<const WIDTH: usize>(engine: Engine, threads: Threads, mut to: Cell<WIDTH>, from: View) {
+fn fill<const WIDTH: usize>(engine: Engine, threads: Threads, mut to: Cell<WIDTH>, from: Matrix) {
     match engine {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Checked` exists only if the processor has every feature of the function.

@@ -4,6 +4,7 @@
 use super::pack::{both, one};
 use super::product::{PASS, add_product_by, product_by};
 use super::*;
+use crate::matrix::Matrix;
 use crate::product::{Into, Threads};
 use crate::random::unit;
 use crate::testing::{on_every_instruction_set, on_every_thread_count, random};
@@ -32,8 +33,8 @@ const SHAPES: [[usize; 3]; 20] = [
     [11, 2 * 1024 + 3, 20],
 ];
 
-fn plain(data: &[f32], rows: usize, cols: usize) -> View<'_> {
-    View::new(data, rows, cols)
+fn plain(data: &[f32], rows: usize, cols: usize) -> Matrix<'_> {
+    Matrix::new(data, rows, cols)
 }
 
 /// All pairs of an operand, without the zeros before them.
@@ -217,7 +218,7 @@ fn views_are_packed_as_their_copies() {
             [[cols, 1], [cols + 3, 1], [1, rows], [1, rows + 5], [2 * cols, 2], [3, 3 * rows]]
         {
             let data = random((rows - 1) * row + (cols - 1) * col + 1, 9);
-            let view = View::strided(&data, [rows, cols], [row, col]);
+            let view = Matrix::strided(&data, [rows, cols], [row, col]);
             let copy: Vec<f32> =
                 (0..rows * cols).map(|at| view.get(at / cols, at % cols)).collect();
             let copy = plain(&copy, rows, cols);
@@ -246,9 +247,6 @@ fn both_at_once_are_each_alone() {
                 both::<COLUMNS, COLUMNS>(engine, Threads::All, w.t(), [dirty(), dirty()]);
             assert!([pairs(&forward), pairs(&back)] == alone, "{k} × {n} in used memory");
         }
-        let mut again = pack_weight(plain(&[f32::NAN; 9], 3, 3));
-        repack_weight(&mut again, w);
-        assert!([pairs(&again.0), pairs(&again.1)] == alone, "{k} × {n} again");
         let (rows, cols) = pack_gradient(w);
         assert!((pairs(&rows), pairs(&cols)) == (pairs(&Rows::pack(w)), alone[0].clone()));
         let (rows, turned) = pack_input(w);
@@ -324,7 +322,7 @@ fn threads_and_neighbours_change_no_bit() {
     let all =
         product_new(Start::Zero, &Rows::pack(plain(&a, m, k)), &Columns::pack(plain(&b, k, n)));
     let row = Rows::pack(plain(&a[257 * k..][..k], 1, k));
-    let column = Columns::pack(View::strided(&b[700..], [k, 1], [n, 1]));
+    let column = Columns::pack(Matrix::strided(&b[700..], [k, 1], [n, 1]));
     assert_eq!(product_new(Start::Zero, &row, &column), [all[257 * n + 700]]);
 }
 
@@ -370,5 +368,5 @@ fn a_long_start_is_refused() {
 #[test]
 #[should_panic(expected = "the last of 3 × 2 is value 9 of 9")]
 fn a_short_view_is_refused() {
-    View::strided(&[0.0; 9], [3, 2], [4, 1]);
+    Matrix::strided(&[0.0; 9], [3, 2], [4, 1]);
 }

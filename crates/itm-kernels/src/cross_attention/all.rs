@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::pair::Scratch;
 use super::{Batch, Gram, Item, Products, Rule, starts};
+use crate::matrix::Matrix;
 use crate::panels::{self, Panels, WIDTH};
-use crate::product::{Into, Matrix, Threads, product};
+use crate::product::{Into, Threads, product};
 
 /// Regions per tile: their panels stay in the last-level cache. A single image may have more.
 const REGIONS: usize = 4608;

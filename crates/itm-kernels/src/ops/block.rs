@@ -184,12 +184,7 @@ fn norm_of_sum<B: Block>(
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl Block for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl Block for burn::backend::Cube {}
+super::composed_elsewhere!(Block);
 
 #[cfg(feature = "flex")]
 impl Block for burn::backend::Flex {}

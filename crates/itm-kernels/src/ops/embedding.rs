@@ -52,12 +52,7 @@ pub(super) fn numbers<B: Backend>(
     B::int_from_data(TensorData::new(ids, [n]), device)
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl EmbeddingOps for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl EmbeddingOps for burn::backend::Cube {}
+super::composed_elsewhere!(EmbeddingOps);
 
 #[cfg(feature = "flex")]
 mod flex {

@@ -95,12 +95,7 @@ pub(crate) trait LinearMap: Backend {
     }
 }
 
-#[cfg(feature = "tch")]
-#[allow(deprecated)] // upstream deprecates the backend, which stays the way to CUDA
-impl LinearMap for burn::backend::LibTorch {}
-
-#[cfg(feature = "cube")]
-impl LinearMap for burn::backend::Cube {}
+super::composed_elsewhere!(LinearMap);
 
 #[cfg(feature = "flex")]
 mod flex {

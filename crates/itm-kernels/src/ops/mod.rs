@@ -1,5 +1,17 @@
 //! The operations as burn backend extensions with gradients: kernels on the CPU, burn's operations on other backends.
 
+/// On backends without kernels the bodies of the trait are the operation.
+macro_rules! composed_elsewhere {
+    ($ops:ident) => {
+        #[cfg(feature = "tch")]
+        impl $ops for burn::backend::LibTorch {}
+
+        #[cfg(feature = "cube")]
+        impl $ops for burn::backend::Cube {}
+    };
+}
+use composed_elsewhere;
+
 mod attention;
 mod bag;
 mod block;
@@ -32,7 +44,7 @@ pub(crate) use linear::LinearOps;
 pub(crate) use matmul::MatmulOps;
 pub(crate) use order::OrderOps;
 pub(crate) use recurrent::GruOps;
-pub use sequences::FusedOps;
+pub(crate) use sequences::FusedOps;
 pub(crate) use softmax::SoftmaxOps;
 pub(crate) use update::UpdateOps;
 #[cfg(test)]

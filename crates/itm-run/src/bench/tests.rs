@@ -64,8 +64,7 @@ fn words_begin_with_the_vectors_of_a_file() {
         let bigru =
             [("start = \"cca\"", "start = \"random\""), ("text = \"words\"", "text = \"bigru\"")];
         let given = [("word_vectors = \"random\"", "word_vectors = \"given\"")];
-        let none =
-            [("loss.warmup_epochs = 2", "loss.warmup_epochs = 2\nmodel.word_vectors = \"random\"")];
+        let none = [("scratch\".model]\n", "scratch\".model]\nword_vectors = \"random\"\n")];
         let changes = [&bigru[..], &given, &none].concat();
         let (config, mut source) = testing::small_target("naaf-scenes", &changes);
         source.word_vectors = Some(file.clone());

@@ -1,8 +1,8 @@
 //! FNE for the runner: its inputs, its memory, and how its model is built.
 
 use fne::{
-    BagConfig, Exclude, FeaturesConfig, Fne, FneConfig, ImageConfig, ModelConfig, Projected,
-    TextConfig, TrainConfig, TrainTruncate, Weights,
+    BagConfig, Exclude, FeaturesConfig, Fne, FneConfig, ImageConfig, ModelConfig, Preset,
+    Projected, TextConfig, TrainConfig, TrainTruncate, Weights,
 };
 use itm_core::Result;
 use itm_core::encoders::sizes::{Bert, Kept, Scores, Transformer, Vit};
@@ -10,9 +10,10 @@ use itm_core::encoders::{BertShape, VitShape};
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::text::Marks;
-use itm_kernels::{Memory, Precision};
+use itm_kernels::Precision;
 
 use super::side::Side;
+use super::targets::sections;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::encoded::{Captions, Cleaning};
 use crate::pictures::{BATCHES_AHEAD, View};
@@ -23,6 +24,7 @@ pub(super) const KIND: Kind = Kind {
     name: "fne",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
+    preset: |name| sections(name, Preset::config),
 };
 
 impl Recipe for FneConfig {
@@ -148,7 +150,7 @@ fn image(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
     Ok(Side {
         weights: vit.weights() + map,
         blocks: vit.blocks.weights(),
-        item: vit.activations(kept(config.activations), Scores::Fused),
+        item: vit.activations(kept(config.gradient_checkpointing), Scores::Fused),
         ahead: BATCHES_AHEAD as u64 * 4 * 3 * pixels * pixels,
     })
 }
@@ -169,10 +171,10 @@ fn text(model: &ModelConfig, sizes: &Sizes) -> Result<Side> {
         positions: shape.positions as u64,
     };
     let pieces = match config.train_truncate {
-        TrainTruncate::On => sizes.words.min(config.max_pieces),
+        TrainTruncate::On => sizes.words.min(config.max_length),
         TrainTruncate::Off => sizes.words,
     };
-    let item = bert.activations(pieces as u64, kept(config.activations), Scores::Fused);
+    let item = bert.activations(pieces as u64, kept(config.gradient_checkpointing), Scores::Fused);
     let map = projection(config.projection, width, model.embed_dim);
     Ok(Side { weights: bert.weights() + map, blocks: bert.blocks.weights(), item, ahead: 0 })
 }
@@ -202,11 +204,8 @@ fn projection(kind: Projected, from: usize, to: usize) -> u64 {
     }
 }
 
-fn kept(memory: Memory) -> Kept {
-    match memory {
-        Memory::Keep => Kept::All,
-        Memory::Recompute => Kept::BlockInputs,
-    }
+fn kept(gradient_checkpointing: bool) -> Kept {
+    if gradient_checkpointing { Kept::BlockInputs } else { Kept::All }
 }
 
 #[cfg(test)]

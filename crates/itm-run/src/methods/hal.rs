@@ -1,5 +1,6 @@
 //! HAL and its rivals for the runner: their inputs, their memory, and how their models are built.
 
+use hubness::Preset;
 use hubness::training::{Hal, HalConfig, Objective, TextKind, TrainConfig};
 use itm_core::Result;
 use itm_core::learn::Method;
@@ -8,6 +9,7 @@ use itm_core::start::TextForm;
 use itm_core::text::Marks;
 
 use super::side::Side;
+use super::targets::sections;
 use super::{Captions, Given, Kind, Recipe, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
@@ -16,6 +18,7 @@ pub(super) const KIND: Kind = Kind {
     name: "hal",
     about_hubs: true,
     recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
+    preset: |name| sections(name, |preset: Preset| preset.training(Objective::Sum)),
 };
 
 impl Recipe for HalConfig {

@@ -5,6 +5,7 @@ mod hal;
 mod naaf;
 mod side;
 mod tags_dc;
+mod targets;
 
 use std::fmt;
 
@@ -13,8 +14,9 @@ use itm_core::data::WordVectors;
 use itm_core::learn::{Items, Method};
 use itm_core::start::{InputStatistics, Start};
 use itm_core::text::{Marks, Word};
-use itm_core::{Relevance, Result};
+use itm_core::{Error, Relevance, Result};
 use itm_kernels::Precision;
+use toml::Table;
 
 use crate::config::Config;
 use crate::plan::{Bytes, Sizes};
@@ -40,6 +42,8 @@ pub struct Kind {
     pub about_hubs: bool,
     /// Reads a row.
     recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
+    /// The sections of a preset by its name.
+    preset: fn(&str) -> Table,
 }
 
 impl Kind {
@@ -48,9 +52,12 @@ impl Kind {
     /// # Errors
     /// If there is no such method; the error names all methods.
     pub fn of(config: &Config) -> Result<&'static Self> {
-        config.check_method(&ALL.map(|kind| kind.name))?;
-        let known = |kind: &&Self| kind.name == config.target.method;
-        Ok(ALL.into_iter().find(known).expect("it was checked"))
+        let method = &config.target.method;
+        ALL.into_iter().find(|kind| kind.name == method).ok_or_else(|| {
+            let known = ALL.map(|kind| kind.name).join(", ");
+            let place = config.place("target.method");
+            Error::invalid(place, format!("one of {known}"), format!("`{method}`"))
+        })
     }
 }
 

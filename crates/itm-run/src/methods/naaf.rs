@@ -4,9 +4,11 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
 use naaf::{
-    Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom, evaluation_bytes,
+    Boundary, Encoders, Naaf, NaafConfig, Preset, RegionMapKind, Score, TextKind, TrainConfig,
+    VectorsFrom, evaluation_bytes,
 };
 
+use super::targets::sections;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
@@ -15,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     name: "naaf",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
+    preset: |name| sections(name, Preset::config),
 };
 
 impl Recipe for NaafConfig {
@@ -58,17 +61,20 @@ impl Recipe for NaafConfig {
 
     fn build(&self, given: &Given) -> Result<Box<dyn Method>> {
         let Given { sizes, start, vectors, device, .. } = *given;
-        let model = Naaf::new(self, sizes.region_width, sizes.vocabulary, device)?;
-        let model = model.with_epochs_of(sizes.captions.div_ceil(self.train.batch));
-        let model = match start.filter(|_| self.model.closed_form().is_some()) {
-            Some(start) => model.with_start(start)?,
-            None => model,
-        };
-        Ok(Box::new(match (self.needs_vectors(), vectors) {
-            (true, Some(vectors)) => model.with_vectors(vectors)?,
-            (true, None) => return Err(Error::invalid("model.word_vectors", "vectors", "none")),
-            (false, _) => model,
-        }))
+        let (model, seed) = (&self.model, self.train.seed);
+        let missing = |key, what| Error::invalid(key, what, "none");
+        let mut encoders =
+            Encoders::new(model, sizes.region_width, sizes.vocabulary, seed, device)?;
+        if model.closed_form().is_some() {
+            let start = start.ok_or_else(|| missing("model.start", "maps of a closed form"))?;
+            encoders = encoders.with_start(start)?;
+        }
+        if self.needs_vectors() {
+            let vectors = vectors.ok_or_else(|| missing("model.word_vectors", "vectors"))?;
+            encoders = encoders.with_vectors(vectors)?;
+        }
+        let naaf = Naaf::from_encoders(self, encoders, Boundary::default())?;
+        Ok(Box::new(naaf.with_epochs_of(sizes.captions.div_ceil(self.train.batch))))
     }
 }
 
@@ -106,7 +112,6 @@ fn memory(config: &NaafConfig, sizes: &Sizes) -> Bytes {
 mod tests {
     use burn::module::Module;
     use burn::tensor::Device;
-    use naaf::Preset;
 
     use super::*;
 

@@ -10,16 +10,17 @@ use itm_core::start::TextForm;
 use itm_core::text::{self, WordPieces};
 use itm_core::{Error, Result};
 use itm_kernels::Precision;
-use tags_dc::MaskBy;
 use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
+use tags_dc::{MaskBy, Preset};
 
 pub(crate) use edited::{Reader, edited};
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 
 use self::aligned::Aligned;
+use super::targets::sections;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch, Validation};
@@ -28,6 +29,7 @@ pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
+    preset: |name| sections(name, Preset::tags),
 };
 
 impl Recipe for TagsDcConfig {

@@ -3,12 +3,11 @@
 use hubness::hubs::Nearest;
 use hubness::report::Report;
 use itm_core::Result;
-use itm_core::eval::{DirectionMetrics, Evaluation, MultiEvaluation, Ranks, TiePolicy};
+use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
 
 use crate::job::Job;
-use crate::mean::mean;
 use crate::pointing::OfImages;
 use crate::report::EpochDraws;
 use crate::train::Progress;
@@ -20,8 +19,6 @@ pub(crate) struct SeedRun {
     pub(crate) seed: u64,
     pub(crate) evaluation: Evaluation,
     pub(crate) hits: Hits,
-    /// Text-to-image recalls as the released programs count them, the mean over folds; if the target wants them.
-    pub(crate) released_t2i: Option<[f64; 3]>,
     pub(crate) truth: Option<MultiEvaluation>,
     /// The nearest items of every query, where hubs are counted.
     pub(crate) nearest: Option<Nearest>,
@@ -55,7 +52,7 @@ impl SeedRun {
     /// # Errors
     /// If the scores or their evaluation fail.
     pub(crate) fn evaluate(job: &Job, seed: u64, scored: &dyn Scored) -> Result<Self> {
-        let (source, target) = (&job.run.bench.source, &job.asked.target.target);
+        let source = &job.run.bench.source;
         let (pairs, protocol) = (&source.dataset.test.pairs, job.asked.protocol);
         let ranks: Vec<Ranks> = scored.ranks_by(protocol, pairs)?;
         let truth = source.truth.as_ref();
@@ -65,7 +62,6 @@ impl SeedRun {
             seed,
             evaluation: Evaluation::new(&ranks, TiePolicy::Index),
             hits: Hits::new(&ranks, TiePolicy::Index)?,
-            released_t2i: target.released_t2i_count.then(|| released_t2i(&ranks)),
             truth,
             nearest: job.asked.counts_hubs().then(nearest).transpose()?,
             trained: None,
@@ -73,10 +69,4 @@ impl SeedRun {
             seconds: 0.0,
         })
     }
-}
-
-fn released_t2i(folds: &[Ranks]) -> [f64; 3] {
-    let of = |fold: &Ranks| DirectionMetrics::released_t2i(fold.t2i(), TiePolicy::Index);
-    let all: Vec<_> = folds.iter().map(of).collect();
-    std::array::from_fn(|k| mean(all.iter().map(|recalls| recalls[k])).unwrap_or(0.0))
 }

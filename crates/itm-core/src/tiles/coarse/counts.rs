@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use super::super::rank_counts::{Counts, RankCounts, Standings};
-use super::super::{Consumer, Tile, places, widest};
+use super::super::{Consumer, Tile, Tiles, places, widest};
 use super::Coarse;
-use super::again::Again;
 use super::bounds::{Bounds, Thresholds};
 
 /// Scores of a row that are looked at as one: mostly none of them is open.
@@ -61,7 +60,7 @@ impl Coarse for CoarseCounts<'_> {
         &self,
         (images, texts): &mut Self::State,
         tile: &Tile<'_, i32>,
-        again: &mut Again<'_>,
+        tiles: &Tiles<'_>,
         most: usize,
     ) -> Option<usize> {
         let mut above_texts = vec![0; tile.texts().len()];
@@ -75,7 +74,7 @@ impl Coarse for CoarseCounts<'_> {
         }
         texts.add_greater(tile.texts().start, &above_texts);
         images.add_greater(tile.images().start, &above_images);
-        again.scores(open.iter().map(|pair| (pair.image, pair.text)), |at, score| {
+        tiles.singles(open.iter().map(|pair| (pair.image, pair.text)), |at, score| {
             let Open { image, text, of: [of_text, of_image] } = open[at];
             if of_text {
                 self.counts.count_for_text(texts, image, text, score);

@@ -1,16 +1,16 @@
-//! A view of a matrix in a slice.
+//! A matrix in a slice.
 
 /// A matrix of `f32` in a slice, with any stride of rows and of columns.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
-    data: &'a [f32],
-    rows: usize,
-    cols: usize,
-    row_stride: usize,
-    col_stride: usize,
+pub struct Matrix<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) row_stride: usize,
+    pub(crate) col_stride: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> Matrix<'a> {
     /// A row-major matrix that fills `data`.
     ///
     /// # Panics
@@ -55,33 +55,33 @@ impl<'a> View<'a> {
 
     /// Whether the values of a column, and not the values of a row, are neighbours.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn is_column_major(&self) -> bool {
+    pub(crate) fn is_column_major(&self) -> bool {
         self.row_stride == 1 && self.col_stride != 1
     }
 
     /// At most `size` rows and columns from `(i, j)` on. `(i, j)` must be inside the matrix.
-    pub(super) fn part(self, [i, j]: [usize; 2], size: usize) -> Self {
+    pub(crate) fn part(self, [i, j]: [usize; 2], size: usize) -> Self {
         let data = &self.data[i * self.row_stride + j * self.col_stride..];
         Self { data, rows: size.min(self.rows - i), cols: size.min(self.cols - j), ..self }
     }
 
     /// Value `(i, j)`, or 0 beyond the matrix.
     #[inline(always)]
-    pub(super) fn get(&self, i: usize, j: usize) -> f32 {
+    pub(crate) fn get(&self, i: usize, j: usize) -> f32 {
         let inside = i < self.rows && j < self.cols;
         if inside { self.data[i * self.row_stride + j * self.col_stride] } else { 0.0 }
     }
 
     /// Whether the values of a row are neighbours.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn has_rows(&self) -> bool {
+    pub(crate) fn has_rows(&self) -> bool {
         self.col_stride == 1
     }
 
     /// Row `i` if its values are neighbours; empty if not, and beyond the matrix.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(super) fn row(&self, i: usize) -> &'a [f32] {
+    pub(crate) fn row(&self, i: usize) -> &'a [f32] {
         let neighbours = self.has_rows() && i < self.rows && self.cols > 0;
         if neighbours { &self.data[i * self.row_stride..][..self.cols] } else { &[] }
     }
