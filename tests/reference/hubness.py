@@ -143,11 +143,9 @@ class Case:
         self.s = np.asarray(s, np.float32).astype(float).tolist()
         banks = ((np.round(b * 1024) / 1024).tolist() for b in banks)  # short in the file
         self.bank_t2i, self.bank_i2t, self.items_t2i, self.items_i2t, self.zz = banks
-        across = len(self.zz) == len(self.zz[0])
-        t = transposed
         self.views = {
-            "i2t": View(self.s, self.bank_i2t, self.items_i2t, self.zz, self.bank_t2i if across else None),
-            "t2i": View(*map(t, (self.s, self.bank_t2i, self.items_t2i, self.zz)), t(self.bank_i2t) if across else None),
+            "i2t": View(self.s, self.bank_i2t, self.items_i2t, self.zz),
+            "t2i": View(*map(transposed, (self.s, self.bank_t2i, self.items_t2i, self.zz))),
         }
         own = [[t for t, i in enumerate(owner) if i == image] for image in range(len(self.s))]
         self.true = {"i2t": own, "t2i": [[i] for i in owner]}

@@ -26,10 +26,9 @@ fn inputs(case: &Value, direction: Direction) -> Inputs<ScoreMatrix> {
     Inputs {
         direction,
         test: matrix(case, "scores", "images", "texts"),
-        bank: direction.queries(bank_i2t.clone(), bank_t2i.clone()),
+        bank: direction.queries(bank_i2t, bank_t2i),
         item_bank: direction.queries(items_i2t, items_t2i),
         test_items: constant(1, 1, 0.0),
-        bank_items: direction.queries(bank_t2i, bank_i2t),
         bank_bank: matrix(case, "bank_bank", "bank_images", "bank_texts"),
     }
 }
