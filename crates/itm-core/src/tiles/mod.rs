@@ -192,9 +192,8 @@ impl<'a> Tiles<'a> {
     /// # Panics
     /// If a range goes beyond the images or texts.
     pub fn block(&self, images: Range<usize>, texts: Range<usize>) -> ScoreMatrix {
-        let (mut v, mut w) = (Vec::new(), Vec::new());
-        let images = self.images.taken(self.images.block(images, &mut v));
-        let texts = self.texts.taken(self.texts.block(texts, &mut w));
+        let images = self.images.taken(self.images.block(images));
+        let texts = self.texts.taken(self.texts.block(texts));
         Tiles { images, texts, ..*self }.scores()
     }
 
