@@ -162,7 +162,7 @@ impl Scored for WithoutSelf<'_> {
     }
 
     fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
-        self.0.visit(&LeaveOut(consumer))
+        visit(self.0, &LeaveOut(consumer))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use hubness::*;
+use itm_core::scored::visit;
 use itm_core::tiles::{AnyConsumer, AnyState, Consumer, Embeddings, Tile, Tiles};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -223,7 +224,7 @@ impl Scored for Masked<'_> {
     }
 
     fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
-        self.scores.visit(&Masking { mask: self, consumer })
+        visit(self.scores, &Masking { mask: self, consumer })
     }
 }
 
