@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hubness::report::Report;
-use hubness::study::{Judged, Method, Names, Source as Scores, Study, Test};
-use hubness::{Embeddings, rows};
+use hubness::rows;
+use hubness::study::{Method, Names, Study, Test, Validation};
 use itm_core::data::Part;
 use itm_core::eval::{Fold, Protocol};
-use itm_core::scored::{Scored, Similarity};
-use itm_core::{Error, Pairs, Relevance, Result, ScoreMatrix};
+use itm_core::scored::{EmbeddingRows, Scored, Similarity};
+use itm_core::{Error, Pairs, Relevance, Result};
 
 use crate::disk::write_atomically;
 use crate::paper::Inferences;
@@ -114,20 +114,18 @@ impl Rescoring {
         test: &dyn Scored,
     ) -> Result<Vec<Report>> {
         let all = Fold::new(&self.val, 0..self.val.images());
-        let val = Held::of(val, &all)?;
+        let val = scores_of_fold(val, &all)?;
+        let validation = Validation { scores: &*val, pairs: &self.val };
         let folders = folders(folder, self.sets.len());
         let of = self.sets.iter().zip(folders).map(|(set, folder)| {
-            let held = Held::of(test, &set.fold)?;
-            let judged = Judged::new(held.scores()?, &set.fold.pairs);
+            let scores = scores_of_fold(test, &set.fold)?;
             let test = Test {
-                set: judged,
                 names: &set.names,
                 truth: set.truth.as_ref(),
-                ..Test::new(held.scores()?, &set.fold.pairs)
+                ..Test::new(&*scores, &set.fold.pairs)
             };
-            let validation = Judged::new(val.scores()?, &self.val);
             let mut report = self.study.run(&test, Some(&validation))?;
-            report.data.warnings = held.warnings();
+            report.data.warnings = scores.rows().map_or_else(Vec::new, warnings);
             write(&folder, &report)?;
             Ok(report)
         });
@@ -145,40 +143,25 @@ fn write(folder: &Path, report: &Report) -> Result<()> {
 
 /// Scores of a fold. If the similarity is the cosine: rows of unit length, whose products are never held as a whole.
 /// Otherwise: all scores.
-enum Held {
-    Rows { dim: usize, images: Vec<f32>, texts: Vec<f32> },
-    Matrix(ScoreMatrix),
+fn scores_of_fold(scored: &dyn Scored, fold: &Fold) -> Result<Box<dyn Scored>> {
+    let Some(all) = scored.rows().filter(|rows| rows.similarity == Similarity::Cosine) else {
+        return Ok(Box::new(scored.fold(fold)?));
+    };
+    let dim = all.dim;
+    let texts = fold.texts.iter().flat_map(|&text| &all.texts[text * dim..(text + 1) * dim]);
+    let texts: Vec<f32> = texts.copied().collect();
+    Ok(Box::new(EmbeddingRows {
+        dim,
+        images: rows::unit(dim, &all.images[fold.images.start * dim..fold.images.end * dim]),
+        texts: rows::unit(dim, &texts),
+        similarity: Similarity::Cosine,
+    }))
 }
 
-impl Held {
-    fn of(scored: &dyn Scored, fold: &Fold) -> Result<Self> {
-        let Some(all) = scored.rows().filter(|rows| rows.similarity == Similarity::Cosine) else {
-            return Ok(Self::Matrix(scored.fold(fold)?));
-        };
-        let dim = all.dim;
-        let images = rows::unit(dim, &all.images[fold.images.start * dim..fold.images.end * dim]);
-        let texts = fold.texts.iter().flat_map(|&text| &all.texts[text * dim..(text + 1) * dim]);
-        let texts = rows::unit(dim, &texts.copied().collect::<Vec<_>>());
-        Ok(Self::Rows { dim, images, texts })
-    }
-
-    fn scores(&self) -> Result<Scores<'_>> {
-        Ok(match self {
-            Self::Rows { dim, images, texts } => Scores::Embeddings {
-                images: Embeddings::new("images", images.len() / dim, *dim, images)?,
-                texts: Embeddings::new("texts", texts.len() / dim, *dim, texts)?,
-                length: rows::Length::Unit,
-            },
-            Self::Matrix(matrix) => Scores::Matrix(matrix),
-        })
-    }
-
-    /// Warnings about the embeddings.
-    fn warnings(&self) -> Vec<String> {
-        let Self::Rows { dim, images, texts } = self else { return vec![] };
-        let of = |(name, values): (&str, &Vec<f32>)| rows::warnings(name, *dim, values);
-        [("images", images), ("texts", texts)].into_iter().flat_map(of).collect()
-    }
+/// Warnings about the embeddings.
+fn warnings(of: &EmbeddingRows) -> Vec<String> {
+    let sides = [("images", &of.images), ("texts", &of.texts)];
+    sides.into_iter().flat_map(|(name, values)| rows::warnings(name, of.dim, values)).collect()
 }
 
 /// The folder itself if there is one fold; otherwise a subfolder per fold.
@@ -319,15 +302,15 @@ mod tests {
             similarity: Similarity::Cosine,
         };
         let fold = Fold::new(&pairs, 1..3);
-        let Held::Rows { images, texts, .. } = Held::of(&rows, &fold).unwrap() else {
-            panic!("cosines")
-        };
-        assert_eq!(images, rows.images[2..]);
-        assert_eq!(texts, [&rows.texts[..2], &rows.texts[4..]].concat());
+        let of_fold = scores_of_fold(&rows, &fold).unwrap();
+        let EmbeddingRows { images, texts, .. } = of_fold.rows().expect("cosines");
+        assert_eq!(*images, rows.images[2..]);
+        assert_eq!(*texts, [&rows.texts[..2], &rows.texts[4..]].concat());
         let order = EmbeddingRows { similarity: Similarity::Order, ..rows };
-        let Held::Matrix(matrix) = Held::of(&order, &fold).unwrap() else { panic!("all scores") };
+        let of_fold = scores_of_fold(&order, &fold).unwrap();
+        assert!(of_fold.rows().is_none());
         let scored: &dyn Scored = &order;
-        assert_eq!(matrix, scored.fold(&fold).unwrap());
+        assert_eq!(of_fold.matrix().unwrap(), scored.fold(&fold).unwrap());
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn infinite_scores_are_refused() {
                 .map(|s| changed(s, |i, j, s| if (i, j) == (1, 2) { value } else { s }));
             let (queries, s) = (TestQueries(&x.test), &x.test);
             let mut all = fits(&x);
-            assert_eq!(all.len(), 23);
+            assert_eq!(all.len(), 22);
             all.extend([
                 ("CSLS", csls(&queries, direction, 5).map(Correction::into_any)),
                 ("CSLS, both means", {

@@ -3,7 +3,7 @@
 use hubness::hubs::Nearest;
 use hubness::report::Report;
 use itm_core::Result;
-use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy, evaluate_multi};
+use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
 
@@ -56,7 +56,7 @@ impl SeedRun {
         let (pairs, protocol) = (&source.dataset.test.pairs, job.asked.protocol);
         let ranks: Vec<Ranks> = scored.ranks_by(protocol, pairs)?;
         let truth = source.truth.as_ref();
-        let truth = truth.map(|t| evaluate_multi(&scored.matrix()?, &t.test)).transpose()?;
+        let truth = truth.map(|t| scored.evaluate_multi(&t.test)).transpose()?;
         let nearest = || Nearest::new(scored, &protocol.folds(pairs)?);
         Ok(Self {
             seed,

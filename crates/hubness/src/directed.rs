@@ -2,30 +2,33 @@
 
 use std::ops::Range;
 
-use itm_core::tiles::{Consumer, ExpSums, Tile, TopK};
+use itm_core::scored::{Scored, visit};
+use itm_core::tiles::{AnyConsumer, AnyState, Consumer, ExpSums, Tile, TopK};
 
-use crate::{Direction, Error, Result, Scores};
+use crate::{Direction, Error, Result, ScoreMatrix};
 
 /// Scores of queries against items, with the lists and sums that the corrections need.
-#[derive(Debug)]
-pub(crate) struct Side<'a, S> {
+pub(crate) struct DirectedScores<'a> {
     name: &'static str,
-    scores: &'a S,
+    scores: &'a dyn Scored,
     direction: Direction,
 }
 
-impl<'a, S: Scores> Side<'a, S> {
+impl<'a> DirectedScores<'a> {
     /// # Errors
-    /// If there is no query or no item, or a score is not finite; `name` is what the error calls the scores.
-    pub(crate) fn new(name: &'static str, scores: &'a S, direction: Direction) -> Result<Self> {
-        let side = Self { name, scores, direction };
-        for (what, count) in [("query", side.queries()), ("item", side.items())] {
+    /// If there is no query or no item; `name` is what the error calls the scores.
+    pub(crate) fn new(
+        name: &'static str,
+        scores: &'a dyn Scored,
+        direction: Direction,
+    ) -> Result<Self> {
+        let directed = Self { name, scores, direction };
+        for (what, count) in [("query", directed.queries()), ("item", directed.items())] {
             if count == 0 {
                 return Err(Error::invalid(name, format!("at least one {what}"), "none"));
             }
         }
-        scores.check_finite()?;
-        Ok(side)
+        Ok(directed)
     }
 
     pub(crate) fn queries(&self) -> usize {
@@ -46,18 +49,18 @@ impl<'a, S: Scores> Side<'a, S> {
     }
 
     /// The output of a consumer that reads all scores.
-    pub(crate) fn run<C: Consumer>(&self, consumer: &C) -> C::Output {
-        self.scores.run(consumer)
+    pub(crate) fn visit<C: Consumer<State: 'static>>(&self, consumer: &C) -> Result<C::Output> {
+        visit(self.scores, consumer)
     }
 
     /// The `k` best items of every query.
-    pub(crate) fn best_items(&self, k: usize) -> TopK {
-        self.scores.nearest(self.direction, k)
+    pub(crate) fn best_items(&self, k: usize) -> Result<TopK> {
+        self.direction.nearest(self.scores, k)
     }
 
     /// The `k` best queries of every item.
-    pub(crate) fn best_queries(&self, k: usize) -> TopK {
-        self.scores.nearest(self.direction.reversed(), k)
+    pub(crate) fn best_queries(&self, k: usize) -> Result<TopK> {
+        self.direction.reversed().nearest(self.scores, k)
     }
 
     /// `log Σ exp(β·s)` over all queries, for every item.
@@ -65,7 +68,7 @@ impl<'a, S: Scores> Side<'a, S> {
     /// # Errors
     /// If a sum is not finite.
     pub(crate) fn item_sums(&self, beta: f64) -> Result<Vec<f64>> {
-        let sums = self.run(&ExpSums::new(beta));
+        let sums = self.visit(&ExpSums::new(beta))?;
         let items = self.direction.items(sums.images, sums.texts);
         self.finite("item", "log Σ exp(β·s) over the queries", &items)?;
         Ok(items)
@@ -76,7 +79,7 @@ impl<'a, S: Scores> Side<'a, S> {
     /// # Errors
     /// If a sum is not finite.
     pub(crate) fn query_sums(&self, beta: f64, item_shifts: Vec<f64>) -> Result<Vec<f64>> {
-        let sums = self.shifted(beta, vec![0.0; self.queries()], item_shifts);
+        let sums = self.shifted(beta, vec![0.0; self.queries()], item_shifts)?;
         self.finite("query", "log Σ exp(β·s) over the items", &sums.0)?;
         Ok(sums.0)
     }
@@ -86,21 +89,25 @@ impl<'a, S: Scores> Side<'a, S> {
     /// # Errors
     /// If a sum is not finite.
     pub(crate) fn shifted_item_sums(&self, beta: f64, query_shifts: Vec<f64>) -> Result<Vec<f64>> {
-        let sums = self.shifted(beta, query_shifts, vec![0.0; self.items()]);
+        let sums = self.shifted(beta, query_shifts, vec![0.0; self.items()])?;
         self.finite("item", "log Σ exp(β·s) over the queries", &sums.1)?;
         Ok(sums.1)
     }
 
-    fn shifted(&self, beta: f64, queries: Vec<f64>, items: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
-        let (images, texts) = match self.direction {
-            Direction::I2t => (queries, items),
-            Direction::T2i => (items, queries),
+    /// Sums of the queries and of the items.
+    fn shifted(
+        &self,
+        beta: f64,
+        queries: Vec<f64>,
+        items: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let in_order = |(images, texts)| match self.direction {
+            Direction::I2t => (images, texts),
+            Direction::T2i => (texts, images),
         };
-        let sums = self.run(&ExpSums::new(beta).with_shifts(images, texts));
-        match self.direction {
-            Direction::I2t => (sums.images, sums.texts),
-            Direction::T2i => (sums.texts, sums.images),
-        }
+        let (images, texts) = in_order((queries, items));
+        let sums = self.visit(&ExpSums::new(beta).with_shifts(images, texts))?;
+        Ok(in_order((sums.images, sums.texts)))
     }
 
     /// # Errors
@@ -136,10 +143,9 @@ pub(crate) fn at_least_one(name: &str, k: usize) -> Result<()> {
 }
 
 /// Scores of items against themselves, without the diagonal: its scores count as −∞.
-#[derive(Debug)]
-pub(crate) struct WithoutSelf<'a, S>(pub(crate) &'a S);
+pub(crate) struct WithoutSelf<'a>(pub(crate) &'a dyn Scored);
 
-impl<S: Scores> Scores for WithoutSelf<'_, S> {
+impl Scored for WithoutSelf<'_> {
     fn images(&self) -> usize {
         self.0.images()
     }
@@ -148,60 +154,56 @@ impl<S: Scores> Scores for WithoutSelf<'_, S> {
         self.0.texts()
     }
 
-    fn run<C: Consumer + ?Sized>(&self, consumer: &C) -> C::Output {
-        self.0.run(&LeaveOut(consumer))
+    fn block(&self, images: Range<usize>, texts: Range<usize>) -> Result<ScoreMatrix> {
+        let width = texts.len();
+        let mut scores = self.0.block(images.clone(), texts.clone())?.into_values();
+        leave_out(&images, &texts, &mut scores);
+        ScoreMatrix::new(images.len(), width, scores)
     }
 
-    fn pair_scores(&self, images: &[usize], texts: &[usize]) -> Vec<f32> {
-        let mut scores = self.0.pair_scores(images, texts);
-        let pairs = images.iter().zip(texts);
-        scores.iter_mut().zip(pairs).filter(|(_, (i, j))| i == j).for_each(|(s, _)| *s = NOTHING);
-        scores
-    }
-
-    fn rows(&self, direction: Direction, queries: &[usize]) -> Vec<f32> {
-        let mut rows = self.0.rows(direction, queries);
-        let items = direction.items(self.images(), self.texts());
-        queries.iter().enumerate().for_each(|(row, &query)| rows[row * items + query] = NOTHING);
-        rows
+    fn visit(&self, consumer: &dyn AnyConsumer) -> Result<AnyState> {
+        visit(self.0, &LeaveOut(consumer))
     }
 }
 
-const NOTHING: f32 = f32::NEG_INFINITY;
+/// Sets the diagonal of all scores to −∞, where a rectangle contains it.
+fn leave_out(images: &Range<usize>, texts: &Range<usize>, scores: &mut [f32]) {
+    for image in images.start.max(texts.start)..images.end.min(texts.end) {
+        scores[(image - images.start) * texts.len() + image - texts.start] = f32::NEG_INFINITY;
+    }
+}
 
 /// Passes tiles on, with −∞ on the diagonal.
-struct LeaveOut<'a, C: ?Sized>(&'a C);
+struct LeaveOut<'a>(&'a dyn AnyConsumer);
 
-impl<C: Consumer + ?Sized> Consumer for LeaveOut<'_, C> {
-    type State = C::State;
-    type Output = C::Output;
+impl Consumer for LeaveOut<'_> {
+    type State = AnyState;
+    type Output = AnyState;
 
-    fn start(&self, images: Range<usize>, texts: Range<usize>) -> C::State {
+    fn start(&self, images: Range<usize>, texts: Range<usize>) -> AnyState {
         self.0.start(images, texts)
     }
 
-    fn hint(&self, lane: &mut C::State, total: &C::State) {
+    fn hint(&self, lane: &mut AnyState, total: &AnyState) {
         self.0.hint(lane, total);
     }
 
-    fn tile(&self, state: &mut C::State, tile: &Tile<'_>) {
+    fn tile(&self, state: &mut AnyState, tile: &Tile<'_>) {
         let (images, texts) = (tile.images(), tile.texts());
         if images.end <= texts.start || texts.end <= images.start {
             return self.0.tile(state, tile);
         }
         let width = texts.len();
         let mut scores: Vec<f32> = tile.rows().flat_map(|(_, row)| row).copied().collect();
-        for image in images.start.max(texts.start)..images.end.min(texts.end) {
-            scores[(image - images.start) * width + image - texts.start] = NOTHING;
-        }
+        leave_out(&images, &texts, &mut scores);
         self.0.tile(state, &Tile::new(images, texts, &scores, width));
     }
 
-    fn merge(&self, total: &mut C::State, lane: C::State) {
+    fn merge(&self, total: &mut AnyState, lane: AnyState) {
         self.0.merge(total, lane);
     }
 
-    fn finish(&self, total: C::State) -> C::Output {
+    fn finish(&self, total: AnyState) -> AnyState {
         self.0.finish(total)
     }
 }

@@ -1,22 +1,22 @@
-//! The rows of a report, planned from the wanted methods.
+//! The rows of a study: what each fits, what it leaves to choose, and what its input allows.
 
 use itm_core::{Error, Result};
 
-use super::input::{Banks, Source};
+use super::fit::Fit;
+use super::input::{Banks, TestScores};
 use super::method::{Base, Method, Then};
 use super::settings::{Choice, Settings};
-use super::spec::Spec;
 use crate::Direction;
 use crate::report::Chosen;
 use crate::rows::Length;
 
 /// One row of the study.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct StudyRow {
     /// The name of the row; every row has a different name.
     pub(crate) name: String,
     /// The candidate corrections; a single one if nothing is to be chosen.
-    pub(crate) specs: Vec<Spec>,
+    pub(crate) fits: Vec<Fit>,
     pub(crate) then: Then,
     /// λ of a matching.
     pub(crate) lambda: Choice,
@@ -24,10 +24,10 @@ pub(crate) struct Plan {
     pub(crate) given: bool,
 }
 
-impl Plan {
+impl StudyRow {
     /// Whether something is left to choose.
     pub(crate) fn chooses(&self) -> bool {
-        self.specs.len() > 1 || (self.then == Then::Rgm && self.lambda == Choice::Auto)
+        self.fits.len() > 1 || (self.then == Then::Rgm && self.lambda == Choice::Auto)
     }
 
     /// Who chooses its settings.
@@ -53,7 +53,7 @@ impl Plan {
 
 /// What the input allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct Limits {
     /// There is a bank of queries for every direction.
     pub(crate) bank: bool,
     /// There is a bank of items for every direction.
@@ -71,16 +71,21 @@ pub(crate) struct Offer {
 /// Above this number of scores, empirical mutual proximity runs only on request.
 const COUNTED: usize = 20_000_000;
 
-impl Offer {
+impl Limits {
     /// What scores and banks allow in these directions.
-    pub(crate) fn new(scores: &Source<'_>, banks: &Banks<'_>, directions: &[Direction]) -> Self {
+    pub(crate) fn new(
+        scores: &TestScores<'_>,
+        length: Length,
+        banks: &Banks<'_>,
+        directions: &[Direction],
+    ) -> Self {
         let (images, texts) = scores.shape();
         let few = |d: &Direction| d.queries(images, texts) < 2;
         Self {
             bank: directions.iter().all(|&d| banks.has(d)),
             item_bank: directions.iter().all(|&d| banks.has(d.reversed())),
-            cosines: matches!(scores, Source::Embeddings { length: Length::Unit, .. }),
-            run: matches!(scores, Source::Runs { .. }),
+            cosines: scores.cosine_rows().is_some() && length == Length::Unit,
+            run: matches!(scores, TestScores::Runs { .. }),
             large: images.saturating_mul(texts) > COUNTED,
             alone: images < 2 || directions.iter().any(few),
         }
@@ -104,8 +109,8 @@ impl Offer {
         if matches!(base, Base::Ls | Base::Nicdm) && !self.cosines {
             return Err(refused("cosines (of embeddings of unit length)", "other scores"));
         }
-        let held = matches!(base, Base::Nns | Base::Csls | Base::Is | Base::Nnn);
-        if self.run && (!held || then != Then::Ranking) {
+        let by_pair = matches!(base, Base::Nns | Base::Csls | Base::Is | Base::Nnn);
+        if self.run && (!by_pair || then != Then::Ranking) {
             return Err(refused("all scores", "only the scores of a run"));
         }
         let by_itself = then == Then::Ranking && (base == Base::Nns || self.bank);
@@ -132,35 +137,39 @@ const MANY: &str = "at least 2 queries and 2 images in each direction";
 ///
 /// # Errors
 /// If the input does not allow a method.
-pub(crate) fn plans(methods: &[Method], settings: &Settings, offer: Offer) -> Result<Vec<Plan>> {
-    let asked = if methods.is_empty() { all(offer) } else { methods.to_vec() };
+pub(crate) fn rows(
+    methods: &[Method],
+    settings: &Settings,
+    limits: Limits,
+) -> Result<Vec<StudyRow>> {
+    let wanted = if methods.is_empty() { all(limits) } else { methods.to_vec() };
     let plain = Method::One(Base::Nns, Then::Ranking);
-    let mut plans: Vec<Plan> = Vec::new();
-    for method in [plain].into_iter().chain(asked.into_iter().filter(|&m| m != plain)) {
-        offer.check(method)?;
+    let mut rows: Vec<StudyRow> = Vec::new();
+    for method in [plain].into_iter().chain(wanted.into_iter().filter(|&m| m != plain)) {
+        limits.check(method)?;
         let expanded = match method {
             Method::Auto => vec![auto()],
             Method::One(base, then) => {
                 let of = |&bank: &bool| expanded(method, base, then, bank, settings);
-                offer.banks(base).iter().flat_map(of).collect()
+                limits.banks(base).iter().flat_map(of).collect()
             }
         };
-        for plan in expanded {
-            if !plans.contains(&plan) {
-                plans.push(plan);
+        for row in expanded {
+            if !rows.contains(&row) {
+                rows.push(row);
             }
         }
     }
-    named_apart(&mut plans);
-    Ok(plans)
+    name_apart(&mut rows);
+    Ok(rows)
 }
 
 /// NNS, CSLS and IS with all their settings.
-fn auto() -> Plan {
-    let grids = [Base::Csls, Base::Is].into_iter().flat_map(|base| Spec::grid(base, false));
-    Plan {
+fn auto() -> StudyRow {
+    let grids = [Base::Csls, Base::Is].into_iter().flat_map(|base| Fit::grid(base, false));
+    StudyRow {
         name: Method::Auto.to_string(),
-        specs: [Spec::PLAIN].into_iter().chain(grids).collect(),
+        fits: [Fit::PLAIN].into_iter().chain(grids).collect(),
         then: Then::Ranking,
         lambda: Choice::Number(f64::INFINITY),
         given: false,
@@ -168,7 +177,7 @@ fn auto() -> Plan {
 }
 
 /// All methods that the input allows. Empirical mutual proximity is left out if there are too many scores.
-fn all(offer: Offer) -> Vec<Method> {
+fn all(limits: Limits) -> Vec<Method> {
     let ranking = Base::ALL.into_iter().map(|(_, base)| Method::One(base, Then::Ranking));
     let matched = [
         Method::One(Base::Nns, Then::Gm),
@@ -178,14 +187,20 @@ fn all(offer: Offer) -> Vec<Method> {
         Method::Auto,
     ];
     let can = |method: &Method| match *method {
-        Method::One(Base::MpEmpirical, _) if offer.large => false,
-        method => offer.check(method).is_ok(),
+        Method::One(Base::MpEmpirical, _) if limits.large => false,
+        method => limits.check(method).is_ok(),
     };
     ranking.chain(matched).filter(can).collect()
 }
 
 /// A row for every number of the correction and every λ.
-fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Settings) -> Vec<Plan> {
+fn expanded(
+    method: Method,
+    base: Base,
+    then: Then,
+    bank: bool,
+    settings: &Settings,
+) -> Vec<StudyRow> {
     let defaults = Settings::default();
     let numbers = |settings: &Settings| match base {
         Base::Csls => settings.csls_k.clone().into_iter().map(Some).collect(),
@@ -202,36 +217,36 @@ fn expanded(method: Method, base: Base, then: Then, bank: bool, settings: &Setti
     let name = format!("{method}{mark}");
     let of = |number: Option<Choice>| match number {
         Some(Choice::Auto) => None,
-        Some(Choice::Number(number)) => Some(Spec { base, number: Some(number), bank }),
-        None => Some(Spec { base, number: None, bank }),
+        Some(Choice::Number(number)) => Some(Fit { base, number: Some(number), bank }),
+        None => Some(Fit { base, number: None, bank }),
     };
-    let usual = of(numbers(&defaults)[0]).map(|spec| spec.params(&defaults));
-    let mut plans = Vec::new();
+    let usual = of(numbers(&defaults)[0]).map(|fit| fit.params(&defaults));
+    let mut rows = Vec::new();
     for number in numbers(settings) {
         let settled = of(number);
-        let changed = settled.map(|spec| spec.params(settings)) != usual;
-        let specs = settled.map_or_else(|| Spec::grid(base, bank), |spec| vec![spec]);
+        let changed = settled.map(|fit| fit.params(settings)) != usual;
+        let fits = settled.map_or_else(|| Fit::grid(base, bank), |fit| vec![fit]);
         for &lambda in lambdas {
             let given = changed || (then == Then::Rgm && lambda != Choice::Auto);
-            plans.push(Plan { name: name.clone(), specs: specs.clone(), then, lambda, given });
+            rows.push(StudyRow { name: name.clone(), fits: fits.clone(), then, lambda, given });
         }
     }
-    plans
+    rows
 }
 
 /// If a method has several rows, adds the numbers to their names.
-fn named_apart(plans: &mut [Plan]) {
-    let names: Vec<_> = plans.iter().map(|plan| plan.name.clone()).collect();
-    for (plan, name) in plans.iter_mut().zip(&names) {
+fn name_apart(rows: &mut [StudyRow]) {
+    let names: Vec<_> = rows.iter().map(|row| row.name.clone()).collect();
+    for (row, name) in rows.iter_mut().zip(&names) {
         if names.iter().filter(|other| *other == name).count() < 2 {
             continue;
         }
-        let number = match &plan.specs[..] {
+        let number = match &row.fits[..] {
             [one] => one.number.map(|n| n.to_string()),
             _ => Some("auto".into()),
         };
-        let lambda = (plan.then == Then::Rgm).then(|| plan.lambda.to_string());
+        let lambda = (row.then == Then::Rgm).then(|| row.lambda.to_string());
         let parts: Vec<_> = number.into_iter().chain(lambda).collect();
-        plan.name = format!("{name}({})", parts.join(","));
+        row.name = format!("{name}({})", parts.join(","));
     }
 }

@@ -1,8 +1,9 @@
 //! A correction with its numbers, and how it is fitted.
 
 use itm_core::Result;
+use itm_core::scored::Scored;
 
-use super::input::{Banks, Held, Source};
+use super::input::Banks;
 use super::method::Base;
 use super::settings::Settings;
 use crate::report::{Param, Params};
@@ -14,7 +15,7 @@ use crate::{
 
 /// A correction with the number that may be chosen (CSLS's k, IS's β), fitted on the test queries or on a bank.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spec {
+pub(crate) struct Fit {
     pub(crate) base: Base,
     pub(crate) number: Option<f64>,
     pub(crate) bank: bool,
@@ -27,7 +28,7 @@ const KS: [f64; 9] = [100.0, 50.0, 30.0, 20.0, 10.0, 5.0, 3.0, 2.0, 1.0];
 const BETAS: [f64; 13] =
     [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0, 150.0, 200.0];
 
-impl Spec {
+impl Fit {
     pub(crate) const PLAIN: Self = Self { base: Base::Nns, number: None, bank: false };
 
     /// All settings of a correction that `auto` tries.
@@ -73,30 +74,33 @@ impl Spec {
     /// Fits the correction for a direction. Sinkhorn adds its iterations and its row error to the parameters.
     pub(crate) fn fit(
         self,
-        fit: &Fit<'_>,
+        test: &dyn Scored,
+        banks: &Banks<'_>,
+        settings: &Settings,
         direction: Direction,
     ) -> Result<(AnyCorrection, Params)> {
         match self.bank {
-            false => self.on(fit, &TestQueries(fit.test), direction),
+            false => self.on(&TestQueries(test), test, banks, settings, direction),
             true => {
-                let bank = fit.banks.queries(&fit.source, direction)?;
-                self.on(fit, &HeldOutBank(&bank), direction)
+                let bank = banks.queries(test, direction)?;
+                self.on(&HeldOutBank(&bank), test, banks, settings, direction)
             }
         }
     }
 
     fn on<B: Bank>(
         self,
-        fit: &Fit<'_>,
         bank: &B,
+        test: &dyn Scored,
+        banks: &Banks<'_>,
+        settings: &Settings,
         direction: Direction,
     ) -> Result<(AnyCorrection, Params)> {
-        let mut found = self.params(fit.settings);
-        let (test, settings) = (fit.test, fit.settings);
+        let mut params = self.params(settings);
         let number = self.number.unwrap_or(f64::NAN);
         let local = |form| LocalScaling { form, k: settings.local_k, ..Default::default() };
         let correction = match self.base {
-            Base::Nns => return Ok((Correction::none(test, direction).into_any(), found)),
+            Base::Nns => return Ok((Correction::none(test, direction).into_any(), params)),
             Base::Csls => csls(bank, direction, whole(number))?,
             Base::Is => inverted_softmax(bank, direction, number)?,
             Base::Nnn => {
@@ -109,9 +113,9 @@ impl Spec {
                     ..Default::default()
                 };
                 let balanced = sinkhorn.fit(bank, direction)?;
-                found.insert("iterations".into(), Param::from(balanced.iterations as f64));
-                found
-                    .insert("row_error".into(), Param::Word(format!("{:.1e}", balanced.row_error)));
+                params.insert("iterations".into(), Param::from(balanced.iterations as f64));
+                let error = format!("{:.1e}", balanced.row_error);
+                params.insert("row_error".into(), Param::Word(error));
                 balanced.correction
             }
             Base::QbNorm => {
@@ -125,7 +129,7 @@ impl Spec {
                     dynamic: self.base == Base::DualDis,
                     ..Default::default()
                 };
-                let items = fit.banks.items(&fit.source, direction)?;
+                let items = banks.items(test, direction)?;
                 dual.fit(bank, ItemBank::HeldOut(&items), test, direction)?
             }
             Base::Mp => GaussianProximity.fit(bank, test, direction)?,
@@ -133,21 +137,11 @@ impl Spec {
             Base::Ls => local(LocalForm::LocalScaling).fit(bank, test, direction)?,
             Base::Nicdm => local(LocalForm::Nicdm).fit(bank, test, direction)?,
         };
-        Ok((correction.into_any(), found))
+        Ok((correction.into_any(), params))
     }
 }
 
 /// A number of neighbours as an integer. [`Settings::check`] has checked that it is whole.
 pub(super) fn whole(k: f64) -> usize {
     k as usize
-}
-
-/// What corrections are fitted on.
-#[derive(Clone, Copy)]
-pub(crate) struct Fit<'a> {
-    pub(crate) test: &'a Held<'a>,
-    /// Where the scores come from; banks are compared with these embeddings.
-    pub(crate) source: Source<'a>,
-    pub(crate) banks: Banks<'a>,
-    pub(crate) settings: &'a Settings,
 }
