@@ -211,7 +211,7 @@ fn no_checkpoint_is_lost(folder: &Path, death: &Death) {
 #[test]
 fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     for (target, row) in
-        [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank"), ("tags-dc-scenes", "TAGS-DC")]
+        [("fne-scenes", "bank 3/4"), ("hal-scenes", "AAAI bank"), ("tags-dc-scenes", "TAGS-DC")]
     {
         assert_eq!(most_to_remember(&testing::small_bench(target)), row, "{target}");
     }

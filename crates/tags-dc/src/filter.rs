@@ -8,9 +8,9 @@ use crate::siblings::SiblingStatistics;
 
 /// Words that make no sentence false: all tokens of all captions of an image, also of captions that are too long for training.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Protected(HashSet<u32>);
+pub struct CaptionWords(HashSet<u32>);
 
-impl Protected {
+impl CaptionWords {
     /// The union over the captions of one image, whether training uses them or not.
     pub fn of<'a>(captions: impl IntoIterator<Item = &'a [u32]>) -> Self {
         Self(captions.into_iter().flatten().copied().collect())
@@ -58,7 +58,7 @@ pub enum Verdict {
     /// Equal to another row, which stays.
     Repeated,
     /// Every change may be true of the image.
-    Protected,
+    CaptionWords,
 }
 
 impl Filter<'_> {
@@ -73,19 +73,19 @@ impl Filter<'_> {
     /// If a row has another length than the positive.
     ///
     /// ```
-    /// use tags_dc::{Filter, Protected, Repeat, Verdict};
+    /// use tags_dc::{Filter, CaptionWords, Repeat, Verdict};
     ///
     /// let captions: [&[u32]; 2] = [&[1, 2, 3], &[4, 5]];
     /// let rows = [vec![1, 2, 3], vec![1, 9, 3], vec![1, 9, 3], vec![1, 4, 3]];
-    /// let verdicts = Filter::Paper.verdicts(&[1, 2, 3], &rows, &Protected::of(captions), Repeat::First);
-    /// use Verdict::{Kept, Positive, Protected as True, Repeated};
+    /// let verdicts = Filter::Paper.verdicts(&[1, 2, 3], &rows, &CaptionWords::of(captions), Repeat::First);
+    /// use Verdict::{Kept, Positive, CaptionWords as True, Repeated};
     /// assert_eq!(verdicts, [Positive, Kept, Repeated, True]);
     /// ```
     pub fn verdicts(
         &self,
         positive: &[u32],
         rows: &[Vec<u32>],
-        captions: &Protected,
+        captions: &CaptionWords,
         repeat: Repeat,
     ) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Kept; rows.len()];
@@ -101,7 +101,7 @@ impl Filter<'_> {
             } else if !seen.insert(&rows[at]) {
                 Verdict::Repeated
             } else if self.may_be_true(positive, &rows[at], captions) {
-                Verdict::Protected
+                Verdict::CaptionWords
             } else {
                 Verdict::Kept
             };
@@ -119,7 +119,7 @@ impl Filter<'_> {
         }
     }
 
-    fn may_be_true(&self, positive: &[u32], row: &[u32], captions: &Protected) -> bool {
+    fn may_be_true(&self, positive: &[u32], row: &[u32], captions: &CaptionWords) -> bool {
         let mut changes = positive.iter().zip(row).filter(|(w, x)| w != x);
         match self {
             Self::Paper => changes.all(|(_, &x)| captions.contains(x)),
@@ -137,8 +137,8 @@ mod tests {
 
     const POSITIVE: [u32; 4] = [1, 2, 3, 4];
 
-    fn captions() -> Protected {
-        Protected::of([&POSITIVE[..], &[20, 21], &(30..100).collect::<Vec<_>>()])
+    fn captions() -> CaptionWords {
+        CaptionWords::of([&POSITIVE[..], &[20, 21], &(30..100).collect::<Vec<_>>()])
     }
 
     fn of(filter: Filter, rows: &[[u32; 4]]) -> Vec<Verdict> {
@@ -148,25 +148,25 @@ mod tests {
 
     #[test]
     fn one_change_that_no_caption_has_keeps_a_row() {
-        use Verdict::{Kept, Protected};
+        use Verdict::{CaptionWords, Kept};
         let rows = [[1, 20, 3, 4], [1, 200, 3, 4], [1, 20, 200, 4], [1, 20, 21, 4]];
-        assert_eq!(of(Filter::Paper, &rows), [Protected, Kept, Kept, Protected]);
+        assert_eq!(of(Filter::Paper, &rows), [CaptionWords, Kept, Kept, CaptionWords]);
     }
 
     // Trap 14
     #[test]
     fn a_token_that_stands_elsewhere_in_another_caption_is_dropped() {
         // 21 is the second token of another caption; here it replaces the first
-        assert_eq!(of(Filter::Paper, &[[21, 2, 3, 4]]), [Verdict::Protected]);
+        assert_eq!(of(Filter::Paper, &[[21, 2, 3, 4]]), [Verdict::CaptionWords]);
         // 4 stands elsewhere in the positive itself
-        assert_eq!(of(Filter::Paper, &[[4, 2, 3, 4]]), [Verdict::Protected]);
+        assert_eq!(of(Filter::Paper, &[[4, 2, 3, 4]]), [Verdict::CaptionWords]);
     }
 
     // Trap 15
     #[test]
     fn all_captions_count_those_over_sixty_tokens_too() {
-        assert_eq!(of(Filter::Paper, &[[99, 2, 3, 4]]), [Verdict::Protected]);
-        let anchor_only = Protected::of([&POSITIVE[..]]);
+        assert_eq!(of(Filter::Paper, &[[99, 2, 3, 4]]), [Verdict::CaptionWords]);
+        let anchor_only = CaptionWords::of([&POSITIVE[..]]);
         let rows = [vec![99, 2, 3, 4]];
         let verdicts = Filter::Paper.verdicts(&POSITIVE, &rows, &anchor_only, Repeat::First);
         assert_eq!(verdicts, [Verdict::Kept], "the anchor's caption alone does not protect 99");
@@ -175,9 +175,9 @@ mod tests {
     /// Departures 1 and 2.
     #[test]
     fn each_filter_gives_another_result() {
-        use Verdict::{Kept, Positive, Protected, Repeated};
+        use Verdict::{CaptionWords, Kept, Positive, Repeated};
         let rows = [POSITIVE, [1, 20, 3, 4], [200, 2, 3, 4], [200, 2, 3, 4]];
-        assert_eq!(of(Filter::Paper, &rows), [Positive, Protected, Kept, Repeated]);
+        assert_eq!(of(Filter::Paper, &rows), [Positive, CaptionWords, Kept, Repeated]);
         assert_eq!(of(Filter::PositiveOnly, &rows), [Positive, Kept, Kept, Repeated]);
         let verdicts = of(Filter::Penalty, &rows);
         assert_eq!(verdicts, of(Filter::PositiveOnly, &rows));
@@ -193,9 +193,9 @@ mod tests {
         images.extend(vec![vec![vec![7], vec![7]]; 40]);
         let statistics = SiblingStatistics::fit(&images);
         let rows = [[1, 200, 3, 4], [200, 2, 3, 4], [1, 200, 20, 4], [1, 200, 201, 4]];
-        use Verdict::{Kept, Protected};
+        use Verdict::{CaptionWords, Kept};
         assert_eq!(of(Filter::Paper, &rows), [Kept; 4]);
-        let wanted = [Protected, Kept, Protected, Kept];
+        let wanted = [CaptionWords, Kept, CaptionWords, Kept];
         assert_eq!(of(Filter::Siblings(&statistics), &rows), wanted, "200 for 2 only");
     }
 

@@ -51,7 +51,7 @@ pub struct Pick {
 ///     }
 /// }
 /// let rows = [vec![3], vec![9], vec![5], vec![5]];
-/// let verdicts = [Verdict::Kept, Verdict::Protected, Verdict::Kept, Verdict::Kept];
+/// let verdicts = [Verdict::Kept, Verdict::CaptionWords, Verdict::Kept, Verdict::Kept];
 /// let best = pool(&rows, &verdicts, Filter::Paper, 2, &mut FirstToken)?;
 /// assert_eq!([best[0].row, best[1].row], [2, 3]);
 /// # Ok::<(), itm_core::Error>(())
@@ -197,7 +197,7 @@ fn draw_without(n: usize, left_out: &[usize], count: usize, rng: &mut impl RngEx
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Protected, Repeat};
+    use crate::filter::{CaptionWords, Repeat};
     use crate::{Purpose, Streams};
 
     /// Scores a row by its first token, and counts the rows.
@@ -220,7 +220,7 @@ mod tests {
         (picks.into_iter().map(|pick| pick.row).collect(), model.asked)
     }
 
-    use Verdict::{Kept, Positive, Protected as True, Repeated};
+    use Verdict::{CaptionWords as True, Kept, Positive, Repeated};
 
     #[test]
     fn best_first_and_of_equals_the_smaller_row() {
@@ -255,7 +255,7 @@ mod tests {
         let rows: Vec<Vec<u32>> =
             [[1, 2], [7, 2], [8, 9], [8, 9], [5, 2], [7, 9]].map(Vec::from).to_vec();
         let captions: [&[u32]; 2] = [&[1, 2], &[7]];
-        let protected = Protected::of(captions);
+        let protected = CaptionWords::of(captions);
         let verdicts = Filter::Paper.verdicts(&[1, 2], &rows, &protected, Repeat::First);
         let mut model = First { asked: 0, scores: |token| -(token as f32) };
         let picks = pool(&rows, &verdicts, Filter::Paper, 2, &mut model).unwrap();

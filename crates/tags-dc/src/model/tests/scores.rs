@@ -7,7 +7,7 @@ use itm_core::scored::Scored;
 use itm_kernels::random;
 
 use super::*;
-use crate::{Generator, Masked, Scores};
+use crate::{Generator, Masking, Scores};
 
 const IMAGES: usize = 9;
 const ALL_TEXTS: usize = 21;
@@ -54,7 +54,7 @@ fn golden_words_and_scores_beside_an_image() {
     assert!(off(&scores, &[g["logits"][0]; 40]) < 1e-5, "{scores:?}");
     let mut labels = vec![None; TEXTS[0].len()];
     WORDS.iter().filter(|place| place[0] == 0).for_each(|place| labels[place[1]] = Some(0));
-    let masked = Masked { ids: TEXTS[0].to_vec(), labels };
+    let masked = Masking { ids: TEXTS[0].to_vec(), labels };
     let logits = beside.logits(&vec![masked; 40]).unwrap();
     assert_eq!(beside.vocabulary(), 50);
     assert!(off(&logits, &g["words"][..2 * 50].repeat(40)) < 1e-5);
