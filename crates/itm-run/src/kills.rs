@@ -47,7 +47,9 @@ fn most_to_remember(bench: &Bench) -> String {
             bytes += contents.len();
             Ok(())
         };
-        bench.model(row, 0, None).unwrap().method.save(&mut count).unwrap();
+        let mut model = bench.model(row, 0, None).unwrap();
+        model.method.begin_epoch(0, model.inputs.items(Split::Train)).unwrap(); // banks are filled
+        model.method.save(&mut count).unwrap();
         bytes
     };
     let mut rows: Vec<&str> = bench.config.rows().collect();

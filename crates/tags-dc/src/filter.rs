@@ -58,7 +58,7 @@ pub enum Verdict {
     /// Equal to another row, which stays.
     Repeated,
     /// Every change may be true of the image.
-    CaptionWords,
+    Protected,
 }
 
 impl Filter<'_> {
@@ -78,7 +78,7 @@ impl Filter<'_> {
     /// let captions: [&[u32]; 2] = [&[1, 2, 3], &[4, 5]];
     /// let rows = [vec![1, 2, 3], vec![1, 9, 3], vec![1, 9, 3], vec![1, 4, 3]];
     /// let verdicts = Filter::Paper.verdicts(&[1, 2, 3], &rows, &CaptionWords::of(captions), Repeat::First);
-    /// use Verdict::{Kept, Positive, CaptionWords as True, Repeated};
+    /// use Verdict::{Kept, Positive, Protected as True, Repeated};
     /// assert_eq!(verdicts, [Positive, Kept, Repeated, True]);
     /// ```
     pub fn verdicts(
@@ -101,7 +101,7 @@ impl Filter<'_> {
             } else if !seen.insert(&rows[at]) {
                 Verdict::Repeated
             } else if self.may_be_true(positive, &rows[at], captions) {
-                Verdict::CaptionWords
+                Verdict::Protected
             } else {
                 Verdict::Kept
             };
@@ -148,24 +148,24 @@ mod tests {
 
     #[test]
     fn one_change_that_no_caption_has_keeps_a_row() {
-        use Verdict::{CaptionWords, Kept};
+        use Verdict::{Kept, Protected};
         let rows = [[1, 20, 3, 4], [1, 200, 3, 4], [1, 20, 200, 4], [1, 20, 21, 4]];
-        assert_eq!(of(Filter::Paper, &rows), [CaptionWords, Kept, Kept, CaptionWords]);
+        assert_eq!(of(Filter::Paper, &rows), [Protected, Kept, Kept, Protected]);
     }
 
     // Trap 14
     #[test]
     fn a_token_that_stands_elsewhere_in_another_caption_is_dropped() {
         // 21 is the second token of another caption; here it replaces the first
-        assert_eq!(of(Filter::Paper, &[[21, 2, 3, 4]]), [Verdict::CaptionWords]);
+        assert_eq!(of(Filter::Paper, &[[21, 2, 3, 4]]), [Verdict::Protected]);
         // 4 stands elsewhere in the positive itself
-        assert_eq!(of(Filter::Paper, &[[4, 2, 3, 4]]), [Verdict::CaptionWords]);
+        assert_eq!(of(Filter::Paper, &[[4, 2, 3, 4]]), [Verdict::Protected]);
     }
 
     // Trap 15
     #[test]
     fn all_captions_count_those_over_sixty_tokens_too() {
-        assert_eq!(of(Filter::Paper, &[[99, 2, 3, 4]]), [Verdict::CaptionWords]);
+        assert_eq!(of(Filter::Paper, &[[99, 2, 3, 4]]), [Verdict::Protected]);
         let anchor_only = CaptionWords::of([&POSITIVE[..]]);
         let rows = [vec![99, 2, 3, 4]];
         let verdicts = Filter::Paper.verdicts(&POSITIVE, &rows, &anchor_only, Repeat::First);
@@ -175,9 +175,9 @@ mod tests {
     /// Departures 1 and 2.
     #[test]
     fn each_filter_gives_another_result() {
-        use Verdict::{CaptionWords, Kept, Positive, Repeated};
+        use Verdict::{Kept, Positive, Protected, Repeated};
         let rows = [POSITIVE, [1, 20, 3, 4], [200, 2, 3, 4], [200, 2, 3, 4]];
-        assert_eq!(of(Filter::Paper, &rows), [Positive, CaptionWords, Kept, Repeated]);
+        assert_eq!(of(Filter::Paper, &rows), [Positive, Protected, Kept, Repeated]);
         assert_eq!(of(Filter::PositiveOnly, &rows), [Positive, Kept, Kept, Repeated]);
         let verdicts = of(Filter::Penalty, &rows);
         assert_eq!(verdicts, of(Filter::PositiveOnly, &rows));
@@ -193,9 +193,9 @@ mod tests {
         images.extend(vec![vec![vec![7], vec![7]]; 40]);
         let statistics = SiblingStatistics::fit(&images);
         let rows = [[1, 200, 3, 4], [200, 2, 3, 4], [1, 200, 20, 4], [1, 200, 201, 4]];
-        use Verdict::{CaptionWords, Kept};
+        use Verdict::{Kept, Protected};
         assert_eq!(of(Filter::Paper, &rows), [Kept; 4]);
-        let wanted = [CaptionWords, Kept, CaptionWords, Kept];
+        let wanted = [Protected, Kept, Protected, Kept];
         assert_eq!(of(Filter::Siblings(&statistics), &rows), wanted, "200 for 2 only");
     }
 

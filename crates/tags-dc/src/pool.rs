@@ -51,7 +51,7 @@ pub struct Pick {
 ///     }
 /// }
 /// let rows = [vec![3], vec![9], vec![5], vec![5]];
-/// let verdicts = [Verdict::Kept, Verdict::CaptionWords, Verdict::Kept, Verdict::Kept];
+/// let verdicts = [Verdict::Kept, Verdict::Protected, Verdict::Kept, Verdict::Kept];
 /// let best = pool(&rows, &verdicts, Filter::Paper, 2, &mut FirstToken)?;
 /// assert_eq!([best[0].row, best[1].row], [2, 3]);
 /// # Ok::<(), itm_core::Error>(())
@@ -220,7 +220,7 @@ mod tests {
         (picks.into_iter().map(|pick| pick.row).collect(), model.asked)
     }
 
-    use Verdict::{CaptionWords as True, Kept, Positive, Repeated};
+    use Verdict::{Kept, Positive, Protected as True, Repeated};
 
     #[test]
     fn best_first_and_of_equals_the_smaller_row() {

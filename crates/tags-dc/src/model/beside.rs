@@ -42,10 +42,7 @@ impl Beside {
         if image.counts().len() != 1 {
             return Err(Error::invalid("regions", "one image", image.counts().len()));
         }
-        let (x, wanted) = (image.width(), model.shape.features);
-        if x != wanted {
-            return Err(Error::invalid("features of regions", format!("{wanted} wide"), x));
-        }
+        model.shape.check_regions(image)?;
         let model = model.valid();
         let regions = model.embed_regions(image);
         Ok(Self { model, regions })

@@ -9,7 +9,7 @@ use itm_kernels::{Noise, random};
 
 use super::TagsDc;
 use super::objective::word_logits;
-use super::refused::{check_tokens, of_caption};
+use super::refused::of_caption;
 use super::synthetic::{Maker, Pool, TextMaskings};
 use crate::model::{RegionBatch, Uniter};
 use crate::words::largest;
@@ -61,7 +61,7 @@ impl TagsDc {
             let expected = format!("a number below {}", regions.len());
             return Err(Error::invalid("image", expected, image));
         }
-        check_tokens(self.model(), sentences, |k| format!("sentence {k}"))?;
+        self.model().shape.check_texts(sentences, |k| format!("sentence {k}"))?;
         if sentences.is_empty() {
             return Ok(vec![]);
         }
@@ -88,7 +88,7 @@ impl TagsDc {
         };
         let (model, seed) = (self.model().valid(), random::derive(seed, text as u64));
         let tokens = self.marks.around(words);
-        check_tokens(self.model(), &[&tokens], |_| format!("text {text}"))?;
+        self.model().shape.check_texts(&[&tokens], |_| format!("text {text}"))?;
         let masking = &self.config.masking;
         let mut rng = Streams { seed, round: 0 }.of(Purpose::Masks, 0);
         let rows = self.masker.maskings(&tokens, phrases, masking.maskings, &mut rng);

@@ -36,7 +36,7 @@ pub use self::assessment::{Assessment, CaptionAssessment, WordAssessment};
 pub use self::marks::Marks;
 
 use self::objective::{Losses, word_logits};
-use self::refused::{check_tokens, of_caption};
+use self::refused::of_caption;
 use self::retrieval::Anchors;
 use self::synthetic::{Maker, TextMaskings};
 use crate::config::{FilterKind, GeneratorKind, Published, Sampling, TagsDcConfig};
@@ -282,7 +282,7 @@ impl TagsDc {
         };
         let captions: Vec<usize> = batch.caption_ids.iter().map(caption).collect::<Result<_>>()?;
         let texts: Vec<_> = captions.iter().map(|&k| self.marks.around(&train.texts[k])).collect();
-        check_tokens(self.model(), &texts, |k| format!("caption {}", captions[k]))?;
+        self.model().shape.check_texts(&texts, |k| format!("caption {}", captions[k]))?;
         Ok((regions, captions))
     }
 

@@ -8,7 +8,7 @@ use itm_core::{Result, host};
 use itm_kernels::Noise;
 
 use super::Marks;
-use super::refused::{check_tokens, within};
+use super::refused::within;
 use super::retrieval::{Anchors, numbered};
 use super::synthetic::{Pool, TextMaskings};
 use crate::config::LossConfig;
@@ -58,7 +58,7 @@ impl Losses {
         }
         let (images, texts): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let marked: Vec<_> = texts.iter().map(|&text| marks.around(&train.texts[text])).collect();
-        check_tokens(model, &marked, |row| format!("caption {}", texts[row]))?;
+        model.shape.check_texts(&marked, |row| format!("caption {}", texts[row]))?;
         let (images, rows) = numbered(&images);
         let embedded = model.embed_regions(&RegionBatch::of(regions, &images)?);
         let joint = model.join(&TokenBatch::new(&marked), &embedded, &rows, noise);

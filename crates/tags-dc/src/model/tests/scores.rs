@@ -115,12 +115,15 @@ fn bad_input_is_named() {
         let texts = texts.iter().map(|text| text.to_vec()).collect();
         UniterScores::new(&model, images, texts).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[], &[&[2, 3], &[]]), "text 1: expected 1 to 9 pieces, got 0");
-    assert_eq!(refused(&[], &[&[2; 10]]), "text 0: expected 1 to 9 pieces, got 10");
     assert_eq!(
-        refused(&[], &[&[2, 50, 3]]),
-        "text 0: expected pieces of a vocabulary of 50, got piece 50"
+        refused(&[], &[&[2, 3], &[]]),
+        "text 1: expected 1 to 9 tokens, [CLS] and [SEP] included, got 0"
     );
+    assert_eq!(
+        refused(&[], &[&[2; 10]]),
+        "text 0: expected 1 to 9 tokens, [CLS] and [SEP] included, got 10"
+    );
+    assert_eq!(refused(&[], &[&[2, 50, 3]]), "text 0: expected tokens below 50, got 50");
     let wide = RegionBatch::new(7, vec![1], vec![0.0; 7], vec![0.0; 7]).unwrap();
     assert_eq!(refused(&[wide], &[&[2]]), "features of regions: expected 6 wide, got 7");
     let without = Regions::new(6, vec![1], vec![0.0; 6]).unwrap();
