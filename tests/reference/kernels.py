@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.special import erf, ndtr
+from scipy.special import ndtr
 
 torch.set_default_dtype(torch.float64)
 rng = np.random.default_rng(20260728)
@@ -38,7 +38,6 @@ def normal():
     put("normal_a", a)
     put("normal_tail", ndtr(-a))
     put("normal_density", np.exp(-a * a / 2) / math.sqrt(2 * math.pi))
-    put("erf", erf(a))
 
 
 def gelu():

@@ -98,7 +98,7 @@ pub fn words(caption: &str) -> Vec<String> {
 ///
 /// assert_eq!(words_with_apostrophes("The 'big' dog's ball"), ["the", "big", "dog's", "ball"]);
 /// ```
-pub fn words_with_apostrophes(caption: &str) -> Vec<String> {
+pub(crate) fn words_with_apostrophes(caption: &str) -> Vec<String> {
     let lower = caption.to_lowercase();
     let runs = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '\'');
     let mut words = Vec::new();
@@ -115,7 +115,7 @@ pub fn words_with_apostrophes(caption: &str) -> Vec<String> {
 }
 
 /// A caption without case, punctuation and spacing: equal captions have equal keys.
-pub fn caption_key(caption: &str) -> String {
+pub(crate) fn caption_key(caption: &str) -> String {
     words(caption).join(" ")
 }
 

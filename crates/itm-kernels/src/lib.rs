@@ -14,7 +14,7 @@ pub mod int16;
 mod lanes;
 pub mod layer_norm;
 pub mod linear;
-pub mod math;
+mod math;
 mod matrix;
 pub mod memory;
 pub mod order;

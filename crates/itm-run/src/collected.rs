@@ -3,11 +3,11 @@
 
 use itm_core::{Result, ScoreMatrix};
 
+use crate::explanations::word_maps;
 use crate::job::{Job, together};
 use crate::measure::Measured;
 use crate::report::Figures;
 use crate::results::{Results, RowResult, SeedRun};
-use crate::word_maps;
 
 /// The results of a row, seed by seed.
 pub(crate) struct Collected {

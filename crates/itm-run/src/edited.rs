@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 
 use itm_core::learn::Items;
+use itm_core::significance::Share;
 use itm_core::{Pairs, Result};
 
 use crate::bench::Model;
 use crate::methods::{self, Reader};
-use crate::ratio::{Counts, Share};
 use crate::report::{EditedCaptions, Fluency};
 use crate::source::Source;
 use crate::split::Split;
@@ -22,9 +22,9 @@ use crate::split::Split;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OfImages {
     /// Counts over the drawn edits.
-    below: Vec<Counts>,
+    below: Vec<[u64; 2]>,
     /// Counts over the edits of each kind.
-    by_kind: BTreeMap<&'static str, Vec<Counts>>,
+    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
     ties: u64,
     /// Captions that no rule changes.
     without: u64,
@@ -83,8 +83,8 @@ pub(crate) fn measure(source: &Source, model: &Model, asked: bool) -> Result<Opt
 /// The shares over all seeds of a row; `None` if nothing was measured.
 pub(crate) fn summarise(runs: &[&OfImages]) -> Option<EditedCaptions> {
     let first = runs.first()?;
-    let share = |of: &dyn Fn(&OfImages) -> Option<&Vec<Counts>>| {
-        let runs: Vec<&[Counts]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+    let share = |of: &dyn Fn(&OfImages) -> Option<&Vec<[u64; 2]>>| {
+        let runs: Vec<&[[u64; 2]]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
         Share::over(&runs)
     };
     let kinds = first.by_kind.keys();

@@ -6,8 +6,8 @@ use itm_core::Result;
 use itm_core::learn::MatchProbability;
 use itm_core::scored::Scored;
 
+use crate::explanations::queries::{ANSWERS, Queries};
 use crate::log::Line;
-use crate::queries::{ANSWERS, Queries};
 use crate::report::{
     Answer, Curve, Example, Item, Mark, PosteriorCurve, Similarities, SimilarityGroup,
 };

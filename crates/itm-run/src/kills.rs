@@ -22,12 +22,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use self::mortal::{Life, MortalDisk, MortalMethod};
+use crate::bench::Bench;
 use crate::checkpoint::Checkpoints;
 use crate::config::Config;
 use crate::disk::Disk;
 use crate::inputs::Inputs;
-use crate::methods::{ALL, recipe};
-use crate::plan::Sizes;
+use crate::methods::ALL;
 use crate::split::Split;
 use crate::store::{Identity, Store};
 use crate::testing;
@@ -39,21 +39,18 @@ const POINT: &str = "ITM_KILL_AT";
 const TRAINING: &str = "ITM_KILLS_TRAINING";
 const IDENTITY: &str = "seed 0, killed";
 
-const SIZES: Sizes = Sizes {
-    features: 200,
-    region_width: 0,
-    regions: 0,
-    vocabulary: 150,
-    words: 12,
-    captions: 15_000,
-    pictures: 0,
-};
-
 /// The row of a target with the largest checkpoint; the first such row, if several are equal.
-fn most_to_remember(target: &str) -> String {
-    let config = Config::load(&testing::configs(), target).unwrap();
-    let checkpoint = |row: &&str| recipe(&config, row).unwrap().memory(&SIZES).unwrap().checkpoint;
-    let mut rows: Vec<&str> = config.rows().collect();
+fn most_to_remember(bench: &Bench) -> String {
+    let checkpoint = |row: &&str| {
+        let mut bytes = 0;
+        let mut count = |_: &str, contents: &[u8]| {
+            bytes += contents.len();
+            Ok(())
+        };
+        bench.model(row, 0, None).unwrap().method.save(&mut count).unwrap();
+        bytes
+    };
+    let mut rows: Vec<&str> = bench.config.rows().collect();
     rows.reverse(); // of equal rows, `max_by_key` takes the last
     rows.into_iter().max_by_key(checkpoint).unwrap().to_owned()
 }
@@ -65,14 +62,15 @@ fn child() {
     let life = Life::new(std::env::var(POINT).ok(), folder.with_extension("saved"));
     let kind = ALL[std::env::var(TRAINING).unwrap().parse::<usize>().unwrap()];
     let target = format!("{}-scenes", kind.name);
-    let (bench, last) = (testing::small_bench(&target), most_to_remember(&target));
+    let bench = testing::small_bench(&target);
+    let last = most_to_remember(&bench);
     let phases = phases(&bench.config, &last);
     let mut from: Option<PathBuf> = None;
     for (number, row) in phases.iter().enumerate() {
         let folder = phase(&folder, number);
         fs::create_dir_all(&folder).unwrap();
         life.begin(number);
-        let mut model = bench.model(row, 0, &folder).unwrap();
+        let mut model = bench.model(row, 0, Some(&folder)).unwrap();
         let mut method = MortalMethod::new(model.method, life.clone());
         let disk = MortalDisk::new(life.clone());
         let checkpoints =
@@ -214,7 +212,7 @@ fn killed_runs_end_with_the_bits_of_an_uninterrupted_one() {
     for (target, row) in
         [("fne-scenes", "Full"), ("hal-scenes", "AAAI bank"), ("tags-dc-scenes", "TAGS-DC")]
     {
-        assert_eq!(most_to_remember(target), row, "{target}");
+        assert_eq!(most_to_remember(&testing::small_bench(target)), row, "{target}");
     }
     let (config, _) = testing::small_target("tags-dc-scenes", &[]);
     assert_eq!(phases(&config, "TAGS-DC"), ["pretrain", "TAGS", "TAGS-DC"]);

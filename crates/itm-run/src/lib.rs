@@ -20,6 +20,7 @@ mod collected;
 mod edited;
 mod encoded;
 mod explain;
+mod explanations;
 mod features;
 mod figures;
 mod hubs;
@@ -30,15 +31,11 @@ mod kills;
 mod list;
 mod mean;
 mod measure;
-mod negatives;
 mod npy;
 mod parallel;
 mod pictures;
-mod pointing;
 mod precision;
 mod progress;
-mod queries;
-mod ratio;
 mod rescore;
 mod results;
 mod run;
@@ -52,7 +49,6 @@ mod summary;
 mod system;
 #[cfg(test)]
 mod testing;
-mod word_maps;
 
 use std::path::Path;
 
@@ -73,7 +69,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => _ = explain::explain(&args, &cli.configs)?,
         Command::Data { command: None } => progress::say(advice::all()),
         Command::Data { command: Some(DataCommand::Check { dir }) } => data_check(&dir)?,
-        Command::Negatives(args) => _ = negatives::negatives(&args, &cli.configs)?,
+        Command::Negatives(args) => _ = args.run(&cli.configs)?,
         Command::Scenes(args) => scenes::scenes(&args)?,
         Command::Features(args) => features::features(&args)?,
     }

@@ -6,14 +6,15 @@ use itm_core::scored::Scored;
 use itm_core::{Result, ScoreMatrix};
 
 use crate::bench::Model;
+use crate::explanations::queries::{Queries, false_negatives};
+use crate::explanations::{pointing, word_maps};
 use crate::job::Job;
 use crate::log::Log;
-use crate::queries::{Queries, false_negatives};
 use crate::report::Figures;
 use crate::results::{SeedRun, Trained};
 use crate::split::Split;
 use crate::train::Progress;
-use crate::{audit, edited, figures, pointing, progress, sentences, word_maps};
+use crate::{audit, edited, figures, progress, sentences};
 
 /// Queries of each kind whose most probable false negatives a report shows.
 const FALSE_NEGATIVES: usize = 3;

@@ -16,7 +16,7 @@ use crate::job::{Asked, Job};
 use crate::measure::{Measured, measure};
 use crate::methods::Kind;
 use crate::paper::{Corrections, Paper};
-use crate::plan::{self, Bytes, Limit, available};
+use crate::plan::{self, Limit, Memory, Room, available};
 use crate::report::{CCA, Detail, Figures};
 use crate::rescore::{self, Rescoring};
 use crate::results::{Results, RowResult, SeedRun};
@@ -25,7 +25,7 @@ use crate::run_dir::{Identity, RunDir, new_path, newest_path, paths};
 use crate::source::Source;
 use crate::summary::Estimate;
 use crate::train::Event;
-use crate::{cli, hubs, methods, parallel, precision, progress, report};
+use crate::{cli, hubs, methods, parallel, precision, progress, report, system};
 
 /// The plan of a command line, before anything is written.
 struct Planned {
@@ -34,9 +34,9 @@ struct Planned {
     rescore: Option<Study>,
     /// Steps of all rows and seeds.
     steps: usize,
-    /// The memory of each row.
-    memory: Vec<Bytes>,
-    limit: Limit,
+    /// The memory of each row, if it can be measured.
+    memory: Vec<Option<Memory>>,
+    room: Room,
 }
 
 impl Planned {
@@ -49,7 +49,7 @@ impl Planned {
             format!("{} images, {} captions", part.pairs.images(), part.pairs.texts())
         };
         let target = &asked.target;
-        let threads = crate::system::threads();
+        let threads = system::threads();
         let products = precision::sentence(&self.bench, &asked.view.rows);
         let products = products.map_or(String::new(), |line| format!("; {line}"));
         let regions = plan::regions(source).map_or(String::new(), |line| format!("; {line}"));
@@ -85,16 +85,15 @@ impl Planned {
         self.asked.view.rows.iter().map(name).collect::<Vec<_>>().join(" | ")
     }
 
-    /// A line for each row whose memory differs from the row before it.
+    /// The memory that there is, and a line for each measured row.
     fn memory_lines(&self) -> String {
-        let (jobs, mut lines, mut last) = (self.asked.jobs, vec![self.limit.to_string()], None);
-        for (row, plan) in self.asked.view.rows.iter().zip(&self.memory) {
-            if last.replace(plan) != Some(plan) {
-                let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
-                let peak = format::bytes(plan.peak_of(jobs));
-                lines.push(format!("{row}: at most {peak}{times}; {plan}"));
-            }
-        }
+        let (jobs, mut lines) = (self.asked.jobs, vec![self.room.to_string()]);
+        let rows = self.asked.view.rows.iter().zip(&self.memory);
+        lines.extend(rows.filter_map(|(row, memory)| {
+            let (memory, needed) = ((*memory)?, format::bytes((*memory)?.of(jobs)));
+            let times = if jobs > 1 { format!(" for {jobs} at a time") } else { String::new() };
+            Some(format!("{row}: {needed}{times}; {memory}"))
+        }));
         lines.join("\n          ")
     }
 
@@ -276,26 +275,20 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
     used.points(&shown, &view)?;
     let used = with_precision(used, &view.rows, how)?;
     let bench = Bench::new(used, source, device)?;
-    let limit = limit(how);
-    let test = &bench.source.dataset.test.pairs;
-    let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * count;
-    let (mut memory, mut steps) = (vec![], 0);
+    let mut steps = 0;
     for row in &view.rows {
         bench.check_precision(row)?;
         bench.check_truth(row)?;
         bench.check_vectors(row)?;
-        bench.check_from(row)?;
-        let mut bytes = bench.memory(row)?;
-        bytes.scores += kept;
-        memory.push(bytes);
         steps += bench.steps(row)? * count as usize;
     }
-    let fits = |jobs| {
-        let mut each = view.rows.iter().zip(&memory);
-        each.try_for_each(|(row, bytes)| bytes.check(&format!("row.{row}"), jobs, limit))
-    };
-    let jobs = parallel::jobs(how, view.rows.len() * count as usize, |jobs| fits(jobs).is_ok())?;
-    fits(jobs)?;
+    let room = Room { resident: system::settled_memory_bytes(), limit: limit(how) };
+    let memory = memory(&bench, &view, count, room)?;
+    let fits = |jobs| memory.iter().flatten().all(|memory| room.fits(memory.of(jobs)));
+    let jobs = parallel::jobs(how, view.rows.len() * count as usize, fits)?;
+    for (row, memory) in view.rows.iter().zip(&memory) {
+        memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), jobs, room))?;
+    }
     let (backend, command) = (how.backend.clone(), command(&target.name, what, how, count));
     let seeds = (0..count).collect();
     let printed = Corrections::of(&target, &paper, &shown, &view)?;
@@ -312,7 +305,32 @@ fn plan(target: Config, what: &cli::What, how: &cli::How, configs: &Path) -> Res
         jobs,
         command,
     };
-    Ok(Planned { asked, bench, rescore, steps, memory, limit })
+    Ok(Planned { asked, bench, rescore, steps, memory, room })
+}
+
+/// The memory of each row, where it can be measured. The first row that does not fit ends the measuring.
+///
+/// # Errors
+/// If a row does not fit, or cannot begin with the weights of its row.
+fn memory(bench: &Bench, view: &View, seeds: u64, room: Room) -> Result<Vec<Option<Memory>>> {
+    if !room.is_known() {
+        for row in view.rows.iter().filter(|row| bench.config.from(row).is_some()) {
+            bench.model_after(row, bench.weights_before(row)?)?;
+        }
+        return Ok(vec![None; view.rows.len()]);
+    }
+    let test = &bench.source.dataset.test.pairs;
+    let kept = 4 * (test.images() * test.texts() * view.together.len()) as u64 * seeds;
+    let scores = plan::scores(&bench.source) + kept;
+    let spinner = progress::spinner("steps that measure the memory");
+    let mut all = vec![];
+    for row in &view.rows {
+        let memory = plan::measure(bench, row, scores, room)?;
+        memory.map_or(Ok(()), |memory| memory.check(&format!("row.{row}"), 1, room))?;
+        all.push(memory);
+    }
+    spinner.finish_and_clear();
+    Ok(all)
 }
 
 /// The target with the precision of the command line.

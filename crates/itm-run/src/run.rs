@@ -75,7 +75,7 @@ impl Run {
     ) -> Result<(Model<'_>, Progress)> {
         let from = self.bench.config.from(row).map(|from| self.chosen(from, seed)).transpose()?;
         let (log, checkpoints) = self.dir.row(row, seed)?;
-        let mut model = self.bench.model(row, seed, self.dir.path())?;
+        let mut model = self.bench.model(row, seed, Some(self.dir.path()))?;
         let (name, plan, mut watch) = (model.name(), model.plan, watch);
         let (method, inputs) = (&mut *model.method, &mut model.inputs);
         let (from, checkpoints) = (from.as_deref(), &checkpoints);
@@ -90,7 +90,7 @@ impl Run {
     /// If the row was not trained to its end, or its checkpoint is damaged or of another run.
     pub(crate) fn trained(&self, row: &str, seed: u64) -> Result<Model<'_>> {
         let (folder, checkpoints) = self.of_trained(row, seed)?;
-        let mut model = self.bench.model(row, seed, self.dir.path())?;
+        let mut model = self.bench.model(row, seed, Some(self.dir.path()))?;
         restore(&mut *model.method, &model.plan, &checkpoints, &folder)?;
         Ok(model)
     }

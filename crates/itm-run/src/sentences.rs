@@ -13,11 +13,11 @@
 use std::collections::BTreeMap;
 
 use itm_core::Result;
+use itm_core::significance::Share;
 
 use crate::bench::Model;
 use crate::mean::mean;
 use crate::methods::{self, Caption, Reader, Sentence};
-use crate::ratio::{Counts, Share};
 use crate::report::{Fluency, JudgedText, SyntheticSentences, Truth};
 use crate::source::Source;
 use crate::split::Split;
@@ -26,18 +26,18 @@ use crate::split::Split;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OfImages {
     /// Truly false sentences among the sentences with a meaning.
-    false_: Vec<Counts>,
+    false_: Vec<[u64; 2]>,
     /// The same, by the kind of the only changed word.
-    by_kind: BTreeMap<&'static str, Vec<Counts>>,
+    by_kind: BTreeMap<&'static str, Vec<[u64; 2]>>,
     /// Sentences without a meaning among all sentences.
-    unparsed: Vec<Counts>,
+    unparsed: Vec<[u64; 2]>,
     /// Changed words of truly false sentences that the head calls mismatched.
-    seen: Vec<Counts>,
+    seen: Vec<[u64; 2]>,
     /// Other words of truly false sentences that the head calls matched.
-    kept: Vec<Counts>,
-    corrected: Vec<Counts>,
+    kept: Vec<[u64; 2]>,
+    corrected: Vec<[u64; 2]>,
     /// Sentences that score below their captions.
-    below: Vec<Counts>,
+    below: Vec<[u64; 2]>,
     /// Fluency of the sentences.
     fluency: Option<Fluency>,
 }
@@ -47,7 +47,7 @@ fn words(sentence: &Sentence) -> impl Iterator<Item = &JudgedText> {
     sentence.judged.words.iter().filter(|word| word.at.is_some())
 }
 
-fn count(counts: &mut Counts, hit: bool) {
+fn count(counts: &mut [u64; 2], hit: bool) {
     counts[0] += u64::from(hit);
     counts[1] += 1;
 }
@@ -139,8 +139,8 @@ pub(crate) fn measure(source: &Source, model: &Model) -> Result<Option<OfImages>
 /// Adds the shares over all seeds of a row.
 pub(crate) fn summarise(runs: &[&OfImages], truth: &mut Truth) {
     let Some(first) = runs.first() else { return };
-    let over = |of: &dyn Fn(&OfImages) -> Option<&Vec<Counts>>| {
-        let runs: Vec<&[Counts]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
+    let over = |of: &dyn Fn(&OfImages) -> Option<&Vec<[u64; 2]>>| {
+        let runs: Vec<&[[u64; 2]]> = runs.iter().filter_map(|run| Some(&of(run)?[..])).collect();
         Share::over(&runs)
     };
     truth.synthetic_truly_false = over(&|run| Some(&run.false_));

@@ -252,7 +252,7 @@ fn rows_begin_with_rows_and_answer_together() {
         ),
         (
             &["--out", "out", "--resume", "--table", "wide", "--seeds", "1"],
-            &["small.toml, row.Wide, from: expected a row of the same shape, ", "got `Full` of "],
+            &["small.toml, row.Wide, from: expected a row of the same shape, ", "got `Full`: "],
         ),
     ] {
         let output = run(&configs, &[&["reproduce", "small"], rest].concat());

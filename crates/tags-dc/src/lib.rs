@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod aligned;
 mod filter;
 mod masking;
 mod pool;
@@ -7,6 +8,7 @@ mod random;
 mod refill;
 mod siblings;
 mod tailor;
+mod whole;
 mod words;
 
 #[cfg(feature = "cli")]
@@ -31,6 +33,7 @@ pub mod train;
 
 pub use itm_core::{Error, Pairs, Result};
 
+pub use aligned::{Aligned, spelled};
 pub use filter::{Filter, Protected, Repeat, Verdict};
 pub use masking::{MaskBy, Masked, Masker, label_probabilities};
 pub use pool::{Pick, Scores, draw_images, draw_texts, hardest, pool, top};

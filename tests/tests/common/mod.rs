@@ -144,15 +144,7 @@ pub(crate) fn step(model: &mut dyn Method, seed: u64, observe: Observe) -> Resul
 /// Sizes of the eight pairs.
 pub(crate) fn sizes() -> Sizes {
     let captions = 100 * PAIRS; // a rate that falls over the run falls over a hundred steps per epoch
-    Sizes {
-        features: DIM,
-        region_width: DIM,
-        regions: REGIONS,
-        vocabulary: VOCABULARY,
-        words: 4,
-        captions,
-        pictures: 0,
-    }
+    Sizes { features: DIM, region_width: DIM, vocabulary: VOCABULARY, captions }
 }
 
 /// The idf of the terms.

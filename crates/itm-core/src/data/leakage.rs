@@ -56,8 +56,8 @@ pub struct SharedCaption {
 impl Leakage {
     /// Compares the three splits by image name, by features, and by the words of the captions.
     pub fn of(data: &Dataset) -> Self {
-        let train = Seen::of(&data.train);
-        let val = Seen::of(&data.val);
+        let train = SplitIndex::of(&data.train);
+        let val = SplitIndex::of(&data.val);
         let overlaps = vec![
             train.overlap(&data.val, Split::Val, Split::Train),
             train.overlap(&data.test, Split::Test, Split::Train),
@@ -71,7 +71,7 @@ impl Leakage {
     /// # Errors
     /// If an image name is in two splits: the error gives the number of such images and the first. Twins are not an error,
     /// because real sets contain some photographs twice.
-    pub fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
+    pub(crate) fn refuse_images(self, place: impl AsRef<Path>) -> Result<Self> {
         for overlap in &self.overlaps {
             let Overlap { held_out, seen, images, .. } = overlap;
             let place = format!("{}, {held_out} split", place.as_ref().display());
@@ -103,13 +103,13 @@ impl fmt::Display for Leakage {
     }
 }
 
-struct Seen<'a> {
+struct SplitIndex<'a> {
     names: HashSet<&'a str>,
     rows: HashMap<[u8; 32], &'a str>,
     captions: HashMap<String, usize>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SplitIndex<'a> {
     fn of(part: &'a Part) -> Self {
         let names = part.images.iter().map(String::as_str).collect();
         let rows = part.images.iter().enumerate();

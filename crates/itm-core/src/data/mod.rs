@@ -51,7 +51,7 @@ pub use fne_annotations::FneAnnotations;
 pub use image_folder::ImageFolder;
 #[cfg(feature = "images")]
 pub use images::decode_image;
-pub use images::{ImageFormat, ImageInfo, LARGEST_IMAGE_FILE, LARGEST_IMAGE_SIDE, probe_image};
+pub use images::{ImageFormat, ImageInfo, probe_image};
 pub use karpathy::{Karpathy, KarpathyImage, Split};
 pub use leakage::{Leakage, Overlap, SharedCaption};
 pub use names::Extra;

@@ -130,7 +130,7 @@ impl Npy {
     }
 
     /// The whole file with its header, for hashes.
-    pub fn file_bytes(&self) -> &[u8] {
+    pub(crate) fn file_bytes(&self) -> &[u8] {
         &self.bytes
     }
 

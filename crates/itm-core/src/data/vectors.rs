@@ -49,7 +49,7 @@ impl WordVectors {
     /// are checked.
     pub fn read(path: impl AsRef<Path>, vocabulary: &Vocabulary) -> Result<Self> {
         let path = path.as_ref();
-        let mut found = Found { path, vocabulary, width: None, rows: BTreeMap::new() };
+        let mut found = VectorTable { path, vocabulary, width: None, rows: BTreeMap::new() };
         match path.extension().and_then(|end| end.to_str()) {
             Some("json") => found.json()?,
             Some("npy") => found.npy()?,
@@ -57,7 +57,7 @@ impl WordVectors {
             Some("safetensors") => found.safetensors()?,
             _ => found.text()?,
         }
-        let Found { width, rows, .. } = found;
+        let VectorTable { width, rows, .. } = found;
         let Some(width) = width else {
             return Err(Error::invalid(path.display(), "word vectors", "none"));
         };
@@ -101,14 +101,14 @@ impl fmt::Display for WordVectors {
     }
 }
 
-struct Found<'a> {
+struct VectorTable<'a> {
     path: &'a Path,
     vocabulary: &'a Vocabulary,
     width: Option<usize>,
     rows: BTreeMap<u32, Vec<f32>>,
 }
 
-impl Found<'_> {
+impl VectorTable<'_> {
     /// Adds a vector, if its word is known and has no vector yet.
     fn add(&mut self, word: &str, place: &dyn fmt::Display, vector: Vec<f32>) -> Result<()> {
         let width = *self.width.get_or_insert(vector.len());

@@ -14,7 +14,6 @@ mod pool;
 mod positions;
 mod projection;
 mod residual;
-pub mod sizes;
 mod tokens;
 mod vit;
 mod word_patches;

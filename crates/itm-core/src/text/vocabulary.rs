@@ -75,7 +75,7 @@ pub struct Vocabulary {
 
 /// The fields of a released vocabulary that matter here.
 #[derive(Deserialize)]
-struct Released {
+struct VocabularyFile {
     word2idx: HashMap<String, u64>,
     #[serde(default)]
     char_level: bool,
@@ -116,7 +116,7 @@ impl Vocabulary {
     pub fn read(path: &Path, options: VocabularyOptions) -> Result<Self> {
         let (place, bytes) = (path.display().to_string(), files::read(path, LARGEST_TEXT)?);
         let wrong = |expected: &str, got: String| Error::invalid(&place, expected, got);
-        let released: Released = serde_json::from_slice(&bytes)
+        let released: VocabularyFile = serde_json::from_slice(&bytes)
             .map_err(|e| wrong("a vocabulary with `word2idx`", e.to_string()))?;
         if released.char_level {
             return Err(wrong("a vocabulary of words", "`char_level` is true".into()));

@@ -57,7 +57,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-pub use coarse::Decided;
+pub use coarse::CoarseWork;
 pub use consumer::{AnyConsumer, AnyState, Consumer, Tile};
 pub use embeddings::Embeddings;
 pub use exp_sums::{ExpSums, LogSums};
@@ -182,7 +182,7 @@ impl<'a> Tiles<'a> {
         Ok(self.ranks_and_work(pairs)?.0)
     }
 
-    fn ranks_and_work(&self, pairs: &Pairs) -> Result<(Ranks, Decided)> {
+    fn ranks_and_work(&self, pairs: &Pairs) -> Result<(Ranks, CoarseWork)> {
         let (Standings { i2t, t2i }, decided) = self.counts(&RankCounts::new(self, pairs)?);
         Ok((Ranks::from_counts(pairs.clone(), i2t, t2i)?, decided))
     }
@@ -284,7 +284,7 @@ pub fn ranks_and_work(
     images: Embeddings<'_>,
     texts: Embeddings<'_>,
     pairs: &Pairs,
-) -> Result<(Ranks, Decided)> {
+) -> Result<(Ranks, CoarseWork)> {
     Tiles::new(images, texts)?.ranks_and_work(pairs)
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use burn::module::Module;
 
-use super::{LoadReport, Misshaped, Names, Reshaped, Unknown, WeightFiles, transposed};
+use super::{LoadReport, Names, ShapeInFile, ShapeMismatch, Unknown, WeightFiles, transposed};
 use crate::{Result, parameters};
 
 /// The module with the values of the files. Only one tensor at a time is in memory beside the module.
@@ -19,7 +19,7 @@ pub fn load<M: Module>(
     module: M,
     files: &WeightFiles,
     names: &Names,
-    reshaped: Reshaped<'_>,
+    reshaped: ShapeInFile<'_>,
 ) -> Result<(M, LoadReport)> {
     let theirs = names.canonical(files.names());
     let place = files.place();
@@ -44,7 +44,7 @@ pub fn load<M: Module>(
 struct Load<'a> {
     files: &'a WeightFiles,
     names: &'a Names,
-    reshaped: Reshaped<'a>,
+    reshaped: ShapeInFile<'a>,
     /// Canonical names → names in the file.
     theirs: &'a BTreeMap<String, String>,
     taken: BTreeSet<String>,
@@ -101,7 +101,7 @@ impl Load<'_> {
         } else {
             let got = self.files.describe(original).unwrap_or_default();
             let (name, expected) = (original.clone(), expected.to_vec());
-            self.report.misshaped.push(Misshaped { name, expected, got });
+            self.report.misshaped.push(ShapeMismatch { name, expected, got });
         }
         fits
     }

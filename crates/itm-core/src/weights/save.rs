@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 use safetensors::tensor::{Dtype, View};
 use serde::Serialize;
 
-use super::{Names, Reshaped, transposed};
+use super::{Names, ShapeInFile, transposed};
 use crate::{Error, Result, parameters};
 
 /// Writes `config.json` and `model.safetensors`. Each is first written under a temporary name, then renamed.
@@ -25,7 +25,7 @@ pub fn save<M: Module>(
     folder: &Path,
     config: &impl Serialize,
     names: &Names,
-    reshaped: Reshaped<'_>,
+    reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     save_file(module, &folder.join("model.safetensors"), names, reshaped)?;
@@ -47,7 +47,7 @@ pub fn save_file<M: Module>(
     module: &M,
     path: &Path,
     names: &Names,
-    reshaped: Reshaped<'_>,
+    reshaped: ShapeInFile<'_>,
 ) -> Result<()> {
     let mut views = vec![];
     parameters::visit("", module, |ours, shape, values| {

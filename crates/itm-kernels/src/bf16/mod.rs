@@ -57,7 +57,7 @@ mod turn;
 mod value;
 
 pub(crate) use pack::both_here;
-pub use pack::{Columns, Packed, Rows, pack_gradient, pack_input, pack_weight};
+pub use pack::{Columns, Operand, Rows, pack_gradient, pack_input, pack_weight};
 pub(crate) use product::product_here;
 pub use product::{add_product, product, product_new};
 pub use start::Start;
@@ -80,7 +80,7 @@ pub fn supported() -> bool {
 enum Engine {
     /// With the instructions of the processor.
     #[cfg(target_arch = "x86_64")]
-    Processor(Checked),
+    Processor(Instructions),
     /// With the same arithmetic, step by step.
     Emulated,
 }
@@ -88,7 +88,7 @@ enum Engine {
 /// Says that the processor has AVX-512 F, BW and BF16. Only [`Engine::best`] makes it.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
-struct Checked(());
+struct Instructions(());
 
 impl Engine {
     /// The processor if it has the instructions. The standard library detects features once and keeps the result.
@@ -98,7 +98,7 @@ impl Engine {
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512bf16")
         {
-            return Self::Processor(Checked(()));
+            return Self::Processor(Instructions(()));
         }
         Self::Emulated
     }

@@ -19,7 +19,7 @@ const ALIGNMENT: usize = 64;
 ///
 /// The lanes that fill the last panel are 0, and so is the value after an odd depth. A value takes 2 bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Packed<const WIDTH: usize> {
+pub struct Operand<const WIDTH: usize> {
     /// Some zeros, then the pairs.
     data: Vec<u32>,
     /// Number of these zeros. They put the first pair at the start of a cache line.
@@ -29,9 +29,9 @@ pub struct Packed<const WIDTH: usize> {
 }
 
 /// A left operand.
-pub type Rows = Packed<ROWS>;
+pub type Rows = Operand<ROWS>;
 /// A right operand.
-pub type Columns = Packed<COLUMNS>;
+pub type Columns = Operand<COLUMNS>;
 
 impl Rows {
     /// The left operand `a`, `[m, k]`.
@@ -65,14 +65,14 @@ pub fn pack_input(x: Matrix) -> (Rows, Rows) {
 /// The rows of `from` as lanes, and its columns as lanes, in the memory of earlier operands. They are packed on the calling
 /// thread, which uses both at once.
 pub(crate) fn both_here<const P: usize, const Q: usize>(
-    packed: &mut (Packed<P>, Packed<Q>),
+    packed: &mut (Operand<P>, Operand<Q>),
     from: Matrix,
 ) {
     let memory = [take(&mut packed.0.data), take(&mut packed.1.data)];
     *packed = both(Engine::best(), Threads::This, from, memory);
 }
 
-impl<const WIDTH: usize> Packed<WIDTH> {
+impl<const WIDTH: usize> Operand<WIDTH> {
     /// The rows of `from` as lanes, in the memory of this operand. They are packed on the calling thread, which uses them
     /// at once.
     pub(crate) fn here(&mut self, from: Matrix) {
@@ -107,7 +107,7 @@ pub(super) fn one<const WIDTH: usize>(
     threads: Threads,
     from: Matrix,
     memory: Vec<u32>,
-) -> Packed<WIDTH> {
+) -> Operand<WIDTH> {
     let mut room = Room::new(memory, from.rows(), from.cols());
     let (cells, corners) = (room.cells(), corners(from));
     assert_eq!(cells.len(), corners.len(), "cells of an operand");
@@ -127,7 +127,7 @@ pub(super) fn both<const P: usize, const Q: usize>(
     threads: Threads,
     from: Matrix,
     [memory_p, memory_q]: [Vec<u32>; 2],
-) -> (Packed<P>, Packed<Q>) {
+) -> (Operand<P>, Operand<Q>) {
     let mut rows = Room::new(memory_p, from.rows(), from.cols());
     let mut cols = Room::new(memory_q, from.cols(), from.rows());
     let (cells, corners) = (rows.cells(), corners(from));
@@ -197,13 +197,13 @@ impl<const WIDTH: usize> Room<WIDTH> {
     /// # Safety
     /// Every place of every cell must have been written.
     #[allow(unsafe_code)] // the length of a vector
-    unsafe fn filled(self) -> Packed<WIDTH> {
+    unsafe fn filled(self) -> Operand<WIDTH> {
         let Self { mut data, size, lanes, depth } = self;
         let skip = data.len();
         // SAFETY: the places follow the zeros, there is room for both, and by the contract of this function each
         // place is written.
         unsafe { data.set_len(skip + size) };
-        Packed { data, skip, lanes, depth }
+        Operand { data, skip, lanes, depth }
     }
 }
 
@@ -212,7 +212,7 @@ impl<const WIDTH: usize> Room<WIDTH> {
 fn fill<const WIDTH: usize>(engine: Engine, threads: Threads, mut to: Cell<WIDTH>, from: Matrix) {
     match engine {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Checked` exists only if the processor has every feature of the function.
+        // SAFETY: `Instructions` exists only if the processor has every feature of the function.
         Engine::Processor(_) => unsafe { turn::processor(&mut to, from, threads) },
         Engine::Emulated => turn::emulated(&mut to, from),
     }

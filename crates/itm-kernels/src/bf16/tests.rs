@@ -1,4 +1,4 @@
-//! Packed operands and their product: against f64, against the same arithmetic step by step, and without writes out
+//! Operand operands and their product: against f64, against the same arithmetic step by step, and without writes out
 //! of bounds.
 
 use super::pack::{both, one};
@@ -38,7 +38,7 @@ fn plain(data: &[f32], rows: usize, cols: usize) -> Matrix<'_> {
 }
 
 /// All pairs of an operand, without the zeros before them.
-fn pairs<const WIDTH: usize>(of: &Packed<WIDTH>) -> Vec<u32> {
+fn pairs<const WIDTH: usize>(of: &Operand<WIDTH>) -> Vec<u32> {
     let panels = of.lanes().div_ceil(WIDTH);
     (0..panels).flat_map(|p| of.panel(p).as_flattened().to_vec()).collect()
 }
@@ -129,8 +129,8 @@ fn the_processor_does_what_the_emulation_does() {
         for [m, k, n] in [[1, 1, 1], [9, 33, 49], [20, 200, 100], [3, 1030, 5], [200, 6, 200]] {
             let (a, b, row, held) = (make(m * k, 1), make(k * n, 2), make(n, 3), make(m * n, 4));
             let results = [Engine::best(), Engine::Emulated].map(|engine| {
-                let rows: Packed<ROWS> = one(engine, Threads::All, plain(&a, m, k), Vec::new());
-                let cols: Packed<COLUMNS> =
+                let rows: Operand<ROWS> = one(engine, Threads::All, plain(&a, m, k), Vec::new());
+                let cols: Operand<COLUMNS> =
                     one(engine, Threads::All, plain(&b, k, n).t(), Vec::new());
                 let [mut fresh, mut biased, mut added] =
                     [vec![7.0; m * n], held.clone(), held.clone()];
@@ -156,8 +156,8 @@ fn single_steps_agree_at_the_ends_of_the_range() {
     for exponent in [-88, -76, -63, 50, 63] {
         let (a, b) = (near(64 * 2, 1, exponent), near(2 * 4096, 3, exponent.max(-76)));
         let both = [Engine::best(), Engine::Emulated].map(|engine| {
-            let rows: Packed<ROWS> = one(engine, Threads::All, plain(&a, 64, 2), Vec::new());
-            let cols: Packed<COLUMNS> =
+            let rows: Operand<ROWS> = one(engine, Threads::All, plain(&a, 64, 2), Vec::new());
+            let cols: Operand<COLUMNS> =
                 one(engine, Threads::All, plain(&b, 2, 4096).t(), Vec::new());
             let mut to = vec![0.0; 64 * 4096];
             product_by(engine, &mut to, 4096, Start::Zero, &rows, &cols);
@@ -223,9 +223,9 @@ fn views_are_packed_as_their_copies() {
                 (0..rows * cols).map(|at| view.get(at / cols, at % cols)).collect();
             let copy = plain(&copy, rows, cols);
             let what = format!("{rows} × {cols}, strides {row} and {col}");
-            let want: Packed<ROWS> = one(Engine::Emulated, Threads::All, copy, Vec::new());
+            let want: Operand<ROWS> = one(Engine::Emulated, Threads::All, copy, Vec::new());
             assert_eq!(pairs(&Rows::pack(view)), pairs(&want), "rows of {what}");
-            let want: Packed<COLUMNS> = one(Engine::Emulated, Threads::All, copy.t(), Vec::new());
+            let want: Operand<COLUMNS> = one(Engine::Emulated, Threads::All, copy.t(), Vec::new());
             assert_eq!(pairs(&Columns::pack(view)), pairs(&want), "columns of {what}");
         }
     }
@@ -332,8 +332,8 @@ fn the_emulation_is_one() {
     let (m, k, n) = (9, 40, 50);
     let (a, b) = (small(m * k, 1), small(k * n, 2));
     let emulated = || {
-        let rows: Packed<ROWS> = one(Engine::Emulated, Threads::All, plain(&a, m, k), Vec::new());
-        let cols: Packed<COLUMNS> =
+        let rows: Operand<ROWS> = one(Engine::Emulated, Threads::All, plain(&a, m, k), Vec::new());
+        let cols: Operand<COLUMNS> =
             one(Engine::Emulated, Threads::All, plain(&b, k, n).t(), Vec::new());
         let mut to = vec![0.0; m * n];
         product_by(Engine::Emulated, &mut to, n, Start::Zero, &rows, &cols);

@@ -155,14 +155,6 @@ pub fn scores(
     to
 }
 
-/// Largest number of bytes that [`scores`] needs besides input and result, for images of `regions` and texts of
-/// `words` rows.
-pub fn working_bytes(width: usize, regions: usize, words: usize) -> usize {
-    let regions = REGIONS.max(regions).next_multiple_of(WIDTH);
-    let words = WORDS.max(words).next_multiple_of(panels::ROWS);
-    4 * (regions * width + words * width + regions * words)
-}
-
 /// Rows as columns of panels, with zeros after the last row.
 fn packed(rows: &[f32], width: usize) -> Panels {
     /// Depth of a piece: both sides of the transposition stay in the first-level cache.

@@ -37,7 +37,7 @@ pub(crate) use block::{BlockOps, BlockSpec};
 pub use block::{Memory, NormOrder};
 pub(crate) use cross_attention::CrossAttentionOps;
 pub(crate) use dropout::DropoutOps;
-pub(crate) use embedding::{EmbeddingOps, Taken};
+pub(crate) use embedding::{EmbeddingOps, RowIds};
 pub(crate) use gelu::GeluOps;
 pub(crate) use layer_norm::LayerNormOps;
 pub(crate) use linear::LinearOps;

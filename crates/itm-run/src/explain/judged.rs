@@ -7,11 +7,11 @@ use itm_core::{Error, Result};
 
 use crate::bench::Model;
 use crate::disk::write_atomically;
+use crate::explanations::word_maps::Pair;
 use crate::methods::{self, Caption};
 use crate::report::{self, JudgedCaption, JudgedPair, PairKind};
 use crate::run::Run;
 use crate::split::Split;
-use crate::word_maps::Pair;
 
 /// Writes the page into a folder; `None` if the row's method judges no words and makes no negatives.
 ///

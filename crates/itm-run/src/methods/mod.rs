@@ -3,7 +3,6 @@
 mod fne;
 mod hal;
 mod naaf;
-mod side;
 mod tags_dc;
 mod targets;
 
@@ -19,12 +18,11 @@ use itm_kernels::Precision;
 use toml::Table;
 
 use crate::config::Config;
-use crate::plan::{Bytes, Sizes};
+use crate::plan::Sizes;
 use crate::train::{self, Course};
 
-pub(crate) use self::tags_dc::{
-    Caption, Reader, Sentence, Trained, TrainedPart, edited, judged, negatives, sentences,
-};
+pub use self::tags_dc::Negatives;
+pub(crate) use self::tags_dc::{Caption, Reader, Sentence, edited, judged, sentences};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
@@ -129,6 +127,11 @@ pub trait Recipe {
     /// Epochs and batches.
     fn course(&self) -> Course;
 
+    /// The number of captions whose activations a step holds at once, and the key that lowers it.
+    fn at_once(&self) -> (usize, &'static str) {
+        (self.course().batch, "train.batch")
+    }
+
     /// Sets the seed of the training.
     fn set_seed(&mut self, seed: u64);
 
@@ -155,18 +158,6 @@ pub trait Recipe {
         Ok(Captions::Words(Marks::Off))
     }
 
-    /// The memory of a training, without its data.
-    ///
-    /// # Errors
-    /// If published weights cannot be found, or their sizes cannot be read.
-    fn memory(&self, sizes: &Sizes) -> Result<Bytes>;
-
-    /// Bytes that an evaluation holds beside its scores, for images with these numbers of regions and texts with these numbers of
-    /// words.
-    fn evaluation(&self, _regions: &[usize], _words: &[usize]) -> u64 {
-        0
-    }
-
     /// The closed form that the weights begin with, if any.
     fn start(&self) -> Option<StartAsked> {
         None
@@ -175,12 +166,6 @@ pub trait Recipe {
     /// Whether word embeddings begin with the vectors of the file that the target names.
     fn needs_vectors(&self) -> bool {
         false
-    }
-
-    /// Number of weights of the parts that the other row does not have, if this row begins with another row's weights and makes these
-    /// parts from them.
-    fn made(&self, _sizes: &Sizes) -> u64 {
-        0
     }
 
     /// A fresh model.

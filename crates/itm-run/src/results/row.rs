@@ -9,10 +9,11 @@ use super::printed::{printed_line, table};
 use super::{
     REPLICATES, RESAMPLING_SEED, SeedRun, Trained, ends, epochs, protocol, recall_intervals,
 };
+use crate::explanations::pointing;
 use crate::job::Job;
 use crate::mean::mean;
 use crate::report::{Kind, Measured, Recalls, Reliability, Rescored, Row, SeedResult, Truth};
-use crate::{audit, edited, pointing, precision, rescore, sentences};
+use crate::{audit, edited, precision, rescore, sentences};
 
 /// A row over its seeds.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use itm_core::eval::{Evaluation, MultiEvaluation, Ranks, TiePolicy};
 use itm_core::scored::Scored;
 use itm_core::significance::Hits;
 
+use crate::explanations::pointing::OfImages;
 use crate::job::Job;
-use crate::pointing::OfImages;
 use crate::report::EpochDraws;
 use crate::train::Progress;
 use crate::{edited, sentences};

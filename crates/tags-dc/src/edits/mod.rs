@@ -26,7 +26,7 @@ use rand::RngExt;
 
 use crate::inflect::singular;
 use crate::phrases::{Sentence, Tag};
-use crate::record::Kind;
+use crate::record::{Kind, Record};
 
 pub use change::exchanged;
 pub use nouns::NounTable;
@@ -35,6 +35,7 @@ pub use write::{Counts, Wanted, each, write_all};
 
 /// How closely the rules follow VSE-C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Rules {
     /// Good sentences that are false of the image. A noun stays singular or plural, and articles fit its sound. A number that would keep the
     /// caption true is not used, chunks do not change places across a symmetric word, and a new preposition must contradict the old one.
@@ -57,6 +58,14 @@ pub struct Edit {
     pub new: Vec<String>,
     /// The sentence after the change.
     pub text: String,
+}
+
+impl Edit {
+    /// The edit as a line of a file; `caption` is the id of the changed caption.
+    pub fn record(self, caption: String, seed: u64) -> Record {
+        let Self { kind, positions, old, new, text } = self;
+        Record { caption, seed, kind, positions, old, new, text, score: None }
+    }
 }
 
 /// Lemmas that no replacement may have: all words of all captions of an image.

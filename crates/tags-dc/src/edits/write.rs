@@ -68,16 +68,7 @@ pub fn each(
                 let Some(at) = choose(&left, &mut rng) else { break };
                 let edit = left.swap_remove(at);
                 *counts.records.entry(edit.kind).or_default() += 1;
-                take(Record {
-                    caption: format!("{}#{k}", image.id),
-                    seed: wanted.seed,
-                    kind: edit.kind,
-                    positions: edit.positions,
-                    old: edit.old,
-                    new: edit.new,
-                    text: edit.text,
-                    score: None,
-                })?;
+                take(edit.record(format!("{}#{k}", image.id), wanted.seed))?;
             }
         }
     }

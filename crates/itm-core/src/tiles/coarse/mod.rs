@@ -41,7 +41,7 @@ const FEW: usize = 1 << 15;
 
 /// How much of a pass the coarse product decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Decided {
+pub struct CoarseWork {
     /// Scores of the pass.
     pub scores: u64,
     /// Scores that the bound left open: computed again, one by one, in f32.
@@ -72,12 +72,12 @@ fn worthwhile(tiles: &Tiles<'_>) -> bool {
 
 impl Tiles<'_> {
     /// Where the true pairs stand: `run(counts)`, behind the coarse product where that is faster.
-    pub(super) fn counts(&self, counts: &RankCounts) -> (Standings, Decided) {
+    pub(super) fn counts(&self, counts: &RankCounts) -> (Standings, CoarseWork) {
         match self.bounds() {
             Some(bounds) => self.run_coarse(&bounds, &CoarseCounts::new(counts, &bounds)),
             None => {
                 let scores = self.images() as u64 * self.texts() as u64;
-                (self.run(counts), Decided { scores, again: 0, whole: scores })
+                (self.run(counts), CoarseWork { scores, again: 0, whole: scores })
             }
         }
     }
@@ -88,7 +88,7 @@ impl Tiles<'_> {
     }
 
     /// [`run`](Self::run) behind the coarse product.
-    fn run_coarse<C: Coarse>(&self, bounds: &Bounds, consumer: &C) -> (C::Output, Decided) {
+    fn run_coarse<C: Coarse>(&self, bounds: &Bounds, consumer: &C) -> (C::Output, CoarseWork) {
         let (again, whole) = (AtomicU64::new(0), AtomicU64::new(0));
         let output = run(self.images(), self.texts(), consumer, |images, texts, state| {
             let decided = self.lane(bounds, consumer, images, texts, state);
@@ -96,7 +96,7 @@ impl Tiles<'_> {
             whole.fetch_add(decided.whole, Ordering::Relaxed);
         });
         let scores = self.images() as u64 * self.texts() as u64;
-        (output, Decided { scores, again: again.into_inner(), whole: whole.into_inner() })
+        (output, CoarseWork { scores, again: again.into_inner(), whole: whole.into_inner() })
     }
 
     /// The tiles of a lane in the order of [`walk`](Self::walk).
@@ -107,10 +107,10 @@ impl Tiles<'_> {
         images: Range<usize>,
         texts: Range<usize>,
         state: &mut C::State,
-    ) -> Decided {
+    ) -> CoarseWork {
         let (mut panel, mut scores) = (Panel::default(), Vec::new());
         let mut integers = Integers::new(self, bounds);
-        let (mut decided, mut pause) = (Decided::default(), 0);
+        let (mut decided, mut pause) = (CoarseWork::default(), 0);
         for columns in pieces(texts, self.tile.1) {
             let mut is_packed = false;
             for rows in pieces(images.clone(), self.tile.0) {

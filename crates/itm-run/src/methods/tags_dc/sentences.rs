@@ -7,8 +7,8 @@ use itm_core::learn::{Items, Method};
 use itm_core::text::Word;
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Judged, TagsDc};
+use tags_dc::{Aligned, spelled};
 
-use super::aligned::{Aligned, spelled};
 use crate::report::{JudgedCaption, JudgedText};
 
 /// A sentence that is made from a caption.

@@ -6,7 +6,7 @@ use super::Fluency;
 pub use itm_core::audit::ReliabilityBin;
 use serde::{Deserialize, Serialize};
 
-pub use crate::ratio::Share;
+pub use itm_core::significance::Share;
 
 /// Measures against the complete truth, means over seeds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,97 +1,138 @@
 use std::fs;
 
+use burn::tensor::Device;
 use clap::Parser;
 
 use super::*;
+use crate::bench::Bench;
 use crate::cli::{Cli, Command};
+use crate::run_dir::{Identity, RunDir};
+use crate::testing;
 
-fn args(line: &[&str]) -> cli::Negatives {
+/// A finished run of the first row of a small target.
+fn run(target: &str, folder: &Path) -> String {
+    let (config, source) = testing::small_target(target, &[]);
+    let identity = Identity {
+        target: "small".into(),
+        config_sha256: config.sha256.clone(),
+        data_sha256: source.dataset.sha256.clone(),
+        backend: "cpu".into(),
+    };
+    let row = config.rows().next().unwrap().to_owned();
+    let dir = RunDir::create(folder.to_path_buf(), identity, &config.text).unwrap();
+    let run = Run { bench: Bench::new(config, source, Device::flex()).unwrap(), dir };
+    run.train(&row, 0, |_, _| {}).unwrap();
+    folder.display().to_string()
+}
+
+/// Runs the command; returns the folder.
+fn asked(line: &[&str]) -> Result<PathBuf> {
     let line = [&["itm", "negatives"], line].concat();
     match Cli::try_parse_from(line).unwrap().command {
-        Command::Negatives(args) => args,
+        Command::Negatives(args) => args.run(&testing::configs()),
         _ => unreachable!("another command"),
     }
 }
 
-const TEXT: &str = "1\tTwo dogs run on the grass.\n1\tA brown dog jumps over a log.\n2\tA cat <script>sits on a mat.\n\
-                    2\tA man rides a horse.\n3\tA woman holds an umbrella.\n3\tRunning\n";
+#[test]
+fn a_trained_model_fills_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = run("tags-dc-scenes", &dir.path().join("run"));
+    let captions = dir.path().join("captions.tsv");
+    let text = "test_000000.png\tA red dog runs near a small tree.\ntest_000000.png\tA dog.\nnowhere.png\tA cat.\n";
+    fs::write(&captions, text).unwrap();
+    let captions = captions.display().to_string();
+    let ask = |out: &str, more: &[&str]| {
+        let out = dir.path().join(out).display().to_string();
+        let line = ["--captions", &captions, "--run", &run, "--out", &out, "--per-caption", "3"];
+        let folder = asked(&[&line[..], more].concat()).unwrap();
+        ["negatives.jsonl", "negatives.json", "negatives.html"]
+            .map(|name| fs::read_to_string(folder.join(name)).unwrap())
+    };
+    let [lines, json, page] = ask("a", &[]);
+    assert_eq!(ask("b", &[]), [lines.clone(), json.clone(), page.clone()], "the seed decides");
+    assert_ne!(ask("c", &["--seed", "1"])[0].replace("\"seed\":1", "\"seed\":0"), lines);
+    assert_ne!(ask("d", &["--temperature", "0.2"])[0], lines);
+    assert_ne!(ask("e", &["--maskings", "1", "--refills", "3"])[0], lines);
 
-/// Runs the command on a file with these captions; returns the folder.
-fn run(dir: &Path, out: &str, text: &str, more: &[&str]) -> Result<PathBuf> {
-    let (file, out) = (dir.join("captions.tsv"), dir.join(out));
-    fs::write(&file, text).unwrap();
-    let (file, out) = (file.display().to_string(), out.display().to_string());
-    negatives(&args(&[&["--captions", &file, "--out", &out][..], more].concat()), None)
+    let records = tags_dc_records(&dir.path().join("a"));
+    assert_eq!(records.len(), 6, "three of each caption");
+    for record in &records {
+        assert_eq!(record["kind"], "refill");
+        let score = record["score"].as_f64().unwrap();
+        assert!(score > 0.0 && score < 1.0, "{record}");
+        assert_ne!(record["text"], "A red dog runs near a small tree.");
+        assert!(
+            !record["text"].as_str().unwrap().contains("  "),
+            "{record}: a word without letters"
+        );
+        let changed = record["positions"].as_array().unwrap().len();
+        assert_eq!(record["new"].as_array().unwrap().len(), changed);
+    }
+    let scores: Vec<f64> = records[..3].iter().map(|r| r["score"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "the best first: {scores:?}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["model"]["images_not_in_the_run"], 1);
+    assert_eq!((&json["model"]["maskings"], &json["read"]), (&20.into(), &2.into()));
+    assert!(page.contains("words of a model") && page.contains("20 × 20"), "{page}");
 }
 
-fn lines(folder: &Path) -> String {
-    fs::read_to_string(folder.join("negatives.jsonl")).unwrap()
+fn tags_dc_records(folder: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(folder.join("negatives.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The built-in world judges what the model wrote.
+#[test]
+fn the_world_judges_a_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = run("tags-dc-scenes", &dir.path().join("run"));
+    let out = dir.path().join("out").display().to_string();
+    let line =
+        ["--captions", "scenes", "--run", &run, "--out", &out, "--images", "5", "--maskings", "2"];
+    let folder = asked(&line).unwrap();
+    let text = fs::read_to_string(folder.join("negatives.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (written, truth) = (&json["kinds"]["refill"]["written"], &json["kinds"]["refill"]["truth"]);
+    let judged = ["falsehoods", "truths", "unparsed"].map(|name| truth[name].as_u64().unwrap());
+    assert_eq!(Some(judged.iter().sum::<u64>()), written.as_u64());
+    assert_eq!(json["model"]["images_not_in_the_run"], 1, "the run has three of four pictures");
 }
 
 #[test]
-fn the_seed_decides() {
+fn bad_runs_are_one_line_and_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
-    let many = ["--per-caption", "2"];
-    let first = lines(&run(dir.path(), "a", TEXT, &many).unwrap());
-    assert_eq!(lines(&run(dir.path(), "b", TEXT, &many).unwrap()), first);
-    let other = run(dir.path(), "c", TEXT, &["--per-caption", "2", "--seed", "1"]).unwrap();
-    assert_ne!(lines(&other).replace("\"seed\":1", "\"seed\":0"), first);
-    assert!(first.lines().count() > 5, "{first}");
-}
-
-#[test]
-fn only_the_kinds_that_were_asked_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = run(dir.path(), "a", TEXT, &["--kinds", "numeral", "--per-caption", "5"]).unwrap();
-    let records = tags_dc::record::read(&folder.join("negatives.jsonl")).unwrap();
-    assert!(!records.is_empty() && records.iter().all(|r| r.kind == Kind::Numeral));
-    let json: serde_json::Value =
-        serde_json::from_slice(&fs::read(folder.join("negatives.json")).unwrap()).unwrap();
-    assert_eq!(json["kinds"]["numeral"]["written"], records.len());
-    assert_eq!((&json["read"], &json["images"]), (&6.into(), &3.into()));
-    assert!(json["kinds"].get("noun").is_none());
-}
-
-/// Captions are untrusted text: the page shows them and runs nothing.
-#[test]
-fn a_page_shows_captions_as_text() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = run(dir.path(), "a", TEXT, &["--shown", "100", "--per-caption", "3"]).unwrap();
-    let page = fs::read_to_string(folder.join("negatives.html")).unwrap();
-    assert!(page.contains("&lt;script&gt;sits") && !page.contains("<script"), "{page}");
-    assert!(page.contains("Two dogs run on the grass.") && page.contains("another number"));
-}
-
-/// The world says which sentences are false; a share has its interval.
-#[test]
-fn negatives_of_scenes_are_judged() {
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("a").display().to_string();
-    let folder = negatives(&args(&["--captions", "scenes", "--out", &out]), None).unwrap();
-    let json: serde_json::Value =
-        serde_json::from_slice(&fs::read(folder.join("negatives.json")).unwrap()).unwrap();
-    let noun = &json["kinds"]["noun"]["truth"];
-    let (of, ci) = (noun["truly_false"].as_f64().unwrap(), noun["ci95"].as_array().unwrap());
-    assert!(of > 0.98 && ci[0].as_f64().unwrap() <= of && of <= ci[1].as_f64().unwrap(), "{noun}");
-    let order = &json["kinds"]["order"]["truth"];
-    assert!(order["unparsed"].as_u64() > order["falsehoods"].as_u64(), "{order}");
-}
-
-#[test]
-fn bad_input_is_one_line_and_nothing_is_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let line = |text: &str, more: &[&str]| {
-        let error = run(dir.path(), "a", text, more).unwrap_err().to_string();
-        assert!(!dir.path().join("a").exists() && error.lines().count() == 1, "{error}");
+    let file = dir.path().join("captions.tsv").display().to_string();
+    fs::write(&file, "nowhere.png\tA cat.\n").unwrap();
+    let out = dir.path().join("out");
+    let refused = |run: &str, more: &[&str]| {
+        let line = ["--captions", &file, "--run", run, "--out", &out.display().to_string()];
+        let error = asked(&[&line[..], more].concat()).unwrap_err().to_string();
+        assert!(!out.exists() && error.lines().count() == 1, "{error}");
         error
     };
-    assert!(line("", &[]).contains("captions.tsv: expected lines of an image's id"));
-    assert!(line("no tab", &[]).contains("captions.tsv line 1"));
-    assert!(line(TEXT, &["--train", "/nowhere.tsv"]).contains("/nowhere.tsv"));
-    fs::create_dir(dir.path().join("full")).unwrap();
-    fs::write(dir.path().join("full/x"), "").unwrap();
-    let error = run(dir.path(), "full", TEXT, &[]).unwrap_err().to_string();
-    assert!(error.contains("a new or empty folder"), "{error}");
-    let unknown = Cli::try_parse_from(["itm", "negatives", "--captions", "x", "--kinds", "verb"]);
-    assert!(unknown.is_err());
+    assert!(refused("/nowhere", &[]).starts_with("/nowhere/"));
+    let own = run("tags-dc-scenes", &dir.path().join("run"));
+    assert!(refused(&own, &[]).contains("expected an image of the run's data, got `nowhere.png`"));
+    assert!(refused(&own, &["--row", "none"]).starts_with("--row: expected one of "));
+    assert!(refused(&own, &["--row-seed", "7"]).contains("expected a trained row"));
+    fs::write(&file, "test_000000.png\tA cat.\n").unwrap();
+    assert!(refused(&own, &["--temperature", "0"]).contains("refill.temperature"));
+    for clash in [["--kinds", "noun"], ["--train", "x"]] {
+        let line = [&["itm", "negatives", "--captions", &file, "--run", &own], &clash[..]].concat();
+        assert!(Cli::try_parse_from(line).is_err(), "{clash:?}");
+    }
+    assert!(Cli::try_parse_from(["itm", "negatives", "--captions", &file, "--row", "x"]).is_err());
+}
+
+/// The model of another method cannot fill in words.
+#[test]
+fn the_run_of_another_method_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = run("naaf-scenes", &dir.path().join("run"));
+    let out = dir.path().join("out").display().to_string();
+    let line = asked(&["--captions", "scenes", "--run", &run, "--out", &out]).unwrap_err();
+    let line = line.to_string();
+    assert!(line.starts_with("--run: expected a run whose model fills in words, got "), "{line}");
+    assert!(!Path::new(&out).exists());
 }

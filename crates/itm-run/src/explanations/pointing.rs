@@ -21,10 +21,10 @@ use itm_core::data::Bounds;
 use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
+use itm_core::significance::Share;
 use itm_core::{Relevance, Result};
 
 use self::mismatch::Words;
-use crate::ratio::Share;
 use crate::report::{Mismatch, Pointed, Pointing, largest};
 use crate::source::Source;
 use crate::split::Split;

@@ -1,20 +1,18 @@
-//! The binary `phrases`: the scene graph of a sentence, or the phrases of a file of captions.
-
-mod captions;
-mod output;
+//! `tags-dc phrases`: the scene graph of a sentence, or the phrases of a file of captions.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::Args;
 use itm_core::{Error, Result};
 
+use super::captions;
 use crate::phrases::{Duplicates, Sentence, parse, sidecar};
+use crate::whole;
 
-/// Objects, attributes and relations of captions, with the positions of their words.
-#[derive(Debug, Parser)]
-#[command(name = "phrases")]
-pub struct Cli {
+/// `tags-dc phrases …`
+#[derive(Debug, Args)]
+pub struct Phrases {
     /// A sentence.
     #[arg(required_unless_present = "file", conflicts_with = "file")]
     pub sentence: Option<String>,
@@ -33,23 +31,28 @@ pub struct Cli {
     pub duplicates: bool,
 }
 
-/// Runs the command line, and prints to `out`.
-///
-/// # Errors
-/// If a file cannot be read or written, a line is not UTF-8, is blank or is too long, or an id occurs twice. Nothing is written then.
-pub fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
-    let Some(file) = &cli.file else {
-        let sentence = cli.sentence.as_deref().unwrap_or_default();
-        captions::check("the sentence", sentence)?;
-        let sentence = parse(sentence);
-        let shown = if cli.json { json(&sentence, out) } else { show(&sentence, out) };
-        return shown.map_err(Error::io("standard output"));
-    };
-    let captions = captions::read(file)?; // the whole file: a bad line leaves no half result
-    let duplicates = if cli.duplicates { Duplicates::Kept } else { Duplicates::Once };
-    match &cli.out {
-        None => write(&captions, duplicates, out).map_err(Error::io("standard output")),
-        Some(path) => output::write(path, |file| write(&captions, duplicates, file)),
+impl Phrases {
+    /// Runs the command, and prints to `out`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, a line is not UTF-8, is blank or is too long, or an id occurs twice. Nothing is written then.
+    pub(super) fn run(&self, out: &mut impl Write) -> Result<()> {
+        let printed = Error::io("standard output");
+        let Some(file) = &self.file else {
+            let sentence = self.sentence.as_deref().unwrap_or_default();
+            captions::check("the sentence", sentence)?;
+            let sentence = parse(sentence);
+            let shown = if self.json { json(&sentence, out) } else { show(&sentence, out) };
+            return shown.map_err(printed);
+        };
+        let captions = captions::read(file)?; // the whole file: a bad line leaves no half result
+        let duplicates = if self.duplicates { Duplicates::Kept } else { Duplicates::Once };
+        match &self.out {
+            None => write(&captions, duplicates, out).map_err(printed),
+            Some(path) => whole::write(path, |file| {
+                write(&captions, duplicates, file).map_err(Error::io(path))
+            }),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `phrases`: see [`tags_dc::cli`].
+//! `tags-dc`: see [`tags_dc::cli`].
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,8 +18,8 @@ fn main() -> ExitCode {
         .and_then(|()| out.flush().map_err(itm_core::Error::io("standard output")));
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS, // `phrases … | head` has seen enough
-        Err(error) => refuse(&format!("phrases: {error}")),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS, // `tags-dc … | head` has seen enough
+        Err(error) => refuse(&format!("tags-dc: {error}")),
     }
 }
 
@@ -29,7 +29,7 @@ fn refuse(line: &str) -> ExitCode {
 }
 
 fn is_help(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
+    matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
 fn is_closed_pipe(error: &itm_core::Error) -> bool {
@@ -42,5 +42,5 @@ fn is_closed_pipe(error: &itm_core::Error) -> bool {
 fn one_line(message: &str) -> String {
     let reason = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");
-    format!("{reason} (`phrases --help` says what there is)")
+    format!("{reason} (`tags-dc --help` says what there is)")
 }

@@ -1,16 +1,14 @@
 //! Shares of things that are counted image by image, with intervals.
 
-use itm_core::significance::{Interval, resample};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Bootstrap replicates, as many as for the recalls.
-pub(crate) const REPLICATES: usize = 10_000;
-/// Seed of every draw for a measure; bootstrap draws have the same seed for the recalls.
-pub(crate) const SEED: u64 = 0;
+use super::{Interval, resample};
 
-/// Of one image: the number of things that count, and the number of all things.
-pub(crate) type Counts = [u64; 2];
+/// Bootstrap replicates.
+const REPLICATES: usize = 10_000;
+/// Seed of the bootstrap draws.
+const SEED: u64 = 0;
 
 /// A share over all images and seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,12 +23,20 @@ pub struct Share {
 }
 
 impl Share {
-    /// Ratio of the sums over runs and images; `None` if there is nothing to count. The interval resamples images and seeds, as the
-    /// recalls' intervals do.
+    /// Ratio of the sums over runs and images; `None` if there is nothing to count. Each run has one entry per image: the number of
+    /// things that count, and the number of all things. The interval resamples images and seeds, as the intervals of recalls do.
+    ///
+    /// ```
+    /// use itm_core::significance::Share;
+    ///
+    /// let run = [[3, 4], [0, 2]]; // three of four things in the first image, none of two in the second
+    /// assert_eq!(Share::over(&[&run]).map(|share| share.value), Some(0.5));
+    /// assert_eq!(Share::over(&[]), None);
+    /// ```
     ///
     /// # Panics
     /// If the runs have different numbers of images.
-    pub(crate) fn over(runs: &[&[Counts]]) -> Option<Self> {
+    pub fn over(runs: &[&[[u64; 2]]]) -> Option<Self> {
         let images = runs.first()?.len();
         assert!(runs.iter().all(|run| run.len() == images), "runs of the same images");
         let once = |group: usize| vec![1; group];
@@ -43,7 +49,7 @@ impl Share {
 }
 
 /// 95 % interval of `of` over resampled seeds and images; replicates without a value are left out.
-pub(crate) fn interval(
+pub fn interval(
     replicates: usize,
     groups: [usize; 2],
     of: impl Fn(&[u32], &[u32]) -> Option<f64> + Sync,
@@ -58,7 +64,7 @@ pub(crate) fn interval(
 }
 
 /// The share where each run and image counts as often as it was drawn.
-fn share(runs: &[&[Counts]], times: &[u32], drawn: &[u32]) -> Option<f64> {
+fn share(runs: &[&[[u64; 2]]], times: &[u32], drawn: &[u32]) -> Option<f64> {
     let (mut counted, mut all) = (0, 0);
     for (run, &times) in runs.iter().zip(times) {
         for (counts, &drawn) in run.iter().zip(drawn) {
@@ -76,7 +82,7 @@ mod tests {
 
     #[test]
     fn golden_shares_of_runs_and_images_drawn_so_often() {
-        let run: &[Counts] = &[[3, 4], [0, 2]];
+        let run: &[[u64; 2]] = &[[3, 4], [0, 2]];
         assert_eq!(share(&[run], &[1], &[1, 0]), Some(0.75));
         assert_eq!(share(&[run], &[1], &[0, 0]), None);
         assert_eq!(share(&[run, &[[1, 1], [1, 1]]], &[1, 2], &[1, 1]), Some(0.7));
@@ -85,7 +91,7 @@ mod tests {
     /// A hundred images with one thing each; ninety of the things count: about 0.90 ± 1.96 · √(0.9 · 0.1 / 100).
     #[test]
     fn an_interval_has_the_width_of_its_images() {
-        let images: Vec<Counts> = (0..100).map(|i| [u64::from(i < 90), 1]).collect();
+        let images: Vec<[u64; 2]> = (0..100).map(|i| [u64::from(i < 90), 1]).collect();
         let Share { value, ci95: [lo, hi], of } = Share::over(&[&images]).unwrap();
         assert_eq!((value, of), (0.9, 100));
         assert!((lo - 0.84).abs() < 0.02 && (hi - 0.96).abs() < 0.02, "{lo} {hi}");

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::{Maker, OfKind, Summary};
+use crate::edits::Captions;
+use crate::record::{Kind, Record};
 use itm_report::format::{count, interval_to, or_none, share};
 use itm_report::html::{again, facts, page as whole, section, titled};
 use itm_report::table::{Role, Table};
@@ -9,10 +12,6 @@ use maud::{Markup, html};
 use rand::SeedableRng;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
-use tags_dc::edits::Captions;
-use tags_dc::record::{Kind, Record};
-
-use super::{OfKind, Summary};
 
 /// A kind in words.
 pub(super) fn words(kind: Kind) -> &'static str {
@@ -85,15 +84,16 @@ fn known(summary: &Summary) -> Vec<(&'static str, String)> {
         ("captions without a variant", count(summary.without_a_variant as u64)),
         ("seed", summary.seed.to_string()),
     ];
-    known.extend(summary.rules.as_ref().map(|rules| ("rules", rules.clone())));
-    if let Some(model) = &summary.model {
-        known.extend([
+    match &summary.maker {
+        Maker::Rules(rules) => known.push(("rules", rules.clone())),
+        #[cfg(feature = "burn")]
+        Maker::Model(model) => known.extend([
             ("model", model.row.clone()),
             ("checkpoint's sha256", model.checkpoint_sha256.clone()),
             ("maskings and refills", format!("{} × {}", model.maskings, model.refills)),
             ("temperature", model.temperature.to_string()),
             ("images that the run does not have", count(model.images_not_in_the_run as u64)),
-        ]);
+        ]),
     }
     known
 }

@@ -2,14 +2,33 @@
 
 use std::ops::Range;
 
+use crate::edits::{Edit, exchanged};
+use crate::phrases::{Duplicates, Sentence, parse};
+use crate::record::Kind;
 use itm_core::Result;
 use itm_core::text::Word;
-use tags_dc::edits::{Edit, exchanged};
-use tags_dc::phrases::{Duplicates, Sentence, parse};
-use tags_dc::record::Kind;
 
 /// A caption as a sentence, and the caption's numbers of each word.
-pub(super) struct Aligned {
+///
+/// ```
+/// use itm_core::text::Word;
+/// use tags_dc::Aligned;
+/// use tags_dc::phrases::Duplicates;
+///
+/// let spell = |text: &str| -> tags_dc::Result<Vec<Word>> {
+///     let words = text.split_whitespace().enumerate();
+///     Ok(words.map(|(k, word)| Word { text: word.to_owned(), pieces: k..k + 1 }).collect())
+/// };
+/// let text = "A brown dog";
+/// let aligned = Aligned::new(text, &spell(text)?, &spell)?.expect("the same words");
+/// assert_eq!(aligned.phrases(Duplicates::Once), [[2], [1]]);
+/// let vocabulary = ["[CLS]", "[SEP]", "A", "brown", "dog", "red"].map(String::from);
+/// let edit = aligned.edited(&[0, 2, 5, 4, 1], &[0, 2, 3, 4, 1], &vocabulary).expect("a change");
+/// assert_eq!(edit.text, "A red dog");
+/// # Ok::<(), tags_dc::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Aligned {
     sentence: Sentence,
     /// The numbers of each word of the sentence, counted without a mark before the words.
     of_word: Vec<Range<usize>>,
@@ -22,7 +41,7 @@ impl Aligned {
     ///
     /// # Errors
     /// The errors of `spell`.
-    pub(super) fn new(
+    pub fn new(
         text: &str,
         all: &[Word],
         spell: &dyn Fn(&str) -> Result<Vec<Word>>,
@@ -47,7 +66,7 @@ impl Aligned {
 
     /// The sentence with the tokens `new` in place of `own`, spelled by `words`. Both have `[CLS]` and `[SEP]` around them. `None` if
     /// nothing changed.
-    pub(super) fn edited(&self, new: &[u32], own: &[u32], words: &[String]) -> Option<Edit> {
+    pub fn edited(&self, new: &[u32], own: &[u32], words: &[String]) -> Option<Edit> {
         let changed = self.of_word.iter().enumerate().filter_map(|(k, at)| {
             let at = at.start + 1..at.end + 1;
             let text = || spelled(&new[at.clone()], words);
@@ -57,13 +76,13 @@ impl Aligned {
     }
 
     /// Position lists of the phrases.
-    pub(super) fn phrases(&self, duplicates: Duplicates) -> Vec<Vec<usize>> {
+    pub fn phrases(&self, duplicates: Duplicates) -> Vec<Vec<usize>> {
         self.sentence.phrases(duplicates).expand(&self.of_word).lists(self.numbers)
     }
 }
 
 /// The tokens of one word, as the word would be written: word pieces are joined, words get a hyphen between them.
-pub(super) fn spelled(tokens: &[u32], words: &[String]) -> String {
+pub fn spelled(tokens: &[u32], words: &[String]) -> String {
     let mut text = String::new();
     for &token in tokens {
         let word = words.get(token as usize).map_or("", String::as_str);
