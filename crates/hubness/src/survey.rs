@@ -138,7 +138,8 @@ mod tests {
     fn infinite_scores_are_refused() {
         for value in [f32::NEG_INFINITY, f32::INFINITY] {
             let scores = ScoreMatrix::from_rows([[0.5, value], [0.25, 0.0]]);
-            let line = Survey::fit(&scores, &Pairs::uniform(2, 1), 2, &[]).unwrap_err().to_string();
+            let line =
+                Survey::fit(&scores, &Pairs::uniform(2, 1), 2, &[]).err().unwrap().to_string();
             let want = "scores of image 0 and text 1: expected a finite number";
             assert_eq!(line, format!("{want}, got {value}"));
         }
