@@ -44,7 +44,8 @@ fn ties_of_counts_are_broken_by_the_score_then_by_the_index() {
             let empirical =
                 EmpiricalProximity::default().fit(&held_out, &x.test, direction).unwrap();
             let got = ranking(empirical.map(), direction, &x.test);
-            for q in 0..s.images() {
+            assert_eq!(got.len(), s.images());
+            for (q, got) in got.iter().enumerate() {
                 let row = s.row(q);
                 let product = |j: usize| {
                     let below = (0..m).filter(|&other| row[other] < row[j]).count();
@@ -53,7 +54,7 @@ fn ties_of_counts_are_broken_by_the_score_then_by_the_index() {
                 let count: Vec<_> = (0..m).map(product).collect();
                 let mut want: Vec<_> = (0..m).collect();
                 want.sort_by(|&a, &b| count[b].cmp(&count[a]).then(row[b].total_cmp(&row[a])));
-                assert_eq!(got[q], want, "{direction}, query {q}");
+                assert_eq!(*got, want, "{direction}, query {q}");
                 let neighbours = want.windows(2);
                 tied += neighbours
                     .filter(|w| count[w[0]] == count[w[1]] && row[w[0]] > row[w[1]])
