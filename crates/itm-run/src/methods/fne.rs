@@ -7,7 +7,7 @@ use itm_core::start::TextForm;
 use itm_core::text::Marks;
 use itm_kernels::Precision;
 
-use super::targets::sections;
+use super::targets::preset_sections;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::encoded::{Captions, Cleaning};
 use crate::pictures::View;
@@ -17,7 +17,7 @@ pub(super) const KIND: Kind = Kind {
     name: "fne",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
-    preset: |name| sections(name, Preset::config),
+    preset: |name| preset_sections(name, Preset::config),
 };
 
 impl Recipe for FneConfig {

@@ -7,7 +7,7 @@ use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::text::Marks;
 
-use super::targets::sections;
+use super::targets::preset_sections;
 use super::{Captions, Given, Kind, Recipe, StartAsked, start_of};
 use crate::train::{Course, LastBatch};
 
@@ -15,7 +15,7 @@ pub(super) const KIND: Kind = Kind {
     name: "hal",
     about_hubs: true,
     recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
-    preset: |name| sections(name, |preset: Preset| preset.training(Objective::Sum)),
+    preset: |name| preset_sections(name, |preset: Preset| preset.training(Objective::Sum)),
 };
 
 impl Recipe for HalConfig {

@@ -5,7 +5,7 @@ use itm_core::start::TextForm;
 use itm_core::{Error, Result};
 use naaf::{Boundary, Encoders, Naaf, NaafConfig, Preset, TrainConfig, VectorsFrom};
 
-use super::targets::sections;
+use super::targets::preset_sections;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::train::{Course, LastBatch};
 
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     name: "naaf",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
-    preset: |name| sections(name, Preset::config),
+    preset: |name| preset_sections(name, Preset::config),
 };
 
 impl Recipe for NaafConfig {

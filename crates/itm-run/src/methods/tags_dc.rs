@@ -20,7 +20,7 @@ pub(crate) use negatives::filler;
 pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 pub(crate) use tags_dc::cli::negatives::{ModelSplit, TrainedModel};
 
-use super::targets::sections;
+use super::targets::preset_sections;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, Sizes, StartAsked, start_of};
 use crate::train::{Course, LastBatch, Validation};
 
@@ -28,7 +28,7 @@ pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
-    preset: |name| sections(name, Preset::tags),
+    preset: |name| preset_sections(name, Preset::tags),
 };
 
 impl Recipe for TagsDcConfig {

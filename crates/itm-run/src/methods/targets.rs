@@ -16,7 +16,7 @@ use crate::config::{self, Config, Shown, override_with, whole};
 const PRESETS: [&str; 3] = ["paper", "official", "default"];
 
 /// The sections of a preset, as a file has them. `config` makes the configuration of a preset.
-pub(super) fn sections<P: DeserializeOwned, C: Serialize>(
+pub(super) fn preset_sections<P: DeserializeOwned, C: Serialize>(
     name: &str,
     config: impl FnOnce(P) -> C,
 ) -> Table {
