@@ -21,6 +21,7 @@ mod pages;
 mod performance;
 mod reproduce;
 mod rules;
+mod seams;
 mod tch;
 mod tidy;
 mod torch;

@@ -90,7 +90,7 @@ impl Paper {
     /// The lines of a table: first the lines of `rows` (our name, the printed name), then the baselines. All lines
     /// have one data set and protocol: `on` if the paper prints it, else the first that it prints. `None` if the paper
     /// prints none of the rows.
-    pub fn reference(
+    pub(crate) fn reference(
         &self,
         table: u32,
         on: Option<Measured>,
@@ -250,7 +250,7 @@ pub struct Printed {
 
 impl Printed {
     /// The line's recalls, and their sum if all six are printed.
-    pub fn numbers(&self, table: u32) -> PaperNumbers {
+    pub(crate) fn numbers(&self, table: u32) -> PaperNumbers {
         let i2t = PaperRecalls { r1: self.i2t_r1, r5: self.i2t_r5, r10: self.i2t_r10 };
         let t2i = PaperRecalls { r1: self.t2i_r1, r5: self.t2i_r5, r10: self.t2i_r10 };
         let rsum = i2t.values().into_iter().chain(t2i.values()).sum();

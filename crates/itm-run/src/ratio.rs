@@ -15,13 +15,13 @@ pub(crate) type Counts = [u64; 2];
 /// A share over all images and seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Share {
+pub(crate) struct Share {
     /// Things that count / all things, in `[0, 1]`.
-    pub value: f64,
+    pub(crate) value: f64,
     /// 95 % interval `[lo, hi]`: bootstrap over test images and seeds.
-    pub ci95: [f64; 2],
+    pub(crate) ci95: [f64; 2],
     /// Number of all things, summed over seeds.
-    pub of: u64,
+    pub(crate) of: u64,
 }
 
 impl Share {

@@ -7,7 +7,7 @@ use itm_core::encoders::Places;
 use itm_core::learn::{WordMap, WordMaps};
 use itm_core::scored::Scored;
 
-use crate::pointing::false_negative;
+use crate::measures::pointing::false_negative;
 use crate::queries::Queries;
 use crate::report::{PairKind, PairMaps, RowMaps};
 use crate::source::{Grounded, Source};

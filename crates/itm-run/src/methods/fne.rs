@@ -23,6 +23,8 @@ pub(super) const KIND: Kind = Kind {
     name: "fne",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<FneConfig>(row)?)),
+    measures: |_| vec![],
+    judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for FneConfig {

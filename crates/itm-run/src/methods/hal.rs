@@ -16,6 +16,8 @@ pub(super) const KIND: Kind = Kind {
     name: "hal",
     about_hubs: true,
     recipe: |config, row| Ok(Box::new(config.row::<HalConfig>(row)?)),
+    measures: |_| vec![],
+    judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for HalConfig {

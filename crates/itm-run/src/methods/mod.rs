@@ -17,12 +17,15 @@ use itm_core::{Relevance, Result};
 use itm_kernels::Precision;
 
 use crate::config::Config;
+use crate::measures::Measure;
+use crate::model::Model;
 use crate::plan::{Bytes, Sizes};
+use crate::report::JudgedPair;
+use crate::split::Split;
 use crate::train::{self, Course};
+use crate::word_maps::Pair;
 
-pub(crate) use self::tags_dc::{
-    Caption, Reader, Sentence, Trained, TrainedPart, edited, judged, negatives, sentences,
-};
+pub(crate) use self::tags_dc::{Trained, TrainedPart, negatives};
 pub use crate::encoded::{Captions, Cleaning};
 pub use crate::inputs::Sees;
 pub use crate::pictures::View;
@@ -40,6 +43,10 @@ pub struct Kind {
     pub about_hubs: bool,
     /// Reads a row.
     recipe: fn(&Config, &str) -> Result<Box<dyn Recipe>>,
+    /// What reports show only of this method.
+    measures: fn(&Config) -> Vec<Box<dyn Measure>>,
+    /// Judges the words of captions beside images, if the method does that.
+    judge: fn(&Model, Split, &[Pair]) -> Result<Option<Vec<JudgedPair>>>,
 }
 
 impl Kind {
@@ -51,6 +58,24 @@ impl Kind {
         config.check_method(&ALL.map(|kind| kind.name))?;
         let known = |kind: &&Self| kind.name == config.target.method;
         Ok(ALL.into_iter().find(known).expect("it was checked"))
+    }
+
+    /// The method's own measures of a target.
+    pub(crate) fn measures(&self, config: &Config) -> Vec<Box<dyn Measure>> {
+        (self.measures)(config)
+    }
+
+    /// Pairs of a split as a model judges them, word by word; `None` if its method judges no words.
+    ///
+    /// # Errors
+    /// If an item cannot be read.
+    pub(crate) fn judge(
+        &self,
+        model: &Model,
+        split: Split,
+        pairs: &[Pair],
+    ) -> Result<Option<Vec<JudgedPair>>> {
+        (self.judge)(model, split, pairs)
     }
 }
 

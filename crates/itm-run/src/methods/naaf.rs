@@ -1,5 +1,7 @@
 //! NAAF and the models beside it for the runner: their inputs, their memory, and how they are built.
 
+mod word_scores;
+
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
 use itm_core::{Error, Result};
@@ -7,6 +9,7 @@ use naaf::{
     Naaf, NaafConfig, RegionMapKind, Score, TextKind, TrainConfig, VectorsFrom, evaluation_bytes,
 };
 
+use self::word_scores::WordScores;
 use super::{Given, Kind, Recipe, Sees, StartAsked, start_of};
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch};
@@ -15,6 +18,8 @@ pub(super) const KIND: Kind = Kind {
     name: "naaf",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<NaafConfig>(row)?)),
+    measures: |_| vec![Box::new(WordScores::default())],
+    judge: |_, _, _| Ok(None),
 };
 
 impl Recipe for NaafConfig {

@@ -2,8 +2,11 @@
 
 mod aligned;
 mod edited;
+mod edits;
+mod judged;
 mod negatives;
 mod sentences;
+mod synthetic;
 
 use itm_core::learn::Method;
 use itm_core::start::TextForm;
@@ -15,12 +18,14 @@ use tags_dc::config::{GeneratorKind, Published, TagsDcConfig, TrainConfig};
 use tags_dc::phrases::Duplicates;
 use tags_dc::train::{Marks, TagsDc};
 
-pub(crate) use edited::{Reader, edited};
 pub(crate) use negatives::{Trained, TrainedPart, negatives};
-pub(crate) use sentences::{Caption, Sentence, judged, sentences};
 
 use self::aligned::Aligned;
+use self::edited::EditedCaptions;
+use self::synthetic::SyntheticSentences;
 use super::{Captions, Cleaning, Given, Kind, Recipe, Sees, StartAsked, start_of};
+use crate::config::Config;
+use crate::measures::Measure;
 use crate::plan::{Bytes, Sizes};
 use crate::train::{Course, LastBatch, Validation};
 
@@ -28,7 +33,17 @@ pub(super) const KIND: Kind = Kind {
     name: "tags-dc",
     about_hubs: false,
     recipe: |config, row| Ok(Box::new(config.row::<TagsDcConfig>(row)?)),
+    measures: measures,
+    judge: judged::pairs,
 };
+
+fn measures(config: &Config) -> Vec<Box<dyn Measure>> {
+    let mut all: Vec<Box<dyn Measure>> = vec![Box::new(SyntheticSentences::default())];
+    if config.target.edits {
+        all.push(Box::new(EditedCaptions::default()));
+    }
+    all
+}
 
 impl Recipe for TagsDcConfig {
     fn validate(&self) -> Result<()> {
@@ -189,7 +204,6 @@ mod tests {
     use itm_core::start::StartFrom;
 
     use super::*;
-    use crate::config::Config;
 
     const SIZES: Sizes = Sizes {
         features: 200,

@@ -145,7 +145,7 @@ fn a_source_without_a_readable_report_is_one_line() {
     assert_eq!(read("Full").unwrap(), Origin::default());
     let below = dir.path().join("table-2");
     std::fs::create_dir(&below).unwrap();
-    let other = report::tests::sample::report(24.3, -5.5, &[0]).to_json().unwrap();
+    let other = report::tests::sample::report(24.3, -5.5, &[0]).to_json(&[]).unwrap();
     std::fs::write(below.join("report.json"), other).unwrap();
     let (full, absent) = (read("Full").unwrap(), read("absent").unwrap());
     assert!(full.rsum.is_some() && (full.cca, absent.rsum) == (absent.cca, None), "{full:?}");

@@ -169,7 +169,7 @@ fn a_method_that_knows_tells_words_apart() {
     assert_eq!((&one.own.by_negative_effect, one.own.matched_losing), (&None, Some(0.0)));
     for (wrong, both) in [(&one.hardest, &two.hardest), (&one.random, &two.random)] {
         assert!(wrong.mismatched > 20 && wrong.matched > 20, "{wrong:?}");
-        let area = |auc: &Option<crate::report::Auc>| auc.as_ref().unwrap().value;
+        let area = |auc: &Option<mismatch::Auc>| auc.as_ref().unwrap().value;
         assert_eq!((area(&wrong.by_negative_effect), area(&wrong.by_best_region)), (1.0, 0.5));
         assert_eq!((wrong.mismatched_losing, wrong.matched_losing), (Some(1.0), Some(0.0)));
         assert_eq!((area(&both.by_negative_effect), both.mismatched_losing), (0.75, Some(0.5)));
